@@ -115,7 +115,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"gate without action":           {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g"}}}), `gate "g" has no action`},
 		"journal and no host":           {apply(&bootstrap.Plan{Journal: recorder()}), "it has a journal and no Host"},
 		"nil journal":                   {journaled(nil), "the journal is a nil *"},
-		"journal of nobody":             {journaled(&journal.Node{Agent: "agent"}), "nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner"},
+		"journal of nobody":             {journaled(&journal.Node{Agent: "agent"}), "no owner is named: set Owner, such as a pod's UID, or NoOwner"},
 		"journal without agent":         {journaled(&journal.Node{NoOwner: true}), "the agent has no name: set Agent"},
 		"journal without handler":       {journaled(recorder(), pinned...), "the journal has no handler for what it records, bpfmap/"},
 		"journal, and no recorder":      {journaled(recorder(), bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil)}), "says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant"},

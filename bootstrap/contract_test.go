@@ -116,10 +116,10 @@ func TestSEC10_WhatIsOnAHostNeedsOne(t *testing.T) {
 
 func TestPLAN11_AJournalSaysForWhom(t *testing.T) {
 	for want, n := range map[string]*journal.Node{
-		"nobody is named as the owner": {Agent: "a"},
-		"the agent has no name":        {NoOwner: true},
-		`agent "A b": want`:            {Agent: "A b", NoOwner: true},
-		"a nil *journal.Node":          nil,
+		"no owner is named":     {Agent: "a"},
+		"the agent has no name": {NoOwner: true},
+		`agent "A b": want`:     {Agent: "A b", NoOwner: true},
+		"a nil *journal.Node":   nil,
 	} {
 		p := &bootstrap.Plan{Host: &host{}, Journal: n}
 		require.ErrorContains(t, p.Validate(), want)

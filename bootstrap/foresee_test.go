@@ -126,7 +126,7 @@ func TestPLAN2_WithNothingToDoNothingIsLocked(t *testing.T) {
 	require.Equal(t, "file unchanged", statuses(report))
 	require.NotContains(t, log, "lock")
 	require.Equal(t, 1, report.Generation)
-	require.Equal(t, "file unchanged", statuses(run("", node(state, ""))), "nobody in particular claims nothing")
+	require.Equal(t, "file unchanged", statuses(run("", node(state, ""))), "without an owner, nothing is claimed")
 	require.NotContains(t, log, "lock")
 
 	report = run("b", b)

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/process"
 )
 
-// agentAlive has the processes first: what they show names one that can be ended.
+// agentAlive looks at processes first, since that evidence names a process to stop.
 func (o Ownership) agentAlive(ctx context.Context, j *journal.Journal) error {
 	var unknown error
 	for _, look := range []func(context.Context) (string, error){o.running, j.OwnerAlive, o.locking, o.listening} {
@@ -69,7 +69,7 @@ func (o Ownership) running(ctx context.Context) (seen string, err error) {
 func (o Ownership) isAgent(p process.Process, s process.Status, f pidFile) (bool, error) {
 	program, err := p.Program()
 	if errors.Is(err, fs.ErrPermission) && !slices.ContainsFunc(o.Executables, s.Called) {
-		return false, nil // what it is called is all that can be told of it, and that is not the agent
+		return false, nil // only its name can be read, and it is not the agent's
 	}
 	if err != nil || !slices.Contains(o.Executables, program) {
 		return false, err
@@ -83,8 +83,9 @@ func (o Ownership) isAgent(p process.Process, s process.Status, f pidFile) (bool
 	return err == nil && os.SameFile(info, f.info), err
 }
 
-// locking looks for locks on the pid files. Of a file that strangers can open, a lock
-// counts that a process like an agent's holds: whoever took it, and may have ended.
+// locking looks for locks on the pid files. On a file that untrusted users can open, a
+// lock counts only if a process like an agent's holds it, even if another process took
+// it.
 func (o Ownership) locking(ctx context.Context) (seen string, err error) {
 	return o.eachPidFile(func(f pidFile) (string, error) {
 		locked, err := f.locked()
@@ -204,7 +205,8 @@ func (f pidFile) locked() (bool, error) {
 	if lock.Type != unix.F_UNLCK {
 		return true, nil
 	}
-	// A shared lock, so that two who look see nobody. It goes with the descriptor.
+	// A shared lock, so that two concurrent checks do not detect each other. It ends with
+	// the descriptor.
 	err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
 		return false, fmt.Errorf("lock: %w", err)
@@ -212,14 +214,13 @@ func (f pidFile) locked() (bool, error) {
 	return err != nil, nil
 }
 
-// opensToStrangers reports whether a user who is not believed can open the file, and so
-// lock it.
+// opensToStrangers reports whether an untrusted user can open the file, and so lock it.
 func (f pidFile) opensToStrangers() bool {
 	foreignGroup := f.stat.Gid != 0 && int(f.stat.Gid) != os.Getegid()
 	return !slices.Contains(f.believed, int(f.stat.Uid)) || f.stat.Mode&0o006 != 0 || f.stat.Mode&0o060 != 0 && foreignGroup
 }
 
-// listening looks for sockets at which somebody still takes connections.
+// listening looks for sockets on which a process still accepts connections.
 func (o Ownership) listening(context.Context) (seen string, err error) {
 	for _, path := range o.Sockets {
 		listens, err := connects(path)

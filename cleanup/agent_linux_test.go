@@ -50,14 +50,14 @@ func newAgentNode(t *testing.T) agentNode {
 		n.env = append(n.env, variable+"="+program)
 	}
 	for dir := dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) // a user executes what is in it
+		require.NoError(t, os.Chmod(dir, 0o755)) // a user executes the files in it
 	}
 	n.start("mkdir -p /var/run/cilium/state; echo ready")()
 	return n
 }
 
-// start runs a script until it says that it is ready, or is stopped. The function that is
-// returned ends it.
+// start runs a script until it reports that it is ready, or is stopped. The function that
+// is returned ends it.
 func (n agentNode) start(script string) (end func()) {
 	n.t.Helper()
 	cmd := n.Command("sh", "-euc", script)
@@ -137,7 +137,7 @@ func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
 	}
 }
 
-// Nobody without rights can hold up a cleanup by a process with the right name and number.
+// An unprivileged user cannot block a cleanup with a process of the right name and number.
 func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
 	for name, script := range map[string]string{
 		"of the agent's name":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "echo \$\$; read end"`,
@@ -194,8 +194,8 @@ func TestCLN7_ALockOfFcntl(t *testing.T) {
 	n.requireRemoved()
 }
 
-// Whoever may read a pid file can lock it, also before ending, and holds nobody up by
-// that.
+// Any user who may read a pid file can lock it, also before ending, and blocks no cleanup
+// by that.
 func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
 	const stranger = `umask 022; echo 1 > ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups `
 	for name, script := range map[string]string{
@@ -262,7 +262,7 @@ func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
 		n := newAgentNode(t)
 		n.listen(unix.SOCK_DGRAM)
 		err := n.cleanUp()
-		require.ErrorIs(t, err, unix.EPROTOTYPE, "it cannot be told")
+		require.ErrorIs(t, err, unix.EPROTOTYPE, "it cannot tell")
 		require.NotErrorIs(t, err, cleanup.ErrAgentAlive)
 		require.ErrorContains(t, err, sockPath)
 		n.start("test -d /var/run/cilium/state && echo ready")()
@@ -304,7 +304,7 @@ func TestCLN7_WhileAlive(t *testing.T) {
 	n.start("test ! -e /var/run/cilium && echo ready")()
 }
 
-// A FIFO that somebody holds open, and writes nothing into, keeps nobody waiting.
+// A FIFO that another process holds open without writing does not block the check.
 func TestSEC5_APidFileThatIsAFIFO(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
@@ -320,7 +320,7 @@ func TestSEC5_APidFileThatIsAFIFO(t *testing.T) {
 	select {
 	case err = <-applied:
 	case <-time.After(20 * time.Second):
-		t.Error("it waits for what the FIFO's writer has to say")
+		t.Error("it waits for the FIFO's writer")
 	}
 	require.NoError(t, writer.Close())
 	require.ErrorContains(t, err, fifo+": it is a FIFO, not a regular file")

@@ -69,7 +69,7 @@ func TestCLN3_Order(t *testing.T) {
 		"mount " + state + "/m",
 		"state directory " + state,
 	}, order)
-	require.ElementsMatch(t, objects(inv.Items), order, "what was printed is what was removed")
+	require.ElementsMatch(t, objects(inv.Items), order, "exactly the printed items were removed")
 	require.Contains(t, listing(t, "eth0"), "foreign")
 	require.FileExists(t, filepath.Join(root, "other", "x"))
 	require.FileExists(t, filepath.Join(filepath.Dir(state), "live", "x"))

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// calicoTwins are what others have on a node, much like what Calico leaves.
+// calicoTwins are objects of other owners on a node, similar to those that Calico leaves.
 const calicoTwins = `
 ip netns add other
 ip link add eth0 type veth peer name eth1

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// ciliumNeighbours makes rules and routes of others on eth0, each of which differs from
-// one that Cilium makes by one thing: of a cloud's agent, of a VRF, of an administrator.
+// ciliumNeighbours makes rules and routes of others on eth0, each differing from one that
+// Cilium makes by one thing: of a cloud's agent, of a VRF, of an administrator.
 func ciliumNeighbours(t testing.TB) {
 	t.Helper()
 	for _, command := range []string{
@@ -146,7 +146,7 @@ func TestCLN2_RulesAndTablesOfCiliumENI(t *testing.T) {
 	require.Equal(t, before, routing(t))
 }
 
-// neighbourhood is a node with what is others' alone.
+// neighbourhood is a node with objects of other owners only.
 func neighbourhood(t testing.TB) {
 	t.Helper()
 	noAddresses(t)
@@ -172,11 +172,11 @@ func requireOnlyOursGo(t *testing.T, c cleanup.Leftovers, made []string) {
 	found := append(ofKind("ip rule", inv.Items), ofKind("route", inv.Items)...)
 	require.Len(t, found, len(made), strings.Join(found, "\n"))
 	apply(t, c)
-	require.Equal(t, before, routing(t), "what is others' is as it was, and nothing else is there")
+	require.Equal(t, before, routing(t), "the objects of others are unchanged, and nothing else is there")
 }
 
-// Each condition of the preset's rules keeps what is a neighbour's: without it, one
-// would be taken, or the ownership is refused.
+// Each condition of the preset's rules keeps a neighbour's object: without it, one would
+// be taken, or the ownership is refused.
 func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	neighbourhood(t)

@@ -3,51 +3,48 @@
 
 // Package cleanup finds what an eBPF CNI agent left on a node, and removes it.
 //
-// It works in two steps. [Leftovers.Inventory] lists what is there and changes
-// nothing; [Leftovers.Remove] removes the items of such a list and nothing else.
-// An item stands for one object of the kernel or one path, by its identity (a
-// program's id, a link's index, an inode), so that what was printed is what is
-// removed: an object that replaced another since then is not touched, and is
-// reported. [Leftovers.Check] and [Leftovers.Apply] are the same two steps
-// as an action of a plan.
+// It works in two steps. [Leftovers.Inventory] lists the items found and changes nothing;
+// [Leftovers.Remove] removes the items of such a list and nothing else. An item stands
+// for one object of the kernel or one path, by its identity (a program's id, a link's
+// index, an inode), so that exactly the printed items are removed: an object that
+// replaced another in the meantime is left alone and reported. [Leftovers.Check] and
+// [Leftovers.Apply] are the same two steps as an action of a plan.
 //
-// What belongs to the agent is given as data, an [Ownership]. [Cilium] is such
-// data for Cilium, package ownershipfile reads that of another agent from a file;
-// the zero value owns nothing. How much of it goes is a [Scope]; the zero value is
-// an error that matches [ErrNoScope].
+// The agent's property is described by data, an [Ownership]: [Cilium] returns Cilium's,
+// and package ownershipfile reads that of another agent from a file. The zero value owns
+// nothing. A [Scope] selects how much of it is removed; the zero value is an error that
+// matches [ErrNoScope].
 //
-// It acts on the network namespace and the mount namespace of the calling
-// thread, and starts no goroutine but those that feed a tool, which end with
-// it. Objects go in an order in which packets still find what they need:
-// programs, then routes and links (foreign hops of a shared route are added
-// anew), then netfilter's rules, then pins, mounts and directories. Then
-// configurations that the agent set aside get their names back, and only after
-// them go files, the agent's own configuration among them; where one did not get
-// its name back the files beside it are not removed, so that no failure leaves a
-// directory without a configuration. A failing item is reported and the rest goes
-// on; the error joins an [Error] for each item that is still there. Removing what
-// is gone already is success.
+// It acts on the network namespace and the mount namespace of the calling thread, and
+// starts no goroutines except those that feed a tool, which end with it. Objects are
+// removed in an order in which packets still find the objects that they need: programs,
+// then routes and links (foreign hops of a shared route are added anew), then netfilter's
+// rules, then pins, mounts and directories. Then configurations that the agent set aside
+// get their names back. Files, including the agent's own configuration, are removed last;
+// if a configuration did not get its name back, the files beside it stay, so that no
+// failure leaves a directory without a configuration. If an item cannot be removed, the
+// others still are; the error joins an [Error] for each item that remains. Removing an
+// item that is already gone succeeds.
 //
-// Chains of iptables-nft go by netlink in one transaction, each rule by its
-// handle; tables of nftables and ipsets go by netlink as well. Legacy iptables
-// takes its own tools, of the thread's mount namespace, and only where it has
-// tables: what iptables-legacy-save writes is read, and iptables-legacy-restore is given
-// nothing but deletions, one transaction for each table; where the tools are
-// missing, the error says so. Both variants are looked at, whichever the node
-// uses, and tables that do not exist stay so.
+// Chains of iptables-nft are deleted by netlink in one transaction, each rule by its
+// handle; so are nftables tables and ipsets. Legacy iptables needs its own tools, from
+// the thread's mount namespace, and only if it has tables: the package parses the output
+// of iptables-legacy-save, and passes iptables-legacy-restore only deletions, one
+// transaction per table. If the tools are missing, the error reports it. Both variants
+// are examined, whichever the node uses, and no table is created.
 //
-// Links go in groups, in which the kernel deletes many at about the price of
-// one, small enough that nobody else waits long for its RTNL lock: 5,000 take
-// about two seconds. Programs on tcx cost the kernel some ten milliseconds for
-// each link, in a group or not.
+// Links are deleted in groups, at about the cost of a single link each, and the groups
+// are small enough that other users of the RTNL lock do not wait long: 5,000 links take
+// about two seconds. tcx programs cost the kernel about ten milliseconds per link, in a
+// group or not.
 //
-// Needed are CAP_NET_ADMIN for everything of the network, CAP_NET_RAW for the
-// tools of legacy iptables, CAP_SYS_ADMIN to look at BPF programs by id, to
-// unmount and to take names from network namespaces, CAP_BPF for programs of
-// cgroups, and CAP_SYS_PTRACE to see whether the agent runs. What a kernel does not know (tcx before 6.6, netkit before 6.7) is
-// not there. On other systems every method returns an error that matches
+// It needs CAP_NET_ADMIN for all network objects, CAP_NET_RAW for the tools of legacy
+// iptables, CAP_SYS_ADMIN to open BPF programs by id, to unmount, and to remove the names
+// of network namespaces, CAP_BPF for cgroup programs, and CAP_SYS_PTRACE to detect a
+// running agent. Features that a kernel lacks (tcx before 6.6, netkit before 6.7) have no
+// items. On other systems every method returns an error that matches
 // [errors.ErrUnsupported].
 //
-// Do not use it under a running agent: Remove refuses with [ErrAgentAlive]
-// where it sees one.
+// Do not use it under a running agent: Remove refuses with [ErrAgentAlive] if it detects
+// one.
 package cleanup

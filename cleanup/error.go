@@ -3,12 +3,12 @@
 
 package cleanup
 
-// Error says why an item is still there. The errors of [Leftovers.Remove] and
-// [Leftovers.Apply] join one for each such item. [errors.As] finds the first,
-// also in the error of a plan or of an action in other namespaces; for all of
-// them, follow Unwrap() error and Unwrap() []error.
+// Error reports why an item was not removed. The errors of [Leftovers.Remove] and
+// [Leftovers.Apply] join one for each such item. [errors.As] finds the first, also in the
+// error of a plan or of an action in other namespaces; for all of them, follow Unwrap()
+// error and Unwrap() []error.
 type Error struct {
-	// Item is what is still there.
+	// Item is the item that remains.
 	Item Item
 
 	// Err is the reason.

@@ -74,7 +74,7 @@ func TestCLN4_EachItemHasAnError(t *testing.T) {
 	require.True(t, errors.As(planErr, new(*bootstrap.StepError)))
 }
 
-// What gets its name back is not removed, and the error says so.
+// A file that gets its name back is not removed, and the error reports it.
 func TestCLN4_ErrorNamesWhatWasTried(t *testing.T) {
 	e := &cleanup.Error{Item: cleanup.Item{Kind: "configuration set aside", Object: "/x"}, Err: unix.EPERM}
 	require.EqualError(t, e, "restore configuration set aside /x: operation not permitted")

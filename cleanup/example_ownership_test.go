@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// What an agent of one's own leaves on a node is said in full names. What could be
-// another's is refused before anything is looked for.
+// The leftovers of one's own agent are described by full names. What could be another's
+// is refused before anything is looked for.
 func ExampleOwnership() {
 	own := cleanup.Ownership{
 		Agent:     "acme",

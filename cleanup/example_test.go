@@ -27,7 +27,7 @@ func Example() {
 	// true cleanup: no scope selected: choose bpf-state or all-state
 }
 
-// What is printed is what is removed.
+// Exactly the printed items are removed.
 func ExampleLeftovers_Remove() {
 	ctx := context.Background()
 	c := cleanup.Leftovers{

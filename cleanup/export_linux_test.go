@@ -17,8 +17,8 @@ func CompileOwnership(o Ownership, names ...string) error {
 	return nil
 }
 
-// ParseAside reads a name by which something was set aside, and says which it
-// had before.
+// ParseAside parses the name of a file that was set aside, and returns which it had
+// before.
 func ParseAside(base, suffix string) (name string, ok bool) {
 	a, ok := parseAside(base, suffix)
 	return a.name, ok

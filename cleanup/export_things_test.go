@@ -49,18 +49,18 @@ type Link struct {
 	Programs, Filters []string
 }
 
-// What Things have, of which the inventory makes the same.
+// The text of Things, equal to that of the inventory.
 type (
 	Route = route
 	Rule  = rule
 )
 
-// Of returns those of the things that are owned, in their order. It decides by the
-// rules by which [Leftovers.Inventory] does, as far as names tell: on a node, a
-// program is owned for a pinned map, too, of a route the hops through owned links,
-// and a BPF file system with a pin of somebody else's is left. Of what SetAside
-// matches, only what is named in Files but for the suffix is owned: the rest gets its
-// name back. The error is that of [Ownership.Validate].
+// Of returns those of the things that are owned, in their order. It decides by the rules
+// by which [Leftovers.Inventory] does, as far as names allow: on a node, a program is
+// owned for a pinned map, too, of a route the hops through owned links, and a BPF file
+// system that holds a pin of another owner is left. Of what SetAside matches, only what
+// is named in Files but for the suffix is owned: the rest gets its name back. The error
+// is that of [Ownership.Validate].
 func (o Ownership) Of(things Things) (Things, error) {
 	own, err := o.compile()
 	if err != nil {

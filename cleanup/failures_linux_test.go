@@ -35,7 +35,7 @@ func TestCLN4_EachFailureIsNamedAndTheRestGoes(t *testing.T) {
 		"-4 route add 10.0.1.0/24 dev cilium_host",
 		"-4 route add 10.0.2.0/24 dev cilium_host",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
-		"-4 rule add pref 9 fwmark 0x200/0xf00 iif eth0 lookup 2004", // not to be told apart
+		"-4 rule add pref 9 fwmark 0x200/0xf00 iif eth0 lookup 2004", // indistinguishable
 		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005",
 	} {
 		ip(t, command)

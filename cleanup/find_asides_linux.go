@@ -26,8 +26,8 @@ type asideObject struct {
 	name string // that it gets back, in the same directory
 }
 
-// asides returns what was set aside, in the order of SetAside and of the names
-// that it had; of one name the highest number first, which is the youngest.
+// asides returns the files that were set aside, in the order of SetAside and of their
+// original names; of one name the highest number first, which is the latest.
 func (o *owned) asides(ctx context.Context) ([]aside, error) {
 	var out []aside
 	var errs failure.Set
@@ -60,7 +60,7 @@ func findAsides(ctx context.Context, s *search) error {
 	errs.Add(err)
 	given := map[filetree.Location]string{}
 	for _, a := range asides {
-		// What is the agent's is removed as a file.
+		// The agent's own configuration is removed as a file.
 		if !s.own.ownsFile(a.original()) && !s.own.ownsFile(a.path()) {
 			errs.Add(s.foundAside(a, given))
 		}

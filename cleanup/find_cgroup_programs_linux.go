@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// cgroupAttachTypes are the attach types of cgroups (Linux 4.10 to 6.7); a
-// kernel says of those that it does not know that they are invalid.
+// cgroupAttachTypes are the attach types of cgroups (Linux 4.10 to 6.7); a kernel reports
+// unknown types as invalid.
 var cgroupAttachTypes = []ebpf.AttachType{
 	ebpf.AttachCGroupInetIngress, ebpf.AttachCGroupInetEgress,
 	ebpf.AttachCGroupInetSockCreate, ebpf.AttachCgroupInetSockRelease,
@@ -124,9 +124,9 @@ func openCgroup(path string) (cgroup, *os.File, error) {
 	return cgroup{path, filetree.InodeOf(&st)}, dir, nil
 }
 
-// foundOnCgroup lists what is attached with one attach type. What the kernel
-// lists there includes the programs of bpf_links; the others were attached
-// without one, each program at most once.
+// foundOnCgroup lists the programs attached with one attach type. The kernel's list
+// includes the programs of bpf_links; the others were attached without one, each program
+// at most once.
 func (s *search) foundOnCgroup(at cgroup, dir *os.File, attach ebpf.AttachType, links []bpfattach.Program) error {
 	var errs failure.Set
 	byLink := map[ebpf.ProgramID]int{}

@@ -87,7 +87,7 @@ func shown(t testing.TB, dir string) []string {
 	}
 	requireTools(t, "bpftool")
 	raw, err := exec.Command("bpftool", "-j", "cgroup", "show", dir).Output()
-	if err != nil { // it wants flags that kernels before 6.0 do not tell
+	if err != nil { // it wants flags that kernels before 6.0 do not report
 		return attached(t, dir)
 	}
 	out := string(raw)
@@ -103,7 +103,7 @@ func shown(t testing.TB, dir string) []string {
 	return names
 }
 
-// attached are the programs that the kernel itself tells of; bpftool leaves out the
+// attached returns the programs that the kernel itself reports; bpftool leaves out the
 // places that are younger than it is.
 func attached(t testing.TB, dir string) (names []string) {
 	t.Helper()
@@ -241,7 +241,7 @@ func securityProgram(t testing.TB, name string) *ebpf.Program {
 	t.Helper()
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
-		testns.Skip(t, "needs a kernel that tells its types: "+err.Error())
+		testns.Skip(t, "needs a kernel that describes its types: "+err.Error())
 	}
 	var hook *btf.Func
 	require.NoError(t, kernel.TypeByName("bpf_lsm_socket_bind", &hook))
@@ -339,7 +339,7 @@ func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
 	require.Len(t, inv.Items, 1)
 	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_from_netdev"), allowOverride)
 	before := shown(t, dir)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "what was listed is gone")
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "the listed items are gone")
 	require.Equal(t, before, shown(t, dir))
 
 	require.NoError(t, os.Remove(dir))

@@ -166,7 +166,7 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 	c := filesOnly(dir)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "run/cilium")}
 	want := []string{
-		"remove state directory " + dir + "/run/cilium", // what is in it, but for what is recorded
+		"remove state directory " + dir + "/run/cilium", // its content, except recorded paths
 		"restore configuration set aside " + conf + "/20-b.conf.cilium_bak",
 		"remove file " + conf + "/05-cilium.conf",
 	}
@@ -194,9 +194,9 @@ func TestCLN8_FilesOfARecordStay(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte(`{"schema": 99}`), 0o600))
 	inv, err := c.Inventory(ctx)
-	require.ErrorContains(t, err, "cleanup: what to keep: ")
+	require.ErrorContains(t, err, "cleanup: paths to keep: ")
 	require.Empty(t, inv.Items)
-	require.ErrorContains(t, c.Apply(ctx), "what to keep")
+	require.ErrorContains(t, c.Apply(ctx), "paths to keep")
 }
 
 func TestCLN8_FilesAndNetfilterAreNotBPFState(t *testing.T) {

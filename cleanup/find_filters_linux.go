@@ -21,7 +21,7 @@ type clsactObject struct{ link int }
 
 func (c clsactObject) onLink() int { return c.link }
 
-// filtered is a link's clsact or ingress qdisc with what is on it.
+// filtered is a link's clsact or ingress qdisc with its filters.
 type filtered struct {
 	rtnl.Qdisc
 	owned   []rtnl.Filter
@@ -92,8 +92,8 @@ func (s *filterSearch) look(ctx context.Context) error {
 	return errs.Join()
 }
 
-// sort divides the filters at one parent into owned and foreign ones. What
-// stands for a priority and protocol is foreign unless a filter of it is owned.
+// sort divides the filters at one parent into owned and foreign ones. The entry for a
+// priority and protocol is foreign unless one of its filters is owned.
 func (s *filterSearch) sort(q *filtered, link string, list []rtnl.Filter) error {
 	var errs failure.Set
 	ours := map[rtnl.FilterID]bool{}

@@ -51,7 +51,7 @@ func TestCLN2_FilterNames(t *testing.T) {
 	}
 }
 
-// Names that only look like ours are somebody else's.
+// Names that only resemble ours belong to other owners.
 func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
 	for _, c := range []struct{ filter, program string }{
 		{"", "ciliumlike"},
@@ -86,7 +86,7 @@ func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
 	}
 }
 
-// Such a name does not hide what is ours for certain: a map of ours is used.
+// Such a name does not hide a program that is certainly ours, because it uses a map of ours.
 func TestSEC9_AnyNameWithAMapOfOurs(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)

@@ -53,9 +53,8 @@ func findNetkit(ctx context.Context, s *search) error {
 	return s.findHooks(ctx, netkitHooks, func(l rtnl.Link) bool { return l.Kind == "netkit" })
 }
 
-// findHooks lists owned programs on hooks of links. It asks link by link: the
-// list of bpf_links has the programs of all network namespaces, and does not
-// say which.
+// findHooks lists owned programs on hooks of links. It asks link by link: the list of
+// bpf_links has the programs of all network namespaces, and does not name them.
 func (s *search) findHooks(ctx context.Context, hooks []hook, has func(rtnl.Link) bool) error {
 	if !s.own.ownsPrograms() {
 		return nil

@@ -78,7 +78,7 @@ func linkIDs(t testing.TB, prog *ebpf.Program) []string {
 	return out
 }
 
-// hooks asks the kernel, link by link, what is attached. The program's name
+// hooks asks the kernel, link by link, for the attached programs. The program's name
 // stands for its id.
 func hooks(t testing.TB, attach ...ebpf.AttachType) []string {
 	t.Helper()
@@ -167,15 +167,15 @@ func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
 	tcxLink(t, "eth0", ebpf.AttachTCXIngress, replacement)
 	require.NoError(t, link.RawDetachProgram(link.RawDetachProgramOptions{Target: index(t, "eth0"), Program: old, Attach: ebpf.AttachTCXEgress}))
 	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, replacement)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "what was listed is gone")
+	require.NoError(t, c.Remove(context.Background(), inv.Items), "the listed items are gone")
 	require.Equal(t, []string{"eth0 TCXIngress cil_from_netdev", "eth0 TCXEgress cil_from_netdev"}, hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress))
 
 	run(t, "ip", "link", "del", "dev", "eth0")
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
 }
 
-// An endpoint whose program is on tcx is known by it, and its programs go
-// with the link, whoever holds the bpf_link.
+// An endpoint whose program is on tcx is known by it, and its programs go with the link,
+// even if a process holds the bpf_link.
 func TestCLN2_EndpointByTCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)

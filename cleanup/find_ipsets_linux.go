@@ -33,7 +33,7 @@ func (o ipsetObject) remove(ctx context.Context, r *removal) (err error) {
 	return err
 }
 
-// removeIPSets destroys sets, of which one may be in another.
+// removeIPSets destroys sets; one may be a member of another.
 func removeIPSets(ctx context.Context, r *removal, objects []ipsetObject, done func(i int, err error)) {
 	sock, err := r.sockets.netfilter()
 	list := make([]netfilter.IPSet, len(objects))

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// countersOf is what a tool says of its tables with the counters of each rule.
+// countersOf returns a tool's listing of its tables with the counters of each rule.
 func countersOf(t testing.TB, tool string) string {
 	t.Helper()
 	var b strings.Builder
@@ -91,7 +91,7 @@ func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
 	require.Equal(t, "mangle\n", names())
 }
 
-// A /proc that does not show the thread tells nothing of its tables.
+// A /proc that does not show the thread has no information on its tables.
 func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t)
@@ -122,7 +122,7 @@ func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
 // A pod may have written rules of a variant that the host has no tool for.
 func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 	t.Parallel()
-	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to look into its ip tables (nat, filter) and to remove what is in them with: install its package iptables, or run this where they are"
+	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to read and clean its ip tables (nat, filter): install its package iptables, or run this where they are installed"
 	for name, c := range map[string]struct {
 		tools map[string]string
 		want  string
@@ -175,7 +175,7 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	c := netfilterOnly()
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
-	// Since then somebody jumps to a chain of ours, and a rule and a chain went.
+	// Since then a foreign rule jumps to a chain of ours, and a rule and a chain are gone.
 	rules(t, "iptables-legacy", "*nat", "-A OUTPUT -j CILIUM_PRE_nat", "COMMIT", "*filter", "-D FORWARD -j CILIUM_FORWARD", "-X CILIUM_alone", "COMMIT")
 	var failed []string
 	c.Progress = func(_, _ int, item string, err error) {
@@ -244,8 +244,8 @@ func TestCLN4_LegacyWithoutCapability(t *testing.T) {
 	}
 }
 
-// A comment is anybody's text. What looks like a rule in it is none, and a rule
-// that iptables-restore cannot read is left, with the chain that it jumps to.
+// A comment is arbitrary text. A rule quoted in it is no rule, and a rule that
+// iptables-restore cannot read is left, with the chain that it jumps to.
 func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
@@ -313,7 +313,7 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 	}
 }
 
-// The AWS VPC CNI's chains are nobody's but by a request of their own.
+// The AWS VPC CNI's chains are owned only by a request of their own.
 func TestCLN2_AWSLeftovers(t *testing.T) {
 	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
@@ -355,8 +355,8 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 	apply(t, c)
 }
 
-// What looking costs where there is no legacy table, where a few hundred rules
-// are somebody else's, and where there are ours among them.
+// What looking costs where there is no legacy table, where a few hundred rules are
+// foreign, and if ours are among them.
 func BenchmarkLegacyTables(b *testing.B) {
 	foreign := append(slices.Clone(foreignRules), "*nat")
 	for i := range 300 {

@@ -18,8 +18,7 @@ import (
 // linkObject is a network link.
 type linkObject struct{ rtnl.LinkID }
 
-// findLinks lists owned links. It goes on without what could not be found out
-// about the programs on them.
+// findLinks lists owned links. It continues if the programs on them cannot be listed.
 func findLinks(ctx context.Context, s *search) error {
 	list, err := s.links.all(ctx)
 	if err != nil {
@@ -59,9 +58,9 @@ func (l linkObject) remove(_ context.Context, r *removal) error {
 	return l.verifyDeleted(sock)
 }
 
-// verifyDeleted returns an error for a link that the kernel said to have
-// deleted and did not: the fallback device of a tunnel module (tunl0, sit0),
-// under whatever name. A veth is never one.
+// verifyDeleted returns an error for a link that the kernel reported as deleted but did
+// not delete: the fallback device of a tunnel module (tunl0, sit0), under whatever name.
+// A veth is never one.
 func (l linkObject) verifyDeleted(sock *rtnl.Conn) error {
 	if l.Kind == "veth" {
 		return nil

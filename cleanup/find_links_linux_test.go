@@ -152,7 +152,7 @@ func TestCancelledSaysWhatIsLeft(t *testing.T) {
 	require.Equal(t, 1, linkCount(t))
 }
 
-// Links that somebody else deletes while they are being removed.
+// Links that another program deletes during their removal.
 func TestCLN4_LinksThatDisappear(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	endpoints(t, 40)

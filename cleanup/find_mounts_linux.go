@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// bpffsObject is a mount of a BPF file system, which goes only if nobody else
-// has pins in it: what is pinned there and nowhere else goes with it.
+// bpffsObject is a mount of a BPF file system, which is removed only if it holds no pins
+// of other owners: objects pinned only there are removed with it.
 type bpffsObject struct{ mountObject }
 
 // findMounts lists the mounts in state directories, and those that a rule
@@ -78,15 +78,15 @@ func (s *search) foundAgentMount(ctx context.Context, m mountPoint) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", m.path, err)
 	case foreign != "":
-		s.leave(Item{Kind: kindMount, Object: m.path}, "bpf; a pin of somebody else's is in it: "+foreign)
+		s.leave(Item{Kind: kindMount, Object: m.path}, "bpf; holds a pin of another owner: "+foreign)
 	default:
 		s.foundMount(m, bpffsObject{m.mountObject})
 	}
 	return nil
 }
 
-// foreign returns a pin in a BPF file system that is not owned, "" if there is
-// none. What the kernel itself puts there is no pin.
+// foreign returns a pin in a BPF file system that is not owned, "" if there is none.
+// Files that the kernel itself creates are no pins.
 func (p *pins) foreign(ctx context.Context, root string) (string, error) {
 	if !isBPFFS(root) {
 		return "", nil // something else is mounted over it
@@ -119,7 +119,7 @@ func (o bpffsObject) remove(ctx context.Context, r *removal) error {
 		return err
 	}
 	if foreign != "" {
-		return errors.New("a pin of somebody else's is in it by now; left as it is: " + foreign)
+		return errors.New("it now holds a pin of another owner; left as it is: " + foreign)
 	}
 	return o.unmount()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// mounted is what is mounted below a directory.
+// mounted returns the mounts below a directory.
 func mounted(t testing.TB, dir string) string {
 	t.Helper()
 	return run(t, "awk", "-v", "dir="+dir+"/", `index($5, dir) == 1 { print substr($5, length(dir) + 1), $9 }`, "/proc/thread-self/mountinfo")
@@ -63,7 +63,7 @@ func TestCLN2_Mounts(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
-// What somebody else pinned goes with the file system it is in.
+// Pins of other owners would go with the file system that holds them.
 func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	root := bpfDir(t)
@@ -77,13 +77,13 @@ func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
 
 	pinAt(t, array(t, "foreign"), root, "deep/er/foreign")
 	err = c.Remove(context.Background(), inv.Items)
-	require.EqualError(t, err, "cleanup: remove mount "+root+": a pin of somebody else's is in it by now; left as it is: deep/er/foreign")
+	require.EqualError(t, err, "cleanup: remove mount "+root+": it now holds a pin of another owner; left as it is: deep/er/foreign")
 	require.FileExists(t, filepath.Join(root, "deep/er/foreign"))
 
 	inv, err = c.Inventory(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, inv.Items)
-	require.Equal(t, []cleanup.Item{{Kind: "mount", Object: root, Detail: "bpf; a pin of somebody else's is in it: deep/er/foreign"}}, inv.Left)
+	require.Equal(t, []cleanup.Item{{Kind: "mount", Object: root, Detail: "bpf; holds a pin of another owner: deep/er/foreign"}}, inv.Left)
 	require.NoError(t, os.Remove(filepath.Join(root, "deep/er/foreign")))
 	apply(t, c)
 }

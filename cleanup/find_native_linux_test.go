@@ -153,7 +153,7 @@ func TestCLN1_RuleBesideAMoreSpecialOneIsLeft(t *testing.T) {
 	for _, more := range []string{"fwmark 0x1/0x1", "iif eth0", "to 10.4.0.0/16", "proto 99", "suppress_prefixlength 0", "tos 0x10"} {
 		ip(t, "-4 rule add pref 60 from 10.3.0.0/16 "+more+" lookup 78")
 		before := routing(t)
-		require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "a more special rule of the same priority", more)
+		require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "a more specific rule has the same priority", more)
 		require.Equal(t, before, routing(t), more)
 		ip(t, "-4 rule del pref 60 from 10.3.0.0/16 "+more+" lookup 78")
 		ip(t, "-4 rule del pref 60")

@@ -20,14 +20,13 @@ import (
 // netnsDir is where network namespaces have names, for every tool.
 const netnsDir = "/var/run/netns"
 
-// netnsObject is what a name stands for: a namespace, or the empty file that
-// remains of one.
+// netnsObject is the object of a name: a namespace, or the empty file that remains of one.
 type netnsObject struct {
 	name string
 	id   filetree.Inode
 }
 
-// netnsFile is what has a name in netnsDir.
+// netnsFile is a file in netnsDir.
 type netnsFile struct {
 	netnsObject
 	mounted bool // a namespace
@@ -112,7 +111,7 @@ func lookAtNetNS(dir *os.File, name string) (*netnsFile, error) {
 	return f, nil
 }
 
-// isNetNS tells network namespaces from those of other kinds.
+// isNetNS distinguishes network namespaces from those of other kinds.
 func isNetNS(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

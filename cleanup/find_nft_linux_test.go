@@ -40,7 +40,7 @@ func rules(t testing.TB, tool string, lines ...string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// saved is what a tool says of all its tables, comments and counters left out.
+// saved returns a tool's listing of all its tables, without comments and counters.
 func saved(t testing.TB, tool string) string {
 	t.Helper()
 	var b strings.Builder
@@ -98,7 +98,7 @@ func TestCLN2_ChainsOfIPTablesNFT(t *testing.T) {
 	enterNetfilter(t, "iptables-nft", "nft")
 	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
 		rules(t, tool, foreignRules...)
-		// What is nobody's iptables is not looked at, whatever its names.
+		// Tables that are not of iptables are ignored, whatever their names.
 		family := map[string]string{"iptables-nft": "ip", "ip6tables-nft": "ip6"}[tool]
 		run(t, "nft", "add table "+family+" CILIUM_nat; add chain "+family+" CILIUM_nat CILIUM_x { accept; }")
 	}
@@ -139,7 +139,7 @@ func TestCLN2_ChainsOfIPTablesNFT(t *testing.T) {
 	// Tables and built-in chains that came with our rules stay, empty.
 	after := run(t, "nft", "list", "ruleset")
 	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
-		rules(t, tool, "*nat", "COMMIT") // says nothing new
+		rules(t, tool, "*nat", "COMMIT") // prints nothing new
 	}
 	require.Equal(t, after, run(t, "nft", "list", "ruleset"))
 	require.Equal(t, withoutEmpty(before), withoutEmpty(after))

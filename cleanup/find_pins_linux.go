@@ -44,8 +44,8 @@ func pinRoots(roots []string, mounts []MountRule) []string {
 	return roots
 }
 
-// walk calls visit for each owned pin and each owned directory of pins that can
-// become empty; what is mounted among them is not removed.
+// walk calls visit for each owned pin and each owned directory of pins that can become
+// empty; mounts among them are not removed.
 func (p *pins) walk(ctx context.Context, visit func(filetree.Entry)) error {
 	var errs failure.Set
 	for _, root := range p.roots {
@@ -64,7 +64,7 @@ func isBPFFS(dir string) bool {
 	return unix.Statfs(dir, &fs) == nil && uint32(fs.Type) == unix.BPF_FS_MAGIC
 }
 
-// walkPinPattern visits what matches pattern in dir.
+// walkPinPattern visits the entries of dir that match pattern.
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(filetree.Entry)) error {
 	d, err := filetree.OpenDir(dir, unix.BPF_FS_MAGIC)
 	if err != nil {
@@ -101,7 +101,7 @@ type pinnedObjects struct {
 	programs map[ebpf.ProgramID]bool
 }
 
-// objects returns what is pinned, as far as it could be looked at.
+// objects returns the pinned objects that could be opened.
 func (p *pins) objects() (*pinnedObjects, error) {
 	out := &pinnedObjects{map[ebpf.MapID]bool{}, map[ebpf.ProgramID]bool{}}
 	var errs failure.Set

@@ -20,15 +20,14 @@ import (
 // request that adds it with these alone.
 type routeObject struct{ request, rest string }
 
-// routeSearch lists routes by what is known of the links, by their index.
+// routeSearch lists routes with the names and owners of their links.
 type routeSearch struct {
 	*search
 	owned map[int]bool
 	names map[int]string
 }
 
-// findRoutes lists owned routes of all tables, and what is foreign in shared
-// tables.
+// findRoutes lists owned routes of all tables, and foreign ones in shared tables.
 func findRoutes(ctx context.Context, s *search) error {
 	if len(s.own.links)+len(s.own.Routes)+len(s.own.SharedTables) == 0 {
 		return nil
@@ -130,7 +129,7 @@ func foreignHops(r rtnl.Route, owned map[int]bool) (hops []rtnl.Hop, all bool) {
 	return hops, all
 }
 
-// asRoute tells a route by names. Those that are not known are "".
+// asRoute describes a route by names. Unknown names are "".
 func asRoute(r rtnl.Route, names map[int]string) route {
 	out := route{Table: r.Table, Type: routeType(r.Type), Protocol: r.Protocol, Dst: r.Dst, Gateway: r.Gateway}
 	for _, hop := range r.Hops {

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// routing is what ip says of all tables and rules, but for the routes of
-// multicast, which the kernel makes at a time of its own.
+// routing returns ip's listing of all tables and rules, except the routes of multicast,
+// which the kernel makes at a time of its own.
 func routing(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
@@ -234,7 +234,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	ip(t, "link set dev eth1 up")
 	ip(t, "addr add 10.9.0.1/24 dev eth0")
 	for _, command := range []string{
-		// What is to be there in the end.
+		// The expected state at the end.
 		"-4 route add 10.0.3.0/24 dev eth0 scope global",
 		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
 		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev eth1 weight 2",
@@ -358,7 +358,7 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 	}
 	before := routing(t) + everything(t)
 	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004: a more special rule")
+	require.ErrorContains(t, err, "remove ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004: a more specific rule")
 	require.ErrorContains(t, err, "remove link cilium_host: mine has its index")
 	require.Equal(t, before, routing(t)+everything(t))
 
@@ -438,7 +438,7 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 	ip(t, "-4 rule add pref 100 fwmark 0x1 lookup local proto kernel")
 	ip(t, "-4 rule del pref 0")
 	err := c.Remove(t.Context(), inventory(t, c).Items)
-	require.ErrorContains(t, err, "IPv4 100: lookup 255: a more special rule of the same priority and table is there")
+	require.ErrorContains(t, err, "IPv4 100: lookup 255: a more specific rule has the same priority and table")
 	require.Contains(t, routing(t), "0:\tfrom all lookup local proto kernel\n")
 }
 

@@ -59,7 +59,7 @@ func moreSpecialFirst(a, b rtnl.Rule) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(len(b.Request), len(a.Request)))
 }
 
-// asRule tells a rule as ip-rule(8) does. Table 0 stands for none.
+// asRule describes a rule as ip-rule(8) does. Table 0 means none.
 func asRule(r rtnl.Rule) rule {
 	out := rule{Priority: r.Priority, Mark: Mark(r.Mark), Not: r.Not, From: r.From, To: r.To, More: !r.Plain, Protocol: r.Protocol}
 	if r.ToTable {
@@ -108,7 +108,7 @@ func (o ruleObject) remove(ctx context.Context, r *removal) error {
 	case !there:
 		return nil
 	case special:
-		return errors.New("a more special rule of the same priority and table is there, and the kernel could take it for this one; left as it is")
+		return errors.New("a more specific rule has the same priority and table, and the kernel could delete it instead of this one; left as it is")
 	}
 	return sock.DeleteRule(o.request)
 }
@@ -129,7 +129,7 @@ func (o localRuleObject) remove(ctx context.Context, r *removal) error {
 		return err
 	}
 	if !slices.ContainsFunc(list, func(now rtnl.Rule) bool { return now.Request == o.request }) {
-		return nil // somebody else has, or has made it another one
+		return nil // another program has deleted or changed it
 	}
 	if err := sock.AddRule(o.request.WithPriority(0)); err != nil {
 		return fmt.Errorf("put it back to priority 0: %w", err)

@@ -235,7 +235,7 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 		strings.Join(sorted(strings.SplitAfter(run(t, "find", cilium+"/", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))
 
 	c.Keep = []string{"/"}
-	require.ErrorContains(t, c.Apply(context.Background()), "what is kept /: refusing to empty")
+	require.ErrorContains(t, c.Apply(context.Background()), "path to keep /: refusing to empty")
 }
 
 func TestCLN1_StateDirThatWasReplacedIsLeft(t *testing.T) {

@@ -85,22 +85,21 @@ func (n *node) xdpLink(x xdpObject) (link.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A detachment that expects no program to be there: the kernel refuses it
-	// in either case, and says why.
+	// A detachment on the condition that no program is attached: the kernel refuses it in
+	// either case, and reports why.
 	switch err = sock.DetachXDP(x.link, x.Mode, -1); {
 	case err == nil, nlmsg.Gone(err), errors.Is(err, unix.EEXIST):
 		return 0, nil
 	case !attachedByLink(err):
-		return 0, fmt.Errorf("whether it is attached by a bpf_link (%v have the same program and index) cannot be told: %w", ids, hint(kindXDP, err))
+		return 0, fmt.Errorf("cannot tell whether it is attached by a bpf_link (%v have the same program and index): %w", ids, hint(kindXDP, err))
 	case len(ids) > 1:
-		return 0, fmt.Errorf("bpf_links %v attach the same program to a link with index %d, in several network namespaces: which one is here cannot be told", ids, x.link)
+		return 0, fmt.Errorf("bpf_links %v attach the same program to a link with index %d in several network namespaces: cannot tell which one is in this namespace", ids, x.link)
 	}
 	return ids[0], nil
 }
 
-// attachedByLink reports whether the kernel refused a change by netlink because
-// a bpf_link has attached the program. A driver may be busy as well, and says
-// other things.
+// attachedByLink reports whether the kernel refused a change by netlink because a
+// bpf_link has attached the program. A driver may be busy as well, with another message.
 func attachedByLink(err error) bool {
 	return errors.Is(err, unix.EBUSY) && strings.Contains(err.Error(), "XDP link")
 }

@@ -86,7 +86,7 @@ func TestCLN6_ForeignXDPSurvives(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
-// The kernel does not tell in which network namespace a bpf_link is.
+// The kernel does not report the network namespace of a bpf_link.
 func TestCLN6_XDPInAnotherNamespaceSurvives(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	prog := program(t, ebpf.XDP, "cil_xdp_entry")
@@ -156,7 +156,7 @@ func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 		run(t, "ip", "link", "set", "dev", "eth0", "xdpdrv", "off")
 		l := xdpLink(t, "eth0", prog, link.XDPDriverMode)
 		dirty := everything(t)
-		require.ErrorContains(t, bpfState(t).Remove(context.Background(), inv.Items), "which one is here cannot be told")
+		require.ErrorContains(t, bpfState(t).Remove(context.Background(), inv.Items), "cannot tell which one is in this namespace")
 		require.Equal(t, dirty, everything(t))
 		require.NoError(t, l.Close())
 
@@ -166,7 +166,7 @@ func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 	}
 }
 
-// Without the capability it cannot be told which one is here.
+// Without the capability, the package cannot tell which one is here.
 func TestCLN4_XDPByLinkWithoutCapability(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
@@ -175,7 +175,7 @@ func TestCLN4_XDPByLinkWithoutCapability(t *testing.T) {
 	before := everything(t)
 	dropCapability(t, unix.CAP_NET_ADMIN)
 	inv, err := c.Inventory(context.Background())
-	require.ErrorContains(t, err, "xdp program eth0 cil_xdp_entry: whether it is attached by a bpf_link")
+	require.ErrorContains(t, err, "xdp program eth0 cil_xdp_entry: cannot tell whether it is attached by a bpf_link")
 	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
 	require.Empty(t, inv.Items)
 	require.Equal(t, before, everything(t))

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// xfrm is what ip says of policies and states, without what counts time.
+// xfrm returns ip's listing of policies and states, without timers.
 func xfrm(t testing.TB) string {
 	t.Helper()
 	out := run(t, "ip", "-d", "xfrm", "policy", "show") + run(t, "ip", "-d", "xfrm", "state", "show")
@@ -48,7 +48,7 @@ func TestCLN2_XFRM(t *testing.T) {
 	// Others' VPN, without a mark and with other ones.
 	state("10.1.0.1", "10.1.0.2", "0x10", "")
 	state("10.1.0.1", "10.1.0.2", "0x11", " mark 0x42 mask 0xffffffff")
-	state("10.1.0.1", "10.1.0.2", "0x12", " mark 0xd00 mask 0x100")      // of which the others do not count
+	state("10.1.0.1", "10.1.0.2", "0x12", " mark 0xd00 mask 0x100")      // the other bits do not count
 	state("10.1.0.1", "10.1.0.2", "0x13", " mark 0xd42 mask 0xffffffff") // another's numbers, the same by chance
 	state("10.1.0.1", "10.1.0.2", "0x14", " mark 0xe00 mask 0xffffffff")
 	state("10.1.0.1", "10.1.0.2", "0x15", " mark 0x3d00 mask 0xff00")

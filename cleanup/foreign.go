@@ -5,11 +5,11 @@ package cleanup
 
 import "context"
 
-// Foreign lists what others have in the agent's routing tables ([Ownership.SharedTables]):
-// the rules of policy routing that lead there, and the routes in them, a line each. What
-// the agent owns is not among it. It looks at IPv4 and IPv6 in the calling thread's network
-// namespace, and changes nothing. Where a part cannot be looked at, the rest is listed, and
-// the error says what is missing.
+// Foreign lists the objects of others in the agent's routing tables
+// ([Ownership.SharedTables]): the policy routing rules that lead there and the routes in
+// them, one line each, without those that the agent owns. It reads IPv4 and IPv6 in the
+// calling thread's network namespace, and changes nothing. If a part cannot be read, it
+// lists the rest, and the error names the missing part.
 func (o Ownership) Foreign(ctx context.Context) (found []string, err error) {
 	if len(o.SharedTables) == 0 {
 		return nil, nil

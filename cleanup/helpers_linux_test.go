@@ -44,8 +44,8 @@ func bpfDir(t testing.TB) string {
 	return dir
 }
 
-// Before Linux 5.11 maps and programs count as locked memory, of which a process may
-// have little. Without root the tests of both skip.
+// Before Linux 5.11 maps and programs count as locked memory, and a process may have
+// little. Without root the tests of both skip.
 var _ = rlimit.RemoveMemlock()
 
 // program loads a program that lets everything pass.
@@ -116,7 +116,7 @@ func clsact(t testing.TB, dev string) {
 	run(t, "tc", "qdisc", "add", "dev", dev, "clsact")
 }
 
-// listing is what the tools say of links' filters, without what counts time. There are
+// listing returns the tools' listings of links' filters, without timers. There are
 // thousands of listings: so each is one run of a tool, and not one for each link.
 func listing(t testing.TB, devs ...string) string {
 	t.Helper()
@@ -138,7 +138,7 @@ func batch(t testing.TB, commands string, tool ...string) string {
 	return string(out)
 }
 
-// everything is what the tools say of the whole namespace.
+// everything returns the tools' listings of the whole namespace.
 func everything(t testing.TB) string {
 	t.Helper()
 	links, err := netlink.LinkList()

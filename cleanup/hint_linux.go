@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// hint adds to an error what is missing, unless that is said already.
+// hint adds the missing capability to an error, unless the error already names it.
 func hint(kind string, err error) error {
 	switch kind {
 	case kindFilter, kindClsact, kindXDP, kindTCX, kindNetkit, kindLink,

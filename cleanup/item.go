@@ -39,8 +39,8 @@ const (
 	kindAside      = "configuration set aside"
 )
 
-// Item is one thing that [Leftovers.Inventory] found. One that is made in any
-// other way cannot be removed.
+// Item is one thing that [Leftovers.Inventory] found. An Item made in any other way
+// cannot be removed.
 type Item struct {
 	// Kind is a short noun, such as "tc filter", "link" or "pin".
 	Kind string `json:"kind"`
@@ -49,24 +49,23 @@ type Item struct {
 	// cil_from_netdev", "cilium_host", "/sys/fs/bpf/cilium/x".
 	Object string `json:"object"`
 
-	// Detail tells a reader more; it may be empty.
+	// Detail is further information for a reader; it may be empty.
 	Detail string `json:"detail,omitempty"`
 
 	object object
 }
 
-// object is what an item stands for: what is known of its identity, in a value
-// that can be compared.
+// object is the identity of the object that an item stands for, as a comparable value.
 type object interface {
-	// remove removes the object, and no other that took its name or number since
-	// it was listed. An object that is gone is success.
+	// remove removes the object, and no other that took its name or number since it was
+	// listed. Removing an object that is gone succeeds.
 	remove(context.Context, *removal) error
 }
 
 // String returns kind and object.
 func (i Item) String() string { return i.Kind + " " + i.Object }
 
-// verb says what removal does with an item.
+// verb names what removal does with an item.
 func (i Item) verb() string {
 	if i.Kind == kindAside {
 		return "restore"
@@ -74,8 +73,8 @@ func (i Item) verb() string {
 	return "remove"
 }
 
-// printable returns the item with names quoted that others chose so that they
-// would not stay on one line, or would speak to a terminal.
+// printable returns the item with names quoted if they contain line breaks or control
+// characters of terminals.
 func (i Item) printable() Item {
 	quote := func(s string) string {
 		if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -87,15 +86,15 @@ func (i Item) printable() Item {
 	return i
 }
 
-// Inventory is what was found.
+// Inventory is the result of [Leftovers.Inventory].
 type Inventory struct {
 	// Items are owned, in the order in which they are removed.
 	Items []Item
 
-	// Left are things that were met and are not removed, because they are not
-	// owned, or not certainly so; Detail says why, and which part of them goes
-	// with an item nevertheless. Of those that are left for the same reason it has
-	// 1,000, and before all an item that counts the others.
+	// Left are things that were found but are not removed, because they are not owned, or
+	// not certainly so; Detail has the reason, and names the part of them that is removed
+	// with an item nevertheless. At most 1,000 things with the same reason are listed; an
+	// item in front counts the others.
 	Left []Item
 }
 

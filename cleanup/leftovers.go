@@ -12,61 +12,60 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// DefaultBPFRoot is where the BPF file system is mounted on a node.
+// DefaultBPFRoot is the usual mount point of the BPF file system.
 const DefaultBPFRoot = "/sys/fs/bpf"
 
-// ErrAgentAlive is matched by the error of [Leftovers.Remove] where
-// [Ownership.AgentAlive] sees the agent: stop it first.
+// ErrAgentAlive is matched by the error of [Leftovers.Remove] if [Ownership.AgentAlive]
+// detects the agent: stop it first.
 var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 
-// Leftovers are what an agent left on a node. As an action of a plan it is the
-// state of the node without them: a plan with a journal asks for Step.NoUndo, since
-// nothing that is removed comes back. The zero value owns nothing, selects nothing, and
-// its methods return an error that matches [ErrNoScope].
+// Leftovers describes the objects that an agent left on a node. As an action of a plan,
+// its goal is a node without them: a plan with a journal requires Step.NoUndo, since
+// removals cannot be undone. The zero value owns nothing, selects nothing, and its
+// methods return an error that matches [ErrNoScope].
 //
-// What the other packages of this module have recorded on this node, in the journal that
-// a plan has entered or that journal.With gives, is kept: the journal's directory and the
-// paths that it records as if they were in Keep, directories that it records as if they
-// were in KeepDirs. A journal that cannot be read is an error, and nothing is removed.
+// Leftovers keeps everything that the other packages of this module have recorded in the
+// journal that a plan has entered or that journal.With provides: the journal's directory
+// and recorded paths as if they were in Keep, recorded directories as if they were in
+// KeepDirs. A journal that cannot be read is an error, and nothing is removed.
 type Leftovers struct {
-	// Ownership says what is the agent's.
+	// Ownership describes the agent's property.
 	Ownership Ownership
 
-	// Scope says how much of it goes.
+	// Scope selects how much of it is removed.
 	Scope Scope
 
-	// BPFRoots are the mount points of BPF file systems to look for
-	// [Ownership.Pins] in; none means [DefaultBPFRoot]. What is there and is
-	// not a BPF file system is passed over.
+	// BPFRoots are the mount points of BPF file systems to look for [Ownership.Pins] in;
+	// none means [DefaultBPFRoot]. Paths with another file system are skipped.
 	BPFRoots []string
 
-	// CgroupRoot is a directory of the cgroup2 hierarchy, on which the agent
-	// attaches its programs: its root, if empty. What is there and is not of
-	// that file system is passed over.
+	// CgroupRoot is the directory of the cgroup2 hierarchy to which the agent attaches
+	// its programs: the root of the hierarchy, if empty. A directory on another file
+	// system is skipped.
 	CgroupRoot string
 
-	// Keep are absolute paths that are not removed: files, mounts, and directories
-	// with everything in them. KeepDirs are directories that are not removed
-	// themselves, while what is in them is.
+	// Keep are absolute paths that are not removed: files, mounts, and directories with
+	// everything in them. KeepDirs are directories that are not removed themselves, but
+	// whose content is.
 	Keep, KeepDirs []string
 
-	// WhileAlive says that Remove does not look whether the agent runs, as by
-	// [Ownership.AgentAlive], with that journal.
+	// WhileAlive makes Remove skip its check for a running agent, which is
+	// [Ownership.AgentAlive] with the journal above.
 	WhileAlive bool
 
-	// StrandPods says that Remove also takes the plugins and the configuration that
-	// sandboxes need to be deleted, by libcni's cached results: their pods are then stuck.
-	// Otherwise these stay, and their errors say how many sandboxes there are.
+	// StrandPods makes Remove also remove the plugins and the configuration that, by
+	// libcni's cached results, sandboxes need for their deletion: their pods are then
+	// stuck. Otherwise these files stay, and their errors report the number of sandboxes.
 	StrandPods bool
 
-	// Progress, if set, is called after each item that Remove dealt with, on
-	// the calling goroutine: err is nil for one that is gone.
+	// Progress, if set, is called after each item that Remove processed, on the calling
+	// goroutine: err is nil for one that is gone.
 	Progress func(done, total int, item string, err error)
 }
 
-// Inventory lists what is owned and in scope, in the order in which it will be
-// removed. It changes nothing. Where a part of the node cannot be looked at,
-// the rest is still listed, and the error says what is missing from it.
+// Inventory lists the items that are owned and in scope, in the order of their removal.
+// It changes nothing. If part of the node cannot be examined, it still lists the rest,
+// and the error names the missing part.
 func (l Leftovers) Inventory(ctx context.Context) (*Inventory, error) {
 	own, err := l.compile()
 	if err != nil {
@@ -75,10 +74,10 @@ func (l Leftovers) Inventory(ctx context.Context) (*Inventory, error) {
 	return l.inventory(ctx, own)
 }
 
-// Remove removes the items, which an Inventory of the same Leftovers listed, and
-// nothing else. The error joins an [Error] for each item that is still there.
-// When ctx is done, Remove stops between two items or groups of them, and the
-// error has one more part, which says how many items it did not come to.
+// Remove removes the items, which an Inventory of the same Leftovers listed, and nothing
+// else. The error joins an [Error] for each item that is still there. When ctx is done,
+// Remove stops between two items or groups of them, and the error has one more part, with
+// the number of items that it did not reach.
 func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 	own, err := l.compile()
 	if err != nil || len(items) == 0 {
@@ -92,29 +91,30 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 	return l.remove(ctx, own, items)
 }
 
-// AgentAlive returns an error that matches [ErrAgentAlive] if the agent runs, which
-// says what shows that; and any other error if that cannot be told. Each of these
-// shows it:
+// AgentAlive returns an error that matches [ErrAgentAlive] and names the evidence if the
+// agent runs, and any other error if it cannot tell. Each of these is evidence:
 //
 //   - another process has the number in one of PidFiles as its pid in its own pid
 //     namespace, sees that very file in its own root directory, and executes one
 //     of Executables;
-//   - [journal.Journal.OwnerAlive], of the journal of this agent; nil: there is none;
+//   - [journal.Journal.OwnerAlive] of this agent's journal, j, reports it; nil means
+//     that there is no journal;
 //   - one of PidFiles is locked exclusively. If users other than root can open the
 //     file, a process of root's must have the lock;
-//   - a connection to one of Sockets is taken, or has to queue.
+//   - one of Sockets accepts a connection, or has a full queue.
 //
-// A pid file or socket that an agent has left behind shows nothing. AgentAlive looks at the processes in the /proc of the calling thread's mount
-// namespace, which should be the host's; that takes CAP_SYS_PTRACE.
+// A pid file or socket left behind by an agent is no evidence. AgentAlive looks at the
+// processes in the /proc of the calling thread's mount namespace, which should be the
+// host's; that takes CAP_SYS_PTRACE.
 func (o Ownership) AgentAlive(ctx context.Context, j *journal.Journal) error {
 	return o.agentAlive(ctx, j)
 }
 
-// Namespaces lists those of the host that a plan enters.
+// Namespaces lists the host namespaces that a plan enters.
 func (Leftovers) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
 
 // Places lists the directories and the file systems whose content is removed: in a
-// container that does not have the host's, nothing would be found.
+// container without the host's, Inventory would find nothing there.
 func (l Leftovers) Places() map[string]string {
 	places := map[string]string{}
 	for _, path := range slices.Concat(l.Ownership.StateDirs, l.BPFRoots) {
@@ -130,8 +130,8 @@ func (l Leftovers) Check(ctx context.Context) ([]string, error) {
 	return inv.changes(), err
 }
 
-// Apply removes everything that Inventory lists, also where a part of the node
-// could not be looked at; the error says so.
+// Apply removes everything that Inventory lists, even if part of the node could not be
+// examined; the error then names that part.
 func (l Leftovers) Apply(ctx context.Context) error {
 	inv, err := l.Inventory(ctx)
 	return errors.Join(err, l.removeFound(ctx, inv.Items))
@@ -149,7 +149,7 @@ func (l Leftovers) compile() (*owned, error) {
 		return nil, err
 	}
 	for _, keep := range slices.Concat(l.Keep, l.KeepDirs) {
-		if err := validDir("what is kept", keep); err != nil {
+		if err := validDir("path to keep", keep); err != nil {
 			return nil, err
 		}
 	}

@@ -17,11 +17,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
-// The kernel deletes the links of a group in one go and waits for its readers
-// once, not once for each link. It has the RTNL lock meanwhile, so the groups
-// are small: as large as makes one deletion take about groupTime, of which
-// somebody else waits for the lock about two thirds. For a link with tcx it
-// waits once more, each time, so those have groups of their own.
+// The kernel deletes the links of a group in one go and waits for its readers once, not
+// once for each link. It has the RTNL lock meanwhile, so the groups are small: one
+// deletion takes about groupTime, and other users wait for the lock for about two thirds
+// of that. A link with tcx costs a further wait, so those have groups of their own.
 const (
 	minGroup   = 8 // fewer links than this go one by one
 	maxGroup   = 192
@@ -30,9 +29,9 @@ const (
 	groupTime  = 65 * time.Millisecond
 )
 
-// removeLinks deletes links in groups. One by one go few links, devices without a
-// kind (the kernel refuses a whole group for one of them), links that are not
-// what was listed, and those of a group that was refused.
+// removeLinks deletes links in groups. One by one go few links, devices without a kind
+// (the kernel refuses a whole group for one of them), links that are not the listed ones,
+// and those of a group that was refused.
 func removeLinks(ctx context.Context, r *removal, objects []linkObject, done func(i int, err error)) {
 	var single []int
 	if len(objects) >= minGroup {
@@ -113,8 +112,8 @@ func (r *removal) removeInGroups(ctx context.Context, members []member, size int
 	return rest
 }
 
-// nextGroupSize aims at groupTime for one group, and grows slowly: what a link
-// costs depends on what is attached to it.
+// nextGroupSize aims at groupTime for one group, and grows slowly: the cost of a link
+// depends on the programs attached to it.
 func nextGroupSize(size, deleted int, took time.Duration) int {
 	if deleted < size {
 		return size

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// node is what the finders, or the objects that are removed, share of the node.
-// All of it is used on the calling thread.
+// node is the state of the node that finders, or the objects to remove, share. All of it
+// is used on the calling thread.
 type node struct {
 	own        *owned
 	keep       *filetree.Keep
@@ -32,7 +32,7 @@ type node struct {
 func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
 	keep, err := l.paths(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cleanup: what to keep: %w", err)
+		return nil, fmt.Errorf("cleanup: paths to keep: %w", err)
 	}
 	n := &node{own: own, keep: keep, cgroupRoot: l.CgroupRoot}
 	n.links = links{sockets: &n.sockets, carried: map[int][]string{}}
@@ -121,7 +121,7 @@ func (n *node) ownsLink(l rtnl.Link) bool {
 	return n.own.ownsLink(l.Name, l.Kind, n.links.carried[l.Index])
 }
 
-// paths returns what is to be kept.
+// paths returns the paths to keep.
 func (l Leftovers) paths(ctx context.Context) (*filetree.Keep, error) {
 	keep := &filetree.Keep{}
 	for _, path := range l.Keep {

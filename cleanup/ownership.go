@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Ownership says what belongs to an agent. It is plain data: nothing is
-// guessed, and the zero value owns nothing. What belongs to the node, or to another
-// agent, cannot be owned: [Ownership.Validate].
+// Ownership describes the property of an agent. It is plain data: nothing is guessed, and
+// the zero value owns nothing. Property of the node or of another agent cannot be owned:
+// see [Ownership.Validate].
 type Ownership struct {
-	// Agent is the agent's name, in small letters, digits and single -, . and _: what
-	// is known to be an agent's can be owned by that agent only. Known are antrea,
-	// aws-vpc-cni, calico, cilium, flannel, kindnet, kube-router, multus,
-	// ovn-kubernetes, tetragon, weave and whereabouts, and what else nodes have, such as
-	// docker and kube-proxy. Files and folders of the agent begin with its name.
+	// Agent is the agent's name, in lower-case letters, digits and single -, . and _.
+	// Things known to be an agent's can be owned by that agent only. Known agents are
+	// antrea, aws-vpc-cni, calico, cilium, flannel, kindnet, kube-router, multus,
+	// ovn-kubernetes, tetragon, weave and whereabouts, and other programs on nodes, such
+	// as docker and kube-proxy. Files and folders of the agent begin with its name.
 	Agent string `json:"agent,omitempty"`
 
-	// Exceptions are things that are owned although they are another's, or lie where
-	// agents have nothing, one by one.
+	// Exceptions are single things that are owned although they belong to another agent,
+	// or lie in a place that agents do not use.
 	Exceptions []Exception `json:"exceptions,omitempty"`
 
 	// Programs are full names of BPF programs. The kernel stores the first 15
@@ -33,9 +33,9 @@ type Ownership struct {
 	// or if it or a bpf_link with it is pinned there.
 	Programs []string `json:"programs,omitempty"`
 
-	// Filters are full names of tc filters, in which {link} stands for the name
-	// of the link that the filter is on, as in "cil_from_netdev-{link}". A
-	// filter is owned, too, if its program is.
+	// Filters are full names of tc filters; {link} stands for the name of the link that
+	// the filter is on, as in "cil_from_netdev-{link}". A filter is owned, too, if its
+	// program is.
 	Filters []string `json:"filters,omitempty"`
 
 	// Pins are patterns ([path.Match]) of paths below the root of a BPF file
@@ -43,10 +43,9 @@ type Ownership struct {
 	// matches is owned with everything in it.
 	Pins []string `json:"pins,omitempty"`
 
-	// Links are rules for network links; one that matches is enough. Routes of
-	// all tables that lead through owned links alone are owned as well. Of a
-	// route that leads through others, too, only the hops through owned links are
-	// removed.
+	// Links are rules for network links; one that matches is enough. Routes of all tables
+	// that lead only through owned links are owned as well. If a route also leads through
+	// other links, only its hops through owned links are removed.
 	Links []LinkRule `json:"links,omitempty"`
 
 	// Routes are rules for routes that lead through no owned link.
@@ -56,50 +55,48 @@ type Ownership struct {
 	Rules []PolicyRule `json:"rules,omitempty"`
 
 	// LocalRule is the priority to which the agent moves the rule that the kernel makes
-	// with priority 0, to look up the table local first; 0: it does not. The moved rule
-	// is owned if it is as the kernel makes it, in the kernel's name. It is put back: one
-	// of priority 0 is made if there is none, and then it goes.
+	// with priority 0, to look up the table local first; 0 means that it does not move
+	// it. The moved rule is owned if it equals the kernel's, including its protocol. It
+	// is moved back: a rule with priority 0 is added if there is none, then the moved one
+	// is removed.
 	LocalRule uint32 `json:"localRule,omitempty" yaml:"localRule"`
 
-	// SharedTables are routing tables that others use, too. Routes in them and
-	// rules that lead to them are reported in [Inventory.Left] where they are
-	// not owned.
+	// SharedTables are routing tables that others use as well. Routes in them and rules
+	// that lead to them are reported in [Inventory.Left] if they are not owned.
 	SharedTables []uint32 `json:"sharedTables,omitempty" yaml:"sharedTables"`
 
-	// NetNS are patterns ([path.Match]) of the names of network namespaces
-	// (ip-netns(8)). The name goes; the namespace lives on while a process is
-	// in it.
+	// NetNS are patterns ([path.Match]) of the names of network namespaces (ip-netns(8)).
+	// The name is removed; the namespace lives on while a process is in it.
 	NetNS []string `json:"netNS,omitempty" yaml:"netNS"`
 
 	// XFRM are rules for IPsec policies and states, by their marks.
 	XFRM []XFRMRule `json:"xfrm,omitempty"`
 
-	// ChainPrefixes are prefixes of the names of iptables and ip6tables chains.
-	// Owned are the chains, the rules in them, and the rules that jump to them.
+	// ChainPrefixes are prefixes of the names of iptables and ip6tables chains. The
+	// chains, the rules in them, and the rules that jump to them are owned.
 	ChainPrefixes []string `json:"chainPrefixes,omitempty" yaml:"chainPrefixes"`
 
-	// NFTables are tables of nftables that are the agent's alone, with everything
-	// in them.
+	// NFTables are nftables tables that belong to the agent alone, with everything in them.
 	NFTables []NFTable `json:"nfTables,omitempty" yaml:"nfTables"`
 
 	// IPSetPrefixes are prefixes of the names of ipsets.
 	IPSetPrefixes []string `json:"ipsetPrefixes,omitempty" yaml:"ipsetPrefixes"`
 
-	// Mounts are rules for mounts. Where a BPF file system that is owned is
-	// mounted, [Ownership.Pins] are looked for as well.
+	// Mounts are rules for mounts. [Ownership.Pins] are searched in owned BPF file
+	// systems as well.
 	Mounts []MountRule `json:"mounts,omitempty"`
 
-	// Files are absolute paths of files, which go in this order. What else is
-	// there, such as a directory, is not owned.
+	// Files are absolute paths of files, which are removed in this order. Anything else
+	// at such a path, such as a directory, is not owned.
 	Files []string `json:"files,omitempty"`
 
-	// SetAside says which configurations of others the agent renamed, so that
-	// nothing reads them: an absolute path of a directory with * and the suffix
-	// that it appended, such as "/etc/cni/net.d/*.cilium_bak"; a dot and a
-	// number may follow the suffix. They get their name back, unless something
-	// has it: of several of one name the one with the highest number, and the
-	// others are reported in [Inventory.Left]. Those that are named in Files but
-	// for the suffix are removed instead.
+	// SetAside describes the configurations of others that the agent renamed, so that no
+	// program reads them: the absolute path of a directory with * and the suffix that it
+	// appended, such as "/etc/cni/net.d/*.cilium_bak"; a dot and a number may follow the
+	// suffix. They get their original name back, unless it is taken. If several have the
+	// same original name, the one with the highest number gets it, and the others are
+	// reported in [Inventory.Left]. Those whose original name is in Files are removed
+	// instead.
 	SetAside []string `json:"setAside,omitempty" yaml:"setAside"`
 
 	// StateDirs are absolute paths of directories that are owned with
@@ -111,32 +108,32 @@ type Ownership struct {
 	// flock(2) or fcntl(2).
 	PidFiles []string `json:"pidFiles,omitempty" yaml:"pidFiles"`
 
-	// Executables are the names of the files that a running agent executes, such
-	// as "cilium-agent", without a directory. If empty, the number in a pid file
-	// says nothing.
+	// Executables are the names of the files that a running agent executes, such as
+	// "cilium-agent", without a directory. If empty, the number in a pid file is no
+	// evidence of a running agent.
 	Executables []string `json:"executables,omitempty"`
 
-	// Sockets are absolute paths of Unix sockets (SOCK_STREAM) at which nobody
-	// but a running agent listens.
+	// Sockets are absolute paths of Unix sockets (SOCK_STREAM) on which only a running
+	// agent listens.
 	Sockets []string `json:"sockets,omitempty"`
 }
 
 // LinkRule describes network links. Every field that is set has to match; the
 // zero value describes no link.
 type LinkRule struct {
-	// Name is a regular expression for the whole name. One that matches lo,
-	// or a name that kernels and udev give to network cards, is an error.
+	// Name is a regular expression for the whole name. An expression that matches lo, or
+	// a name that kernels and udev give to network cards, is an error.
 	Name string `json:"name,omitempty"`
 
 	// Kind is the kind of link as the kernel calls it, such as "veth".
 	Kind string `json:"kind,omitempty"`
 
-	// Programs are full names of owned programs or filters, one of which is
-	// attached to the link: as a tc filter, by tcx, netkit or XDP.
+	// Programs are full names of owned programs or filters. At least one must be attached
+	// to the link: as a tc filter, by tcx, netkit or XDP.
 	Programs []string `json:"programs,omitempty"`
 }
 
-// Cilium returns what Cilium owns, the names of its older versions included.
+// Cilium returns the ownership of Cilium, including the names of its older versions.
 //
 // An endpoint's link is a veth that has the name that Cilium gives (lxc and
 // hexadecimal digits), or another name that starts with lxc and a program that
@@ -144,14 +141,15 @@ type LinkRule struct {
 // whatever programs are on them: in chaining mode a pod's link belongs to the
 // other CNI, and a nested node's eth0 is a veth with programs of Cilium.
 //
-// A route to a single address that is refused, made in the kernel's name, is
-// what remains of an endpoint that is gone.
+// A route that rejects a single address, with the kernel's protocol, is the remainder of
+// a deleted endpoint.
 //
 // Its rules of policy routing have the numbers of pkg/datapath/linux/linux_defaults,
 // which are the same in 1.18.3, 1.19.7 and 1.20.2. A cloud's own agent may use the same
-// priorities and tables, so a rule is owned only if it has all that Cilium writes.
+// priorities and tables, so a rule is owned only if it has every attribute that Cilium
+// writes.
 //
-// Not among it, because others may use them: [CiliumOnRequest], [CiliumENI].
+// It leaves out objects that others may use: see [CiliumOnRequest] and [CiliumENI].
 func Cilium() Ownership {
 	return Ownership{
 		Agent:    "cilium",
@@ -184,16 +182,16 @@ func Cilium() Ownership {
 		StateDirs: []string{"/var/run/cilium", "/var/lib/cilium"},
 		PidFiles:  []string{"/var/run/cilium/cilium.pid"},
 		Sockets:   []string{"/var/run/cilium/cilium.sock"},
-		// The second is run by a debugger that the image has in the first's place.
+		// The second is run by a debugger that replaces the first in debug images.
 		Executables: []string{"cilium-agent", "cilium-agent-bin"},
 	}
 }
 
-// CiliumOnRequest returns what is only probably Cilium's, to be taken where it
-// is asked for: the network namespaces cilium-* and cni-*, of which the latter
-// may be another runtime's, and IPsec policies and states with the marks of
-// encryption and decryption, in the masks that Cilium writes: none of them has
-// one of the lowest eight bits. Nothing else is set.
+// CiliumOnRequest returns objects that are only probably Cilium's, for callers that ask
+// for them explicitly: the network namespaces cilium-* and cni-* (the latter may belong
+// to another runtime), and IPsec policies and states with the marks of encryption and
+// decryption, in the masks that Cilium writes, none of which has any of the lowest eight
+// bits. Nothing else is set.
 func CiliumOnRequest() Ownership {
 	return Ownership{
 		NetNS: []string{"cilium-*", "cni-*"},
@@ -219,17 +217,17 @@ type linkMatcher struct {
 	name *regexp.Regexp
 }
 
-// Validate returns an error where the ownership could match what is the node's or
-// another agent's: a link rule for lo, eth0 or cni0, chains with the prefix KUBE-, a
-// file that lies in no place made for agents, an empty name. The error names the field,
-// what it would match, whose that is, and the source of that. [Leftovers.Inventory] and
-// [Leftovers.Remove] begin with it.
+// Validate returns an error if the ownership could match property of the node or of
+// another agent: a link rule for lo, eth0 or cni0, chains with the prefix KUBE-, a file
+// outside the places for agents, an empty name. The error has the field, the thing that
+// it would match, its owner, and the source of that fact. [Leftovers.Inventory] and
+// [Leftovers.Remove] call it first.
 func (o Ownership) Validate() error {
 	_, err := o.compile()
 	return err
 }
 
-// compile checks the ownership, so that a mistake in it removes nothing.
+// compile checks the ownership, so that an invalid one removes nothing.
 func (o Ownership) compile() (*owned, error) {
 	out := &owned{Ownership: o}
 	if err := validNames(slices.Concat(o.Programs, o.Filters)); err != nil {
@@ -264,7 +262,7 @@ func (o Ownership) compile() (*owned, error) {
 func (r LinkRule) compile() (linkMatcher, error) {
 	m := linkMatcher{LinkRule: r}
 	if r.Name == "" {
-		return m, fmt.Errorf("cleanup: ownership: link rule %+v: it needs a name, or it would own other people's links", r)
+		return m, fmt.Errorf("cleanup: ownership: link rule %+v: it needs a name, or it would match links of other owners", r)
 	}
 	if err := validNames(r.Programs); err != nil {
 		return m, fmt.Errorf("link rule %q: %w", r.Name, err)
@@ -285,7 +283,7 @@ func validPinPattern(pattern string) error {
 		return fmt.Errorf("cleanup: ownership: pin %q: %w", pattern, err)
 	}
 	if strings.ContainsAny(path.Base(pattern)[:1], `*?[\`) || slices.Contains(sharedPins(), pattern) {
-		return fmt.Errorf("cleanup: ownership: pin %q would own other people's: want a name, or a pattern that starts with a part of one", pattern)
+		return fmt.Errorf("cleanup: ownership: pin %q would match pins of other owners: want a name, or a pattern that starts with part of one", pattern)
 	}
 	if dir := path.Dir(pattern); strings.ContainsAny(dir, `*?[\`) {
 		return fmt.Errorf("cleanup: ownership: pin %q: only the last element may have wildcards", pattern)
@@ -293,7 +291,7 @@ func validPinPattern(pattern string) error {
 	return nil
 }
 
-// validDir takes a path that is not clean, as users write those of directories.
+// validDir accepts a path that is not clean, since users write directories that way.
 func validDir(what, dir string) error {
 	switch {
 	case dir == "":
@@ -335,8 +333,8 @@ func (o *owned) hasNetfilter(kind string, prefixes []string) bool {
 
 func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables, t) }
 
-// ownsLink reports whether a link is owned that carries programs of the given
-// names. Loopback is nobody's.
+// ownsLink reports whether a link is owned that carries programs of the given names.
+// Loopback is never owned.
 func (o *owned) ownsLink(name, kind string, programs []string) bool {
 	if name == "lo" {
 		return false

@@ -11,8 +11,8 @@ const (
 	tableFromProxy = 2005
 )
 
-// ciliumRules returns the rules of policy routing that Cilium makes whatever network it
-// is in, to IPv4 and IPv6 alike.
+// ciliumRules returns the policy routing rules that Cilium makes in every network, for
+// IPv4 and IPv6 alike.
 func ciliumRules() []PolicyRule {
 	return []PolicyRule{
 		// toProxyRule and fromIngressProxyRule of pkg/proxy/routes.go.
@@ -53,17 +53,18 @@ func ciliumRoutes() []RouteRule {
 	}
 }
 
-// CiliumENI returns what Cilium makes for the pods' addresses in the modes ENI (AWS) and
-// Azure, to be taken where it is asked for, since a cloud's own agent makes the like:
-// rules of priority 20 from the main table to a pod, and of 111, 110 (Azure's, and ENI's
-// up to 1.18 in its compatible mode) and 32765 (1.20's, while it changes the others) from
-// a pod to one of the tables, and in these the routes to the gateway and through it. All of
-// them are made in the kernel's name (Configure and gatewayRoutes of
-// pkg/datapath/linux/routing/routing.go).
+// CiliumENI returns the objects that Cilium makes for the pods' addresses in the modes
+// ENI (AWS) and Azure, for callers that ask for them explicitly, since a cloud's own
+// agent makes similar ones: rules of priority 20 from the main table to a pod, and of
+// 111, 110 (Azure's, and ENI's up to 1.18 in its compatible mode) and 32765 (1.20's,
+// while it changes the others) from a pod to one of the tables, and in these the routes
+// to the gateway and through it. All of them have the kernel's protocol (Configure and
+// gatewayRoutes of pkg/datapath/linux/routing/routing.go).
 //
-// The tables are those of the node's further cards: 10 and the number of the interface with
-// the priority 111, the index of the link with 110. A table that a VRF has, in which the
-// kernel makes routes, must not be among them. With none, nothing is owned.
+// The tables are those of the node's additional network interfaces: 10 and the number of
+// the interface with the priority 111, the index of the link with 110. They must not
+// include the table of a VRF, in which the kernel makes routes. Without tables, nothing
+// is owned.
 func CiliumENI(tables ...uint32) Ownership {
 	if len(tables) == 0 {
 		return Ownership{}

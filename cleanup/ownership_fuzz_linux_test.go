@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// An ownership that somebody has written is one, or an error.
+// Any text is either a valid ownership or an error.
 func FuzzOwnership(f *testing.F) {
 	cilium, err := json.Marshal(cleanup.Cilium())
 	require.NoError(f, err)

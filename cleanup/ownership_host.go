@@ -16,18 +16,18 @@ type MountRule struct {
 	// Path is the mount point, an absolute path.
 	Path string `json:"path"`
 
-	// Type is the type of the file system as the kernel calls it, such as
-	// "cgroup2" or "bpf". Another one on Path is not owned.
+	// Type is the type of the file system as the kernel calls it, such as "cgroup2" or
+	// "bpf". A mount of another type on Path is not owned.
 	Type string `json:"type"`
 }
 
-// NFTable names a table of nftables, as nft(8) does. Both fields have to be set.
+// NFTable names a table of nftables, as nft(8) does. Both fields must be set.
 type NFTable struct {
 	// Family is "ip", "ip6", "inet", "arp", "bridge" or "netdev".
 	Family string `json:"family"`
 
-	// Name is the whole name. One that the tools for iptables or the node's own
-	// firewall give to a table, such as "filter", is an error.
+	// Name is the whole name. A name that the iptables tools or the node's own firewall
+	// give to a table, such as "filter", is an error.
 	Name string `json:"name"`
 }
 
@@ -41,11 +41,10 @@ func (t NFTable) validate() error {
 	return nil
 }
 
-// Moved returns the ownership with the directory to in place of from, in
-// [Ownership.Mounts], [Ownership.Files], [Ownership.SetAside],
-// [Ownership.StateDirs], [Ownership.PidFiles] and [Ownership.Sockets]: for a node that has them
-// elsewhere, as CNI configurations in
-// Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").
+// Moved returns the ownership with the directory from replaced by to, in
+// [Ownership.Mounts], [Ownership.Files], [Ownership.SetAside], [Ownership.StateDirs],
+// [Ownership.PidFiles] and [Ownership.Sockets]: for a node with other directories, such
+// as Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").
 func (o Ownership) Moved(from, to string) Ownership {
 	from, to = path.Clean(from), path.Clean(to)
 	moved := func(list []string) []string {
@@ -66,7 +65,7 @@ func (o Ownership) Moved(from, to string) Ownership {
 	return o
 }
 
-// validHost checks what is owned of netfilter and of the node's files.
+// validHost checks the netfilter objects and the files of an ownership.
 func (o Ownership) validHost() error {
 	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
@@ -117,7 +116,7 @@ func validPath(what, name string) error {
 	case path.Clean(name) != name:
 		return fmt.Errorf("cleanup: ownership: %s %s: want a path without .., empty and trailing elements", what, name)
 	case name == "/":
-		return fmt.Errorf("cleanup: ownership: %s: the root of the file system is nobody's", what)
+		return fmt.Errorf("cleanup: ownership: %s: the root of the file system cannot be owned", what)
 	}
 	return nil
 }

@@ -15,9 +15,9 @@ const nameBytes = 15
 // linkMark stands for a link's name in the name of a filter.
 const linkMark = "{link}"
 
-// ciliumPrograms are the entry points in bpf/*.c of Cilium 1.14 to 1.20: what
-// its loader attaches to links and cgroups. Programs behind a tail call are not
-// attached to anything.
+// ciliumPrograms returns the entry points in bpf/*.c of Cilium 1.14 to 1.20: what its
+// loader attaches to links and cgroups. Programs behind a tail call are not attached to
+// anything.
 func ciliumPrograms() []string {
 	return append(ciliumLinkPrograms(),
 		"cil_xdp_entry",
@@ -72,8 +72,8 @@ func validNames(names []string) error {
 	return nil
 }
 
-// isProgram reports whether a program's name, as the kernel tells it, is one of
-// the full names.
+// isProgram reports whether a program's name, as the kernel reports it, is one of the
+// full names.
 func isProgram(name string, full []string) bool {
 	return name != "" && slices.ContainsFunc(full, func(f string) bool { return name == f[:min(len(f), nameBytes)] })
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Mark is a packet mark and the bits of it that count.
+// Mark is a packet mark and the bits of it that are compared.
 type Mark struct {
 	Value uint32 `json:"value"`
 	Mask  uint32 `json:"mask"`
@@ -19,14 +19,13 @@ type Mark struct {
 // String returns value and mask as ip-rule(8) writes them, "0x200/0xf00".
 func (m Mark) String() string { return fmt.Sprintf("0x%x/0x%x", m.Value, m.Mask) }
 
-// XFRMRule describes IPsec policies and states by their mark. Every field has to
-// be set.
+// XFRMRule describes IPsec policies and states by their mark. Every field must be set.
 type XFRMRule struct {
-	// Mark is what the mark has to be, in the bits of its mask.
+	// Mark is the required mark, in the bits of its mask.
 	Mark Mark `json:"mark"`
 
-	// Masks are the masks that the agent writes, each of which includes that of
-	// Mark. A mark with another mask is not owned, whatever its value.
+	// Masks are the masks that the agent writes; each includes that of Mark. A mark with
+	// another mask is not owned, whatever its value.
 	Masks []uint32 `json:"masks"`
 }
 
@@ -70,7 +69,7 @@ func validNetNSPattern(pattern string) error {
 	return nil
 }
 
-// compileNet checks what is owned of routing, network namespaces and xfrm.
+// compileNet checks the routing, network namespaces and xfrm of an ownership.
 func (o *owned) compileNet() error {
 	for _, rule := range o.Routes {
 		m, err := rule.compile()

@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// A mistake that would own what others have is an error, before anything is
-// looked at.
+// A mistake that would own property of others is an error, before anything is looked at.
 func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 	routes := func(r ...cleanup.RouteRule) cleanup.Ownership { return cleanup.Ownership{Routes: r} }
 	rules := func(r ...cleanup.PolicyRule) cleanup.Ownership { return cleanup.Ownership{Rules: r} }
@@ -29,9 +28,9 @@ func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 		"route of a type":       {routes(cleanup.RouteRule{Table: 7, Type: "sink", Dst: "default"}), `type "sink" is unknown`},
 		"multicast route":       {routes(cleanup.RouteRule{Table: 7, Type: "multicast", Dst: "default"}), `type "multicast" is unknown`},
 		"route to a name":       {routes(cleanup.RouteRule{Table: 7, Type: "unicast", Dst: "all"}), "ParsePrefix"},
-		"the default route":     {routes(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "default"}), "would own other people's routes"},
-		"addresses":             {routes(cleanup.RouteRule{Table: 255, Type: "local", Dst: "host", Protocol: 2}), "would own other people's routes"},
-		"everybody's blackhole": {routes(cleanup.RouteRule{Table: 254, Type: "blackhole", Dst: "host"}), "would own other people's routes"},
+		"the default route":     {routes(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "default"}), "would match routes of other owners"},
+		"addresses":             {routes(cleanup.RouteRule{Table: 255, Type: "local", Dst: "host", Protocol: 2}), "would match routes of other owners"},
+		"everybody's blackhole": {routes(cleanup.RouteRule{Table: 254, Type: "blackhole", Dst: "host"}), "would match routes of other owners"},
 		"rule without a mark":   {rules(cleanup.PolicyRule{Table: 2004}), "mark 0x0/0x0: want a value and a mask"},
 		"rule without a table":  {rules(cleanup.PolicyRule{Mark: cleanup.Mark{Value: 1, Mask: 1}}), "want a table"},
 		"rule without a mask":   {rules(cleanup.PolicyRule{Table: 1, Mark: cleanup.Mark{Value: 1}}), "mark 0x1/0x0: want a value and a mask"},
@@ -71,7 +70,7 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 	table := func(family, name string) cleanup.Ownership {
 		return cleanup.Ownership{NFTables: []cleanup.NFTable{{Family: family, Name: name}}}
 	}
-	others := "would own other people's"
+	others := "of other owners"
 	for name, c := range map[string]struct {
 		own  cleanup.Ownership
 		want string
@@ -131,7 +130,7 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 	require.NoError(t, rule(cleanup.PolicyRule{Table: 254, Mark: cleanup.Mark{Value: 1, Mask: 1}}).Validate())
 }
 
-// What is only probably an agent's has to be asked for.
+// Objects that are only probably an agent's must be requested.
 func TestCLN2_OnRequest(t *testing.T) {
 	require.Empty(t, cleanup.Cilium().NetNS)
 	require.Empty(t, cleanup.Cilium().XFRM)

@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// Exception is one thing that is owned although it belongs to another agent, or lies
-// where agents have nothing. No exception takes what belongs to the node.
+// Exception is one thing that is owned although it belongs to another agent, or lies in a
+// place that agents do not use. Property of the node cannot be an exception.
 type Exception struct {
-	// Kind is "link", "chain" (of iptables), "ipset", "file" or "folder" (with
-	// everything in it). A "mount" is owned if Mounts has it, too; a "cni-folder" is
-	// not owned, but is one for CNI, though its name does not say so.
+	// Kind is "link", "chain" (of iptables), "ipset", "file" or "folder" (with everything
+	// in it). A "mount" is owned if it is in Mounts, too; a "cni-folder" is not owned,
+	// but is treated as a folder for CNI, whatever its name.
 	Kind string `json:"kind"`
 
 	// Name is the whole name, or an absolute path.
@@ -32,8 +32,8 @@ const (
 	exceptCNIFolder = "cni-folder"
 )
 
-// checkProtected refuses what would match others' names. It comes after each field was
-// checked for itself.
+// checkProtected refuses fields that would match names of other owners. It runs after
+// each field was checked on its own.
 func (o *owned) checkProtected() error {
 	if o.Agent != "" && !regexp.MustCompile(`^[a-z0-9]+([-._][a-z0-9]+)*$`).MatchString(o.Agent) {
 		return fmt.Errorf("cleanup: ownership: agent %q: want small letters and digits, with single -, . and _ between them", o.Agent)
@@ -41,7 +41,7 @@ func (o *owned) checkProtected() error {
 	fields := []struct {
 		name, kind string
 		values     []string
-		match      func(value string) string // what it matches, with * for any rest
+		match      func(value string) string // the names that it matches, with * for any rest
 	}{
 		{"programs", kindProgram, o.Programs, strings.Clone},
 		{"filters", kindProgram, o.Filters, func(s string) string { return upTo(s, "{") }},
@@ -69,7 +69,7 @@ func (o *owned) checkProtected() error {
 	return errors.Join(o.checkExceptions(), o.checkPaths())
 }
 
-// upTo returns what a name with wildcards begins with, and * for the rest.
+// upTo returns the literal beginning of a name with wildcards, and * for the rest.
 func upTo(name, wildcards string) string {
 	if i := strings.IndexAny(name, wildcards); i >= 0 {
 		return name[:i] + "*"
@@ -91,7 +91,7 @@ func each(kind string, f func(p protected, name string)) {
 // has reports whether an agent is one of the owners.
 func (p protected) has(agent string) bool { return slices.Contains(strings.Fields(p.owners), agent) }
 
-// covers reports whether a protected name stands for another, or for what it is below.
+// covers reports whether a protected name stands for another, or for one of its parents.
 func covers(name, other string) bool {
 	if prefix, any := strings.CutSuffix(name, "*"); any {
 		return strings.HasPrefix(other, prefix)
@@ -99,9 +99,9 @@ func covers(name, other string) bool {
 	return other == name || strings.HasPrefix(other, name+"/")
 }
 
-// refuse returns an error if a name, or with * what begins with it, is protected and not
-// the agent's. The longest protected name that covers it decides, and each that it
-// covers. An exception is refused what is the node's only.
+// refuse returns an error if a name (or with *, any name that begins with it) is
+// protected and not the agent's. The longest protected name that covers it decides, and
+// each one that it covers. An exception is refused only property of the node.
 func (o *owned) refuse(field, kind, value, match string, exception bool) (err error) {
 	var longest protected
 	var over string
@@ -122,7 +122,7 @@ func (o *owned) refuse(field, kind, value, match string, exception bool) (err er
 	return err
 }
 
-// refusal is the error for what would match a protected name.
+// refusal returns the error for a value that would match a protected name.
 func (o *owned) refusal(field, value string, p protected, name string) error {
 	owner, remedy := "the node's", "leave it out"
 	if p.owners != "" {
@@ -215,7 +215,7 @@ func shareLetter(x, y syntax.Inst) bool {
 	return false
 }
 
-// checkExceptions adds the exceptions to what is owned.
+// checkExceptions adds the exceptions to the ownership.
 func (o *owned) checkExceptions() error {
 	for _, e := range o.Exceptions {
 		var err error
@@ -253,15 +253,15 @@ func (o *owned) excepts(kind, name string) bool {
 	return slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind && inRun(e.Name) == inRun(name) })
 }
 
-// checkException refuses a path that is the node's, has something of others' in it, or is
-// a directory at the root.
+// checkException refuses a path that belongs to the node, contains files of other owners,
+// or is a directory at the root.
 func (o *owned) checkException(e Exception) error {
 	if err := validPath("exceptions", e.Name); err != nil {
 		return err
 	}
 	name := inRun(e.Name)
 	if strings.Count(name, "/") == 1 {
-		return fmt.Errorf("cleanup: ownership: exceptions: %q: a directory at the root is nobody's to own", e.Name)
+		return fmt.Errorf("cleanup: ownership: exceptions: %q: a directory at the root cannot be owned", e.Name)
 	}
 	kind, element := o.place(name)
 	if kind == kindCNIFile && e.Kind == exceptCNIFolder {
@@ -276,7 +276,7 @@ func (o *owned) checkException(e Exception) error {
 	return o.refuse("exceptions", kind, e.Name, element, true)
 }
 
-// checkPaths refuses paths that lie where agents have nothing, or others have theirs.
+// checkPaths refuses paths in places that agents do not use, or that have other owners.
 func (o *owned) checkPaths() error {
 	for _, file := range o.Files {
 		if err := o.checkPath("files", exceptFile, file); err != nil {
@@ -354,7 +354,8 @@ func (o *owned) isCNIFolder(dir string) bool {
 	return cniFolder.MatchString(dir)
 }
 
-// place returns in which kind of place a path lies, and what is protected there of it.
+// place returns the kind of place in which a path lies, and the protected element of the
+// path.
 func (o *owned) place(name string) (kind, element string) {
 	dir, base := path.Split(name)
 	dir = path.Clean(dir)

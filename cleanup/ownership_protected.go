@@ -5,13 +5,13 @@ package cleanup
 
 // protected are names of one kind that only the ownerships of their owners may match.
 type protected struct {
-	owners string // agents, apart by spaces; empty: the node, of which nothing can be owned
+	owners string // agents, separated by spaces; empty: the node, whose property cannot be owned
 	kind   string
 	names  string // apart by spaces; with * any rest; of links and bridges: regular expressions
 	source string
 }
 
-// The kinds of protected names. A name covers what is below it, as of a path.
+// The kinds of protected names. A name covers everything below it, as a path does.
 const (
 	kindAnyLink    = "link"
 	kindBridge     = "bridge"
@@ -34,7 +34,7 @@ const cards = `lo|vlan[0-9]{1,4}|(eth|wlan|wwan|bond|team|br|ib|usb)[0-9][0-9A-Z
 // protectedNames is the table. Of several names for one thing, the longest counts.
 func protectedNames() []protected {
 	return []protected{
-		// What belongs to the node.
+		// Property of the node.
 		{"", kindAnyLink, cards, "systemd.net-naming-scheme(7)"},
 		{"", kindChain, "PREROUTING INPUT FORWARD OUTPUT POSTROUTING", "iptables(8)"},
 		{"", kindTable, "filter nat mangle raw security broute", "iptables-nft(8), ebtables-nft(8)"},
@@ -54,7 +54,7 @@ func protectedNames() []protected {
 		{"", kindPath, "/etc/kubernetes /etc/rancher /etc/containerd /etc/containers /etc/crio /etc/docker", "kubeadm and container runtimes' configuration"},
 		{"", kindPath, "/var/lib/cni/cache /var/lib/cni/results /var/cache /var/spool /var/mail", "containernetworking/cni: libcni/api.go; hier(7)"},
 
-		// What belongs to Kubernetes, container runtimes and firewalls.
+		// Property of Kubernetes, container runtimes and firewalls.
 		{"kube-proxy", kindChain, "KUBE-*", "kubernetes: pkg/proxy/iptables/proxier.go, pkg/kubelet/kubelet_network_linux.go"},
 		{"kube-proxy", kindSet, "KUBE-*", "kubernetes: pkg/proxy/ipvs/ipset.go"},
 		{"kube-proxy", kindTable, "kube-proxy", "kubernetes: pkg/proxy/nftables/proxier.go"},
@@ -89,14 +89,14 @@ func protectedNames() []protected {
 		{"openvswitch", kindAnyLink, "ovs-system ovs-netdev", "openvswitch: lib/dpif-netlink.c"},
 		{"openvswitch", kindFolder, "openvswitch ovn", "openvswitch: lib/dirs.c.in"},
 
-		// What belongs to the reference plugins of CNI.
+		// Property of the reference plugins of CNI.
 		{"cni-plugins", kindChain, "CNI-*", "containernetworking/plugins: pkg/utils/utils.go"},
 		{"cni-plugins", kindTable, "cni_*", "containernetworking/plugins: plugins/meta/portmap/portmap_nftables.go, pkg/ip/ipmasq_nftables_linux.go"},
 		{"cni-plugins", kindAnyLink, "veth[0-9a-f]{8}", "containernetworking/plugins: pkg/ip/link_linux.go"},
 		{"cni-plugins", kindCNIFile, "bandwidth bridge dhcp dummy firewall host-device host-local ipvlan loopback macvlan portmap ptp sbr static tap tuning vlan vrf 99-loopback.conf*", "containernetworking/plugins: plugins"},
 		{"cni-plugins", kindFolder, "cni", "containernetworking/cni: libcni/api.go"},
 
-		// What belongs to one agent.
+		// Property of one agent.
 		{"cilium", kindChain, "CILIUM_* OLD_CILIUM_*", "cilium: pkg/datapath/iptables/iptables.go"},
 		{"cilium", kindSet, "cilium_*", "cilium: pkg/datapath/ipset"},
 		{"cilium", kindAnyLink, `cilium_[a-z0-9_]+ lxc_health lxc[0-9a-f]{5,12}`, "cilium: pkg/defaults/node.go, pkg/datapath/connector"},

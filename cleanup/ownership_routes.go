@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// RouteRule describes routes that lead through no owned link. Table, Type and
-// Dst have to be set; the zero value is an error.
+// RouteRule describes routes that lead through no owned link. Table, Type and Dst must be
+// set; the zero value is an error.
 //
-// In the tables main, default and local, where everybody's routes are, Protocol
-// has to be set, too. One that others use as well, such as the kernel's or a
-// routing daemon's, needs another mark of the agent there: a Link of its own,
-// or a Type that forwards nothing with a Dst other than "any".
+// In the shared tables main, default and local, Protocol must be set, too. A protocol
+// that others use as well, such as the kernel's or a routing daemon's, needs a further
+// mark of the agent there: a Link of its own, or a Type that forwards nothing with a Dst
+// other than "any".
 type RouteRule struct {
 	// Table is the number of the routing table.
 	Table uint32 `json:"table"`
@@ -27,10 +27,9 @@ type RouteRule struct {
 	// "blackhole", "unreachable", "prohibit" or "throw"; or "any".
 	Type string `json:"type"`
 
-	// Dst is the destination: "default", "host" for any single address,
-	// "network" for any prefix that is neither of these, a prefix such as
-	// "10.0.0.0/8", which stands for itself and for no part of it, or "any".
-	// All but a prefix match IPv4 and IPv6.
+	// Dst is the destination: "default", "host" for any single address, "network" for any
+	// prefix that is neither of these, a prefix such as "10.0.0.0/8", which matches
+	// itself but no part of it, or "any". All but a prefix match both IPv4 and IPv6.
 	Dst string `json:"dst"`
 
 	// Link is the name of the one link that the route leads through; empty for
@@ -42,12 +41,12 @@ type RouteRule struct {
 	// or "any", for a route with gateways or without.
 	Gateway string `json:"gateway,omitempty"`
 
-	// Protocol is the number of who made the route (RTPROT_KERNEL is 2); 0 is
-	// anybody.
+	// Protocol is the route's protocol, which identifies the program that made it
+	// (RTPROT_KERNEL is 2); 0 matches any.
 	Protocol uint8 `json:"protocol,omitempty"`
 }
 
-// The words for what has no one value.
+// Values that match more than one destination, link or gateway.
 const (
 	anything   = "any"
 	anyHost    = "host"
@@ -57,7 +56,7 @@ const (
 // isNetwork reports whether a prefix is neither a single address nor all of them.
 func isNetwork(p netip.Prefix) bool { return p.Bits() > 0 && !p.IsSingleIP() }
 
-// The routing tables that everybody uses (linux/rtnetlink.h).
+// The routing tables shared by all programs (linux/rtnetlink.h).
 const (
 	tableDefault = 253
 	tableMain    = 254
@@ -73,7 +72,7 @@ var routeTypes = [...]string{
 	6: "blackhole", 7: "unreachable", 8: "prohibit", 9: "throw",
 }
 
-// protoKernel stands for the kernel as who made a route (RTPROT_KERNEL).
+// protoKernel is the protocol of objects made by the kernel (RTPROT_KERNEL).
 const protoKernel = 2
 
 // isSharedProtocol reports whether many programs, or one that is no agent, make
@@ -127,7 +126,7 @@ func (m *routeMatcher) parseDst() error {
 	return err
 }
 
-// parseHop refuses what no route has, and so would match nothing.
+// parseHop refuses values that no route has, since they would match nothing.
 func (m *routeMatcher) parseHop() (err error) {
 	if m.Link != "" && !isLinkName(m.Link) {
 		return fmt.Errorf("%q is not the name of a link", m.Link)
@@ -156,11 +155,11 @@ func (m *routeMatcher) checkTable() error {
 	case !isSharedTable(m.Table) || !shared:
 		return nil
 	case m.Protocol == 0:
-		return fmt.Errorf("it would own other people's routes: in table %d it needs a protocol", m.Table)
+		return fmt.Errorf("it would match routes of other owners: in table %d it needs a protocol", m.Table)
 	case ownLink || m.rejects() && m.Dst != anything && m.Dst != anyNetwork:
 		return nil
 	}
-	return fmt.Errorf("it would own other people's routes: in table %d a protocol such as %d needs a link that is not the node's, or a type that forwards nothing and a destination",
+	return fmt.Errorf("it would match routes of other owners: in table %d a protocol such as %d needs a link that is not the node's, or a type that forwards nothing and a destination",
 		m.Table, m.Protocol)
 }
 
@@ -227,15 +226,15 @@ func isCard(name string) bool {
 	return regexp.MustCompile(`^(lo|((eth|wlan|wwan|bond|team|br|ib|usb|vlan)\d|(en|wl|ww|ib|sl)[abcdiopPsuvx])[\w.]*)$`).MatchString(name)
 }
 
-// PolicyRule describes rules of policy routing that send packets to one table.
-// Table has to be set, and one of Mark, From, To, Priority and AnySelector. A
-// rule that selects by more or by less than what is given is not owned.
+// PolicyRule describes rules of policy routing that send packets to one table. Table must
+// be set, and one of Mark, From, To, Priority and AnySelector. A rule that selects by
+// more or by fewer attributes than given is not owned.
 //
-// For the tables main, default and local, which everybody's rules lead to, Mark
-// has to be set, or Priority with one of From and To.
+// For the shared tables main, default and local, Mark must be set, or Priority with one
+// of From and To.
 type PolicyRule struct {
-	// Mark is that of the packets; the zero value stands for a rule that does
-	// not look at marks.
+	// Mark is the mark of the packets; the zero value matches a rule that does not look
+	// at marks.
 	Mark Mark `json:"mark,omitzero"`
 
 	// Not is set for a rule that selects all other packets ("not" of ip-rule(8)).
@@ -247,18 +246,18 @@ type PolicyRule struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 
-	// Priority is that of the rule ("pref" of ip-rule(8)); 0 is any.
+	// Priority is the rule's priority ("pref" of ip-rule(8)); 0 matches any.
 	Priority uint32 `json:"priority,omitempty"`
 
 	// Table is the number of the table that it leads to.
 	Table uint32 `json:"table"`
 
-	// Protocol is the number of who made the rule (RTPROT_KERNEL is 2); 0 is
-	// anybody.
+	// Protocol is the rule's protocol, which identifies the program that made it
+	// (RTPROT_KERNEL is 2); 0 matches any.
 	Protocol uint8 `json:"protocol,omitempty"`
 
-	// AnySelector stands for rules to Table whatever they select by. It goes
-	// with Priority, Table and Protocol alone.
+	// AnySelector matches rules to Table whatever they select by. It can be combined with
+	// Priority, Table and Protocol only.
 	AnySelector bool `json:"anySelector,omitempty" yaml:"anySelector"`
 }
 
@@ -311,7 +310,7 @@ func (m *policyMatcher) checkSelector() error {
 	case m.Not && !selects:
 		return errors.New("not: want a mark or a prefix beside it")
 	case isSharedTable(m.Table) && !marked && (!prefixed || m.Priority == 0):
-		return fmt.Errorf("it would own other people's rules: to table %d it needs a mark, or a priority and a prefix", m.Table)
+		return fmt.Errorf("it would match rules of other owners: to table %d it needs a mark, or a priority and a prefix", m.Table)
 	case !marked && (prefixed || m.AnySelector || m.Priority != 0):
 		return nil
 	}
@@ -326,9 +325,9 @@ type rule struct {
 	From, To netip.Prefix // the zero value, or of no bits, where it does not look at them
 	Table    uint32       // that it leads to; 0: it does something else
 
-	Protocol uint8 // who made it, as for a route
+	Protocol uint8 // as of a route
 
-	// More says that it selects by something else, too, such as an interface.
+	// More is set if it selects by other attributes, too, such as an interface.
 	More bool
 }
 
@@ -350,7 +349,7 @@ func (o *owned) movedLocal(r rule) bool {
 	return o.LocalRule != 0 && r == kernels && matchesPrefix("", netip.Prefix{}, r.From) && matchesPrefix("", netip.Prefix{}, r.To)
 }
 
-// matchesPrefix reports whether a rule looks at an address as From or To say; a
+// matchesPrefix reports whether a rule looks at an address as From or To require; a
 // prefix of no bits stands for one that does not.
 func matchesPrefix(given string, want, have netip.Prefix) bool {
 	switch given {

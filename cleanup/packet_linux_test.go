@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// tailCaller loads a program that passes a packet only if what it calls through
-// the first slot of calls does, as an agent's programs do.
+// tailCaller loads a program that passes a packet only if the program that it calls
+// through the first slot of calls does, as an agent's programs do.
 func tailCaller(t testing.TB, typ ebpf.ProgramType, name string, calls *ebpf.Map) *ebpf.Program {
 	t.Helper()
 	drop := int32(2) // TC_ACT_SHOT
@@ -72,7 +72,7 @@ func newWire(t testing.TB) *wire {
 	ip(t, "link add dev eth0 type veth peer name eth0 netns peer")
 	ip(t, "addr add 10.9.0.1/24 dev eth0")
 	ip(t, "-n peer addr add 10.9.0.2/24 dev eth0")
-	// No packet waits for an answer of who has an address.
+	// No packet waits for address resolution.
 	mac := func(args ...string) string {
 		return run(t, "sh", "-c", "ip "+args[0]+" -o link show dev eth0 | sed 's/.*link.ether \\([^ ]*\\).*/\\1/' | tr -d '\\n'")
 	}

@@ -15,14 +15,15 @@ import (
 // it takes.
 const PlanVersion = 1
 
-// Plan is what may be removed, reviewed once and then given to many nodes. It names things
-// by what is the same on all of them (names, paths, tables, priorities), and never by a
-// number that the kernel draws, such as a link's index, a program's id or a rule's handle.
+// Plan lists the things that may be removed, reviewed once and then applied to many
+// nodes. It identifies them by attributes that are the same on all nodes (names, paths,
+// tables, priorities), and never by a number that the kernel assigns, such as a link's
+// index, a program's id or a rule's handle.
 type Plan struct {
 	// Version is [PlanVersion].
 	Version int `json:"version"`
 
-	// Agent is whose things they are ([Ownership].Agent), and Scope the text of the
+	// Agent is the owner of the things ([Ownership].Agent), and Scope the text of the
 	// [Scope] in which they were found.
 	Agent string `json:"agent,omitempty" yaml:"agent,omitempty"`
 	Scope string `json:"scope"`
@@ -37,22 +38,22 @@ type Planned struct {
 	Kind   string `json:"kind"`
 	Object string `json:"object,omitempty" yaml:"object,omitempty"`
 
-	// Match is a pattern of [path.Match] in the place of Object, for names that each node
-	// draws, such as lxc* for the links of pods. [Leftovers.Plan] makes none.
+	// Match is a pattern of [path.Match] instead of Object, for names that differ on each
+	// node, such as lxc* for the links of pods. [Leftovers.Plan] makes none.
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 
-	// Count is how many things have this very name, such as equal rules; 0 is one.
+	// Count is the number of things with this exact name, such as equal rules; 0 means one.
 	Count int `json:"count,omitempty" yaml:"count,omitempty"`
 
-	// Why says to a reader by which field of the [Ownership] it is the agent's. Select
-	// does not look at it.
+	// Why names, for a reader, the field of the [Ownership] by which the agent owns the
+	// thing. Select ignores it.
 	Why string `json:"why,omitempty" yaml:"why,omitempty"`
 }
 
 // String returns the kind, and the object or the pattern.
 func (p Planned) String() string { return p.Kind + " " + p.Object + p.Match }
 
-// ownedBy says by which field of an Ownership items of a kind are owned.
+// ownedBy names the field of an Ownership by which items of a kind are owned.
 var ownedBy = map[string]string{
 	kindFilter: "programs or filters", kindClsact: "programs", kindTCX: "programs", kindNetkit: "programs", kindXDP: "programs",
 	kindCgroup: "programs", kindRule: "rules", kindRoute: "routes", kindXFRMPolicy: "xfrm", kindXFRMState: "xfrm",
@@ -78,8 +79,8 @@ func (l Leftovers) Plan(found *Inventory) Plan {
 	return p
 }
 
-// Validate returns an error for each thing of the plan that could not be meant: another
-// version or scope, a kind that there is not, a name twice.
+// Validate returns an error for each invalid part of the plan: an unknown version, scope
+// or kind, or a name listed twice.
 func (p Plan) Validate() error {
 	if p.Version != PlanVersion {
 		return fmt.Errorf("plan: version %d: this program takes version %d", p.Version, PlanVersion)
@@ -93,7 +94,7 @@ func (p Plan) Validate() error {
 		if err := item.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("plan: item %d: %w", i+1, err))
 		} else if seen[item.String()] {
-			errs = append(errs, fmt.Errorf("plan: item %d: %s is there twice", i+1, item))
+			errs = append(errs, fmt.Errorf("plan: item %d: %s is listed twice", i+1, item))
 		}
 		seen[item.String()] = true
 	}
@@ -104,25 +105,26 @@ func (p Planned) validate() error {
 	_, err := path.Match(p.Match, "")
 	switch {
 	case ownedBy[p.Kind] == "":
-		return fmt.Errorf("there is no kind %q", p.Kind)
+		return fmt.Errorf("unknown kind %q", p.Kind)
 	case (p.Object == "") == (p.Match == ""):
 		return fmt.Errorf("%s: want an object, or a pattern to match", p.Kind)
 	case err != nil:
 		return fmt.Errorf("%s: match: %w", p, err)
 	case p.Count < 0 || p.Count > 0 && p.Match != "":
-		return fmt.Errorf("%s: count %d: want how many have this name, and none for a pattern", p, p.Count)
+		return fmt.Errorf("%s: count %d: want the number of things with this name, and none for a pattern", p, p.Count)
 	}
 	return nil
 }
 
-// Select returns of what an Inventory has found the items that the plan names, for Remove,
-// and what of the plan was not found. The others are among what is Left, with the reason:
-// the plan does not name it; more things have the name than were reviewed, of which it
-// cannot be told which are meant; or something is in it or on it that the plan does not
-// name, and would go with it. The plan must be valid.
+// Select returns the items of an Inventory that the plan names, for Remove, and the parts
+// of the plan that were not found. All other items are in Left of the selected Inventory,
+// with the reason: the plan does not name the item; more things have its name than were
+// reviewed, so that Select cannot tell which are meant; or its removal would also remove
+// something that the plan does not name. The plan must be valid.
 //
-// What an inventory does not list by itself goes with the thing that it is part of: the
-// files of a state directory, the rules of a chain, a link's addresses and its other end.
+// Things that an inventory does not list by themselves are removed with the thing that
+// they are part of: the files of a state directory, the rules of a chain, a link's
+// addresses and its other end.
 func (p Plan) Select(found *Inventory) (selected *Inventory, missing []Planned) {
 	s := p.selection(found)
 	for s.leaveHolders() {
@@ -139,7 +141,7 @@ func (p Plan) Select(found *Inventory) (selected *Inventory, missing []Planned) 
 	return selected, s.missing
 }
 
-// selection is what a plan makes of items: why each one is left; empty: it is not.
+// selection is the result of a plan for items: why each one is left, empty if it is not.
 type selection struct {
 	items   []Item
 	why     []string
@@ -160,7 +162,7 @@ func (p Plan) selection(found *Inventory) *selection {
 		}
 		why := ""
 		if n := max(planned.Count, 1); planned.Match == "" && len(same) > n {
-			why = fmt.Sprintf("of this name there are %d, and the plan has %d", len(same), n)
+			why = fmt.Sprintf("%d things have this name, and the plan lists %d", len(same), n)
 		}
 		for _, i := range same {
 			s.why[i] = why
@@ -181,8 +183,8 @@ func (s *selection) matching(p Planned) (all []int) {
 	return all
 }
 
-// leaveHolders leaves what something is in or on that is left, and reports whether that
-// was anything.
+// leaveHolders leaves items that hold another item that is left, and reports whether
+// there were any.
 func (s *selection) leaveHolders() (changed bool) {
 	for i, holder := range s.items {
 		if s.why[i] != "" || !slices.Contains(holders, holder.Kind) {
@@ -190,7 +192,7 @@ func (s *selection) leaveHolders() (changed bool) {
 		}
 		for k, item := range s.items {
 			if s.why[k] != "" && holder.holds(item) {
-				s.why[i], changed = "it would take with it "+item.String(), true
+				s.why[i], changed = "its removal would also remove "+item.String(), true
 				break
 			}
 		}
@@ -198,15 +200,15 @@ func (s *selection) leaveHolders() (changed bool) {
 	return changed
 }
 
-// holders are the kinds of what other items can be in or on.
+// holders are the kinds of items that can hold others.
 var holders = []string{kindClsact, kindLink, kindNFT, kindLegacy, kindPinDir, kindMount, kindStateDir}
 
-// holds reports whether item goes with i, or keeps i from going.
+// holds reports whether item is removed with i, or prevents the removal of i.
 func (i Item) holds(item Item) bool {
 	switch i.Kind {
 	case kindClsact:
 		return item.Kind == kindFilter && strings.HasPrefix(item.Object, i.Object+" ")
-	case kindLink: // in a link's name is no blank
+	case kindLink: // a link's name has no blank
 		on := []string{kindFilter, kindTCX, kindNetkit, kindXDP}
 		return slices.Contains(on, item.Kind) && strings.HasPrefix(item.Object, i.Object+" ")
 	case kindNFT, kindLegacy:

@@ -35,8 +35,8 @@ func planNode(t *testing.T, root string, others int) cleanup.Leftovers {
 	return cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{root}}
 }
 
-// What was reviewed on one node goes on another: not a neighbour's, and not the agent's that
-// came after the review, nor what holds that.
+// Items reviewed on one node are removed on another: not a neighbour's, and not the
+// agent's that came after the review, nor what holds that.
 func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 	root := t.TempDir()
 	var plan cleanup.Plan
@@ -71,9 +71,9 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 			left[item.String()] = item.Detail
 		}
 		require.Equal(t, "the plan does not name it", left["tc filter eth0 egress cil_to_netdev"])
-		require.Equal(t, "it would take with it tc filter eth0 egress cil_to_netdev", left["clsact qdisc eth0"])
+		require.Equal(t, "its removal would also remove tc filter eth0 egress cil_to_netdev", left["clsact qdisc eth0"])
 		require.Equal(t, "the plan does not name it", left["pin "+root+"/cilium/y"])
-		require.Equal(t, "it would take with it pin "+root+"/cilium/y", left["pin directory "+root+"/cilium"])
+		require.Equal(t, "its removal would also remove pin "+root+"/cilium/y", left["pin directory "+root+"/cilium"])
 		require.NoError(t, l.Remove(context.Background(), selected.Items))
 
 		require.Contains(t, listing(t, "eth0"), "cil_to_netdev")

@@ -67,12 +67,12 @@ func TestCLN11_WhatAPlanSelects(t *testing.T) {
 		"a pattern's /":  {[]string{"pin~ /b/*"}, []string{"pin: /b/x", "pin: /b/c/y"}, map[string]string{"pin /b/c/y": "the plan does not name it"}, nil},
 		"no such match":  {[]string{"link~ lxc*"}, []string{"link: eth0"}, map[string]string{"link eth0": "the plan does not name it"}, []string{"link lxc*"}},
 		"fewer of them":  {[]string{"ip rule: r x3"}, []string{"ip rule: r", "ip rule: r"}, nil, nil},
-		"more of them":   {[]string{"ip rule: r"}, []string{"ip rule: r", "ip rule: r"}, map[string]string{"ip rule r": "of this name there are 2, and the plan has 1"}, nil},
-		"on a qdisc":     {[]string{"clsact qdisc: e"}, []string{"tc filter: e ingress f", "clsact qdisc: e", "clsact qdisc: e1"}, map[string]string{"tc filter e ingress f": "the plan does not name it", "clsact qdisc e": "it would take with it tc filter e ingress f", "clsact qdisc e1": "the plan does not name it"}, nil},
-		"on a link":      {[]string{"link: e"}, []string{"xdp program: e f", "link: e"}, map[string]string{"xdp program e f": "the plan does not name it", "link e": "it would take with it xdp program e f"}, nil},
+		"more of them":   {[]string{"ip rule: r"}, []string{"ip rule: r", "ip rule: r"}, map[string]string{"ip rule r": "2 things have this name, and the plan lists 1"}, nil},
+		"on a qdisc":     {[]string{"clsact qdisc: e"}, []string{"tc filter: e ingress f", "clsact qdisc: e", "clsact qdisc: e1"}, map[string]string{"tc filter e ingress f": "the plan does not name it", "clsact qdisc e": "its removal would also remove tc filter e ingress f", "clsact qdisc e1": "the plan does not name it"}, nil},
+		"on a link":      {[]string{"link: e"}, []string{"xdp program: e f", "link: e"}, map[string]string{"xdp program e f": "the plan does not name it", "link e": "its removal would also remove xdp program e f"}, nil},
 		"of another":     {[]string{"link: e"}, []string{"xdp program: e1 f", "link: e"}, map[string]string{"xdp program e1 f": "the plan does not name it"}, nil},
-		"to a chain":     {[]string{"iptables-nft: ip nat chain C"}, []string{"iptables-nft: ip nat rule P -> C", "iptables-nft: ip nat chain C"}, map[string]string{"iptables-nft ip nat rule P -> C": "the plan does not name it", "iptables-nft ip nat chain C": "it would take with it iptables-nft ip nat rule P -> C"}, nil},
-		"in a directory": {[]string{"state directory: /d", "mount: /d/m"}, []string{"mount: /d/m", "mount: /d/m/n", "state directory: /d"}, map[string]string{"mount /d/m/n": "the plan does not name it", "mount /d/m": "it would take with it mount /d/m/n", "state directory /d": "it would take with it mount /d/m"}, nil},
+		"to a chain":     {[]string{"iptables-nft: ip nat chain C"}, []string{"iptables-nft: ip nat rule P -> C", "iptables-nft: ip nat chain C"}, map[string]string{"iptables-nft ip nat rule P -> C": "the plan does not name it", "iptables-nft ip nat chain C": "its removal would also remove iptables-nft ip nat rule P -> C"}, nil},
+		"in a directory": {[]string{"state directory: /d", "mount: /d/m"}, []string{"mount: /d/m", "mount: /d/m/n", "state directory: /d"}, map[string]string{"mount /d/m/n": "the plan does not name it", "mount /d/m": "its removal would also remove mount /d/m/n", "state directory /d": "its removal would also remove mount /d/m"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := cleanup.Plan{Version: cleanup.PlanVersion, Scope: "all-state"}
@@ -126,13 +126,13 @@ func TestCLN11_APlanThatIsNotValid(t *testing.T) {
 		"plan: version 0: this program takes version 1":         {},
 		"plan: version 2: this program takes version 1":         {Version: 2, Scope: "all-state"},
 		`plan: scope "all": want all-state or bpf-state`:        {Version: 1, Scope: "all"},
-		`plan: item 1: there is no kind "lnik"`:                 item(func(p *cleanup.Planned) { p.Kind = "lnik" }),
+		`plan: item 1: unknown kind "lnik"`:                     item(func(p *cleanup.Planned) { p.Kind = "lnik" }),
 		"plan: item 1: link: want an object, or a pattern":      item(func(p *cleanup.Planned) { p.Object = "" }),
 		"plan: item 1: link: want an object, or a pattern to m": item(func(p *cleanup.Planned) { p.Match = "y" }),
 		"plan: item 1: link [: match: syntax error in pattern":  item(func(p *cleanup.Planned) { p.Object, p.Match = "", "[" }),
 		"plan: item 1: link x: count -1":                        item(func(p *cleanup.Planned) { p.Count = -1 }),
 		"plan: item 1: link x*: count 2":                        item(func(p *cleanup.Planned) { p.Object, p.Match, p.Count = "", "x*", 2 }),
-		"plan: item 2: link x is there twice": {Version: 1, Scope: "all-state", Items: []cleanup.Planned{
+		"plan: item 2: link x is listed twice": {Version: 1, Scope: "all-state", Items: []cleanup.Planned{
 			{Kind: "link", Object: "x"}, {Kind: "link", Object: "x"},
 		}},
 	} {

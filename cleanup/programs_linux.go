@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
 )
 
-// programs tells which loaded BPF programs are owned.
+// programs finds out which loaded BPF programs are owned.
 type programs struct {
 	own     *owned
 	pins    *pins
@@ -22,14 +22,14 @@ type programs struct {
 	objects *pinnedObjects // nil until they are looked at
 }
 
-// bpfProgram is what is known of a loaded program.
+// bpfProgram describes a loaded program.
 type bpfProgram struct {
 	name  string
 	owned bool
 }
 
-// owns reports whether a program is owned: by its name, by a map that it uses,
-// or because it is pinned. A program that is gone is nobody's.
+// owns reports whether a program is owned: by its name, by a map that it uses, or because
+// it is pinned. A program that is gone is not owned.
 func (p *programs) owns(id uint32) (bool, error) {
 	if id == 0 || !p.own.ownsPrograms() {
 		return false, nil

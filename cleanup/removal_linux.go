@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 )
 
-// removal is one Remove: what objects leave for those that go after them.
+// removal is one call of Remove: the state that objects pass to those removed after them.
 type removal struct {
 	*node
 	strandPods bool
 	slowLinks  map[int]bool              // that take long to delete
 	remaining  lazy[map[int]bool]        // links, after some were removed
-	unrestored map[filetree.Inode]string // by directory, what was set aside and did not get its name back
+	unrestored map[filetree.Inode]string // by directory, a file set aside that did not get its name back
 }
 
 // remover removes items, and calls done for each that it came to before ctx was
@@ -26,8 +26,8 @@ type remover func(ctx context.Context, r *removal, items []Item, done doneFunc)
 
 type doneFunc func(item Item, err error)
 
-// errUnlisted is the error of an item that nobody but the caller has made, or
-// of which the caller has changed the kind.
+// errUnlisted is the error of an item that the caller has made, or whose kind the caller
+// has changed.
 var errUnlisted = errors.New("it was not listed by an inventory")
 
 // singly removes items one after the other.
@@ -40,8 +40,8 @@ func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	}
 }
 
-// together makes a remover of a function that removes many objects of one type.
-// The function tells by its index what became of an object.
+// together makes a remover of a function that removes many objects of one type. The
+// function reports the result for an object by its index.
 func together[T object](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
 	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
 		var objects []T
@@ -81,7 +81,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 	return t.err(ctx)
 }
 
-// tally is what became of the items so far.
+// tally counts the results of the items so far.
 type tally struct {
 	progress func(done, total int, item string, err error)
 	total    int
@@ -120,9 +120,9 @@ type step struct {
 // attached is implemented by objects that go when their link goes.
 type attached interface{ onLink() int }
 
-// plan sorts items into steps. What is attached to a link that is to go comes
-// after the links: it goes with them, and only where a link could not be
-// removed is it removed by itself.
+// plan sorts items into steps. Objects attached to a link to be removed come after the
+// links: they disappear with them, and are removed by themselves only if a link could not
+// be removed.
 func plan(items []Item) (steps []step, unlisted []Item) {
 	going := map[int]bool{}
 	for _, item := range items {

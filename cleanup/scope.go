@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Scope says how much of what is owned is selected.
+// Scope selects how much of an agent's property is removed.
 type Scope uint8
 
 const (

@@ -19,7 +19,7 @@ type finder struct {
 	least Scope  // the smallest scope that it belongs to
 	kinds []string
 
-	// find adds what is owned to the inventory.
+	// find adds owned objects to the inventory.
 	find func(context.Context, *search) error
 
 	// remove removes items of its kinds.
@@ -56,7 +56,7 @@ func finders() []finder {
 // be as many foreign ones as the kernel takes, and a reader looks at a few.
 const maxLeft = 1000
 
-// search is one Inventory: what the finders found so far.
+// search is one call of Inventory: the results of the finders so far.
 type search struct {
 	*node
 	inv  Inventory
@@ -78,12 +78,12 @@ func (s *search) leave(item Item, why string) {
 	}
 }
 
-// mark remembers what was found so far, for reset.
+// mark remembers the results so far, for reset.
 func (s *search) mark() search {
 	return search{inv: s.inv, left: maps.Clone(s.left)}
 }
 
-// reset forgets what was found after a mark.
+// reset drops the results since a mark.
 func (s *search) reset(to search) {
 	s.inv, s.left = to.inv, maps.Clone(to.left)
 }

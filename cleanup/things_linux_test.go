@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// requireThingsAgree has Of decide about what the tools show of the node, and
-// compares that with what was found on it.
+// requireThingsAgree has Of decide about what the tools show of the node, and compares
+// that with the items found on it.
 func requireThingsAgree(t *testing.T, own cleanup.Ownership, found []cleanup.Item) {
 	t.Helper()
 	of, err := own.Of(thingsOf(t))

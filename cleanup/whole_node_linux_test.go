@@ -46,7 +46,7 @@ func nodeCleanup(scope cleanup.Scope) cleanup.Leftovers {
 	return cleanup.Leftovers{Ownership: nodeOwnership(), Scope: scope, CgroupRoot: "/sys/fs/cgroup"}
 }
 
-// sight is what the tools say of a node, by subject.
+// sight is the tools' output for a node, by subject.
 type sight map[string]string
 
 // sightOf looks at the whole node.
@@ -98,8 +98,8 @@ func onNode(t *testing.T, f func(context.Context)) {
 	}))
 }
 
-// makeAll makes the twins, then what is ours, and returns what the tools say
-// after each.
+// makeAll makes the twins, then our own objects, and returns what the tools report after
+// each.
 func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 	t.Helper()
 	for _, l := range all {
@@ -118,8 +118,7 @@ func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 	return clean, sightOf(t)
 }
 
-// waitFor runs a tool until it says something: the kernel gives addresses in
-// its own time.
+// waitFor runs a tool until it prints a text: the kernel gives addresses in its own time.
 func waitFor(t testing.TB, want string, args ...string) {
 	t.Helper()
 	waitUntil(t, func(said string) bool { return strings.Contains(said, want) }, args...)
@@ -165,7 +164,7 @@ func TestSettledStates(t *testing.T) {
 	}
 }
 
-// waitUntil runs a tool until what it says is enough.
+// waitUntil runs a tool until its output is sufficient.
 func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
 	t.Helper()
 	said := ""
@@ -177,7 +176,7 @@ func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
 	require.True(t, enough(said), said)
 }
 
-// missing says which leftovers an inventory does not list.
+// missing returns the leftovers that an inventory does not list.
 func missing(all []leftover, inv *cleanup.Inventory) (out []string) {
 	for _, l := range all {
 		listed := slices.ContainsFunc(inv.Items, func(item cleanup.Item) bool { return strings.HasPrefix(item.String(), l.want) })
@@ -219,7 +218,7 @@ func TestCLN2_DirtyNode(t *testing.T) {
 		}
 		require.NoError(t, c.Remove(ctx, second.Items))
 		c.Progress = nil
-		require.ElementsMatch(t, objects(second.Items), removed, "what was printed is what went")
+		require.ElementsMatch(t, objects(second.Items), removed, "exactly the printed items were removed")
 		requireSame(t, clean, sightOf(t))
 		require.Equal(t, twinPackets, pinnedValue(t), "the twins work")
 
@@ -290,6 +289,6 @@ func TestCLN4_DirtyNodeWithStuckThings(t *testing.T) {
 		left, err := c.Inventory(ctx)
 		require.NoError(t, err)
 		require.Subset(t, objects(left.Items), stuck[:3])
-		require.Len(t, left.Items, 4, "and the rule that somebody else made: %s", objects(left.Items))
+		require.Len(t, left.Items, 4, "and the rule that another program made: %s", objects(left.Items))
 	})
 }

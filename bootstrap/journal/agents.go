@@ -18,42 +18,42 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// Agent is an agent of the node, as its journal has it.
+// Agent describes an agent of the node by its journal.
 type Agent struct {
-	// Name is the agent's: see [Node].Agent.
+	// Name is the agent's name: see [Node].Agent.
 	Name string
 
-	// Owner is on whose behalf it applied last, Generation that of this ownership, and
-	// Since when it began. If nobody in particular has applied, all three are zero.
+	// Owner is the owner that applied last, Generation the number of this ownership, and
+	// Since its beginning. If no named owner has applied, all three are zero.
 	Owner      string
 	Generation int
 	Since      time.Time
 
-	// Seen is when the agent last did something: when it kept its last report, began
-	// its newest entry or claimed the node, whichever was last. A run that finds nothing
-	// to do is not seen.
+	// Seen is the time of the agent's last activity: its last report, the beginning of
+	// its newest entry, or its claim of the node, whichever was last. A run that finds
+	// nothing to do does not count.
 	Seen time.Time
 
-	// Entries is the number of objects that its steps have changed, and Found of those that
-	// they want as they have found them.
+	// Entries is the number of objects that its steps have changed, and Found the number
+	// of those that they found as wanted.
 	Entries, Found int
 
-	// Alive says what shows that the owner is alive, as [Journal.OwnerAlive] does. If it
-	// is empty, nothing does, unless AliveErr says why that cannot be told.
+	// Alive is the evidence that the owner is alive, as from [Journal.OwnerAlive]. If it
+	// is empty, there is none, unless AliveErr explains why it is unknown.
 	Alive    string
 	AliveErr error
 
-	// Err says why the agent's file was not read to its end, such as that it is damaged.
-	// The other fields then are what it says before that. Nil if it was.
+	// Err is the reason why the agent's file was not read to its end, such as damage; nil
+	// if it was. With an error, the other fields describe the part that was read.
 	Err error
 }
 
-// Agents lists the agents that have a journal in n's directory, n's own among them, in the
-// order in which they came, as far as that is recorded; so does one whose first apply has
-// failed before it changed anything. An agent that was uninstalled or
-// released is not among them, even if something is remembered of what it has left. A
-// damaged file is that [Agent]'s error and no other's. Like [Node.Open], it enters the
-// host's namespaces by enter, which may be nil: those of mounts and cgroups.
+// Agents lists the agents that have a journal in n's directory, including n's own, in the
+// order of their arrival as far as it is recorded. It includes agents whose first apply
+// failed before it changed anything. It excludes agents that were uninstalled or
+// released, even if the directory remembers objects that they left. A damaged file is an
+// error of that [Agent] only. Like [Node.Open], it enters the host's namespaces by enter,
+// which may be nil: those of mounts and cgroups.
 func (n *Node) Agents(ctx context.Context, enter Enter) (agents []Agent, err error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (j *Journal) agents(ctx context.Context) ([]Agent, error) {
 }
 
 // names lists the agents that have a journal or a report, and the journal's own: all of
-// them, and those that have reported.
+// them, and those with a report.
 func (j *Journal) names(d *durable.Dir) (all neighbours, reported map[string]bool, err error) {
 	all, reported = neighbours{j.options.Agent: nil}, map[string]bool{}
 	if err := all.list(d, j.options.Agent); err != nil {
@@ -134,7 +134,7 @@ func (j *Journal) names(d *durable.Dir) (all neighbours, reported map[string]boo
 	return all, reported, nil
 }
 
-// times yields when owners have claimed the node and wanted entries were begun.
+// times yields the times at which owners claimed the node and wanted entries were begun.
 func (l *log) times(yield func(time.Time) bool) {
 	for _, o := range l.owners {
 		if !yield(o.Since) {
@@ -148,7 +148,7 @@ func (l *log) times(yield func(time.Time) bool) {
 	}
 }
 
-// came is the earliest of what is recorded.
+// came is the earliest recorded time.
 func (l *log) came() (first time.Time) {
 	for t := range l.times {
 		if first.IsZero() || t.Before(first) {
@@ -158,7 +158,7 @@ func (l *log) came() (first time.Time) {
 	return first
 }
 
-// lastSeen is the latest of what is recorded, and reported.
+// lastSeen is the latest time recorded or reported.
 func (l *log) lastSeen(d *durable.Dir) (last time.Time, err error) {
 	info, err := d.Lstat(l.header.Agent + reportSuffix)
 	switch {

@@ -58,7 +58,7 @@ func TestPLAN14_AgentsAreListed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = nobodys.Release(t.Context())
 	require.NoError(t, err)
-	require.FileExists(t, filepath.Join(dir, "first.journal"), "what is left for good")
+	require.FileExists(t, filepath.Join(dir, "first.journal"), "it remembers objects left for good")
 	require.Empty(t, agents(t, dir))
 }
 

@@ -14,18 +14,18 @@ import (
 	"github.com/slipway-dev/slipway/internal/process"
 )
 
-// claimant is the process that claimed the node. Start and boot tell it from another of
-// its number.
+// claimant is the process that claimed the node. Start and boot distinguish it from
+// another process with its number.
 type claimant struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // in clock ticks since the boot
 	Boot  string `json:"boot"`
 }
 
-// lookAtClaimants finds out who claims the node through this journal, and whether the
-// one that claimed it before is alive. It does so while the calling thread is where the
-// journal is, and so sees the host's processes; what a process itself knows of its
-// number is different in a container.
+// lookAtClaimants finds the process that claims the node through this journal, and
+// whether the previous claimant is alive. It runs while the calling thread is in the
+// journal's namespaces, and so sees the host's processes; in a container, a process has a
+// different number for itself.
 func (j *Journal) lookAtClaimants(p *page) {
 	if j.options.Owner == "" || isPod(j.options.Owner) {
 		return
@@ -43,8 +43,8 @@ func (j *Journal) lookAtClaimants(p *page) {
 	}
 }
 
-// claimant returns the process to record for this journal's owner. One that is recorded
-// and lives stays: it is the agent, beside which a command is run on its behalf.
+// claimant returns the process to record for this journal's owner. A recorded one that is
+// alive stays: it is the agent, and this process is a command run on its behalf.
 func (j *Journal) claimant(current owner) *claimant {
 	if current.Name == j.options.Owner && j.living != nil && same(current.Process, j.living) {
 		return j.living
@@ -52,7 +52,7 @@ func (j *Journal) claimant(current owner) *claimant {
 	return j.self
 }
 
-// claimedByAnother reports whether another process than is recorded claims the node,
+// claimedByAnother reports whether a process other than the recorded one claims the node
 // for the same owner.
 func (j *Journal) claimedByAnother(current owner) bool {
 	return j.self != nil && !same(current.Process, j.claimant(current))
@@ -82,13 +82,13 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// OwnerAlive says what shows that the node's owner is alive, or nothing: processes of
-// the pod, if a pod's UID is the owner's name, and otherwise the process that claimed
-// the node. This process and the pod that it is in do not count, nor does
-// [Node].Owner if that is a pod's UID.
+// OwnerAlive returns the evidence that the node's owner is alive, or "" if there is none:
+// processes of the pod, if the owner's name is a pod's UID, and otherwise the process
+// that claimed the node. This process and its own pod do not count, nor does [Node].Owner
+// if that is a pod's UID.
 //
-// Processes are looked for in the /proc of the calling thread's mount namespace, and
-// pods in cgroups as its cgroup namespace shows them: both should be the host's.
+// Processes are searched in the /proc of the calling thread's mount namespace, and pods
+// in cgroups as its cgroup namespace shows them: both should be the host's.
 func (j *Journal) OwnerAlive(ctx context.Context) (seen string, err error) {
 	if j == nil {
 		return "", nil
@@ -100,7 +100,7 @@ func (j *Journal) OwnerAlive(ctx context.Context) (seen string, err error) {
 	return j.alive(ctx, p.current())
 }
 
-// alive says what shows that an owner, of whichever agent, is alive.
+// alive returns the evidence that an owner, of whichever agent, is alive.
 func (j *Journal) alive(ctx context.Context, o owner) (seen string, err error) {
 	switch {
 	case isPod(o.Name):
@@ -117,8 +117,8 @@ func (j *Journal) alive(ctx context.Context, o owner) (seen string, err error) {
 	return "", nil
 }
 
-// isPod reports whether the owner is a pod's UID, as the API server draws it, or as the
-// kubelet does for a pod that it has from a file.
+// isPod reports whether the owner is a pod's UID, as made by the API server, or by the
+// kubelet for a static pod.
 func isPod(owner string) bool {
 	return hasForm(owner, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") || hasForm(owner, strings.Repeat("x", 32))
 }
@@ -166,10 +166,11 @@ func inPod(cgroups []string, uid string) bool {
 	return slices.ContainsFunc(cgroups, func(path string) bool { return podOf(path, uid) })
 }
 
-// podOf reports whether the cgroup's path leads through the pod's: .../kubepods/burstable/podUID
-// with the driver cgroupfs, .../kubepods-burstable-podUID.slice with systemd, which has
-// underscores for the dashes. What a user may make, in a session of the user or in a
-// container of another pod, is not the kubelet's.
+// podOf reports whether the cgroup's path leads through the pod's:
+// .../kubepods/burstable/podUID with the driver cgroupfs,
+// .../kubepods-burstable-podUID.slice with systemd, which has underscores for the dashes.
+// Cgroups that a user can make, in a session of the user or in a container of another
+// pod, are not the kubelet's.
 func podOf(path, uid string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if slice, isSlice := strings.CutSuffix(name, ".slice"); isSlice {

@@ -68,7 +68,7 @@ func TestHP3_AFileIsUndoneWhateverItsContent(t *testing.T) {
 			}
 			e := entries(t, j)[0]
 			require.True(t, e.Any)
-			require.True(t, e.After.Same(journal.FileState(content, 0o600)) || killed == "when it was begun again", "After is what is wanted")
+			require.True(t, e.After.Same(journal.FileState(content, 0o600)) || killed == "when it was begun again", "After is the wanted state")
 			require.NoError(t, j.Revert(ctx), "%q, killed %s", original, killed)
 			require.Equal(t, before, takeSnapshot(t, filepath.Dir(path)), "%q, killed %s", original, killed)
 		}
@@ -88,7 +88,7 @@ func TestHP3_WhatIsNoFileAnyMoreIsKept(t *testing.T) {
 	require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
 	require.NoError(t, os.Remove(path))
 	write(t, path, "", 0o600)
-	require.NoError(t, os.Truncate(path, 1<<40), "which nobody reads to the end")
+	require.NoError(t, os.Truncate(path, 1<<40), "no process reads it to the end")
 	require.NoError(t, j.Revert(ctx))
 	require.NoFileExists(t, path)
 }

@@ -21,8 +21,8 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// flock reports false if another process goes on having the file locked: nobody does so for
-// longer than it takes to write a line. On a file system without locks nobody is excluded.
+// flock reports false if another process keeps the file locked for longer than writing a
+// line takes. On a file system without locks it excludes no process.
 func flock(f *os.File) bool {
 	for range 500 {
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK {

@@ -18,9 +18,9 @@ import (
 )
 
 // What exceeds a bound is an error that names it and the remedy, before anything is
-// written; what is recorded stays, and can be completed and undone.
+// written; recorded entries stay, and can be completed and undone.
 func TestSEC6_AJournalIsBounded(t *testing.T) {
-	const entry = "undo first what is no longer wanted"
+	const entry = "first undo entries that are no longer wanted"
 	for name, tc := range map[string]struct {
 		bound func() (restore func())
 		try   func(t *testing.T, j *journal.Journal) error

@@ -25,14 +25,14 @@ import (
 
 // Entry is one object that one step has changed.
 //
-// What other agents and later versions rely on, and what therefore keeps its meaning, is
-// Identity, After as what the step wants, Any and Loose as how much of that it wants, Before
-// as the original, whose content is in Content or in the file blob.SHA256 beside the journal,
-// Boot, Turn as who has its way, Over as what was overridden, Released as that the object is
-// no longer wanted, Adopted and Found. One that is Secret cannot come back: undoing removes what
-// has replaced it.
+// Other agents and later versions rely on these fields, so their meaning does not change:
+// Identity; After (the state that the step wants); Any and Loose (how much of it the step
+// wants); Before (the original, with its content in Content or in the file blob.SHA256
+// beside the journal); Boot; Turn (the agent that prevails); Over (the overridden state);
+// Released (the object is no longer wanted); Adopted and Found. A Secret original cannot
+// come back: undoing removes its replacement.
 type Entry struct {
-	// Kind says which handler can undo the entry, in the form "PACKAGE/WHAT", such
+	// Kind selects the handler that can undo the entry, in the form "PACKAGE/WHAT", such
 	// as "bpffs/mount".
 	Kind string `json:"kind"`
 
@@ -40,20 +40,21 @@ type Entry struct {
 	// together are unique in a journal.
 	Object string `json:"object"`
 
-	// Identity says what the object is, whichever package changes it: "file /etc/x",
-	// "mount /sys/fs/bpf", "sysctl net.ipv4.ip_forward". Entries of one identity are
-	// about one object. If empty, Begin fills it in: WHAT and the object for the kinds
-	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount, PACKAGE/pin and PACKAGE/layout, with the
-	// path as it is without symbolic links, otherwise the whole kind and the object. Where
-	// the kind's handler has no namespaces, and the process is in a container, the agent
-	// stands before it: the same path in another's container is another object.
+	// Identity identifies the object, whichever package changes it: "file /etc/x", "mount
+	// /sys/fs/bpf", "sysctl net.ipv4.ip_forward". Entries of one identity are about one
+	// object. If empty, Begin fills it in: WHAT and the object for the kinds
+	// PACKAGE/file, PACKAGE/dir, PACKAGE/mount, PACKAGE/pin and PACKAGE/layout, with
+	// symbolic links in the path resolved, otherwise the whole kind and the object. If
+	// the kind's handler has no namespaces, and the process is in a container, the
+	// agent's name is put in front: the same path in another agent's container is another
+	// object.
 	Identity string `json:"identity,omitempty"`
 
 	// Step is the plan's step that changed the object. Begin fills it in.
 	Step string `json:"step"`
 
-	// Generation is that of the owner who last began the entry, or 0 if that process
-	// had no owner. Begin fills in both Generation and Time.
+	// Generation is the generation of the owner that last began the entry, or 0 if that
+	// process had no owner. Begin fills in both Generation and Time.
 	Generation int       `json:"generation,omitempty"`
 	Time       time.Time `json:"time,omitzero"`
 
@@ -65,8 +66,8 @@ type Entry struct {
 	// in.
 	Namespace string `json:"namespace,omitempty"`
 
-	// Namespaces are those of the host that the object is in, which are entered to undo
-	// it: those of its kind's handler. Begin fills them in.
+	// Namespaces are the host namespaces in which the object lies, which are entered to
+	// undo it: those of its kind's handler. Begin fills them in.
 	Namespaces []string `json:"namespaces,omitempty"`
 
 	// Before is the object's state at the first Begin. After is the state in which
@@ -77,45 +78,46 @@ type Entry struct {
 	Was    *State `json:"was,omitempty"`
 	Done   bool   `json:"done"`
 
-	// Any says that the step wants an object of After's type to be there, whatever else
-	// is true of it: others rewrite it, and it is still what the step has made. After
-	// then remains what the entry was last begun with.
+	// Any means that the step wants an object of After's type, whatever its other
+	// properties: other programs rewrite it, and it still counts as made by the step.
+	// After then remains the state with which the entry was last begun.
 	Any bool `json:"any,omitempty"`
 
-	// Kept says that a revert has found the object in a state that is neither: it is
-	// somebody else's by now. Later reverts say so again, until it is as before.
+	// Kept means that a revert found the object in neither state: it now has another
+	// owner. Later reverts report it again, until it is as before.
 	Kept bool `json:"kept,omitempty"`
 
 	// Needs lists objects that this one depends on: they are undone after it, and
 	// not undone if it cannot be.
 	Needs []string `json:"needs,omitempty"`
 
-	// Turn orders the entries of several agents about one object: whose is higher was
-	// there later, and has its way. Begin fills it in.
+	// Turn orders the entries of several agents about one object: the higher one is
+	// later, and prevails. Begin fills it in.
 	Turn int `json:"turn,omitempty"`
 
-	// Over is the state that other agents want, if the entry was begun in spite of that.
-	// Begin fills it in.
+	// Over is the state that other agents want, if the entry overrides it. Begin fills it
+	// in.
 	Over *State `json:"over,omitempty"`
 
-	// Released says that the agent no longer wants the object, which others still do. The
-	// entry remains for what it says of the object.
+	// Released means that the agent no longer wants the object, but others do. The entry
+	// remains as a record of the object's state.
 	Released bool `json:"released,omitempty"`
 
-	// Loose says that the step is content with whatever other agents have the object be.
-	// What agents have not left so is somebody else's, though.
+	// Loose means that the step accepts any state in which other agents put the object. A
+	// state that no agent left has another owner, though.
 	Loose bool `json:"loose,omitempty"`
 
-	// Adopted says that the object was there already, as the step wants it, and was taken
-	// for the agent's own on request.
+	// Adopted means that the object already existed, as the step wants it, and was
+	// adopted as the agent's own on request.
 	Adopted bool `json:"adopted,omitempty"`
 
-	// Found says that the object was found as the step wants it, and nothing was changed:
-	// other agents are told that it is wanted so, and undoing leaves it as it is. Before and
-	// After are that state. Such entries are not among those that a journal lists.
+	// Found means that the object was found as the step wants it, and nothing was
+	// changed: the entry informs other agents of the wish, and undoing leaves the object
+	// as it is. Before and After are that state. [Journal.Entries] does not list such
+	// entries.
 	Found bool `json:"found,omitempty"`
 
-	also []State // in which others have left the object, who no longer want it
+	also []State // in which agents that no longer want the object have left it
 
 	unknown map[string]json.RawMessage // fields of a later version
 }
@@ -131,22 +133,22 @@ type State struct {
 	SHA256  string `json:"sha256,omitempty"`  // of a file's content, in hex
 	Content []byte `json:"content,omitempty"` // of a file, up to 4 KiB
 	Blob    string `json:"blob,omitempty"`    // the file beside the journal that keeps more content
-	Secret  bool   `json:"secret,omitempty"`  // a file's content is a credential, and is not kept: see [File]; Same does not care
+	Secret  bool   `json:"secret,omitempty"`  // a file's content is a credential, and is not kept: see [File]; Same ignores it
 	Target  string `json:"target,omitempty"`  // of a symbolic link
-	Value   string `json:"value,omitempty"`   // what a kind compares by: a kernel value, a mount's identity
-	File    string `json:"file,omitempty"`    // which of several equal files it is, for a kind that cares: Same does not
+	Value   string `json:"value,omitempty"`   // the value that a kind compares: a kernel value, a mount's identity
+	File    string `json:"file,omitempty"`    // identifies one of several equal files, for kinds that need it; Same ignores it
 
-	// Xattrs are those extended attributes of a file or directory that decide who may
-	// use it and what it may do: security.selinux, security.SMACK64,
-	// security.capability, system.posix_acl_access and system.posix_acl_default. Nil if
-	// nobody has looked; empty if it has none.
+	// Xattrs are the extended attributes of a file or directory that control access to it
+	// and its privileges: security.selinux, security.SMACK64, security.capability,
+	// system.posix_acl_access and system.posix_acl_default. Nil if they were not read;
+	// empty if it has none.
 	Xattrs map[string][]byte `json:"xattrs,omitzero"`
 
 	unknown map[string]json.RawMessage // fields of a later version
 }
 
-// FileState is the state of a regular file of the calling user's with this content and mode:
-// what a file is about to become, for [Files.Begin].
+// FileState returns the state of a regular file with this content and mode, owned by the
+// calling user: the intended state for [Files.Begin].
 func FileState(content []byte, mode fs.FileMode) State {
 	sum := sha256.Sum256(content)
 	return State{
@@ -158,21 +160,22 @@ func FileState(content []byte, mode fs.FileMode) State {
 // emptySHA256 is the hash of no content.
 const emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// sizeless reports whether the size of a content that is known was not said.
+// sizeless reports whether the content is known but its size is not set.
 func (s State) sizeless() bool { return s.Size == 0 && s.SHA256 != "" && s.SHA256 != emptySHA256 }
 
 // Same reports whether two states are the same, wherever their content is stored.
-// Extended attributes count where both states have looked at them.
+// Extended attributes are compared if both states have them.
 func (s State) Same(o State) bool {
 	return s.Type == o.Type && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID && s.Size == o.Size &&
 		s.SHA256 == o.SHA256 && s.Target == o.Target && s.Value == o.Value &&
 		(s.Xattrs == nil || o.Xattrs == nil || maps.EqualFunc(s.Xattrs, o.Xattrs, bytes.Equal))
 }
 
-// MatchesAfter reports whether the step left its object in the state now, going by e. As
-// long as e is not completed, that is the intended state with any mode, owner and extended
-// attributes, since these are set last, or the state in which the step had left the object
-// before it began e again, or that of other agents which it was about to override. If e has Any, only the type of the intended state counts.
+// MatchesAfter reports whether the step left its object in the state now, according to e.
+// As long as e is not completed, that is the intended state with any mode, owner and
+// extended attributes, since these are set last, or the state in which the step had left
+// the object before it began e again, or the state of other agents that it was about to
+// override. If e has Any, only the type of the intended state counts.
 func (e Entry) MatchesAfter(now State) bool {
 	if e.Any && now.Type == e.After.Type || slices.ContainsFunc(e.also, now.Same) {
 		return true
@@ -188,11 +191,11 @@ func (e Entry) MatchesAfter(now State) bool {
 	return now.Same(after) || e.Was != nil && now.Same(*e.Was) || e.Over != nil && now.Same(*e.Over)
 }
 
-// LeftAs lists the states in which agents have left the object, the entry's own first: for
-// a kind that cares which of several equal files it is.
+// LeftAs lists the states in which agents have left the object, the entry's own first:
+// for a kind that distinguishes equal files.
 func (e Entry) LeftAs() []State { return append([]State{e.After}, e.also...) }
 
-// id tells entries apart.
+// id identifies an entry.
 type id struct{ kind, object, step string }
 
 func (e Entry) id() id { return id{e.Kind, e.Object, e.Step} }
@@ -225,17 +228,17 @@ func (e Entry) completed(after State) Entry {
 	return e
 }
 
-// inherit takes over what a later version has said of the same state.
+// inherit takes over the fields of a later version for the same state.
 func (s *State) inherit(was State) {
 	if s.unknown == nil && s.Same(was) {
 		s.unknown = was.unknown
 	}
 }
 
-// none are the attributes of most files: nobody changes them.
+// none are the attributes of most files. It must not be modified.
 var none = map[string][]byte{}
 
-// intern has e share what many entries say with those of words.
+// intern makes e share its common strings with the other entries, by words.
 func (e *Entry) intern(words map[string]string) {
 	for _, s := range []*State{&e.Before, &e.After} {
 		if s.Xattrs != nil && len(s.Xattrs) == 0 {
@@ -254,8 +257,8 @@ func (e *Entry) intern(words map[string]string) {
 	}
 }
 
-// identity is the Identity of an entry that has none. A path is told without the symbolic
-// links that lead to it.
+// identity is the Identity of an entry that has none. Symbolic links that lead to a path
+// are resolved.
 func (e Entry) identity() string {
 	_, what, _ := strings.Cut(e.Kind, "/")
 	switch what {
@@ -278,7 +281,7 @@ func (e Entry) validate() error {
 	return e.validText()
 }
 
-// kept are the states to which the object may be brought back.
+// kept returns the states that may be restored.
 func (e Entry) kept() []State {
 	if e.Over != nil {
 		return []State{e.Before, *e.Over}
@@ -286,8 +289,8 @@ func (e Entry) kept() []State {
 	return []State{e.Before}
 }
 
-// validText is an error if JSON cannot hold the entry: what is not UTF-8 would come
-// back as another name, or link elsewhere.
+// validText returns an error if JSON cannot hold the entry: text that is not UTF-8 would
+// come back as another name, or link elsewhere.
 func (e Entry) validText() error {
 	texts := append([]string{e.Kind, e.Object, e.Step, e.Identity}, e.Needs...)
 	for _, s := range append(e.kept(), e.After) {
@@ -295,7 +298,7 @@ func (e Entry) validText() error {
 	}
 	for _, text := range texts {
 		if !utf8.ValidString(text) {
-			return fmt.Errorf("record %q: %q is not UTF-8, which is all that a journal can hold", e.Object, text)
+			return fmt.Errorf("record %q: %q is not UTF-8, and a journal holds only UTF-8", e.Object, text)
 		}
 	}
 	return nil

@@ -57,8 +57,8 @@ func (n sharedNode) show(what string, report *bootstrap.Report, err error) {
 }
 
 // Several agents on a node: a main CNI and a sensor. Both want a BPF file system, and one
-// kernel value. Whoever is uninstalled first leaves what the other wants; the last one puts
-// back what was there before the first.
+// kernel value. The agent uninstalled first leaves the objects that the other wants; the
+// last one restores the original that the first found.
 func Example_severalAgents() {
 	root, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -75,7 +75,7 @@ func Example_severalAgents() {
 	report, err = sensor.Apply(ctx)
 	n.show("sensor applies", report, err)
 
-	// A third one that wants another value is told before anything is changed.
+	// A third one that wants another value gets an error before anything is changed.
 	_, err = n.plan("third", sysctl.Setting{Key: jit.Key, Value: "2"}).Apply(ctx)
 	fmt.Println("a conflict:", errors.Is(err, journal.ErrConflict))
 

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// An action of your own records what it makes, and another process undoes it.
+// An action of your own records its changes, and another process undoes them.
 func Example() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {

@@ -3,5 +3,5 @@
 
 package journal
 
-// Trusted says whether somebody else could have written a file.
+// Trusted returns an error if another user could have written a file.
 var Trusted = trusted

@@ -30,22 +30,22 @@ const (
 	maxKept   = 1 << 30 // bytes of content at all
 )
 
-// Files records and undoes files, symbolic links and directories, for actions of your own.
-// [Files.Write] writes a file and [Files.MkdirAll] makes directories, each recorded and safe
-// against being killed; [Files.Written] is what their Check asks. The other methods are for
-// what is not changed by one call.
+// Files records and undoes files, symbolic links and directories, for actions of your
+// own. [Files.Write] writes a file and [Files.MkdirAll] makes directories, each recorded
+// and safe against being killed; [Files.Written] is what their Check asks. The other
+// methods are for changes that take more than one call.
 //
-// Its entries are of the kinds Kind/file and Kind/dir, so that each package has its own, and
-// their object is a path. A path is reached through open directories, and a symbolic link
-// at its end is never followed. The process that undoes resolves the path in its
-// own mount namespace, or the host's: see [Handler].
+// Its entries have the kinds Kind/file and Kind/dir, so that each package has its own
+// kinds, and their object is a path. Paths are resolved through open directories, and a
+// symbolic link at the end is never followed. The undoing process resolves the path in
+// its own mount namespace, or in the host's: see [Handler].
 type Files struct {
 	// Kind is the package's name, such as "acme".
 	Kind string
 
-	// May returns an error if an action of this kind cannot have written to path. If
-	// May is nil, it can have written anywhere. Nothing below /proc, /sys and /dev
-	// is ever undone.
+	// May returns an error if an action of this kind cannot have written to path. If May
+	// is nil, it can have written anywhere. No file below /proc, /sys and /dev is ever
+	// undone.
 	May func(path string) error
 }
 
@@ -77,8 +77,8 @@ func (f Files) Owns(e Entry) error {
 	return nil
 }
 
-// Snapshot describes what is at path now, without following a symbolic link at its
-// end. It reads all of a file, to hash it.
+// Snapshot describes the object at path now, without following a symbolic link at its
+// end. It reads a file completely, to hash it.
 func Snapshot(ctx context.Context, path string) (State, error) {
 	d, name, err := openParent(path)
 	if err != nil || d == nil {
@@ -132,8 +132,8 @@ func stateOf(info fs.FileInfo) State {
 }
 
 // hashFile describes a file that it opens only once. Its attributes are those of its
-// content: a file that is changed while it is read is an error, since a program with
-// capabilities whose content was exchanged meanwhile would be recorded with both.
+// content: a file that is changed while it is read is an error, since it would otherwise
+// record the capabilities of a program with content that was exchanged meanwhile.
 func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Writer) (State, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -162,11 +162,12 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 	return s, nil
 }
 
-// Begin begins the entry of the file or symbolic link at path, which is about to
-// become after and depends on the objects in needs. The first time, it records what
-// is at path now, with its content. Then make the change, at once (by a rename), and call
-// Complete. Give after the content that is meant, as [FileState] does: by that alone undoing
-// knows the file if the process is killed before Complete. [Files.Write] does it all.
+// Begin begins the entry of the file or symbolic link at path, which is about to become
+// after and depends on the objects in needs. The first time, it records the object at
+// path now, with its content. Then make the change atomically (by a rename), and call
+// Complete. Give after the intended content, as [FileState] does: undoing recognizes the
+// file only by that if the process is killed before Complete. [Files.Write] does all of
+// this.
 func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, needs ...string) error {
 	if j == nil {
 		return nil
@@ -178,9 +179,9 @@ func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, 
 	return j.Begin(ctx, e)
 }
 
-// Entry returns the entry that Begin would begin, for a caller who begins several
-// at once with [Journal.Begin]. The content of what is at path now is already
-// stored, but the entry is not recorded yet.
+// Entry returns the entry that Begin would begin, for callers that begin several at once
+// with [Journal.Begin]. The present content at path is already stored, but the entry is
+// not recorded yet.
 func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, needs ...string) (Entry, error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -191,8 +192,8 @@ func (f Files) Entry(ctx context.Context, j *Journal, path string, after State, 
 	return e, err
 }
 
-// entry completes e, whose object is in d, by what keep keeps of what is there now, unless
-// the entry is known already.
+// entry completes e, whose object is in d, with the present object as stored by keep,
+// unless the entry is known already.
 func (f Files) entry(ctx context.Context, j *Journal, d *durable.Dir, e Entry, keep func(context.Context, *durable.Dir, string) (State, error)) (Entry, bool, error) {
 	var err error
 	if e.Boot, err = j.bootOf(d); err != nil {
@@ -222,22 +223,21 @@ func (f Files) entry(ctx context.Context, j *Journal, d *durable.Dir, e Entry, k
 	return e, known, nil
 }
 
-// replaceable returns an error if what is there could not be restored once
-// something else has replaced it. If it is moved away, so that nothing is there
-// after, it can be.
+// replaceable returns an error if the present object could not be restored once another
+// has replaced it. An object that is moved away, so that its path is empty afterwards, is
+// replaceable.
 func replaceable(d *durable.Dir, name string, after State) error {
 	info, err := d.Lstat(name)
 	if err != nil || after.Type == "" || info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink {
-		return nil // keep tells of the error
+		return nil // keep returns the error
 	}
 	return fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 }
 
-// settle decides what becomes of an entry that a run began but did not complete,
-// and that is about to be begun again. If that run did make the change, the entry
-// is completed. If the object never was ours and somebody else has changed it
-// since, the entry is dropped and reported as not known: the original is what is
-// there now.
+// settle decides what becomes of an entry that a run began but did not complete, and that
+// is about to be begun again. If that run did make the change, the entry is completed. If
+// the object never was ours and another program has changed it since, the entry is
+// dropped and reported as not known: the present object is the original.
 func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err error) {
 	now, err := Snapshot(ctx, e.Object)
 	switch {
@@ -264,9 +264,9 @@ func (j *Journal) bootOf(d *durable.Dir) (string, error) {
 	return j.Boot(), nil
 }
 
-// Complete records the state in which the step left the file at path. If its type
-// or content is not the intended one, somebody else has written the file since:
-// then the intended state is recorded, so that theirs is not taken for ours.
+// Complete records the state in which the step left the file at path. If its type or
+// content is not the intended one, another program has written the file since: then the
+// intended state is recorded, so that the other one is not taken for ours.
 func (f Files) Complete(ctx context.Context, j *Journal, path string) error {
 	if j == nil {
 		return nil
@@ -289,9 +289,9 @@ func (f Files) complete(ctx context.Context, j *Journal, kind, path string) erro
 	return j.Complete(ctx, Entry{Kind: kind, Object: path, After: after})
 }
 
-// Make creates and records the file at path, which is to become after: create makes
-// the file, and reports whether it did. A file that somebody else has made first is
-// theirs, and is not recorded.
+// Make creates and records the file at path, which is to become after: create makes the
+// file, and reports whether it did. A file that another program has made first belongs to
+// it, and is not recorded.
 func (f Files) Make(ctx context.Context, j *Journal, path string, after State, create func() (made bool, err error)) error {
 	return f.make(ctx, j, f.file(), path, after, create)
 }
@@ -349,7 +349,7 @@ func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.Fi
 	return f.make(ctx, j, f.dir(), path, after, func() (bool, error) { return makeDir(path, mode) })
 }
 
-// makeDir makes a directory, unless there is one by now.
+// makeDir makes a directory, unless one exists by now.
 func makeDir(path string, mode fs.FileMode) (made bool, err error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -446,7 +446,7 @@ func (j *Journal) Keep(ctx context.Context, write func(io.Writer) (State, error)
 	return s, blob.CommitAs(s.Blob)
 }
 
-// counted counts what is written, and writes no more than may be kept.
+// counted counts the bytes written, and writes no more than may be kept.
 type counted struct {
 	w io.Writer
 	n int64
@@ -478,15 +478,15 @@ func (j *Journal) roomFor(size int64) error {
 	}
 	switch {
 	case n >= bound.blobs:
-		return fmt.Errorf("%s: the content of %d files is kept, and at most of %d: undo first what is no longer wanted", j.dir, n, bound.blobs)
+		return fmt.Errorf("%s: the content of %d files is kept, and at most of %d: first undo entries that are no longer wanted", j.dir, n, bound.blobs)
 	case sum > bound.kept:
-		return fmt.Errorf("%s: it would keep %d bytes of content, and at most %d: undo first what is no longer wanted, or move large files away", j.dir, sum, bound.kept)
+		return fmt.Errorf("%s: it would keep %d bytes of content, and at most %d: first undo entries that are no longer wanted, or move large files away", j.dir, sum, bound.kept)
 	}
 	return nil
 }
 
-// Content opens the content that is stored for a state. The caller has to compare
-// its hash, and to close it.
+// Content opens the content that is stored for a state. The caller must compare its hash,
+// and close it.
 func (j *Journal) Content(s State) (io.ReadCloser, error) {
 	if s.Blob == "" {
 		return io.NopCloser(bytes.NewReader(s.Content)), nil
@@ -512,10 +512,9 @@ func (j *Journal) Content(s State) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Look says how to put back the file or directory of e. An object that is no longer
-// as the step left it is not touched. A directory is removed only if it is empty by
-// then. Temporary files that a killed apply or undo has left next to the file are
-// removed too.
+// Look returns how to restore the file or directory of e. An object that is no longer as
+// the step left it is not touched. A directory is removed only if it is empty by then.
+// Temporary files that a killed apply or undo has left next to the file are removed too.
 func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	if e.Kind == f.dir() {
 		return f.lookDir(ctx, p, e)
@@ -536,13 +535,12 @@ func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 		}
 	}
 	if e.Done && (!there || goes) {
-		return u, nil // nobody has written beside it since it was done
+		return u, nil // no program has written beside it since it was done
 	}
 	return sweeping(filepath.Dir(e.Object), u)
 }
 
-// sweeping returns u, extended so that it first removes what killed writers have
-// left in dir.
+// sweeping returns u, extended so that it first removes leftovers of killed writers in dir.
 func sweeping(dir string, u Undo) (Undo, error) {
 	d, err := durable.OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -600,7 +598,7 @@ func (e Entry) compareIn(ctx context.Context, d *durable.Dir, name string) (bool
 	return e.changed(now)
 }
 
-// changed is compare of what is there now.
+// changed is compare with the present state now.
 func (e Entry) changed(now State) (bool, error) {
 	switch {
 	case now.Same(e.Before), e.Before.Secret && now.Type == "":
@@ -635,7 +633,7 @@ func (f Files) undo(ctx context.Context, j *Journal, e Entry) error {
 	if err != nil {
 		return fmt.Errorf("undo %s: %w", e.Object, err)
 	}
-	if d == nil { // it has gone, with what was in it
+	if d == nil { // it has gone, with its content
 		there, err := e.changed(State{})
 		if there {
 			err = fmt.Errorf("undo %s: its directory: %w", e.Object, fs.ErrNotExist)
@@ -665,8 +663,8 @@ func (j *Journal) restore(ctx context.Context, d *durable.Dir, name string, was 
 	return fmt.Errorf("a %s cannot be brought back", was.Type)
 }
 
-// restoreContent restores a file, but not its set-user-id and set-group-id bits: no
-// journal may bring back a program that has them.
+// restoreContent restores a file, but not its set-user-id and set-group-id bits: a
+// journal must not bring back a program with them.
 func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name string, was State) error {
 	content, err := j.Content(was)
 	if err != nil {
@@ -701,8 +699,7 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 	return f.Commit()
 }
 
-// lookDir does not look whether the directory is empty: that matters only when it
-// is removed.
+// lookDir does not check whether the directory is empty: that matters only at its removal.
 func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	u := Undo{
 		Change: "remove directory " + e.Object, Removes: spellings(e.Object),
@@ -758,13 +755,13 @@ func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%s is %w: something is mounted on it, so it is kept", e.Object, ErrChanged)
 	}
-	if errors.Is(err, syscall.ENOTEMPTY) { // as where a mount has gone, whose directory is somebody else's
+	if errors.Is(err, syscall.ENOTEMPTY) { // such as a mount point of another owner whose mount has gone
 		return heldBy(d, e.Object, err)
 	}
 	return err
 }
 
-// heldBy says what is in the directory d at dir, which could not be removed.
+// heldBy names the content of the directory d at dir, which could not be removed.
 func heldBy(d *durable.Dir, dir string, err error) error {
 	for name, errList := range d.All() {
 		if errList != nil {
@@ -804,8 +801,8 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 	return nil
 }
 
-// notEmpty is the error for a directory that holds what others have put there. It
-// stays recorded as what it is, ours, and so do the directories above it.
+// notEmpty is the error for a directory that holds files of others. It stays recorded as
+// ours, and so do the directories above it.
 type notEmpty struct{ dir, other string }
 
 func (e notEmpty) Error() string {
@@ -815,8 +812,8 @@ func (e notEmpty) Error() string {
 func (notEmpty) Is(target error) bool { return target == ErrChanged || target == ErrKept }
 func (notEmpty) Code() string         { return code.JournalChanged }
 
-// spellings returns path and, if symbolic links lead there, its name without them:
-// two steps may have recorded the same file by different names.
+// spellings returns path and, if symbolic links lead there, its name without them: two
+// steps may have recorded the same file under different names.
 func spellings(path string) []string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if real := filepath.Join(dir, filepath.Base(path)); err == nil && real != path {

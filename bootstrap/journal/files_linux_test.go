@@ -153,8 +153,7 @@ func TestPLAN6_DirectoriesGoIfTheyAreEmpty(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-// What is recorded and stays is reported once, not again for each directory
-// above it.
+// A recorded object that stays is reported once, not again for each directory above it.
 func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
 	root, state, v := t.TempDir(), filepath.Join(t.TempDir(), "state"), newValues()
 	j := open(t, state, journal.Node{Handlers: []journal.Handler{acme, v}})
@@ -167,7 +166,7 @@ func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
 	require.Equal(t, []string{root + "/a", root + "/a/b", path, "stuck"}, objects(t, j))
 }
 
-// What is there now may be of any size.
+// The present file may have any size.
 func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
@@ -179,7 +178,7 @@ func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, so it is kept")
 }
 
-// several is a handler of what has more than one name: FILE, FILE-1 and FILE-2.
+// several is a handler of objects with more than one name: FILE, FILE-1 and FILE-2.
 type several struct{ fail error }
 
 func (several) Kinds() []string          { return []string{"acme/several"} }
@@ -215,7 +214,7 @@ func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 		stays  []string
 	}{
 		"all go": {would: []string{"remove all of several", "remove directory "}},
-		"one is somebody else's": {
+		"one has another owner": {
 			theirs: "x", would: []string{"remove all of several"},
 			check: "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2",
 			err:   "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2", stays: []string{"", "several"},
@@ -423,7 +422,7 @@ func TestSEC2_KeptContentOfOthersIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, filepath.Base(blobs[0]))
 			content, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.Equal(t, "ours", string(content), "what is there stays")
+			require.Equal(t, "ours", string(content), "the present file stays")
 			require.Len(t, journaltest.Entries(t, openFiles(t, state)), 1, "and recorded")
 		})
 	}

@@ -272,7 +272,7 @@ func TestAJournalOfAnOlderBuildIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(`{"schema":2,"entries":[]}`), 0o600))
 	_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	require.ErrorIs(t, err, journal.ErrUnreadable)
-	require.ErrorContains(t, err, path+" was recorded by an older build, in another format: uninstall with that build, or undo by hand what the file says, and remove it")
+	require.ErrorContains(t, err, path+" was recorded by an older build, in another format: uninstall with that build, or undo by hand the changes in the file, and remove it")
 }
 
 func TestAnEntryHasAnIdentity(t *testing.T) {
@@ -297,7 +297,7 @@ func TestTheFileDoesNotGrowWithTheChanges(t *testing.T) {
 	for i := range 300 {
 		v.set(t, step(t, j, "s"), j, fmt.Sprint(i%10), fmt.Sprint(i))
 		if i%50 == 0 {
-			require.Equal(t, seen(t, j), seen(t, other), "who has read it before reads what is new")
+			require.Equal(t, seen(t, j), seen(t, other), "a journal that has read it before reads the new records")
 		}
 	}
 	info, err := os.Stat(filepath.Join(dir, "agent.journal"))

@@ -26,7 +26,7 @@ func (s shared) in(t *testing.T, a tenant, op string, adopt bool, f func(ctx con
 	require.NoError(t, leave())
 }
 
-// find applies the agent's plan to what is as it wants it already.
+// find applies the agent's plan to objects that are already as wanted.
 func (s shared) find(t *testing.T, a tenant) (err error) {
 	require.Equal(t, a.wants, s.v.now["x"])
 	s.in(t, a, "apply", false, func(ctx context.Context, j *journal.Journal, _ *journal.Node) {
@@ -42,15 +42,16 @@ func (a tenant) claim(s shared) journal.Wish {
 	return journal.Wish{Entry: a.entry(s), Met: s.v.now["x"] == a.wants, Claim: true}
 }
 
-// What an agent found as it wants it is recorded as that, though nothing is changed: one that
-// wants it differently is told. Undoing drops that, whatever is there by then.
+// What an agent found as it wants it is recorded as that, though nothing is changed: one
+// that wants it differently gets an error. Undoing drops the record, whatever the state
+// by then.
 func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	s := newShared(t)
 	s.v.now["x"] = "1"
 	s.in(t, first, "check", false, func(ctx context.Context, j *journal.Journal, n *journal.Node) {
 		changes, err := j.CheckWishes(ctx, first.claim(s))
 		require.NoError(t, err)
-		require.Empty(t, changes, "a check is not told of changes")
+		require.Empty(t, changes, "a check lists no changes")
 		require.NoDirExists(t, s.dir, "and records nothing")
 		require.True(t, n.Wishes(ctx), "but the plan is to apply")
 	})
@@ -78,7 +79,7 @@ func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrConflict)
 	require.ErrorContains(t, err, `agent "first" has 1, and this one wants 2`)
 
-	s.v.now["x"] = "7" // somebody else's
+	s.v.now["x"] = "7" // by another program
 	would, err := s.open(t, first).CheckRevertAll(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, would)
@@ -87,7 +88,8 @@ func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// One that insists brings back what it has overridden, and what all have found stays.
+// An agent that overrides another restores the overridden state, and an object that all
+// have found stays.
 func TestPLAN14_WhatWasFoundIsOverridden(t *testing.T) {
 	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
 		s := newShared(t)

@@ -24,114 +24,114 @@ import (
 )
 
 var (
-	// ErrChanged says that an object is no longer as the step left it: it belongs to
-	// somebody else by now, and is not touched. Its entry remains recorded as kept.
+	// ErrChanged means that an object is no longer as the step left it: it now has
+	// another owner, and is not touched. Its entry remains recorded as kept.
 	ErrChanged = code.New(code.JournalChanged, "no longer as it was left")
 
-	// ErrKept says that an object was not undone because the caller wants to keep
-	// it. Its entry remains recorded.
+	// ErrKept means that an object was not undone because the caller wants to keep it.
+	// Its entry remains recorded.
 	ErrKept = errors.New("kept as asked")
 
-	// ErrNeeded says that an object was not undone because something that remains on the
+	// ErrNeeded means that an object was not undone because something that remains on the
 	// node needs it. Its entry remains recorded, so that a later revert undoes it. It
-	// matches ErrKept: it is no failure. In a plan, the error's text is advice.
+	// matches ErrKept, and is no failure. In a plan, the error's text is advice.
 	ErrNeeded error = needed{}
 
-	// ErrNotOwner says that somebody else owns the node, so nothing was done.
-	ErrNotOwner = code.New(code.JournalNotOwner, "the node is somebody else's")
+	// ErrNotOwner means that the node has another owner, so nothing was done.
+	ErrNotOwner = code.New(code.JournalNotOwner, "the node has another owner")
 
-	// ErrRevoked says that the node was uninstalled or taken over since this process
-	// first applied. The process may not change the node any more.
-	ErrRevoked = code.New(code.JournalRevoked, "the node is no longer this one's")
+	// ErrRevoked means that the node was uninstalled or taken over since this process
+	// first applied. The process may no longer change the node.
+	ErrRevoked = code.New(code.JournalRevoked, "the node no longer belongs to this owner")
 
-	// ErrUnreadable says that a journal exists but cannot be understood.
+	// ErrUnreadable means that a journal exists but cannot be decoded.
 	ErrUnreadable = code.New(code.JournalUnreadable, "unreadable journal")
 
-	// ErrConflict says that another agent of the node wants an object to be different.
+	// ErrConflict means that another agent of the node wants an object to be different.
 	ErrConflict = code.New(code.JournalConflict, "another agent wants it differently")
 
-	// ErrUntrusted says that somebody else could have written the journal, so
-	// nothing in it is undone.
+	// ErrUntrusted means that another user could have written the journal, so nothing in
+	// it is undone.
 	ErrUntrusted = code.New(code.JournalUntrusted, "others may have written it")
 
-	// ErrUnknownKind says that no handler of this program can undo an entry.
+	// ErrUnknownKind means that no handler of this program can undo an entry.
 	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by something that this program does not know")
 )
 
 var errNoJournal error = unsupported.Error("there is no journal, so nothing was recorded")
 
-// DefaultDir is where a [Node] is recorded that names no directory.
+// DefaultDir is the directory of a [Node] without Dir.
 const DefaultDir = "/var/lib/slipway"
 
-// Node says what remembers the changes on one node: in which directory, on whose
-// behalf, and how they are undone. It is the Journal of a bootstrap.Plan, by pointer,
+// Node configures the record of the changes on one node: its directory, its owner, and
+// the handlers that undo the changes. A pointer to it is the Journal of a bootstrap.Plan,
 // and nothing is read or written before the plan runs. The plan opens the directory on
-// its host, so Dir is a path of the node's and not of the container's. [Node.Open] is
-// for whoever has no plan.
+// its host, so Dir is a path on the node, not in the container. Programs without a plan
+// use [Node.Open].
 //
-// A Node remembers which journal this process has applied to: use one for all plans of
-// a process, and let no two goroutines use it for the first time at once. Its fields must
-// not change after that: what a plan has opened has a copy of them.
+// A Node remembers which journal this process has applied to: use one for all plans of a
+// process, and do not use it from two goroutines at once for the first time. Its fields
+// must not change after that, since a plan copies them when it opens the journal.
 type Node struct {
 	// Dir is the directory, an absolute path. If empty, it is DefaultDir.
 	Dir string
 
 	// Agent is the name of the agent whose changes are recorded: small letters and
-	// digits, with single -, . and _ between them. The [Mark] of the objects has it. It
-	// must not be empty.
+	// digits, with single -, . and _ between them. It is part of the [Mark] of objects.
+	// It must not be empty.
 	Agent string
 
-	// Owner says on whose behalf the node is changed, such as a pod's UID; it must be
-	// UTF-8. NoOwner says that there is nobody in particular: the process then claims
-	// nothing, and keeps nobody from changing the node. One of them must be set.
+	// Owner names the owner on whose behalf the node is changed, such as a pod's UID; it
+	// must be UTF-8. NoOwner means that there is no owner: the process then claims
+	// nothing, and prevents no other from changing the node. One of them must be set.
 	Owner   string
 	NoOwner bool
 
-	// TakeOver lets an owner who was superseded claim the node again.
+	// TakeOver lets a superseded owner claim the node again.
 	TakeOver bool
 
-	// AnyOwner lets reverts undo changes on a node that somebody else owns. Make
-	// sure that the owner's agent is not running: see [Journal.OwnerAlive].
+	// AnyOwner lets reverts undo changes on a node with another owner. Make sure that the
+	// owner's agent is not running: see [Journal.OwnerAlive].
 	AnyOwner bool
 
-	// AcceptKept makes it no error that something is kept because it is no longer as it
-	// was left. Once all else is undone, such entries are dropped, and the journal
-	// remembers which objects are left for good: see [Journal.LeftForGood].
+	// AcceptKept suppresses the error for objects that are kept because they are no
+	// longer as they were left. Once all else is undone, such entries are dropped, and
+	// the journal remembers which objects are left for good: see [Journal.LeftForGood].
 	//
-	// So are those that a handler keeps as asked ([ErrKept]), be it for the sake of
-	// what somebody has changed (a plugin that an edited configuration names), or by a
-	// field of its own. It is for a revert after which none is to follow: do not set it
-	// together with such a field if they are to be undone later. What something else on the
-	// node needs ([ErrNeeded]) stays recorded, and goes with a later revert.
+	// It includes objects that a handler keeps as asked ([ErrKept]), whether for the sake
+	// of a changed object (a plugin that an edited configuration names), or by a field of
+	// the handler. It is for a final revert: do not set it together with such a field if
+	// those objects are to be undone later. Objects that something else on the node needs
+	// ([ErrNeeded]) stay recorded, and a later revert undoes them.
 	AcceptKept bool
 
-	// Override has this agent's way with objects that other agents of the node want to be
-	// different. Without it, that is ErrConflict.
+	// Override makes this agent prevail for objects that other agents of the node want to
+	// be different. Without it, they are ErrConflict.
 	Override bool
 
-	// Adopt takes objects for the agent's own that its plan names, which are there already
-	// and exactly as wanted, when the agent first claims the node: see [Wish]. That lasts as
-	// long as the first owner has it. With NoOwner, each apply counts as the first.
+	// Adopt makes the agent adopt objects that its plan names and that already exist
+	// exactly as wanted when the agent first claims the node: see [Wish]. It is in effect
+	// while the first owner has the node. With NoOwner, each apply counts as the first.
 	Adopt bool
 
 	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
 
-	// Handlers undo what is recorded. Undoing needs nothing else: it is done by another
-	// process, which may know no step of the plan that has made the changes.
+	// Handlers undo the entries. Undoing needs nothing else: it may run in another
+	// process that does not know the steps of the plan that made the changes.
 	Handlers []Handler
 
 	opened *Journal
 }
 
-// Enter calls f in the host's namespaces of the given names, which are those of the
-// files in /proc/PID/ns: "mnt", "net", "cgroup". Method Enter of a hostns.Host is one.
+// Enter calls f in the host's namespaces of the given names, which are those of the files
+// in /proc/PID/ns: "mnt", "net", "cgroup". The method Enter of hostns.Host has this type.
 type Enter = func(ctx context.Context, namespaces []string, f func(context.Context) error) error
 
-// here is an Enter for a process that is on the host.
+// here is the Enter of a process on the host.
 func here(ctx context.Context, _ []string, f func(context.Context) error) error { return f(ctx) }
 
-// Validate says what is wrong with n itself.
+// Validate returns an error if a field of n is invalid.
 func (n *Node) Validate() error {
 	if n == nil {
 		return errors.New("the journal is a nil *Node")
@@ -141,11 +141,11 @@ func (n *Node) Validate() error {
 	case !filepath.IsAbs(dir) || dir == "/":
 		return fmt.Errorf("state directory %q is not an absolute path below /", n.Dir)
 	case !utf8.ValidString(n.Owner):
-		return fmt.Errorf("owner %q is not UTF-8, which is all that a journal can hold", n.Owner)
+		return fmt.Errorf("owner %q is not UTF-8, and a journal holds only UTF-8", n.Owner)
 	case n.Owner == "" && !n.NoOwner:
-		return fmt.Errorf("state directory %s: nobody is named as the owner: set Owner, such as a pod's UID, or NoOwner", dir)
+		return fmt.Errorf("state directory %s: no owner is named: set Owner, such as a pod's UID, or NoOwner", dir)
 	case n.Owner != "" && n.NoOwner:
-		return fmt.Errorf("state directory %s: there is an owner, %q, and NoOwner is set", dir, n.Owner)
+		return fmt.Errorf("state directory %s: Owner is %q, and NoOwner is set", dir, n.Owner)
 	case n.Agent == "":
 		return fmt.Errorf("state directory %s: the agent has no name: set Agent", dir)
 	case len(n.Agent) > maxAgent || !isAgentName(n.Agent):
@@ -193,13 +193,13 @@ func isAgentName(name string) bool {
 // revert return an error that matches [errors.ErrUnsupported].
 type Journal struct {
 	*shared
-	step  string // for which is recorded; empty: for none
+	step  string // of the records; empty: none
 	noted *notes // of the step
 }
 
-// notes are what is to be told of one run of a step.
+// notes are the messages of one run of a step.
 type notes struct {
-	recorded atomic.Bool // something is recorded for it
+	recorded atomic.Bool // an entry is recorded for it
 	mu       sync.Mutex
 	advice   []string
 }
@@ -218,27 +218,27 @@ type shared struct {
 
 	contained bool // the process is in another mount namespace than the host's
 
-	toClaim atomic.Bool // a check has found what an apply would record, though it changes nothing
+	toClaim atomic.Bool // a check found something that an apply would record although it changes nothing
 
 	mu         sync.Mutex
-	log        *log             // as it was read or written last; nil: read it anew
+	log        *log             // as last read or written; nil: read it anew
 	around     neighbours       // other agents
 	next       string           // the id of the journal that is made next
-	swept      bool             // of what a killed process left
+	swept      bool             // leftovers of killed processes are removed
 	applied    bool             // this process has applied before
 	id         string           // of the journal that it has applied to; empty: there was none
 	fresh      map[string]int64 // bytes of content kept for entries that are not begun yet
 	generation int              // that it has claimed; 0: none
 }
 
-// Open opens the journal for a program that has no plan, or beside its plan. It enters
-// the host's mount namespace for that, and those of the handlers to undo. If enter is
-// nil, the process is on the host. The directory may be missing: it is then made when
-// something is recorded. If the directories above it are missing too, recording
-// returns an error until the journal is opened again. Close closes it.
+// Open opens the journal for a program without a plan, or beside its plan. It enters the
+// host's mount namespace to open it, and the namespaces of the handlers to undo. If enter
+// is nil, the process is on the host. The directory may be missing: it is then made with
+// the first record. If the directories above it are missing too, recording returns an
+// error until the journal is opened again. Close closes it.
 //
 // The error matches [ErrUntrusted] if others may write to the directory, and
-// [ErrUnreadable] if the journal cannot be understood.
+// [ErrUnreadable] if the journal cannot be decoded.
 func (n *Node) Open(ctx context.Context, enter Enter) (j *Journal, err error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
@@ -280,7 +280,7 @@ func reach(n Node, enter Enter) (*Journal, error) {
 	n.opened = nil
 	dir := n.dir()
 	parent, err := durable.OpenDir(filepath.Dir(dir))
-	var missing error // told when something is to be recorded
+	var missing error // returned when something is to be recorded
 	if errors.Is(err, fs.ErrNotExist) {
 		missing = fmt.Errorf("state directory %s: %w (create %s, or name another)", dir, err, filepath.Dir(dir))
 		err = nil
@@ -297,7 +297,7 @@ func reach(n Node, enter Enter) (*Journal, error) {
 	return j, nil
 }
 
-// Close closes the open directory. What is recorded does not change.
+// Close closes the open directory. The record does not change.
 func (j *Journal) Close() error {
 	if j == nil || j.parent == nil {
 		return nil
@@ -335,16 +335,15 @@ func With(ctx context.Context, j *Journal) context.Context {
 	return context.WithValue(ctx, journalKey{}, j)
 }
 
-// From returns the journal in which an action records what it changes. It is nil if
-// there is none: the action is used alone, or its step in the plan says that nothing is
-// to be recorded.
+// From returns the journal in which an action records its changes. It is nil if there is
+// none: the action is used alone, or its step in the plan disables recording.
 func From(ctx context.Context) *Journal {
 	j, _ := ctx.Value(journalKey{}).(*Journal)
 	return j
 }
 
-// Step returns the same journal for one step: everything that is recorded or reverted
-// through it belongs to that. A plan does so for each of its steps.
+// Step returns the same journal for one step: everything recorded or reverted through it
+// belongs to that step. A plan calls it for each of its steps.
 func (j *Journal) Step(name string) *Journal {
 	if j == nil {
 		return nil
@@ -365,13 +364,13 @@ func (j *Journal) of(ctx context.Context) (*Journal, error) {
 }
 
 // Noted reports whether something is recorded for the context's step, as far as its
-// action has recorded or asked in this run: package bootstrap asks.
+// action has recorded or looked up in this run. Package bootstrap calls it.
 func (n *Node) Noted(ctx context.Context) bool {
 	j := From(ctx)
 	return j != nil && j.noted != nil && j.noted.recorded.Load()
 }
 
-// Advice returns what an administrator should know of what the context's step wants.
+// Advice returns remarks for an administrator on the objects that the context's step wants.
 func (n *Node) Advice(ctx context.Context) []string {
 	j := From(ctx)
 	if j == nil || j.noted == nil {
@@ -399,11 +398,11 @@ func (j *Journal) note() {
 	}
 }
 
-// Begin records, durably, that the objects of entries are about to be changed. If
-// an entry of the same object and step is already recorded, its Before remains,
-// unless a reboot has undone the change. If other agents have recorded the object, the
-// original is theirs, and if one of them wants it to be different, the error matches
-// [ErrConflict], unless the journal is to override that.
+// Begin records, durably, that the objects of entries are about to be changed. If an
+// entry of the same object and step is already recorded, its Before remains, unless a
+// reboot has undone the change. If other agents have recorded the object, the original is
+// theirs, and if one of them wants it to be different, the error matches [ErrConflict],
+// unless [Node].Override is set.
 func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	if j == nil || len(entries) == 0 {
 		return nil
@@ -444,8 +443,8 @@ func (j *Journal) Begin(ctx context.Context, entries ...Entry) error {
 	})
 }
 
-// identify says what the objects of entries are, and returns what other agents want of
-// them and of the directories that they are in.
+// identify sets the identities of entries, and returns the claims of other agents on
+// their objects and on the directories above.
 func (j *Journal) identify(entries []Entry) (map[string]claims, error) {
 	var identities []string
 	for i := range entries {
@@ -456,8 +455,8 @@ func (j *Journal) identify(entries []Entry) (map[string]claims, error) {
 	return j.othersOf(identities...)
 }
 
-// identity says what e's object is. What is in the process's container is no other agent's,
-// also by the same path.
+// identity returns the identity of e's object. An object in the process's container
+// belongs to no other agent, even with the same path.
 func (j *Journal) identity(e Entry) string {
 	if namespaces, handled := j.options.Handles(e.Kind); j.contained && handled && len(namespaces) == 0 {
 		return "of agent " + j.options.Agent + ": " + e.identity()
@@ -465,11 +464,11 @@ func (j *Journal) identity(e Entry) string {
 	return e.identity()
 }
 
-// complete fills in what the caller of Begin leaves out.
+// complete fills in the fields that the caller of Begin leaves out.
 func (j *Journal) complete(ctx context.Context, l *log, e *Entry) error {
 	var handled bool
 	if e.Namespaces, handled = j.options.Handles(e.Kind); !handled && in(ctx) != nil {
-		return fmt.Errorf("record %s: no handler of the journal undoes that, and the action has not said that it records it", e)
+		return fmt.Errorf("record %s: no handler of the journal undoes this kind, and the action has not declared it", e)
 	}
 	e.Namespace, e.Time = mountinfo.Namespace(), time.Now().UTC().Truncate(time.Second)
 	if current := l.current(); j.options.Owner != "" && current.Name == j.options.Owner {
@@ -496,8 +495,7 @@ func (j *Journal) Complete(ctx context.Context, entries ...Entry) error {
 }
 
 // SurvivesReboot records, durably, that the changes of entries return after a reboot, so
-// that from now on a reboot no longer counts as undoing them. Nothing else about
-// the entries changes.
+// that a reboot no longer counts as undoing them. Nothing else about the entries changes.
 func (j *Journal) SurvivesReboot(ctx context.Context, entries ...Entry) error {
 	return j.record(ctx, entries, func(l *log, entries []Entry) error {
 		for _, e := range entries {
@@ -531,7 +529,7 @@ func (j *Journal) Forget(ctx context.Context, entries ...Entry) error {
 	return errors.Join(err, j.tidyAfter(gone))
 }
 
-// record changes, durably, what is recorded about entries of the context's step.
+// record durably changes entries of the context's step.
 func (j *Journal) record(ctx context.Context, entries []Entry, f func(*log, []Entry) error) error {
 	if j == nil || len(entries) == 0 {
 		return nil
@@ -559,9 +557,9 @@ func (unrecorded) EndsPlan() {}
 
 func (e unrecorded) Unwrap() error { return e.error }
 
-// Lookup finds the entry of an object that the context's step has changed. An entry
-// that a reboot has undone is not found, nor one that is kept: what is there now is the
-// original for the next change.
+// Lookup finds the entry of an object that the context's step has changed. An entry that
+// a reboot has undone is not found, nor one that is kept: the present state is the
+// original of the next change.
 func (j *Journal) Lookup(ctx context.Context, kind, object string) (e Entry, known bool, err error) {
 	if j == nil {
 		return e, false, nil
@@ -594,9 +592,9 @@ func (j *Journal) Recorded(ctx context.Context) (entries []Entry, err error) {
 	return entries, err
 }
 
-// Empty reports whether there is nothing to revert: nothing is recorded, nobody
-// owns the node, no run that failed has left its report alone, and none that was cut
-// short the journal's directory or anything in it. What is left for good does not count.
+// Empty reports whether there is nothing to revert: nothing is recorded, the node has no
+// owner, no failed run has left only its report, and no interrupted run has left the
+// journal's directory or anything in it. Objects left for good do not count.
 func (j *Journal) Empty() (bool, error) {
 	if j == nil {
 		return true, nil
@@ -609,7 +607,7 @@ func (j *Journal) Empty() (bool, error) {
 	return err == nil && !left, err
 }
 
-// Entries lists the entries of what all steps have changed, oldest first.
+// Entries lists the entries of the changes of all steps, oldest first.
 func (j *Journal) Entries() ([]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -621,8 +619,8 @@ func (j *Journal) Entries() ([]Entry, error) {
 	return p.Entries, nil
 }
 
-// Found lists the entries of what steps want as they have found it: nothing was changed,
-// and nothing is undone. See [Wish].
+// Found lists the entries of objects that steps found as wanted: nothing was changed, and
+// nothing is undone. See [Wish].
 func (j *Journal) Found() ([]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -634,10 +632,10 @@ func (j *Journal) Found() ([]Entry, error) {
 	return p.Found, nil
 }
 
-// LeftForGood lists the objects that ForgetObject, or a revert with
-// [Node].AcceptKept, has left where they are and dropped from the record, and those
-// that were kept and then changed again, since their originals come back. Objects that
-// are recorded are not among them, and of very many the oldest are not.
+// LeftForGood lists the objects that ForgetObject, or a revert with [Node].AcceptKept,
+// has left in place and dropped from the record, and those that were kept and then
+// changed again, since their originals come back. It excludes recorded objects and, of
+// more than 1,000, the oldest.
 func (j *Journal) LeftForGood() ([]Left, error) {
 	if j == nil {
 		return nil, nil
@@ -649,9 +647,9 @@ func (j *Journal) LeftForGood() ([]Left, error) {
 	return slices.DeleteFunc(slices.Clone(p.Left), func(l Left) bool { return slices.ContainsFunc(p.Entries, l.is) }), nil
 }
 
-// outlived reports whether a reboot has taken away what e records.
+// outlived reports whether a reboot has undone the change that e records.
 func (j *Journal) outlived(e Entry) bool { return e.Boot != "" && e.Boot != j.boot }
 
-// passed reports whether what is at e's object now is no longer what e records, or wants,
-// or never was the step's.
+// passed reports whether e's object is no longer in the state that e records or wants, or
+// never was the step's.
 func (j *Journal) passed(e Entry) bool { return e.Kept || e.Released || e.Found || j.outlived(e) }

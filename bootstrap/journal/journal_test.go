@@ -174,7 +174,7 @@ func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
 	first := open(t, dir, journal.Node{Boot: "first"})
 	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("0"), After: value("1"), Boot: first.Boot()}
 	require.NoError(t, first.Begin(step(t, first, "one"), e))
-	v.now["a"] = "1" // by somebody else, after the reboot
+	v.now["a"] = "1" // by another program, after the reboot
 
 	second := open(t, dir, journal.Node{Boot: "second", Handlers: []journal.Handler{v}})
 	_, known, err := second.Lookup(step(t, second, "one"), "acme/value", "a")
@@ -228,15 +228,15 @@ func TestANilJournalKeepsNoContent(t *testing.T) {
 }
 
 func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
-	for now, after := range map[string]string{"before": "before", "meant": "before", "somebody's": "somebody's"} {
+	for now, after := range map[string]string{"before": "before", "meant": "before", "foreign": "foreign"} {
 		v := newValues()
 		j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{v}})
 		require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "a", Before: value("before"), After: value("meant")}))
 		v.now["a"] = now
 		_, err := j.RevertAll(t.Context())
-		require.Equal(t, now == "somebody's", errors.Is(err, journal.ErrChanged), now)
+		require.Equal(t, now == "foreign", errors.Is(err, journal.ErrChanged), now)
 		require.Equal(t, after, v.now["a"], now)
-		if now == "somebody's" {
+		if now == "foreign" {
 			require.Equal(t, []string{"a"}, objects(t, j), "it stays recorded")
 			continue
 		}
@@ -267,7 +267,7 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	v.set(t, step(t, j, "one"), j, "needed", "1")
 	v.set(t, step(t, j, "one"), j, "changed", "1")
 	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
-	v.now["changed"] = "somebody's"
+	v.now["changed"] = "foreign"
 	_, err := j.RevertAll(t.Context())
 	require.ErrorContains(t, err, "it is stuck")
 	require.ErrorIs(t, err, journal.ErrChanged)
@@ -275,8 +275,8 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	require.Equal(t, []string{"needed", "changed", "stuck"}, objects(t, j), "what could not be undone is there for the next time")
 }
 
-// What fails only when it is undone keeps what it needs, even where nothing is
-// to be done about that now.
+// An entry that fails only when it is undone keeps the objects that it needs, even where
+// nothing is to be done about that now.
 func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
 	v := newValues()
 	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
@@ -342,12 +342,12 @@ func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
 	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.now["a"] = "original"
 	v.set(t, step(t, j, "one"), j, "a", "1")
-	v.now["a"] = "somebody's"
+	v.now["a"] = "foreign"
 	v.set(t, step(t, j, "two"), j, "a", "1")
 	require.NoError(t, j.Revert(step(t, j, "one")))
 	require.Equal(t, "1", v.now["a"])
 	require.NoError(t, j.Revert(step(t, j, "two")))
-	require.Equal(t, "somebody's", v.now["a"])
+	require.Equal(t, "foreign", v.now["a"])
 }
 
 func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
@@ -499,7 +499,7 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 	}
 }
 
-// An agent may keep what is its own in the same directory.
+// An agent may keep its own files in the same directory.
 func TestPLAN6_FilesOfOthersBesideTheJournalAreLeft(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	path := filepath.Join(dir, "state.json")

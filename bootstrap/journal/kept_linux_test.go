@@ -98,7 +98,7 @@ func TestPLAN6_WhatIsKeptIsAccepted(t *testing.T) {
 	j := n.open(t, journal.Node{})
 	left, err := j.LeftForGood()
 	require.NoError(t, err)
-	require.Len(t, left, 2, "it is on record what was accepted")
+	require.Len(t, left, 2, "accepted objects are on record")
 	require.ElementsMatch(t, []string{n.edited, filepath.Dir(n.edited)}, []string{left[0].Object, left[1].Object})
 	empty, err := j.Empty()
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestPLAN6_WhatIsKeptAsAskedIsAcceptedToo(t *testing.T) {
 	require.Equal(t, n.other, left[0].Object)
 }
 
-// What is wrong otherwise is an error, and then nothing is accepted.
+// Any other failure is an error, and then nothing is accepted.
 func TestPLAN6_WhatFailsIsNotAccepted(t *testing.T) {
 	n := newKeptFile(t)
 	j := n.open(t, journal.Node{})
@@ -173,5 +173,5 @@ func TestPLAN6_WhatFailsIsNotAccepted(t *testing.T) {
 	require.NoError(t, err)
 	left, err := j.LeftForGood()
 	require.NoError(t, err)
-	require.Len(t, left, 3, "what was forgotten is left for good, too")
+	require.Len(t, left, 3, "forgotten objects are left for good, too")
 }

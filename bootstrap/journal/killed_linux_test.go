@@ -116,8 +116,8 @@ func TestPLAN3_AWriterKilledAtEachRecord(t *testing.T) {
 	}
 }
 
-// Two who change a node without its lock may be refused; what was acknowledged to either is
-// there, and the journal stays readable.
+// Two processes that change a node without its lock may be refused; records acknowledged
+// to either are there, and the journal stays readable.
 func TestPLAN2_WritersWithoutTheLockDoNotTearTheJournal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	first := open(t, dir, journal.Node{})

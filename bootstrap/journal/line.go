@@ -20,14 +20,14 @@ import (
 //
 // LENGTH is that of the JSON text in bytes, in decimal. SUM is in hex: the first eight
 // bytes of the SHA-256 of the previous line's SUM, the LENGTH and the text. So each line
-// vouches for all lines before it, and one that is missing, doubled or moved shows as one
-// that is garbled does. CRC-32C would find each garbled byte too; but of what a broken
-// disk returns in a line's place, one in 4 billion passes it. The sum keeps out no
-// attacker: who may write here may compute it.
+// vouches for all lines before it, and a missing, doubled or moved line is detected like
+// a garbled one. CRC-32C would find each garbled byte too, but one in 4 billion blocks of
+// garbage from a broken disk would pass it. The sum does not stop attackers: anyone who
+// may write here can compute it.
 //
-// A writer that is killed leaves a strict prefix of what it was appending. Nobody was told
-// that it is recorded, so it does not count, and the next writer removes it. A file system
-// that loses its power may leave NUL bytes in the place of the rest.
+// A killed writer leaves a strict prefix of its lines. No caller was told that they are
+// recorded, so they do not count, and the next writer removes them. A file system that
+// loses its power may leave NUL bytes in the place of the rest.
 
 // sumSize is the length of a line's sum, in hex.
 const sumSize = 16
@@ -35,7 +35,7 @@ const sumSize = 16
 // maxLine bounds a line: a record with its envelope, and its length and sum.
 const maxLine = maxRecord + 256
 
-// sumOf is the sum of a line with this text after one with the sum prev.
+// sumOf returns the sum of a line with this text after one with the sum prev.
 func sumOf(prev, length string, text []byte) string {
 	h := sha256.New()
 	io.WriteString(h, prev+" "+length+" ")
@@ -69,12 +69,12 @@ type lineReader struct {
 	n   int64  // where it is in the file
 }
 
-// newLineReader reads what follows a line with this sum, which ends at n.
+// newLineReader reads the lines after one with this sum, which ends at n.
 func newLineReader(r io.Reader, sum string, n int64) *lineReader {
 	return &lineReader{bufio.NewReaderSize(r, maxLine), sum, n}
 }
 
-var errGarbled = errors.New("its length and checksum are not those of what it says")
+var errGarbled = errors.New("its length and checksum do not match its text")
 
 // next returns the text of the next line, until the next call. The error is io.EOF at the
 // end, and io.ErrUnexpectedEOF where the last line was not written to its end.
@@ -106,8 +106,8 @@ func cutLine(line []byte) (length, sum string, text []byte, whole bool) {
 	return string(l), string(s), text, whole
 }
 
-// isTorn reports whether rest, which has no newline, is the beginning of a line, as a
-// writer leaves it that is killed.
+// isTorn reports whether rest, which has no newline, is the beginning of a line, as left
+// by a killed writer.
 func (l *lineReader) isTorn(rest []byte) bool {
 	begun := bytes.TrimRight(rest, "\x00")
 	length, sum, text, whole := cutLine(begun)

@@ -20,10 +20,10 @@ const (
 	maxEntries = 20_000
 	maxRecord  = 64 << 10 // bytes of one record: content of 4 KiB, names, and attributes
 	maxLive    = 8 << 20  // bytes of all records that count: a reader has them in memory
-	maxOwners  = 128      // an older one that comes back is taken for a new one
+	maxOwners  = 128      // an older one that returns counts as a new one
 	maxLeft    = 1000     // objects that are left for good: of more, the oldest are forgotten
 	maxBlobs   = 2000     // files of kept content: a listing of them stays short
-	maxKeptAll = 4 << 30  // bytes of kept content, of which each is up to maxKept
+	maxKeptAll = 4 << 30  // bytes of kept content; each file has up to maxKept
 )
 
 // maxJournal is how many bytes are read: a writer replaces the file before it has them.
@@ -43,19 +43,19 @@ type bounds struct {
 var bound = bounds{maxEntries, maxRecord, maxLive, maxBlobs, maxKeptAll}
 
 // The kinds of records. A record is a JSON object with its kind in "record", and "more"
-// where those that follow belong to the same change, of which all or none counts. A
-// record of an unknown kind is kept and otherwise ignored if "critical" is false; any other
-// is an error.
+// if the following records belong to the same change, which counts as a whole or not at
+// all. A record of an unknown kind is kept and otherwise ignored if "critical" is false;
+// otherwise it is an error.
 const (
 	recordJournal = "journal" // the first one: header
 	recordOwner   = "owner"   // owner: the next one or, with a generation that is there, how that is now
 	recordEntry   = "entry"   // Entry: a new one, the last, or how a recorded one is now; "anew": it becomes the last
 	recordUndone  = "undone"  // drops an entry
-	recordLeft    = "left"    // Left: what is left for good
-	recordUnleft  = "unleft"  // drops what is left for good
+	recordLeft    = "left"    // Left: an object left for good
+	recordUnleft  = "unleft"  // drops an object left for good
 )
 
-// envelope is what each record has, whatever its kind.
+// envelope has the fields of all records, whatever their kind.
 type envelope struct {
 	Record   string `json:"record"`
 	Critical *bool  `json:"critical"` // nil: true
@@ -67,12 +67,12 @@ type envelope struct {
 type header struct {
 	Schema int    `json:"schema"`
 	Agent  string `json:"agent"`
-	ID     string `json:"id,omitempty"` // drawn when the journal is made; empty: it is nobody's
+	ID     string `json:"id,omitempty"` // drawn when the journal is made; empty: it has no owner
 
 	unknown map[string]json.RawMessage
 }
 
-// name tells which entry, or object that is left, a record is about.
+// name identifies the entry, or object left for good, of a record.
 type name struct {
 	Kind   string `json:"kind"`
 	Object string `json:"object"`
@@ -89,7 +89,7 @@ type leftRecord struct {
 // other is a record of a kind that this version does not know.
 type other struct{ text json.RawMessage }
 
-// log is what is recorded, as the records of the file have made it.
+// log is the content of the journal, built from the records of the file.
 type log struct {
 	header  header
 	owners  []owner // the last one is the node's
@@ -100,7 +100,7 @@ type log struct {
 
 	damage  error       // why the rest of the file was not read
 	seen    fs.FileInfo // the file as it was read or written last; nil: there is none
-	offset  int64       // of its end, without what a killed writer has begun
+	offset  int64       // of its end, without the incomplete line of a killed writer
 	sum     string      // of its last line
 	records int         // in it
 	live    int64       // bytes of records that count
@@ -134,7 +134,7 @@ func (l line) text() []byte {
 	return append(append(text, ','), l.body[1:]...)
 }
 
-// add changes l by a record that save is to write.
+// add changes l by a record that save will write.
 func (l *log) add(e envelope, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -156,7 +156,7 @@ func (l line) size() int { return len(l.body) + len(`12345 0123456789abcdef {"re
 // recorded entry may grow a little beyond the bound of all: its change has been made.
 func (l *log) fits(written line, v any) error {
 	if len(written.body) > bound.record {
-		return fmt.Errorf("record %v: it would have %d bytes, and at most %d are read: shorten what it says of the object, or keep content beside the journal", v, len(written.body), bound.record)
+		return fmt.Errorf("record %v: it would have %d bytes, and at most %d are read: shorten the description of the object, or keep content beside the journal", v, len(written.body), bound.record)
 	}
 	entry, isEntry := v.(Entry)
 	if !isEntry {
@@ -168,14 +168,14 @@ func (l *log) fits(written line, v any) error {
 	}
 	switch {
 	case !known && l.entries.len() >= bound.entries:
-		return fmt.Errorf("record %s: %d entries are recorded, and a journal has at most %d: undo first what is no longer wanted", entry, l.entries.len(), bound.entries)
+		return fmt.Errorf("record %s: %d entries are recorded, and a journal has at most %d: first undo entries that are no longer wanted", entry, l.entries.len(), bound.entries)
 	case l.live+int64(written.size()) > limit:
-		return fmt.Errorf("record %s: the journal has %d bytes, and at most %d: undo first what is no longer wanted", entry, l.live, limit)
+		return fmt.Errorf("record %s: the journal has %d bytes, and at most %d: first undo entries that are no longer wanted", entry, l.live, limit)
 	}
 	return nil
 }
 
-// apply changes l by what a record says, whose line has size bytes.
+// apply changes l by a record whose line has size bytes.
 func (l *log) apply(v any, anew bool, size int) {
 	switch v := v.(type) {
 	case Entry:
@@ -233,7 +233,7 @@ func (l *log) findLeft(kind, object string) int {
 	return slices.IndexFunc(l.left, func(r leftRecord) bool { return r.Kind == kind && r.Object == object })
 }
 
-// all lists the records that make l what it is, the header first.
+// all lists the records that rebuild l, the header first.
 func (l *log) all(yield func(envelope, any) bool) {
 	ok := yield(envelope{Record: recordJournal}, l.header)
 	for _, o := range l.owners {
@@ -250,8 +250,8 @@ func (l *log) all(yield func(envelope, any) bool) {
 	}
 }
 
-// wasteful reports whether the file would have more records that no longer count than
-// those that do. It is replaced then, which costs as much as what was appended since.
+// wasteful reports whether the file would have more obsolete records than current ones.
+// It is replaced then, which costs as much as the appends since.
 func (l *log) wasteful() bool {
 	size := l.offset
 	for _, p := range l.pending {
@@ -263,7 +263,7 @@ func (l *log) wasteful() bool {
 // read changes l by the records of r: those of a whole file, or what was appended to it.
 func (l *log) read(r *lineReader) error {
 	at := l.records
-	var change []func() error // what the records of one change do
+	var change []func() error // the effects of the records of one change
 	for {
 		begin := r.n
 		text, err := r.next()
@@ -314,7 +314,7 @@ func (l *log) readHeader(text []byte, size int) error {
 	return nil
 }
 
-// accept is apply of what was read.
+// accept is apply of a record that was read.
 func (l *log) accept(e envelope, v any, size int) error {
 	if entry, ok := v.(Entry); ok {
 		entry.intern(l.words)
@@ -349,7 +349,7 @@ func decodeRecord(text []byte) (e envelope, v any, err error) {
 		}
 	default:
 		if e.Critical == nil || *e.Critical {
-			return e, nil, fmt.Errorf("it is a %q, which a later version has written and this one cannot do without knowing", e.Record)
+			return e, nil, fmt.Errorf("it is a %q, which a later version has written and this version must not ignore", e.Record)
 		}
 		v, err = decodeOther(text)
 	}

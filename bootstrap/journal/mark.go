@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Mark is what an object says of itself, where it can: which agent made it, and which
-// journal has it on record. Of objects of older builds both are empty.
+// Mark is the information that an object itself carries, if it can: the agent that made
+// it, and the journal that has it on record. For objects of older builds both are empty.
 type Mark struct {
 	Agent   string // [Node].Agent
-	Journal string // drawn when the journal is made, of small letters and digits; empty where Marked.Dir says it
+	Journal string // drawn when the journal is made, of lower-case letters and digits; empty if Marked.Dir has it
 }
 
 // Marked is an object on the node that has a mark.
@@ -24,8 +24,8 @@ type Marked struct {
 	Mark
 	Kind   string // as that of the entry that records it
 	Object string // likewise
-	Value  string // as that of the entry's After; empty where the object alone tells
-	Dir    string // the journal's directory, if the object says that
+	Value  string // as that of the entry's After; empty if the object alone identifies it
+	Dir    string // the journal's directory, if the object names it
 	Remove string // the command that removes it
 }
 
@@ -35,7 +35,7 @@ type Finder interface {
 	Find(ctx context.Context) ([]Marked, error)
 }
 
-// findBy has the handler find its objects, in their namespaces.
+// findBy makes the handler find its objects, in their namespaces.
 func (j *Journal) findBy(ctx context.Context, f Finder) (found []Marked, err error) {
 	err = j.enter(ctx, f.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = f.Find(ctx)
@@ -46,8 +46,7 @@ func (j *Journal) findBy(ctx context.Context, f Finder) (found []Marked, err err
 
 func newID() string { return strings.ToLower(rand.Text()) }
 
-// Mark returns what is written on objects that this journal records, also before it has
-// recorded the first.
+// Mark returns the mark of objects that this journal records, even before the first.
 func (j *Journal) Mark() (Mark, error) {
 	if j == nil {
 		return Mark{}, nil
@@ -81,8 +80,7 @@ func (j *Journal) Orphans(ctx context.Context) (orphans []Marked, err error) {
 	})
 }
 
-// findAll has the handlers find the marked objects that f counts, each of which is listed
-// once.
+// findAll makes the handlers find the marked objects that f counts, each listed once.
 func (j *Journal) findAll(ctx context.Context, f func(Marked) bool) (counted []Marked, err error) {
 	var errs []error
 	for _, h := range j.options.Handlers {
@@ -102,9 +100,9 @@ func (j *Journal) findAll(ctx context.Context, f func(Marked) bool) (counted []M
 }
 
 // Orphans lists the objects on the node with the mark of an agent, or of none, that no
-// journal in n's directory has recorded or left for good: see [Journal.Orphans]. Those of
-// an agent whose file is damaged are not among them, since it may have recorded them. It
-// needs none of the journals to be whole, changes nothing, and enters the host's
+// journal in n's directory has recorded or left for good: see [Journal.Orphans]. It
+// leaves out objects of an agent whose file is damaged, since that agent may have
+// recorded them. It works with damaged journals, changes nothing, and enters the host's
 // namespaces by enter, which may be nil.
 func (n *Node) Orphans(ctx context.Context, enter Enter) (orphans []Marked, err error) {
 	if err := n.Validate(); err != nil {
@@ -137,7 +135,7 @@ func (n *Node) Orphans(ctx context.Context, enter Enter) (orphans []Marked, err 
 	})
 }
 
-// readAll reads what the agents of the directory have recorded, and which files are damaged.
+// readAll reads the journals of all agents in the directory, and lists the damaged ones.
 func (j *Journal) readAll(known map[string]*page, damaged map[string]bool) error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
@@ -176,7 +174,7 @@ func (j *Journal) Knows(m Marked) (bool, error) {
 	return err == nil && p.knows(m), err
 }
 
-// same reports whether two found objects are one, such as a mount that is seen twice.
+// same reports whether two found objects are one, such as a mount found twice.
 func (m Marked) same(o Marked) bool { return m.Kind == o.Kind && m.is(o.Object, o.Value) }
 
 func (m Marked) is(object, value string) bool {

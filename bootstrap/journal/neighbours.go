@@ -23,10 +23,10 @@ const (
 	maxAround = 20 << 20 // bytes of the files of other agents
 )
 
-// Each agent of the node has a journal of its own, which it alone writes. What the others
-// want of an object is read in theirs. Whoever changes the node holds its lock, so theirs
-// stay as they are meanwhile. Of a damaged one counts what it says before the damage: it
-// stops its own agent only.
+// Each agent of the node has a journal of its own, which it alone writes, and reads the
+// wishes of the others in theirs. A process that changes the node holds its lock, so the
+// other journals do not change meanwhile. In a damaged journal the records before the
+// damage count: it stops its own agent only.
 
 // neighbours are the journals of the other agents in the directory, as they were read last.
 type neighbours map[string]*log
@@ -40,7 +40,7 @@ type claim struct {
 // claims are the entries of other agents about one object, in the order of their turns.
 type claims []claim
 
-// lookAround lists the journals of other agents: when an operation begins.
+// lookAround lists the journals of other agents, at the beginning of an operation.
 func (j *Journal) lookAround() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -56,8 +56,8 @@ func (j *Journal) lookAround() error {
 	return j.lookAroundIn(d)
 }
 
-// lookAroundIn is lookAround in the open directory. What is to be removed that others may
-// need is looked at after it: some may have come since the operation began.
+// lookAroundIn is lookAround in the open directory. It runs before the removal of objects
+// that others may need, since agents may have come after the beginning of the operation.
 func (j *Journal) lookAroundIn(d *durable.Dir) error {
 	found := neighbours{}
 	if err := found.list(d, j.options.Agent); err != nil {
@@ -71,9 +71,9 @@ func (j *Journal) lookAroundIn(d *durable.Dir) error {
 }
 
 // Alone reports whether no other agent had a journal in the directory when the running
-// operation began, so that an action that wants very many objects may spare itself naming
-// them. Nor may it if an earlier run was cut short while it changed an object, which the
-// action may want to be different by now.
+// operation began, so that an action that wants very many objects need not name them. It
+// reports false, too, if an earlier run was interrupted while it changed an object, since
+// the action may now want that to be different.
 func (j *Journal) Alone() bool {
 	if j == nil {
 		return true
@@ -112,7 +112,7 @@ func (n neighbours) list(d *durable.Dir, own string) error {
 // their ends.
 func (n neighbours) read(d *durable.Dir) (whole bool) { return n.readEach(d) == nil }
 
-// readEach is read that says what is wrong with each one that was not.
+// readEach is read, with the error of each journal that was not read to its end.
 func (n neighbours) readEach(d *durable.Dir) (damage map[string]error) {
 	for agent, was := range n {
 		l, err := refreshed(d, agent, was)
@@ -126,8 +126,8 @@ func (n neighbours) readEach(d *durable.Dir) (damage map[string]error) {
 	return damage
 }
 
-// isExhausted reports whether a file was not read for want of something that others may
-// soon have given back: that says nothing of the file.
+// isExhausted reports whether a file was not read for lack of a resource that may soon be
+// free again: that is no evidence of damage.
 func isExhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
@@ -146,9 +146,9 @@ func (j *Journal) othersOf(identities ...string) (map[string]claims, error) {
 	defer d.Close()
 	for agent, err := range j.around.readEach(d) {
 		if isExhausted(err) {
-			return nil, fmt.Errorf("read what agent %q wants: %w", agent, err)
+			return nil, fmt.Errorf("read the wishes of agent %q: %w", agent, err)
 		}
-		j.advise("what agent %q wants is known only as far as its journal is whole: %v", agent, err)
+		j.advise("the wishes of agent %q are known only as far as its journal is undamaged: %v", agent, err)
 	}
 	all := map[string]claims{}
 	for _, identity := range identities {
@@ -159,9 +159,9 @@ func (j *Journal) othersOf(identities ...string) (map[string]claims, error) {
 	return all, nil
 }
 
-// WantedByOthers returns, for those of the identities of objects that other agents want,
-// the entry of the agent that has its way: for a handler that would change such an object
-// along with its own.
+// WantedByOthers returns, for each of the identities whose object other agents want, the
+// entry of the agent that prevails. It is for handlers that would change such an object
+// along with their own.
 func (j *Journal) WantedByOthers(identities ...string) (map[string]Entry, error) {
 	if j == nil {
 		return nil, nil
@@ -194,9 +194,8 @@ func (n neighbours) claims(identity, boot string) (all claims) {
 	return all
 }
 
-// unlessPutBack is e of an object that is as it was, or about to be, since an undoing was cut
-// short that has begun e for that: as long as it may still be what it was made to be, it is
-// wanted so.
+// unlessPutBack handles e of an object that an interrupted undoing has restored, or was
+// about to restore: as long as the object may still be as it was made, it is wanted so.
 func (e Entry) unlessPutBack() (_ Entry, wants bool) {
 	if e.Done || e.Released || !e.After.Same(e.Before) {
 		return e, true
@@ -208,13 +207,13 @@ func (e Entry) unlessPutBack() (_ Entry, wants bool) {
 	return e, true
 }
 
-// wanting are those of agents that want the object.
+// wanting returns the claims of agents that want the object.
 func (cs claims) wanting() claims {
 	return slices.DeleteFunc(slices.Clone(cs), func(c claim) bool { return c.Released })
 }
 
-// top is the claim that has its way: one that is content with anything is in the way of
-// none, and hides none. Nil: nobody wants the object.
+// top is the claim that prevails: a claim that accepts anything blocks none, and hides
+// none. Nil: no agent wants the object.
 func (cs claims) top() (top *claim) {
 	wanting := cs.wanting()
 	for i, c := range wanting {
@@ -225,11 +224,11 @@ func (cs claims) top() (top *claim) {
 	return top
 }
 
-// isContent reports whether the step is content with another object than it would make.
+// isContent reports whether the step accepts an object other than it would make.
 func (e Entry) isContent() bool { return e.Any || e.Loose }
 
-// made is the claim of the agent that was the first to change the object: the original is
-// in it. Nil: all have found it as they want it.
+// made is the claim of the agent that changed the object first: it has the original. Nil:
+// all agents found the object as wanted.
 func (cs claims) made() *claim {
 	for _, c := range cs.wanting() {
 		if !c.Found {
@@ -239,7 +238,7 @@ func (cs claims) made() *claim {
 	return nil
 }
 
-// released is the claim of an agent that has changed the object and left it so, since others
+// released is the claim of an agent that changed the object and left it so, since others
 // want it.
 func (cs claims) released() *claim {
 	for _, c := range cs {
@@ -250,7 +249,7 @@ func (cs claims) released() *claim {
 	return nil
 }
 
-// states are those in which agents have left the object that no longer want it.
+// states are those in which agents that no longer want the object have left it.
 func (cs claims) states() (left []State) {
 	for _, c := range cs {
 		if c.Released {
@@ -263,13 +262,13 @@ func (cs claims) states() (left []State) {
 	return left
 }
 
-// overridden reports whether now is what another agent wants that e does not agree with: the
-// one that it does agree with was about to override it.
+// overridden reports whether now is the state wanted by an agent that e does not agree
+// with: the agent that e agrees with was about to override it.
 func (cs claims) overridden(e Entry, now State) bool {
 	return slices.ContainsFunc(cs, func(c claim) bool { return !c.agrees(e) && c.After.Same(now) })
 }
 
-// agrees reports whether e and o want the same of their object.
+// agrees reports whether e and o want the same state of their object.
 func (e Entry) agrees(o Entry) bool {
 	a, b := e.After, o.After
 	if a.Type != b.Type {
@@ -290,13 +289,13 @@ func (s State) agrees(o State) bool {
 // mayEqual reports whether two things are equal, as far as both are known.
 func mayEqual(a, b string) bool { return a == b || a == "" || b == "" }
 
-// conflict says that c is in the way of e.
+// conflict is the error for a claim c that blocks e.
 func (c *claim) conflict(e Entry) error {
 	return conflict{fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
 		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())}
 }
 
-// conflict tells a plan that no step of its own could mend it.
+// conflict is an error that no step of a plan can resolve.
 type conflict struct{ error }
 
 // Certain makes the error a bootstrap.CertainError.
@@ -304,7 +303,7 @@ func (conflict) Certain() {}
 
 func (c conflict) Unwrap() error { return c.error }
 
-// wish says in a word or two what a step wants of an object.
+// wish describes the state that a step wants in a word or two.
 func (s State) wish() string {
 	switch {
 	case s.Type == "":
@@ -319,8 +318,8 @@ func (s State) wish() string {
 	return "a " + s.Type
 }
 
-// negotiate completes e, which is about to be begun, by what other agents want of its
-// object: the original is the one that they have found.
+// negotiate completes e, which is about to be begun, with the wishes of other agents for
+// its object: the original is the one that they found.
 func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 	top := others.top()
 	if top == nil {
@@ -348,14 +347,15 @@ func (j *Journal) negotiate(l *log, e *Entry, others claims) error {
 		return top.conflict(*e)
 	}
 	e.Turn = top.Turn + 1
-	if !known || found.Type != "" { // else the caller has not looked
+	if !known || found.Type != "" { // else the caller has not read it
 		e.Over = &found
 	}
 	return nil
 }
 
-// overrides reports whether e is about to override what another agent wants, of an object
-// that the step has left as that one wants it: what is there now has to be kept then.
+// overrides reports whether e is about to override the wish of another agent, for an
+// object that the step has left as that agent wants it: the present object must then be
+// kept.
 func (j *Journal) overrides(own, e Entry) (bool, error) {
 	if !j.options.Override || j.Alone() {
 		return false, nil
@@ -376,11 +376,11 @@ func (l *log) hasOther(e Entry, boot string) bool {
 	return false
 }
 
-// leaveVoid removes the journals of agents that have been uninstalled, and of whose
-// entries nobody needs to know any more.
+// leaveVoid removes the journals of uninstalled agents whose entries no other agent needs
+// any more.
 func (j *Journal) leaveVoid(d *durable.Dir) error {
 	if !j.around.read(d) {
-		return nil // who wants what cannot be told
+		return nil // the wishes are unknown
 	}
 	var errs []error
 	for agent, l := range j.around {
@@ -388,7 +388,7 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 			continue
 		}
 		if err := errors.Join(d.Remove(agent+reportSuffix), d.Remove(agent+journalSuffix)); err != nil {
-			errs = append(errs, fmt.Errorf("remove what agent %q has left: %w", agent, remedy.File(err)))
+			errs = append(errs, fmt.Errorf("remove the journal that agent %q has left: %w", agent, remedy.File(err)))
 			continue
 		}
 		delete(j.around, agent)
@@ -396,7 +396,7 @@ func (j *Journal) leaveVoid(d *durable.Dir) error {
 	return errors.Join(errs...)
 }
 
-// need reports whether an agent wants an object of which released says something.
+// need reports whether an agent wants an object that released has an entry for.
 func (n neighbours) need(released *log, boot string) bool {
 	for e := range released.entries.all {
 		if n.claims(e.Identity, boot).top() != nil {

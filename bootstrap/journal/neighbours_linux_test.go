@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// fileNode is a node of which several agents want one file.
+// fileNode is a node on which several agents want one file.
 type fileNode struct {
 	root  string
 	files journal.Files
@@ -190,7 +190,7 @@ func TestPLAN14_WhatCannotBeReadNowIsNotTakenForNothing(t *testing.T) {
 		_, err = j.CheckWishes(ctx, tenant{name: "second", wants: "2"}.claim(s))
 		if !errors.Is(err, journal.ErrConflict) {
 			require.ErrorIs(t, err, unix.EMFILE)
-			asked = asked || strings.Contains(err.Error(), `read what agent "first" wants: `)
+			asked = asked || strings.Contains(err.Error(), `read the wishes of agent "first": `)
 		}
 	}
 	require.True(t, asked)

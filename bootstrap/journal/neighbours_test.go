@@ -131,7 +131,7 @@ func TestPLAN14_ADifferentWishIsAConflict(t *testing.T) {
 	require.Equal(t, "2", s.v.now["x"])
 	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict, "nothing flips by itself")
 	other.force = false
-	require.NoError(t, s.apply(t, other, whole), "it was said once")
+	require.NoError(t, s.apply(t, other, whole), "it was reported once")
 	require.NoError(t, s.uninstall(t, other))
 	require.Equal(t, "1", s.v.now["x"], "what the other one wants")
 	require.NoError(t, s.uninstall(t, first))
@@ -152,10 +152,10 @@ func TestPLAN14_ADamagedFileStopsItsOwnAgentOnly(t *testing.T) {
 		_, err := j.CheckWishes(ctx, second.claim(s))
 		require.NoError(t, err)
 		require.Len(t, n.Advice(ctx), 1)
-		require.Contains(t, n.Advice(ctx)[0], `what agent "first" wants is known only as far as its journal is whole: `+path)
+		require.Contains(t, n.Advice(ctx)[0], `the wishes of agent "first" are known only as far as its journal is undamaged: `+path)
 	})
 	require.NoError(t, s.uninstall(t, second))
-	require.Equal(t, "1", s.v.now["x"], "what it says before the damage counts")
+	require.Equal(t, "1", s.v.now["x"], "the records before the damage count")
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
 	require.NoError(t, s.uninstall(t, first))
 	require.Equal(t, "0", s.v.now["x"])
@@ -201,7 +201,7 @@ func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
 	}
 }
 
-// So does one that has overridden somebody, too, and was overridden.
+// So does one that has overridden another agent, too, and was overridden.
 func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
 	s := newShared(t)
 	agents := []tenant{first, {name: "second", wants: "2", force: true}, {name: "third", wants: "3", force: true}}
@@ -380,7 +380,7 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 		require.NoError(t, s.apply(t, later, whole), "the other one does not mind")
 		require.NoError(t, s.uninstall(t, later))
 		require.Equal(t, "2", s.v.now["x"])
-		require.FileExists(t, filepath.Join(s.dir, "first.journal"), "which says what it has done")
+		require.FileExists(t, filepath.Join(s.dir, "first.journal"), "which records its changes")
 		if stranger {
 			s.v.now["x"] = "3"
 			require.ErrorIs(t, s.uninstall(t, second), journal.ErrChanged)
@@ -492,7 +492,7 @@ func TestPLAN14_EachOrder(t *testing.T) {
 			everyOrder(t, depth, func(ops []int) {
 				s := newShared(t)
 				agents := []*tenant{{name: "first", wants: "1"}, {name: "second", wants: wants, force: force}}
-				holds := map[string]string{} // what an agent was told that it has
+				holds := map[string]string{} // the state that an agent was told of
 				for _, op := range ops {
 					s.do(t, agents[op%2], op/2, holds)
 					for name, value := range holds {
@@ -544,7 +544,7 @@ func everyOrder(t *testing.T, depth int, f func([]int)) {
 	}
 }
 
-// A directory stays as long as somebody has something in it.
+// A directory stays as long as an agent has an object in it.
 func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a/b")
@@ -597,7 +597,7 @@ func TestPLAN14_ADirectoryThatIsNotTheHandlers(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// A file is told by where it is, and not by the links that lead there.
+// A file is identified by its place, not by the links that lead there.
 func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "run"), 0o755))
@@ -650,7 +650,8 @@ func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
 // insists is an agent that overrides others.
 func insists(wants string) tenant { return tenant{name: "second", wants: wants, force: true} }
 
-// What an agent was about to change, and wants as it is by now, is in nobody's way.
+// An object that an agent was about to change, and now wants as it is, blocks no other
+// agent.
 func TestPLAN14_AWishThatWasGivenUp(t *testing.T) {
 	for _, firstIsThere := range []bool{true, false} {
 		s := newShared(t)
@@ -725,8 +726,8 @@ func TestPLAN14_AnOverrideOfWhichNothingIsCompleted(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// An undoing that begins its entries for the original is in nobody's way, and takes the object
-// from nobody.
+// An undoing that begins its entries for the original blocks no other agent, and takes
+// the object from none.
 func TestPLAN14_WhatIsBeingPutBack(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		s := newShared(t)

@@ -22,8 +22,8 @@ func TestPLAN11_ANodeSaysForWhom(t *testing.T) {
 	for want, n := range map[string]*journal.Node{
 		"":                                      {Dir: dir, Agent: "a", Owner: "pod"},
 		"<default directory>":                   {Agent: "a", NoOwner: true},
-		"nobody is named as the owner":          {Dir: dir, Agent: "a"},
-		`there is an owner, "pod", and NoOwner`: {Dir: dir, Agent: "a", Owner: "pod", NoOwner: true},
+		"no owner is named":                     {Dir: dir, Agent: "a"},
+		`Owner is "pod", and NoOwner`:           {Dir: dir, Agent: "a", Owner: "pod", NoOwner: true},
 		"the agent has no name":                 {Dir: dir, Owner: "pod"},
 		`agent "A": want at most 63`:            {Dir: dir, Agent: "A", Owner: "pod"},
 		`"state" is not an absolute path`:       {Dir: "state", Agent: "a", Owner: "pod"},
@@ -60,8 +60,8 @@ func inside(ctx context.Context) string {
 	return names
 }
 
-// elsewhere is a handler of values that are in namespaces of the host, and says where it
-// was called.
+// elsewhere is a handler of values in namespaces of the host, and records where it was
+// called.
 type elsewhere struct {
 	values
 	namespaces []string
@@ -212,7 +212,7 @@ func TestPLAN6_ANodeIsOpenedOnceThereIsAPlaceForIt(t *testing.T) {
 	require.Equal(t, []string{"mnt", "mnt"}, entered, "once without a place, and once with it")
 }
 
-// RevertAll tells what became of each entry; its error is of nothing else.
+// RevertAll reports the result of each entry; its error covers only other failures.
 func TestPLAN12_RevertAllTellsOfEachEntry(t *testing.T) {
 	v := newValues()
 	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{v}}
@@ -253,11 +253,11 @@ func TestPLAN19_WhatNoHandlerUndoesIsNotRecorded(t *testing.T) {
 	ctx, leave, err := n.Enter(t.Context(), "apply", entering(new([]string)))
 	require.NoError(t, err)
 	ctx = n.WithStep(ctx, "one")
-	require.ErrorContains(t, journal.From(ctx).Begin(ctx, journal.Entry{Kind: "other/file", Object: "/x"}), "no handler of the journal undoes that")
+	require.ErrorContains(t, journal.From(ctx).Begin(ctx, journal.Entry{Kind: "other/file", Object: "/x"}), "no handler of the journal undoes this kind")
 	require.NoError(t, leave())
 }
 
-// A file of an action's own, killed before it was completed, is told by its content.
+// A file of an action that was killed before completion is recognized by its content.
 func TestPLAN6_AFileIsToldByItsContent(t *testing.T) {
 	content := []byte("ours")
 	whole := journal.FileState(content, 0o644)

@@ -22,7 +22,7 @@ func order(entries []Entry) []Entry {
 	}
 	sorted := make([]Entry, 0, len(newest))
 	for i := 0; len(sorted) < len(newest); {
-		if i == len(newest) { // all that is left needs each other
+		if i == len(newest) { // all the rest need each other
 			i = slices.Index(done, false)
 		} else if done[i] || waits[i] > 0 {
 			i++
@@ -40,7 +40,7 @@ func order(entries []Entry) []Entry {
 	return sorted
 }
 
-// neededBy tells, for each of entries, which others it needs.
+// neededBy returns, for each of entries, the others that it needs.
 func neededBy(entries []Entry) func(i int) iter.Seq[int] {
 	at := map[string][]int{} // where an object is
 	for i, e := range entries {

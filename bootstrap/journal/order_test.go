@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// slowOrder is what the order is to be, said plainly.
+// slowOrder is a simple implementation of the order.
 func slowOrder(entries []journal.Entry) (sorted []journal.Entry) {
 	same := func(a, b journal.Entry) bool { return a.Kind == b.Kind && a.Object == b.Object && a.Step == b.Step }
 	rest := slices.Clone(entries)

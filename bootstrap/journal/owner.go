@@ -39,12 +39,12 @@ func (n *Node) Enter(ctx context.Context, op string, host Enter) (inside context
 //	check-revert  fails where revert would, and changes nothing
 //	verify        fails unless the owner still has the node
 //
-// The node's lock, which keeps others out of it until leave is called, is the caller's:
-// a plan takes it for apply and revert. A plan enters the journal before its first step
-// and leaves it after its last; its steps get the context that Enter returns.
+// The caller must hold the node's lock, which excludes other processes, until it calls
+// leave: a plan takes it for apply and revert. A plan enters the journal before its first
+// step and leaves it after its last; its steps get the context that Enter returns.
 //
-// The error matches [ErrNotOwner] if somebody else owns the node, and [ErrRevoked]
-// if the node was this process's and no longer is.
+// The error matches [ErrNotOwner] if the node has another owner, and [ErrRevoked] if this
+// process had the node and no longer has it.
 func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context, leave func() error, err error) {
 	if j == nil {
 		return ctx, nothing, ctx.Err()
@@ -81,14 +81,14 @@ func (j *Journal) Enter(ctx context.Context, op string) (inside context.Context,
 	return inside, leave, nil
 }
 
-// Verify returns the error that entering for "verify" would: for what goes on beside a
-// plan, such as a guard, each time before it changes something.
+// Verify returns the error that entering for "verify" would return: for code that runs
+// beside a plan, such as a guard, before each change.
 func (j *Journal) Verify(ctx context.Context) error {
 	_, _, err := j.Enter(ctx, opVerify)
 	return err
 }
 
-// enteredKey is the context key of the journal that was entered, and for what.
+// enteredKey is the context key of the journal that was entered, and of the operation.
 type enteredKey struct{}
 
 type entered struct {
@@ -109,8 +109,9 @@ func in(ctx context.Context) *Journal {
 	return e.journal
 }
 
-// OnNode returns the journal to ask what is recorded on the node: the one that a plan has
-// entered, also for a step that records nothing, or that of [With]. Nil: there is none.
+// OnNode returns the journal for looking up what is recorded on the node: the one that a
+// plan has entered, even for a step that records nothing, or that of [With]. It is nil if
+// there is none.
 func OnNode(ctx context.Context) *Journal {
 	if j := in(ctx); j != nil {
 		return j
@@ -125,8 +126,8 @@ func (n *Node) WithStep(ctx context.Context, step string) context.Context {
 }
 
 // Claims reports whether an apply that has nothing to change would still claim the node
-// (see [Journal.Claims]), or finish what a run that was cut short has left in the journal's
-// directory. If not, this process counts as one that has applied.
+// (see [Journal.Claims]), or clean up after an interrupted run in the journal's
+// directory. If not, this process counts as having applied.
 func (n *Node) Claims(ctx context.Context) (bool, error) {
 	j := in(ctx)
 	claims, err := j.Claims()
@@ -141,21 +142,21 @@ func (n *Node) Claims(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if who := j.options.Owner; who != "" && who != p.current().Name {
-		return true, nil // another has come meanwhile: that is decided under the lock
+		return true, nil // another has come meanwhile: the decision is made under the lock
 	}
 	j.bind(p)
 	return false, nil
 }
 
-// Wishes reports whether what was checked since the last apply has objects that are found
-// as wanted, or no longer wanted so, and not recorded as that.
+// Wishes reports whether the checks since the last apply found objects that are as
+// wanted, or no longer wanted so, and not recorded as that.
 func (n *Node) Wishes(ctx context.Context) bool {
 	j := in(ctx)
 	return j != nil && j.toClaim.Load()
 }
 
-// Identity says in whose name the journal was entered: the agent, the owner (empty:
-// nobody in particular), and the generation that it has claimed (0: none).
+// Identity returns the identity under which the journal was entered: the agent, the owner
+// (empty: none), and the generation that it has claimed (0: none).
 func (n *Node) Identity(ctx context.Context) (agent, owner string, generation int) {
 	if j := in(ctx); j != nil {
 		j.mu.Lock()
@@ -165,23 +166,24 @@ func (n *Node) Identity(ctx context.Context) (agent, owner string, generation in
 	return n.Agent, n.Owner, generation
 }
 
-// Revert undoes what is recorded for the context's step: see [Journal.Revert]. What
-// matches [ErrNeeded] is in a bootstrap.AdvisingError.
+// Revert undoes the entries of the context's step: see [Journal.Revert]. Errors that
+// match [ErrNeeded] are in a bootstrap.AdvisingError.
 func (n *Node) Revert(ctx context.Context) error {
 	j := From(ctx)
 	done, err := j.undoStep(ctx, j.handlers(), all, true)
 	return advised(failures(done, err), done)
 }
 
-// CheckRevert says what Revert would undo.
+// CheckRevert lists the changes that Revert would make.
 func (n *Node) CheckRevert(ctx context.Context) ([]string, error) {
 	j := From(ctx)
 	would, err := j.undoStep(ctx, j.handlers(), all, false)
 	return changes(would), advised(failures(would, err), would)
 }
 
-// RevertAll undoes everything or, in a dry run, says what that would be: see
-// [Journal.RevertAll]. It reports each entry; the error is of what concerns none.
+// RevertAll undoes everything or, in a dry run, lists the changes that it would make: see
+// [Journal.RevertAll]. It reports each entry; the error covers failures that concern no
+// entry.
 func (n *Node) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
 	j := in(ctx)
 	if j == nil {
@@ -276,8 +278,8 @@ func (j *Journal) claimable(p *page) error {
 	return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, current, who)
 }
 
-// Claims reports whether an apply would give the node a new owner, or have another
-// process stand for the same one: see [Journal.OwnerAlive].
+// Claims reports whether an apply would give the node a new owner, or record another
+// process for the same one: see [Journal.OwnerAlive].
 func (j *Journal) Claims() (bool, error) {
 	if j == nil || j.options.Owner == "" {
 		return false, nil
@@ -327,13 +329,13 @@ func (j *Journal) verify() error {
 	if err := j.allowed(p); err != nil {
 		return err
 	}
-	if p.current().Generation > 0 { // else its owner may still come
+	if p.current().Generation > 0 { // otherwise its owner may still come
 		j.bind(p)
 	}
 	return nil
 }
 
-// revoked says why a process that has applied before may not do so again.
+// revoked returns the reason why a process that has applied before may not apply again.
 func (j *Journal) revoked(p *page) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -348,8 +350,8 @@ func (j *Journal) revoked(p *page) error {
 	return nil
 }
 
-// mayRevert returns an error if this process may not undo what is recorded. A check
-// for an apply that would first claim the node may look at it, though.
+// mayRevert returns an error if this process may not undo the entries. A check for an
+// apply that would first claim the node may look at it, though.
 func (j *Journal) mayRevert(ctx context.Context) error {
 	p, err := j.head()
 	switch {
@@ -361,25 +363,24 @@ func (j *Journal) mayRevert(ctx context.Context) error {
 	return j.allowed(p)
 }
 
-// allowed returns an error unless the node belongs to nobody, or to the owner.
+// allowed returns an error unless the node has no owner, or this one.
 func (j *Journal) allowed(p *page) error {
 	who, current := j.options.Owner, p.current()
 	if current.Generation == 0 || current.Name == who {
 		return nil
 	}
 	if who == "" {
-		return fmt.Errorf("%w: %s, and this is nobody in particular; nothing is changed (say who this is, or that any owner's is meant)", ErrNotOwner, current)
+		return fmt.Errorf("%w: %s, and no owner is configured; nothing is changed (configure the owner, or allow any owner)", ErrNotOwner, current)
 	}
 	return fmt.Errorf("%w: %s, and this is %q; nothing is changed", ErrNotOwner, current, who)
 }
 
-// superseded reports whether who owned the node before its present owner.
+// superseded reports whether owner who had the node before its present owner.
 func (p *page) superseded(who string) bool {
 	return slices.ContainsFunc(p.Owners, func(o owner) bool { return o.Name == who })
 }
 
-// claim makes who the node's owner. One that is so already stays as it is, but for the
-// process.
+// claim makes who the node's owner. If who already is, only the process changes.
 func (l *log) claim(who string, by *claimant) error {
 	current := l.current()
 	if current.Generation > 0 && current.Name == who {
@@ -387,7 +388,7 @@ func (l *log) claim(who string, by *claimant) error {
 		return l.add(envelope{Record: recordOwner}, current)
 	}
 	next := owner{Name: who, Generation: current.Generation + 1, Since: time.Now().UTC().Truncate(time.Second), Process: by}
-	if current.Process != nil { // asked of the present owner only
+	if current.Process != nil { // needed for the present owner only
 		current.Process = nil
 		if err := l.add(envelope{Record: recordOwner}, current); err != nil {
 			return err
@@ -400,8 +401,8 @@ func (o owner) String() string {
 	return fmt.Sprintf("%q (generation %d, since %s)", o.Name, o.Generation, o.Since.Format(time.RFC3339))
 }
 
-// Owner returns the node's owner and the generation of the ownership, which each
-// new owner raises by one. If nobody owns the node, the generation is 0.
+// Owner returns the node's owner and the generation of the ownership, which each new
+// owner raises by one. If the node has no owner, the generation is 0.
 func (j *Journal) Owner() (name string, generation int, err error) {
 	if j == nil {
 		return "", 0, nil
@@ -413,12 +414,12 @@ func (j *Journal) Owner() (name string, generation int, err error) {
 	return p.current().Name, p.current().Generation, nil
 }
 
-// ownerOf names who began e, as far as that is known.
+// ownerOf names the owner that began e, as far as it is known.
 func (p *page) ownerOf(e Entry) string {
 	for _, o := range p.Owners {
 		if o.Generation == e.Generation {
 			return fmt.Sprintf("owner %q", o.Name)
 		}
 	}
-	return "nobody in particular"
+	return "an unnamed owner"
 }

@@ -28,7 +28,7 @@ import (
 // TestPLAN11_Overlaps plays events of several processes on one node, in order.
 // "a1 apply" is the process a1 of owner a applying; an empty outcome is success.
 func TestPLAN11_Overlaps(t *testing.T) {
-	const notOwner, revoked = "is somebody else's", "is no longer this one's"
+	const notOwner, revoked = "has another owner", "no longer belongs to this owner"
 	for name, events := range map[string][][2]string{
 		"a rolling update with surge": {
 			{"a1 apply"}, {"a1 apply"}, {"b1 apply"},
@@ -53,7 +53,7 @@ func TestPLAN11_Overlaps(t *testing.T) {
 		"the node is uninstalled and claimed by another": {
 			{"a1 apply"}, {"any1 revert"}, {"b1 apply"}, {"a1 apply", revoked}, {"a1 verify", revoked}, {"b1 apply"},
 		},
-		"nobody in particular has the node": {
+		"the node has no named owner": {
 			{"nobody1 apply"}, {"nobody1 apply"}, {"nobody2 apply"}, {"nobody2 revert"}, {"nobody1 apply", revoked}, {"nobody3 apply"},
 		},
 		"an owner takes over from nobody": {
@@ -190,10 +190,10 @@ func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	require.Equal(t, "pod-b", name)
 	require.Equal(t, 2, generation)
 	_, _, err = open(t, dir, journal.Node{Owner: "pod-a"}).Enter(t.Context(), "apply")
-	require.ErrorContains(t, err, `the node is somebody else's: "pod-b" (generation 2, since 2`)
+	require.ErrorContains(t, err, `the node has another owner: "pod-b" (generation 2, since 2`)
 	require.ErrorContains(t, err, `after "pod-a"`)
 	_, err = open(t, dir, journal.Node{}).RevertAll(t.Context())
-	require.ErrorContains(t, err, "this is nobody in particular")
+	require.ErrorContains(t, err, "no owner is configured")
 	_, err = open(t, dir, journal.Node{AnyOwner: true}).RevertAll(t.Context())
 	require.NoError(t, err)
 }
@@ -218,7 +218,7 @@ func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 		return claims
 	}
 	require.True(t, claims("a"))
-	require.False(t, claims(""), "nobody in particular claims nothing")
+	require.False(t, claims(""), "without an owner, nothing is claimed")
 	_, leave, err := open(t, dir, journal.Node{Owner: "a"}).Enter(t.Context(), "apply")
 	require.NoError(t, err)
 	require.NoError(t, leave())
@@ -244,12 +244,12 @@ func TestPLAN11_AFileThatIsGoneIsNoUntrustedOne(t *testing.T) {
 	require.NoError(t, journal.Trusted(path, file.Stat))
 }
 
-// Whoever may open the directory can lock it, and holds up nobody by that.
+// Any user who may open the directory can lock it, and blocks no process by that.
 func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
-	f, err := os.Open(dir) // as anybody may
+	f, err := os.Open(dir) // as any user may
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// page is what is recorded at one time, for one reader.
+// page is the content of the journal at one time, for one reader.
 type page struct {
-	ID      string  // drawn when the journal is made; empty: it is nobody's
+	ID      string  // drawn when the journal is made; empty: it has no owner
 	Owners  []owner // the last one is the node's
-	Entries []Entry // of what was changed, oldest first
-	Found   []Entry // of what is wanted as it was found
+	Entries []Entry // of changed objects, oldest first
+	Found   []Entry // of objects wanted as they were found
 	Left    []Left  // for good, oldest first
 }
 
-// Left is an object that was changed and is left so for good.
+// Left is a changed object that is left as it is for good.
 type Left struct {
 	Kind   string    `json:"kind"`
 	Object string    `json:"object"`
 	Value  string    `json:"value,omitempty"` // of the entry's After
-	Time   time.Time `json:"time,omitzero"`   // when that was said
+	Time   time.Time `json:"time,omitzero"`   // when it was left
 }
 
-// owner is somebody who has claimed the node.
+// owner is an owner that has claimed the node.
 type owner struct {
 	Name       string    `json:"name"`
 	Generation int       `json:"generation"`
@@ -36,7 +36,7 @@ type owner struct {
 	size    int                        // of its line in the file
 }
 
-// page returns what l is now, without what is released.
+// page returns the present content of l, without released entries.
 func (l *log) page() *page {
 	p := l.head()
 	p.Entries = make([]Entry, 0, l.entries.len())
@@ -83,7 +83,7 @@ func (l *log) begin(boot string, entries ...Entry) error {
 		if known {
 			begun = was.again(e, boot)
 		}
-		if known && was.Kept && e.Before.Type != "" { // it comes back, and is left then
+		if known && was.Kept && e.Before.Type != "" { // it comes back, and is then left
 			if err := l.remember(e); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (l *log) begin(boot string, entries ...Entry) error {
 	return l.unleave(entries)
 }
 
-// unleave drops from what is left for good what has gone since.
+// unleave drops objects left for good that are gone since.
 func (l *log) unleave(entries []Entry) error {
 	for _, e := range entries {
 		if e.Before.Type != "" || l.findLeft(e.Kind, e.Object) < 0 {

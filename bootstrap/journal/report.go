@@ -20,13 +20,13 @@ const (
 
 func (j *Journal) reportName() string { return j.options.Agent + reportSuffix }
 
-// SaveReport keeps, durably, what the last run has reported, in the place of what the one
-// before did: up to 256 KiB, which are not looked into. Where nothing is recorded, nothing
-// is kept, and the report is removed with the journal. A plan's apply keeps its report there
-// too, in a directory that has nothing else, so that one that failed is seen.
+// SaveReport stores, durably, the report of the last run, in place of the previous one:
+// up to 256 KiB, whose content is not interpreted. If nothing is recorded, the report is
+// not stored; it is removed with the journal. A plan's apply stores its report even then,
+// in an otherwise empty directory, so that a failed apply can be seen.
 func (j *Journal) SaveReport(report []byte) error { return j.saveReport(report, false) }
 
-// saveReport is SaveReport. With alone, the report is also kept where nothing is recorded.
+// saveReport is SaveReport. With alone, the report is stored even if nothing is recorded.
 func (j *Journal) saveReport(report []byte, alone bool) error {
 	if j == nil {
 		return nil
@@ -40,7 +40,7 @@ func (j *Journal) saveReport(report []byte, alone bool) error {
 	made := false
 	if d == nil && err == nil && alone {
 		if d, made, err = j.makeDir(); err != nil {
-			return nil // what had to be recorded there has failed by that already
+			return nil // records there have failed because of that already
 		}
 	}
 	if d == nil || err != nil {
@@ -59,8 +59,8 @@ func (j *Journal) saveReport(report []byte, alone bool) error {
 	return err
 }
 
-// LastReport returns what SaveReport has kept, and when. If that is nothing, when is the
-// zero time.
+// LastReport returns the report that SaveReport has stored, and its time. If there is
+// none, when is the zero time.
 func (j *Journal) LastReport() (report []byte, when time.Time, err error) {
 	if j == nil {
 		return nil, time.Time{}, nil
@@ -91,8 +91,8 @@ func readReport(d *durable.Dir, name string) ([]byte, time.Time, error) {
 	return report, info.ModTime(), err
 }
 
-// cutShort reports whether the last run could not keep its report, or has left a file that
-// it was writing.
+// cutShort reports whether the last run could not store its report, or has left a partly
+// written file.
 func (j *Journal) cutShort() (bool, error) {
 	if j == nil {
 		return false, nil

@@ -23,10 +23,10 @@ const (
 	blobPrefix    = "blob."
 )
 
-// fileName is that of the journal: each agent has a file of its own.
+// fileName is the name of the journal's file: each agent has its own.
 func (j *Journal) fileName() string { return j.options.Agent + journalSuffix }
 
-// load returns what is recorded now, by this or another process.
+// load returns the present content, recorded by this or another process.
 func (j *Journal) load() (*page, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -60,7 +60,7 @@ func (j *Journal) find(i id) (e Entry, known bool, err error) {
 	return e, known, nil
 }
 
-// current reads what is new.
+// current reads new records.
 func (j *Journal) current() (*log, error) {
 	d, err := j.openDir()
 	if err != nil {
@@ -92,7 +92,7 @@ func (j *Journal) openDir() (*durable.Dir, error) {
 }
 
 // refresh reads the journal, unless it is unchanged since it was last read or written.
-// Of a file that has grown, it reads what is new.
+// From a file that has grown, it reads only the new records.
 func (j *Journal) refresh(d *durable.Dir) (*log, error) {
 	l, err := refreshed(d, j.options.Agent, j.log)
 	if err != nil {
@@ -103,8 +103,8 @@ func (j *Journal) refresh(d *durable.Dir) (*log, error) {
 	return l, nil
 }
 
-// refreshed returns what an agent's file says now, of which was is what it said. If the
-// file is damaged, what it says before that is returned with the error.
+// refreshed returns the present content of an agent's file; was is its previous content.
+// If the file is damaged, it returns the content before the damage with the error.
 func refreshed(d *durable.Dir, agent string, was *log) (*log, error) {
 	var info fs.FileInfo
 	err := fs.ErrNotExist
@@ -121,7 +121,7 @@ func refreshed(d *durable.Dir, agent string, was *log) (*log, error) {
 	case err != nil:
 		return newLog(agent), fmt.Errorf("read the journal: %w", remedy.File(err))
 	case info.IsDir():
-		return newLog(agent), fmt.Errorf("%s is a directory, in the place of the journal: look at what it holds, and move it away", d.Path(agent+journalSuffix))
+		return newLog(agent), fmt.Errorf("%s is a directory, in the place of the journal: look at its content, and move it away", d.Path(agent+journalSuffix))
 	case seen && os.SameFile(info, was.seen) && info.ModTime().Equal(was.seen.ModTime()) && info.Size() == was.seen.Size():
 		return was, was.damage
 	}
@@ -136,7 +136,7 @@ func refreshed(d *durable.Dir, agent string, was *log) (*log, error) {
 	return l, err
 }
 
-// readFile changes l by what its file has after what l was read from.
+// readFile changes l by the records that its file has gained since l was read.
 func (l *log) readFile(d *durable.Dir) error {
 	name := l.header.Agent + journalSuffix
 	path := d.Path(name)
@@ -165,7 +165,7 @@ func (l *log) readFile(d *durable.Dir) error {
 	return l.damage
 }
 
-// refuseOlder returns an error if the directory has what an older build kept there.
+// refuseOlder returns an error if the directory has files of an older build.
 func (j *Journal) refuseOlder() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
@@ -181,9 +181,9 @@ func (j *Journal) refuseOlder() error {
 		case err != nil:
 			return fmt.Errorf("look at the state directory: %w", err)
 		case name == olderName:
-			return fmt.Errorf("%w: %s was recorded by an older build, in another format: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
+			return fmt.Errorf("%w: %s was recorded by an older build, in another format: uninstall with that build, or undo by hand the changes in the file, and remove it", ErrUnreadable, d.Path(name))
 		case none && isOlder(d, name):
-			return fmt.Errorf("%w: %s was recorded by a build that kept no journal: uninstall with that build, or undo by hand what the file says, and remove it", ErrUnreadable, d.Path(name))
+			return fmt.Errorf("%w: %s was recorded by a build that kept no journal: uninstall with that build, or undo by hand the changes in the file, and remove it", ErrUnreadable, d.Path(name))
 		}
 	}
 	return nil
@@ -209,8 +209,8 @@ func isOlder(d *durable.Dir, name string) bool {
 	return err == nil && json.Unmarshal(raw, &p) == nil && p.Schema == 1 && p.Entries != nil
 }
 
-// change changes the journal, durably. The time that it takes does not depend on how much
-// is recorded.
+// change changes the journal, durably. Its running time does not depend on the size of
+// the record.
 func (j *Journal) change(f func(*log) error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -230,13 +230,13 @@ func (j *Journal) change(f func(*log) error) error {
 		j.log = nil // it has changed in memory only: read it again
 	}
 	if made && (err != nil || l.seen == nil) {
-		return errors.Join(err, j.parent.Remove(j.name)) // nothing is in it that would say whose it is
+		return errors.Join(err, j.parent.Remove(j.name)) // it has no file that names its owner
 	}
 	return err
 }
 
-// save makes what was changed durable: by one append or, where that would leave too much
-// that no longer counts, or something else in the file has changed, by another file.
+// save makes changes durable: by one append or, if that would leave too many obsolete
+// records, or other parts of the file have changed, by another file.
 func (j *Journal) save(d *durable.Dir, l *log) error {
 	if len(l.pending) == 0 && !l.rewrite {
 		return nil
@@ -264,9 +264,9 @@ func (j *Journal) save(d *durable.Dir, l *log) error {
 	return nil // a file that could not be replaced has grown, which does no harm
 }
 
-// alone returns an error if another process has written the file since it was read, or
-// does so now: who changes a node holds its lock, and so nobody should. Until done is
-// called, no other gets this far.
+// alone returns an error if another process has written the file since it was read, or is
+// writing it: processes that change a node hold its lock, so none should. Until done is
+// called, no other process gets this far.
 func (j *Journal) alone(d *durable.Dir, l *log) (done func(), err error) {
 	if l.seen == nil {
 		return func() {}, nil
@@ -283,7 +283,7 @@ func (j *Journal) alone(d *durable.Dir, l *log) (done func(), err error) {
 			open, err = f.Stat()
 		}
 		if err == nil && (!free || !os.SameFile(named, open) || !os.SameFile(open, l.seen) || open.Size() != l.seen.Size()) {
-			err = fmt.Errorf("%s: another process has changed it meanwhile: whoever changes a node must hold the node's lock", path)
+			err = fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", path)
 		}
 	}
 	done = func() {
@@ -329,8 +329,8 @@ func (j *Journal) replace(d *durable.Dir, l *log) error {
 	return nil
 }
 
-// append writes what is pending to the end of the file. If that fails, the file is made
-// what it was: what is left of it otherwise is a change that nobody was told of.
+// append writes the pending records to the end of the file. If that fails, it restores
+// the file: otherwise its remainder is a change that was reported to no caller.
 func (j *Journal) append(d *durable.Dir, l *log) error {
 	f, err := d.OpenAppend(j.fileName())
 	if err != nil {
@@ -358,7 +358,7 @@ func (j *Journal) append(d *durable.Dir, l *log) error {
 	return nil
 }
 
-// written says that all of l is in the file.
+// written records that all of l is in the file.
 func (l *log) written(info fs.FileInfo, w *lineWriter, records int) {
 	l.seen, l.offset, l.sum, l.records = info, w.n, w.sum, records
 	l.pending, l.rewrite = nil, false
@@ -383,13 +383,13 @@ func (w *lineWriter) appendAll(lines []line) error {
 	return w.w.Flush()
 }
 
-// sweep removes, once, what a killed run has left.
+// sweep removes, once, leftovers of a killed run.
 func (j *Journal) sweep(d *durable.Dir) error {
 	if j.swept && j.log != nil && j.log.seen != nil {
 		return nil
 	}
 	if err := d.Sweep(); err != nil {
-		return fmt.Errorf("clear the state directory of what a killed run left: %w", err)
+		return fmt.Errorf("remove leftovers of a killed run from the state directory: %w", err)
 	}
 	j.swept = true
 	return nil
@@ -408,8 +408,8 @@ func (j *Journal) clear() error {
 	return j.sweep(d)
 }
 
-// remains reports whether there is something for discard to remove, beside what p
-// says that is left for good.
+// remains reports whether there is something for discard to remove, besides the objects
+// in p that are left for good.
 func (j *Journal) remains(p *page) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -463,8 +463,8 @@ func (j *Journal) makeDir() (d *durable.Dir, made bool, err error) {
 	return d, made, err
 }
 
-// tidy removes stored content that no entry names or, if nothing is recorded and
-// nobody owns the node, the whole journal.
+// tidy removes stored content that no entry names or, if nothing is recorded and the node
+// has no owner, the whole journal.
 func (j *Journal) tidy() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -506,9 +506,9 @@ func (j *Journal) leavesNothing(gone []Entry) bool {
 	})
 }
 
-// discard removes the journal with everything that belongs to it, and the directory
-// if a journal made it and nothing else is in it. What is left for good is remembered
-// in a journal of nobody's.
+// discard removes the journal with everything that belongs to it, and the directory if a
+// journal made it and it is otherwise empty. Objects left for good are remembered in a
+// journal without an owner.
 func (j *Journal) discard() error {
 	d, err := j.openDir()
 	if d == nil || err != nil {
@@ -522,23 +522,24 @@ func (j *Journal) discard() error {
 	if err != nil {
 		return err
 	}
-	nobodys := newLog(j.options.Agent)
+	ownerless := newLog(j.options.Agent)
 	if !j.around.read(d) || j.around.need(l, j.boot) {
-		nobodys.entries = l.entries // which are released
+		ownerless.entries = l.entries // which are released
 	}
 	j.fresh = nil
 	j.applied, j.id, j.generation, j.next = false, "", 0, newID()
-	if len(l.left)+nobodys.entries.len() > 0 {
-		if l.header.ID != "" || nobodys.entries.len() < l.entries.len() {
-			nobodys.left, nobodys.others, nobodys.header.unknown = l.left, l.others, l.header.unknown
-			err = j.replace(d, nobodys)
-			j.log = nobodys
+	if len(l.left)+ownerless.entries.len() > 0 {
+		if l.header.ID != "" || ownerless.entries.len() < l.entries.len() {
+			ownerless.left, ownerless.others, ownerless.header.unknown = l.left, l.others, l.header.unknown
+			err = j.replace(d, ownerless)
+			j.log = ownerless
 		}
-		return errors.Join(err, j.leaveVoid(d), j.sweepBlobs(d, nobodys))
+		return errors.Join(err, j.leaveVoid(d), j.sweepBlobs(d, ownerless))
 	}
-	j.log = nobodys
-	// The report goes first: as long as the journal is there, so is what tells of it.
-	if err := errors.Join(d.Remove(j.reportName()), j.leaveVoid(d), j.sweepBlobs(d, nobodys), d.Sweep(), d.Remove(j.fileName())); err != nil {
+	j.log = ownerless
+	// The report is removed first: as long as it remains, so does the journal that
+	// accounts for it.
+	if err := errors.Join(d.Remove(j.reportName()), j.leaveVoid(d), j.sweepBlobs(d, ownerless), d.Sweep(), d.Remove(j.fileName())); err != nil {
 		return fmt.Errorf("remove the journal: %w", remedy.File(err))
 	}
 	info, err := d.Stat()

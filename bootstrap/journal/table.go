@@ -17,7 +17,7 @@ type table struct {
 	content map[string]content // by the name of the blob
 	kept    int64              // bytes of that
 	gone    int                // entries that are released
-	found   int                // entries of what was found as wanted
+	found   int                // entries of objects found as wanted
 	begun   int                // entries that are not done
 }
 
@@ -27,7 +27,7 @@ type slot struct {
 	size int
 }
 
-// content is what entries name that is kept in a file beside the journal.
+// content is content that entries name, kept in a file beside the journal.
 type content struct {
 	entries int
 	size    int64
@@ -55,8 +55,8 @@ func (t *table) get(i id) (Entry, bool) {
 	return t.slots[at].Entry, true
 }
 
-// put records e: in the place that it has, unless it has none or is begun anew. It returns
-// by how many bytes there is more.
+// put records e: in its present place, unless it has none or is begun anew. It returns
+// the growth in bytes.
 func (t *table) put(e Entry, anew bool, size int) (more int) {
 	at, known := t.at[e.id()]
 	if known && !anew {
@@ -75,7 +75,7 @@ func (t *table) put(e Entry, anew bool, size int) (more int) {
 	return size - less
 }
 
-// drop forgets an entry, and returns how many bytes it had.
+// drop forgets an entry, and returns its size in bytes.
 func (t *table) drop(i id) (less int) {
 	at, known := t.at[i]
 	if !known {
@@ -92,7 +92,7 @@ func (t *table) drop(i id) (less int) {
 	return was.size
 }
 
-// reindex has the table find what was recorded as was by the identity of e.
+// reindex makes the table find the entry recorded as was by the identity of e.
 func (t *table) reindex(was, e Entry) {
 	if was.Identity != e.Identity {
 		t.unindex(was)
@@ -118,7 +118,7 @@ func (t *table) of(identity string) iter.Seq[Entry] {
 	}
 }
 
-// close closes the gaps of what was dropped.
+// close closes the gaps of dropped entries.
 func (t *table) close() {
 	var slots []*slot
 	for _, s := range t.slots {
@@ -130,7 +130,7 @@ func (t *table) close() {
 	t.slots = slots
 }
 
-// count counts e, and who names its content.
+// count counts e, and the references to its content.
 func (t *table) count(e Entry, n int) {
 	if e.Released {
 		t.gone += n

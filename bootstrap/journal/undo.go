@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Undone says what became of one entry, or would become of it.
+// Undone is the result, or expected result, of undoing one entry.
 type Undone struct {
 	Entry  Entry
-	Change string // what was done, in one line; empty if there was nothing to do
+	Change string // the change made, in one line; empty if there was nothing to do
 	Err    error  // why the object was not undone; nil if it was
 }
 
@@ -23,12 +23,12 @@ type Undone struct {
 // undone: the error of that one is reported.
 func (u Undone) IsFailure() bool { return counts(u.Err) }
 
-// errBelow says that an object is not undone because another recorded object is
-// not. The reason for that one has been reported.
+// errBelow means that an object is not undone because another recorded object is not,
+// whose reason has been reported.
 var errBelow = errors.New("something else that is recorded is kept")
 
-// holds reports whether err, of undoing an entry, keeps what the entry needs from
-// being undone too. An object that is somebody else's by now does not.
+// holds reports whether err, of undoing an entry, also prevents undoing the objects that
+// the entry needs. An object that now has another owner does not.
 func holds(err error) bool {
 	return err != nil && (!errors.Is(err, ErrChanged) || errors.Is(err, ErrKept))
 }
@@ -38,15 +38,15 @@ func counts(err error) bool {
 	return err != nil && !errors.Is(err, errBelow) && (!errors.Is(err, ErrKept) || errors.Is(err, ErrChanged))
 }
 
-// Revert undoes what the context's step has recorded, newest first. The error names
-// what could not be undone.
+// Revert undoes the entries of the context's step, newest first. The error names those
+// that could not be undone.
 func (j *Journal) Revert(ctx context.Context) error {
 	done, err := j.undoStep(ctx, j.handlers(), all, true)
 	return failures(done, err)
 }
 
-// CheckRevert says what Revert would undo, and returns those errors that can be
-// foreseen.
+// CheckRevert lists the changes that Revert would make, and returns the errors that can
+// be foreseen.
 func (j *Journal) CheckRevert(ctx context.Context) ([]string, error) {
 	would, err := j.undoStep(ctx, j.handlers(), all, false)
 	return changes(would), failures(would, err)
@@ -67,7 +67,7 @@ func (j *Journal) Undo(ctx context.Context, handlers ...Handler) error {
 	return failures(done, err)
 }
 
-// CheckUndo says what Undo would do.
+// CheckUndo lists the changes that Undo would make.
 func (j *Journal) CheckUndo(ctx context.Context, handlers ...Handler) ([]string, error) {
 	would, err := j.undoStep(ctx, handlers, known(handlers), false)
 	return changes(would), failures(would, err)
@@ -97,10 +97,9 @@ func known(handlers []Handler) func(Entry) bool {
 	return func(e Entry) bool { return kinds[e.Kind] }
 }
 
-// RevertAll undoes everything, whichever step of whichever program has recorded it,
-// and says what became of each entry. The error joins those of the entries. Once
-// the last entry is undone, the journal is removed, and nobody owns the node any
-// more.
+// RevertAll undoes everything, whichever step of whichever program has recorded it, and
+// returns the result of each entry. The error joins those of the entries. Once the last
+// entry is undone, the journal is removed, and the node has no owner.
 func (j *Journal) RevertAll(ctx context.Context) (done []Undone, err error) {
 	if j == nil {
 		return nil, errNoJournal
@@ -123,7 +122,7 @@ func inUse(j *Journal, op string) error {
 	return fmt.Errorf("undo everything: %s is in use by this very %s", j.Dir(), op)
 }
 
-// CheckRevertAll says what RevertAll would do.
+// CheckRevertAll returns the results that RevertAll would have.
 func (j *Journal) CheckRevertAll(ctx context.Context) ([]Undone, error) {
 	if j == nil {
 		return nil, errNoJournal
@@ -157,7 +156,7 @@ func failures(all []Undone, err error) error {
 	return joined
 }
 
-// advised adds to err, for a plan, what stays because it is needed.
+// advised adds to err, for a plan, the objects that stay because they are needed.
 func advised(err error, all []Undone) error {
 	var lines []string
 	for _, u := range all {
@@ -181,8 +180,8 @@ func (a advising) Error() string    { return strings.Join(a.lines, "\n") }
 func (a advising) Unwrap() error    { return a.error }
 func (a advising) Advice() []string { return a.lines }
 
-// onlyKept tells a plan that all that could be undone was: what is left belongs to
-// somebody else by now.
+// onlyKept is the error of a plan that undid everything possible: the remaining objects
+// now have other owners.
 type onlyKept struct{ error }
 
 // OnlyKept makes the error a bootstrap.KeptError.
@@ -196,23 +195,23 @@ type undoing struct {
 	page     *page
 	handlers []Handler
 	works    []*work
-	needs    map[string]id // objects that something needs which stays: what
+	needs    map[string]id // objects needed by one that stays, and that one
 
-	givenUp    []Entry           // of what was found as wanted
-	bequeathed map[id]bool       // the heirs: what they have inherited is in page
+	givenUp    []Entry           // of objects found as wanted
+	bequeathed map[id]bool       // the heirs: their inherited states are in page
 	others     map[string]claims // of other agents, by identity
 }
 
-// work is what one pass does about one entry.
+// work is the handling of one entry in one pass.
 type work struct {
 	Undone
 	run      func(context.Context) error
 	removes  []string
-	settled  bool   // without being looked at
+	settled  bool   // without being examined
 	heir     *claim // another agent that wants the object
-	restores bool   // what that one wants, instead of the original
+	restores bool   // the state that one wants, instead of the original
 	yields   bool   // to that one also an object that is not as this agent has left it
-	keeps    bool   // what the entry says of the object is needed as long as that one wants it
+	keeps    bool   // the entry is needed as long as that one wants the object
 }
 
 // undo looks at all picked entries, in the order in which they are undone, and
@@ -261,9 +260,9 @@ func (j *Journal) undo(ctx context.Context, handlers []Handler, run bool, pick f
 	return all, err
 }
 
-// giveUp picks what the agent wants as it was found: that is undone by dropping it. Unless it
-// is the last to want what another agent has changed and left to it: then the original is
-// its to bring back.
+// giveUp picks the entries of objects that the agent found as wanted: they are undone by
+// dropping them, unless the agent is the last to want an object that another agent
+// changed and left to it: then it must restore the original.
 func (u *undoing) giveUp(pick func(Entry) bool) {
 	for _, e := range u.page.Found {
 		others := u.others[e.Identity]
@@ -278,9 +277,9 @@ func (u *undoing) giveUp(pick func(Entry) bool) {
 	}
 }
 
-// take lists the work of the pass. Entries that a reboot has undone are dropped. If
-// a later step has changed the same object, the object is that step's: its entry
-// inherits the original, unless somebody else changed the object in between.
+// take lists the work of the pass. Entries that a reboot has undone are dropped. If a
+// later step has changed the same object, the object is that step's: its entry inherits
+// the original, unless another program changed the object in between.
 func (u *undoing) take(pick func(Entry) bool) {
 	settled := map[id]bool{}
 	heirs := u.heirs()
@@ -344,8 +343,8 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	u.undone[w.Entry.Object] = w.Err == nil
 }
 
-// leaveToOthers reports whether the object stays, since another agent wants it as it is. If
-// one wants it to be different, and was overridden, the object is what that one wants again.
+// leaveToOthers reports whether the object stays, since another agent wants it as it is.
+// If one wants it to be different, and was overridden, its wish is restored.
 func (u *undoing) leaveToOthers(w *work) bool {
 	e, others := &w.Entry, u.others[w.Entry.Identity]
 	w.heir, e.also = others.top(), others.states()
@@ -354,7 +353,7 @@ func (u *undoing) leaveToOthers(w *work) bool {
 		return false
 	case e.Turn > w.heir.Turn && e.mayDiffer(w.heir.Entry):
 		e.Before = others.restorable(*e)
-		w.restores, w.keeps = true, e.Before.Type == "file" // which is another file than that agent has left
+		w.restores, w.keeps = true, e.Before.Type == "file" // which is not the file that agent has left
 		w.yields = !w.heir.Done                             // and may never have made it
 		return false
 	}
@@ -362,8 +361,8 @@ func (u *undoing) leaveToOthers(w *work) bool {
 	return true
 }
 
-// leave leaves the object to another agent, and keeps of the entry what that one does not
-// know: in which state it is, or what an agent wants that was overridden.
+// leave leaves the object to another agent, and keeps the information that that agent
+// lacks in the entry: the object's state, or the wish of an overridden agent.
 func (u *undoing) leave(w *work) {
 	e := w.Entry
 	w.restores, w.keeps = false, !e.Done && e.Over != nil || slices.ContainsFunc(u.others[e.Identity].wanting(), func(c claim) bool {
@@ -382,16 +381,16 @@ func (e Entry) before() State {
 	return e.After
 }
 
-// mayDiffer reports whether e may have left its object other than o wants it.
+// mayDiffer reports whether e may have left its object in a state other than o wants.
 func (e Entry) mayDiffer(o Entry) bool {
 	was := e
 	was.After = e.before()
 	return !o.agrees(e) || !o.agrees(was)
 }
 
-// restorable is the state to bring back that the top claim wants, which e has overridden:
-// that, if its content is known to e or to another that has overridden it too, or else the
-// original, of which that agent makes what it wants.
+// restorable is the state to restore for the top claim, which e has overridden: the
+// wanted state, if its content is known to e or to another entry that has overridden it
+// too, or else the original, from which that agent makes the state that it wants.
 func (cs claims) restorable(e Entry) State {
 	top := cs.top()
 	for _, by := range append(claims{{Entry: e}}, cs...) {
@@ -418,7 +417,7 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 		}
 		return u.lookIn(ctx, h, e)
 	}
-	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it is kept recorded, for who knows how to undo it", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
+	return Undo{}, fmt.Errorf("%s: %w (step %s of %s did): it is kept: no handler is registered for this kind", e, ErrUnknownKind, e.Step, u.page.ownerOf(e))
 }
 
 // lookIn calls the handler in the namespaces that the object is in.
@@ -426,7 +425,7 @@ func (u *undoing) lookIn(ctx context.Context, h Handler, e Entry) (undo Undo, er
 	namespaces := h.Namespaces()
 	switch {
 	case len(namespaces) == 0:
-		namespaces = []string{"mnt"} // recorded by who was on the host, whoever undoes it
+		namespaces = []string{"mnt"} // recorded by a process on the host, whichever undoes it
 	case len(e.Namespaces) > 0:
 		namespaces = e.Namespaces
 	}
@@ -495,9 +494,9 @@ func (u *undoing) run(ctx context.Context) error {
 	return u.forget(gone, u.accept())
 }
 
-// accept makes what is kept no error, if that is asked for and nothing else is wrong:
-// it is left where it is for good. What is needed by something else than that stays
-// recorded, with the directories that it is in.
+// accept suppresses the errors of kept objects, if requested and nothing else has failed:
+// they are left in place for good. Objects that something else needs stay recorded, with
+// the directories above them.
 func (u *undoing) accept() (accepted []Entry) {
 	if !u.journal.options.AcceptKept || slices.ContainsFunc(u.works, func(w *work) bool { return counts(w.Err) && !errors.Is(w.Err, ErrChanged) }) {
 		return nil
@@ -521,7 +520,7 @@ func (u *undoing) accept() (accepted []Entry) {
 	return accepted
 }
 
-// kept lists the entries whose objects are somebody else's by now.
+// kept lists the entries whose objects now have other owners.
 func (u *undoing) kept() (kept []Entry) {
 	for _, w := range u.works {
 		if w.Err != nil && !holds(w.Err) && !w.Entry.Kept {
@@ -531,7 +530,7 @@ func (u *undoing) kept() (kept []Entry) {
 	return kept
 }
 
-// released lists the entries that are still needed by who wants their objects.
+// released lists the entries that agents which want their objects still need.
 func (u *undoing) released() (released []Entry) {
 	for _, w := range u.works {
 		if w.Err != nil || !w.keeps {
@@ -557,9 +556,9 @@ func (u *undoing) runOne(ctx context.Context, w *work) {
 	}
 }
 
-// beginRestoring records, durably, that e's object is about to become what another agent
-// wants. If this process is killed, and that agent is uninstalled first, the next one knows
-// it by that.
+// beginRestoring records, durably, that e's object is about to be put in the state that
+// another agent wants. If this process is killed, and that agent is uninstalled first,
+// the next process recognizes the object by that.
 func (u *undoing) beginRestoring(e Entry) error {
 	return u.journal.change(func(l *log) error {
 		was, known := l.entries.get(e.id())
@@ -574,15 +573,15 @@ func (u *undoing) beginRestoring(e Entry) error {
 	})
 }
 
-// forget drops entries, with the content that was stored for them, and saves what
-// became of the others. Those that are left for good are remembered as that.
+// forget drops entries, with the content that was stored for them, and saves the others.
+// Those left for good are remembered as that.
 func (u *undoing) forget(gone, forGood []Entry) error {
 	j, kept, released := u.journal, u.kept(), u.released()
 	if len(gone)+len(forGood)+len(kept)+len(released) == 0 {
 		return j.tidy()
 	}
 	if err := j.change(func(l *log) error {
-		for _, e := range u.page.Entries { // what was bequeathed
+		for _, e := range u.page.Entries { // inherited states
 			if was, known := l.entries.get(e.id()); known && u.bequeathed[e.id()] {
 				was.Before, was.Boot = e.Before, e.Boot
 				if err := l.put(was); err != nil {
@@ -638,7 +637,7 @@ func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []En
 	return dropped, u.forget(nil, dropped)
 }
 
-// wantedByOthers returns what other agents have recorded of the objects in p, by identity.
+// wantedByOthers returns the claims of other agents on the objects in p, by identity.
 func (j *Journal) wantedByOthers(p *page) (map[string]claims, error) {
 	if err := j.lookAround(); err != nil {
 		return nil, err
@@ -650,13 +649,13 @@ func (j *Journal) wantedByOthers(p *page) (map[string]claims, error) {
 	return j.othersOf(identities...)
 }
 
-// Release gives up all that is recorded, of an agent that has gone, and needs none of its
-// handlers. Objects that other agents want are theirs then. The others stay where they are,
-// and are remembered as left for good: it returns their entries. The original of what
-// nobody wants any more does not come back.
+// Release gives up all entries of an agent that has gone, and needs none of its handlers.
+// Objects that other agents want then belong to those. The others stay in place, and are
+// remembered as left for good: Release returns their entries. The original of an object
+// that no agent wants any more does not come back.
 //
 // Make sure that the agent is not running: see [Journal.OwnerAlive]. Like a revert, it
-// must be the owner's, or be allowed to undo anybody's.
+// must be called by the owner, or with [Node].AnyOwner.
 func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal
@@ -681,7 +680,7 @@ func (j *Journal) Release(ctx context.Context) (left []Entry, err error) {
 		switch theirs := u.leaveToOthers(w); {
 		case j.outlived(e):
 			w.keeps, gone = false, append(gone, e)
-		case w.heir != nil && !theirs: // it is as this agent has made it, against their wish
+		case w.heir != nil && !theirs: // it is in the state that this agent made, against their wish
 			w.Entry, w.restores, w.keeps = e, false, true
 		case w.keeps:
 		case theirs:

@@ -37,7 +37,7 @@ func fieldsOf(v any) fields {
 	return known
 }
 
-// unmarshalKeeping decodes into v, and returns the fields that are not known.
+// unmarshalKeeping decodes into v, and returns the unknown fields.
 func unmarshalKeeping(text []byte, v any, known fields) (unknown map[string]json.RawMessage, err error) {
 	if err := json.Unmarshal(text, v); err != nil || known.haveAll(text) {
 		return nil, err
@@ -62,8 +62,8 @@ func marshalWith(v any, unknown map[string]json.RawMessage) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// haveAll reports whether all fields of an object are known. It spares the second
-// decoding of what has no others, which is nearly everything.
+// haveAll reports whether all fields of an object are known. It avoids the second
+// decoding of objects without others, which are nearly all.
 func (known fields) haveAll(object []byte) bool {
 	for name := range namesIn(object) {
 		if !known[string(name)] {

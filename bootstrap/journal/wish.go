@@ -14,31 +14,32 @@ import (
 
 // Wish is an object that a step wants, whether or not it has made it.
 type Wish struct {
-	// Entry says what the object is, and After what is wanted, as far as that is known
+	// Entry describes the object, and its After the wanted state, as far as it is known
 	// beforehand.
 	Entry
 
-	// Met says that the object is as wanted.
+	// Met means that the object is as wanted.
 	Met bool
 
-	// Adoptable says that the object may be taken for the agent's own: it is named by
-	// the agent's configuration, and is nobody else's. A mount, a directory, or a program
-	// that several agents bring is not.
+	// Adoptable means that the object may be adopted as the agent's own: the agent's
+	// configuration names it, and it has no other owner. A mount, a directory, or a
+	// program that several agents bring is not adoptable.
 	Adoptable bool
 
-	// Claim has an object that was found as wanted recorded as that, though nothing is
-	// changed: an agent that wants it differently is told then. It is not for very many
-	// objects that come and go.
+	// Claim requests a record for an object found as wanted, although nothing is changed,
+	// so that an agent that wants it differently gets an error. Do not use it for large
+	// numbers of short-lived objects.
 	Claim bool
 
-	// Lasting says that the step makes the object as wanted in each boot: its entry outlives
-	// this one, also where that of the agent which has made the object does not.
+	// Lasting means that the step makes the object as wanted in each boot: its entry
+	// outlives this boot, even if that of the agent that has made the object does not.
 	Lasting bool
 }
 
-// CheckWishes says what Wish would record. An action calls it at the end of its Check
-// with all that it wants, so that a conflict shows before anything is changed. That an
-// object was found as wanted is no change: in an apply, it is recorded here.
+// CheckWishes lists the records that Wish would make. An action calls it at the end of
+// its Check with all objects that it wants, so that a conflict is detected before
+// anything is changed. An object found as wanted is no change: in an apply, it is
+// recorded here.
 //
 // The error matches [ErrConflict] if another agent of the node wants one of the objects
 // to be different.
@@ -65,10 +66,10 @@ func (j *Journal) CheckWishes(ctx context.Context, wishes ...Wish) (changes []st
 	return changes, err
 }
 
-// Wish records, durably, those objects that are as wanted and that the step has not made:
-// what another agent of the node has made stays then until both are undone, and what was
-// there already is adopted, if that is asked for. An action calls it at the end of its
-// Apply. What nobody has made and is not adopted is not undone.
+// Wish records, durably, the objects that are as wanted and that the step has not made:
+// an object made by another agent of the node then stays until both are undone, and one
+// that existed already is adopted, if requested. An action calls it at the end of its
+// Apply. An object that no agent has made and that is not adopted is not undone.
 func (j *Journal) Wish(ctx context.Context, wishes ...Wish) error {
 	if j == nil || len(wishes) == 0 {
 		return nil
@@ -114,8 +115,8 @@ func (j *Journal) recordGranted(ctx context.Context, granted []granted) error {
 	})
 }
 
-// look completes the entry of a file that is recorded as it is by what is there: what comes
-// after is somebody else's.
+// look completes the entry of a file that is recorded as it is, with its present state:
+// later changes have another owner.
 func (e *Entry) look(ctx context.Context) error {
 	if e.After.Type != "file" {
 		return nil
@@ -127,7 +128,7 @@ func (e *Entry) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("record %s as it is: %w", e.Object, err)
 	}
-	if e.Found && e.After.Mode != 0 { // it is content with another one, perhaps
+	if e.Found && e.After.Mode != 0 { // it may accept another one
 		now.Mode, now.UID, now.GID = e.After.Mode, e.After.UID, e.After.GID
 	}
 	e.After = now
@@ -138,10 +139,10 @@ func (e *Entry) look(ctx context.Context) error {
 type granted struct {
 	Entry
 	change string // empty if it is Found
-	asIs   bool   // it records what is there, and not what another agent has left
+	asIs   bool   // it records the present state, not the one that another agent has left
 }
 
-// grant decides what becomes of wishes.
+// grant decides how wishes are recorded.
 func (j *Journal) grant(ctx context.Context, wishes []Wish) (all []granted, err error) {
 	if j.Alone() {
 		wishes = slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return !w.Adoptable && !w.Claim })
@@ -205,11 +206,11 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
 	default:
 		e.Before, e.Turn, e.Boot = made.Before, top.Turn+1, top.Boot
-		if found := e.After.Type == "mount" && e.After.Value != "" || e.After.File != ""; !found { // which tells it from the one that was there before
+		if found := e.After.Type == "mount" && e.After.Value != "" || e.After.File != ""; !found { // which distinguishes it from the previous one
 			e.After = top.After
 		}
 		if own.Released && own.After.agrees(w.After) && !top.After.agrees(w.After) {
-			e.After = own.After // it has left that to an agent which is content with anything
+			e.After = own.After // it has left that to an agent that accepts anything
 		}
 		if w.Lasting {
 			e.Boot = ""
@@ -244,7 +245,7 @@ func (j *Journal) isFirst(l *log) bool {
 	return current.Generation == 0 || current.Generation == 1 && current.Name == j.options.Owner
 }
 
-// join records entries of objects that others have made, or that were there.
+// join records entries of objects that others have made, or that existed already.
 func (l *log) join(entries ...Entry) error {
 	for _, e := range entries {
 		was, known := l.entries.get(e.id())
@@ -260,7 +261,7 @@ func (l *log) join(entries ...Entry) error {
 // stay as long as these do.
 func (j *Journal) above(ctx context.Context, l *log, entries []Entry, others map[string]claims) (dirs []Entry, err error) {
 	for _, e := range entries {
-		if e.Found { // nothing of its directories was made for it
+		if e.Found { // none of its directories was made for it
 			continue
 		}
 		for _, identity := range slices.Backward(e.above()) { // the outermost is the oldest

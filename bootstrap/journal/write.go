@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// File is a file as [Files.Write] writes it.
+// File is a file to be written by [Files.Write].
 type File struct {
 	Content []byte
 
@@ -26,21 +26,21 @@ type File struct {
 	// UID and GID own the file. Zero: those of the process, which for root are 0 too.
 	UID, GID int
 
-	// Secret says that the content is a credential, and so is what the file replaces: the
-	// journal keeps neither, but their SHA-256 only. So undoing cannot bring back what was
-	// there, and removes the file. What the journal has kept before Secret was set stays
-	// there until it is undone.
+	// Secret means that the content is a credential, and so is the content that it
+	// replaces: the journal keeps only their SHA-256. So undoing cannot restore the
+	// original, and removes the file. Content that the journal kept before Secret was set
+	// stays there until it is undone.
 	Secret bool
 
-	// Any says that others rewrite the file: see [Entry].Any. Once it has been written, it
-	// is as wanted whatever it holds, until another File is asked for.
+	// Any means that other programs rewrite the file: see [Entry].Any. Once written, it
+	// is as wanted whatever its content, until another File is wanted.
 	Any bool
 
 	// Needs lists objects that this one depends on: see [Entry].Needs.
 	Needs []string
 }
 
-// state is what the file is about to become.
+// state is the intended state of the file.
 func (f File) state() State {
 	s := FileState(f.Content, cmp.Or(f.Mode, 0o600))
 	s.UID, s.GID = cmp.Or(f.UID, s.UID), cmp.Or(f.GID, s.GID)
@@ -52,14 +52,14 @@ func (f File) validate() error {
 	case f.Mode&^fs.ModePerm != 0:
 		return fmt.Errorf("its mode %v has more than permission bits", f.Mode)
 	case f.UID < 0 || f.GID < 0:
-		return fmt.Errorf("its owner %d:%d is nobody", f.UID, f.GID)
+		return fmt.Errorf("its owner %d:%d is invalid", f.UID, f.GID)
 	}
 	return nil
 }
 
-// Written reports whether the file at path is as Write leaves it, so that Write has nothing
-// to do: it is what the Check of an action asks. What Write would not replace, a directory
-// for example, is an error.
+// Written reports whether the file at path is as Write leaves it, so that Write has
+// nothing to do. It is for the Check of an action. An object that Write would not
+// replace, such as a directory, is an error.
 func (f Files) Written(ctx context.Context, j *Journal, path string, file File) (bool, error) {
 	if err := file.validate(); err != nil {
 		return false, fmt.Errorf("look at %s: %w", path, err)
@@ -83,14 +83,14 @@ func (f Files) Written(ctx context.Context, j *Journal, path string, file File) 
 	return is, nil
 }
 
-// Wish is what a step wants that writes file to path: for [Journal.CheckWishes] and
-// [Journal.Wish]. It is met if the file is as Written says.
+// Wish returns the wish of a step that writes file to path: for [Journal.CheckWishes] and
+// [Journal.Wish]. It is met if Written reports true.
 func (f Files) Wish(path string, file File, met bool) Wish {
 	return Wish{Entry: Entry{Kind: f.file(), Object: path, After: file.state(), Any: file.Any}, Met: met, Adoptable: true, Claim: !file.Any}
 }
 
-// isAt is Written in an open directory, where old is what is known of the file. A file
-// whose size is another one is not read.
+// isAt is Written in an open directory; old is the recorded entry of the file. A file of
+// another size is not read.
 func (f File) isAt(ctx context.Context, d *durable.Dir, name string, old Entry, known bool) (bool, error) {
 	want := f.state()
 	info, err := d.Lstat(name)
@@ -103,7 +103,7 @@ func (f File) isAt(ctx context.Context, d *durable.Dir, name string, old Entry, 
 		return false, replaceable(d, name, want)
 	case f.Any && known && old.Any && old.Done && old.After.Same(want):
 		return true, ctx.Err()
-	case known && old.Done && old.Any != f.Any: // what is recorded is to be another
+	case known && old.Done && old.Any != f.Any: // the recorded state is to change
 		return false, ctx.Err()
 	case info.Size() != want.Size:
 		return false, ctx.Err()
@@ -112,12 +112,12 @@ func (f File) isAt(ctx context.Context, d *durable.Dir, name string, old Entry, 
 	return now.Same(want), err
 }
 
-// Write brings the file at path to be as file says, in an existing directory, so that undoing
-// brings back what was there before: it is all that an action of your own has to call. What
-// is there is recorded first, and replaced at once and durably, a symbolic link too, which is
-// not followed. Killed at any point, it leaves the old file or the new one, and a journal that
-// knows which. A file that is so already is not written, nor recorded. Without a journal, the
-// file is written, and nothing is recorded.
+// Write makes the file at path equal to file, in an existing directory, so that undoing
+// restores the original: it is the only call that an action of your own needs. It records
+// the present object first, then replaces it atomically and durably; a symbolic link is
+// replaced, not followed. If the process is killed at any point, it leaves the old file
+// or the new one, and a journal that knows which. A file that is already equal is neither
+// written nor recorded. Without a journal, the file is written, and nothing is recorded.
 func (f Files) Write(ctx context.Context, j *Journal, path string, file File) error {
 	if err := file.validate(); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -185,8 +185,8 @@ func withoutContent(ctx context.Context, d *durable.Dir, name string) (State, er
 	return s, err
 }
 
-// publish puts the file in its place, over a file or a link. What killed writers have left
-// beside it goes first.
+// publish puts the file in its place, over a file or a link. Leftovers of killed writers
+// beside it are removed first.
 func (f File) publish(d *durable.Dir, name string) error {
 	if err := d.Sweep(); err != nil {
 		return err

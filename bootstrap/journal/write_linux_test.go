@@ -107,7 +107,7 @@ func TestHP3_WriteHasModeAndOwnerWhateverTheUmask(t *testing.T) {
 	}
 }
 
-// What could not be brought back is not replaced, and what is no file's is refused.
+// An object that could not be restored is not replaced, and one that is no file is refused.
 func TestHP3_WriteRefuses(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "x")
@@ -130,7 +130,7 @@ func TestHP3_WriteRefuses(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 	}
 	for want, file := range map[string]journal.File{
-		"more than permission bits": {Mode: 0o755 | fs.ModeSetuid}, "0:-1 is nobody": {GID: -1},
+		"more than permission bits": {Mode: 0o755 | fs.ModeSetuid}, "0:-1 is invalid": {GID: -1},
 	} {
 		_, err := acme.Written(t.Context(), nil, path, file)
 		require.ErrorContains(t, err, want)
@@ -165,7 +165,8 @@ func TestHP3_AWriteThatFailsIsNotRecorded(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-// Neither a credential nor what it replaces is kept; undoing removes the one, and says so.
+// Neither a credential nor what it replaces is kept; undoing removes the one, and reports
+// it.
 func TestHP3_NoSecretLiesInTheJournal(t *testing.T) {
 	big := strings.Repeat("their token", 1000)
 	for name, original := range map[string]string{"absent": "", "small": "their token", "big": big} {
@@ -301,8 +302,8 @@ func applyExample(node string) {
 	}
 }
 
-// Wherever the example is killed, what was there before comes back, and the next run makes
-// it what it is to be.
+// Wherever the example is killed, the original comes back, and the next run makes the
+// wanted file.
 func TestPLAN3_TheExampleKilledAnywhere(t *testing.T) {
 	for i := range 60 {
 		node := t.TempDir()

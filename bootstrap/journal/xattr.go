@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// The extended attributes that belong to a State: the labels and the access lists that say
-// who may use a file, and the capabilities of a program. Of the others, security.ima and
-// security.evm are the kernel's own sums of a file, which it makes anew; trusted.* belong
-// to file systems, and user.* to programs: they grant nothing.
+// The extended attributes that belong to a State: the labels and the access lists that
+// control access to a file, and the capabilities of a program. Others are left out:
+// security.ima and security.evm are the kernel's own sums of a file, which it makes anew;
+// trusted.* belong to file systems, and user.* to programs, and grant no access.
 const (
 	xattrSELinux    = "security.selinux"
 	xattrSmack      = "security.SMACK64"
@@ -20,21 +20,21 @@ const (
 	xattrCapability = "security.capability"
 )
 
-// xattrNames are in the order in which they are set: capabilities last, when nobody else
-// can have the file open.
+// xattrNames are in the order in which they are set: capabilities last, when no other
+// process can have the file open.
 var xattrNames = []string{xattrSELinux, xattrSmack, xattrACL, xattrDefaultACL, xattrCapability}
 
-// maxXattr bounds the value of one, in bytes: of an access list that is 500 users.
+// maxXattr bounds the value of one, in bytes: an access list of about 500 users.
 const maxXattr = 4 << 10
 
 func (s State) hasCapabilities() bool { return len(s.Xattrs[xattrCapability]) > 0 }
 
 // mayComeBack returns an error for a file with capabilities that others than root may
-// write. While it is brought back they could have it open, mapped into memory, and write a
-// program of theirs into it after it got its capabilities, without the kernel taking those
-// away. With one that only root may write, the capabilities and the content are those that
-// root has put together: the journal, which is root's too, adds nothing to them, and who
-// could write there needs no file.
+// write. While it is brought back they could have it open, mapped into memory, and write
+// a program of theirs into it after it got its capabilities, without the kernel taking
+// those away. With one that only root may write, the capabilities and the content are
+// those that root has put together: the journal, which is root's too, adds nothing to
+// them, and a user who could write there needs no file.
 func (s State) mayComeBack() error {
 	if !s.hasCapabilities() || s.UID == 0 && s.Mode&0o022 == 0 && os.Geteuid() <= 0 {
 		return nil

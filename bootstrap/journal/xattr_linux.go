@@ -55,7 +55,8 @@ func fgetxattr(f *os.File, name string, value []byte) (n int, err error) {
 	}
 }
 
-// dirXattrs is xattrs of a directory. Of one that this process may not read it has none.
+// dirXattrs is xattrs of a directory. It is empty for a directory that this process may
+// not read.
 func dirXattrs(d *durable.Dir, name string) (map[string][]byte, error) {
 	dir, err := d.OpenDir(name)
 	if errors.Is(err, fs.ErrPermission) {
@@ -69,7 +70,7 @@ func dirXattrs(d *durable.Dir, name string) (map[string][]byte, error) {
 }
 
 // setXattrs gives an open file exactly the attributes of want, unless that is nil: then
-// nobody has looked what they were. A label that the kernel gave it and want has not stays.
+// they are unknown. A label from the kernel that want lacks stays.
 func setXattrs(f *os.File, want map[string][]byte) error {
 	if want == nil {
 		return nil
@@ -102,7 +103,7 @@ func fsetxattr(f *os.File, name string, value []byte) (err error) {
 	}
 }
 
-// xattrRemedy says what it takes to set an attribute.
+// xattrRemedy adds the permission needed to set an attribute.
 func xattrRemedy(name string) string {
 	switch name {
 	case xattrCapability:

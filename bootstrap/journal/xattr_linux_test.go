@@ -36,7 +36,7 @@ func netRaw() []byte {
 }
 
 // accessList is that of a file whose owner may read and write it, user 1000 may read it
-// and nobody else anything.
+// and no other user anything.
 func accessList() []byte {
 	value := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range []struct {
@@ -140,7 +140,7 @@ func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
 	})
 }
 
-// Whoever gives our file other rights has changed it.
+// A program that changes our file's permissions has changed it.
 func TestPLAN6_AnAttributeThatIsAnotherIsAChange(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, dir string) {
@@ -156,7 +156,7 @@ func TestPLAN6_AnAttributeThatIsAnotherIsAChange(t *testing.T) {
 	})
 }
 
-// Nobody who may write to a program with capabilities gets them for a program of theirs.
+// A user who may write to a program with capabilities does not get them for another program.
 func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 	testns.Root(t)
 	for name, spoil := range map[string]func(path string) error{
@@ -220,7 +220,7 @@ func dropSetFCap() error {
 	return unix.Capset(&header, &data[0])
 }
 
-// What is larger than anything that is kept is not replaced.
+// A file too large to be kept is not replaced.
 func TestSEC6_AttributesAreBounded(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	path := filepath.Join(tmpfs(t), "file")
@@ -232,7 +232,7 @@ func TestSEC6_AttributesAreBounded(t *testing.T) {
 	require.Empty(t, entries(t, j))
 }
 
-// A file system without attributes is none that an error tells of.
+// A file system without attributes is no error.
 func TestAFileSystemWithoutExtendedAttributes(t *testing.T) {
 	s, err := journal.Snapshot(t.Context(), "/proc/sys/kernel/ostype")
 	require.NoError(t, err)

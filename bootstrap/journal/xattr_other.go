@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// On other systems nobody looks at extended attributes.
+// Other systems do not read extended attributes.
 
 func xattrs(*os.File) (map[string][]byte, error)                { return nil, nil }
 func dirXattrs(*durable.Dir, string) (map[string][]byte, error) { return nil, nil }

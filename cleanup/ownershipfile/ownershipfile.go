@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package ownershipfile reads what an agent owns from a YAML file, in place of
-// a preset such as [cleanup.Cilium]. It is no part of package cleanup, so that
-// who describes an agent in Go links no YAML.
+// Package ownershipfile reads an agent's ownership from a YAML file, in place of a preset
+// such as [cleanup.Cilium]. It is separate from package cleanup, so that programs that
+// describe an agent in Go do not link YAML.
 //
-// The fields are those of [cleanup.Ownership] by the names that it has in JSON;
-// ownership.schema.json, beside this package, describes them to an editor. A
-// file that has other fields is an error, as is one that owns nothing, or what
-// others have: see [cleanup.Ownership.Validate].
+// The fields are those of [cleanup.Ownership] by their JSON names; ownership.schema.json,
+// beside this package, describes them for editors. A file with other fields is an error,
+// as is one that owns nothing, or property of others: see [cleanup.Ownership.Validate].
 //
-// It needs nothing of the system, and works on every one. [ReadFile] reads in the
-// calling thread's mount namespace.
+// It needs no capability, and works on every system. [ReadFile] reads in the calling
+// thread's mount namespace.
 package ownershipfile
 
 import (
@@ -28,12 +27,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// ErrInvalid is matched by the error for content that describes no ownership.
+// ErrInvalid is matched by the error for content that is not a valid ownership.
 var ErrInvalid = errors.New("invalid ownership file")
 
-// ReadFile parses the regular file at path, which may have 1 MiB. It is opened without
-// waiting, so that no FIFO holds up the caller, and a symbolic link is followed, as that
-// of a key in a mounted ConfigMap. If the file was read but is not valid, the error
+// ReadFile parses the regular file at path, of at most 1 MiB. It opens the file without
+// blocking, so that a FIFO does not hang the caller, and follows symbolic links, such as
+// that of a key in a mounted ConfigMap. If the file was read but is not valid, the error
 // matches [ErrInvalid].
 func ReadFile(ctx context.Context, path string) (cleanup.Ownership, error) {
 	content, err := input.ReadFile(ctx, path, input.MaxOwnership)
@@ -47,10 +46,9 @@ func ReadFile(ctx context.Context, path string) (cleanup.Ownership, error) {
 	return own, nil
 }
 
-// Parse reads the one document of content, whose size is the caller's to bound,
-// and validates it. The error names the lines of all fields that are unknown, or
-// of another type; only where there are none, the first rule that is not valid. It
-// matches [ErrInvalid].
+// Parse reads the single document in content and validates it. The caller must bound the
+// size of content. The error names the lines of all fields that are unknown or of the
+// wrong type or, if there are none, the first invalid rule. It matches [ErrInvalid].
 func Parse(content []byte) (cleanup.Ownership, error) {
 	own, err := parse(content)
 	if err != nil {
@@ -94,7 +92,7 @@ func byLine(err error) error {
 	return errors.Join(errs...)
 }
 
-// isEmpty reports whether nothing is set but whose it is, and no list has an element.
+// isEmpty reports whether nothing but the agent's name is set, and no list has an element.
 func isEmpty(own cleanup.Ownership) bool {
 	own.Agent = ""
 	v := reflect.ValueOf(own)

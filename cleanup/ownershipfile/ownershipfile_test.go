@@ -60,7 +60,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 		"types":            {"pins: a\nroutes:\n- table: -1\n  type: 2\n", []string{"line 1: cannot unmarshal !!str `a`", "line 3: cannot unmarshal !!int `-1` into uint32"}},
 		"a rule of null":   {"links:\n- \n", []string{"it owns nothing"}},
 		"an empty rule":    {"links:\n- {}\n", []string{"it needs a name"}},
-		"everybody's":      {"routes:\n- {table: 254, type: any, dst: any, link: any, gateway: any}\n", []string{"would own other people's routes"}},
+		"everybody's":      {"routes:\n- {table: 254, type: any, dst: any, link: any, gateway: any}\n", []string{"would match routes of other owners"}},
 		"the node's":       {"stateDirs: [/etc]\n", []string{`"/etc" would match the path /etc/`, "which is the node's"}},
 		"many of one node": {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\npins: [*b]\n", []string{"line 1: field a not found"}},
 	} {
@@ -76,7 +76,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 	}
 }
 
-// What is written as JSON is read: the names are the same.
+// An ownership written as JSON can be read: the names are the same.
 func TestOwnershipFileInJSON(t *testing.T) {
 	want := cleanup.Cilium()
 	want.NetNS, want.XFRM = cleanup.CiliumOnRequest().NetNS, cleanup.CiliumOnRequest().XFRM
@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The schema says of each field what its comment says.
+// The schema has the comment of each field.
 func TestSchemaIsTheStructs(t *testing.T) {
 	schema := schemaOf(reflect.TypeFor[cleanup.Ownership](), comments(t))
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", "What an agent owns on a node"

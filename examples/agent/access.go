@@ -16,8 +16,8 @@ import (
 
 const stepAccess = "plugin-kubeconfig"
 
-// accessSteps come before the CNI configuration: what plugins ask the cluster with has to be
-// there when the first one runs.
+// accessSteps come before the CNI configuration: the files by which plugins reach the
+// cluster must be there when the first one runs.
 func (a *agent) accessSteps() []bootstrap.Step {
 	if a.cluster.pluginKubeconfig == "" {
 		return nil
@@ -54,7 +54,8 @@ func (a *agent) access(ctx context.Context) (bootstrap.Action, error) {
 	return hostpath.Content{Path: a.cluster.pluginKubeconfig, Bytes: kubeconfig, Secret: true, Parents: true}, err
 }
 
-// orFile is what a file holds, if one is named, which counts more than what was read before.
+// orFile returns the content of a file, if one is named, in preference to the value read
+// before.
 func orFile(ctx context.Context, data []byte, path string) ([]byte, error) {
 	if path == "" {
 		return data, nil

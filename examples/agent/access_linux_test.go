@@ -26,8 +26,8 @@ import (
 const readyNode = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{
 	"type": "NetworkUnavailable", "status": "False", "reason": "SlipwayAgentIsUp", "message": "the agent has prepared the node"}]}}`
 
-// The kubeconfig of plugins has the token that the agent has by now, also when somebody has
-// edited it, and never lies in the journal.
+// The kubeconfig of plugins has the token that the agent has by now, even if another
+// program has edited it, and never lies in the journal.
 func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
 	const path, older, state = "/etc/cni/net.d/agent-kubeconfig", "token of an older installation", "/var/slipway"
 	n := bootstraptest.NewNode(t)

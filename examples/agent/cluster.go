@@ -35,7 +35,7 @@ func (c *clusterFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: that of the pod")
 	f.StringVar(&c.taint, "taint", "", "key of the taint that keeps pods away until the node is ready")
 	f.StringVar(&c.pluginKubeconfig, "plugin-kubeconfig", "", "kubeconfig to write on the host, for CNI plugins that ask the API server, with this agent's token; empty: none")
-	f.StringVar(&c.daemonSet, "daemonset", "", "NAMESPACE/NAME of this agent's own: at the end, what was done to the node is undone if it does not come back; empty: nothing is undone")
+	f.StringVar(&c.daemonSet, "daemonset", "", "NAMESPACE/NAME of this agent's own: at the end, undo all changes to the node if this agent does not come back; empty: undo nothing")
 }
 
 func (c *clusterFlags) validate() error {
@@ -110,11 +110,11 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: a.node(), NoUndo: true}}
 }
 
-// farewell is less than a kubelet's 30 seconds: it ends with an error that names who
-// holds the lock, or what is not undone, and not with SIGKILL.
+// farewell is less than a kubelet's 30 seconds: it ends with an error that names the
+// holder of the lock, or the changes not undone, rather than with SIGKILL.
 const farewell = 25 * time.Second
 
-// leave undoes what was done to the node, if this agent does not come back to it.
+// leave undoes the changes to the node if this agent does not come back to it.
 func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	namespace, name, ok := strings.Cut(a.cluster.daemonSet, "/")
 	if !ok {
@@ -125,7 +125,7 @@ func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	short, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	decision := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)
-	a.log.Info("told to end", "decision", decision.String())
+	a.log.Info("asked to end", "decision", decision.String())
 	if !decision.Uninstall {
 		return nil
 	}

@@ -35,8 +35,8 @@ func (c *cniFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.plugin, "cni", "", "the plugin that connects pods, with host-local: ptp or bridge; empty: no CNI configuration")
 	f.StringVar(&c.subnet, "subnet", "", "the addresses of this node's pods, such as 10.244.1.0/24")
 	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: they are on the node")
-	f.StringVar(&c.binDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: where the container runtime looks, or /opt/cni/bin if it does not say")
-	f.StringVar(&c.confDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: where the container runtime looks, or /etc/cni/net.d if it does not say")
+	f.StringVar(&c.binDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: the container runtime's, or /opt/cni/bin if it reports none")
+	f.StringVar(&c.confDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: the container runtime's, or /etc/cni/net.d if it reports none")
 	f.StringVar(&c.dataDir, "cni-data-dir", hostlocal.DefaultDataDir, "host-local's store, on the host")
 	f.StringVar(&c.runtimePath, "runtime-endpoint", "", "socket of the container runtime, on the host; empty: it is searched for")
 	f.DurationVar(&c.waitLoaded, "wait-loaded", 0, "how long to wait until the container runtime has loaded the configuration; 0: do not")
@@ -117,7 +117,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	return steps, closePlugins, nil
 }
 
-// folder is what a flag says; empty: the runtime decides.
+// folder is the value of a flag; empty: the runtime decides.
 func folder(flag string) string {
 	if flag == auto {
 		return ""
@@ -132,7 +132,7 @@ func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (bootstrap.Action,
 		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
 	}
 	install, asked := a.install, err
-	install.Remedy = "--cni-bin-dir and --cni-conf-dir say where"
+	install.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories"
 	err = p.Inside(ctx, stepCNI, install.Namespaces(), func(ctx context.Context) (err error) {
 		install, err = install.For(ctx, cniinstall.Runtime(looks), asked)
 		return err

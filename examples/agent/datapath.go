@@ -17,7 +17,7 @@ import (
 
 const stepTemplates = "templates"
 
-// datapathFlags say what the programs of a datapath, which this agent does not have,
+// datapathFlags set what the programs of a datapath, which this agent does not have,
 // would find.
 type datapathFlags struct {
 	maps, templates string
@@ -27,7 +27,7 @@ type datapathFlags struct {
 func (d *datapathFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&d.maps, "maps", "", "directory of pinned maps, on the host's BPF file system; they are kept over restarts; empty: none")
 	f.UintVar(&d.endpoints, "endpoints", 16384, "how many endpoints the map of them has room for; another number takes another map")
-	f.StringVar(&d.templates, "templates", "", "directory of what an earlier start has compiled, on the host: it is removed; empty: there is none")
+	f.StringVar(&d.templates, "templates", "", "directory of templates compiled by an earlier start, on the host, which is removed; empty: none")
 }
 
 func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command agent is a small agent that prepares its own node. It waits for what must
-// come first, resolves its configuration, brings the node to the state it needs,
-// opens its pinned maps, releases addresses that were leaked, publishes its CNI configuration once all else is
-// well, and marks its node as ready. Then it looks again on a timer and repairs what has
-// changed, and answers a health probe from the last report. When it is told to end, it
-// asks the cluster whether it comes back: if not, it undoes what it did. A real agent
+// Command agent is a small agent that prepares its own node. It waits for what must come
+// first, resolves its configuration, brings the node to the state it needs, opens its
+// pinned maps, releases addresses that were leaked, publishes its CNI configuration once
+// all else is well, and marks its node as ready. Then it checks again on a timer, repairs
+// changes, and answers a health probe from the last report. When it is asked to end, it
+// asks the cluster whether it comes back: if not, it undoes its changes. A real agent
 // would go on from here to its datapath.
 //
 // It is an example of embedding: everything it does to the node is in plan, and each
@@ -62,7 +62,7 @@ type agent struct {
 	log     *slog.Logger
 	probe   probe.Probe
 	clients clients
-	cleared bool // what an earlier start has left is gone
+	cleared bool // leftovers of an earlier start are gone
 	ready   bool // the node was, once
 }
 
@@ -74,7 +74,7 @@ func (a *agent) flags(f *flag.FlagSet) {
 	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where changes to the node are recorded, on the host")
 	f.StringVar(&a.health, "health", "", "address of the health probe; empty: 127.0.0.1:9879 and [::1]:9879")
 	f.DurationVar(&a.interval, "interval", time.Minute, "how often to look at the node again")
-	f.StringVar(&a.gates, "gates", "", "what to wait for first, separated by commas: kube-proxy, file:PATH, tcp:ADDRESS")
+	f.StringVar(&a.gates, "gates", "", "conditions to wait for first, separated by commas: kube-proxy, file:PATH, tcp:ADDRESS")
 	f.DurationVar(&a.gateTimeout, "gate-timeout", 5*time.Minute, "how long to wait for each of them")
 	a.cni.flags(f)
 	a.cluster.flags(f)
@@ -91,8 +91,8 @@ func (a *agent) validate() error {
 	return errors.Join(a.cni.validate(), a.cluster.validate())
 }
 
-// run serves until ctx ends. What it has done to the node stays, unless the agent does
-// not come back.
+// run serves until ctx ends. Its changes to the node stay, unless the agent does not come
+// back.
 func (a *agent) run(ctx context.Context) (err error) {
 	if err := a.host.Check(); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (a *agent) run(ctx context.Context) (err error) {
 	defer closePlugins()
 	err = a.serve(ctx, reconcile.Loop{Plan: plan, Interval: a.interval, Done: a.done})
 	if ctx.Err() != nil {
-		return a.leave(context.WithoutCancel(ctx), plan) // told to
+		return a.leave(context.WithoutCancel(ctx), plan) // asked to end
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func (a *agent) serve(ctx context.Context, loop reconcile.Loop) error {
 func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 	sources, err := a.sourceList()
 	if err != nil {
-		return // the loop says so
+		return // the loop reports it
 	}
 	known := false
 	err = configresolve.Watch(ctx, configresolve.Resolver{Sources: sources}, func(u configresolve.Update) error {
@@ -175,6 +175,6 @@ func (a *agent) watchLinks(ctx context.Context, changed chan<- struct{}) {
 func tell(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:
-	default: // it has been told, and has not looked yet
+	default: // a signal is pending already
 	}
 }

@@ -47,7 +47,7 @@ func (a *agent) resolve(ctx context.Context) (*configresolve.Config, error) {
 	return configresolve.Resolve(ctx, sources...)
 }
 
-// plan is what this agent needs of a node, in the order in which a node needs it.
+// plan returns the preparation that this agent needs on a node, in the order of its steps.
 func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	rp := sysctl.Cilium() // the reverse path filter off
 	gates, err := a.gateSteps()
@@ -81,7 +81,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	}, closePlugins, nil
 }
 
-// gateSteps are what is waited for, on the host. They are named as in --gates.
+// gateSteps are the steps that wait, on the host. They are named as in --gates.
 func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 	if a.clients.config != nil {
 		steps = append(steps, a.apiServer(), a.mayMark())
@@ -105,9 +105,9 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 	return steps, nil
 }
 
-// prepare reads the configuration, anew for each run, and gives the plan's steps
-// what depends on it. What was cleared at the start is in use by now. A cluster that is away later is no fault of the
-// node's: one that was ready stays healthy.
+// prepare reads the configuration, anew for each run, and gives the plan's steps what
+// depends on it. State cleared at the start is in use by now. A cluster that is away
+// later is no fault of the node's: one that was ready stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if templates := p.Step(stepTemplates); templates != nil {
 		templates.Skip = a.cleared

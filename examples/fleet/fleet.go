@@ -33,7 +33,7 @@ type fleet struct {
 	Groups   []*group            `json:"groups"`   // of all that is not ready
 }
 
-// group is the nodes of which the same is wrong.
+// group is the nodes with the same failure.
 type group struct {
 	Agent  string      `json:"agent,omitempty"`
 	Result kube.Result `json:"result"`
@@ -50,7 +50,7 @@ func (f *fleet) well() bool { return len(f.Groups) == 0 }
 // page is how many nodes are read at once.
 const page = 500
 
-// readFleet reads the nodes' annotations. What they say is kept, and no node is.
+// readFleet reads the nodes' annotations. It keeps their content, but not the nodes.
 func readFleet(ctx context.Context, client *configkube.Client, selector, agent string) (*fleet, error) {
 	f := &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
 	groups := map[kube.Outcome]*group{}
@@ -110,15 +110,15 @@ func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outc
 	}
 }
 
-// meaning says why it is so and what helps.
+// meaning returns cause and remedy.
 func meaning(o kube.Outcome) (cause, remedy string) {
 	switch o.Result {
 	case silent:
 		return "Nothing has been reported, or all was uninstalled.", "Look at the agent's pod on the node: it may never have started, or have no right to report."
 	case kube.Drifted:
-		return "A check found something to do.", "Restart the agent's pod on the node, which applies anew, and look for what changes the node."
+		return "A check found something to do.", "Restart the agent's pod on the node, which applies again, and look for the program that changes the node."
 	case kube.Garbled:
-		return "The annotation cannot be read.", "Look who else writes it; the next change is reported anew."
+		return "The annotation cannot be read.", "Check which other program writes it; the next change is reported again."
 	}
 	return bootstrap.Meaning(o.Code)
 }
@@ -129,7 +129,7 @@ type node struct {
 	Reports []report `json:"reports"`
 }
 
-// report is what one agent says of a node, with what its condition says beside.
+// report is one agent's report on a node, with the text of its condition.
 type report struct {
 	kube.Outcome
 	Message string `json:"message,omitempty"`
@@ -160,7 +160,7 @@ func readNode(ctx context.Context, client *configkube.Client, name, agent string
 
 // message is that of the condition of a type; empty: there is none.
 func message(object *unstructured.Unstructured, condition string) string {
-	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // what is none of it has no message
+	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // other values have no message
 	for _, one := range all {
 		if c, ok := one.(map[string]any); ok && c["type"] == condition {
 			text, _ := c["message"].(string)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command fleet says how the nodes of a cluster are: which failed, by what, and what
-// helps, from what `nodeinit --report-node` has told. Under the name kubectl-slipway in
-// a folder of PATH it is kubectl's plugin slipway:
+// Command fleet reports the state of the nodes of a cluster: which failed, with which
+// cause and remedy, from the reports of `nodeinit --report-node`. Under the name
+// kubectl-slipway in a folder of PATH it is kubectl's plugin slipway:
 //
 //	kubectl slipway                    # all nodes, by the code of what is wrong
 //	kubectl slipway --why worker-17    # one node: what, cause, remedy
 //
 // It reads metadata only, 500 nodes at a time, and needs list on nodes; for --why, get.
 //
-// It exits with 0 when all is well, 2 when a node failed, has drifted, or says nothing, 1
-// when the cluster could not be asked, 64 when it was called wrongly.
+// It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
+// report, 1 when the cluster could not be asked, 64 when it was called wrongly.
 package main
 
 import (
@@ -54,8 +54,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, or ~/.kube/config)")
 	f.StringVar(&o.selector, "selector", "", "only nodes with these `labels`, as kubectl takes them")
 	f.StringVar(&o.selector, "l", "", "the same, in short")
-	f.StringVar(&o.agent, "agent", "", "only what this `agent` reports (default: every one that does)")
-	f.StringVar(&o.why, "why", "", "say of this `node` what is wrong, why, and what helps")
+	f.StringVar(&o.agent, "agent", "", "only the reports of this `agent` (default: all agents)")
+	f.StringVar(&o.why, "why", "", "explain the failures of this `node`: cause and remedy")
 	f.StringVar(&o.output, "output", "text", "text, or json: one document")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after this long")
 	if err := f.Parse(args); err != nil {
@@ -118,7 +118,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// show prints what was asked for, and reports whether all is well.
+// show prints the requested output, and reports whether all is well.
 func (o options) show(ctx context.Context, w io.Writer) (well bool, err error) {
 	client, err := kube.Connection{Kubeconfig: o.kubeconfig, UserAgent: "slipway-fleet", Spread: time.Second}.Client()
 	if err != nil {

@@ -125,7 +125,7 @@ func (c *cluster) run(t *testing.T, args ...string) outcome {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// golden compares what is for people, at 80 columns, with a file of testdata.
+// golden compares the output for people, at 80 columns, with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

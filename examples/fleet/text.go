@@ -105,7 +105,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// age is a time as people say it.
+// age formats a time for people.
 func age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

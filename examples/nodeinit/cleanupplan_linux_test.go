@@ -89,7 +89,7 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 		head + link + "---\n" + head:                              "want one document",
 		"":                                                        "EOF",
 		"items: [\n":                                              "did not find expected node content",
-		head + "items: [{kind: lnik, object: x}]\n":               `there is no kind "lnik"`,
+		head + "items: [{kind: lnik, object: x}]\n":               `unknown kind "lnik"`,
 		strings.Replace(head, "cilium", "calico", 1) + link:       `it is of agent "calico", and the flags say "cilium"`,
 	} {
 		n.write("/run/plan.yaml", content)

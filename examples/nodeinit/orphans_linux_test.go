@@ -105,7 +105,7 @@ func TestPLAN6_AnOlderBuildsStateIsRefused(t *testing.T) {
 	for _, args := range [][]string{n.args("apply"), n.args("check"), {"uninstall"}, {"journal"}} {
 		o := n.run(args...)
 		require.Equal(t, 1, o.code, args)
-		require.Contains(t, o.stderr, "/var/lib/slipway/bpffs.json was recorded by a build that kept no journal: uninstall with that build, or undo by hand what the file says, and remove it")
+		require.Contains(t, o.stderr, "/var/lib/slipway/bpffs.json was recorded by a build that kept no journal: uninstall with that build, or undo by hand the changes in the file, and remove it")
 	}
 	n.write("/var/lib/slipway/bpffs.json", `{"schema": 1}`) // somebody else's
 	require.Zero(t, n.run("uninstall").code)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// node is what the chart was told about the preparation of a node.
+// node is the chart's configuration for the preparation of a node.
 type node struct {
 	image, pullPolicy string
 	flags             []string // of nodeinit, but for the steps to leave out
@@ -40,10 +40,10 @@ var steps = map[string]struct{ step, command string }{
 	"install-cni-binaries":    {"cni", "/install-plugin.sh"},
 }
 
-// waits are for what others do. They stay, before nodeinit.
+// waits wait for other programs. They stay, before nodeinit.
 var waits = []string{"wait-for-node-init", "wait-for-kube-proxy"}
 
-// node collects what the init containers say.
+// node collects the settings of the init containers.
 func (o options) node(r *release) (*node, error) {
 	n := &node{}
 	var errs []error
@@ -74,7 +74,7 @@ func about(name string, err error) error {
 	return nil
 }
 
-// add takes over what one container says.
+// add takes over the settings of one container.
 func (n *node) add(c container, command string) error {
 	n.image, n.pullPolicy = cmp.Or(n.image, c.Image), cmp.Or(n.pullPolicy, c.PullPolicy)
 	if n.image != c.Image {
@@ -87,7 +87,7 @@ func (n *node) add(c container, command string) error {
 	return errors.Join(n.addCommand(c, command), n.addEnv(c.Env), n.addMounts(c.VolumeMounts), n.addSecurity(c))
 }
 
-// addCommand checks that the container does what the step of nodeinit does.
+// addCommand checks that the container does the same as the step of nodeinit.
 func (n *node) addCommand(c container, want string) error {
 	words := strings.Fields(strings.Join(slices.Concat(c.Command, c.Args), " "))
 	if len(words) > 0 && (words[0] == "bash" || words[0] == "/bin/bash") {
@@ -133,7 +133,7 @@ func list(value string) []string {
 	return strings.Split(value, ",")
 }
 
-// variables of the environment that mean the same to nodeinit, or to what it links.
+// variables of the environment that mean the same to nodeinit, or to its libraries.
 var variables = strings.Fields(`K8S_NODE_NAME CILIUM_K8S_NAMESPACE KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT
 	CILIUM_ALL_STATE CLEAN_CILIUM_STATE CILIUM_BPF_STATE CLEAN_CILIUM_BPF_STATE WRITE_CNI_CONF_WHEN_READY
 	HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR
@@ -156,7 +156,7 @@ func (n *node) addEnv(env []variable) error {
 	return nil
 }
 
-// addOnce adds an item, of which there may be one by its name.
+// addOnce adds an item, at most one of each name.
 func addOnce[T any](list *[]T, item T, name func(T) string) error {
 	at := slices.IndexFunc(*list, func(other T) bool { return name(other) == name(item) })
 	if at < 0 {
@@ -183,7 +183,7 @@ func (n *node) addMounts(mounts []mount) error {
 }
 
 // chartCapabilities are those that the chart gives its containers by default. Of these
-// nodeinit gets what it needs.
+// nodeinit gets the access that it needs.
 var chartCapabilities = strings.Fields("SYS_ADMIN SYS_CHROOT SYS_PTRACE NET_ADMIN SYS_MODULE SYS_RESOURCE")
 
 func (n *node) addSecurity(c container) error {

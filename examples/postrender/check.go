@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// check looks at what the containers do not say themselves: the ConfigMap, and what
-// an agent needs before it.
+// check checks settings outside the containers: the ConfigMap, and what an agent needs
+// before it.
 func (o options) check(r *release, n *node) error {
 	config := r.configMap(n.configMap(r))
 	if config["clean-cilium-state"] == "true" || config["clean-cilium-bpf-state"] == "true" {
@@ -59,8 +59,8 @@ func (o options) checkServer(n *node, config map[string]string) error {
 		"so set k8sServiceHost and k8sServicePort, or k8s.apiServerURLs; --cluster-ip says that it is reached")
 }
 
-// checkCgroup: the agent attaches its programs where its configuration says. Where
-// nodeinit resolves that, it looks itself.
+// checkCgroup checks the cgroup root: the agent attaches its programs to the one in its
+// configuration. Where nodeinit resolves that, it looks itself.
 func (n *node) checkCgroup(config map[string]string) error {
 	root := n.flag("--cgroup-root")
 	if slices.Contains(n.done, "config") || root == "" {

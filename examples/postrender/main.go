@@ -2,13 +2,12 @@
 // Copyright 2026 The Slipway Authors
 
 // Command postrender is a post-renderer of helm for Cilium's charts 1.18 to 1.20. It
-// reads what a chart has rendered, and writes it with one init container, which is
-// nodeinit, in place of the chart's own, or with none.
+// reads a rendered chart, and writes it with one init container, which is nodeinit, in
+// place of the chart's own, or with none.
 //
-// What the chart was told for its init containers reaches nodeinit. Where it cannot,
-// and where there is a container, a flag or a variable that is not known here, nothing
-// is written, and one sentence says why. What is not about these containers stays as
-// it is.
+// The chart's settings for its init containers reach nodeinit. Where it cannot, and where
+// there is a container, a flag or a variable that is not known here, nothing is written,
+// and one sentence explains why. Everything not about these containers stays as it is.
 package main
 
 import (
@@ -26,7 +25,7 @@ const (
 	asRun  = "run"
 )
 
-// options are what the chart cannot know.
+// options are settings that the chart cannot know.
 type options struct {
 	as          string // one of the constants
 	imageVolume string // image that has nodeinit; empty: Cilium's has it
@@ -51,7 +50,7 @@ func main() {
 // plugin is the name by which helm 4 knows this program.
 const plugin = "slipway-postrender"
 
-// refuseAsPlugin has helm 4 say the reason. Of a plugin that fails it shows neither
+// refuseAsPlugin makes helm 4 show the reason. For a failed plugin it shows neither
 // standard error nor output; an output that is no object it refuses, and shows.
 func refuseAsPlugin(out io.Writer, err error) {
 	fmt.Fprintf(out, "|\n  postrender: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))

@@ -60,7 +60,7 @@ func names(volumes []volume) (list []string) {
 	return list
 }
 
-// Default values of the three charts: one container, with what all of them had.
+// Default values of the three charts: one container, with the settings of all of them.
 func TestOneInitContainerInPlaceOfSix(t *testing.T) {
 	for name, chart := range charts(t) {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAnInitContainerFromAnImageVolume(t *testing.T) {
 	require.Contains(t, names(r.volumes), "nodeinit")
 }
 
-// edit is a chart with texts replaced, each of which has to be there.
+// edit returns a chart with texts replaced; each must occur.
 func edit(t *testing.T, chart string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -225,7 +225,7 @@ func TestCleanStateGetsItsCapabilities(t *testing.T) {
 	elsewhere := strings.ReplaceAll(chart, "path: /var/run/cilium\n", "path: /other\n")
 	r, err = render(t, elsewhere)
 	require.NoError(t, err)
-	require.Contains(t, r.init[0].Command, "--skip=host-paths", "the kubelet makes what the chart names")
+	require.Contains(t, r.init[0].Command, "--skip=host-paths", "the kubelet makes the paths that the chart names")
 	_, err = render(t, elsewhere+configMap("clean-cilium-state", "true"))
 	require.ErrorContains(t, err, "daemon.runPath is /other, and nodeinit cleans /var/run/cilium")
 }
@@ -258,7 +258,7 @@ func TestWaitsAndOwnContainersStay(t *testing.T) {
 	require.ErrorContains(t, err, "init container mine: it comes after nodeinit, and with --as=run it would come before it")
 	r, err = render(t, without(t, chart, "mine"), "--as=run")
 	require.NoError(t, err)
-	require.Len(t, r.init, 1, "what it waits for comes before the agent's container")
+	require.Len(t, r.init, 1, "the awaited container comes before the agent's")
 }
 
 func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
@@ -298,7 +298,7 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "read the chart")
 }
 
-// Helm 4 shows what is no object, and nothing of a program that fails.
+// Helm 4 shows output that is no object, and nothing of a program that fails.
 func TestAPluginsReasonIsNoObject(t *testing.T) {
 	var out bytes.Buffer
 	refuseAsPlugin(&out, errors.Join(errors.New("one: two"), errors.New("- three")))

@@ -32,7 +32,7 @@ func (o options) write(r *release, n *node) error {
 	return errors.Join(err, o.writeVolumes(r))
 }
 
-// command is nodeinit's, up to what it runs.
+// command is nodeinit's, up to its subcommand.
 func (o options) command(n *node, verb string) []string {
 	program := "nodeinit"
 	if o.imageVolume != "" {
@@ -73,7 +73,7 @@ func (o options) own() []mount {
 	return mounts
 }
 
-// owner says whose the node is.
+// owner names the owner of the node.
 var owner = variable{Name: "POD_UID", ValueFrom: map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.uid"}}}
 
 func (o options) writeInit(r *release, n *node, unconfined bool) error {
@@ -126,7 +126,7 @@ func (o options) writeAgent(r *release, n *node) error {
 	return errors.Join(r.setInit(n, nil), r.setAgent(agent))
 }
 
-// setAgent replaces what differs, so that all else is as the chart has it.
+// setAgent replaces only the differences, so that the rest stays as in the chart.
 func (r *release) setAgent(agent container) error {
 	node, err := r.pod.Pipe(yaml.Lookup("spec", "containers", "[name="+agentContainer+"]"))
 	if err != nil {
@@ -149,8 +149,8 @@ func (r *release) setAgent(agent container) error {
 	return nil
 }
 
-// setInit puts the containers in the place of those that are replaced: waits come
-// before them, and what is kept after them.
+// setInit puts the containers in the place of those that are replaced: waits come before
+// them, and the kept ones after them.
 func (r *release) setInit(n *node, ours []container) error {
 	kept := map[string]*yaml.Node{}
 	old := r.pod.Field("spec").Value.Field("initContainers").Value

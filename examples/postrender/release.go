@@ -15,7 +15,7 @@ import (
 
 const agentContainer = "cilium-agent"
 
-// release is what a chart has rendered.
+// release is a rendered chart.
 type release struct {
 	objects []*yaml.RNode
 	pod     *yaml.RNode // the template of the agent's DaemonSet

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package code gives errors stable codes, such as "sysctl.read-only": a name of the
-// cause by which an operator groups the failures of many nodes, whatever their texts
-// say. [Table] has them all. Errors that carry one implement bootstrap.Coder, and leave
-// texts, errors.Is and errors.As as they are.
+// Package code gives errors stable codes, such as "sysctl.read-only": names of causes by
+// which an operator can group the failures of many nodes, whatever their texts. [Table]
+// lists them all. Errors with a code implement bootstrap.Coder; their texts, errors.Is
+// and errors.As are unaffected.
 //
-// It links the standard library only, needs nothing of the system, and is there for
-// causes that are worth telling apart: do not use it for each message.
+// It links only the standard library and needs no capability. It is for causes worth
+// distinguishing: do not use it for every message.
 package code
 
 import (
@@ -30,7 +30,7 @@ func (e *Error) Unwrap() error { return e.err }
 // Code returns the code.
 func (e *Error) Code() string { return e.code }
 
-// New returns an error with a code and a text, each time another one.
+// New returns an error with a code and a text, distinct from all others.
 func New(code, text string) error { return &Error{code, errors.New(text)} }
 
 // Wrap returns err with a code. If err is nil, or has a code already, which is nearer
@@ -49,8 +49,8 @@ func Errorf(code, format string, args ...any) error {
 }
 
 // Of returns the code of the first error in err's tree that has one, in the order of
-// [errors.As]; empty: none has. What is not of the form of a code counts as none: a
-// method of this name may be another library's.
+// [errors.As]; it is empty if none has. A string that does not have the form of a code is
+// ignored: a method of this name may be another library's.
 func Of(err error) string {
 	if err == nil {
 		return ""

@@ -89,97 +89,97 @@ const (
 	PreflightServiceAddress = "preflight.service-address"
 )
 
-// Meaning is what a code says.
+// Meaning explains a code.
 type Meaning struct {
 	Code   string
 	Cause  string // one sentence
 	Remedy string // one sentence
 }
 
-// Table returns all codes with what they mean, by package.
+// Table returns all codes with their meanings, by package.
 func Table() []Meaning {
 	return []Meaning{
 		{PlanInvalid, "The plan contradicts itself: a name twice, no action, or steps in a wrong order.", "Correct the program that built the plan."},
-		{PlanNotConverged, "A change was made without an error, and afterwards the node is still not as it should be.", "Look for another program that sets the same thing back."},
-		{PlanUnrecorded, "An action changed something and did not record it, so that it cannot be undone.", "Correct the action, or what wraps it: the context must reach it."},
-		{PlanTimeout, "The time for the step or for the run was over, and nothing more specific is known.", "See in the error what was waited for, or give more time."},
-		{PlanCanceled, "The run was told to end, as by SIGTERM.", "Run it again."},
-		{PlanPermission, "The kernel denied something, and nothing more specific is known.", "Grant the capability that the error names, or look for a security module that denies it."},
-		{PlanReadOnly, "A file system that has to be written is read-only.", "Mount it read-write, or name another place."},
-		{PlanNoSpace, "A file system has no free space or inodes, or a quota is used up.", "Make room: see df and df -i."},
-		{PlanUnsupported, "The kernel or the operating system lacks what the step needs.", "Use a kernel that has it, or leave the step out."},
-		{PlanFailed, "The step failed for a reason that has no code of its own.", "Read the error."},
+		{PlanNotConverged, "A change was made without an error, but the node is still not as it should be.", "Look for another program that reverts the change."},
+		{PlanUnrecorded, "An action made a change without recording it, so that it cannot be undone.", "Correct the action, or its wrapper: the context must reach it."},
+		{PlanTimeout, "The time for the step or for the run ran out, and no more specific cause is known.", "Look in the error for the awaited condition, or allow more time."},
+		{PlanCanceled, "The run was asked to end, such as by SIGTERM.", "Run it again."},
+		{PlanPermission, "The kernel denied an operation, and no more specific cause is known.", "Grant the capability that the error names, or look for a security module that denies it."},
+		{PlanReadOnly, "A file system that must be writable is read-only.", "Mount it read-write, or name another place."},
+		{PlanNoSpace, "A file system has no free space or inodes, or a quota is used up.", "Free space: see df and df -i."},
+		{PlanUnsupported, "The kernel or the operating system lacks what the step needs.", "Use a kernel with the feature, or leave the step out."},
+		{PlanFailed, "The step failed for a reason without a code of its own.", "Read the error."},
 
-		{LockHeld, "Another process holds the lock for longer than was waited.", "See what hangs in the process that the error names; the lock is free when it ends."},
+		{LockHeld, "Another process held the lock until the wait timed out.", "Find out what blocks the process that the error names; the lock is released when it ends."},
 
 		{JournalNotOwner, "The node belongs to another owner, so nothing was changed.", "Uninstall the other installation, or take the node over explicitly."},
-		{JournalRevoked, "The node was uninstalled or taken over since this process had it.", "End this process; whoever owns the node now goes on."},
+		{JournalRevoked, "The node was uninstalled or taken over after this process had claimed it.", "End this process; the present owner of the node continues."},
 		{JournalUnreadable, "The journal is damaged, or of a version that this program does not know.", "Repair or remove the file that the error names, or use the program that wrote it."},
-		{JournalUntrusted, "Others than the owner could have written the journal.", "Look at what it holds, then correct owner and mode as the error says."},
-		{JournalUnknownKind, "Something is recorded that no part of this program can undo.", "Undo it with the program that recorded it."},
+		{JournalUntrusted, "Users other than the owner could have written the journal.", "Look at its content, then correct owner and mode as the error describes."},
+		{JournalUnknownKind, "An entry is recorded that no part of this program can undo.", "Undo it with the program that recorded it."},
 		{JournalConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
-		{JournalChanged, "Something is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
+		{JournalChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
-		{HostNotHost, "What would be changed is this container's and not the host's.", "Mount the host's /proc into the container, or the place itself as a hostPath."},
+		{HostNotHost, "The change would affect this container instead of the host.", "Mount the host's /proc into the container, or the path itself as a hostPath."},
 		{HostNoProcess, "The process whose namespaces are to be entered cannot be found.", "Mount the host's /proc where the program looks for it."},
 		{HostEntryDenied, "The kernel denied entry to the host's namespaces.", "Run the container privileged, or with the capabilities that the error names."},
-		{HostUntrusted, "Others than root could change what is at a path, hold it, or lead it elsewhere.", "Correct the owner and mode of the path that the error names."},
+		{HostUntrusted, "Users other than root could modify, hold or redirect a path.", "Correct the owner and mode of the path that the error names."},
 
 		{ConfigSourceMissing, "A source of the configuration does not exist.", "Create it, correct its name, or declare it optional."},
-		{ConfigInvalid, "A source of the configuration cannot be parsed, or a key is missing or not as it has to be.", "Correct the source and key that the error names."},
-		{ConfigEmpty, "The sources set no key, and would replace a configuration that has some.", "Look at the sources: an unset variable, an empty file, a wrong name."},
+		{ConfigInvalid, "A source of the configuration cannot be parsed, or a key is missing or invalid.", "Correct the source and key that the error names."},
+		{ConfigEmpty, "The sources set no keys, and would replace a configuration that has some.", "Check the sources for an unset variable, an empty file, or a wrong name."},
 
-		{KubeForbidden, "The API server does not allow the request.", "Grant it by the rule that the error names."},
+		{KubeForbidden, "The API server does not allow the request.", "Grant the permission with the rule that the error names."},
 		{KubeUnauthorized, "There are no credentials for the API server, or it does not accept them.", "Mount the ServiceAccount's token, or renew the kubeconfig."},
-		{KubeUnavailable, "The API server did not answer, or only with errors, for as long as was tried.", "Look at the network to it and at its own state."},
+		{KubeUnavailable, "The API server did not answer, or only with errors, until the attempts timed out.", "Check the network to it and its own state."},
 
-		{GateTimeout, "What the plan waits for was not there in time.", "See in the error what was seen last, and look at whoever should bring it about."},
+		{GateTimeout, "The condition that the plan waits for was not met in time.", "Look in the error for the last observation, and check the component that should meet the condition."},
 
 		{CgroupForeign, "Another file system is mounted where cgroup2 should be.", "Unmount it, or name another path."},
-		{CgroupNotRoot, "The path shows another cgroup than the host's root.", "Unmount it or ask for repair, and enter the host's cgroup namespace."},
+		{CgroupNotRoot, "The path shows a cgroup other than the host's root.", "Unmount it or ask for repair, and enter the host's cgroup namespace."},
 
 		{BPFFSForeign, "Another file system is mounted where the BPF file system should be.", "Unmount it, or name another path."},
-		{BPFFSNotShared, "The host would not see a mount that is made there from this container.", "Give the volume mountPropagation: Bidirectional, or enter the host's mount namespace."},
-		{BPFFSHoldsPins, "The BPF file system is left mounted, since it holds pins that would be lost.", "Remove the pins first, as by a cleanup."},
+		{BPFFSNotShared, "The host would not see a mount made there from this container.", "Give the volume mountPropagation: Bidirectional, or enter the host's mount namespace."},
+		{BPFFSHoldsPins, "The BPF file system stays mounted, since it holds pins that would be lost.", "Remove the pins first, for example by a cleanup."},
 
-		{BPFMapNoBPFFS, "The directory for pinned maps is on no BPF file system.", "Mount one there before, in an earlier step."},
+		{BPFMapNoBPFFS, "The directory for pinned maps is not on a BPF file system.", "Mount one there in an earlier step."},
 
 		{SysctlReadOnly, "/proc/sys is read-only here.", "Run the container privileged or with procMount: Unmasked, or act in the host's mount namespace."},
-		{SysctlKeyMissing, "The kernel does not have the key.", "Load the module that brings it, or leave the key out."},
-		{SysctlKeyInvalid, "What is given is no sysctl key.", "Correct its spelling."},
-		{SysctlValueRefused, "The kernel does not take the value.", "Correct the value."},
-		{SysctlOverridden, "A value was written without an error, and is another all the same.", "Look for the limit, the other key or the security module that determines it."},
+		{SysctlKeyMissing, "The kernel does not have the key.", "Load the module that provides it, or leave the key out."},
+		{SysctlKeyInvalid, "The given text is not a sysctl key.", "Correct its spelling."},
+		{SysctlValueRefused, "The kernel rejects the value.", "Correct the value."},
+		{SysctlOverridden, "A value was written without an error, but the kernel reports a different one.", "Look for the limit, the other key or the security module that determines it."},
 		{SysctlDirectoryReadOnly, "No drop-in can be written, since its directory is read-only.", "Name a directory that is writable and read at boot, or set the values without a file."},
-		{SysctlRouteLost, "IPv6 forwarding would remove a default route that was learnt from router advertisements.", "Set accept_ra to 2 on the link that the error names, or its route by hand."},
+		{SysctlRouteLost, "IPv6 forwarding would remove a default route learned from router advertisements.", "Set accept_ra to 2 on the link that the error names, or add its route by hand."},
 		{SysctlReloadFailed, "systemd could not apply the sysctl.d files.", "See the log of the unit that the error names."},
 
-		{HostpathMissing, "A path that has to exist does not.", "Create it, or let the step create it by another type."},
-		{HostpathWrongType, "A path is there, and is not of the type that it must have.", "Move away what is there."},
+		{HostpathMissing, "A required path does not exist.", "Create it, or choose a type with which the step creates it."},
+		{HostpathWrongType, "A path exists, but is not of the required type.", "Move it away."},
 
 		{ModuleMissing, "The kernel does not have the module.", "Install the package with the rest of the kernel's modules, or boot a kernel that has it."},
-		{ModuleUndetermined, "The lists of the kernel's modules are not to be seen.", "Enter the host's mount namespace or mount its /lib/modules; after an upgrade of the kernel, reboot."},
-		{ModuleNotLoadable, "The module is there and cannot be loaded: that is disabled or denied, or there is no modprobe.", "Have the node load it at boot, by a file in /etc/modules-load.d."},
+		{ModuleUndetermined, "The lists of the kernel's modules are not visible.", "Enter the host's mount namespace or mount its /lib/modules; after an upgrade of the kernel, reboot."},
+		{ModuleNotLoadable, "The module exists but cannot be loaded: loading is disabled or denied, or there is no modprobe.", "Make the node load it at boot, by a file in /etc/modules-load.d."},
 
-		{CNIPluginMissing, "A plugin that the CNI configuration names is not there, or not executable.", "Install it, or wait for the installer that brings it."},
-		{CNINoLoopback, "The plugin loopback is not there, which the container runtime runs for every pod.", "Install the reference plugins."},
-		{CNITargetMissing, "The network to chain onto has no valid configuration yet.", "Look at the other CNI: it may not have started."},
-		{CNIConfigInvalid, "The CNI configuration is one that no runtime would take.", "Correct what the error names."},
-		{CNIDirectoryUnusable, "CNI files cannot be used in the directory: it is read-only or noexec, or not one for CNI.", "Name another directory, and the same to the container runtime."},
-		{CNIInUse, "Plugins or a configuration are kept, since sandboxes need them to be deleted.", "Delete the pods with a network of it, and undo again."},
-		{CNIPreceded, "A configuration of another CNI sorts before the agent's, so container runtimes use that one.", "Move it away, or have the agent's sort before it."},
+		{CNIPluginMissing, "A plugin that the CNI configuration names is missing, or not executable.", "Install it, or wait for its installer."},
+		{CNINoLoopback, "The plugin loopback, which the container runtime runs for every pod, is missing.", "Install the reference plugins."},
+		{CNITargetMissing, "The network to chain onto has no valid configuration yet.", "Check the other CNI: it may not have started."},
+		{CNIConfigInvalid, "No runtime would accept the CNI configuration.", "Correct the part that the error names."},
+		{CNIDirectoryUnusable, "The directory cannot be used for CNI files: it is read-only or noexec, or not a CNI directory.", "Choose another directory, and configure the container runtime to use it."},
+		{CNIInUse, "Plugins or a configuration are kept, since sandboxes need them for their deletion.", "Delete the pods with its networks, and undo again."},
+		{CNIPreceded, "A configuration of another CNI sorts before the agent's, so container runtimes use that one.", "Move it away, or make the agent's sort before it."},
 
-		{CRINoRuntime, "No container runtime listens.", "Start it, or name its socket."},
-		{CRISeveral, "Several container runtimes listen, and nothing says which one is the node's.", "Name the socket."},
-		{CRIUnproven, "Nothing proves that it is the host's container runtime that listens.", "Run with the host's /proc and CAP_SYS_PTRACE, and look who listens at the socket."},
-		{CRINotLoaded, "The container runtime has not loaded the CNI configuration in time.", "See in the error what the runtime says of it."},
+		{CRINoRuntime, "No container runtime is listening.", "Start it, or name its socket."},
+		{CRISeveral, "Several container runtimes listen, and no setting selects the node's.", "Name the socket."},
+		{CRIUnproven, "There is no proof that the listening process is the host's container runtime.", "Run with the host's /proc and CAP_SYS_PTRACE, and check which process listens on the socket."},
+		{CRINotLoaded, "The container runtime has not loaded the CNI configuration in time.", "Read the runtime's message in the error."},
 
 		{CleanupAgentAlive, "The agent whose leftovers would be removed is running.", "Stop it first."},
-		{CleanupReplaced, "Something else has the place of what was listed, so it is left as it is.", "List again, and look at what is there."},
+		{CleanupReplaced, "Another object has replaced the listed one, so it is left as it is.", "List again, and look at the new object."},
 
-		{PreflightKernelFeature, "The kernel lacks what the agent's BPF programs need.", "Boot a newer kernel, or one that is built with it."},
-		{PreflightNoBTF, "The kernel does not describe its types, which programs need that are compiled once for all kernels.", "Boot a kernel that is built with CONFIG_DEBUG_INFO_BTF."},
-		{PreflightTableInUse, "Others have routes in the agent's routing tables, or rules that lead there.", "Give them another table, or see to it that they are the agent's own from before."},
-		{PreflightNetworkd, "systemd-networkd removes routes or rules that it did not make, the agent's among them.", "Set ManageForeignRoutes and ManageForeignRoutingPolicyRules to no in a drop-in of networkd.conf."},
-		{PreflightServiceAddress, "The agent is to reach the API server by a service that it implements itself.", "Give it an address of the API server that is none of a service."},
+		{PreflightKernelFeature, "The kernel lacks a feature that the agent's BPF programs need.", "Boot a newer kernel, or one built with the feature."},
+		{PreflightNoBTF, "The kernel does not describe its types, which BPF programs compiled for all kernels need.", "Boot a kernel built with CONFIG_DEBUG_INFO_BTF."},
+		{PreflightTableInUse, "Others have routes in the agent's routing tables, or rules that lead there.", "Move them to another table, or verify that they are from an earlier run of the agent."},
+		{PreflightNetworkd, "systemd-networkd removes routes or rules that it did not make, including the agent's.", "Set ManageForeignRoutes and ManageForeignRoutingPolicyRules to no in a drop-in of networkd.conf."},
+		{PreflightServiceAddress, "The agent would reach the API server through a service that it implements itself.", "Give it an API server address that does not belong to a service."},
 	}
 }

@@ -20,8 +20,8 @@ import (
 // or a bpf_link by its id.
 func Hint(err error) error { return remedy.Capabilities(err, "", remedy.SysAdmin) }
 
-// DetachLink detaches a bpf_link, whoever has it open or has pinned it; already
-// detached or gone is success. Ids of bpf_links are not used again.
+// DetachLink detaches a bpf_link, even if it is pinned or open in other processes; an
+// already detached or deleted link is success. Ids of bpf_links are never reused.
 func DetachLink(id link.ID) error {
 	l, err := link.NewFromID(id)
 	if errors.Is(err, os.ErrNotExist) {

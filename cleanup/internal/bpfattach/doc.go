@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package bpfattach tells which BPF programs are attached to a network link or a
-// cgroup, and detaches them.
+// Package bpfattach lists the BPF programs attached to a network link or a cgroup, and
+// detaches them.
 //
 // A network link is one of the network namespace of the calling thread.
 // bpf_links are those of the whole machine. It starts no goroutine.

@@ -18,15 +18,15 @@ type Links struct {
 	Cgroup map[CgroupPoint][]Program
 }
 
-// XDPPoint is what the kernel tells of a bpf_link for XDP. It leaves out the
-// network namespace, so two of them may have the same one.
+// XDPPoint is the kernel's description of a bpf_link for XDP. It leaves out the network
+// namespace, so two of them may have the same one.
 type XDPPoint struct {
 	Link    int // the index of the network link
 	Program uint32
 }
 
-// CgroupPoint is what the kernel tells of a bpf_link on a cgroup: the inode of
-// the cgroup's directory, and the attach type.
+// CgroupPoint is the kernel's description of a bpf_link on a cgroup: the inode of the
+// cgroup's directory, and the attach type.
 type CgroupPoint struct {
 	Cgroup uint64
 	Attach ebpf.AttachType

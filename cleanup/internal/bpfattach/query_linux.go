@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// Program is a program that is attached; Link is 0 if it was attached without a
-// bpf_link, or if the kernel does not tell.
+// Program is a program that is attached; Link is 0 if it was attached without a bpf_link,
+// or if the kernel does not report the link.
 type Program struct {
 	ID   ebpf.ProgramID
 	Link link.ID
@@ -32,7 +32,7 @@ func (p Program) String() string {
 	return fmt.Sprintf("program %d bpf_link %d", p.ID, p.Link)
 }
 
-// progQuery is what bpf(2) wants for BPF_PROG_QUERY (union bpf_attr).
+// progQuery is the argument of bpf(2) for BPF_PROG_QUERY (union bpf_attr).
 type progQuery struct {
 	target      uint32
 	attach      uint32
@@ -51,10 +51,9 @@ type progQuery struct {
 // (BPF_CGROUP_MAX_PROGS, BPF_MPROG_MAX).
 const maxAttached = 64
 
-// Query lists what is attached to a target: a network link by its index, or a
-// cgroup by a descriptor of its directory. A link that is gone has nothing. It
-// asks the kernel itself, as the library takes a missing capability for a kernel
-// without this request.
+// Query lists the programs attached to a target: a network link by its index, or a cgroup
+// by a descriptor of its directory. A link that is gone has nothing. It asks the kernel
+// itself, as the library takes a missing capability for a kernel without this request.
 func Query(target int, attach ebpf.AttachType) ([]Program, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -54,8 +54,8 @@ func OpenDir(path string, fsType uint32) (*Dir, error) {
 // Close closes the directory.
 func (d *Dir) Close() { _ = unix.Close(d.fd) } // nothing was written
 
-// Walk visits what has a name that matches, as [Tree.Walk] does, and what is
-// below it. It closes the directory.
+// Walk visits the entries with a matching name and everything below them, as [Tree.Walk]
+// does. It closes the directory.
 func (d *Dir) Walk(ctx context.Context, match func(name string) bool, visit func(Entry) (remains bool, err error)) error {
 	w := walker{visit: visit, match: match}
 	_, err := w.walk(ctx, &level{name: d.path, dir: d.fd, id: d.id})

@@ -9,19 +9,18 @@ import (
 	"strings"
 )
 
-// Keep says which paths are not to be removed. A walk asks it name by name, so
-// that a deep tree costs no more for each name than a flat one. Nil keeps
-// nothing.
+// Keep is the set of paths that are not removed. A walk queries it name by name, so that
+// a deep tree costs no more for each name than a flat one. Nil keeps nothing.
 type Keep struct {
 	all   bool // this path, with everything below it
-	dir   bool // this directory, but not what is in it
+	dir   bool // this directory, but not its content
 	below map[string]*Keep
 }
 
 // AddAll keeps a path with everything below it.
 func (k *Keep) AddAll(path string) { k.add(path).all = true }
 
-// AddDir keeps a directory, but not what is in it.
+// AddDir keeps a directory, but not its content.
 func (k *Keep) AddDir(path string) { k.add(path).dir = true }
 
 func (k *Keep) add(path string) *Keep {
@@ -42,7 +41,7 @@ func elements(path string) iter.Seq[string] {
 	return strings.SplitSeq(strings.Trim(path, "/"), "/")
 }
 
-// at is what is kept at a name, and below it.
+// at returns the kept paths at a name and below it.
 func (k *Keep) at(name string) *Keep {
 	if k == nil || k.all {
 		return k
@@ -50,7 +49,7 @@ func (k *Keep) at(name string) *Keep {
 	return k.below[name]
 }
 
-// find is what is kept at a path, and below it.
+// find returns the kept paths at a path and below it.
 func (k *Keep) find(path string) *Keep {
 	for name := range elements(path) {
 		k = k.at(name)

@@ -28,7 +28,7 @@ func TestKeep(t *testing.T) {
 	require.False(t, (*filetree.Keep)(nil).Keeps("/x"))
 }
 
-// RemoveAll removes what is below, however deep, and not what is kept.
+// RemoveAll removes everything below, however deep, except kept paths.
 func TestRemoveAll(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tree")
 	deep := dir

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// RemoveAll removes the tree, but for what is kept and what something is mounted
-// on, with the directories above these. A mount point is emptied, not removed.
+// RemoveAll removes the tree, except kept paths, mount points, and the directories above
+// these. A mount point is emptied, not removed.
 func (t *Tree) RemoveAll(ctx context.Context, keep *Keep) error {
 	full, err := t.walk(ctx, keep, &walker{visit: removeEntry, removes: true})
 	if err != nil || full || t.Mount || keep.Keeps(t.Path) {
@@ -75,8 +75,8 @@ func renameByLink(dir int, from, to string) error {
 	return unix.Unlinkat(dir, from, 0)
 }
 
-// unlink removes a name from a directory; already gone is success. The error
-// does not say where the directory is.
+// unlink removes a name from a directory; already gone is success. The error does not
+// name the directory.
 func unlink(dir int, name string, isDir bool) error {
 	flags := 0
 	if isDir {
@@ -97,8 +97,8 @@ func removing(path string, err error) error {
 	return &os.PathError{Op: "remove", Path: path, Err: err}
 }
 
-// unlinkHint says why root may not remove a name: the file or its directory
-// is immutable or append-only (chattr(1)).
+// unlinkHint explains why root may not remove a name: the file or its directory is
+// immutable or append-only (chattr(1)).
 func unlinkHint(dir int, name string, err error) error {
 	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
 		return err

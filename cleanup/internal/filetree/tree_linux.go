@@ -18,7 +18,7 @@ import (
 // Inode identifies a file for as long as it exists.
 type Inode struct{ Dev, Ino uint64 }
 
-// InodeOf returns the identity of what was looked at.
+// InodeOf returns the identity of the file that info describes.
 func InodeOf(st *unix.Stat_t) Inode { return Inode{uint64(st.Dev), uint64(st.Ino)} }
 
 // Location is a name in a directory, however the directory was reached.
@@ -165,7 +165,7 @@ func openSame(dir int, name string, seen Inode) (int, error) {
 	return fd, nil
 }
 
-// isInode is an error unless what is open is what was seen.
+// isInode returns an error unless the open file is the one seen before.
 func isInode(fd int, seen Inode) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	maxLevels  = 1024 // of directories: what lies deeper remains
-	openLevels = 16   // of which are open at a time
+	maxLevels  = 1024 // of directories: deeper entries remain
+	openLevels = 16   // open at a time
 	readAtOnce = 8 << 10
 )
 
-// Entry is what a walk found at one name.
+// Entry is the file that a walk found at one name.
 type Entry struct {
 	ID    Inode
 	IsDir bool
@@ -42,7 +42,7 @@ func (e Entry) Name() string { return e.name }
 // Path is put together when it is asked for: in a deep tree it is long.
 func (e Entry) Path() string { return pathOf(e.levels, e.name) }
 
-// told is a path as an error has it.
+// told returns a path as errors show it.
 func told(levels []*level, name string) string {
 	const longest = 300
 	path := pathOf(levels, name)
@@ -62,9 +62,9 @@ func pathOf(levels []*level, name string) string {
 	return b.String()
 }
 
-// Walk calls visit for everything in the tree, a directory after what is in it,
-// but not for the tree itself. What visit says remains makes the directories
-// above it full. An error of visit is added to the result, and the walk goes on.
+// Walk calls visit for everything in the tree, a directory after its content, but not for
+// the tree itself. An entry that remains according to visit makes the directories above
+// it non-empty. An error of visit is added to the result, and the walk continues.
 func (t *Tree) Walk(ctx context.Context, keep *Keep, visit func(Entry) (remains bool, err error)) (full bool, err error) {
 	return t.walk(ctx, keep, &walker{visit: visit})
 }
@@ -86,7 +86,7 @@ func (t *Tree) walk(ctx context.Context, keep *Keep, w *walker) (full bool, err 
 type walker struct {
 	visit   func(Entry) (remains bool, err error)
 	match   func(name string) bool // in the first directory; nil: any
-	removes bool                   // visit removes what does not remain
+	removes bool                   // visit removes entries that do not remain
 	levels  []*level               // from the first directory to the one that is being read
 	errs    failure.Set
 	buffer  [readAtOnce]byte
@@ -156,7 +156,7 @@ func (w *walker) step() error {
 	return nil
 }
 
-// fill says why something remains in a directory.
+// fill records why an entry remains in a directory.
 func (w *walker) fill(l *level, err error) {
 	l.full = true
 	w.errs.Add(err)
@@ -195,8 +195,7 @@ func (w *walker) name(l *level) (string, error) {
 	return name, nil
 }
 
-// look looks at a name, and goes into a directory: that is visited after
-// what is in it.
+// look looks at a name, and goes into a directory: that is visited after its content.
 func (w *walker) look(l *level, name string) {
 	e, err := lookBelow(l.dir, name)
 	if err != nil {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package iptables lists and deletes chains and rules of legacy iptables by the
-// host's own tools: what iptables-legacy-save writes is read, and
-// iptables-legacy-restore is given nothing but deletions.
+// Package iptables lists and deletes chains and rules of legacy iptables by the host's
+// own tools: it parses the output of iptables-legacy-save, and passes
+// iptables-legacy-restore only deletions.
 //
 // It acts in the network namespace of the calling thread, runs the tools of the
 // thread's mount namespace, with an environment of their own, and runs none

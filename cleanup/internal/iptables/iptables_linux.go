@@ -20,7 +20,7 @@ import (
 // Object is a [Chain] or a [Rule].
 type Object interface {
 	family() string
-	after() int // what is higher is deleted first, where not all go at once
+	after() int // objects with higher values are deleted first, if not all are deleted at once
 }
 
 // Chain identifies a chain.
@@ -30,8 +30,8 @@ func (c Chain) family() string { return c.Family }
 
 func (Chain) after() int { return -1 }
 
-// Rule identifies a rule in a chain of somebody else's, that jumps to one that
-// is owned, by its text. Equal rules are told apart by their number.
+// Rule identifies a rule that jumps from a foreign chain to an owned one, by its text.
+// Equal rules are distinguished by their number.
 type Rule struct {
 	Family, Table, Chain string
 	Spec                 string // all but the chain, as iptables-save writes it
@@ -78,7 +78,7 @@ func pair(name string) (t toolPair, err error) {
 	return t, errors.Join(err, other)
 }
 
-// untrusted is what there is and is not executed, if anything.
+// untrusted is a tool that exists but is not executed; nil if there is none.
 func untrusted(errs ...error) error {
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool { return !errors.Is(err, hosttool.ErrUntrusted) })...)
 }
@@ -95,7 +95,7 @@ func List(ctx context.Context, f netfilter.Family, owned func(chain string) bool
 		return set, err
 	}
 	if t.save == nil {
-		return set, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to look into its %[2]s tables (%[3]s) and to remove what is in them with: install its package iptables, or run this where they are",
+		return set, fmt.Errorf("the host has no %[1]s-legacy-save and no %[1]s-legacy-restore to read and clean its %[2]s tables (%[3]s): install its package iptables, or run this where they are installed",
 			f.Tool, f.Name, strings.Join(tables, ", "))
 	}
 	if err := t.save.Run(ctx, "", set.line); err != nil {

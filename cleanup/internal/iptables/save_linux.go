@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// Ruleset is what one family's tables have that is owned, read line by line
-// from what iptables-save writes.
+// Ruleset is the owned part of one family's tables, read line by line from the output of
+// iptables-save.
 type Ruleset struct {
 	Chains map[Chain]int // how many rules are in them
 	Jumps  []Rule        // rules in other chains that jump to them
@@ -82,9 +82,8 @@ func (s *Ruleset) end() error {
 	return nil
 }
 
-// endsQuoted reports whether a line ends within double quotes, in which a
-// backslash takes the next character's meaning; open says whether it begins
-// within them.
+// endsQuoted reports whether a line ends within double quotes, in which a backslash takes
+// the next character's meaning; open reports whether it begins within them.
 func endsQuoted(line string, open bool) bool {
 	for i := 0; i < len(line); i++ {
 		switch {
@@ -99,9 +98,9 @@ func endsQuoted(line string, open bool) bool {
 
 func hasKey[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
 
-// jumpsTo returns what the last two words of a rule jump to. A rule that
-// jumps to a chain has nothing behind the chain's name, and what is quoted ends
-// with a quote, which is in no name.
+// jumpsTo returns the target of a rule's jump in its last two words. A rule that jumps to
+// a chain ends with the chain's name, and quoted text ends with a quote, which no name
+// contains.
 func jumpsTo(spec string) string {
 	words := strings.Fields(spec)
 	if n := len(words); n >= 2 && (words[n-2] == "-j" || words[n-2] == "-g") {
@@ -123,8 +122,8 @@ func (s *Ruleset) SortedChains() []Chain {
 	return chains
 }
 
-// deletions writes what iptables-restore reads: the rules that jump to owned
-// chains go first, then the rules in them, then the chains.
+// deletions writes the input of iptables-restore: the rules that jump to owned chains go
+// first, then the rules in them, then the chains.
 func (s *Ruleset) deletions(objects []Object) string {
 	lines := map[string][3][]string{} // by table
 	add := func(table string, phase int, line string) {

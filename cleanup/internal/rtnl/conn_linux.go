@@ -23,7 +23,7 @@ func Open() (*Conn, error) { return open(unix.NETLINK_ROUTE) }
 // without xfrm.
 func OpenXFRM() (*Conn, error) { return open(unix.NETLINK_XFRM) }
 
-// open opens a socket on which the kernel says in words why it refuses.
+// open opens a socket on which the kernel explains refusals in words.
 func open(proto int) (*Conn, error) {
 	socket, err := nlmsg.Open(proto)
 	if err != nil {
@@ -78,9 +78,9 @@ func list[T any](ctx context.Context, c *Conn, typ uint16, parse func([]byte) (T
 	return out, nil
 }
 
-// dump calls each with the message of each object as it comes; what was read together
-// is freed together. It calls begin first, and once more whenever a change interrupts
-// the dump: then all come again. An error of each ends it.
+// dump calls each with the message of each object as it comes; messages that were read
+// together are freed together. It calls begin first, and once more whenever a change
+// interrupts the dump: then all come again. An error of each ends it.
 func (c *Conn) dump(ctx context.Context, typ uint16, begin func(), each func(msg []byte) error, data ...[]byte) error {
 	req := nlmsg.Request{Type: typ, Flags: unix.NLM_F_DUMP, Body: slices.Concat(data...)}
 	return nlmsg.Retry(ctx, func() error {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// What the kernel says at the end of a dump, or of a change, is in the error.
+// The kernel's message at the end of a dump, or of a change, is in the error.
 func TestRefusals(t *testing.T) {
 	testns.Enter(t, testns.Net)
 	c, err := rtnl.Open()
@@ -24,6 +24,6 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, refused, unix.ENOENT)
 	require.ErrorContains(t, refused, "no such file or directory: ")
 	route := []byte{unix.AF_INET, 8, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_LINK, unix.RTN_UNICAST, 0, 0, 0, 0}
-	route = nlmsg.Append(route, unix.RTA_DST, []byte{10, 0, 0, 1}) // of which 8 bits are the prefix
+	route = nlmsg.Append(route, unix.RTA_DST, []byte{10, 0, 0, 1}) // with a prefix of 8 bits
 	require.EqualError(t, c.AppendRoute(string(route)), "invalid argument: Invalid prefix for given prefix length")
 }

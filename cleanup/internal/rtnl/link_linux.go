@@ -47,7 +47,7 @@ func linkHeader(index int) []byte {
 // Links lists all links, by two lists: where links come and go meanwhile, kernels before
 // 6.9 may leave another one out of a list, since they go on by its position and not by
 // its index ("rtnetlink: use xarray iterator to implement rtnl_dump_ifinfo()"), and not
-// say that it was interrupted: they say so only in a batch that has links.
+// report that it was interrupted: they do so only in a batch that has links.
 func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 	byIndex := map[int]Link{}
 	for range 2 {
@@ -151,9 +151,9 @@ func parseXDP(b []byte) ([]XDP, error) {
 	return out, err
 }
 
-// DetachXDP detaches the program in a mode, on the condition that it is the one
-// whose descriptor is expected; -1 stands for none. The kernel refuses with
-// EEXIST where another is there, and says why where a bpf_link has attached it.
+// DetachXDP detaches the program in a mode, on the condition that it is the one whose
+// descriptor is expected; -1 stands for none. The kernel refuses with EEXIST if another
+// is attached, and explains why if a bpf_link has attached it.
 func (c *Conn) DetachXDP(link int, mode XDPMode, expected int) error {
 	const none = ^uint32(0)
 	xdp := slices.Concat(

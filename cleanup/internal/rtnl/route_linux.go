@@ -47,8 +47,8 @@ const (
 	rtaNexthop   = 30
 )
 
-// deleteBy are the attributes by which a route is deleted; the others tell of
-// its age, or of the answer to a look-up.
+// deleteBy are the attributes by which a route is deleted; the others describe its age,
+// or the answer to a look-up.
 var deleteBy = map[uint16]bool{
 	unix.RTA_DST: true, unix.RTA_SRC: true, unix.RTA_OIF: true, unix.RTA_GATEWAY: true,
 	unix.RTA_PRIORITY: true, unix.RTA_PREFSRC: true, unix.RTA_METRICS: true, unix.RTA_MULTIPATH: true,
@@ -136,7 +136,7 @@ func (r *Route) parseHops(b []byte) error {
 			return fmt.Errorf("next hop of %d bytes in %d", size, len(b))
 		}
 		h := Hop{int(int32(nlmsg.U32(b[4:]))), b[2]&unix.RTNH_F_DEAD != 0, append([]byte{}, b[:size]...)}
-		h.msg[2] &= unix.RTNH_F_ONLINK // the other flags say how its link is
+		h.msg[2] &= unix.RTNH_F_ONLINK // the other flags describe the state of its link
 		h.msg = append(h.msg, make([]byte, (4-size%4)%4)...)
 		r.Links, r.Hops = append(r.Links, h.Link), append(r.Hops, h)
 		b = b[min(len(b), (size+3)&^3):]
@@ -147,11 +147,11 @@ func (r *Route) parseHops(b []byte) error {
 // DeleteRequest makes a request to delete the route.
 func (r Route) DeleteRequest() string { return r.Request(r.Hops) }
 
-// Request makes a message with what identifies the route, and the given ones of
-// its next hops where it has several.
+// Request makes a message with the attributes that identify the route, and the given ones
+// of its next hops if it has several.
 func (r Route) Request(hops []Hop) string {
 	out := append([]byte{}, r.msg[:unix.SizeofRtMsg]...)
-	clear(out[8:]) // flags, which say how its links are
+	clear(out[8:]) // flags, which describe the state of its links
 	// The message was read before, so its attributes are whole.
 	_ = nlmsg.Attrs(r.msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
 		if !deleteBy[typ] || r.nexthop && nextHop[typ] {

@@ -27,7 +27,7 @@ type Rule struct {
 	Not      bool  // it selects all other packets
 	ToTable  bool  // it sends packets to its table
 	Plain    bool  // it does, and selects them by mark, From and To alone
-	Protocol uint8 // who made it; 0 on kernels and for programs that do not say
+	Protocol uint8 // the program that made it; 0 if the kernel or the program does not set it
 	Request  RuleRequest
 }
 
@@ -95,8 +95,8 @@ func parseRule(msg []byte) (Rule, error) {
 	return r, errors.Join(fromErr, toErr)
 }
 
-// ruleRequest makes the request of a message of a dump: without what says how
-// its links are, and without values that stand for any.
+// ruleRequest makes the request of a message of a dump: without the state of its links,
+// and without values that stand for any.
 func ruleRequest(msg []byte) RuleRequest {
 	out := append([]byte{}, msg[:sizeofRuleHdr]...)
 	binary.NativeEndian.PutUint32(out[8:], nlmsg.U32(msg[8:])&unix.FIB_RULE_INVERT)
@@ -127,9 +127,9 @@ func (q RuleRequest) WithPriority(priority uint32) RuleRequest {
 // Family returns the family of the rule.
 func (q RuleRequest) Family() uint8 { return q[0] }
 
-// CanMean reports whether the kernel could take the other rule for the one that
-// is to be deleted. It looks at what the request has (fib_nl_delrule of Linux):
-// not at what is 0, nor at what only the other rule has.
+// CanMean reports whether the kernel could delete the other rule instead of this one. It
+// compares the attributes in the request (fib_nl_delrule of Linux), but none that is 0 or
+// that only the other rule has.
 func (q RuleRequest) CanMean(other RuleRequest) bool {
 	for i := range 8 {
 		if q[i] != 0 && q[i] != other[i] && i != 4 { // the table is in an attribute, too

@@ -48,7 +48,7 @@ const (
 type XFRM struct {
 	XFRMID
 	Mark Mark
-	Text string // what it is, for people
+	Text string // a description for people
 }
 
 // XFRMID identifies a policy or a state by the request that deletes it: a
@@ -77,9 +77,9 @@ func (c *Conn) DeleteXFRM(id XFRMID) error {
 	return err
 }
 
-// xfrmAttrs reads what both kinds of messages have, and adds to a request what
-// the kernel compares when it deletes. A message may end in padding that belongs
-// to no attribute.
+// xfrmAttrs reads the attributes common to both kinds of messages, and adds to a request
+// those that the kernel compares when it deletes. A message may end in padding that
+// belongs to no attribute.
 func xfrmAttrs(b []byte, request []byte) (Mark, []byte, error) {
 	var mark Mark
 	err := nlmsg.Attrs(b, func(typ uint16, value []byte) error {

@@ -207,7 +207,7 @@ func TestPLAN12_EverythingIsUndoneWithoutAnyPlan(t *testing.T) {
 	n := newReal(t)
 	before := n.state()
 	n.succeeds("pod-a", "apply")
-	n.refused("", "revert", "nobody in particular")
+	n.refused("", "revert", "no owner is configured")
 	require.Contains(t, n.succeeds("admin", "uninstall").Changed, "hostname")
 	require.Empty(t, before.Diff(n.state()))
 
@@ -308,7 +308,7 @@ func TestPLAN11_ARollingUpdate(t *testing.T) {
 	require.Contains(t, older.again().Err, "pod-b")
 	code, said = older.ends()
 	require.Equal(t, 3, code, "its loop has ended")
-	require.Contains(t, said, "no longer this one's")
+	require.Contains(t, said, "no longer belongs to this owner")
 	for _, verb := range []string{"apply", "revert", "uninstall"} {
 		n.refused("pod-a", verb, `"pod-b" (generation 2`)
 	}
@@ -323,7 +323,7 @@ func TestPLAN11_ARollingUpdate(t *testing.T) {
 	n.succeeds("pod-b", "uninstall")
 	n.do(func() error { return os.RemoveAll("/etc/acme/node") })
 	require.Empty(t, before.Diff(n.state()))
-	require.Contains(t, newer.again().Err, "no longer this one's")
+	require.Contains(t, newer.again().Err, "no longer belongs to this owner")
 	code, _ = newer.ends()
 	require.Equal(t, 3, code)
 	require.Empty(t, before.Diff(n.state()), "what was uninstalled stays so")

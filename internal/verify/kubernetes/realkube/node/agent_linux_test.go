@@ -144,7 +144,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	})
 	require.NoError(t, server.StartAPIServer(t.Context()))
 
-	require.Regexp(t, regexp.MustCompile(`told to end" decision="?restart \(restarting\)`), stop())
+	require.Regexp(t, regexp.MustCompile(`asked to end" decision="?restart \(restarting\)`), stop())
 	require.True(t, h.has(conflist), "an agent that comes back leaves the node as it is")
 
 	// The DaemonSet does not want the node any more.
