@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// uninstallAll undoes what is recorded of all agents in the state directory.
+// uninstallAll undoes the changes of all agents in the state directory.
 func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
 	if len(a.skip)+len(a.only) > 0 {
 		return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
@@ -33,7 +33,7 @@ func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
 	all := &allAgents{Node: a.node(cmd.Context()), app: a}
 	if agents, err := all.list(cmd.Context()); err != nil || len(agents) == 0 {
 		if err == nil {
-			err = a.uninstall(cmd, nil, dryRun) // of what may be left beside them
+			err = a.uninstall(cmd, nil, dryRun) // of leftovers beside them
 		}
 		return err
 	}
@@ -47,8 +47,8 @@ func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
 	})
 }
 
-// allAgents is the journal of a plan that undoes what is recorded of all agents. Its steps
-// are named AGENT/STEP.
+// allAgents is the journal of a plan that undoes the changes of all agents. Its steps are
+// named AGENT/STEP.
 type allAgents struct {
 	*journal.Node
 	app     *app
@@ -114,7 +114,7 @@ func (all *allAgents) RevertAll(ctx context.Context, dryRun bool, report func(st
 	return errors.Join(errs...)
 }
 
-// undoneAgent is what came of undoing an agent: what failed, in a step or in none.
+// undoneAgent is the result of undoing an agent: its failures, in a step or in none.
 type undoneAgent struct {
 	name     string
 	failures []failedStep
@@ -151,7 +151,7 @@ func (all *allAgents) revert(ctx context.Context, agent *undoneAgent, dryRun boo
 	return changed
 }
 
-// SaveReport keeps the report for each agent of which something is still recorded.
+// SaveReport keeps the report for each agent with remaining entries.
 func (all *allAgents) SaveReport(_ context.Context, report []byte) error {
 	var errs []error
 	for _, keep := range all.entered {
@@ -160,7 +160,7 @@ func (all *allAgents) SaveReport(_ context.Context, report []byte) error {
 	return errors.Join(errs...)
 }
 
-// hasGone returns an error if an agent of the list is alive, or if that cannot be told.
+// hasGone returns an error if an agent of the list is alive, or if it cannot tell.
 func (a *app) hasGone(ctx context.Context, agent journal.Agent) error {
 	if agent.Alive != "" {
 		return fmt.Errorf("%w: %s: stop it first", cleanup.ErrAgentAlive, agent.Alive)

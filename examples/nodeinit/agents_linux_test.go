@@ -125,7 +125,7 @@ func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 		o := n.run(forwarding("second", "0", more...)...)
 		require.Equal(t, 1, o.code, o.stderr)
 		require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first" has 1, and this one wants 0`)
-		require.Contains(t, o.stderr, "--override has this agent's way")
+		require.Contains(t, o.stderr, "--override makes this agent prevail")
 		require.Empty(t, applied.Diff(n.state()))
 		if more != nil {
 			var report struct{ Results []struct{ Code string } }
@@ -163,7 +163,7 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	o := n.ok("journal", "--agent", "first")
 	require.Contains(t, o.stdout, "0 recorded, 1 as found")
 	require.Regexp(t, `sysctl +sysctl/value +"net.ipv4.ip_forward" +as found`, o.stdout)
-	require.Contains(t, n.ok("journal", "--agent", "second").stdout, "agent first: owner: nobody in particular; 0 recorded, 1 as found; last seen ")
+	require.Contains(t, n.ok("journal", "--agent", "second").stdout, "agent first: owner: none; 0 recorded, 1 as found; last seen ")
 
 	o = n.run(values("apply", "second", "1")...)
 	require.Equal(t, 1, o.code, o.stderr)
@@ -293,7 +293,7 @@ func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 		n.shell("test ! -e /etc/sysctl.d/90-whole.conf && test -e /etc/sysctl.d/90-damaged.conf")
 		require.Equal(t, "1\n", n.read(ipForward), "the damaged one's, which says so before the damage")
 	}
-	require.Contains(t, n.ok("journal").stdout, "agent damaged: owner: nobody in particular; 7 recorded")
+	require.Contains(t, n.ok("journal").stdout, "agent damaged: owner: none; 7 recorded")
 	require.Contains(t, n.ok("journal").stdout, "unreadable journal")
 	n.write(path, raw)
 	require.Equal(t, 1, n.run("uninstall", "--all-agents").code)

@@ -64,8 +64,8 @@ func (a *app) uninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall", Args: arguments(0),
 		Short: "Undo what apply and the other commands changed",
-		Long: "Undo what apply and the other commands changed, as it is recorded. It needs none of apply's flags but those that say where, and " +
-			"takes all of them, so that it can be called with the same.",
+		Long: "Undo the recorded changes of apply and the other commands. Of apply's flags it needs only those for directories and places, but " +
+			"takes all of them, so that it can be called with the same flags.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			op := bootstrap.OpRevert
 			if dryRun {
@@ -86,13 +86,13 @@ func (a *app) uninstallCommand() *cobra.Command {
 	a.planFlags(c)
 	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint report-node report-metrics")
 	a.undoFlags(c)
-	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good what is kept because somebody has changed it, once all else is undone: it is no error, and journal shows it")
-	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo what is recorded of every agent in the state directory, whoever owns it, unless one of them is running")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is something")
+	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good objects that are kept because another program has changed them, once all else is undone: they are no error, and journal shows them")
+	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo the changes of every agent in the state directory, whatever its owner, unless one of them is running")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
 	return c
 }
 
-// dry is what a dry run found, which its exit status tells.
+// dry is the result of a dry run, shown by its exit status.
 func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 	if err == nil && report.Changed() {
 		err = errChanges
@@ -100,9 +100,9 @@ func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 	return report, err
 }
 
-// takeBack undoes what is recorded for the steps, or everything if steps is nil, or
-// says what that would be. It asks more, which may be nil, for steps that are
-// undone before them.
+// takeBack undoes the entries of the steps, or everything if steps is nil, or lists the
+// changes that it would make. It asks more, which may be nil, for steps that are undone
+// before them.
 func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
 	if !dryRun {
 		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
@@ -130,17 +130,18 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more fun
 	})
 }
 
-// hideBut leaves out of help what is only taken so that a command can be called as apply is.
+// hideBut hides flags in help that are accepted only so that a command can be called as
+// apply is.
 func hideBut(f *pflag.FlagSet, shown string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = flag.Hidden || !slices.Contains(strings.Fields(shown), flag.Name)
 	})
 }
 
-// undoFlags say whose changes may be undone.
+// undoFlags select whose changes may be undone.
 func (a *app) undoFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "undo it, whoever owns the node for this agent")
-	c.Flags().BoolVar(&a.force, "force", false, "also while an agent is running, and what sandboxes still need to be deleted")
+	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "act even if the node has another owner for this agent")
+	c.Flags().BoolVar(&a.force, "force", false, "act even while an agent is running, including on files that sandboxes still need for their deletion")
 }
 
 func (a *app) planFlags(c *cobra.Command) {
@@ -148,7 +149,7 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.reportFlags(f)
 	a.sourceFlags(f)
 	a.cgroupFlags(f)
-	f.StringVar(&a.cgroupRootKey, "cgroup-root-key", "", "key of the resolved configuration whose value, where it has one, is --cgroup-root: where an agent looks that reads it there")
+	f.StringVar(&a.cgroupRootKey, "cgroup-root-key", "", "key of the resolved configuration whose value, if set, replaces --cgroup-root, for agents that read their cgroup root there")
 	a.bpfMountFlags(f)
 	a.moduleFlags(f)
 	a.sysctlFlags(f)
@@ -203,7 +204,8 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 }
 
 // cgroupRootFrom takes the place of cgroup2 from the configuration, as the agent does,
-// which attaches its programs there. Who may annotate a Node mounts nothing with that.
+// which attaches its programs there. A user who may annotate a Node cannot mount anything
+// that way.
 func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	entry := config.Explain(a.cgroupRootKey).Keys[0]
 	root, ok := config.Lookup(a.cgroupRootKey)
@@ -211,7 +213,7 @@ func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	case !ok || root == "":
 		return nil
 	case entry.Source.Kind == configresolve.KindNode:
-		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node does not say where something is mounted", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
+		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node must not choose a mount point", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
 		return nil
 	case !path.IsAbs(root):
 		return fmt.Errorf("--cgroup-root-key: the value of %s is %q, which is no absolute path", a.cgroupRootKey, root)
@@ -231,8 +233,7 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 	})
 }
 
-// show shows what run reports: by a.trace as it goes, or in the end as one
-// document.
+// show shows the reports of run: by a.trace as it goes, or at the end as one document.
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
 	a.shown = true
 	if a.output == formatJSON {

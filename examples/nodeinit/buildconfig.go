@@ -50,10 +50,10 @@ func (a *app) buildConfigCommand() *cobra.Command {
 	return c
 }
 
-// acceptedFlags are those of Cilium's build-config that have nothing to say here: it
-// looks every 30 seconds whether the API server is alive (here each request has its
-// time), asks what the server's API has (here nothing is asked but for what is read), and
-// has what all commands of cilium-dbg have.
+// acceptedFlags are flags of Cilium's build-config without effect here: it looks every 30
+// seconds whether the API server is alive (here each request has its time), asks what the
+// server's API has (here nothing is asked but for what is read), and has what all
+// commands of cilium-dbg have.
 func (a *app) acceptedFlags(f *pflag.FlagSet) {
 	f.Duration("k8s-heartbeat-timeout", 0, "")
 	f.Bool("enable-k8s-api-discovery", false, "")
@@ -83,7 +83,7 @@ func (a *app) defaultSources() {
 	}
 }
 
-// resolve reads all sources, and logs what an administrator should know.
+// resolve reads all sources, and logs remarks for an administrator.
 func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	resolver, err := a.resolver()
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *app) logFindings(config *configresolve.Config) {
 	}
 }
 
-// resolver reads what the flags say, under their policy.
+// resolver reads the sources of the flags, under their policy.
 func (a *app) resolver() (configresolve.Resolver, error) {
 	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
 	if err != nil {
@@ -162,8 +162,8 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 	return sources, nil
 }
 
-// logAttempts makes a client say why it tries again, at once and then as often as
-// that it still does.
+// logAttempts makes a client log why it tries again, at once and then as often as that it
+// still does.
 func (a *app) logAttempts(next http.RoundTripper) http.RoundTripper {
 	return &attempts{next: next, log: a.logger()}
 }
@@ -176,7 +176,7 @@ type attempts struct {
 	said time.Time
 }
 
-// says reports whether it is time to say something again.
+// says reports whether it is time to log again.
 func (t *attempts) says() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

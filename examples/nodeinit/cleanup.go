@@ -50,19 +50,19 @@ func (a *app) cleanupCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runCleanup(cmd, o) },
 	}
 	f := c.Flags()
-	f.BoolVar(&o.allState, "all-state", false, "remove everything that is the agent's")
+	f.BoolVar(&o.allState, "all-state", false, "remove everything that belongs to the agent")
 	f.BoolVar(&o.bpfState, "bpf-state", false, "remove the agent's BPF programs, pins and maps only")
 	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-* (the latter may belong to another CNI)")
 	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
-	f.UintSliceVar(&o.eniTables, "eni-tables", nil, "with --all-state: also the agent's rules and routes of ENI or Azure pods for these routing `tables`, such as 10,11 (see ip rule; another CNI of the cloud makes the like)")
-	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: iptables chains of an AWS VPC CNI that is gone from this node")
-	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: that of another agent, which this YAML `file` describes: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
-	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, though it is known as another agent's or lies where agents have nothing: link, chain, ipset, file or folder, with its whole name; or let mount or cni-folder:PATH be one of the agent's")
+	f.UintSliceVar(&o.eniTables, "eni-tables", nil, "with --all-state: also the agent's rules and routes of ENI or Azure pods for these routing `tables`, such as 10,11 (see ip rule; another CNI of the cloud makes similar ones)")
+	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: remove the iptables chains of an AWS VPC CNI that is gone from this node")
+	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: remove that of another agent, described by this YAML `file`: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
+	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, although it is known to belong to another agent or lies in a place that agents do not use: link, chain, ipset, file or folder, with its whole name; or treat mount or cni-folder:PATH as one of the agent's")
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
-	f.BoolVar(&o.whileAlive, "while-alive", false, "also while the agent is running, and what sandboxes still need to be deleted")
+	f.BoolVar(&o.whileAlive, "while-alive", false, "remove even while the agent is running, including files that sandboxes still need for their deletion")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
-	f.StringVarP(&o.planTo, "output-file", "o", "", "with --dry-run: also write what would be removed to this new YAML `file`, to be reviewed and given to --plan, on many nodes")
-	f.StringVar(&o.planFrom, "plan", "", "remove what this `file` names, as far as it is found, and nothing else; the flags that say whose it is are those of the --dry-run that wrote it")
+	f.StringVarP(&o.planTo, "output-file", "o", "", "with --dry-run: also write the items that would be removed to this new YAML `file`, for review and for --plan on many nodes")
+	f.StringVar(&o.planFrom, "plan", "", "remove only the items in this `file`, as far as they are found; give the same flags for the agent as to the --dry-run that wrote it")
 	a.bpfFlags(f)
 	a.sysctlPlaceFlags(f)
 	a.cniPlaceFlags(f)
@@ -78,7 +78,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return usageError{errors.New("--netns, --xfrm and --eni-tables go with --all-state")}
 	}
 	if o.ownership != "" && (asked || o.aws) {
-		return usageError{errors.New("--ownership goes without --netns, --xfrm, --eni-tables and --aws-leftovers: the file says all that is owned")}
+		return usageError{errors.New("--ownership goes without --netns, --xfrm, --eni-tables and --aws-leftovers: the file describes everything that is owned")}
 	}
 	if _, err := a.cleanupOwnership(cmd.Context(), o); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive,
 	}
 	if o.plan != nil && o.plan.Agent != own.Agent {
-		return usageError{fmt.Errorf("--plan %s: it is of agent %q, and the flags say %q", o.planFrom, o.plan.Agent, own.Agent)}
+		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", o.planFrom, o.plan.Agent, own.Agent)}
 	}
 	if err := a.host().CheckPlaces(c.Places()); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	return a.cleanUp(cmd, c, o)
 }
 
-// cleanupScope is what the flags say, if one is given, else the environment.
+// cleanupScope is the scope of the flags, if one is given, else of the environment.
 func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 	switch f := cmd.Flags(); {
 	case o.allState:
@@ -137,7 +137,7 @@ func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 	return cleanup.CiliumScopeFromEnv(a.getenv)
 }
 
-// cleanupOwnership is whose state the flags ask for, with what they except.
+// cleanupOwnership is the ownership that the flags select, with their exceptions.
 func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
 	own, err := a.ownershipAsked(ctx, o)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.O
 		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: kind, Name: name})
 	}
 	if err := own.Validate(); err != nil {
-		return own, usageError{fmt.Errorf("%w (--exception KIND:NAME excepts a thing)", err)}
+		return own, usageError{fmt.Errorf("%w (--exception KIND:NAME makes an exception)", err)}
 	}
 	return own, nil
 }
@@ -193,9 +193,9 @@ func eniOwnership(tables []uint) (cleanup.Ownership, error) {
 	return cleanup.CiliumENI(numbers...), nil
 }
 
-// ownership is what Cilium owns on a node with the places that the flags say.
-// Mounts of other places are not among it: those that this program made are in
-// its record, and any other may be the node's own.
+// ownership is Cilium's ownership on a node with the places of the flags. Mounts of other
+// places are not among it: those that this program made are in its record, and any other
+// may be the node's own.
 func (a *app) ownership() (cleanup.Ownership, error) {
 	binDir, confDir := folderOr(a.cniBinDir, usualBinDir), folderOr(a.cniConfDir, usualConfDir)
 	own := cleanup.Cilium().
@@ -233,10 +233,10 @@ func (a *app) bpfRoots() []string {
 	return []string{a.bpfRoot}
 }
 
-// cleanUp shows what it found, asks, and removes exactly that: an item that
+// cleanUp shows the items that it found, asks, and removes exactly these: an item that
 // has become another one meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
-	ctx := journal.With(cmd.Context(), a.journal) // what is recorded there is kept
+	ctx := journal.With(cmd.Context(), a.journal) // recorded objects are kept
 	var found *cleanup.Inventory
 	findErr := a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
@@ -305,11 +305,11 @@ func verifyGone(ctx context.Context, c cleanup.Leftovers, o cleanupOptions) erro
 	if err != nil || len(left.Items) == 0 {
 		return err
 	}
-	return fmt.Errorf("removed all that was shown, and there is more now: %s and %d more (something still makes it: stop the agent, and run this again)",
+	return fmt.Errorf("removed everything shown, but there is more now: %s and %d more (a program still creates it: stop the agent, and run this again)",
 		left.Items[0], len(left.Items)-1)
 }
 
-// showInventory shows what was found, and what of a plan was not.
+// showInventory shows the items found, and those of a plan that were not.
 func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned) error {
 	a.shown = true
 	if a.output == formatJSON {
@@ -329,7 +329,7 @@ func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned
 	return nil
 }
 
-// removing shows progress: a line every so often. What failed is told in the end.
+// removing shows progress: a line every so often. Failures are reported at the end.
 func (a *app) removing() func(done, total int, item string, err error) {
 	const every = 500
 	failed := 0
@@ -350,7 +350,7 @@ func (a *app) removing() func(done, total int, item string, err error) {
 
 func confirm(in io.Reader, out io.Writer, items int) error {
 	if f, ok := in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return errors.New("not removed: nobody can be asked here, so give -f")
+		return errors.New("not removed: cannot ask for confirmation here, so give -f")
 	}
 	fmt.Fprintf(out, "Remove these %d? [y/N] ", items)
 	answer, err := bufio.NewReader(in).ReadString('\n')

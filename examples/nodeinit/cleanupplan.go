@@ -21,7 +21,7 @@ import (
 )
 
 // planHead explains a plan to its reader.
-const planHead = `# What nodeinit cleanup --plan FILE removes where it is found, and nothing else.
+const planHead = `# The only items that nodeinit cleanup --plan FILE removes, where it finds them.
 # Take out the lines of what is to stay. In the place of "object" there may be a
 # pattern for names that each node draws, such as "match":"lxc*".
 `
@@ -42,7 +42,7 @@ func planText(plan cleanup.Plan) ([]byte, error) {
 }
 
 // planned reads the plan, if one is given, and returns the scope: that of the plan, or
-// what flags and environment say.
+// the flags and the environment.
 func (o *cleanupOptions) planned(cmd *cobra.Command, scope cleanup.Scope) (cleanup.Scope, error) {
 	switch {
 	case o.planTo != "" && !o.dryRun:
@@ -64,12 +64,12 @@ func (o *cleanupOptions) planned(cmd *cobra.Command, scope cleanup.Scope) (clean
 		its = cleanup.BPFState
 	}
 	if (o.allState || o.bpfState) && its != scope {
-		return 0, usageError{fmt.Errorf("--plan %s: it is of %s, and the flags say %s", o.planFrom, its, scope)}
+		return 0, usageError{fmt.Errorf("--plan %s: it is for %s, and the flags select %s", o.planFrom, its, scope)}
 	}
 	return its, nil
 }
 
-// selected is what is to be removed of what was found, and what of the plan was not.
+// selected returns the items to remove, and the parts of the plan that were not found.
 func (o *cleanupOptions) selected(found *cleanup.Inventory) (*cleanup.Inventory, []cleanup.Planned) {
 	if o.plan == nil || found == nil {
 		return found, nil
@@ -89,8 +89,8 @@ func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
 	return plan, nil
 }
 
-// parsePlan reads the one document of content. A field that it does not know may say what
-// is not to be removed, so it is an error, as another version is.
+// parsePlan reads the single document in content. A field that it does not know may say
+// what is not to be removed, so it is an error, as another version is.
 func parsePlan(content []byte) (*cleanup.Plan, error) {
 	var plan cleanup.Plan
 	d := yaml.NewDecoder(bytes.NewReader(content))
@@ -115,7 +115,7 @@ func parsePlan(content []byte) (*cleanup.Plan, error) {
 // writePlan writes a plan to a new file: one that is there may have been reviewed.
 func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 	if !whole {
-		return errors.New("--output-file: no plan is written, since a part of the node could not be looked at")
+		return errors.New("--output-file: no plan is written, since part of the node could not be examined")
 	}
 	text, err := planText(plan)
 	if err != nil {
@@ -134,7 +134,7 @@ func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 	return nil
 }
 
-// writeFound writes the inventory as JSON, with what of a plan is not there.
+// writeFound writes the inventory as JSON, with the parts of a plan that were not found.
 func (a *app) writeFound(found *cleanup.Inventory, missing []cleanup.Planned) error {
 	if len(missing) == 0 {
 		return a.writeJSON(found)

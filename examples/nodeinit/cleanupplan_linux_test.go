@@ -90,7 +90,7 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 		"":                                                        "EOF",
 		"items: [\n":                                              "did not find expected node content",
 		head + "items: [{kind: lnik, object: x}]\n":               `unknown kind "lnik"`,
-		strings.Replace(head, "cilium", "calico", 1) + link:       `it is of agent "calico", and the flags say "cilium"`,
+		strings.Replace(head, "cilium", "calico", 1) + link:       `it is for agent "calico", and the flags select "cilium"`,
 	} {
 		n.write("/run/plan.yaml", content)
 		o := n.run("cleanup", "--plan", "/run/plan.yaml", "-f")
@@ -99,7 +99,7 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 	}
 	n.write("/run/plan.yaml", head+link)
 	for want, args := range map[string][]string{
-		"it is of all-state, and the flags say bpf-state": {"--plan", "/run/plan.yaml", "--bpf-state", "-f"},
+		"it is for all-state, and the flags select bpf-state": {"--plan", "/run/plan.yaml", "--bpf-state", "-f"},
 		"--output-file goes with --dry-run":               {"-o", "/run/new.yaml", "--all-state"},
 		"--output-file goes without --plan":               {"-o", "/run/new.yaml", "--dry-run", "--plan", "/run/plan.yaml"},
 		"--output-file: nothing is selected":              {"-o", "/run/new.yaml", "--dry-run"},

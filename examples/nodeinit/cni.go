@@ -50,8 +50,8 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "uninstall-cni", Args: arguments(0),
 		Short: "Remove what install-cni or apply installed, configuration first",
-		Long: "Remove what install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, where " +
-			"--write-cni-conf-when-ready (or the environment) says which. As a preStop hook, like Cilium's: uninstall-cni --keep-plugins --config-dir DIR",
+		Long: "Remove the files that install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, if " +
+			"--write-cni-conf-when-ready (or the environment) names it. As a preStop hook, like Cilium's: uninstall-cni --keep-plugins --config-dir DIR",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if configDir != "" {
 				enabled, err := cniinstall.UninstallEnabled(configDir)
@@ -59,7 +59,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 					return err
 				}
 				if !enabled {
-					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s does not say true\n", bootstrap.OneLine(configDir))
+					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s is not true\n", bootstrap.OneLine(configDir))
 					return nil
 				}
 			}
@@ -75,7 +75,7 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 	a.singleFlags(c)
 	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout cni-conf-dir custom-cni-conf runtime-endpoint write-cni-conf-when-ready")
 	a.undoFlags(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is something")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
 	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only, and keep the plugins for an agent that may come back")
 	c.Flags().StringVar(&configDir, "config-dir", "", "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)")
 	return c
@@ -106,7 +106,7 @@ func (a *app) guardCommand() *cobra.Command {
 
 const nothingToInstall = "nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template"
 
-// installFromFlags is what the flags ask to install, which must be something.
+// installFromFlags is the installation that the flags ask for, which must not be empty.
 func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, closeAll func() error, err error) {
 	var config *configresolve.Config
 	if a.cniConfKey != "" {
@@ -129,8 +129,7 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 	return i, closeAll, nil
 }
 
-// guard ends well when it is told to end, or when there is nothing to guard
-// any more.
+// guard ends well when it is asked to end, or when there is nothing to guard any more.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	if err := a.host().CheckPlaces(install.Places()); err != nil {
 		return err
@@ -159,16 +158,15 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	return err
 }
 
-// cniPlan is the plan of the one step, of what it waits for, and of waiting for what comes
-// of it.
+// cniPlan is the plan of the one step, of its gates, and of waiting for what comes of it.
 func (a *app) cniPlan(ctx context.Context, i cniinstall.Install) *bootstrap.Plan {
 	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Action: a.installing(i)}, i)...)
 	p.Gates = a.cniGates(i)
 	return p
 }
 
-// cniGates wait for what others bring, if --cni-wait asks for it. What has not come by
-// then, the step tells.
+// cniGates wait for files that others install, if --cni-wait asks for it. The step
+// reports those still missing.
 func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
 	if a.cniWait <= 0 || i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
 		return nil
@@ -178,19 +176,20 @@ func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
 	}}}
 }
 
-// unwritten says which flag has no CNI configuration written although others ask for one.
+// unwritten names the flag that prevents writing a CNI configuration although others ask
+// for one.
 func (a *app) unwritten() string {
 	switch {
 	case a.cniConf+a.cniConfKey+a.cniChain+a.cniTemplate == "":
 	case a.userManagedConf:
-		return "no CNI configuration is written: --custom-cni-conf says that it is another's"
+		return "no CNI configuration is written: --custom-cni-conf leaves it to another program"
 	case a.writeWhenReady != "":
-		return "no CNI configuration is written: --write-cni-conf-when-ready says that the agent does it"
+		return "no CNI configuration is written: --write-cni-conf-when-ready leaves it to the agent"
 	}
 	return ""
 }
 
-// installing is i, which says what of it a flag leaves out.
+// installing is i, which reports the parts that a flag leaves out.
 func (a *app) installing(i cniinstall.Install) installing {
 	by := installing{Install: i}
 	switch why := a.unwritten(); {
@@ -206,8 +205,9 @@ func (a *app) installing(i cniinstall.Install) installing {
 	return by
 }
 
-// installing adds the flags that help: where a plugin does not speak the version, where loopback is missing, where a folder is
-// part of a read-only image, and where another file is what a runtime loads.
+// installing adds the flags that help: where a plugin does not speak the version, where
+// loopback is missing, where a folder is part of a read-only image, and where a runtime
+// loads another file.
 type installing struct {
 	cniinstall.Install
 	advice []string
@@ -242,9 +242,9 @@ func (i installing) withCNIFlags(err error) error {
 	return err
 }
 
-// cniFolders are those that something goes into.
-// install says what goes into the CNI folders. Its sources are on this side,
-// so they are opened here, before anything runs in the host's namespaces.
+// cniFolders are those that something goes into. install describes the files for the CNI
+// folders. Its sources are on this side, so they are opened here, before anything runs in
+// the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
 	closeAll = func() error { return nil }
 	i = cniinstall.Cilium("")
@@ -272,7 +272,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	return i, closeAll, nil
 }
 
-// withPlugins adds those of the folders that the flag says.
+// withPlugins adds the plugins in the folders of the flag.
 func (a *app) withPlugins(i *cniinstall.Install) (closeAll func() error, err error) {
 	a.at.work(stepCNI, "--plugins "+strings.Join(a.plugins, ","))
 	plugins, err := cniinstall.OpenPlugins(a.plugins...)

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// connectionOptions say how to reach the API server. Flags, defaults and meaning are
+// connectionOptions select how to reach the API server. Flags, defaults and meaning are
 // those of Cilium's build-config, and further ones.
 type connectionOptions struct {
 	kubeconfig, apiServer       string
@@ -30,18 +30,18 @@ type connectionOptions struct {
 
 func (o *connectionOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig file (default: the pod's service account)")
-	f.StringSliceVar(&o.apiServers, "k8s-api-server-urls", nil, "URLs of API servers, tried in turn; one without http:// or https:// is an https one")
+	f.StringSliceVar(&o.apiServers, "k8s-api-server-urls", nil, "URLs of API servers, tried in turn; https is assumed without http:// or https://")
 	f.StringVar(&o.apiServer, "k8s-api-server", "", "URL of one API server; the older form of --k8s-api-server-urls")
 	f.DurationVar(&o.retrySpread, "k8s-retry-spread", time.Minute, "nodes retry at a random time within this window when the API server was away; make it shorter in a small cluster")
-	f.BoolVar(&o.enableK8s, "enable-k8s", true, "false: there is no API server, and a source that is in the cluster is an error")
+	f.BoolVar(&o.enableK8s, "enable-k8s", true, "false: there is no API server, and a source in the cluster is an error")
 	f.BoolVar(&o.firewallBypass, "enable-k8s-host-firewall-bypass", true, "mark packets to an API server that does not answer otherwise, to pass Cilium's host firewall; where NET_ADMIN is missing they go unmarked")
 	f.Float32Var(&o.qps, "k8s-client-qps", 10, "requests a second to the API server; negative: no limit")
-	f.IntVar(&o.burst, "k8s-client-burst", 20, "requests that may go at once before --k8s-client-qps holds")
-	f.DurationVar(&o.connectTimeout, "k8s-client-connection-timeout", 30*time.Second, "how long it may take to connect to the API server; 0: as long as a request may")
+	f.IntVar(&o.burst, "k8s-client-burst", 20, "requests that may be sent at once before --k8s-client-qps applies")
+	f.DurationVar(&o.connectTimeout, "k8s-client-connection-timeout", 30*time.Second, "time limit for a connection to the API server; 0: that of a request")
 	f.DurationVar(&o.connectIdle, "k8s-client-connection-keep-alive", 30*time.Second, "time between two keep-alive probes of an idle connection to the API server; negative: none")
 }
 
-// complete takes what was given as Cilium's programs do.
+// complete interprets the flags as Cilium's programs do.
 func (o *connectionOptions) complete() {
 	o.apiServers = withScheme(append(words(o.apiServers), o.apiServer))
 }
@@ -92,7 +92,7 @@ func (a *app) connection() kube.Connection {
 	return c
 }
 
-// logDialed tells of a connection that was not made at once.
+// logDialed logs a connection that was not made at once.
 func (a *app) logDialed(at kube.Attempt) {
 	log := a.logger().With("address", at.Address)
 	switch {
@@ -101,6 +101,6 @@ func (a *app) logDialed(at kube.Attempt) {
 	case at.Err != nil:
 		log.Debug("connect to the API server", "marked", at.Marked, "error", at.Err)
 	case at.Marked:
-		log.Info("the API server answers with Cilium's mark alone: a policy of the host firewall may leave it out")
+		log.Info("the API server answers only with Cilium's mark: a host firewall policy may not allow it")
 	}
 }

@@ -71,7 +71,7 @@ func TestCFG12_BuildConfigPassesCiliumsHostFirewall(t *testing.T) {
 	n.leavesOut("tcp dport " + n.port)
 	o, took = n.build("", "127.0.0.1")
 	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stderr, "the API server answers with Cilium's mark alone")
+	require.Contains(t, o.stderr, "the API server answers only with Cilium's mark")
 	require.GreaterOrEqual(t, took, 2*time.Second)
 	t.Logf("with one: %v", took.Round(time.Millisecond))
 

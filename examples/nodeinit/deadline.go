@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// grace is how long a command may take to end once it was told to. The packages
-// end with their context between two system calls, but nobody can end one that is
-// in progress: of a disk or a server that does not answer. This process can end
-// itself. What it leaves then is what a kill leaves, and the next run puts right.
+// grace is how long a command may take to end after it was asked to. The packages end
+// with their context between two system calls, but no program can end one that is in
+// progress: of a disk or a server that does not answer. This process can end itself. The
+// state that it leaves is that after a kill, and the next run repairs it.
 const grace = time.Second
 
 // untilTold returns a context that ends with the first signal to end. With the
@@ -34,12 +34,12 @@ func (a *app) untilTold() (context.Context, func()) {
 	go func() {
 		<-signals
 		<-signals
-		a.giveUp(errors.New("told to end a second time"))
+		a.giveUp(errors.New("asked to end a second time"))
 	}()
 	return ctx, stop
 }
 
-// toEnd are the signals that tell the process to end: also that its terminal has gone,
+// toEnd are the signals that ask the process to end: also that its terminal has gone,
 // unless it was started to stay then.
 func toEnd() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
@@ -58,10 +58,10 @@ func (a *app) endWith(ctx context.Context) (stop func() bool) {
 	})
 }
 
-// giveUp says why, if somebody reads it, and ends the process.
+// giveUp reports why, if it has a reader, and ends the process.
 func (a *app) giveUp(why error) {
 	if a.gaveUp.Swap(true) {
-		return // it is being said
+		return // it is being reported
 	}
 	said := make(chan struct{})
 	go func() {
@@ -82,7 +82,7 @@ func (a *app) giveUp(why error) {
 	os.Exit(exitError)
 }
 
-// noting is trace, and remembers the step that is being worked on, and what is finished.
+// noting is trace, and remembers the step in progress, and the finished ones.
 func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 	return bootstrap.JoinTraces(trace, &bootstrap.Trace{
 		Checking: func(_ context.Context, step string) { a.at.work(step, a.current.places(step)) },
@@ -112,7 +112,7 @@ func (c current) places(step string) string {
 // position is how far a run is, for the case that it does not end by itself.
 type position struct {
 	mu         sync.Mutex
-	step, what string // that is being worked on
+	step, what string // in progress
 	finished   []bootstrap.Result
 }
 
@@ -128,7 +128,7 @@ func (p *position) finish(r bootstrap.Result) {
 	p.finished = append(p.finished, r)
 }
 
-// unfinished is the report of what is finished, and last of what is not.
+// unfinished is the report of the finished steps, and last of the unfinished one.
 func (p *position) unfinished(why error) *bootstrap.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,10 +18,10 @@ const flagEvery = "every"
 
 // everyFlag has check look again and again.
 func (a *app) everyFlag(c *cobra.Command) {
-	c.Flags().DurationVar(&a.every, flagEvery, 0, "check now and then about this often, at most a fifth earlier, until told to end; --timeout bounds each look, and --report-node and --report-metrics tell of it; 0: once")
+	c.Flags().DurationVar(&a.every, flagEvery, 0, "keep checking at about this interval, at most a fifth shorter, until asked to end; --timeout bounds each check, and --report-node and --report-metrics report it; 0: check once")
 }
 
-// checkEvery looks until it is told to end. Each look is a process of its own, as if a
+// checkEvery checks until it is asked to end. Each check is a process of its own, as if a
 // person had called it: between two there is next to nothing in memory, and one that
 // hangs in the kernel is left behind by its own --timeout.
 func (a *app) checkEvery(ctx context.Context) error {
@@ -38,7 +38,7 @@ func (a *app) checkEvery(ctx context.Context) error {
 			return fmt.Errorf("--%s: %w", flagEvery, err)
 		}
 		if look.ProcessState.ExitCode() == exitUsage {
-			return usageError{fmt.Errorf("--%s: it was called wrongly, as is said above", flagEvery)}
+			return usageError{fmt.Errorf("--%s: it was called wrongly, see above", flagEvery)}
 		}
 		select {
 		case <-ctx.Done():

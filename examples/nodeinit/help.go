@@ -15,8 +15,8 @@ import (
 // helpWidth is how wide help is, in columns: as terminals begin.
 const helpWidth = 80
 
-// sections are the groups of flags in help, each in the order that it says. One that is in
-// none of them comes in the last.
+// sections are the groups of flags in help, each in its order. One that is in none of
+// them comes in the last.
 var sections = []struct{ title, flags string }{
 	{"where", "host-proc here config node-name agent owner state-dir"},
 	{"what", "only skip ignore-preflight all-state bpf-state netns xfrm eni-tables aws-leftovers ownership exception plan " +
@@ -126,9 +126,9 @@ func help(c *cobra.Command) string {
 	return b.String()
 }
 
-// statuses says what the exit statuses of a command mean.
+// statuses explains the exit statuses of a command.
 func statuses(c *cobra.Command) []string {
-	all := []string{"0   all is well", "1   an error, of which standard error has each cause"}
+	all := []string{"0   all is well", "1   an error; standard error has every cause"}
 	if c.Name() == "run" {
 		all[0] = "that of the command, once it runs; before:"
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// node is what remembers the changes on the node, with a handler for all that this
-// program records. Nil: nothing is recorded.
+// node is the record of the changes on the node, with a handler for all that this program
+// records. Nil: nothing is recorded.
 func (a *app) node(ctx context.Context) *journal.Node {
 	if a.stateDir != "" && a.remembers == nil {
 		a.remembers = a.nodeOf(ctx, a.agent)
@@ -30,7 +30,7 @@ func (a *app) node(ctx context.Context) *journal.Node {
 	return a.remembers
 }
 
-// nodeOf is what remembers the changes of an agent.
+// nodeOf is the record of an agent's changes.
 func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 	return &journal.Node{
 		Dir: a.stateDir, Agent: agent, Owner: a.owner, NoOwner: a.owner == "",
@@ -39,7 +39,7 @@ func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 		Handlers: []journal.Handler{
 			hostpath.Handler{},
 			cgroup.Handler{},
-			bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes what an agent has left there"},
+			bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes an agent's leftovers there"},
 			sysctl.Handler{Dir: a.sysctlConfDir},
 			cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force},
 			configdir.Handler{},
@@ -47,7 +47,7 @@ func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 	}
 }
 
-// openJournal opens the node's journal, to ask what is recorded there.
+// openJournal opens the node's journal, to look up its entries.
 func (a *app) openJournal(ctx context.Context) error {
 	n := a.node(ctx)
 	if n == nil || a.journal != nil {
@@ -61,11 +61,11 @@ func (a *app) openJournal(ctx context.Context) error {
 	return err
 }
 
-// handlersConfDir is where configurations are that are somebody else's, and keep
-// the plugins that they name. Nothing else about undoing depends on the flags.
+// handlersConfDir is the directory of configurations of other owners, which keep the
+// plugins that they name. Nothing else about undoing depends on the flags.
 func (a *app) handlersConfDir(ctx context.Context) string {
 	if a.userManagedConf && folderOr(a.cniConfDir, "") == "" {
-		looks, _ := a.runtime(ctx) // what it does not say is the usual
+		looks, _ := a.runtime(ctx) // the usual folder if it reports none
 		return looks.ConfDir
 	}
 	return folderOr(a.cniConfDir, usualConfDir)
@@ -82,13 +82,13 @@ func (a *app) plan(ctx context.Context, steps ...bootstrap.Step) *bootstrap.Plan
 	if n := a.node(ctx); n != nil {
 		p.Journal = n
 	} else {
-		a.logger().Warn("nothing is recorded, and so uninstall cannot undo it: --state-dir is empty")
+		a.logger().Warn("nothing is recorded, so uninstall cannot undo it: --state-dir is empty")
 	}
 	return p
 }
 
-// undo undoes what is recorded for the steps, or everything if steps is nil. More steps
-// are undone first.
+// undo undoes the entries of the steps, or everything if steps is nil. More steps are
+// undone first.
 func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...bootstrap.Step) (*bootstrap.Report, error) {
 	p := a.plan(ctx)
 	p.Trace = a.trace
@@ -133,8 +133,8 @@ func (a *app) mayUndo(cmd *cobra.Command) error {
 	return nil
 }
 
-// hasEnded returns an error if an agent is alive, or if that cannot be told. Its owner
-// counts if its journal is given.
+// hasEnded returns an error if an agent is alive, or if it cannot tell. Its owner counts
+// if its journal is given.
 func (a *app) hasEnded(ctx context.Context, agent string, j *journal.Journal) error {
 	own := cleanup.Ownership{Agent: agent} // its owner is all that is known of it
 	if cilium := cleanup.Cilium(); agent == cilium.Agent {

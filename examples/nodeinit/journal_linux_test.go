@@ -15,7 +15,7 @@ func TestPLAN6_JournalShowsWhatIsRecordedAndForgets(t *testing.T) {
 	n := newNode(t)
 	o := n.run("journal")
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "/var/lib/slipway: owner: nobody in particular; 0 recorded\n", o.stdout)
+	require.Equal(t, "/var/lib/slipway: owner: none; 0 recorded\n", o.stdout)
 
 	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, "mount-bpffs", "/run/some/bpf").code)
 	o = n.run("journal")

@@ -23,7 +23,7 @@ import (
 func (a *app) journalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "journal", Args: arguments(0),
-		Short: "Show who owns the node and what is recorded for uninstall",
+		Short: "Show the node's owner and the changes recorded for uninstall",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.journalAsked(); err != nil {
 				return err
@@ -70,12 +70,12 @@ func (a *app) journalForgetCommand() *cobra.Command {
 func (a *app) journalReleaseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "release --agent NAME", Args: arguments(0),
-		Short: "Give up what is recorded of an agent that has gone, without undoing it",
-		Long: "Give up what is recorded of an agent that has gone, whoever owned it and whatever it has recorded. What other agents want is " +
-			"theirs then; what none of them wants is named, and left where it is for good.",
+		Short: "Give up the entries of an agent that has gone, without undoing them",
+		Long: "Give up the entries of an agent that has gone, whatever its owner and its entries. Objects that other agents want are " +
+			"then theirs; those that none of them wants are listed, and left in place for good.",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if !cmd.Flags().Changed("agent") {
-				return usageError{errors.New("say which agent has gone: --agent")}
+				return usageError{errors.New("name the agent that has gone: --agent")}
 			}
 			if err := needsRoot(os.Geteuid(), "journal release"); err != nil {
 				return err
@@ -95,7 +95,7 @@ func (a *app) journalReleaseCommand() *cobra.Command {
 	return c
 }
 
-// release gives up what is recorded of the agent, unless it is alive.
+// release gives up the agent's entries, unless it is alive.
 func (a *app) release(ctx context.Context) error {
 	n := a.nodeOf(ctx, a.agent)
 	n.AnyOwner = true // it is gone
@@ -118,7 +118,7 @@ func (a *app) release(ctx context.Context) error {
 	return errors.Join(err, a.writeReleased(agents[i].Entries, left), j.Close())
 }
 
-// writeReleased says what was recorded, and what of that is left.
+// writeReleased prints the number of entries, and those that are left.
 func (a *app) writeReleased(recorded int, left []journal.Entry) error {
 	if a.shown = true; a.output == formatJSON {
 		return a.writeJSON(struct {
@@ -131,7 +131,7 @@ func (a *app) writeReleased(recorded int, left []journal.Entry) error {
 		fmt.Fprintf(a.stdout, "nothing is recorded in %s of agent %s\n", bootstrap.OneLine(a.stateDir), a.agent)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "%s: agent %s is released; %d recorded, of which are left where they are: %d\n", bootstrap.OneLine(a.stateDir), a.agent, recorded, len(left))
+	fmt.Fprintf(a.stdout, "%s: agent %s is released; %d recorded, %d left in place\n", bootstrap.OneLine(a.stateDir), a.agent, recorded, len(left))
 	for _, e := range left {
 		fmt.Fprintf(a.stdout, "left %s, which step %s had changed\n", bootstrap.OneLine(e.String()), bootstrap.OneLine(e.Step))
 	}
@@ -154,19 +154,19 @@ func (a *app) journalAsked() error {
 	return a.checkHost()
 }
 
-// journalView is what is shown of a journal.
+// journalView is the shown content of a journal.
 type journalView struct {
 	Agent      string          `json:"agent"`
 	Owner      string          `json:"owner"`
 	Generation int             `json:"generation"`
 	Entries    []journal.Entry `json:"entries"`
-	Found      []journal.Entry `json:"found,omitempty"`  // what is wanted as it was found
+	Found      []journal.Entry `json:"found,omitempty"`  // objects wanted as they were found
 	Left       []journal.Left  `json:"left,omitempty"`   // for good
 	Others     []agentView     `json:"others,omitempty"` // agents in the directory
 	Error      string          `json:"error,omitempty"`  // why the rest, but Others, is not known
 }
 
-// agentView is what is shown of another agent.
+// agentView is the shown description of another agent.
 type agentView struct {
 	Agent      string    `json:"agent"`
 	Owner      string    `json:"owner"`
@@ -175,7 +175,7 @@ type agentView struct {
 	Recorded   int       `json:"recorded"`
 	Found      int       `json:"found,omitempty"` // wanted as it was found
 	LastSeen   time.Time `json:"lastSeen,omitzero"`
-	Alive      string    `json:"alive,omitempty"` // what shows that it is
+	Alive      string    `json:"alive,omitempty"` // the evidence
 	Error      string    `json:"error,omitempty"`
 }
 
@@ -234,7 +234,7 @@ func (a *app) otherAgents(ctx context.Context) (others []agentView, err error) {
 	return others, err
 }
 
-// withoutContent is entries without what files had in them, which may be secret.
+// withoutContent is entries without the content of files, which may be secret.
 func withoutContent(entries []journal.Entry) []journal.Entry {
 	shown := make([]journal.Entry, len(entries))
 	for i, e := range entries {
@@ -287,12 +287,12 @@ func (a *app) writeJournal(v journalView) error {
 
 func ownerShown(owner string, generation int) string {
 	if generation == 0 {
-		return "nobody in particular"
+		return "none"
 	}
 	return fmt.Sprintf("%q, generation %d", owner, generation)
 }
 
-// recordedShown says how much an agent has changed, and how much it wants as it was.
+// recordedShown tells how much an agent has changed, and how much it wants as found.
 func recordedShown(changed, found int) string {
 	if found == 0 {
 		return fmt.Sprintf("%d recorded", changed)
@@ -300,7 +300,7 @@ func recordedShown(changed, found int) string {
 	return fmt.Sprintf("%d recorded, %d as found", changed, found)
 }
 
-// stateShown says in a word how far an entry is.
+// stateShown names the stage of an entry in a word.
 func stateShown(e journal.Entry) string {
 	switch {
 	case e.Found:
@@ -315,7 +315,7 @@ func stateShown(e journal.Entry) string {
 	return "done"
 }
 
-// age says how long ago something was, as people do.
+// age formats the time since an event for people.
 func age(t time.Time) string {
 	if t.IsZero() {
 		return "never"

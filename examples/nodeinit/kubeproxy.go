@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) kubeProxyFlags(f *pflag.FlagSet) {
-	f.DurationVar(&a.kubeProxyWait, "wait-for-kube-proxy", 0, "how long to wait until kube-proxy has written its rules, in nf_tables or legacy iptables, unless the configuration says that the agent does what kube-proxy does (needs NET_ADMIN); 0: do not wait")
+	f.DurationVar(&a.kubeProxyWait, "wait-for-kube-proxy", 0, "how long to wait until kube-proxy has written its rules, in nf_tables or legacy iptables, unless the configuration makes the agent replace kube-proxy (needs NET_ADMIN); 0: do not wait")
 }
 
 // kubeProxyGates wait for kube-proxy's rules, if --wait-for-kube-proxy asks for it.
@@ -26,12 +26,13 @@ func (a *app) kubeProxyGates(config *configresolve.Config) []bootstrap.Step {
 	g.Timeout = a.kubeProxyWait
 	step := bootstrap.Step{Name: "kube-proxy", Action: g}
 	if replacesKubeProxy(config) {
-		step.Skip, step.SkipReason = true, "the agent does what kube-proxy does: kube-proxy-replacement"
+		step.Skip, step.SkipReason = true, "the agent replaces kube-proxy: kube-proxy-replacement"
 	}
 	return []bootstrap.Step{step}
 }
 
-// replacesKubeProxy reports what Cilium's chart looks at, before it waits for kube-proxy.
+// replacesKubeProxy reports the setting that Cilium's chart checks before it waits for
+// kube-proxy.
 func replacesKubeProxy(config *configresolve.Config) bool {
 	if config == nil {
 		return false

@@ -6,9 +6,9 @@
 // privileged init containers: `nodeinit apply` of all of them in one, the
 // other commands each of one, with its flags and environment.
 //
-// It exits with 0 when all is well, 1 on an error, 3 when the node is somebody
-// else's, 64 when it was called wrongly; `nodeinit check`, `nodeinit status` and
-// `nodeinit uninstall --dry-run` exit with 2 when there is something to do.
+// It exits with 0 when all is well, 1 on an error, 3 when the node has another owner, 64
+// when it was called wrongly; `nodeinit check`, `nodeinit status` and `nodeinit uninstall
+// --dry-run` exit with 2 when there is something to do.
 package main
 
 import (
@@ -34,9 +34,9 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// The kernel gives a signal to the process's main thread if that one takes any. Were
-// it to wait for a disk or a server that does not answer, nobody would hear of the
-// signal: so the main thread only waits, and others work.
+// The kernel gives a signal to the process's main thread if that one takes any. Were it
+// to wait for a disk or a server that does not answer, no user would hear of the signal:
+// so the main thread only waits, and others work.
 func init() { runtime.LockOSThread() }
 
 // enough memory for the largest inputs that are read, in bytes: where they nearly take
@@ -81,7 +81,7 @@ func run() int {
 const (
 	exitError   = 1
 	exitChanges = 2
-	exitOthers  = 3  // the node is somebody else's
+	exitOthers  = 3  // the node has another owner
 	exitUsage   = 64 // EX_USAGE of sysexits(3)
 )
 
@@ -94,13 +94,13 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// mistyped is the error of what is not known, with that which may be meant.
+// mistyped is the error for an unknown name, with the name that may be meant.
 type mistyped struct {
 	error
 	meant string // empty: nothing is like it
 }
 
-// near is what may be meant by what is typed; empty: nothing is like it.
+// near is the name that may be meant by the typed one; empty: none is similar.
 func near(typed string, known []string) string {
 	if nearest := configresolve.Nearest(typed, known); nearest != "" || typed == "" {
 		return nearest
@@ -111,9 +111,9 @@ func near(typed string, known []string) string {
 	return ""
 }
 
-// app is one run of the program, and what it has of the outside.
+// app is one run of the program, with its environment.
 type app struct {
-	stdout, stderr io.Writer // which escape what would act on a terminal
+	stdout, stderr io.Writer // which escape control characters of terminals
 	terminal       *screen   // standard output as it is, where that is a terminal
 	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
@@ -125,7 +125,7 @@ type app struct {
 	trace          *bootstrap.Trace // set while a plan is shown
 	current        current          // the plan that runs
 	at             position         // where it is
-	ends           atomic.Bool      // the process ends soon after it is told to, come what may
+	ends           atomic.Bool      // the process ends soon after it is asked to, in any case
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
 	scratch        atomic.Value // string: a directory that goes, however the process ends
@@ -173,8 +173,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// printUsageError says in a few lines, of which a pod's status has all, what is wrong, what
-// may be meant, and where to read on.
+// printUsageError prints in a few lines, all of which fit in a pod's status, what is
+// wrong, what may be meant, and where to read on.
 func (a *app) printUsageError(cmd *cobra.Command, err error) {
 	a.printError(err)
 	var typed mistyped
@@ -184,8 +184,8 @@ func (a *app) printUsageError(cmd *cobra.Command, err error) {
 	a.printErrorLine("see "+cmd.CommandPath()+" --help", "")
 }
 
-// printError says what went wrong, one line for each thing that did. Of that a pod's
-// status has the end, so what is longer ends with a line that fits.
+// printError prints the failures, one line each. A pod's status has the end of that, so a
+// longer text ends with a line that fits.
 func (a *app) printError(err error) {
 	size := 0
 	all := flatten(err)
@@ -197,20 +197,19 @@ func (a *app) printError(err error) {
 		if len(first) > fitsStatus/2 {
 			first = strings.ToValidUTF8(first[:fitsStatus/2], "") + "..."
 		}
-		a.printErrorLine(fmt.Sprintf("failed; all of it is above, and begins with: %s", first), ownCode(all[0]))
+		a.printErrorLine(fmt.Sprintf("failed; the whole error is above, and begins with: %s", first), ownCode(all[0]))
 	}
 }
 
-// pipesRead is the time that a container runtime gets to read what is on standard
-// output, which is another pipe than that of the error: so the error comes last in
-// the pod's log.
+// pipesRead is the time that a container runtime gets to read standard output, which is
+// another pipe than that of the error: so the error comes last in the pod's log.
 const pipesRead = 20 * time.Millisecond
 
 // fitsStatus is as much as the kubelet takes of a log as the message of a container
 // that has failed, in bytes (terminationMessagePolicy: FallbackToLogsOnError).
 const fitsStatus = 2048
 
-// ownCode is the code of an error; empty: the general one, which says no more than that.
+// ownCode is the code of an error; empty: the general one, which adds nothing.
 func ownCode(err error) string {
 	if errors.As(err, new(usageError)) || bootstrap.Code(err) == "plan.failed" {
 		return ""
@@ -278,7 +277,7 @@ func (a *app) command(args ...string) *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.begun = true
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
-			return nil // it is for the shell that reads it, whatever the node's environment says
+			return nil // it is for the shell that reads it, whatever the node's environment
 		}
 		if err := a.completeInTime(cmd); err != nil {
 			return err
@@ -334,7 +333,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 	return mistyped{err, near("--"+name, names)}
 }
 
-// helpCommand is of the whole program, and says what it does not know.
+// helpCommand is that of the whole program, and reports unknown commands.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Print the help of a command",
@@ -353,7 +352,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// completed has a shell complete the values of those flags of which there are few.
+// completed makes a shell complete the values of flags with few values.
 func completed(c *cobra.Command) *cobra.Command {
 	c.Flags().VisitAll(func(flag *pflag.Flag) {
 		values := map[string][]string{"skip": choosable(), "only": choosable(), "ignore-preflight": preflightNames}[flag.Name]

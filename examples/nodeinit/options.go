@@ -59,7 +59,7 @@ const (
 func (a *app) commonFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.hostProc, "host-proc", "", "where the host's /proc is mounted in this container, such as /hostproc; empty: act in this process's own namespaces")
 	f.BoolVar(&a.here, "here", false, "without --host-proc, in a container: change the container itself, not its host")
-	f.StringVar(&a.configFile, "config", "", "YAML file of flags, one FLAG: VALUE a line; the command line and the environment win over it")
+	f.StringVar(&a.configFile, "config", "", "YAML file of flags, one FLAG: VALUE per line; the command line and the environment take precedence")
 	f.DurationVar(&a.timeout, "timeout", 5*time.Minute, "give up after this long; 0: never")
 	f.Var(newChoice(&a.logFormat, formatText, formatJSON), "log-format", "text or json")
 	f.Var(newChoice(&a.logLevel, "warn", "info", "debug", "error"), "log-level", "debug, info, warn or error")
@@ -68,7 +68,7 @@ func (a *app) commonFlags(f *pflag.FlagSet) {
 // reportFlags are of commands whose report is shown.
 func (a *app) reportFlags(f *pflag.FlagSet) {
 	a.outputFlag(f)
-	f.Var(&a.timeline, "timeline", "also draw what was done when, into this file, an .svg")
+	f.Var(&a.timeline, "timeline", "also draw a timeline of the run into this file, an .svg")
 }
 
 func (a *app) outputFlag(f *pflag.FlagSet) {
@@ -122,16 +122,16 @@ func (a *app) systemdFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.sysctlUnit, "systemd-sysctl-unit", "systemd-sysctl.service", "the systemd unit that applies sysctl drop-ins")
 }
 
-// cniPlaceFlags say where CNI files are.
+// cniPlaceFlags set the directories of CNI files.
 func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.cniBinDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: where the container runtime looks, or "+usualBinDir+" if it does not say")
-	f.StringVar(&a.cniConfDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: where the container runtime looks, or "+usualConfDir+" if it does not say")
+	f.StringVar(&a.cniBinDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: the container runtime's, or "+usualBinDir+" if it reports none")
+	f.StringVar(&a.cniConfDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: the container runtime's, or "+usualConfDir+" if it reports none")
 	f.StringVar(&a.runtimeEndpoint, "runtime-endpoint", "", "socket of the container runtime, on the host, such as unix:///run/containerd/containerd.sock (default: the kubelet's, or the only one that listens)")
 	f.StringVar(&a.cniConfName, "cni-conf-name", cniinstall.Cilium("").ConfName, "name of the CNI configuration file")
 	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "suffix of other CNI configurations that are set aside (default "+cniinstall.Cilium("").BackupSuffix+")")
-	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "the CNI configuration is managed by somebody else: neither write nor remove it")
+	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "another program manages the CNI configuration: neither write nor remove it")
 	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; prefix of the default CNI directories")
-	f.StringVar(&a.cniDir, "cni-dir", "", "parent of the directory of CNI plugins, which is bin in it")
+	f.StringVar(&a.cniDir, "cni-dir", "", "parent directory of the directory bin for CNI plugins")
 	for _, name := range []string{"host-prefix", "cni-dir"} {
 		must(f.MarkHidden(name)) // they exist for the environment of older installers
 	}
@@ -139,15 +139,15 @@ func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 
 func (a *app) cniFlags(f *pflag.FlagSet) {
 	a.cniPlaceFlags(f)
-	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container; of two plugins with one name, that of the first is")
-	f.StringSliceVar(&a.optionalPlugins, "optional-plugins", nil, "plugins that may be missing; loopback among them, if pods need none of this node (a runtime that says so needs no flag)")
-	f.StringSliceVar(&a.pluginsElsewhere, "plugins-elsewhere", nil, "plugins that the container runtime finds where this does not look, such as in the node's image: neither looked for nor asked for their versions")
-	f.StringSliceVar(&a.alsoBinDirs, "also-cni-bin-dir", nil, "further directories to install the plugins in, on the host; one of all that cannot be written to is passed over")
+	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container; of two plugins with the same name, the one in the first directory is installed")
+	f.StringSliceVar(&a.optionalPlugins, "optional-plugins", nil, "plugins that may be missing, including loopback if pods need none from this node (not needed for a runtime that reports so)")
+	f.StringSliceVar(&a.pluginsElsewhere, "plugins-elsewhere", nil, "plugins that the container runtime finds elsewhere, such as in the node's image: neither searched nor asked for their versions")
+	f.StringSliceVar(&a.alsoBinDirs, "also-cni-bin-dir", nil, "further directories to install the plugins in, on the host; of all the directories, those that cannot be written to are skipped")
 	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
 	f.Var(newChoice(&a.cniTemplate, "", "none", "portmap", "flannel", "aws-cni"), "cni-template", "generate the CNI configuration: none (the agent's plugin alone), portmap, flannel or aws-cni")
-	f.StringVar(&a.cniVersion, "cni-version", "", "cniVersion of what --cni-template generates: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime says that it calls STATUS (containerd 2.0.1, CRI-O 1.33): then the node is not ready while the agent does not answer its plugin")
+	f.StringVar(&a.cniVersion, "cni-version", "", "cniVersion of the configuration of --cni-template: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime reports that it calls STATUS (containerd 2.0.1, CRI-O 1.33): the node is then not ready while the agent does not answer its plugin")
 	f.StringVar(&a.cniLogFile, "cni-log-file", "", "log file of the agent's plugin, on the host (default "+cniinstall.CiliumAgent("").LogFile+")")
 	f.BoolVar(&a.cniDebug, "cni-debug", false, "turn on debug logs of the agent's plugin")
 	f.BoolVar(&a.cniExclusive, "cni-exclusive", false, "set other CNI configurations aside; uninstall restores them")
@@ -161,12 +161,12 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 const defaultStateDir = "/var/lib/slipway"
 
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in say who made them")
+	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name")
 	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing, so that nothing can be undone")
-	f.StringVar(&a.owner, "owner", "", "on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: nobody in particular")
+	f.StringVar(&a.owner, "owner", "", "owner on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: none")
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
-	f.BoolVar(&a.override, "override", false, "have this agent's way with what other agents of the node want to be different; uninstall puts back what they want")
-	f.BoolVar(&a.adopt, "adopt", false, "take for the agent's own, so that uninstall removes it: files that it names and that are there as wanted when it first claims the node, such as those of an installer that it replaces")
+	f.BoolVar(&a.override, "override", false, "override other agents of the node that want an object to be different; uninstall restores the state that they want")
+	f.BoolVar(&a.adopt, "adopt", false, "adopt files as the agent's own, so that uninstall removes them: those that it names and that exist as wanted when it first claims the node, such as those of an installer that it replaces")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")
 }
 
@@ -175,15 +175,15 @@ func (a *app) stepFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
 }
 
-// must is for what cannot fail unless this program is wrong.
+// must is for errors that only a bug in this program can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// olderInstallerPaths derives the CNI folders as shell installers do, which
-// know the host's root by a prefix, where no flag says otherwise.
+// olderInstallerPaths derives the CNI folders as shell installers do, which know the
+// host's root by a prefix, unless a flag sets it.
 func (a *app) olderInstallerPaths(f *pflag.FlagSet) {
 	if a.hostProc != "" {
 		return // paths are the host's own
@@ -214,7 +214,7 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.stderr, o))
 }
 
-// shown makes a line of what a log says of the outside.
+// shown makes one line of external text for a log.
 func shown(_ []string, attr slog.Attr) slog.Attr {
 	switch v := attr.Value.Any().(type) {
 	case string:
@@ -225,8 +225,8 @@ func shown(_ []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
-// choice is a flag with a few possible values, of which the first is the default; empty:
-// there is none.
+// choice is a flag with a few possible values; the first is the default; empty: there is
+// none.
 type choice struct {
 	value   *string
 	allowed []string
@@ -241,4 +241,4 @@ func newChoice(value *string, allowed ...string) *choice {
 
 func (c *choice) String() string     { return *c.value }
 func (c *choice) Type() string       { return strings.Join(c.allowed, "|") }
-func (c *choice) Set(s string) error { *c.value = s; return nil } // checkGiven says whether it is one
+func (c *choice) Set(s string) error { *c.value = s; return nil } // checkGiven checks it

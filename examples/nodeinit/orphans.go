@@ -33,12 +33,12 @@ func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
 	return a.unrecorded(cmd.Context(), before)
 }
 
-// unrecorded is an error if the node has what this program's agent has made. What
+// unrecorded returns an error if the node has objects made by this program's agent. What
 // another journal has recorded counts if this one had nothing from the first.
 func (a *app) unrecorded(ctx context.Context, fromTheFirst bool) error {
 	orphans, err := a.journal.Orphans(ctx)
 	if err != nil {
-		return fmt.Errorf("look for what is not recorded: %w", err)
+		return fmt.Errorf("look for unrecorded objects: %w", err)
 	}
 	var errs []error
 	for _, m := range orphans {

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// output is standard output. Once it has no reader any more, what is written is dropped, so
-// that a closed pipe leaves nothing half done; any other error is kept for the end.
+// output is standard output. Once it has no reader any more, output is dropped, so that a
+// closed pipe leaves nothing half done; any other error is kept for the end.
 type output struct {
 	w io.Writer
 
@@ -40,6 +40,6 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// surviveClosedPipes has writing to one be an error, which otherwise ends the process. What
-// the process becomes or starts is ended as by default.
+// surviveClosedPipes makes writing to a closed pipe an error, which otherwise ends the
+// process. What the process becomes or starts is ended as by default.
 func surviveClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

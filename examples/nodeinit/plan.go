@@ -41,7 +41,7 @@ var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, ste
 // module's. Nothing of it is undone.
 const stepModules = "modules"
 
-// hostPaths are what an agent's pod mounts from the host and expects to exist.
+// hostPaths are the paths that an agent's pod mounts from the host and expects to exist.
 var hostPaths = []hostpath.Path{
 	{Path: "/var/run/cilium", Type: hostpath.DirectoryOrCreate},
 	{Path: "/var/run/netns", Type: hostpath.DirectoryOrCreate},
@@ -94,7 +94,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	return p, closeAll, nil
 }
 
-// choose leaves out the steps that --skip and --only say.
+// choose leaves out steps as --skip and --only require.
 func (a *app) choose(p *bootstrap.Plan) {
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
@@ -113,13 +113,13 @@ func (a *app) leftOut(step string) bool {
 func (a *app) host() hostns.Host {
 	return hostns.Host{
 		Proc: a.hostProc, Here: a.here,
-		Remedy: "the flag for the host's /proc is --host-proc; --here says that this container is meant",
+		Remedy: "the flag for the host's /proc is --host-proc; --here prepares this container instead",
 
 		LockTimeout: cmp.Or(a.lockTimeout, -1), // zero: not at all; there it is the default
 	}
 }
 
-// checkHost says early, and once, that the host cannot be entered.
+// checkHost reports early, and once, that the host cannot be entered.
 func (a *app) checkHost() error {
 	if err := a.host().Check(); err != nil {
 		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
@@ -147,7 +147,7 @@ func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 	return dropIn{d}, err
 }
 
-// dropIn adds the flags that help to what cannot be written.
+// dropIn adds the flags that help if the drop-in cannot be written.
 type dropIn struct{ sysctl.DropIn }
 
 func (d dropIn) Check(ctx context.Context) ([]string, error) {
@@ -181,8 +181,8 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	return d, nil
 }
 
-// cleanupStep runs where the environment or the configuration asks for it.
-// What this plan makes stays: it is uninstall's.
+// cleanupStep runs where the environment or the configuration asks for it. Objects of
+// this plan stay: uninstall removes them.
 func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) {
 	scope := cleanup.CiliumScopeFromEnv(a.getenv)
 	if config != nil {
@@ -195,10 +195,10 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	c := cleanup.Leftovers{
 		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(),
 		Keep:       []string{a.cgroupRoot, a.bpfRoot},
-		StrandPods: true, // until the plan has installed what they need
+		StrandPods: true, // until the plan has installed the files that they need
 	}
-	// This node gets an agent again: to give it to another CNI until then, by
-	// bringing back what was set aside, is for the cleanup command.
+	// This node gets an agent again: to give it to another CNI until then, by restoring
+	// files that were set aside, is for the cleanup command.
 	c.Ownership.SetAside = nil
 	if a.hostProc == "" {
 		dest, err := filepath.Abs(a.dest)
@@ -215,8 +215,8 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}, nil
 }
 
-// destroys looks up a key that has something removed, and says from where it comes
-// if it is not obeyed for that.
+// destroys looks up a key that requests a removal, and names its source if it is not
+// obeyed for that.
 func (a *app) destroys(config *configresolve.Config, key string) (string, bool) {
 	value, trusted := config.Trusted(key)
 	if given, _ := config.Lookup(key); !trusted && given == "true" {
@@ -227,7 +227,7 @@ func (a *app) destroys(config *configresolve.Config, key string) (string, bool) 
 	return value, trusted
 }
 
-// needsRoot explains what would otherwise fail in the middle.
+// needsRoot explains a failure that would otherwise come in the middle.
 func needsRoot(euid int, command string) error {
 	if euid == 0 {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// below returns where path is on a host whose root is mounted at prefix. Links on the
-// way lead to where they lead on the host: an absolute one starts at prefix, and none
-// climbs above it. What does not exist is left to whoever makes it.
+// below returns where path is on a host whose root is mounted at prefix. Links on the way
+// lead to where they lead on the host: an absolute one starts at prefix, and none climbs
+// above it. A missing path is left to the program that makes it.
 func below(prefix, path string) string {
 	const most = 40 // links, as in the kernel
 	at, rest := "/", strings.Split(path, "/")
@@ -24,7 +24,7 @@ func below(prefix, path string) string {
 			continue
 		}
 		if links++; links > most {
-			return filepath.Join(prefix, path) // whoever opens it gets the error
+			return filepath.Join(prefix, path) // opening it returns the error
 		}
 		if filepath.IsAbs(target) {
 			at = "/"

@@ -24,10 +24,10 @@ const stepPreflight = "preflight"
 var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni"}
 
 func (a *app) preflightFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "what not to look for, of what is known to fail later: "+strings.Join(preflightNames, ", "))
+	f.StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "checks to leave out, of those for conditions known to fail later: "+strings.Join(preflightNames, ", "))
 }
 
-// preflightStep looks for what fails later, when the agent starts.
+// preflightStep looks for conditions that fail later, when the agent starts.
 func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {
 	checks := []preflight.Check{
 		{Name: "kernel", Checker: preflight.Cilium()},
@@ -37,7 +37,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 	if replacesKubeProxy(config) {
 		checks = append(checks, preflight.Check{Name: "api-server", Checker: a.apiServerAddress(config)})
 	}
-	if install.Config == nil && !a.userManagedConf { // else the step cni says it
+	if install.Config == nil && !a.userManagedConf { // otherwise the step cni reports it
 		checks = append(checks, preflight.Check{Name: "cni", Checker: a.cniAsItIs(install)})
 	}
 	return bootstrap.Step{Name: stepPreflight, Action: looking{preflight.Checks{
@@ -84,5 +84,5 @@ func (l looking) Apply(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(err, errors.New("--ignore-preflight NAME leaves one of them out, by its name at the start of the line"))
+	return errors.Join(err, errors.New("--ignore-preflight NAME leaves out the one with that name at the start of its line"))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// agentsConfStep undoes what the agent wrote by itself, where a flag says that it
+// agentsConfStep removes the file that the agent wrote by itself, if a flag says that it
 // does.
 func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if a.writeWhenReady == "" || a.userManagedConf {

@@ -21,8 +21,8 @@ type progress struct {
 	terminal *screen // nil: there is none
 }
 
-// screen is a terminal with, while a step runs, a line at its end that is not
-// finished. What goes to the terminal meanwhile comes before that line.
+// screen is a terminal with, while a step runs, a line at its end that is not finished.
+// Other output to the terminal comes before that line.
 type screen struct {
 	w     io.Writer
 	width int // in columns; 0: not known
@@ -71,7 +71,7 @@ func (p *progress) start(ctx context.Context, _ bootstrap.Op, step string) conte
 	return ctx
 }
 
-// waiting says what a step, or the plan before its first, waits for.
+// waiting shows what a step, or the plan before its first, waits for.
 func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
 	line := "  waiting for " + bootstrap.OneLine(w.For)
 	if w.Err != nil { // what a gate sees
@@ -121,12 +121,11 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// stillWaiting is how often it is said that something takes long: a server may lose
-// each packet, and then nothing fails for half a minute.
+// stillWaiting is the interval of messages about a long wait: a server may lose each
+// packet, and then nothing fails for half a minute.
 const stillWaiting = 10 * time.Second
 
-// every calls say again and again, with the time since the start, until stop is
-// called.
+// every calls say repeatedly, with the time since the start, until stop is called.
 func every(pause time.Duration, say func(time.Duration)) (stop func()) {
 	start, ticker, stopped := time.Now(), time.NewTicker(pause), make(chan struct{})
 	go func() {

@@ -47,8 +47,8 @@ func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
 	}{
 		"one":         {[]error{errors.New("no ConfigMap")}, "nodeinit: no ConfigMap"},
 		"a few":       {[]error{errors.New("first"), errors.New("second")}, "nodeinit: second"},
-		"many":        {many(100), "nodeinit: failed; all of it is above, and begins with: reason 0 with a text that takes room"},
-		"one, longer": {[]error{errors.New(strings.Repeat("ä", 4000))}, "nodeinit: failed; all of it is above, and begins with: " + strings.Repeat("ä", 512) + "..."},
+		"many":        {many(100), "nodeinit: failed; the whole error is above, and begins with: reason 0 with a text that takes room"},
+		"one, longer": {[]error{errors.New(strings.Repeat("ä", 4000))}, "nodeinit: failed; the whole error is above, and begins with: " + strings.Repeat("ä", 512) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer

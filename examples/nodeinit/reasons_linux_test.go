@@ -39,10 +39,10 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 		o = n.ok(append(args, "--custom-cni-conf")...)
 		require.NotContains(t, o.stdout, unwritten, "that is what was asked for")
 		o = n.ok(append(args, "--custom-cni-conf", "--cni-conf", n.conf, "--overwrite-plugins=false")...)
-		require.Contains(t, o.stdout, unwritten+": --custom-cni-conf says that it is another's")
+		require.Contains(t, o.stdout, unwritten+": --custom-cni-conf leaves it to another program")
 		require.Contains(t, o.stdout, "note: plugins that are there stay as they are: --overwrite-plugins=false")
 		o = n.ok(append(args, "--write-cni-conf-when-ready=/etc/cni/net.d/05-cilium.conflist", "--cni-conf", n.conf)...)
-		require.Contains(t, o.stdout, unwritten+": --write-cni-conf-when-ready says that the agent does it")
+		require.Contains(t, o.stdout, unwritten+": --write-cni-conf-when-ready leaves it to the agent")
 		n.ok("uninstall")
 	}
 	o = n.ok("apply", "--custom-cni-conf", "--cni-conf", n.conf)
@@ -67,7 +67,7 @@ func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 		says string
 	}{
 		{[]string{"mount-cgroup", "--owner", "a"}, "--take-over makes the node this owner's again"},
-		{[]string{"uninstall", "--owner", "a"}, "--any-owner that it is meant whoever owns the node"},
+		{[]string{"uninstall", "--owner", "a"}, "--any-owner ignores the owner of the node"},
 		{[]string{"mount-bpffs", "/run/ours", "--agent", "x"}, "--bpf-fallback one for where that is taken"},
 		{[]string{"mount-cgroup", "/run/ours", "--agent", "x"}, "--cgroup-root names another place"},
 		{[]string{"mount-cgroup", "/run/pod", "--agent", "x"}, "--cgroup-repair replaces it"},
@@ -110,7 +110,7 @@ func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
 func TestPLAN6_WithoutAStateDirectoryItSaysThatNothingCanBeUndone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	const says = "nothing is recorded, and so uninstall cannot undo it: --state-dir is empty"
+	const says = "nothing is recorded, so uninstall cannot undo it: --state-dir is empty"
 	for _, args := range [][]string{
 		{"check"}, {"apply"}, {"apply", "--output", "json"}, {"mount-bpffs", "/run/bpf"}, {"install-cni", "--plugins", n.plugins},
 		{"run", "--only", "bpffs", "--", "true"},

@@ -15,25 +15,25 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// remedies are what commands that have the flag say after an error that it ends.
+// remedies are printed after an error, by commands that have the flag that ends it.
 var remedies = []struct {
 	of   error
 	flag string
 	say  string
 }{
-	{journal.ErrChanged, "any-owner", "what is kept stays recorded until it is gone: nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them"},
-	{journal.ErrConflict, "override", "--override has this agent's way; what an agent that has gone wanted, nodeinit journal release --agent NAME gives up"},
-	{journal.ErrNotOwner, "any-owner", "--owner says who this is, and --any-owner that it is meant whoever owns the node"},
+	{journal.ErrChanged, "any-owner", "kept objects stay recorded until they are gone: nodeinit journal forget OBJECT leaves one for good, nodeinit uninstall --accept-kept all of them"},
+	{journal.ErrConflict, "override", "--override makes this agent prevail; nodeinit journal release --agent NAME gives up the wishes of an agent that has gone"},
+	{journal.ErrNotOwner, "any-owner", "--owner sets the owner, and --any-owner ignores the owner of the node"},
 	{journal.ErrNotOwner, "take-over", "--take-over makes the node this owner's again"},
 	{hostns.ErrLocked, "lock-timeout", "--lock-timeout waits longer"},
 	{bpffs.ErrForeign, "bpf-shared", "--bpf-root names another place, and --bpf-fallback one for where that is taken"},
 	{cgroup.ErrNotRoot, "cgroup-repair", "--cgroup-repair replaces it"},
 	{cgroup.ErrForeign, "cgroup-root", "--cgroup-root names another place"},
-	{cniinstall.ErrPluginMissing, "cni-wait", "--plugins installs it, --cni-wait waits until another agent has, and --plugins-elsewhere says that the container runtime finds it"},
+	{cniinstall.ErrPluginMissing, "cni-wait", "--plugins installs it, --cni-wait waits until another agent has, and --plugins-elsewhere declares that the container runtime finds it"},
 	{cniinstall.ErrTargetMissing, "cni-wait", "--cni-wait waits until another agent has written it"},
 }
 
-// withRemedies is err, and the flags that end it.
+// withRemedies returns err with the flags that end it.
 func withRemedies(cmd *cobra.Command, err error) error {
 	said := map[error]bool{}
 	for _, r := range remedies {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/textfile"
 )
 
-// outcomeOptions say who is told what a run has come to.
+// outcomeOptions select where the result of a run is reported.
 type outcomeOptions struct {
 	reportNode    bool
 	reportMetrics string
@@ -29,14 +29,14 @@ type outcomeOptions struct {
 }
 
 func (o *outcomeOptions) flags(f *pflag.FlagSet) {
-	f.BoolVar(&o.reportNode, "report-node", false, "tell the cluster what this has come to: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (takes get on nodes, patch on nodes/status, and create on events in the namespace default); that it cannot be told is a warning")
-	f.StringVar(&o.reportMetrics, "report-metrics", "", "also write what this has come to into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
+	f.BoolVar(&o.reportNode, "report-node", false, "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning")
+	f.StringVar(&o.reportMetrics, "report-metrics", "", "also write the result into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
 }
 
 // longestReport bounds the report to the cluster. It is part of --timeout.
 const longestReport = 10 * time.Second
 
-// reporting calls run, and tells of what it has come to, if that is asked for.
+// reporting calls run, and reports its result, if requested.
 func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, run func() error) error {
 	if !a.reportNode && a.reportMetrics == "" || op == bootstrap.OpCheckRevert {
 		return run()
@@ -51,10 +51,10 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, run func() error) e
 		report = &bootstrap.Report{Op: op, Agent: a.agent, Version: version(), Start: start, Elapsed: time.Since(start), Err: err}
 	}
 	if whole.Err() != nil {
-		return err // it was told to end, and has no time left
+		return err // it was asked to end, and has no time left
 	}
 	if failed := errors.Join(a.tellNode(whole, report), a.writeMetrics(whole, report)); failed != nil {
-		a.logger().Warn("what this has come to is not reported", "error", failed)
+		a.logger().Warn("the result is not reported", "error", failed)
 	}
 	return err
 }
@@ -96,8 +96,8 @@ func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {
 	return nil
 }
 
-// withdraw takes back what was told of an agent that is no longer on the node, or of all.
-// Of one that has been undone in part, nothing new is known.
+// withdraw removes the reports on an agent that is no longer on the node, or on all. Of
+// one that has been undone in part, nothing new is known.
 func (a *app) withdraw(ctx context.Context, to kube.Reporter, agent string) error {
 	if len(a.skip)+len(a.only) > 0 {
 		return nil

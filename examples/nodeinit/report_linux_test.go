@@ -170,7 +170,7 @@ func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:9", "--k8s-retry-spread", "100ms",
 		"--timeout", "20s", "--report-metrics", "/run/none/slipway.prom")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stderr, "what this has come to is not reported")
+	require.Contains(t, o.stderr, "the result is not reported")
 	require.Contains(t, o.stderr, "--report-node: get nodes worker")
 	require.Contains(t, o.stderr, "--report-metrics: ")
 

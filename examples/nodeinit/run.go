@@ -35,7 +35,7 @@ func (a *app) runCommand() *cobra.Command {
 Of the signals that are ignored when this starts, SIGHUP, SIGINT and those that
 stop a process stay ignored for the command. The others, such as SIGPIPE and
 SIGUSR1, act as by default: the runtime of Go takes them over before this program
-begins, and tells nobody how they were.`,
+begins, and does not pass on their former state.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needsRoot(os.Geteuid(), "run"); err != nil {
 				return err
@@ -58,7 +58,7 @@ begins, and tells nobody how they were.`,
 		},
 	}
 	a.planFlags(c)
-	c.Flags().StringSliceVar(&drop, "drop-capabilities", nil, "capabilities that the command does not get, such as SYS_ADMIN,SYS_CHROOT,SYS_PTRACE; takes CAP_SETPCAP")
+	c.Flags().StringSliceVar(&drop, "drop-capabilities", nil, "capabilities that the command does not get, such as SYS_ADMIN,SYS_CHROOT,SYS_PTRACE; needs CAP_SETPCAP")
 	return c
 }
 
@@ -76,7 +76,7 @@ func (h handover) become() error {
 	signal.Reset(toEnd()...) // from here on they end the process
 	select {
 	case <-h.told:
-		return fmt.Errorf("%s is not run: told to end", h.path)
+		return fmt.Errorf("%s is not run: asked to end", h.path)
 	default:
 	}
 	if err := execute(h.path, h.args, os.Environ(), h.drop); err != nil {

@@ -21,8 +21,8 @@ func execute(path string, args, env []string, drop []int) error {
 	return syscall.Exec(path, args, env) // also puts back the limit on open files, which Go raises
 }
 
-// dropCapabilities takes them from the bounding set first, of which root gets all
-// when it executes a program, and then from those that the thread has.
+// dropCapabilities takes them from the bounding set first, since root gets all of it when
+// it executes a program, and then from those that the thread has.
 func dropCapabilities(drop []int) error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // capabilities 0 to 31, 32 to 63

@@ -30,7 +30,7 @@ const (
 // stepLoaded follows the cni step where --wait-loaded asks for it.
 const stepLoaded = "cni-loaded"
 
-// folderOr is the folder that a flag says, or the usual one while nobody was asked.
+// folderOr is the folder of a flag, or the usual one while no runtime was asked.
 func folderOr(flag, usual string) string {
 	if flag == auto || flag == "" {
 		return usual
@@ -38,11 +38,11 @@ func folderOr(flag, usual string) string {
 	return flag
 }
 
-// placed returns i in the folders that the flags say, else in those that the journal
-// and the runtime do, and remembers these as the flags' values.
+// placed returns i in the folders of the flags, else in those that the journal and the
+// runtime do, and remembers these as the flags' values.
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
-	i.Remedy = "--cni-bin-dir and --cni-conf-dir say where; auto is where the runtime looks"
+	i.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories; auto means those of the runtime"
 	looks, asked := a.runtime(ctx)
 	if (errors.Is(asked, cri.ErrSeveral) || errors.Is(asked, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
 		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", asked)
@@ -57,7 +57,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 	return i, err
 }
 
-// runtime is where the node's container runtime looks, as it says itself.
+// runtime returns the folders of the node's container runtime, as it reports them.
 func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
 	if a.hostProc == "" && (a.hostPrefix != "" || a.cniDir != "") {
 		return cri.CNI{}, nil // the paths are not those that the runtime knows
@@ -76,8 +76,8 @@ func (a *app) seesHost() error {
 }
 
 // statusCalled returns an error if --cni-version asks for a version by which runtimes ask
-// the plugins for their STATUS, and this node's does not, or does not say which it is: it
-// may not know how to read such a configuration.
+// the plugins for their STATUS, and this node's does not, or does not report its version:
+// it may not know how to read such a configuration.
 func (a *app) statusCalled(ctx context.Context) error {
 	if a.cniVersion == "" {
 		return nil
@@ -104,10 +104,10 @@ func (a *app) statusCalled(ctx context.Context) error {
 	return nil
 }
 
-// runtimeAnswers is how long a runtime has that has just said where it looks.
+// runtimeAnswers is the time limit for a runtime that has just reported its folders.
 const runtimeAnswers = 10 * time.Second
 
-// endpoint is the runtime's, where a flag says which it is.
+// endpoint is the runtime's, if a flag sets it.
 func (a *app) endpoint() cri.Endpoint {
 	return cri.Endpoint{HostProc: a.hostProc, Path: a.runtimeEndpoint}
 }

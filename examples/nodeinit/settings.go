@@ -87,8 +87,8 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 	return nil
 }
 
-// emptyNames refuses a flag that was given and names nothing: it comes from a
-// variable that is not set, and would mean the opposite of what was wanted.
+// emptyNames refuses a flag that was given and names nothing: it comes from a variable
+// that is not set, and would mean the opposite of the intention.
 func (a *app) emptyNames(f *pflag.FlagSet) error {
 	for _, name := range []string{"source", "only", "ownership", "plan", "output-file", "dest", "agent"} {
 		flag := f.Lookup(name)
@@ -109,7 +109,7 @@ func (a *app) emptyNames(f *pflag.FlagSet) error {
 // onlyNothing refuses to run only a step that no flag gives anything to do.
 func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	if f.Lookup("any-owner") != nil {
-		return nil // what is undone is recorded
+		return nil // undoing works from the record
 	}
 	onlyOfCheck := ""
 	if f.Lookup("ignore-preflight") == nil {
@@ -128,7 +128,7 @@ func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	return nil
 }
 
-// lacking is what is said where none of the values is given.
+// lacking is the message if none of the values is given.
 func lacking(say string, values ...string) string {
 	if strings.Join(values, "") != "" {
 		return ""

@@ -23,13 +23,13 @@ func (a *app) statusCommand() *cobra.Command {
 	var only string
 	c := &cobra.Command{
 		Use: "status", Args: arguments(0),
-		Short: "Show how the node is: the last run of each agent, and what is recorded, kept or orphaned",
-		Long: `Show how the node is: the last run of each agent, and what is recorded, kept or
-orphaned. It changes nothing, waits for no lock and asks no API server.
+		Short: "Show the node's state: the last run of each agent, and the recorded, kept and orphaned objects",
+		Long: `Show the node's state: the last run of each agent, and the recorded, kept and
+orphaned objects. It changes nothing, waits for no lock and asks no API server.
 
 The exit status is 0 if all is well, 1 if a last run has failed or a journal
-cannot be read, 2 if there is something to do, and 3 if the node is another's
-than --owner's.
+cannot be read, 2 if there is something to do, and 3 if the node's owner is
+not --owner.
 
 The fields of --output=json are stable: stateDir, state (well, todo, others or
 failed), error, agents (agent, state, owner, generation, since, alive, recorded,
@@ -48,7 +48,7 @@ orphans (agent, kind, object, dir, remove). Those of begun and kept are objects
 	f := c.Flags()
 	f.StringVar(&only, "agent", "", "show this agent only (default: all of them; then --owner is "+cleanup.Cilium().Agent+"'s)")
 	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal, on the host")
-	f.StringVar(&a.owner, "owner", "", "on whose behalf this asks, such as a pod's UID; empty: nobody in particular")
+	f.StringVar(&a.owner, "owner", "", "owner on whose behalf this runs, such as a pod's UID; empty: none")
 	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", defaultSysctlConfDir, "directory of the sysctl drop-in, on the host")
 	a.outputFlag(f)
 	return c
@@ -62,7 +62,7 @@ const (
 	stateWell   = "well"
 )
 
-// nodeStatus is what status shows, in JSON too.
+// nodeStatus is the output of status, in JSON too.
 type nodeStatus struct {
 	StateDir string         `json:"stateDir"`
 	State    string         `json:"state"`
@@ -77,7 +77,7 @@ type agentStatus struct {
 	Owner      string         `json:"owner"`
 	Generation int            `json:"generation"`
 	Since      time.Time      `json:"since,omitzero"`
-	Alive      string         `json:"alive,omitempty"` // what shows that it is
+	Alive      string         `json:"alive,omitempty"` // the evidence
 	LastRun    *runStatus     `json:"lastRun"`         // null: it was cut short, or nothing was done
 	Recorded   int            `json:"recorded"`
 	Adopted    int            `json:"adopted"` // of these
@@ -89,7 +89,7 @@ type agentStatus struct {
 	Error      string         `json:"error,omitempty"`
 }
 
-// runStatus is the outcome of a run. What went wrong first is in the last six fields.
+// runStatus is the outcome of a run. The last six fields describe the first failure.
 type runStatus struct {
 	Time    time.Time `json:"time"`
 	Command string    `json:"command"`
@@ -120,7 +120,7 @@ type orphanStatus struct {
 	Remove string `json:"remove"`
 }
 
-// showStatus shows the status of all agents, or of one, and tells by its error what it is.
+// showStatus shows the status of all agents, or of one, and reports the state by its error.
 func (a *app) showStatus(ctx context.Context, only string) error {
 	v := a.nodeStatus(ctx, only)
 	if err := ctx.Err(); err != nil {
@@ -145,7 +145,7 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 	return nil
 }
 
-// nodeStatus asks for the status. What cannot be read hides nothing else.
+// nodeStatus collects the status. An unreadable part hides no other.
 func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
 	v := nodeStatus{StateDir: a.stateDir, State: stateWell, Agents: []agentStatus{}, Orphans: []orphanStatus{}}
 	n := a.node(ctx)
@@ -171,7 +171,7 @@ func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
 	return v
 }
 
-// worst is the state of the node: what cannot be read comes first, then whose it is.
+// worst is the state of the node: unreadable parts come first, then the owner.
 func (v nodeStatus) worst() string {
 	has := func(state string) bool {
 		return slices.ContainsFunc(v.Agents, func(a agentStatus) bool { return a.State == state })
@@ -219,7 +219,7 @@ func (a *app) agentStatus(ctx context.Context, agent journal.Agent) agentStatus 
 	return v
 }
 
-// ask completes what is known of an agent by what its journal says.
+// ask completes the description of an agent from its journal.
 func (a *app) ask(ctx context.Context, v *agentStatus) error {
 	j, err := a.nodeOf(ctx, v.Agent).Open(ctx, a.host().Enter)
 	if err != nil {
@@ -251,16 +251,16 @@ func (v *agentStatus) count(e journal.Entry, boot string) {
 	}
 }
 
-// todo says what there is to do.
+// todo lists what there is to do.
 func (v *agentStatus) todo() (todo []string) {
 	if v.LastRun == nil && v.Recorded > 0 && v.Error == "" || len(v.Begun) > 0 {
-		todo = append(todo, "a run was cut short: apply again, or uninstall")
+		todo = append(todo, "a run was interrupted: apply again, or uninstall")
 	}
 	if v.Ended > 0 {
 		todo = append(todo, "the node was rebooted: apply again, or uninstall")
 	}
 	if len(v.Kept) > 0 {
-		todo = append(todo, "what is kept was changed by others: nodeinit journal forget OBJECT leaves one thing for good, nodeinit uninstall --accept-kept all of them")
+		todo = append(todo, "kept objects were changed by others: nodeinit journal forget OBJECT leaves one for good, nodeinit uninstall --accept-kept all of them")
 	}
 	return todo
 }

@@ -135,7 +135,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	killed := v.agent(t, "killed")
 	require.Equal(t, "the thing", killed.Begun[0].Object)
 	require.Nil(t, killed.LastRun)
-	require.Equal(t, []string{"a run was cut short: apply again, or uninstall"}, killed.Todo)
+	require.Equal(t, []string{"a run was interrupted: apply again, or uninstall"}, killed.Todo)
 	require.Len(t, n.status(0, "--agent", "sensor").Agents, 1)
 
 	n.shell("rm /var/lib/slipway/killed.*; cp /var/lib/slipway/cilium.journal /run/cilium.journal; echo garbled >> /var/lib/slipway/cilium.journal")
@@ -147,7 +147,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	o := n.run("journal")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "/var/lib/slipway/cilium.journal")
-	require.Contains(t, o.stdout, "agent sensor: owner: nobody in particular; 3 recorded")
+	require.Contains(t, o.stdout, "agent sensor: owner: none; 3 recorded")
 	o = n.run("journal", "--output", "json")
 	require.Equal(t, 1, o.code)
 	var view struct {

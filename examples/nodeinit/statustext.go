@@ -29,7 +29,7 @@ func (a *app) writeStatus(v nodeStatus) error {
 		if o.Agent != "" {
 			what += " of agent " + o.Agent
 		}
-		field(&b, "orphan", what+", which no journal here has: uninstall it with the --state-dir that it was made with, or if that is lost, remove it: "+o.Remove)
+		field(&b, "orphan", what+", not in any journal here: uninstall it with the --state-dir that it was made with, or if that is lost, remove it: "+o.Remove)
 	}
 	for _, agent := range v.Agents {
 		agent.write(&b)

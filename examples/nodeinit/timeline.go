@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
-// drawing is the value of --timeline, and what is drawn.
+// drawing is the value of --timeline, and the content of the drawing.
 type drawing struct {
 	timeline.Recorder
 	path string // "": nothing is

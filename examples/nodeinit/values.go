@@ -186,8 +186,8 @@ func invalid(why []string) error {
 	return nil
 }
 
-// checkSources is an error if --source names what is no source, whatever names are
-// missing that the environment may give.
+// checkSources returns an error if --source names no source, whatever names are missing
+// that the environment may give.
 func (a *app) checkSources() error {
 	kinds := []string{configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode, "dir", "file", "env"}
 	for source := range strings.SplitSeq(strings.Join(a.sources, ","), ",") {

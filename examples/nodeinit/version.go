@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 )
 
-// version is what the Go command has written into the program: the module's
-// version, the commit, whether that was changed, and Go's version.
+// version is the information that the Go command has written into the program: the
+// module's version, the commit, whether that was changed, and Go's version.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// watchConfig writes the resolved configuration and keeps it up to date until
-// the program is told to end. Each change is printed: what, and from where. What
-// cannot be read any more is logged, and the directory stays as it was; what
-// cannot be written ends it, so that whoever started it notices.
+// watchConfig writes the resolved configuration and keeps it up to date until the program
+// is asked to end. Each change is printed with its source. A source that can no longer be
+// read is logged, and the directory stays as it was; a failed write ends the program, so
+// that its caller notices.
 func (a *app) watchConfig(ctx context.Context) error {
 	resolver, err := a.resolver()
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *app) watchConfig(ctx context.Context) error {
 		}
 		a.logFindings(u.Config)
 		if _, err := configdir.Write(ctx, a.dest, u.Config); errors.Is(err, configdir.ErrEmpty) {
-			a.logger().Error(bootstrap.OneLine(err.Error()), "step", stepConfig) // the agent keeps what it has
+			a.logger().Error(bootstrap.OneLine(err.Error()), "step", stepConfig) // the agent keeps its configuration
 			return nil
 		} else if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (a *app) watchConfig(ctx context.Context) error {
 		return a.showChanges(u.Changes)
 	})
 	if ctx.Err() != nil {
-		return nil // told to end
+		return nil // asked to end
 	}
 	return err
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// What the demo breaks, at the places that nodeinit has without flags.
+// The objects that the demo breaks, at nodeinit's default places.
 const (
 	bpffs   = "/sys/fs/bpf"
 	cniConf = "/etc/cni/net.d/05-cilium.conflist"
@@ -46,10 +46,10 @@ type demo struct {
 	flags    string // a file of values for nodeinit's flags
 }
 
-// Run tells on out what it does, and has nodeinit, which returns its exit status,
-// do it with what is in data: a ConfigMap and a CNI plugin, which is copied into the empty
-// directory scratch. It is an error if nodeinit does not end as it should, or if anything
-// of it is left on the node.
+// Run describes its actions on out, and makes nodeinit, which returns its exit status,
+// perform them with the content of data: a ConfigMap and a CNI plugin, which is copied
+// into the empty directory scratch. It is an error if nodeinit does not end as it should,
+// or if anything of it is left on the node.
 func Run(ctx context.Context, out io.Writer, scratch string, data fs.FS, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
 	node, err := testns.StartNode(ctx, testns.NodeOptions{Hostname: "demo-node"})
 	if err != nil {
@@ -103,17 +103,17 @@ func (d *demo) scenes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		delete(before, lockFile) // it says who had it last
+		delete(before, lockFile) // it names the last holder
 		delete(after, lockFile)
 		if changed := len(before.Diff(after)) > 0; changed != scene.changes {
-			return fmt.Errorf("%s: that it changes the node is %t, and was to be %t", scene.title, changed, scene.changes)
+			return fmt.Errorf("%s: it changed the node: %t, want %t", scene.title, changed, scene.changes)
 		}
 	}
 	return nil
 }
 
-// prepare makes what a pod's manifest and image would have, and sets on the node
-// what most distributions ship.
+// prepare makes the files of a pod's manifest and image, and the node's settings that
+// most distributions ship.
 func (d *demo) prepare(ctx context.Context, scratch string, data fs.FS) error {
 	if err := os.CopyFS(scratch, data); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (d *demo) prepare(ctx context.Context, scratch string, data fs.FS) error {
 
 func (d *demo) say(text string) { fmt.Fprintf(d.out, "\n%s\n\n", text) }
 
-// breakThings does to the node what people and programs do to nodes.
+// breakThings damages the node as people and programs do.
 func (d *demo) breakThings(ctx context.Context) error {
 	damages := []struct {
 		what string
@@ -160,7 +160,7 @@ func (d *demo) breakThings(ctx context.Context) error {
 	})
 }
 
-// nothingLeft compares the node with what it was. The two files that stay are
+// nothingLeft compares the node with its original state. The two files that stay are
 // locks that every program on the node shares.
 func (d *demo) nothingLeft(ctx context.Context, before snapshot.Snapshot) error {
 	after, err := d.snapshot(ctx)
