@@ -66,7 +66,7 @@ func TestPLAN14_EachAgentHasItsOwnJournalOwnerAndUninstall(t *testing.T) {
 	require.Zero(t, n.runEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf").code)
 	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor", "--owner", "sensor-1")
 	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor", "--owner", "sensor-2")
-	require.Zero(t, n.runEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf").code, "another agent's update refuses nobody")
+	require.Zero(t, n.runEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf").code, "another agent's update is no obstacle")
 
 	o := n.ok("journal")
 	require.Contains(t, o.stdout, `owner: "`+podA+`", generation 1; 3 recorded`)
@@ -109,7 +109,7 @@ func TestPLAN14_TheListSaysWhoIsAlive(t *testing.T) {
 	require.Regexp(t, `agent sensor: .*; alive: process \d+, which claimed the node for its owner "acme", runs\n`, o.stdout)
 	n.ok("mount-bpffs")
 	o = n.ok("uninstall")
-	require.Contains(t, o.stdout, "leave /sys/fs/bpf to agent", "another agent that runs stops nobody's uninstall")
+	require.Contains(t, o.stdout, "leave /sys/fs/bpf to agent", "another running agent stops no uninstall")
 	end()
 	require.Contains(t, n.ok("journal").stdout, "nothing shows that it is alive")
 }
@@ -285,7 +285,7 @@ func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 	const path = "/var/lib/slipway/damaged.journal"
 	raw := n.read(path)
 	n.write(path, raw+"damaged\n")
-	for _, agent := range []string{"cilium", "damaged"} { // whoever asks
+	for _, agent := range []string{"cilium", "damaged"} { // whichever asks
 		o := n.run("uninstall", "--all-agents", "--agent", agent)
 		require.Equal(t, 1, o.code, o.stderr)
 		require.Contains(t, o.stderr, `agent "damaged": `+path+": unreadable journal")

@@ -112,7 +112,7 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 	type setUp func(n *node) (end func())
 	script := func(script string) setUp { return func(n *node) func() { return n.alive(script) } }
 	for name, c := range map[string]struct {
-		owner string // empty: nobody in particular
+		owner string // empty: no named owner
 		start setUp
 		says  string
 		all   bool // also asked by an apply of a new owner

@@ -175,8 +175,8 @@ func TestSEC6_ManyEntries(t *testing.T) {
 	}
 }
 
-// Trees that somebody has grown in a state directory: a deep one goes as far as
-// it may, a wide one goes, in little memory and with few descriptors.
+// Trees grown by another program in a state directory: a deep one goes as far as it may,
+// a wide one goes, in little memory and with few descriptors.
 func TestCLN5_SEC6_TreesOfAnySize(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

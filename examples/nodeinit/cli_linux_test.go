@@ -612,7 +612,7 @@ func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 		"--cni-backup-suffix", ".mybak", "--cni-bin-dir", "/opt/plugins", "--bpf-fallback", "/run/bpf"}
 	o := n.run(append(args, "--custom-cni-conf")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "05-cilium.conflist\n07-mine.conflist\n10-other.conf.mybak", n.shell("ls /opt/conf"), "they are somebody else's")
+	require.Equal(t, "05-cilium.conflist\n07-mine.conflist\n10-other.conf.mybak", n.shell("ls /opt/conf"), "they have another owner")
 	require.Equal(t, "bridge", n.shell("ls /opt/plugins"))
 	require.Empty(t, n.shell("ls /run/bpf | grep cilium || true"))
 
@@ -620,7 +620,7 @@ func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "10-other.conf", n.shell("ls /opt/conf"))
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /etc/cni/net.d"))
-	require.NotEmpty(t, n.shell("grep /run/bpf /proc/self/mountinfo"), "nobody knows who mounted it")
+	require.NotEmpty(t, n.shell("grep /run/bpf /proc/self/mountinfo"), "its owner is unknown")
 }
 
 // Something still makes what cleanup removes: that is no success.
@@ -641,7 +641,7 @@ func TestCLN1_CleanupLooksOnceMore(t *testing.T) {
 	require.Zero(t, n.run("cleanup", "--all-state", "-f").code)
 }
 
-// What an operator names as the place of something may be the node's own.
+// A path that an operator names may belong to the node.
 func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -663,8 +663,7 @@ func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
 	require.Equal(t, 64, n.run("cleanup", "--bpf-state", "--netns").code)
 }
 
-// Between apply's cleanup and the agent's own configuration nobody else's may
-// come back.
+// Between apply's cleanup and the agent's own configuration no other may come back.
 func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -716,7 +715,7 @@ func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 
 	o := n.run("cleanup", "--all-state")
-	require.Equal(t, 1, o.code, "nobody to ask")
+	require.Equal(t, 1, o.code, "no terminal to ask on")
 	require.Contains(t, o.stderr, "-f")
 	require.Empty(t, before.Diff(n.state()))
 

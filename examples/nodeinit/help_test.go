@@ -92,7 +92,7 @@ func TestEachFlagHasItsPlaceInHelp(t *testing.T) {
 	})
 }
 
-// What uninstall takes and does not use, it does not show.
+// Flags that uninstall accepts and does not use are not in its help.
 func TestHelpOfUninstallShowsWhatItUses(t *testing.T) {
 	for _, command := range []string{"uninstall", "uninstall-cni"} {
 		text := here(t, nil, command, "--help").stdout

@@ -77,8 +77,8 @@ func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /var/lib/slipway && echo there || echo gone"))
 }
 
-// Nobody has recorded what the agent's own installer brought: pods of it can still be
-// deleted after a cleanup, and the cleanup ends when they are.
+// Files of the agent's own installer are not recorded: pods of it can still be deleted
+// after a cleanup, and the cleanup ends when they are.
 func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -63,7 +63,7 @@ func TestPLAN6_AMistypedStateDirectory(t *testing.T) {
 	}
 }
 
-// What another agent's journal has, and what was left on purpose, is nobody's orphan.
+// Objects in another agent's journal, or left on purpose, are no orphans.
 func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -107,7 +107,7 @@ func TestPLAN6_AnOlderBuildsStateIsRefused(t *testing.T) {
 		require.Equal(t, 1, o.code, args)
 		require.Contains(t, o.stderr, "/var/lib/slipway/bpffs.json was recorded by a build that kept no journal: uninstall with that build, or undo by hand the changes in the file, and remove it")
 	}
-	n.write("/var/lib/slipway/bpffs.json", `{"schema": 1}`) // somebody else's
+	n.write("/var/lib/slipway/bpffs.json", `{"schema": 1}`) // of another program
 	require.Zero(t, n.run("uninstall").code)
 	require.Equal(t, "bpffs.json", strings.TrimSpace(n.shell("ls -A /var/lib/slipway")))
 }

@@ -55,7 +55,7 @@ func TestPLAN3_AClosedPipeEndsNothingHalfway(t *testing.T) {
 	require.Equal(t, 0, n.into(pipe, pipe, "run", "--only", "bpffs", "--", "sh", "-c", "sh -c 'echo x; echo x'; test $? = 141"), "that of the command")
 }
 
-// What cannot be written is an error, and the work is done all the same.
+// Output that cannot be written is an error, but the work is done.
 func TestPLAN3_AFullDeviceIsAnError(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

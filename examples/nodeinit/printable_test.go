@@ -22,8 +22,8 @@ import (
 // of its own.
 const hostile = "a\x1b[2J\u009b31m\u202e\x7f\nnodeinit: all is well"
 
-// requireHarmless checks that no stream holds what a terminal obeys, nor a line
-// that somebody else wrote.
+// requireHarmless checks that no stream holds what a terminal obeys, nor a line written
+// by another user.
 func requireHarmless(t *testing.T, o outcome) {
 	t.Helper()
 	for _, text := range []string{o.stdout, o.stderr} {

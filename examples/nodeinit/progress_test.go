@@ -61,7 +61,7 @@ func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
 	}
 }
 
-// What was finished before a step that does not end stays in the report.
+// Steps finished before one that does not end stay in the report.
 func TestWhatIsFinishedIsInTheReportOfARunThatIsGivenUp(t *testing.T) {
 	a := &app{}
 	trace := a.noting(nil)

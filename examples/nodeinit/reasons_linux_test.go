@@ -55,7 +55,7 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 	require.Regexp(t, `bpffs +unchanged +\S+( ms)? +nothing is recorded of it\n`, n.ok("uninstall").stdout)
 }
 
-// A refusal says which flags end it.
+// A refusal names the flags that end it.
 func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -80,7 +80,7 @@ func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 	}
 }
 
-// A dry run tells by its exit status whether there is something to undo.
+// A dry run shows by its exit status whether there is anything to undo.
 func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -106,7 +106,7 @@ func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
 	n.ok("uninstall", "--dry-run", "--all-agents")
 }
 
-// What is not recorded cannot be undone, and that is said when it is done.
+// Unrecorded changes cannot be undone, and a warning is printed with them.
 func TestPLAN6_WithoutAStateDirectoryItSaysThatNothingCanBeUndone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

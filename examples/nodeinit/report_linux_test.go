@@ -183,7 +183,7 @@ func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	require.Contains(t, o.stderr, "must end in .prom")
 }
 
-// What a run has come to before there was a plan is reported too.
+// A result from before there was a plan is reported too.
 func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
 	n := newNode(t)
 	s := newAPIServer(t, n)

@@ -34,7 +34,7 @@ func TestPLAN13_TheCommandRunsInThePlaceOfThis(t *testing.T) {
 	require.Equal(t, "a b.--skip..", o.stdout, "what follows -- is the command's alone")
 	require.Contains(t, o.stderr, `"unchanged"`)
 
-	// The journal and the lock are nobody's by then.
+	// The journal and the lock are released by then.
 	o = n.run(n.runArgs("--", binary, "uninstall", "--lock-timeout", "0")...)
 	require.Zero(t, o.code, o.stderr)
 }
@@ -159,6 +159,6 @@ func TestPLAN13_SomeSignalsStayIgnored(t *testing.T) {
 	require.NotNil(t, ignored, string(out))
 	mask, err := strconv.ParseUint(string(ignored[1]), 16, 64)
 	require.NoError(t, err)
-	const want = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGTSTP-1) // whoever runs this may ignore others
+	const want = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGTSTP-1) // the test's caller may ignore others
 	require.Equal(t, uint64(want), mask&want, "%x", mask)
 }

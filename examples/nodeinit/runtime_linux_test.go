@@ -75,7 +75,7 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// A runtime that has ended says nothing any more: what is installed stays there.
+// A runtime that has ended reports nothing any more: installed files stay in place.
 func TestInstallsWhereItDidBeforeWhileNoRuntimeAnswers(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -177,8 +177,8 @@ func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
 	require.Contains(t, o.stdout, "it is assumed to be in /opt/cni/bin and /etc/cni/net.d: ask the container runtime at \"/run/containerd/containerd.sock\": it has no CRI")
 }
 
-// The configuration is somebody else's, in the runtime's folder, and keeps the
-// plugin that it names.
+// The configuration has another owner, in the runtime's folder, and keeps the plugin that
+// it names.
 func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -195,7 +195,7 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	require.Empty(t, n.shell("ls /opt"))
 }
 
-// What an agent has left is looked for there too.
+// Leftovers of an agent are searched there too.
 func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -218,7 +218,7 @@ func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
 }
 
 // A pod that is root in its container, and has one of the host's folders, is neither
-// asked nor a reason to install where nobody reads.
+// asked nor a reason to install where no runtime reads.
 func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	n := newNode(t)
 	var his net.Listener

@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-// pod starts the program as pid 1 of a container on the node: an overlay as its
-// root, a /proc of its own, and the volumes that $VOLUMES mounts below $ROOT.
-// What it prints comes back with its exit status as the last word.
+// pod starts the program as pid 1 of a container on the node: an overlay as its root, a
+// /proc of its own, and the volumes that $VOLUMES mounts below $ROOT. Its output is
+// returned, with its exit status as the last word.
 func (n *node) pod(volumes string, args ...string) string {
 	n.t.Helper()
 	return n.podIn("", volumes, args...)
@@ -139,7 +139,7 @@ func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
 	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
 }
 
-// Where the host would not see the fallback, nobody finds out only once it is used.
+// If the host would not see the fallback, that is an error before it is used.
 func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -80,9 +80,9 @@ func (a *app) singleFlags(c *cobra.Command) {
 	a.stateFlags(c.Flags())
 }
 
-// single runs a plan of one step. Where there is nothing to do, and nobody
-// else to take the node over from, it takes no lock and writes nothing: it is
-// called at every start of a pod.
+// single runs a plan of one step. Where there is nothing to do, and no other owner to
+// take the node over from, it takes no lock and writes nothing: it is called at every
+// start of a pod.
 func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.Action, error)) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err

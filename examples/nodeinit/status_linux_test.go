@@ -168,7 +168,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.Equal(t, 64, n.run("status", "--state-dir", "").code)
 }
 
-// What people read: golden, at most 80 columns, with ages that they would say.
+// The output for people: golden, at most 80 columns, with rounded ages.
 func TestPLAN20_StatusForPeople(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -226,7 +226,7 @@ func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
 	require.NotContains(t, n.run("apply", "--only", "nothing").stderr, "[", "a usage error has none")
 }
 
-// What a reboot has taken away, what was adopted, and what is wanted as it was found.
+// Objects undone by a reboot, adopted, and wanted as found.
 func TestPLAN20_StatusCountsWhatIsRecorded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
