@@ -100,9 +100,9 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 	n.write("/run/plan.yaml", head+link)
 	for want, args := range map[string][]string{
 		"it is for all-state, and the flags select bpf-state": {"--plan", "/run/plan.yaml", "--bpf-state", "-f"},
-		"--output-file goes with --dry-run":               {"-o", "/run/new.yaml", "--all-state"},
-		"--output-file goes without --plan":               {"-o", "/run/new.yaml", "--dry-run", "--plan", "/run/plan.yaml"},
-		"--output-file: nothing is selected":              {"-o", "/run/new.yaml", "--dry-run"},
+		"--output-file goes with --dry-run":                   {"-o", "/run/new.yaml", "--all-state"},
+		"--output-file goes without --plan":                   {"-o", "/run/new.yaml", "--dry-run", "--plan", "/run/plan.yaml"},
+		"--output-file: nothing is selected":                  {"-o", "/run/new.yaml", "--dry-run"},
 	} {
 		o := n.run(append([]string{"cleanup"}, args...)...)
 		require.Equal(t, 64, o.code, args)
