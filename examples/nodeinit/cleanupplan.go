@@ -22,8 +22,8 @@ import (
 
 // planHead explains a plan to its reader.
 const planHead = `# The only items that nodeinit cleanup --plan FILE removes, where it finds them.
-# Take out the lines of what is to stay. In the place of "object" there may be a
-# pattern for names that each node draws, such as "match":"lxc*".
+# Delete the lines of objects that must stay. Instead of "object", a line may have a
+# pattern, for names that differ on each node, such as "match":"lxc*".
 `
 
 // planText is a plan as YAML, with one line of JSON, which is YAML too, for each item.
