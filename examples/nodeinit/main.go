@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command nodeinit brings a node to the state that an eBPF CNI agent needs
-// before it starts, and takes it all back. It takes the place of a chain of
-// privileged init containers: `nodeinit apply` of all of them in one, the
-// other commands each of one, with its flags and environment.
+// Command nodeinit brings a node to the state that an eBPF CNI agent needs before it
+// starts, and takes everything back. `nodeinit apply` replaces a chain of privileged init
+// containers, and most other commands one container each, with its flags and environment.
 //
-// It exits with 0 when all is well, 1 on an error, 3 when the node has another owner, 64
-// when it was called wrongly; `nodeinit check`, `nodeinit status` and `nodeinit uninstall
-// --dry-run` exit with 2 when there is something to do.
+// It exits with 0 on success, 1 on a failure, 3 if the node has another owner, and 64 on a
+// usage error. `nodeinit check`, `nodeinit status` and `nodeinit uninstall --dry-run` exit
+// with 2 if there is something to do.
+//
+// # Operating it
+//
+// Before an installation, `nodeinit check` lists what apply would change, and warns of
+// problems that only appear later, such as a kernel feature that the agent needs. Each
+// warning has a name for --ignore-preflight.
+//
+// On a node, `nodeinit status` shows the last run of each agent with the failed step, its
+// code and the remedy, what is recorded for uninstall, and what others have changed since.
+// `nodeinit journal` lists each recorded object. A failed init container has the same
+// error in its termination message: kubectl describe pod shows it.
+//
+// In a cluster, --report-node makes each run patch a condition and an annotation of its
+// Node when the outcome changes, and examples/fleet groups the nodes by code and explains
+// one node. `nodeinit check --every 5m --report-node` reports drift between runs;
+// --report-metrics writes a file for node_exporter.
+//
+// When something is refused, the error names the flag that helps: --take-over for a node
+// with another owner, --override for a conflict with another agent, --accept-kept and
+// `nodeinit journal forget` for objects that others have changed, --force to uninstall
+// under running pods.
+//
+// To remove leftovers of an agent on many nodes, review them once: `nodeinit cleanup
+// --all-state --dry-run --output-file plan.yaml` on one node, and `nodeinit cleanup --plan
+// plan.yaml --force` on all of them.
+//
+// `nodeinit uninstall` takes everything back, and needs none of apply's flags.
 package main
 
 import (
