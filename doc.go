@@ -9,24 +9,24 @@
 //
 //   - bootstrap: the plan. Steps that are checked, applied, verified and
 //     reverted, with a report; standard library only.
-//   - bootstrap/hostns: the host, as a plan reaches it and locks it: runs code in its
-//     namespaces from inside a container, without nsenter and without a helper
-//     binary.
-//   - bootstrap/journal: what was there before, and whose the node is.
-//   - bootstrap/reconcile: a plan now, on a timer, and when something has changed.
-//   - bootstrap/timeline: what a run did when, as a picture.
-//   - bootstrap/textfile: what a run has come to, for node_exporter.
-//   - bootstrap/prom, bootstrap/otel: what a plan does, for Prometheus and
+//   - bootstrap/hostns: the host, and the node's lock: runs code in the host's
+//     namespaces from inside a container, without nsenter or a helper binary.
+//   - bootstrap/journal: the original state, the node's owner, and its other agents.
+//   - bootstrap/reconcile: a plan applied now, on a timer, and on change.
+//   - bootstrap/timeline: a run as a picture.
+//   - bootstrap/textfile: the outcome of a run, for node_exporter.
+//   - bootstrap/prom, bootstrap/otel: metrics for Prometheus and spans for
 //     OpenTelemetry; modules of their own.
-//   - bootstrap/hostpath: the directories and files that an agent expects, and files
-//     with given content.
-//   - bootstrap/kmod: the kernel modules that it needs.
-//   - bootstrap/cri: where the container runtime looks for CNI files, what it has
-//     loaded, and which sandboxes it knows.
+//   - bootstrap/hostpath: directories and files that an agent expects, also with given
+//     content.
+//   - bootstrap/kmod: kernel modules that it needs.
+//   - bootstrap/cri: asks the container runtime where it looks for CNI files, what it
+//     has loaded, and which sandboxes it knows.
 //   - bootstrap/gate: waits for a file, a TCP port, kube-proxy's rules.
-//   - bootstrap/preflight: what is known to fail later, found before anything is changed.
-//   - bootstrap/kube: waits for the API server and custom resources, marks the node
-//     as ready, and tells a restart from a removal.
+//   - bootstrap/preflight: problems that would appear later, found before anything is
+//     changed.
+//   - bootstrap/kube: waits for the API server and custom resources, marks the node as
+//     ready, reports outcomes, and tells a restart from a removal.
 //   - bootstrap/probe: the health probe of an agent with a plan.
 //   - bootstrap/bpfmap: an agent's pinned maps, kept over its restarts.
 //   - bootstrap/hostlocal: releases the addresses of pods that are gone.
@@ -40,13 +40,12 @@
 //   - bpffs: a BPF file system mount.
 //   - sysctl: a drop-in persisted, kernel values set and read back.
 //   - cniinstall: CNI plugins and the network configuration.
-//   - cleanup: what an agent left behind, found first and then removed.
-//   - cleanup/ownershipfile: what an agent owns, from a YAML file.
+//   - cleanup: finds what an agent left behind, and then removes it.
+//   - cleanup/ownershipfile: an agent's ownership, from a YAML file.
 //
 // The leaves (from configresolve on) import neither each other nor bootstrap,
-// but for its journal:
-// what they offer satisfies [bootstrap.Action] by its methods alone, and they
-// meet in the program that builds a plan of them. Two such programs are
+// except for its journal: their types satisfy [bootstrap.Action] by their methods alone,
+// and meet in the program that builds a plan of them. Two such programs are
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //
@@ -69,9 +68,9 @@
 //
 // # Errors
 //
-// Errors name operation, object and remedy, and match what a caller branches on. A
-// cause that is worth telling apart on many nodes has a stable code too, such as
-// "sysctl.read-only", which a plan's report has: CODES.md lists them. See
+// Errors name the operation, the object and the remedy, and match the sentinels that
+// callers branch on. A cause that is worth grouping many nodes by also has a stable code,
+// such as "sysctl.read-only", in the plan's report: CODES.md lists them. See
 // [bootstrap.Code].
 //
 // # Compatibility
@@ -79,18 +78,17 @@
 // Versions are semantic. Until 1.0, a patch version (0.1.1) changes no exported name, and
 // a minor version (0.2) may, as follows; API.txt lists what is exported.
 //
-//   - A name that is to go is marked "Deprecated:", with its replacement, for one minor
-//     version before: what 0.2 marks is still in 0.2, and 0.3 may be without it.
-//     CHANGELOG.md names every change.
-//   - A journal that the previous minor version has written is read, obeyed and undone,
-//     and so is one of the next: a node can be updated by one minor version, and rolled
-//     back. A field or a kind of record that a version does not know stays in the journal.
-//   - A code of an error keeps its meaning. What a report has in JSON stays, and more is
-//     added. nodeinit's commands, flags and exit statuses are treated as exported names.
-//   - Structs get fields, so name those that you set. A published interface gets no
-//     method. A text, of an error or in a report, may change in any version.
-//   - Nothing is promised of what is in internal, of the examples' source, and of the
-//     lowest versions in go.mod, which a minor version may raise.
+//   - A name is marked "Deprecated:", with its replacement, for one minor version before
+//     it is removed: a name marked in 0.2 may be gone in 0.3. CHANGELOG.md names every
+//     change.
+//   - Journals of the previous minor version and of the next one are read, obeyed and
+//     undone: a node can be updated by one minor version, and rolled back. Fields and
+//     kinds of records that a version does not know stay in the journal.
+//   - Error codes keep their meaning. A report's JSON keeps its fields, and may get more. nodeinit's commands, flags and exit statuses are treated as exported names.
+//   - Structs may get fields, so name those that you set. A published interface gets no
+//     methods. Texts of errors and reports may change in any version.
+//   - Packages below internal, the source of the examples, and the lowest versions in
+//     go.mod, which a minor version may raise, are not covered.
 //
 // # What it needs
 //
