@@ -85,7 +85,7 @@ systemd: tools ## sysctl's tests on the booted systemd of four Debian releases, 
 	@bin=$$(mktemp -d) && $(GO) test -tags systemd -c -o $$bin/test ./sysctl && \
 		internal/verify/realsystemd/run $(RELEASES) $$bin/test; status=$$?; rm -rf $$bin; exit $$status
 
-layouts: tools ## nodeinit on nodes laid out as 17 distributions lay them out
+layouts: tools ## nodeinit on 18 node layouts of distributions
 	@$(GOTEST) -count 1 ./internal/verify/layouts
 
 KERNELS ?= 5.10,6.1,6.12,6.18,newest,6.12-arm64

@@ -11,7 +11,7 @@
 // It reads metadata only, 500 nodes at a time, and needs list on nodes; for --why, get.
 //
 // It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
-// report, 1 when the cluster could not be asked, 64 when it was called wrongly.
+// report, 1 when the cluster could not be asked, 64 on a usage error.
 package main
 
 import (

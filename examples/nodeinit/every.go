@@ -38,7 +38,7 @@ func (a *app) checkEvery(ctx context.Context) error {
 			return fmt.Errorf("--%s: %w", flagEvery, err)
 		}
 		if look.ProcessState.ExitCode() == exitUsage {
-			return usageError{fmt.Errorf("--%s: it was called wrongly, see above", flagEvery)}
+			return usageError{fmt.Errorf("--%s: usage error, see above", flagEvery)}
 		}
 		select {
 		case <-ctx.Done():

@@ -128,20 +128,22 @@ func help(c *cobra.Command) string {
 
 // statuses explains the exit statuses of a command.
 func statuses(c *cobra.Command) []string {
-	all := []string{"0   all is well", "1   an error; standard error has every cause"}
+	all := []string{"0   success", "1   failure; standard error has a line for each cause"}
 	if c.Name() == "run" {
-		all[0] = "that of the command, once it runs; before:"
+		all[0] = "that of the command once it runs; before that:"
 	}
 	switch {
-	case c.Name() == "check":
+	case c.Parent() == nil:
+		all = append(all, "2   check, status, uninstall --dry-run: there is something to do", "3   the node has another owner")
+	case c.Name() == "check" || c.Name() == "status":
 		all = append(all, "2   there is something to do")
 	case strings.HasPrefix(c.Name(), "uninstall"):
 		all = append(all, "2   --dry-run has found something to undo")
 	}
 	if c.Flag("owner") != nil {
-		all = append(all, "3   the node is another owner's")
+		all = append(all, "3   the node has another owner")
 	}
-	return append(all, "64  it was called wrongly, and nothing was done")
+	return append(all, "64  usage error; nothing was done")
 }
 
 // writeFlags writes the flags that a command shows, by section.

@@ -62,7 +62,7 @@ func TestRDY7_ThatACheckIsUnknownIsSaid(t *testing.T) {
 	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni`)
 	o = n.run("apply", "--only", "preflight")
 	require.NotZero(t, o.code)
-	require.Contains(t, o.stderr, "--only preflight, and it is a step of check", "apply looks at what it changes")
+	require.Contains(t, o.stderr, "--only preflight, and only check has that step", "apply looks at what it changes")
 }
 
 // Without the kernel's types there is a warning, where the kernel would show them.

@@ -113,7 +113,7 @@ func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	}
 	onlyOfCheck := ""
 	if f.Lookup("ignore-preflight") == nil {
-		onlyOfCheck = "it is a step of check"
+		onlyOfCheck = "only check has that step"
 	}
 	for step, lacks := range map[string]string{
 		stepPreflight: onlyOfCheck,

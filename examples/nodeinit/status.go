@@ -27,9 +27,9 @@ func (a *app) statusCommand() *cobra.Command {
 		Long: `Show the node's state: the last run of each agent, and the recorded, kept and
 orphaned objects. It changes nothing, waits for no lock and asks no API server.
 
-The exit status is 0 if all is well, 1 if a last run has failed or a journal
-cannot be read, 2 if there is something to do, and 3 if the node's owner is
-not --owner.
+It does not look for drift: check does. The exit status is 0 if the last runs
+succeeded and nothing is pending, 1 if one failed or a journal cannot be read, 2
+if there is something to do, and 3 if the node's owner is not --owner.
 
 The fields of --output=json are stable: stateDir, state (well, todo, others or
 failed), error, agents (agent, state, owner, generation, since, alive, recorded,
