@@ -118,7 +118,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"journal of nobody":             {journaled(&journal.Node{Agent: "agent"}), "no owner is named: set Owner, such as a pod's UID, or NoOwner"},
 		"journal without agent":         {journaled(&journal.Node{NoOwner: true}), "the agent has no name: set Agent"},
 		"journal without handler":       {journaled(recorder(), pinned...), "the journal has no handler for what it records, bpfmap/"},
-		"journal, and no recorder":      {journaled(recorder(), bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil)}), "says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant"},
+		"journal, and no recorder":      {journaled(recorder(), bootstrap.Step{Name: "s", Action: bootstrap.Func(nil, nil)}), "says neither what it records (it is no Recorder) nor how it is reverted (implement Kinds, use Func(...).Recording, or set NoUndo if that is meant)"},
 		"everything, and no journal":    {func(ctx context.Context) error { return second((&bootstrap.Plan{}).RevertAll(ctx)) }, "the plan has no journal, so nothing is recorded that could be undone"},
 		"record for no step": {func(ctx context.Context) error {
 			j, err := recorder().Open(ctx, nil)

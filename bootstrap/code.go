@@ -37,11 +37,11 @@ func Code(err error) string {
 	return general(err)
 }
 
-// Meaning returns what a code of this module stands for, and what to do about it: a sentence
-// each, as in CODES.md. Both are empty for a code that is none of this module's.
-func Meaning(its string) (cause, remedy string) {
+// Meaning returns the cause that a code of this module stands for, and its remedy, each as
+// in CODES.md. Both are empty for other codes.
+func Meaning(text string) (cause, remedy string) {
 	for _, m := range code.Table() {
-		if m.Code == its {
+		if m.Code == text {
 			return m.Cause, m.Remedy
 		}
 	}

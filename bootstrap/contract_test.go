@@ -57,7 +57,7 @@ func TestPLAN19_WhatCouldNotBeUndoneIsRefused(t *testing.T) {
 		"no handler":          {f.In("mnt").Recording("acme/file", "other/thing"), "no handler for what it records, other/thing"},
 		"another namespace":   {f.In("net").Recording("acme/file"), "the handler of acme/file acts in the host's namespace mnt, and the action does not"},
 		"no namespace at all": {f.Recording("acme/file"), "the handler of acme/file acts in the host's namespace mnt"},
-		"says nothing":        {f, "says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant"},
+		"says nothing":        {f, "says neither what it records (it is no Recorder) nor how it is reverted (implement Kinds, use Func(...).Recording, or set NoUndo if that is meant)"},
 		"says where only":     {f.In("mnt"), "says neither what it records"},
 	}
 	for how, wrap := range wrappers {

@@ -50,8 +50,11 @@
 //
 // It records its changes in journal.From(ctx) of package bootstrap/journal, with the
 // context that the plan gives it. If nothing is to be recorded, that is a nil journal,
-// whose methods do nothing. A handler undoes what was recorded. [Func] makes an action of
-// two functions, and its methods In and Recording declare the same.
+// whose methods do nothing. A handler undoes what was recorded. To share an
+// object with other agents of the node, an action also calls Journal.CheckWishes at the
+// end of its Check, and Journal.Wish at the end of its Apply. [Func] makes an action of two
+// functions; its methods In and Recording declare namespaces and kinds. An action that is
+// Placed needs a type of its own.
 //
 // [Plan.Validate] refuses an action whose changes could not be undone: it is neither a
 // Recorder nor a Reverter, the journal has no handler for a kind, or the handler acts in

@@ -217,8 +217,8 @@ func (p *Plan) Step(name string) *Step {
 // is [Failed], and the steps that need it are [Blocked]. But if that step itself
 // needs one that would change, the error may only mean that this change has not
 // been made yet: the step is then [Unknown], and Check returns no error for it, unless
-// that change could not help (see [Validator] and [MissingError]). So is every step while
-// a gate is not open.
+// that change could not help (see [Validator] and [MissingError]). While a gate is closed,
+// a step whose Check fails is Unknown too.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheck, false, (*walk).checkPlan)
 }

@@ -189,7 +189,7 @@ func (s *Step) validateKinds(j Journal) error {
 	r, records := as[Recorder](s.Action)
 	_, reverts := innermost(s.Action).(Reverter)
 	if !records && !reverts {
-		return fmt.Errorf("step %q could not be undone: a %T says neither what it records (it is no Recorder) nor how it is reverted; set NoUndo if that is meant", s.Name, s.Action)
+		return fmt.Errorf("step %q could not be undone: a %T says neither what it records (it is no Recorder) nor how it is reverted (implement Kinds, use Func(...).Recording, or set NoUndo if that is meant)", s.Name, s.Action)
 	}
 	if !records {
 		return nil
@@ -207,7 +207,7 @@ func (s *Step) validateKinds(j Journal) error {
 		}
 		for _, ns := range inside {
 			if !slices.Contains(s.namespaces(), ns) {
-				return fmt.Errorf("step %q could not be undone: the handler of %s acts in the host's namespace %s, and the action does not", s.Name, kind, ns)
+				return fmt.Errorf("step %q could not be undone: the handler of %s acts in the host's namespace %s, and the action does not (return it from Namespaces, or use Func(...).In)", s.Name, kind, ns)
 			}
 		}
 	}

@@ -11,7 +11,9 @@ import (
 
 // Kernel is a node's kernel in memory, just booted, for tests that need neither
 // root nor Linux. It stands in for the real one as bpffs.Mount.Kernel, as
-// cgroup.Mount.Kernel and as sysctl.Kernel.Files: one value serves a whole plan.
+// cgroup.Mount.Kernel and as sysctl.Kernel.Files: one value serves all of a plan's mounts
+// and values. Cleanup, preflight and kernel modules have no stand-in and act on the
+// machine: set Skip for their steps.
 // The zero value has the link lo; [NewKernel] adds others. A nil Kernel answers each call
 // of an action with an error.
 //

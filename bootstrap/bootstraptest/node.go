@@ -71,8 +71,9 @@ func (n *Node) close() error {
 
 // Proc returns a directory of the machine's that shows the node's processes, as
 // /hostproc does in a container: Proc()+"/1" is its pid 1. Programs of the machine that
-// enter the node through it find no /proc/self there; those that [Node.Command] starts
-// do, also when they make a container in turn.
+// enter the node through it find no /proc/self there, so it is no hostns.Host.Proc for the
+// test's own process; programs that [Node.Command] starts find it, also when they make a
+// container in turn.
 func (n *Node) Proc() string { return n.node.Proc() }
 
 // Do calls f in the node's mount, cgroup, net, uts and ipc namespaces, on a

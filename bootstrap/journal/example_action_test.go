@@ -35,15 +35,24 @@ func (r resolver) file() journal.File {
 }
 
 func (r resolver) Check(ctx context.Context) (changes []string, err error) {
-	written, err := r.files().Written(ctx, journal.From(ctx), r.path, r.file())
-	if err == nil && !written {
+	j := journal.From(ctx)
+	written, err := r.files().Written(ctx, j, r.path, r.file())
+	if err != nil {
+		return nil, err
+	}
+	if !written {
 		changes = []string{"make " + r.server + " the node's resolver"}
 	}
-	return changes, err
+	shared, err := j.CheckWishes(ctx, r.files().Wish(r.path, r.file(), written)) // with other agents
+	return append(changes, shared...), err
 }
 
 func (r resolver) Apply(ctx context.Context) error {
-	return r.files().Write(ctx, journal.From(ctx), r.path, r.file())
+	j := journal.From(ctx)
+	if err := r.files().Write(ctx, j, r.path, r.file()); err != nil {
+		return err
+	}
+	return j.Wish(ctx, r.files().Wish(r.path, r.file(), true))
 }
 
 func (r resolver) Kinds() []string      { return r.files().Kinds() }

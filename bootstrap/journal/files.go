@@ -331,7 +331,7 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 }
 
 // MkdirAll makes path and the missing directories above it, durably. Each gets this
-// mode, whatever the umask, and an entry of its own.
+// mode, whatever the umask, and an entry of its own, so [Files].May has to accept each.
 func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.FileMode) error {
 	path = filepath.Clean(path)
 	d, err := durable.OpenDir(path)
@@ -341,6 +341,9 @@ func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.Fi
 	parent := filepath.Dir(path)
 	if !errors.Is(err, fs.ErrNotExist) || parent == path {
 		return err
+	}
+	if err := cmp.Or(ctx.Err(), f.Owns(Entry{Kind: f.dir(), Object: path})); err != nil {
+		return fmt.Errorf("make directory %s: %w", path, err)
 	}
 	if err := f.MkdirAll(ctx, j, parent, mode); err != nil {
 		return err

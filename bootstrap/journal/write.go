@@ -113,13 +113,14 @@ func (f File) isAt(ctx context.Context, d *durable.Dir, name string, old Entry, 
 }
 
 // Write makes the file at path equal to file, in an existing directory, so that undoing
-// restores the original: it is the only call that an action of your own needs. It records
+// restores the original: it is the only call that makes a change. To share the file with
+// other agents, an action also calls [Journal.CheckWishes] and [Journal.Wish]. It records
 // the present object first, then replaces it atomically and durably; a symbolic link is
 // replaced, not followed. If the process is killed at any point, it leaves the old file
 // or the new one, and a journal that knows which. A file that is already equal is neither
 // written nor recorded. Without a journal, the file is written, and nothing is recorded.
 func (f Files) Write(ctx context.Context, j *Journal, path string, file File) error {
-	if err := file.validate(); err != nil {
+	if err := cmp.Or(file.validate(), f.Owns(Entry{Kind: f.file(), Object: path})); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	d, err := durable.OpenDir(filepath.Dir(path))

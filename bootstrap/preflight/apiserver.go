@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// APIServer looks whether an agent that does itself what kube-proxy does, is to reach the API
-// server by a service: on a node without kube-proxy it never gets there, for what leads
-// there is the agent's to make. It is a warning, since rules that kube-proxy has left lead
-// there for a while.
+// APIServer checks whether an agent that replaces kube-proxy is configured to reach the API
+// server through a Service. Without kube-proxy it never can, because the agent itself must
+// first set up that route. It is a warning, because kube-proxy's leftover rules may still
+// work for a while.
 type APIServer struct {
 	// Servers are the URLs, or the addresses, by which the agent reaches the API server.
-	// With one of them that is no service's nothing is found; with none, neither.
+	// Nothing is found if one of them is not a Service's, or if there are none.
 	Servers []string
 
 	// Services are addresses of the service that is in front of the API server. A pod has

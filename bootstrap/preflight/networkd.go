@@ -18,12 +18,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// Networkd looks whether systemd-networkd removes routes and rules that others have made,
-// as it does by default when it starts and when a link comes up again:
-// ManageForeignRoutes= (since systemd 246) and ManageForeignRoutingPolicyRules= (249) of
-// networkd.conf(5). It is a warning: until then, all goes well. Routes and rules in the
-// kernel's name are spared, which an agent may have some of. Where networkd has neither run
-// since the node's boot, nor is enabled, nothing is looked for.
+// Networkd checks whether systemd-networkd removes routes and rules of other programs, as it
+// does by default when it starts and when a link comes up again: ManageForeignRoutes=
+// (since systemd 246) and ManageForeignRoutingPolicyRules= (249) of networkd.conf(5). It is
+// a warning: nothing fails until then. Routes and rules with protocol kernel are spared; an
+// agent may have some. Nothing is checked if networkd has not run since the node's boot and
+// is not enabled.
 type Networkd struct {
 	// Root is the root of the node's files. Empty means "/".
 	Root string

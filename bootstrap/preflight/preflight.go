@@ -20,11 +20,11 @@
 //
 // # Findings
 //
-// A finding is an error that says what was found, why it matters and the remedy, and has
-// a stable code (bootstrap.Coder). One that matches bootstrap.CertainError is a failure: what
-// it is about cannot go well on this node. All others are warnings: the action's advice,
-// with which the plan goes on. So is what cannot be looked at, for want of a capability
-// for example. What is ignored by its name is not looked at.
+// A finding is an error with what was found, why it matters and the remedy, and has a
+// stable code (bootstrap.Coder). One that matches bootstrap.CertainError is a failure: the
+// agent cannot work on this node. All others are warnings: the action's advice, with which
+// the plan goes on. Anything that cannot be examined, for example for lack of a
+// capability, is a warning too. A check that is ignored by its name does not run.
 //
 // # What it needs
 //
