@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ func TestMain(m *testing.M) {
 // cluster is an API server that lists nodes in pages, as the real one does
 // (internal/verify/kubernetes/realkube).
 type cluster struct {
+	mu         sync.Mutex
 	names      []string
 	nodes      map[string]map[string]any
 	pages      []int // how many nodes each had
@@ -74,12 +76,16 @@ func (c *cluster) add(name string, reports map[string]string, conditions ...any)
 	for agent, report := range reports {
 		annotations["report.slipway.dev/"+agent] = report
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.names = append(c.names, name)
 	c.nodes[name] = map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name, "annotations": annotations},
 		"status": map[string]any{"conditions": conditions}}
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	if name, one := strings.CutPrefix(r.URL.Path, "/api/v1/nodes/"); one {
 		if c.nodes[name] == nil {

@@ -6,6 +6,7 @@ package bpfattach
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -32,8 +33,25 @@ type CgroupPoint struct {
 	Attach ebpf.AttachType
 }
 
+// Links are looked at again this often, with this pause, while another program makes one: the kernel answers EAGAIN for an id that is taken and has no
+// link yet (bpf_link_by_id in kernel/bpf/syscall.c).
+const (
+	unsettledTries = 100
+	unsettledPause = time.Millisecond
+)
+
 // AllLinks looks at all bpf_links.
-func AllLinks() (*Links, error) {
+func AllLinks() (all *Links, err error) {
+	for range unsettledTries {
+		if all, err = allLinks(); !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+		time.Sleep(unsettledPause)
+	}
+	return all, err
+}
+
+func allLinks() (*Links, error) {
 	out := &Links{map[XDPPoint][]link.ID{}, map[CgroupPoint][]Program{}}
 	it := new(link.Iterator)
 	defer it.Close()
