@@ -58,6 +58,7 @@ func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
 		{"", "cilium"},
 		{"", "cil_acme"},
 		{"", "cil_from_netde"},
+		{"", "cil_to_host_x"},
 		{"", "bpf_hostile_fw"},
 		{"", "bpf_lxc"},
 		{"cilium-exporter-by-acme", "acme"},
