@@ -330,6 +330,15 @@ func (f Files) make(ctx context.Context, j *Journal, kind, path string, after St
 	return errors.Join(err, f.complete(ctx, j, kind, path))
 }
 
+// mayRecord returns an error if undoing would refuse the path, so that nothing is made
+// there.
+func (f Files) mayRecord(j *Journal, path string) error {
+	if j == nil || f.May == nil {
+		return nil
+	}
+	return f.May(path)
+}
+
 // MkdirAll makes path and the missing directories above it, durably. Each gets this
 // mode, whatever the umask, and an entry of its own, so [Files].May has to accept each.
 func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.FileMode) error {
@@ -342,7 +351,7 @@ func (f Files) MkdirAll(ctx context.Context, j *Journal, path string, mode fs.Fi
 	if !errors.Is(err, fs.ErrNotExist) || parent == path {
 		return err
 	}
-	if err := cmp.Or(ctx.Err(), f.Owns(Entry{Kind: f.dir(), Object: path})); err != nil {
+	if err := cmp.Or(ctx.Err(), f.mayRecord(j, path)); err != nil {
 		return fmt.Errorf("make directory %s: %w", path, err)
 	}
 	if err := f.MkdirAll(ctx, j, parent, mode); err != nil {

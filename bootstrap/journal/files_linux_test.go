@@ -628,3 +628,24 @@ func TestPLAN6_AFileIsNeverRecordedWithoutItsContent(t *testing.T) {
 	require.Positive(t, seen["file"], seen)
 	require.Positive(t, seen["symlink"], seen)
 }
+
+// What its undoing would refuse, an action does not make.
+func TestPLAN19_NothingIsMadeWhereItCouldNotBeUndone(t *testing.T) {
+	dir := t.TempDir()
+	j, own := openFiles(t, filepath.Join(dir, "state")), filepath.Join(dir, "run", "acme")
+	files := journal.Files{Kind: "acme", May: func(path string) error {
+		if path != own {
+			return errors.New("not acme's")
+		}
+		return nil
+	}}
+	require.ErrorContains(t, files.MkdirAll(t.Context(), j, own, 0o755), "make directory "+dir+"/run: not acme's")
+	require.ErrorContains(t, files.Write(t.Context(), j, filepath.Join(dir, "file"), journal.File{Mode: 0o644}), "write "+dir+"/file: not acme's")
+	require.NoDirExists(t, filepath.Join(dir, "run"))
+	require.NoFileExists(t, filepath.Join(dir, "file"))
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, journal.Files{Kind: "acme"}.MkdirAll(ended, j, own, 0o755), context.Canceled)
+	require.NoDirExists(t, filepath.Join(dir, "run"))
+}

@@ -120,7 +120,7 @@ func (f File) isAt(ctx context.Context, d *durable.Dir, name string, old Entry, 
 // or the new one, and a journal that knows which. A file that is already equal is neither
 // written nor recorded. Without a journal, the file is written, and nothing is recorded.
 func (f Files) Write(ctx context.Context, j *Journal, path string, file File) error {
-	if err := cmp.Or(file.validate(), f.Owns(Entry{Kind: f.file(), Object: path})); err != nil {
+	if err := cmp.Or(file.validate(), f.mayRecord(j, path)); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	d, err := durable.OpenDir(filepath.Dir(path))
