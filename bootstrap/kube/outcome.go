@@ -62,7 +62,7 @@ func OutcomeOf(r *bootstrap.Report) Outcome {
 
 // maxMessage bounds a condition's and an event's message, in bytes: each is stored and
 // sent with its node.
-const maxMessage = 250
+const maxMessage = 500
 
 func short(text string) string {
 	text = bootstrap.OneLine(text)

@@ -48,7 +48,7 @@ func TestRDY5_WhatAReportComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := kube.OutcomeOf(&tc.report)
-			require.LessOrEqual(t, len(got.Message), 250)
+			require.LessOrEqual(t, len(got.Message), 500)
 			if strings.Contains(tc.want.Message, long) {
 				require.True(t, strings.HasSuffix(got.Message, "ö..."), got.Message)
 				got.Message = tc.want.Message
