@@ -38,10 +38,13 @@ var steps = map[string]struct{ step, command string }{
 	"mount-bpf-fs":            {"bpffs", `sh -c -- mount | grep "/sys/fs/bpf type bpf" || mount -t bpf bpf /sys/fs/bpf`},
 	"clean-cilium-state":      {"cleanup", "/init-container.sh"},
 	"install-cni-binaries":    {"cni", "/install-plugin.sh"},
+	waitForKubeProxy:          {"kube-proxy", "sh -c while true do if iptables-nft-save -t mangle | grep -E"}, // and the rest of its loop
 }
 
-// waits wait for other programs. They stay, before nodeinit.
-var waits = []string{"wait-for-node-init", "wait-for-kube-proxy"}
+const (
+	waitForNodeInit  = "wait-for-node-init" // stays, before nodeinit
+	waitForKubeProxy = "wait-for-kube-proxy"
+)
 
 // node collects the settings of the init containers.
 func (o options) node(r *release) (*node, error) {
@@ -53,7 +56,7 @@ func (o options) node(r *release) (*node, error) {
 		case ok:
 			n.replaced, n.done = append(n.replaced, c.Name), append(n.done, known.step)
 			errs = append(errs, about(c.Name, n.add(c, known.command)))
-		case slices.Contains(waits, c.Name):
+		case c.Name == waitForNodeInit:
 			n.waits = append(n.waits, c.Name)
 		case slices.Contains(strings.Split(o.keep, ","), c.Name):
 			n.others = append(n.others, c.Name)
@@ -94,8 +97,13 @@ func (n *node) addCommand(c container, want string) error {
 		words[0] = "sh"
 	}
 	known := len(strings.Fields(want))
-	if c.Name == "config" && len(words) >= known && strings.Join(words[:known], " ") == want {
+	begins := len(words) >= known && strings.Join(words[:known], " ") == want
+	if begins && c.Name == "config" {
 		return n.addFlags(c.Command[known:])
+	}
+	if begins && c.Name == waitForKubeProxy {
+		n.flags, n.capabilities = append(n.flags, "--wait-for-kube-proxy=4m"), append(n.capabilities, "NET_ADMIN")
+		return nil
 	}
 	if got := strings.Join(words, " "); got != want {
 		return fmt.Errorf("its command is not the one that nodeinit is in place of: %s", got)
@@ -200,7 +208,7 @@ func (n *node) addSecurity(c container) error {
 	if c.Name == "config" && slices.Contains(s.Capabilities.Add, "NET_ADMIN") { // to pass a host firewall
 		n.capabilities = append(n.capabilities, "NET_ADMIN")
 	}
-	if c.Name != "mount-bpf-fs" { // which always is
+	if c.Name != "mount-bpf-fs" && c.Name != waitForKubeProxy { // which always are
 		n.privileged = n.privileged || s.Privileged
 	}
 	if len(s.SELinux) == 0 {

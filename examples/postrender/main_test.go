@@ -261,6 +261,43 @@ func TestWaitsAndOwnContainersStay(t *testing.T) {
 	require.Len(t, r.init, 1, "the awaited container comes before the agent's")
 }
 
+// waiting is how the charts' container for waitForKubeProxy=true begins.
+const waiting = `      - name: wait-for-kube-proxy
+        image: "quay.io/cilium/cilium:v1.20.2"
+        imagePullPolicy: IfNotPresent
+        securityContext:
+          privileged: true
+        command:
+          - bash
+          - -c
+          - |
+            while true
+            do
+              if iptables-nft-save -t mangle | grep -E '^:(KUBE-IPTABLES-HINT|KUBE-PROXY-CANARY)'; then
+                exit 0
+              fi
+              sleep 1;
+            done
+        terminationMessagePolicy: FallbackToLogsOnError
+`
+
+func TestNodeinitWaitsForKubeProxy(t *testing.T) {
+	chart := edit(t, charts(t)["cilium-1.20.2.yaml"], cleaning, waiting+cleaning)
+	r, err := render(t, chart)
+	require.NoError(t, err)
+	require.Len(t, r.init, 1)
+	require.Contains(t, r.init[0].Command, "--wait-for-kube-proxy=4m")
+	require.Contains(t, r.init[0].SecurityContext.Capabilities.Add, "NET_ADMIN")
+	require.False(t, r.init[0].SecurityContext.Privileged)
+	r, err = render(t, chart, "--as=run")
+	require.NoError(t, err)
+	require.Empty(t, r.init)
+	require.Contains(t, r.agent.Command, "--wait-for-kube-proxy=4m")
+
+	_, err = render(t, edit(t, chart, "              if iptables-nft-save", "              if other"))
+	require.ErrorContains(t, err, "init container wait-for-kube-proxy: its command is not the one that nodeinit is in place of: sh -c while true do if other")
+}
+
 func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	chart := charts(t)["cilium-1.20.2.yaml"]
 	for _, c := range []struct {
