@@ -31,8 +31,8 @@ func (a *app) journalCommand() *cobra.Command {
 			return a.showJournal(cmd.Context())
 		},
 	}
-	a.outputFlag(c.PersistentFlags())
-	a.stateFlags(c.PersistentFlags())
+	a.outputFlag(c.Flags())
+	a.journalFlags(c.PersistentFlags())
 	c.AddCommand(a.journalForgetCommand(), a.journalReleaseCommand())
 	return c
 }
@@ -63,6 +63,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			return err
 		},
 	}
+	a.lockFlags(c.Flags())
 	a.undoFlags(c)
 	return c
 }
@@ -91,6 +92,8 @@ func (a *app) journalReleaseCommand() *cobra.Command {
 			return a.release(cmd.Context())
 		},
 	}
+	a.outputFlag(c.Flags())
+	a.lockFlags(c.Flags())
 	c.Flags().BoolVar(&a.force, "force", false, "also while the agent is running")
 	return c
 }
