@@ -130,7 +130,7 @@ func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 		"check --output jsno", "check --skip cgruop", "apply --source configmap:a/b", "apply --sysctl forward", "apply --only cni",
 		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "journal forget", "run",
 		"uninstall --all-agents --only cni", "mount-bpffs sys/fs/bpf", "build-config --dest=", "help aply",
-		"journal --adopt",
+		"completion tcsh", "completion bsh", "journal --adopt",
 	} {
 		o := here(t, nil, strings.Fields(line)...)
 		require.Equal(t, 64, o.code, "%s: %s", line, o.stderr)
