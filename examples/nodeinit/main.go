@@ -155,6 +155,7 @@ type app struct {
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
 	scratch        atomic.Value // string: a directory that goes, however the process ends
+	access         answered     // what may not be done in the cluster, for a check
 	next           func() error // what this process becomes when the command has succeeded
 	options
 }

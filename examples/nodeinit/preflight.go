@@ -21,7 +21,7 @@ import (
 const stepPreflight = "preflight"
 
 // preflightNames are those by which a check can be ignored.
-var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni"}
+var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni", checkAccess}
 
 func (a *app) preflightFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "checks to leave out, of those for conditions known to fail later: "+strings.Join(preflightNames, ", "))
@@ -33,6 +33,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 		{Name: "kernel", Checker: preflight.Cilium()},
 		{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
 		{Name: "networkd", Checker: preflight.Networkd{}},
+		{Name: checkAccess, Checker: a.access},
 	}
 	if replacesKubeProxy(config) {
 		checks = append(checks, preflight.Check{Name: "api-server", Checker: a.apiServerAddress(config)})

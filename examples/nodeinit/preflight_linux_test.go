@@ -59,7 +59,7 @@ func TestRDY7_ThatACheckIsUnknownIsSaid(t *testing.T) {
 	n := newNode(t)
 	o := n.run("check", "--ignore-preflight", "kernal")
 	require.NotZero(t, o.code)
-	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni`)
+	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni, access`)
 	o = n.run("apply", "--only", "preflight")
 	require.NotZero(t, o.code)
 	require.Contains(t, o.stderr, "--only preflight, and only check has that step", "apply looks at what it changes")
