@@ -48,7 +48,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 
 // apiServerAddress is how the agent reaches the API server: by what its configuration
 // says, else by what this program was told, else as each pod does.
-func (a *app) apiServerAddress(config *configresolve.Config) preflight.APIServer {
+func (a *app) apiServerAddress(config *configresolve.Config) preflight.Checker {
 	var check preflight.APIServer
 	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server"} {
 		if value, ok := config.Lookup(key); ok && len(check.Servers) == 0 {
@@ -58,7 +58,14 @@ func (a *app) apiServerAddress(config *configresolve.Config) preflight.APIServer
 	if len(check.Servers) == 0 {
 		check.Servers = a.apiServers
 	}
-	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(check.Servers) == 0 && a.kubeconfig == "" {
+	if len(check.Servers) == 0 && a.kubeconfig != "" {
+		connection, err := a.connection().Config()
+		if err != nil {
+			return answered{err: err}
+		}
+		check.Servers = []string{connection.Host}
+	}
+	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(check.Servers) == 0 {
 		check.Servers = []string{host}
 	}
 	if service, ok := a.getenv("KUBERNETES_PORT_443_TCP_ADDR"); ok && service != "" {
