@@ -53,6 +53,26 @@ func findRules(ctx context.Context, s *search) error {
 	return errs.Join()
 }
 
+// findMarkedRules lists foreign rules that send packets with a mark of the agent to another
+// table than it does. Those to shared tables are findRules's.
+func findMarkedRules(ctx context.Context, s *search) error {
+	sock, err := s.sockets.rtnetlink()
+	if err != nil {
+		return err
+	}
+	var errs failure.Set
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		list, err := sock.Rules(ctx, family)
+		errs.Add(err)
+		for _, r := range list {
+			if mark, diverts := s.own.diverted(asRule(r)); diverts && !slices.Contains(s.own.SharedTables, r.Table) {
+				s.leave(Item{Kind: kindRule, Object: describeRule(r)}, fmt.Sprintf("foreign, at the agent's mark %s", mark))
+			}
+		}
+	}
+	return errs.Join()
+}
+
 // moreSpecialFirst compares rules by priority, and those of one by how much they select by:
 // the kernel could take a more special one for a plainer one, which goes when that has gone.
 func moreSpecialFirst(a, b rtnl.Rule) int {

@@ -261,6 +261,22 @@ type PolicyRule struct {
 	AnySelector bool `json:"anySelector,omitempty" yaml:"anySelector"`
 }
 
+// diverted returns the mark of the agent whose packets a rule sends to another table than
+// the agent does. Packets that have other bits set too do not count: all marks with bits in
+// common would.
+func (o *owned) diverted(r rule) (mark Mark, diverts bool) {
+	for _, own := range o.Rules {
+		if own.Mark.Value == 0 || own.Not || r.Not || r.Mark.Value == 0 || own.Mark.Value&r.Mark.Mask != r.Mark.Value {
+			continue
+		}
+		if own.Table == r.Table {
+			return Mark{}, false
+		}
+		mark, diverts = own.Mark, r.Table != 0
+	}
+	return mark, diverts
+}
+
 // policyMatcher is a PolicyRule that was checked.
 type policyMatcher struct {
 	PolicyRule

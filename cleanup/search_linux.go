@@ -118,9 +118,9 @@ func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error
 
 // foreign is an inventory of policy routing alone.
 func (l Leftovers) foreign(ctx context.Context, own *owned) (*Inventory, error) {
-	return l.find(ctx, own, slices.DeleteFunc(finders(), func(f finder) bool {
+	return l.find(ctx, own, append(slices.DeleteFunc(finders(), func(f finder) bool {
 		return !slices.Contains(f.kinds, kindRule) && !slices.Contains(f.kinds, kindRoute)
-	}))
+	}), finder{name: "ip rules by marks", least: AllState, find: findMarkedRules}))
 }
 
 // find has the finders look, in their order, as far as they are in scope.

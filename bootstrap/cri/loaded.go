@@ -111,10 +111,20 @@ func (l Loaded) Apply(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return code.Errorf(code.CRINotLoaded, "the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
+			return l.gaveUp(ctx, said)
 		case <-time.After(askEvery):
 		}
 	}
+}
+
+// gaveUp returns the error for a wait that ended. One that was ended by others shows nothing
+// about the runtime.
+func (Loaded) gaveUp(ctx context.Context, said string) error {
+	err := fmt.Errorf("the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	return code.Wrap(code.CRINotLoaded, err)
 }
 
 func (l Loaded) conf(ctx context.Context) ([]byte, error) {

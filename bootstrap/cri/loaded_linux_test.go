@@ -71,6 +71,12 @@ func TestLoadedWaits(t *testing.T) {
 	require.ErrorContains(t, err, "the container runtime has not loaded the configuration: ")
 	require.Equal(t, "cri.not-loaded", code.Of(err))
 
+	ctx, stop := context.WithCancel(t.Context())
+	asked := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "loaded", Action: step}}, Trace: &bootstrap.Trace{Waiting: func(context.Context, bootstrap.Wait) { stop() }}}
+	_, err = asked.Apply(ctx)
+	require.ErrorContains(t, err, `it has loaded "theirs" (bridge, portmap)`)
+	require.Equal(t, "plan.canceled", bootstrap.Code(err), "the runtime has had no time")
+
 	waiting := make(chan bootstrap.Wait, 1)
 	plan := bootstrap.Plan{
 		Steps: []bootstrap.Step{{Name: "loaded", Action: step, Timeout: time.Minute}},

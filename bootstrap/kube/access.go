@@ -55,7 +55,7 @@ func (r Rule) what() string {
 // may deny what is allowed here.
 type Access struct {
 	Client dynamic.Interface
-	Rules  []Rule // such as those of [Node.Rules]
+	Rules  []Rule // such as those of [Node.Rules] and [Reporter.Rules]
 }
 
 // Findings lists the rules that are denied, each an error with the code "kube.forbidden". The

@@ -84,6 +84,15 @@ func (r Reporter) Withdraw(ctx context.Context, agent string) (sent bool, err er
 	return sent, nil
 }
 
+// Rules lists what it does in the cluster.
+func (r Reporter) Rules() []Rule {
+	return []Rule{
+		{Verb: "get", Resource: "nodes", Name: r.Node},
+		{Verb: "patch", Resource: "nodes", Subresource: "status", Name: r.Node},
+		{Verb: "create", Resource: "events", Namespace: metav1.NamespaceDefault},
+	}
+}
+
 func (r Reporter) read(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	switch {
 	case r.Dynamic == nil || r.Metadata == nil:

@@ -43,8 +43,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/perrun"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -61,7 +63,8 @@ type Check struct {
 	Checker Checker
 }
 
-// Checks is an action of a plan that looks, and changes nothing.
+// Checks is an action of a plan that looks, and changes nothing. A run of the plan looks
+// once.
 type Checks struct {
 	List []Check
 
@@ -86,11 +89,11 @@ func (c Checks) Check(ctx context.Context) ([]string, error) { return nil, c.App
 
 // Apply returns what Check returns.
 func (c Checks) Apply(ctx context.Context) error {
-	findings := c.look(ctx)
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("look for what fails later: %w", context.Cause(ctx))
+	findings, err := c.look(ctx)
+	if err != nil {
+		return err
 	}
-	slices.SortStableFunc(findings, certainFirst)
+	findings = slices.SortedStableFunc(slices.Values(findings), certainFirst)
 	if len(findings) == 0 || !isCertain(findings[0]) {
 		return nil
 	}
@@ -100,14 +103,28 @@ func (c Checks) Apply(ctx context.Context) error {
 // Advise returns the findings, a line each, with the code at its end. A plan asks for
 // them if none is certain.
 func (c Checks) Advise(ctx context.Context) (advice []string, err error) {
-	for _, finding := range c.look(ctx) {
+	findings, err := c.look(ctx)
+	for _, finding := range findings {
 		advice = append(advice, fmt.Sprintf("%s (%s)", printable.Line(finding.Error()), bootstrap.Code(finding)))
 	}
-	return advice, ctx.Err()
+	return advice, err
+}
+
+// looked is the key of the findings of a plan's run.
+type looked struct {
+	list   *Check
+	ignore string
 }
 
 // look returns the findings of all checks, with their names.
-func (c Checks) look(ctx context.Context) (all []error) {
+func (c Checks) look(ctx context.Context) ([]error, error) {
+	if len(c.List) == 0 {
+		return c.find(ctx)
+	}
+	return perrun.Do(ctx, looked{&c.List[0], strings.Join(c.Ignore, ",")}, c.find)
+}
+
+func (c Checks) find(ctx context.Context) (all []error, err error) {
 	for _, check := range c.List {
 		if slices.Contains(c.Ignore, check.Name) || ctx.Err() != nil {
 			continue
@@ -120,7 +137,10 @@ func (c Checks) look(ctx context.Context) (all []error) {
 			all = append(all, fmt.Errorf("%s: %w", check.Name, finding))
 		}
 	}
-	return all
+	if ctx.Err() != nil {
+		err = fmt.Errorf("look for what fails later: %w", context.Cause(ctx))
+	}
+	return all, err
 }
 
 // certain is a finding that no step mends.

@@ -57,6 +57,35 @@ func TestRDY8_TablesInUse(t *testing.T) {
 	require.ErrorContains(t, findings[0], ", and 13 more (")
 }
 
+// A rule at a mark of the agent takes its packets, whatever other table it leads to.
+func TestRDY8_MarksInUse(t *testing.T) {
+	testns.Enter(t, testns.Net)
+	tables := preflight.Tables{Agent: cleanup.Cilium()}
+	script(t, `ip rule add pref 9 fwmark 0x200/0xf00 lookup 2004 # the agent's own, and AWS's to the same table
+ip rule add pref 1024 fwmark 0x80/0x80 lookup main
+ip rule add pref 5210 fwmark 0x80000/0xff0000 lookup 52 # of others: Tailscale, wg-quick, a mask without the agent's bits
+ip rule add pref 32764 not fwmark 0xca6c lookup 51820
+ip rule add pref 40 fwmark 0x111/0xfff lookup 100
+ip rule add pref 41 fwmark 0x0/0xf00 lookup 100`)
+	findings, err := tables.Findings(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, findings)
+
+	script(t, "ip rule add pref 5 fwmark 0x200/0xf00 lookup 99; ip -6 rule add pref 6 fwmark 0xd00 lookup 98; ip rule add pref 7 fwmark 0x80/0x80 lookup 97; ip rule add pref 8 fwmark 0xa00/0xf00 lookup 2005")
+	findings, err = tables.Findings(t.Context())
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	require.Equal(t, "preflight.table-in-use", bootstrap.Code(findings[0]))
+	for _, want := range []string{
+		"ip rule IPv4 5: fwmark 0x200/0xf00 lookup 99: foreign, at the agent's mark 0x200/0xf00",
+		"ip rule IPv6 6: fwmark 0xd00/0xffffffff lookup 98: foreign, at the agent's mark 0xd00/0xf00",
+		"ip rule IPv4 7: fwmark 0x80/0x80 lookup 97: foreign, at the agent's mark 0x80/0x80",
+	} {
+		require.ErrorContains(t, findings[0], want)
+	}
+	require.NotContains(t, findings[0].Error(), "lookup 2005", "it is the agent's own")
+}
+
 // script runs ip in the thread's network namespace.
 func script(t *testing.T, text string) {
 	t.Helper()

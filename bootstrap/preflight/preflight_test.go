@@ -89,6 +89,28 @@ func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
 	require.Equal(t, bootstrap.Failed, report.Results[1].Status)
 }
 
+// counting counts how often it looks.
+type counting struct{ looks *int }
+
+func (c counting) Findings(context.Context) ([]error, error) {
+	*c.looks++
+	return []error{errors.New("as it is")}, nil
+}
+
+func TestRDY7_ARunLooksOnce(t *testing.T) {
+	looks := 0
+	p := bootstrap.Plan{
+		Gates: []bootstrap.Step{{Name: "before", Action: preflight.Checks{List: []preflight.Check{{Name: "a", Checker: counting{&looks}}}}}},
+		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{{Name: "b", Checker: counting{&looks}}}}}},
+	}
+	for run, f := range []func(context.Context) (*bootstrap.Report, error){p.Check, p.Apply} {
+		report, err := f(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"b: as it is (plan.failed)"}, report.Results[1].Advice)
+		require.Equal(t, 2*(run+1), looks, "each of the two")
+	}
+}
+
 func TestWhatCannotBeLookedAtIsAWarning(t *testing.T) {
 	denied := preflight.KernelFeatures{List: []preflight.Feature{{Name: "a", Have: func() error { return fs.ErrPermission }}, {Name: "b", Have: func() error { return fs.ErrPermission }}}}
 	c := preflight.Checks{List: []preflight.Check{{Name: "kernel", Checker: denied}, {Name: "routing", Checker: preflight.Tables{}}}}

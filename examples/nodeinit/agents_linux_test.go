@@ -69,8 +69,8 @@ func TestPLAN14_EachAgentHasItsOwnJournalOwnerAndUninstall(t *testing.T) {
 	require.Zero(t, n.runEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf").code, "another agent's update is no obstacle")
 
 	o := n.ok("journal")
-	require.Contains(t, o.stdout, `owner: "`+podA+`", generation 1; 3 recorded`)
-	require.Regexp(t, `(?m)^agent sensor: owner: "sensor-2", generation 2; 3 recorded; last seen just now; nothing shows that it is alive$`, o.stdout)
+	require.Contains(t, unwrapped(o), `owner: "`+podA+`", generation 1; 3 recorded`)
+	require.Regexp(t, `(?m)^agent sensor: owner: "sensor-2", generation 2; 3 recorded; last seen just now; nothing shows that it is alive$`, unwrapped(o))
 	o = n.ok("journal", "--agent", "sensor", "--output", "json")
 	var view struct {
 		Agent, Owner string
@@ -106,12 +106,12 @@ func TestPLAN14_TheListSaysWhoIsAlive(t *testing.T) {
 	n := newNode(t)
 	end := n.alive("exec " + binary + ` run --agent sensor --owner acme --only bpffs -- sh -c "echo ready; read end" 2>/run/report`)
 	o := n.ok("journal")
-	require.Regexp(t, `agent sensor: .*; alive: process \d+, which claimed the node for its owner "acme", runs\n`, o.stdout)
+	require.Regexp(t, `agent sensor: .*; alive: process \d+, which claimed the node for its owner "acme", runs\n`, unwrapped(o))
 	n.ok("mount-bpffs")
 	o = n.ok("uninstall")
 	require.Contains(t, o.stdout, "leave /sys/fs/bpf to agent", "another running agent stops no uninstall")
 	end()
-	require.Contains(t, n.ok("journal").stdout, "nothing shows that it is alive")
+	require.Contains(t, unwrapped(n.ok("journal")), "nothing shows that it is alive")
 }
 
 func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
@@ -163,7 +163,7 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	o := n.ok("journal", "--agent", "first")
 	require.Contains(t, o.stdout, "0 recorded, 1 as found")
 	require.Regexp(t, `sysctl +sysctl/value +"net.ipv4.ip_forward" +as found`, o.stdout)
-	require.Contains(t, n.ok("journal", "--agent", "second").stdout, "agent first: owner: none; 0 recorded, 1 as found; last seen ")
+	require.Contains(t, unwrapped(n.ok("journal", "--agent", "second")), "agent first: owner: none; 0 recorded, 1 as found; last seen ")
 
 	o = n.run(values("apply", "second", "1")...)
 	require.Equal(t, 1, o.code, o.stderr)
@@ -294,7 +294,7 @@ func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 		require.Equal(t, "1\n", n.read(ipForward), "the damaged one's, which says so before the damage")
 	}
 	require.Contains(t, n.ok("journal").stdout, "agent damaged: owner: none; 7 recorded")
-	require.Contains(t, n.ok("journal").stdout, "unreadable journal")
+	require.Contains(t, unwrapped(n.ok("journal")), "unreadable journal")
 	n.write(path, raw)
 	require.Equal(t, 1, n.run("uninstall", "--all-agents").code)
 	require.Equal(t, "0\n", n.read(ipForward))

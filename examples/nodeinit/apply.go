@@ -175,13 +175,17 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if err := a.openJournal(ctx); err != nil {
 		return err
 	}
+	if resolveErr == nil || bootstrap.Code(resolveErr) == forbidden {
+		a.access = a.askAccess(ctx, config)
+	}
 	plan, closeAll, err := a.nodePlan(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	if resolveErr != nil {
-		plan.Gates = nil // nothing is to be waited for
+		resolveErr = errors.Join(append([]error{resolveErr}, a.access.findings...)...) // whatever else is denied
+		plan.Gates = nil                                                               // nothing is to be waited for
 		plan.Prepare = func(context.Context, *bootstrap.Plan) error { return unresolved(resolveErr) }
 	}
 	return a.showPlan(ctx, plan, run)

@@ -299,16 +299,7 @@ func ignoreRecord(s map[string]string) {
 func TestPLAN2_SecondRunWaitsForTheFirst(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.shell("touch /run/slipway.lock && chmod 600 /run/slipway.lock")
-	hold := n.Command("flock", "/run/slipway.lock", "sh", "-c", "echo held; read end")
-	stdin, err := hold.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := hold.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, hold.Start())
-	_, err = stdout.Read(make([]byte, 5))
-	require.NoError(t, err)
-
+	release := n.locked()
 	before := n.state()
 	o := n.run(n.args("apply", "--lock-timeout", "100ms")...)
 	require.Equal(t, 1, o.code)
@@ -316,7 +307,6 @@ func TestPLAN2_SecondRunWaitsForTheFirst(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 	require.Equal(t, 2, n.run(n.args("check")...).code, "a dry run takes no lock")
 
-	require.NoError(t, stdin.Close())
-	hold.Wait()
+	release()
 	require.Zero(t, n.run(n.args("apply")...).code)
 }

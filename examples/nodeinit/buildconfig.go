@@ -128,12 +128,16 @@ func (a *app) logFindings(config *configresolve.Config) {
 
 // resolver reads the sources of the flags, under their policy.
 func (a *app) resolver() (configresolve.Resolver, error) {
-	specs, err := configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
+	specs, err := a.specs()
 	if err != nil {
 		return configresolve.Resolver{}, usageError{fmt.Errorf("--source: %w", err)}
 	}
 	sources, err := a.open(specs)
 	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict}, err
+}
+
+func (a *app) specs() ([]configresolve.Spec, error) {
+	return configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
 }
 
 // open makes sources of specs, with one client for all that need a cluster.

@@ -67,7 +67,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	a.sysctlPlaceFlags(f)
 	a.cniPlaceFlags(f)
 	a.outputFlag(f)
-	a.stateFlags(f)
+	a.journalFlags(f)
+	a.lockFlags(f)
 	return c
 }
 

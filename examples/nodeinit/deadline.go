@@ -66,8 +66,8 @@ func (a *app) giveUp(why error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		report := a.at.unfinished(why)
-		a.printError(fmt.Errorf("given up: %w", report.Results[len(report.Results)-1].Err))
+		report, err := a.at.unfinished(why)
+		a.printError(fmt.Errorf("given up: %w", err))
 		if a.output == formatJSON {
 			_ = report.WriteJSON(a.stdout) // it ends with an error anyway
 		}
@@ -85,6 +85,14 @@ func (a *app) giveUp(why error) {
 // noting is trace, and remembers the step in progress, and the finished ones.
 func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 	return bootstrap.JoinTraces(trace, &bootstrap.Trace{
+		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
+			run := bootstrap.Report{Op: op, Start: time.Now(), Node: a.nodeName, Version: version()}
+			if a.stateDir != "" {
+				run.Agent, run.Owner = a.agent, a.owner
+			}
+			a.at.begin(run, a.current.steps())
+			return ctx
+		},
 		Checking: func(_ context.Context, step string) { a.at.work(step, a.current.places(step)) },
 		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
 			a.at.work(step, a.current.places(step))
@@ -109,11 +117,29 @@ func (c current) places(step string) string {
 	return strings.Join(slices.Sorted(maps.Keys(action.Places())), ", ")
 }
 
+// steps are the names of its gates and steps.
+func (c current) steps() (names []string) {
+	if c.Plan == nil {
+		return nil
+	}
+	for _, s := range slices.Concat(c.Gates, c.Steps) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // position is how far a run is, for the case that it does not end by itself.
 type position struct {
 	mu         sync.Mutex
-	step, what string // in progress
-	finished   []bootstrap.Result
+	step, what string           // in progress
+	run        bootstrap.Report // with the finished steps
+	steps      []string         // all of the plan, in their order
+}
+
+func (p *position) begin(run bootstrap.Report, steps []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.run, p.steps = run, steps
 }
 
 func (p *position) work(step, what string) {
@@ -125,11 +151,12 @@ func (p *position) work(step, what string) {
 func (p *position) finish(r bootstrap.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.finished = append(p.finished, r)
+	p.run.Results = append(p.run.Results, r)
 }
 
-// unfinished is the report of the finished steps, and last of the unfinished one.
-func (p *position) unfinished(why error) *bootstrap.Report {
+// unfinished is the report of the finished steps, of the unfinished one, whose error it
+// returns too, and of those that did not run.
+func (p *position) unfinished(why error) (*bootstrap.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.what != "" {
@@ -138,6 +165,15 @@ func (p *position) unfinished(why error) *bootstrap.Report {
 	if p.step != "" {
 		why = &bootstrap.StepError{Step: p.step, Op: "wait", Err: why}
 	}
-	last := bootstrap.Result{Step: p.step, Status: bootstrap.Failed, Err: why}
-	return &bootstrap.Report{Results: append(slices.Clone(p.finished), last)}
+	report := p.run
+	report.Results = append(slices.Clone(p.run.Results), bootstrap.Result{Step: p.step, Status: bootstrap.Failed, Err: why})
+	if !report.Start.IsZero() {
+		report.Elapsed = time.Since(report.Start)
+	}
+	for _, step := range p.steps {
+		if !slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool { return r.Step == step }) {
+			report.Results = append(report.Results, bootstrap.Result{Step: step, Status: bootstrap.NotRun})
+		}
+	}
+	return &report, why
 }

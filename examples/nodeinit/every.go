@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,8 +31,9 @@ func (a *app) checkEvery(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", flagEvery, err)
 	}
+	ignored := strings.Join(append(slices.Clone(a.ignorePreflight), checkAccess), ",") // a thousand nodes ask for no more than they report
 	for {
-		look := exec.CommandContext(ctx, self, append(os.Args[1:], "--"+flagEvery+"=0")...)
+		look := exec.CommandContext(ctx, self, append(os.Args[1:], "--"+flagEvery+"=0", "--ignore-preflight="+ignored)...)
 		look.Stdout, look.Stderr = os.Stdout, os.Stderr
 		look.Cancel = func() error { return look.Process.Signal(os.Interrupt) }
 		look.WaitDelay = 2 * grace

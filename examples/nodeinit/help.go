@@ -93,7 +93,27 @@ nodeinit journal release --agent acme
 nodeinit journal release --agent acme --force`,
 	"nodeinit demo": `
 sudo nodeinit demo
-sudo nodeinit demo --timeout 1m`,
+sudo nodeinit demo > demo.txt`,
+}
+
+// unused are the flags that commands, and those below them, accept because all do, and
+// do not use.
+var unused = map[string]string{
+	"nodeinit build-config": "host-proc here",
+	"nodeinit completion":   "host-proc here config timeout log-format log-level",
+	"nodeinit demo":         "host-proc here config timeout log-level",
+	"nodeinit explain":      "host-proc here dest",
+	"nodeinit help":         "host-proc here config timeout log-level",
+}
+
+// uses reports whether a command uses a flag that it has.
+func uses(c *cobra.Command, flag string) bool {
+	for ; c != nil; c = c.Parent() {
+		if slices.Contains(strings.Fields(unused[c.CommandPath()]), flag) {
+			return false
+		}
+	}
+	return true
 }
 
 // help is the whole help of a command.
@@ -119,11 +139,19 @@ func help(c *cobra.Command) string {
 		fmt.Fprintf(&b, "\nExamples:%s\n", strings.ReplaceAll(lines, "\n", "\n  "))
 	}
 	if c.Flags().Lookup("only") != nil {
-		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(strings.Join(stepNames, ", ")+"; and modules, before sysctl, with --kernel-modules", "  ", helpWidth))
+		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(strings.Join(steps(c), ", ")+"; and modules, before sysctl, with --kernel-modules", "  ", helpWidth))
 	}
 	writeFlags(&b, c)
 	fmt.Fprintf(&b, "\nExit status:\n  %s\n", strings.Join(statuses(c), "\n  "))
 	return b.String()
+}
+
+// steps are the names of a command's steps.
+func steps(c *cobra.Command) []string {
+	if c.Flags().Lookup("ignore-preflight") == nil {
+		return stepNames
+	}
+	return append([]string{stepPreflight}, stepNames...)
 }
 
 // statuses explains the exit statuses of a command.
@@ -151,7 +179,7 @@ func writeFlags(b *strings.Builder, c *cobra.Command) {
 	sorted := make([][]*pflag.Flag, len(sections))
 	for _, flags := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
 		flags.VisitAll(func(flag *pflag.Flag) {
-			if !flag.Hidden {
+			if !flag.Hidden && uses(c, flag.Name) {
 				i, _ := place(flag.Name)
 				sorted[i] = append(sorted[i], flag)
 			}

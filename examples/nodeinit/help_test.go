@@ -105,6 +105,24 @@ func TestHelpOfUninstallShowsWhatItUses(t *testing.T) {
 	}
 }
 
+// Flags that all commands accept, or that all with a journal do, are not in the help of
+// those that do not use them; and only check has the step preflight.
+func TestHelpShowsWhatACommandUses(t *testing.T) {
+	for command, unused := range map[string]string{
+		"demo": "host-proc here config timeout log-level", "build-config": "host-proc here", "explain": "host-proc here dest",
+		"journal": "adopt override take-over owner lock-timeout", "journal release": "adopt override take-over", "journal forget": "adopt override take-over output",
+		"cleanup": "adopt override take-over", "completion bash": "host-proc timeout", "help": "host-proc timeout",
+	} {
+		text := here(t, nil, append(strings.Fields(command), "--help")...).stdout
+		require.Contains(t, text, "\nUsage:\n", command)
+		for _, flag := range strings.Fields(unused) {
+			require.NotRegexp(t, `(?m)^ +--`+flag+`\b`, text, command)
+		}
+	}
+	require.Contains(t, here(t, nil, "check", "--help").stdout, "in their order:\n  preflight, config, cleanup,")
+	require.Contains(t, here(t, nil, "apply", "--help").stdout, "in their order:\n  config, cleanup,")
+}
+
 func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 	var b strings.Builder
 	for _, line := range []string{
@@ -112,6 +130,7 @@ func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 		"check --output jsno", "check --skip cgruop", "apply --source configmap:a/b", "apply --sysctl forward", "apply --only cni",
 		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "journal forget", "run",
 		"uninstall --all-agents --only cni", "mount-bpffs sys/fs/bpf", "build-config --dest=", "help aply",
+		"completion tcsh", "completion bsh", "journal --adopt",
 	} {
 		o := here(t, nil, strings.Fields(line)...)
 		require.Equal(t, 64, o.code, "%s: %s", line, o.stderr)

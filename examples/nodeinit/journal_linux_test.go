@@ -5,10 +5,45 @@ package main_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	main "github.com/slipway-dev/slipway/examples/nodeinit"
 )
+
+// unwrapped is output in which each text is one line.
+func unwrapped(o outcome) string { return strings.ReplaceAll(o.stdout, "\n  ", " ") }
+
+const longPath = "/run/a/directory/of/the/agent/whose/path/is/longer/than/a/line/of/a/terminal/is/wide"
+
+// However long a path is, it is there as a whole, and the table fits a terminal.
+func TestPLAN6_TheJournalFits80Columns(t *testing.T) {
+	t.Parallel()
+	golden(t, "journal-rows.txt", main.JournalRows(
+		[5]string{"host-paths", "hostpath/dir", "/var/run/netns", "done", "2 minutes ago"},
+		[5]string{"bpffs", "bpffs/mount", longPath, "done", "2 minutes ago"},
+		[5]string{"sysctl", "sysctl/file", dropIn, "kept", "23 minutes ago"},
+		[5]string{"sysctl", "sysctl/value", "net.ipv4.ip_forward", "as found", "just now"},
+		[5]string{"", "cni/file", "/opt/cni/bin/test-cni", "left for good", "11 hours ago"},
+	))
+
+	n := newNode(t)
+	n.ok("mount-bpffs", longPath)
+	n.ok(n.args("apply", "--agent", "another-agent-with-a-name", "--owner", "11111111-2222-3333-4444-555555555555")...)
+	n.ok(n.args("apply", "--bpf-root", longPath)...)
+	for _, agent := range []string{"cilium", "another-agent-with-a-name"} {
+		o := n.ok("journal", "--agent", agent)
+		for line := range strings.Lines(o.stdout) {
+			fits := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) <= 80
+			require.True(t, fits || strings.HasPrefix(line, `    "`+longPath[:40]), line)
+		}
+		require.Contains(t, o.stdout, "\n    \""+dropIn+"\"\n")
+	}
+	require.Contains(t, n.ok("journal").stdout, "\n    \""+longPath+"\"\n")
+}
 
 func TestPLAN6_JournalShowsWhatIsRecordedAndForgets(t *testing.T) {
 	t.Parallel()

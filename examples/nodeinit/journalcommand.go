@@ -9,10 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
-	"text/tabwriter"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +34,8 @@ func (a *app) journalCommand() *cobra.Command {
 			return a.showJournal(cmd.Context())
 		},
 	}
-	a.outputFlag(c.PersistentFlags())
-	a.stateFlags(c.PersistentFlags())
+	a.outputFlag(c.Flags())
+	a.journalFlags(c.PersistentFlags())
 	c.AddCommand(a.journalForgetCommand(), a.journalReleaseCommand())
 	return c
 }
@@ -63,6 +66,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			return err
 		},
 	}
+	a.lockFlags(c.Flags())
 	a.undoFlags(c)
 	return c
 }
@@ -91,6 +95,8 @@ func (a *app) journalReleaseCommand() *cobra.Command {
 			return a.release(cmd.Context())
 		},
 	}
+	a.outputFlag(c.Flags())
+	a.lockFlags(c.Flags())
 	c.Flags().BoolVar(&a.force, "force", false, "also while the agent is running")
 	return c
 }
@@ -257,16 +263,16 @@ func (a *app) writeJSON(v any) error {
 
 func (a *app) writeJournal(v journalView) error {
 	if v.Error == "" {
-		fmt.Fprintf(a.stdout, "%s: owner: %s; %s\n", bootstrap.OneLine(a.stateDir), ownerShown(v.Owner, v.Generation), recordedShown(len(v.Entries), len(v.Found)))
+		a.writeWrapped(fmt.Sprintf("%s: owner: %s; %s", a.stateDir, ownerShown(v.Owner, v.Generation), recordedShown(len(v.Entries), len(v.Found))))
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	var rows []row
 	for _, e := range slices.Concat(v.Entries, v.Found) {
-		fmt.Fprintf(w, "%s\t%s\t%q\t%s\t%s\n", bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), e.Object, stateShown(e), age(e.Time))
+		rows = append(rows, row{bootstrap.OneLine(e.Step), bootstrap.OneLine(e.Kind), strconv.Quote(e.Object), stateShown(e), age(e.Time)})
 	}
 	for _, l := range v.Left {
-		fmt.Fprintf(w, "\t%s\t%q\tleft for good\t%s\n", bootstrap.OneLine(l.Kind), l.Object, age(l.Time))
+		rows = append(rows, row{"", bootstrap.OneLine(l.Kind), strconv.Quote(l.Object), "left for good", age(l.Time)})
 	}
-	if err := w.Flush(); err != nil {
+	if err := writeRows(a.stdout, rows); err != nil {
 		return err
 	}
 	for _, o := range v.Others {
@@ -280,7 +286,41 @@ func (a *app) writeJournal(v journalView) error {
 		if o.Error != "" {
 			line += "; " + o.Error
 		}
-		fmt.Fprintln(a.stdout, bootstrap.OneLine(line))
+		a.writeWrapped(line)
+	}
+	return nil
+}
+
+// writeWrapped writes a text in lines that fit, all but the first behind blanks.
+func (a *app) writeWrapped(text string) {
+	fmt.Fprintln(a.stdout, strings.TrimSpace(wrapped(bootstrap.OneLine(text), "  ", columns)))
+}
+
+// row is a line of the table of entries.
+type row struct{ step, kind, object, state, age string }
+
+// writeRows writes a table that fits a terminal of 80 columns. An object that is too long for
+// that is below its row.
+func writeRows(w io.Writer, rows []row) error {
+	var step, kind, object, state, age int // their widths
+	for _, r := range rows {
+		step, kind = max(step, utf8.RuneCountInString(r.step)), max(kind, utf8.RuneCountInString(r.kind))
+		state, age = max(state, utf8.RuneCountInString(r.state)), max(age, utf8.RuneCountInString(r.age))
+	}
+	room := columns - step - kind - state - age - 4*len("  ")
+	for _, r := range rows {
+		if n := utf8.RuneCountInString(r.object); n <= room {
+			object = max(object, n)
+		}
+	}
+	for _, r := range rows {
+		below := ""
+		if utf8.RuneCountInString(r.object) > room {
+			r.object, below = "", "\n    "+r.object
+		}
+		if _, err := fmt.Fprintf(w, "%-*s  %-*s  %-*s  %-*s  %s%s\n", step, r.step, kind, r.kind, object, r.object, state, r.state, r.age, below); err != nil {
+			return err
+		}
 	}
 	return nil
 }

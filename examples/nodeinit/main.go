@@ -155,6 +155,7 @@ type app struct {
 	gaveUp         atomic.Bool      // and says so, once
 	timeline       drawing
 	scratch        atomic.Value // string: a directory that goes, however the process ends
+	access         answered     // what may not be done in the cluster, for a check
 	next           func() error // what this process becomes when the command has succeeded
 	options
 }
@@ -170,6 +171,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 		root.SetOut(a.shell) // a shell reads it, tabs and all, and it has nothing of others
 	}
 	root.SetErr(a.stderr)
+	root.InitDefaultCompletionCmd(args...) // once it is known where to
+	refuseUnknownShells(root)
 	stop := a.endWith(ctx)
 	cmd, err := root.ExecuteContextC(ctx)
 	stop()
@@ -328,6 +331,26 @@ func (a *app) command(args ...string) *cobra.Command {
 		root.AddCommand(completed(command()))
 	}
 	return root
+}
+
+// refuseUnknownShells makes it a usage error to ask for the completion of a shell that there
+// is none for.
+func refuseUnknownShells(root *cobra.Command) {
+	c, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		var shells []string
+		for _, sub := range c.Commands() {
+			shells = append(shells, sub.Name())
+		}
+		return mistyped{fmt.Errorf("unknown shell %q: must be one of %s", args[0], strings.Join(shells, ", ")), near(args[0], shells)}
+	}
 }
 
 // completeInTime completes the flags; a timeout that another than the command line gives is

@@ -176,7 +176,7 @@ func TestHelp(t *testing.T) {
 	} {
 		require.Regexp(t, `(?m)^  `+command+` +\S`, o.stdout)
 	}
-	for _, command := range []string{"apply", "mount-cgroup", "build-config", "cleanup"} {
+	for _, command := range []string{"apply", "mount-cgroup", "guard", "cleanup"} {
 		require.Contains(t, here(t, nil, command, "--help").stdout, "--host-proc", command)
 	}
 }

@@ -160,13 +160,24 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 
 const defaultStateDir = "/var/lib/slipway"
 
+// stateFlags are of commands that record changes.
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name")
-	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing, so that nothing can be undone")
-	f.StringVar(&a.owner, "owner", "", "owner on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: none")
+	a.journalFlags(f)
+	a.lockFlags(f)
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
 	f.BoolVar(&a.override, "override", false, "override other agents of the node that want an object to be different; uninstall restores the state that they want")
 	f.BoolVar(&a.adopt, "adopt", false, "adopt files as the agent's own, so that uninstall removes them: those that it names and that exist as wanted when it first claims the node, such as those of an installer that it replaces")
+}
+
+// journalFlags name a journal.
+func (a *app) journalFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name")
+	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing, so that nothing can be undone")
+}
+
+// lockFlags are of commands that change something.
+func (a *app) lockFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.owner, "owner", "", "owner on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: none")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")
 }
 

@@ -21,7 +21,7 @@ import (
 const stepPreflight = "preflight"
 
 // preflightNames are those by which a check can be ignored.
-var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni"}
+var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni", checkAccess}
 
 func (a *app) preflightFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "checks to leave out, of those for conditions known to fail later: "+strings.Join(preflightNames, ", "))
@@ -33,6 +33,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 		{Name: "kernel", Checker: preflight.Cilium()},
 		{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
 		{Name: "networkd", Checker: preflight.Networkd{}},
+		{Name: checkAccess, Checker: a.access},
 	}
 	if replacesKubeProxy(config) {
 		checks = append(checks, preflight.Check{Name: "api-server", Checker: a.apiServerAddress(config)})
@@ -47,7 +48,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 
 // apiServerAddress is how the agent reaches the API server: by what its configuration
 // says, else by what this program was told, else as each pod does.
-func (a *app) apiServerAddress(config *configresolve.Config) preflight.APIServer {
+func (a *app) apiServerAddress(config *configresolve.Config) preflight.Checker {
 	var check preflight.APIServer
 	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server"} {
 		if value, ok := config.Lookup(key); ok && len(check.Servers) == 0 {
@@ -57,7 +58,14 @@ func (a *app) apiServerAddress(config *configresolve.Config) preflight.APIServer
 	if len(check.Servers) == 0 {
 		check.Servers = a.apiServers
 	}
-	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(check.Servers) == 0 && a.kubeconfig == "" {
+	if len(check.Servers) == 0 && a.kubeconfig != "" {
+		connection, err := a.connection().Config()
+		if err != nil {
+			return answered{err: err}
+		}
+		check.Servers = []string{connection.Host}
+	}
+	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(check.Servers) == 0 {
 		check.Servers = []string{host}
 	}
 	if service, ok := a.getenv("KUBERNETES_PORT_443_TCP_ADDR"); ok && service != "" {

@@ -55,11 +55,38 @@ echo '{"name":"torn","plugins":[' >/etc/cni/net.d/00-torn.conflist`)
 	require.Contains(t, o.stdout, "(preflight.networkd)")
 }
 
+// The server of a kubeconfig counts as those of the flags do, and before the environment.
+func TestRDY8_CheckLooksAtTheServerOfAKubeconfig(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
+	kubeconfig := filepath.Join(n.work, "kubeconfig")
+	environment := []string{"KUBERNETES_SERVICE_HOST=10.96.0.1", "KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1"}
+	check := func(more ...string) string {
+		o := n.runEnv(environment, append([]string{"check", "--source", "file:" + n.source, "--k8s-kubeconfig-path", kubeconfig}, more...)...)
+		require.Equal(t, 2, o.code, o.stderr)
+		return o.stdout
+	}
+	write := func(server string) {
+		require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a}}]\nclusters: [{name: a, cluster: {server: '"+server+"'}}]\n"), 0o600))
+	}
+	write("https://10.96.0.1:443")
+	require.Regexp(t, `api-server: .* at https://10\.96\.0\.1:443, .* \(preflight\.service-address\)`, check())
+	write("https://10.0.0.7:6443")
+	require.NotContains(t, check(), "api-server: ")
+	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\nk8s-api-server: https://10.96.0.1\n"), 0o644))
+	require.Contains(t, check(), "preflight.service-address", "the agent's own configuration comes first")
+
+	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
+	require.NoError(t, os.Remove(kubeconfig))
+	require.Contains(t, check(), "api-server: cannot be looked at: kubeconfig "+kubeconfig+": ")
+	require.NotContains(t, check("--ignore-preflight", "api-server"), "api-server: ")
+}
+
 func TestRDY7_ThatACheckIsUnknownIsSaid(t *testing.T) {
 	n := newNode(t)
 	o := n.run("check", "--ignore-preflight", "kernal")
 	require.NotZero(t, o.code)
-	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni`)
+	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni, access`)
 	o = n.run("apply", "--only", "preflight")
 	require.NotZero(t, o.code)
 	require.Contains(t, o.stderr, "--only preflight, and only check has that step", "apply looks at what it changes")

@@ -63,16 +63,19 @@ func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
 
 // Steps finished before one that does not end stay in the report.
 func TestWhatIsFinishedIsInTheReportOfARunThatIsGivenUp(t *testing.T) {
-	a := &app{}
+	a := &app{current: current{&bootstrap.Plan{Steps: []bootstrap.Step{{Name: stepCgroup}, {Name: stepBPFFS}, {Name: stepCNI}, {Name: stepLoaded}}}}}
 	trace := a.noting(nil)
+	trace.PlanStart(t.Context(), bootstrap.OpApply)
 	for _, step := range []string{stepCgroup, stepBPFFS} {
 		trace.StepStart(t.Context(), bootstrap.OpApply, step)
 		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: step, Status: bootstrap.Changed, Changes: []string{"mount it"}})
 	}
 	trace.StepStart(t.Context(), bootstrap.OpApply, stepCNI)
-	report := a.at.unfinished(errors.New("too long"))
-	require.Equal(t, "3 steps: 2 changed, 1 failed", report.Summary())
-	require.EqualError(t, report.Results[2].Err, "step cni: wait: too long")
+	report, err := a.at.unfinished(errors.New("too long"))
+	require.EqualError(t, err, "step cni: wait: too long")
+	require.Equal(t, bootstrap.OpApply, report.Op)
+	require.Equal(t, "4 steps: 2 changed, 1 failed, 1 not-run", report.Summary())
+	require.Equal(t, err, report.Results[2].Err)
 }
 
 // On a terminal a long detail stays in its column.

@@ -31,7 +31,9 @@ type apiServer struct {
 	port string
 
 	mu          sync.Mutex
-	requests    []string
+	requests    []string // but for reviews
+	reviews     []string // verb, resource, namespace and name of what was asked for
+	denies      string   // "get configmaps;create events;"
 	annotations map[string]string
 	condition   map[string]any
 	events      []string
@@ -60,8 +62,16 @@ func newAPIServer(t *testing.T, n *node) *apiServer {
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 	body, _ := io.ReadAll(r.Body)
+	if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
+		s.review(w, body)
+		return
+	}
+	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
+	if strings.Contains(r.URL.Path, "/configmaps/") {
+		http.Error(w, "denied", http.StatusForbidden)
+		return
+	}
 	switch r.Method {
 	case http.MethodPatch:
 		var patch struct {
@@ -89,6 +99,40 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	annotations, _ := json.Marshal(s.annotations)
 	fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"worker","uid":"1","annotations":%s}}`, annotations)
+}
+
+// review answers a SelfSubjectAccessReview.
+func (s *apiServer) review(w http.ResponseWriter, body []byte) {
+	var review struct {
+		Spec struct {
+			ResourceAttributes struct{ Verb, Group, Resource, Subresource, Namespace, Name string }
+		}
+	}
+	if err := json.Unmarshal(body, &review); err != nil {
+		s.t.Error(err)
+	}
+	of := review.Spec.ResourceAttributes
+	what := strings.TrimSuffix(of.Resource+"/"+of.Subresource, "/")
+	s.reviews = append(s.reviews, strings.Join(strings.Fields(fmt.Sprint(of.Verb, " ", of.Group, " ", what, " ", of.Namespace, " ", of.Name)), " "))
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":%t}}`, !strings.Contains(s.denies, of.Verb+" "+what+";"))
+}
+
+// deny makes the reviews of some verbs and resources deny them.
+func (s *apiServer) deny(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denies = what
+}
+
+// asked returns the reviews since it was last called.
+func (s *apiServer) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reviews := s.reviews
+	s.reviews = nil
+	return reviews
 }
 
 // since returns the requests since it was last called.
@@ -235,6 +279,7 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), "told to end, it ends well: %s", &stderr)
+	require.Empty(t, s.asked(), "a thousand nodes would")
 	count := map[string]int{}
 	for _, r := range s.since() {
 		count[r]++
