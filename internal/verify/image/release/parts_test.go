@@ -64,7 +64,7 @@ func TestTheSBOMHasEachLinkedModule(t *testing.T) {
 	}
 	a, b := &debug.Module{Path: "example.com/a", Version: "v1.0.0"}, &debug.Module{Path: "example.com/b", Version: "v2.0.0+incompatible"}
 	replaced := &debug.Module{Path: "example.com/old", Version: "v1.0.0", Replace: b}
-	text, err := sbom("v0.1.0", "2030-01-02T03:04:05Z", []built{{"one", "amd64", []byte("1"), info(a)}, {"two", "arm64", []byte("2"), info(a, replaced)}})
+	text, err := sbom("v0.1.0", "2030-01-02T03:04:05Z", []built{{"one", "amd64", []byte("1"), info(a), nil}, {"two", "arm64", []byte("2"), info(a, replaced), nil}})
 	require.NoError(t, err)
 	const golden = "testdata/sbom.cdx.json"
 	want, err := os.ReadFile(golden)
