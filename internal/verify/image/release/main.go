@@ -8,7 +8,8 @@
 //
 // It builds a clone of the repository's HEAD, tagged there with the version, so what is
 // not committed is not in it, and the programs say version and commit. Made twice of the
-// same commit by the same Go, everything is the same.
+// same commit by the same Go, everything is the same. It is refused if an importer of one
+// of the repository's modules would not get the same version of the others.
 package main
 
 import (
@@ -81,13 +82,29 @@ func (r *release) run(ctx context.Context) error {
 	if err := r.cloned(ctx); err != nil {
 		return err
 	}
+	all, err := r.modules(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.tagged(ctx, all); err != nil {
+		return err
+	}
+	if err := r.importable(ctx, all); err != nil {
+		return err
+	}
 	if err := r.made(ctx); err != nil {
 		return err
 	}
-	return r.write()
+	if err := r.write(); err != nil {
+		return err
+	}
+	for _, p := range all {
+		fmt.Println("tag", p.tag(r.version))
+	}
+	return nil
 }
 
-// cloned clones HEAD, and tags it there.
+// cloned clones HEAD.
 func (r *release) cloned(ctx context.Context) (err error) {
 	if _, err := git(ctx, r.repository, "clone", "--quiet", "--no-hardlinks", ".", r.clone); err != nil {
 		return err
@@ -95,14 +112,17 @@ func (r *release) cloned(ctx context.Context) (err error) {
 	if r.commit, err = git(ctx, r.clone, "rev-parse", "HEAD"); err != nil {
 		return err
 	}
-	if r.time, err = git(ctx, r.clone, "show", "--no-patch", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"); err != nil {
-		return err
-	}
+	r.time, err = git(ctx, r.clone, "show", "--no-patch", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ")
+	return err
+}
+
+// tagged tags the clone, for each module.
+func (r *release) tagged(ctx context.Context, all []published) error {
 	if tagged, err := git(ctx, r.clone, "rev-parse", "--verify", "--quiet", r.version+"^{commit}"); err == nil && tagged != r.commit {
 		return fmt.Errorf("%s is the version of commit %s, and HEAD is %s", r.version, tagged, r.commit)
 	}
-	for _, tag := range []string{r.version, "examples/postrender/" + r.version} {
-		if _, err := git(ctx, r.clone, "tag", "--force", tag); err != nil {
+	for _, p := range all {
+		if _, err := git(ctx, r.clone, "tag", "--force", p.tag(r.version)); err != nil {
 			return err
 		}
 	}
