@@ -114,8 +114,8 @@ func (r *release) proxy(dir string, all []published) error {
 	return nil
 }
 
-// imported builds the packages of the modules for a module elsewhere, which has them from
-// the proxy in temp.
+// imported looks whether a module elsewhere, which has the modules from the proxy in temp,
+// finds all that their packages import and embed, and builds those of the nested ones.
 func (r *release) imported(ctx context.Context, temp string, all []published) error {
 	agent := filepath.Join(temp, "agent")
 	if err := os.Mkdir(agent, 0o755); err != nil {
@@ -125,15 +125,16 @@ func (r *release) imported(ctx context.Context, temp string, all []published) er
 	if err != nil {
 		return err
 	}
-	get, build, list := []string{"get"}, []string{"build"}, []string{"list", "-m", "-f", "{{.Path}}@{{.Version}}"}
+	get, find, build := []string{"get"}, []string{"list", "-deps"}, []string{"build"}
+	versions := []string{"list", "-m", "-f", "{{.Path}}@{{.Version}}"}
 	for _, p := range all {
-		get, list = append(get, p.path()+"@"+r.version), append(list, p.path())
-		if p.folder != "" { // these import what they need of the main module
+		get, find, versions = append(get, p.path()+"@"+r.version), append(find, p.path()+"/..."), append(versions, p.path())
+		if p.folder != "" {
 			build = append(build, p.path()+"/...")
 		}
 	}
 	var got string
-	for _, args := range [][]string{{"mod", "init", "example.com/agent"}, get, build, list} {
+	for _, args := range [][]string{{"mod", "init", "example.com/agent"}, get, find, build, versions} {
 		cmd := image.Go(ctx, agent, architectures[0], args...)
 		cmd.Env = append(cmd.Env, env...)
 		out, err := cmd.CombinedOutput()

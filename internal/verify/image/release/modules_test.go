@@ -55,8 +55,12 @@ func TestAnImporterGetsTheSameVersionOfEachModule(t *testing.T) {
 			"example.com/m/part imports\n\texample.com/m/internal/x: module lookup disabled",
 		},
 		"a package that is not committed": {
-			map[string]string{"part/part.go": "package part\n\nimport \"example.com/m/gone\"\n\nvar _ = gone.V\n", ".gitignore": "/gone/\n", "gone/gone.go": "package gone\n\nconst V = 1\n"},
+			map[string]string{".gitignore": "/gone/\n", "gone/gone.go": "package gone\n", "other/other.go": "package other\n\nimport _ \"example.com/m/gone\"\n"},
 			"example.com/m/gone",
+		},
+		"a file that is not committed": {
+			map[string]string{"m.go": "package m\n\nimport _ \"embed\"\n\n//go:embed .gitignore\nvar V string\n", ".gitignore": "/.gitignore\n"},
+			"pattern .gitignore: no matching files found",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
