@@ -140,11 +140,11 @@ image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the
 	$(GO) run -C internal/verify/image ./pack -o $(CURDIR)/bin/image $(addprefix -name ,$(NAME))
 
 RELEASE      = $(GO) run -C internal/verify/image ./release -version '$(VERSION)' -o
-release: ## what is published of a version, into dist: programs for amd64 and arm64, images, SBOM, notes, checksums (VERSION=v0.1.0, a section of the changelog)
+release: ## what is published of a version, into dist: programs for amd64 and arm64, images, licences, SBOM, notes, checksums (VERSION=v0.1.0, a section of the changelog)
 	rm -rf dist
 	@$(RELEASE) $(CURDIR)/dist
 
-release-same: ## the same twice, in two folders and from two caches of what Go has compiled, and compared (6 CPU-minutes)
+release-same: ## the same twice, in two folders and from two caches of what Go has compiled, and compared (6 CPU-minutes from empty caches)
 	@temp=$$(mktemp -d) && $(RELEASE) $$temp/first && GOCACHE=$$temp/cache $(RELEASE) $$temp/second >/dev/null && \
 	diff -r $$temp/first $$temp/second && echo "both are the same"; status=$$?; rm -rf $$temp; exit $$status
 

@@ -23,9 +23,7 @@ func Build(ctx context.Context, source, pkg, arch string, flags ...string) ([]by
 	defer os.RemoveAll(temp)
 	path := filepath.Join(temp, "program")
 	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", path}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = source
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0")
+	cmd := Go(ctx, source, arch, append(args, pkg)...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return nil, fmt.Errorf("build %s for %s: %w", pkg, arch, err)
@@ -33,14 +31,23 @@ func Build(ctx context.Context, source, pkg, arch string, flags ...string) ([]by
 	return os.ReadFile(path)
 }
 
-// OfProgram is an image of one program from scratch, with the folders that nodeinit's flags
-// and variables name by default in a container.
-func OfProgram(arch, name string, program, licence []byte) Image {
+// Go is the go command in a folder, for programs as Build makes them.
+func Go(ctx context.Context, dir, arch string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0")
+	return cmd
+}
+
+// OfProgram is an image of one program from scratch, with its licence and those of what it
+// links, and the folders that nodeinit's flags and variables name by default in a container.
+func OfProgram(arch, name string, program, licence, thirdParty []byte) Image {
 	return Image{
 		Architecture: arch,
 		Files: []File{
 			{Path: "/usr/bin/" + name, Mode: 0o755, Content: program},
 			{Path: "/usr/share/doc/" + name + "/LICENSE", Mode: 0o644, Content: licence},
+			{Path: "/usr/share/doc/" + name + "/THIRD_PARTY_LICENSES", Mode: 0o644, Content: thirdParty},
 			{Path: "/hostproc", Mode: fs.ModeDir | 0o555},
 			{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 		},

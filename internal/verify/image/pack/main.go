@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/image/licences"
 )
 
 func main() {
@@ -78,7 +79,12 @@ func (p packer) archive(arch string, one image.Image) error {
 }
 
 func (p packer) nodeinit(ctx context.Context, arch string) (image.Image, error) {
-	program, err := image.Build(ctx, p.source, "./examples/nodeinit", arch)
+	const pkg = "./examples/nodeinit"
+	program, err := image.Build(ctx, p.source, pkg, arch)
+	if err != nil {
+		return image.Image{}, err
+	}
+	linked, err := licences.Of(ctx, p.source, pkg, arch, program)
 	if err != nil {
 		return image.Image{}, err
 	}
@@ -86,5 +92,5 @@ func (p packer) nodeinit(ctx context.Context, arch string) (image.Image, error) 
 	if err != nil {
 		return image.Image{}, err
 	}
-	return image.OfProgram(arch, "nodeinit", program, licence), nil
+	return image.OfProgram(arch, "nodeinit", program, licence, licences.Text(linked)), nil
 }

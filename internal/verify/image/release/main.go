@@ -2,12 +2,14 @@
 // Copyright 2026 The Slipway Authors
 
 // Command release makes what is published of a version: for amd64 and arm64 an archive of
-// static programs and an image of nodeinit for docker load, what is linked (an SBOM), the
-// changelog's section of that version, and checksums. It needs Go and git.
+// static programs and an image of nodeinit for docker load, both with the licences of what
+// they link, an SBOM, the changelog's section of that version, and checksums. It needs Go
+// and git.
 //
 // It builds a clone of the repository's HEAD, tagged there with the version, so what is
 // not committed is not in it, and the programs say version and commit. Made twice of the
-// same commit by the same Go, everything is the same.
+// same commit by the same Go, everything is the same. It is refused if an importer of one
+// of the repository's modules would not get the same version of the others.
 package main
 
 import (
@@ -27,6 +29,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/image/licences"
 )
 
 func main() {
@@ -61,6 +64,7 @@ type built struct {
 	name, arch string
 	content    []byte
 	info       *buildinfo.BuildInfo
+	linked     []licences.Module
 }
 
 var isVersion = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
@@ -78,13 +82,29 @@ func (r *release) run(ctx context.Context) error {
 	if err := r.cloned(ctx); err != nil {
 		return err
 	}
+	all, err := r.modules(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.tagged(ctx, all); err != nil {
+		return err
+	}
+	if err := r.importable(ctx, all); err != nil {
+		return err
+	}
 	if err := r.made(ctx); err != nil {
 		return err
 	}
-	return r.write()
+	if err := r.write(); err != nil {
+		return err
+	}
+	for _, p := range all {
+		fmt.Println("tag", p.tag(r.version))
+	}
+	return nil
 }
 
-// cloned clones HEAD, and tags it there.
+// cloned clones HEAD.
 func (r *release) cloned(ctx context.Context) (err error) {
 	if _, err := git(ctx, r.repository, "clone", "--quiet", "--no-hardlinks", ".", r.clone); err != nil {
 		return err
@@ -92,14 +112,17 @@ func (r *release) cloned(ctx context.Context) (err error) {
 	if r.commit, err = git(ctx, r.clone, "rev-parse", "HEAD"); err != nil {
 		return err
 	}
-	if r.time, err = git(ctx, r.clone, "show", "--no-patch", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ"); err != nil {
-		return err
-	}
+	r.time, err = git(ctx, r.clone, "show", "--no-patch", "--format=%cd", "--date=format-local:%Y-%m-%dT%H:%M:%SZ")
+	return err
+}
+
+// tagged tags the clone, for each module.
+func (r *release) tagged(ctx context.Context, all []published) error {
 	if tagged, err := git(ctx, r.clone, "rev-parse", "--verify", "--quiet", r.version+"^{commit}"); err == nil && tagged != r.commit {
 		return fmt.Errorf("%s is the version of commit %s, and HEAD is %s", r.version, tagged, r.commit)
 	}
-	for _, tag := range []string{r.version, "examples/postrender/" + r.version} {
-		if _, err := git(ctx, r.clone, "tag", "--force", tag); err != nil {
+	for _, p := range all {
+		if _, err := git(ctx, r.clone, "tag", "--force", p.tag(r.version)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +174,11 @@ func (r *release) built(ctx context.Context, arch string) (all []built, err erro
 		if info.Main.Version != r.version {
 			return nil, fmt.Errorf("%s says that it is %s, not %s", name, info.Main.Version, r.version)
 		}
-		all = append(all, built{name, arch, content, info})
+		linked, err := licences.Of(ctx, filepath.Join(r.clone, module), "./"+pkg, arch, content)
+		if err != nil {
+			return nil, fmt.Errorf("licences of %s: %w", name, err)
+		}
+		all = append(all, built{name, arch, content, info, linked})
 	}
 	return all, nil
 }
@@ -160,16 +187,20 @@ func (r *release) built(ctx context.Context, arch string) (all []built, err erro
 func (r *release) packed(arch string, licence []byte, all []built) error {
 	folder := "slipway-" + r.version + "-linux-" + arch
 	files := []image.File{{Path: "/" + folder + "/LICENSE", Mode: 0o644, Content: licence}}
+	var linked []licences.Module
 	for _, b := range all {
 		files = append(files, image.File{Path: "/" + folder + "/" + b.name, Mode: 0o755, Content: b.content})
+		linked = append(linked, b.linked...)
 		if b.name == "nodeinit" {
 			var archive bytes.Buffer
-			if err := image.WriteArchive(&archive, "slipway/nodeinit:"+r.version, image.OfProgram(arch, b.name, b.content, licence)); err != nil {
+			one := image.OfProgram(arch, b.name, b.content, licence, licences.Text(b.linked))
+			if err := image.WriteArchive(&archive, "slipway/nodeinit:"+r.version, one); err != nil {
 				return err
 			}
 			r.files["nodeinit-"+r.version+"-linux-"+arch+".image.tar"] = archive.Bytes()
 		}
 	}
+	files = append(files, image.File{Path: "/" + folder + "/THIRD_PARTY_LICENSES", Mode: 0o644, Content: licences.Text(linked)})
 	content, err := tarball(files)
 	r.files[folder+".tar.gz"] = content
 	return err

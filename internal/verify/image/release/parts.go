@@ -7,15 +7,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"runtime/debug"
-	"slices"
 	"strings"
 
+	"github.com/CycloneDX/cyclonedx-go"
+
 	"github.com/slipway-dev/slipway/internal/verify/image"
+	"github.com/slipway-dev/slipway/internal/verify/image/licences"
 )
 
 // notes returns the changelog's section of the version. One before a version, such as
@@ -52,69 +51,48 @@ func tarball(files []image.File) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// component is a part of a release in CycloneDX 1.6, as far as Go tells of it.
-type component struct {
-	Type    string `json:"type"`
-	Ref     string `json:"bom-ref"`
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	PURL    string `json:"purl,omitempty"`
-	Hashes  []hash `json:"hashes,omitempty"`
-}
-
-type hash struct {
-	Algorithm string `json:"alg"`
-	Content   string `json:"content"`
-}
-
-type dependency struct {
-	Ref       string   `json:"ref"`
-	DependsOn []string `json:"dependsOn"`
-}
-
-// sbom lists the programs, with what each links: modules and the standard library, as the
-// linker has noted it in them.
+// sbom lists, as CycloneDX, the programs and what each links: modules and the standard
+// library, with their licences.
 func sbom(version, time string, all []built) ([]byte, error) {
-	libraries := map[string]component{}
-	top := component{Type: "application", Ref: "slipway", Name: "slipway", Version: version}
-	programs, links := []component{}, []dependency{{Ref: top.Ref}}
+	top := cyclonedx.Component{Type: cyclonedx.ComponentTypeApplication, BOMRef: "slipway", Name: "slipway", Version: version}
+	parts, links := []cyclonedx.Component{}, []cyclonedx.Dependency{{Ref: top.BOMRef, Dependencies: &[]string{}}}
+	var linked []licences.Module
 	for _, b := range all {
 		ref := b.name + "-linux-" + b.arch
-		programs = append(programs, component{
-			Type: "application", Ref: ref, Name: b.name, Version: version, PURL: purl(b.info.Main.Path, version) + "?goarch=" + b.arch + "&goos=linux",
-			Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(b.content))}},
+		parts = append(parts, cyclonedx.Component{
+			Type: cyclonedx.ComponentTypeApplication, BOMRef: ref, Name: b.name, Version: version,
+			PackageURL: purl(b.info.Main.Path, version) + "?goarch=" + b.arch + "&goos=linux",
+			Hashes:     &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sha256.Sum256(b.content))}},
+			Licenses:   licensed("Apache-2.0"),
 		})
-		linked := map[string]component{}
-		for _, m := range modules(b.info) {
-			c := component{Type: "library", Ref: purl(m.Path, m.Version), Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version)}
-			linked[c.Ref] = c
+		refs := []string{}
+		for _, m := range licences.Merge(b.linked) {
+			refs = append(refs, purl(m.Path, m.Version))
 		}
-		maps.Copy(libraries, linked)
-		links[0].DependsOn = append(links[0].DependsOn, ref)
-		links = append(links, dependency{ref, slices.Sorted(maps.Keys(linked))})
+		linked = append(linked, b.linked...)
+		*links[0].Dependencies = append(*links[0].Dependencies, ref)
+		links = append(links, cyclonedx.Dependency{Ref: ref, Dependencies: &refs})
 	}
-	for _, ref := range slices.Sorted(maps.Keys(libraries)) {
-		programs = append(programs, libraries[ref])
+	for _, m := range licences.Merge(linked) {
+		parts = append(parts, cyclonedx.Component{
+			Type: cyclonedx.ComponentTypeLibrary, BOMRef: purl(m.Path, m.Version), Name: m.Path, Version: m.Version,
+			PackageURL: purl(m.Path, m.Version), Licenses: licensed(m.IDs...),
+		})
 	}
-	out, err := json.MarshalIndent(map[string]any{
-		"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1,
-		"metadata":   map[string]any{"timestamp": time, "component": top},
-		"components": programs, "dependencies": links,
-	}, "", "  ")
-	return append(out, '\n'), err
+	bom := cyclonedx.NewBOM()
+	bom.Metadata = &cyclonedx.Metadata{Timestamp: time, Component: &top}
+	bom.Components, bom.Dependencies = &parts, &links
+	var out bytes.Buffer
+	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
+	return out.Bytes(), err
 }
 
-// modules are the modules that a program links, with what replaces one in its place, and
-// the standard library.
-func modules(info *debug.BuildInfo) []*debug.Module {
-	all := []*debug.Module{{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}}
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
-		all = append(all, m)
+func licensed(ids ...string) *cyclonedx.Licenses {
+	all := cyclonedx.Licenses{}
+	for _, id := range ids {
+		all = append(all, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
 	}
-	return all
+	return &all
 }
 
 // purl names a module as package-url has it.
