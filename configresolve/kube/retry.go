@@ -194,16 +194,17 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 	return judge(response)
 }
 
-// wait waits until the limit of requests lets another one through.
+// wait waits until the limit of requests lets another one through. The limiter does not
+// wait where the deadline would come first: then this does, for the deadline's cause.
 func (r *retrier) wait(ctx context.Context) error {
-	err := r.limit.Wait(ctx)
-	switch {
-	case err == nil:
+	if r.limit.Wait(ctx) == nil {
 		return nil
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		return ended(ctx)
 	}
-	return fmt.Errorf("%w: the rate limit leaves no time for another request", context.DeadlineExceeded)
+	<-ctx.Done()
+	return fmt.Errorf("%w: the rate limit leaves no time for another request", ended(ctx))
 }
 
 func judge(response *http.Response) answer {
