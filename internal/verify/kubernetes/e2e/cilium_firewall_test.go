@@ -43,7 +43,10 @@ func TestHostFirewallOfCilium(t *testing.T) {
 	release := cilium120 // 1.18's agent has no mark
 	release.importImage(t)
 	serveOutside(t)
-	t.Cleanup(func() { takeBack(t) }) // again, where the test has failed
+	t.Cleanup(func() {
+		takeBack(t)                                                                // again, where the test has failed
+		on(t, "kubectl taint nodes --all node.cilium.io/agent-not-ready- || true") // the operator's, of an agent that was away when it ended
+	})
 	all := firewalled(t, release)
 	all[0].base(t)
 	t.Cleanup(func() { deletePolicy(t) })
