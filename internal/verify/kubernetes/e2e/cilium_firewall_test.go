@@ -43,10 +43,7 @@ func TestHostFirewallOfCilium(t *testing.T) {
 	release := cilium120 // 1.18's agent has no mark
 	release.importImage(t)
 	serveOutside(t)
-	t.Cleanup(func() {
-		takeBack(t)                                                                // again, where the test has failed
-		on(t, "kubectl taint nodes --all node.cilium.io/agent-not-ready- || true") // the operator's, of an agent that was away when it ended
-	})
+	t.Cleanup(func() { endCilium(t) })
 	all := firewalled(t, release)
 	all[0].base(t)
 	t.Cleanup(func() { deletePolicy(t) })
@@ -175,6 +172,15 @@ func (d *deployment) leavesAPIServerOut(t *testing.T) {
 	require.Error(t, answers(t, 0))
 }
 
+// endCilium takes away what is on the node, also where the test has failed, with what its
+// own init containers and the operator leave: a mount, and the taint of a node whose agent
+// was away when the operator ended.
+func endCilium(t *testing.T) {
+	t.Helper()
+	takeBack(t)
+	on(t, "umount /sys/fs/bpf || true; kubectl taint nodes --all node.cilium.io/agent-not-ready- || true")
+}
+
 func deletePolicy(t *testing.T) {
 	t.Helper()
 	kubectl(t, "delete", "ciliumclusterwidenetworkpolicies", "--all")
@@ -250,15 +256,18 @@ func serveOutside(t *testing.T) {
 		return err
 	}))
 	t.Cleanup(func() { require.NoError(t, listener.Close()) })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go handOn(t.Context(), conn)
+	go handOnAll(t.Context(), listener)
+}
+
+// handOnAll hands connections on until the listener is closed.
+func handOnAll(ctx context.Context, listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
 		}
-	}()
+		go handOn(ctx, conn)
+	}
 }
 
 // handOn copies between a connection and one to the API server until one of them ends.
