@@ -74,7 +74,7 @@ e2e-sample: tools ## nodeinit on a Kubernetes of one node, in short: one life, o
 e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves, an upgrade and a rollback (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd; OLDER=CHECKOUT: from another version than the history's)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(if $(OLDER),SLIPWAY_E2E_OLDER=$(abspath $(OLDER))) $(GO) test $(KUBERNETES) -count 1 -v -timeout 60m ./e2e/...
 
-e2e-cilium: tools ## the real agents of Cilium on it, built the first time (15 CPU-minutes each): how soon they are Ready, a node's life with them, a node that is moved to ours and back, and to another release and back, and cleanup beside its own (SLIPWAY_E2E_CILIUM=1.18.3: instead of 1.20.2)
+e2e-cilium: tools ## the real agents of Cilium on it, built the first time (15 CPU-minutes each): how soon they are Ready, a node's life with them, a node that is moved to ours and back, and to another release and back, cleanup beside its own, and restarts behind its host firewall (SLIPWAY_E2E_CILIUM=1.18.3: instead of 1.20.2)
 	@internal/verify/install "the agent, which compiles its programs" clang-19 clang-19
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test $(KUBERNETES) -tags cilium -count 1 -v -timeout 90m -run Cilium ./e2e
 

@@ -18,15 +18,19 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.WriteFile("/etc/resolv.conf", "nameserver 10.250.0.1\n"); err != nil { // pods get a copy; nobody answers
+	if err := c.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; nobody answers
 		return err
 	}
 	_, err := c.Run(ctx, "sh", "-euc", network+kernelLog+sysctls)
 	return err
 }
 
-// nodeAddress is the node's own. The other end of its link stands for the
-// network outside.
+// Outside is the address of the other end of the node's link, named uplink, which stands
+// for the network outside. The API server's certificate is for this address too, where a
+// test makes the server answer there.
+const Outside = "10.250.0.1"
+
+// nodeAddress is the node's own.
 const (
 	nodeAddress    = "10.250.0.2"
 	serviceAddress = "10.96.0.1"
@@ -37,11 +41,11 @@ const (
 // kube-proxy has done its work.
 const network = `
 ip link add eth0 type veth peer name uplink
-ip address add 10.250.0.1/24 dev uplink
+ip address add ` + Outside + `/24 dev uplink
 ip address add ` + nodeAddress + `/24 dev eth0
 ip link set uplink up
 ip link set eth0 up
-ip route add default via 10.250.0.1 dev eth0
+ip route add default via ` + Outside + ` dev eth0
 echo 1 > /proc/sys/net/ipv4/ip_forward
 for chain in OUTPUT PREROUTING; do
 	iptables -t nat -A $chain -d ` + serviceAddress + `/32 -p tcp --dport 443 -j DNAT --to-destination ` + nodeAddress + `:` + apiPort + `

@@ -66,7 +66,7 @@ func kubeconfig(user realkube.User) string {
 
 // writeCredentials writes certificates, tokens and kubeconfig files on the node.
 func (c *Cluster) writeCredentials() error {
-	ca, err := realkube.WriteCredentials(c.path(credentials), users, nodeAddress, serviceAddress, "127.0.0.1", "localhost", "kubernetes.default.svc")
+	ca, err := realkube.WriteCredentials(c.path(credentials), users, nodeAddress, Outside, serviceAddress, "127.0.0.1", "localhost", "kubernetes.default.svc")
 	if err != nil {
 		return err
 	}
