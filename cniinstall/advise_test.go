@@ -42,7 +42,7 @@ func TestCNI6_Advise(t *testing.T) {
 	first := " sorts before 05-cilium.conflist: runtimes use its network "
 	require.Equal(t, []string{
 		n.other("00-multus.conf") + first + `"multus-net"`,
-		n.other("01-later.conflist") + first + `"later"`, // `"later"`, // only noticed by the runtime when a pod starts
+		n.other("01-later.conflist") + first + `"later"`, // only noticed by the runtime when a pod starts
 		invalid("02-torn.conflist") + "error parsing configuration list: unexpected end of JSON input",
 		invalid("03-empty.conf") + "error parsing configuration: unexpected end of JSON input",
 		invalid("04-list.conf") + "error parsing configuration: missing 'type'",

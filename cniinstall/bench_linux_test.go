@@ -54,7 +54,7 @@ func BenchmarkCNI7_Repair(b *testing.B) {
 	stop := guardOf28(b, func([]string) { repaired <- true }, &conf)
 	defer stop()
 	for b.Loop() {
-		<-time.After(rand.N(2 * time.Second)) // out of step with the guard, and not often enough to count as a fight
+		<-time.After(rand.N(2 * time.Second)) // out of step with the guard, and too slow to count as a fight
 		begin := time.Now()
 		require.NoError(b, os.Remove(conf))
 		<-repaired
