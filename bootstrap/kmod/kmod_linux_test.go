@@ -250,5 +250,5 @@ func TestHP2_WithoutTheCapability(t *testing.T) {
 	err = <-said
 	require.ErrorContains(t, err, "load kernel module "+m.List[0]+": ")
 	require.ErrorContains(t, err, "Operation not permitted (needs CAP_SYS_MODULE in the initial user namespace)")
-	require.NoError(t, m.Apply(t.Context())) // a later step removes it
+	require.NoError(t, m.Apply(t.Context())) // loaded again, for the cleanup to unload
 }
