@@ -56,7 +56,7 @@ func newAgentNode(t *testing.T) agentNode {
 	return n
 }
 
-// start runs a script until it reports that it is ready, or until end is called.
+// start starts a script and waits until it reports ready; end stops it.
 func (n agentNode) start(script string) (end func()) {
 	n.t.Helper()
 	cmd := n.Command("sh", "-euc", script)
