@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// charts are the agents' DaemonSets of three charts, as helm renders them by default.
+// charts are the agents' DaemonSets from three charts, as helm renders them by default.
 func charts(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/cilium-*.yaml")
@@ -60,7 +60,8 @@ func names(volumes []volume) (list []string) {
 	return list
 }
 
-// Default values of the three charts: one container, with the settings of all of them.
+// With the default values of the three charts there is one container, with all the settings of
+// the charts' own.
 func TestOneInitContainerInPlaceOfSix(t *testing.T) {
 	for name, chart := range charts(t) {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +160,7 @@ func TestWhatTheChartSaysReachesNodeinit(t *testing.T) {
 	}
 }
 
-// without is a chart from which containers were taken.
+// without returns a chart without the named containers.
 func without(t *testing.T, chart string, containers ...string) string {
 	t.Helper()
 	for _, name := range containers {
@@ -183,7 +184,7 @@ func TestStepsThatTheChartLeavesOutAreLeftOut(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, r.init[0].Command, "--skip=cgroup,sysctl,bpffs,cni")
 			require.NotContains(t, strings.Join(r.init[0].Command, " "), "--plugins")
-			require.Contains(t, names(r.volumes), "hostproc", "which the chart leaves out too")
+			require.Contains(t, names(r.volumes), "hostproc", "the chart leaves it out too")
 
 			r, err = render(t, without(t, chart, "config")+"\n"+configMap("", ""))
 			require.NoError(t, err)
@@ -202,7 +203,7 @@ func configMap(key, value string) string {
 }
 
 func TestPrivilegedStaysPrivileged(t *testing.T) {
-	chart := without(t, charts(t)["cilium-1.20.2.yaml"], "mount-bpf-fs") // which the chart leaves out then
+	chart := without(t, charts(t)["cilium-1.20.2.yaml"], "mount-bpf-fs") // the chart leaves it out then
 	chart = edit(t, chart, "          capabilities:\n            add:\n              - NET_ADMIN\n            drop:\n              - ALL\n      # Required", "          privileged: true\n      # Required")
 	r, err := render(t, chart)
 	require.NoError(t, err)
@@ -335,7 +336,8 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "read the chart")
 }
 
-// Helm 4 shows output that is no object, and nothing of a program that fails.
+// With helm 4, a plugin's output that is no object is shown, and a failing program's output is
+// lost.
 func TestAPluginsReasonIsNoObject(t *testing.T) {
 	var out bytes.Buffer
 	refuseAsPlugin(&out, errors.Join(errors.New("one: two"), errors.New("- three")))
