@@ -98,7 +98,7 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// The first apply failed, so nothing else is recorded.
+// The first apply has failed, so that nothing else is recorded.
 func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -143,7 +143,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.Contains(t, v.agent(t, "cilium").Error, "/var/lib/slipway/cilium.journal")
 	require.Equal(t, "well", v.agent(t, "sensor").State, "it hides no other")
 	require.Equal(t, 3, v.agent(t, "sensor").Recorded)
-	require.Empty(t, v.Orphans, "the damaged journal may hold them")
+	require.Empty(t, v.Orphans, "the damaged one may have them")
 	o := n.run("journal")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "/var/lib/slipway/cilium.journal")
@@ -168,7 +168,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.Equal(t, 64, n.run("status", "--state-dir", "").code)
 }
 
-// The output for people is compared with a golden file: at most 80 columns, with rounded ages.
+// The output for people: golden, at most 80 columns, with rounded ages.
 func TestPLAN20_StatusForPeople(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
