@@ -296,7 +296,7 @@ func TestNodeinitWaitsForKubeProxy(t *testing.T) {
 	require.Contains(t, r.agent.Command, "--wait-for-kube-proxy=4m")
 
 	_, err = render(t, edit(t, chart, "              if iptables-nft-save", "              if other"))
-	require.ErrorContains(t, err, "init container wait-for-kube-proxy: its command is not the one that nodeinit is in place of: sh -c while true do if other")
+	require.ErrorContains(t, err, "init container wait-for-kube-proxy: nodeinit does not replace its command: sh -c while true do if other")
 }
 
 func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
@@ -307,13 +307,13 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	}{
 		{"flag", "init container config: its flag --frobnicate=1 is not known", []string{built, built + "        - --frobnicate=1\n"}},
 		{"flag without value", "its flag --source has no value", []string{built, built + "        - --source\n        - node\n"}},
-		{"command", "init container install-cni-binaries: its command is not the one that nodeinit is in place of: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
-		{"script", "init container mount-cgroup: its command is not", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
+		{"command", "init container install-cni-binaries: nodeinit does not replace its command: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
+		{"script", "init container mount-cgroup: nodeinit does not replace its command", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
 		{"variable", "init container clean-cilium-state: its variable FROB means nothing to nodeinit", []string{"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: CILIUM_ALL_STATE"}},
 		{"variable twice", "K8S_NODE_NAME is", []string{"- name: CILIUM_ALL_STATE", "- name: K8S_NODE_NAME\n          value: x\n        - name: CILIUM_ALL_STATE"}},
 		{"field", "init container clean-cilium-state: it has fields that are not known: map[restartPolicy:Always]", []string{cleaning, cleaning + "        restartPolicy: Always\n"}},
-		{"image", "init container clean-cilium-state: its image is mine, and that of another is quay.io", []string{cleaning + "        image: \"quay.io/cilium/cilium:v1.20.2\"\n", cleaning + "        image: mine\n"}},
-		{"capability", "init container clean-cilium-state: it gets CAP_SYS_BOOT, which nodeinit has no use for", []string{"              - SYS_MODULE\n              - SYS_ADMIN\n              - SYS_RESOURCE\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps", "              - SYS_BOOT\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps"}},
+		{"image", "init container clean-cilium-state: its image is mine, but another's is quay.io", []string{cleaning + "        image: \"quay.io/cilium/cilium:v1.20.2\"\n", cleaning + "        image: mine\n"}},
+		{"capability", "init container clean-cilium-state: it gets CAP_SYS_BOOT, which nodeinit does not need", []string{"              - SYS_MODULE\n              - SYS_ADMIN\n              - SYS_RESOURCE\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps", "              - SYS_BOOT\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps"}},
 		{"no agent", "there is no DaemonSet with a container cilium-agent", []string{"      - name: cilium-agent\n", "      - name: another\n"}},
 		{"no address", "kubeProxyReplacement=true and no address of the API server", []string{"---\n# Source", configMap("kube-proxy-replacement", "true") + "---\n# Source"}},
 	} {
@@ -325,7 +325,7 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	_, err := render(t, edit(t, chart, "---\n# Source", configMap("kube-proxy-replacement", "true")+"---\n# Source"), "--cluster-ip")
 	require.NoError(t, err)
 	_, err = render(t, without(t, chart, "config")+configMap("cgroup-root", "/other"))
-	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, and the ConfigMap's cgroup-root is /other")
+	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, but the ConfigMap's cgroup-root is /other")
 	_, err = render(t, edit(t, chart, cleaning, cleaning+"        resources: {limits: {cpu: 1}}\n"), "--as=run")
 	require.ErrorContains(t, err, "there is no init container that could have them")
 	_, err = render(t, edit(t, chart, "        - name: CILIUM_CLUSTERMESH_CONFIG\n", "        - name: CNI_DIR\n          value: x\n        - name: CILIUM_CLUSTERMESH_CONFIG\n"), "--as=run")
