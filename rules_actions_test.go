@@ -83,7 +83,7 @@ func actions(t *testing.T) map[string]map[string]string {
 // a container, and could not be undone: the exceptions here are deliberate.
 func TestEveryActionSaysWhatItRecordsOrWhereItActs(t *testing.T) {
 	onPurpose := map[string]string{
-		"bootstrap/hostlocal.Store":  "it enters the host by its own field Enter, since it asks the runtime outside; what it releases was nobody's",
+		"bootstrap/hostlocal.Store":  "it enters the host by its own field Enter, since it asks the runtime outside; the addresses it releases had no owner",
 		"bootstrap/kube.Definitions": "it changes objects of the cluster, which outlive the node and its journal",
 		"bootstrap/kube.Node":        "it changes an object of the cluster, which outlives the node and its journal",
 	}

@@ -116,7 +116,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	report, err := older.Apply(t.Context())
 	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.Equal(t, "journal.revoked", codeInJSON(t, report))
-	require.NoError(t, os.WriteFile(path, []byte("somebody's"), 0o644))
+	require.NoError(t, os.WriteFile(path, []byte("another's"), 0o644))
 	report, err = newer.Revert(t.Context())
 	require.ErrorIs(t, err, journal.ErrChanged)
 	require.Equal(t, "journal.changed", codeInJSON(t, report))

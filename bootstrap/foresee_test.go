@@ -18,7 +18,7 @@ import (
 // If a node cannot be brought to the whole state, it is left as it is.
 func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 	dir := t.TempDir()
-	first := &bootstraptest.Script{Changes: []string{"do it"}, Advice: []string{"nobody is told"}}
+	first := &bootstraptest.Script{Changes: []string{"do it"}, Advice: []string{"not shown"}}
 	var log []string
 	p := &bootstrap.Plan{
 		Host:    &host{note: func(what string) { log = append(log, what) }},

@@ -125,7 +125,7 @@ func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 		"take the node's lock: boom":           {Host: &host{lockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
 		"give back the node's lock: boom":      {Host: &host{unlockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
 		`invalid plan: step "a" has no action`: {Steps: []bootstrap.Step{{Name: "a"}}},
-		"the node has another owner":                 {Host: &host{}, Journal: others{}},
+		"the node has another owner":           {Host: &host{}, Journal: others{}},
 	} {
 		report, err := plan.Apply(t.Context())
 		require.EqualError(t, err, want)

@@ -157,7 +157,7 @@ func TestCNI1_SweepsLeftovers(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	write(t, n.plugin(".slipway-ABCDEFGHIJKLMNOP.tmp"), "half", 0o755)
 	write(t, n.conf+"/.slipway-ABCDEFGHIJKLMNOP.tmp", "half", 0o600)
-	write(t, n.conf+"/slipway.tmp", "somebody's", 0o600)
+	write(t, n.conf+"/slipway.tmp", "another's", 0o600)
 	require.NoError(t, i.Apply(t.Context()))
 	requireNoTemp(t, n.root)
 	require.FileExists(t, n.conf+"/slipway.tmp")

@@ -75,13 +75,13 @@ func TestForGivenFoldersStay(t *testing.T) {
 
 func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	n := newNode(t)
-	unknown := errors.New("nobody answers")
+	unknown := errors.New("no runtime answers")
 	i := n.auto(cniinstall.Runtime{}, unknown)
 	require.Equal(t, []string{"/opt/cni/bin", "/etc/cni/net.d"}, []string{i.BinDir, i.ConfDir})
 	i.Plugins, i.Config = nil, nil // they are the test machine's
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: nobody answers"}, advice)
+	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: no runtime answers"}, advice)
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
 	i = n.auto(cniinstall.Runtime{}, unknown)

@@ -31,8 +31,8 @@ type Update struct {
 	Err error
 }
 
-// lookEvery is the interval between two looks at the directories and files. The kubelet
-// itself takes up to a minute to bring a change of a ConfigMap to the node.
+// lookEvery is the interval between two checks of the directories and files. The kubelet itself
+// takes up to a minute to bring a change of a ConfigMap to the node.
 const lookEvery = time.Second
 
 // Watch resolves r and calls report with the result. It calls report again whenever a

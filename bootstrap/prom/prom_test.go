@@ -103,7 +103,7 @@ slipway_waits_total{step="a"} 1
 
 func TestTraceRefusesOthersMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_plan_runs_total", Help: "Somebody else's."}))
+	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_plan_runs_total", Help: "Another program's."}))
 	_, err := prom.Trace(registry)
 	require.ErrorContains(t, err, "slipway_plan_runs_total")
 	_, err = prom.Trace(nil)
