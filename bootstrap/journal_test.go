@@ -39,7 +39,7 @@ func (f file) Apply(ctx context.Context) error {
 	return acme.Write(ctx, j, f.path, journal.File{Mode: 0o644})
 }
 
-// reverting is an action with its own Revert, beside the journal's.
+// reverting is one with a Revert of its own, beside the journal's.
 type reverting struct {
 	file
 	reverted *int

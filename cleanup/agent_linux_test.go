@@ -285,7 +285,8 @@ func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
 	n.requireRemoved()
 }
 
-// A running agent's leftovers can be listed, and removed on request.
+// What an agent has on the node can be looked at while it runs, and be removed if that is
+// said.
 func TestCLN7_WhileAlive(t *testing.T) {
 	n := newAgentNode(t)
 	n.listen(unix.SOCK_STREAM)

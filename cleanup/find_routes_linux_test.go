@@ -186,7 +186,7 @@ func TestCLN2_RoutesAndRules(t *testing.T) {
 	require.Equal(t, before, routing(t), "only the foreign routes and rules are left, unchanged")
 }
 
-// Routes are removed on their own, not only with their links.
+// Routes go by themselves, not only with their links.
 func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	noAddresses(t)

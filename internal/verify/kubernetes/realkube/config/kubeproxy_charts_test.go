@@ -49,8 +49,8 @@ func postRender(t *testing.T, component string, chart []byte) []byte {
 	return ours
 }
 
-// waiting lists Cilium's init containers, each with the value of the variable that makes
-// nodeinit wait for kube-proxy.
+// waiting lists Cilium's init containers, and all with the variable that makes nodeinit
+// wait for kube-proxy, with its value.
 func waiting(t *testing.T, kubectl func(*testing.T, []byte, ...string) []byte, ours []byte) (list []string) {
 	t.Helper()
 	var all struct {

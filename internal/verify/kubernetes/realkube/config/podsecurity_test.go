@@ -26,7 +26,7 @@ func TestWhatPodSecurityHasToAllow(t *testing.T) {
 	node := []string{"forbidden AppArmor profile", "host namespaces", "hostPath volumes", "non-default capabilities", "seLinuxOptions"}
 	baseline := map[string][]string{
 		"nodeinit.yaml": node, "uninstall.yaml": node, "drift.yaml": node,
-		"agent.yaml": append([]string{"probe or lifecycle host"}, node...), // its health endpoint is on loopback only
+		"agent.yaml": append([]string{"probe or lifecycle host"}, node...), // it serves its health on loopback only
 	}
 	for _, level := range []string{"privileged", "baseline", "restricted"} {
 		create(t, "/api/v1/namespaces", fields{"metadata": fields{"name": level, "labels": fields{"pod-security.kubernetes.io/enforce": level}}})
@@ -43,8 +43,8 @@ func TestWhatPodSecurityHasToAllow(t *testing.T) {
 	}
 }
 
-// shippedPods returns, by file, the pods of the DaemonSets in examples/deploy as the API server
-// parses them.
+// shippedPods are the pods of the DaemonSets of examples/deploy, by file, as the API
+// server understands them.
 func shippedPods(t *testing.T) map[string][]byte {
 	t.Helper()
 	pods := map[string][]byte{}
