@@ -23,10 +23,10 @@ var update = flag.Bool("update", false, "write API.txt anew")
 
 const apiFile = "API.txt"
 
-// API.txt has what others can use on Linux, a line for each name, so that a change of it
-// is seen where it is made. make api writes it anew.
+// API.txt lists the exported API on Linux, one line per name, so that a change shows where it
+// is made. make api rewrites it.
 func TestTheAPIIsAsListed(t *testing.T) {
-	sources(t) // or the test's cached result outlives a change of them
+	sources(t) // otherwise the test's cached result would survive a change of them
 	exports := map[string]string{}
 	var packages []string
 	for _, dir := range []string{".", "bootstrap/otel", "bootstrap/prom"} {
@@ -51,8 +51,8 @@ func TestTheAPIIsAsListed(t *testing.T) {
 	}
 }
 
-// exported builds the packages of the module in dir, notes the file of each one's types,
-// and returns those that others may import.
+// exported builds the packages of the module in dir, stores the file with each one's types in
+// exports, and returns the packages that others may import.
 func exported(t *testing.T, dir string, exports map[string]string) (packages []string) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-C", dir, "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}\t{{.Name}}\t{{if .Module}}{{.Module.Main}}{{end}}", "./...")
@@ -74,7 +74,7 @@ func exported(t *testing.T, dir string, exports map[string]string) (packages []s
 	return packages
 }
 
-// listing has a line for each exported name, field and method of a package, sorted.
+// listing returns a sorted line for each exported name, field and method of a package.
 func listing(pkg *types.Package) (lines []string) {
 	in := func(p *types.Package) string {
 		if p == pkg {
@@ -134,19 +134,20 @@ func typeLines(object *types.TypeName, in types.Qualifier, add func(...string)) 
 	}
 }
 
-// Before 1.0 a name may change from one minor version to the next: each that has, since
-// the version before, stands in CHANGELOG.md. Of a history without a version, as that of
-// a shallow clone, nothing is known, and before the first one nothing was promised.
+// Before 1.0 a name may change in a minor version: CHANGELOG.md names each that has changed
+// since the last version. A history without versions, such as a shallow clone's, tells nothing,
+// and before the first version nothing was promised.
 func TestTheChangelogNamesWhatTheAPIHasChanged(t *testing.T) {
 	git := func(args ...string) (string, bool) {
 		out, err := exec.Command("git", args...).Output()
 		return strings.TrimSpace(string(out)), err == nil
 	}
-	// Of HEAD's parent, since HEAD may be the version itself, whose section has its name.
+	// Of HEAD's parent, since HEAD itself may be the version; its section has the version's
+	// name.
 	version, known := git("describe", "--tags", "--abbrev=0", "--match=v[0-9]*", "HEAD^")
 	was, listed := git("show", version+":"+apiFile)
 	if !known || !listed {
-		t.Log("there is no earlier version whose API is listed")
+		t.Log("no earlier version lists its API")
 		return
 	}
 	is, err := os.ReadFile(apiFile)
@@ -156,14 +157,14 @@ func TestTheChangelogNamesWhatTheAPIHasChanged(t *testing.T) {
 	newer, _, found := strings.Cut(string(changelog), "\n## "+version)
 	require.True(t, found, "CHANGELOG.md has a section for %s", version)
 	for _, name := range changedNames(was, string(is)) {
-		require.Regexp(t, `\b`+name+`\b`, newer, "CHANGELOG.md says nothing of %s, which has changed since %s", name, version)
+		require.Regexp(t, `\b`+name+`\b`, newer, "CHANGELOG.md does not name %s, which has changed since %s", name, version)
 	}
 }
 
 var apiLine = regexp.MustCompile(`^(\S+: )(?:const|func|type|var) (?:\(\*?(\w+)[^)]*\)\.)?(\w+)(?:\.(\w+))?`)
 
-// changedNames are the names of lines that only one of the listings has, without fields
-// and methods of types that are new or gone.
+// changedNames returns the names in lines that only one of the listings has, leaving out fields
+// and methods of added or removed types.
 func changedNames(was, is string) (names []string) {
 	lines := func(listing string) (lines, types map[string]bool) {
 		lines, types = map[string]bool{}, map[string]bool{}

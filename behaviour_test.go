@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is promised by number has a test of that number, and the other way round.
+// Each numbered promise has a test with that number, and each number in a test's name is a
+// promise.
 func TestEachBehaviourHasATest(t *testing.T) {
 	text, err := os.ReadFile("BEHAVIOUR.md")
 	require.NoError(t, err)

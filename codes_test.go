@@ -35,12 +35,12 @@ var codePackages = []string{
 	"plan", "lock", "journal", "host", "config", "kube", "gate", "cgroup", "bpffs", "bpfmap", "sysctl", "hostpath", "module", "cni", "cri", "cleanup", "preflight",
 }
 
-// CODES.md is made from the table, by make codes.
+// CODES.md is generated from the table, by make codes.
 func TestPLAN18_CodesAreDocumented(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Codes\n\nWhat a failure has as its `code` in a report, in its JSON and in logs: a stable name of the cause, by which the failures of many nodes can be grouped. " +
-		"The error's text says which object, and what is missing here. Those of `plan` that are general stand where nothing more specific is known; " +
-		"the programs that use the packages may have codes of their own. A code never gets another meaning. This page is made from the code, by `make codes`.\n\n" +
+	b.WriteString("# Codes\n\nThe `code` of a failure in a report, in its JSON and in logs is a stable name of its cause, by which the failures of many nodes can be grouped. " +
+		"The error's text names the object and the details. The general codes of `plan` are used where no more specific cause is known; " +
+		"programs that use the packages may define codes of their own. A code never changes its meaning. `make codes` generates this page from the code.\n\n" +
 		"| code | cause | remedy |\n|---|---|---|\n")
 	for _, m := range code.Table() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Code, m.Cause, m.Remedy)
@@ -58,8 +58,8 @@ func TestCodesHaveTheirFormAndNeverRepeat(t *testing.T) {
 	seen, place := map[string]bool{}, 0
 	for _, m := range code.Table() {
 		require.Regexp(t, form, m.Code)
-		require.Equal(t, m.Code, code.Of(code.New(m.Code, "x")), "it has the form that is looked for")
-		require.False(t, seen[m.Code], "%s is there twice", m.Code)
+		require.Equal(t, m.Code, code.Of(code.New(m.Code, "x")), "it has the form of a code")
+		require.False(t, seen[m.Code], "%s is listed twice", m.Code)
 		seen[m.Code] = true
 		word, _, _ := strings.Cut(m.Code, ".")
 		at := slices.Index(codePackages, word)
@@ -72,7 +72,7 @@ func TestCodesHaveTheirFormAndNeverRepeat(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Values(codeConstants(t))), slices.Collect(maps.Keys(seen)), "each constant is in the table")
 }
 
-// codeConstants are the constants of internal/code, by name.
+// codeConstants maps the names of internal/code's constants to their values.
 func codeConstants(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -92,8 +92,7 @@ func codeConstants(t *testing.T) map[string]string {
 	return found
 }
 
-// What gives an error a code names a constant of the table, and each is given by some
-// error.
+// Code that gives an error a code uses a constant of the table, and each constant is used.
 func TestEveryCodeIsInTheTableAndIsUsed(t *testing.T) {
 	constants, used := codeConstants(t), map[string]bool{}
 	for _, s := range sources(t) {
@@ -109,7 +108,7 @@ func TestEveryCodeIsInTheTableAndIsUsed(t *testing.T) {
 			case *ast.CallExpr:
 				if isSelector(n.Fun, "code", "New") || isSelector(n.Fun, "code", "Wrap") || isSelector(n.Fun, "code", "Errorf") {
 					if _, literal := n.Args[0].(*ast.BasicLit); literal {
-						t.Errorf("%s: a code that is no constant of internal/code", s.at(n))
+						t.Errorf("%s: the code is not a constant of internal/code", s.at(n))
 					}
 				}
 			}
@@ -118,13 +117,13 @@ func TestEveryCodeIsInTheTableAndIsUsed(t *testing.T) {
 	}
 	for name, text := range constants {
 		if !used[name] {
-			t.Errorf("%s, %s: no error has it", name, text)
+			t.Errorf("%s, %s: no error uses it", name, text)
 		}
 	}
 }
 
-// A method Code of an error of ours returns a constant of the table, and what looks
-// like a code of ours anywhere is one: in tests, examples and documentation too.
+// A Code method on an error of ours returns a constant of the table, and any text that looks
+// like a code is one, in tests, examples and documentation too.
 func TestEveryLiteralCodeIsInTheTable(t *testing.T) {
 	var known []string
 	for _, m := range code.Table() {
@@ -139,7 +138,7 @@ func TestEveryLiteralCodeIsInTheTable(t *testing.T) {
 			if f, ok := n.(*ast.FuncDecl); ok && !s.isTest() && f.Recv != nil && f.Name.Name == "Code" && s.dir() != "bootstrap" {
 				ast.Inspect(f, func(n ast.Node) bool {
 					if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && text.Value != `""` {
-						t.Errorf("%s: a code that is no constant of internal/code", s.at(text))
+						t.Errorf("%s: the code is not a constant of internal/code", s.at(text))
 					}
 					return true
 				})
@@ -150,12 +149,12 @@ func TestEveryLiteralCodeIsInTheTable(t *testing.T) {
 			}
 			text, err := strconv.Unquote(literal.Value)
 			if err == nil && like.MatchString(text) && !slices.Contains(known, text) && !fileName.MatchString(text) {
-				t.Errorf("%s: %q looks like a code, and is not in the table", s.at(literal), text)
+				t.Errorf("%s: %q looks like a code but is not in the table", s.at(literal), text)
 			}
 			return true
 		})
 	}
 }
 
-// fileName matches names of files, which look like codes.
+// fileName matches file names that look like codes.
 var fileName = regexp.MustCompile(`\.(json|yaml|d|procs|controllers)$`)

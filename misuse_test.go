@@ -31,10 +31,10 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// second is the error of a call that returns something else too.
+// second is the error of a call that also returns another value.
 func second[T any](_ T, err error) error { return err }
 
-// here is the host that the process is on. Nothing below locks it.
+// here is the test's own host. Nothing below locks it.
 var here = hostns.Host{Here: true, LockFile: "/nowhere/lock"}
 
 func run(steps ...bootstrap.Step) func(context.Context) error {
@@ -45,7 +45,7 @@ func apply(p *bootstrap.Plan) func(context.Context) error {
 	return func(ctx context.Context) error { return second(p.Apply(ctx)) }
 }
 
-// journaled applies a plan that has a journal.
+// journaled applies a plan with a journal.
 func journaled(n *journal.Node, steps ...bootstrap.Step) func(context.Context) error {
 	return apply(&bootstrap.Plan{Host: here, Journal: n, Steps: steps})
 }
@@ -56,8 +56,8 @@ func resolve(sources ...configresolve.Source) func(context.Context) error {
 	return func(ctx context.Context) error { return second(configresolve.Resolve(ctx, sources...)) }
 }
 
-// What is missing is said: it is no panic, nor does anything that tolerates what
-// is not there, or what cannot be done, tolerate it.
+// A missing argument is an error that names it: no panic, and nothing that a mode which
+// tolerates absent or unsupported objects hides.
 func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 	zero := &kube.Client{}
 	pinned := []bootstrap.Step{{Name: "s", Action: bpfmap.Pinned{Dir: "/sys/fs/bpf/x"}}}
@@ -158,7 +158,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 			err := misuse.call(t.Context())
 			require.ErrorContains(t, err, misuse.want)
 			require.NotErrorIs(t, err, configresolve.ErrMissing)
-			if !strings.HasPrefix(name, "nil functions") { // an action that can do nothing, but for what a plan would revert
+			if !strings.HasPrefix(name, "nil functions") { // that is an action without functions, which a plan can still revert
 				require.NotErrorIs(t, err, errors.ErrUnsupported)
 			}
 		})

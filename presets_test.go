@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// An agent's names are in its presets: no zero value does, or says, anything of
-// Cilium's.
+// An agent's names occur in its presets only: no zero value does or prints anything specific to
+// Cilium.
 func TestNoZeroValueIsOneAgents(t *testing.T) {
 	node := t.TempDir()
 	conf := filepath.Join(node, "net.d")

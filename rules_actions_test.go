@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// methods are those of the exported types of a package, with their signatures, by type.
+// methods maps the exported types of a package to their methods' signatures.
 func methods(files []source) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, s := range files {
@@ -47,7 +47,7 @@ func methods(files []source) map[string]map[string]string {
 	return all
 }
 
-// signature is that of a function without the names of what it takes and returns.
+// signature is a function's signature without parameter names.
 func signature(f *ast.FuncType) string {
 	list := func(fields *ast.FieldList) string {
 		var all []string
@@ -63,8 +63,8 @@ func signature(f *ast.FuncType) string {
 	return list(f.Params) + " -> " + list(f.Results)
 }
 
-// actions are the exported types of the library that are a bootstrap.Action, with their
-// methods, as in "cniinstall.Install", by directory and name.
+// actions maps the library's exported types that are a bootstrap.Action, such as
+// "cniinstall.Install", to their methods, by directory and name.
 func actions(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	found := map[string]map[string]string{}
@@ -79,11 +79,11 @@ func actions(t *testing.T) map[string]map[string]string {
 	return found
 }
 
-// An action of which a plan learns neither what it records nor where it acts would change
-// the wrong side of a container, and nothing could be undone: that is on purpose here.
+// An action that declares neither its records nor where it acts would change the wrong side of
+// a container, and could not be undone: the exceptions here are deliberate.
 func TestEveryActionSaysWhatItRecordsOrWhereItActs(t *testing.T) {
 	onPurpose := map[string]string{
-		"bootstrap/hostlocal.Store":  "it enters the host by its own field Enter, since it asks the runtime outside; what it releases was nobody's",
+		"bootstrap/hostlocal.Store":  "it enters the host by its own field Enter, since it asks the runtime outside; the addresses it releases had no owner",
 		"bootstrap/kube.Definitions": "it changes objects of the cluster, which outlive the node and its journal",
 		"bootstrap/kube.Node":        "it changes an object of the cluster, which outlives the node and its journal",
 	}
@@ -94,14 +94,14 @@ func TestEveryActionSaysWhatItRecordsOrWhereItActs(t *testing.T) {
 		case !says && !excused:
 			t.Errorf("%s has neither Kinds nor Namespaces nor Revert", name)
 		case says && excused:
-			t.Errorf("%s says it by now: take it off the list", name)
+			t.Errorf("%s declares it by now: take it off the list", name)
 		}
 		delete(onPurpose, name)
 	}
-	require.Empty(t, onPurpose, "they are no actions any more")
+	require.Empty(t, onPurpose, "they are no longer actions")
 }
 
-// An optional method with another signature is none, and a plan would not say so.
+// An optional method with another signature does not count, and a plan would not notice.
 func TestOptionalMethodsHaveTheirSignature(t *testing.T) {
 	want := map[string]string{
 		"Kinds": " -> []string", "Namespaces": " -> []string", "Places": " -> map[string]string", "Unwrap": " -> Action",
@@ -117,10 +117,11 @@ func TestOptionalMethodsHaveTheirSignature(t *testing.T) {
 	}
 }
 
-// What an action records, the handler of its package undoes, and where it did it.
+// The handler in an action's package undoes the kinds that the action records, where the action
+// made them.
 func TestActionsAndHandlersAgree(t *testing.T) {
 	kernel := bootstraptest.NewKernel()
-	agree := map[string]map[bootstrap.Recorder]journal.Handler{ // also in memory, where no namespace is entered
+	agree := map[string]map[bootstrap.Recorder]journal.Handler{ // in memory too, where no namespace is entered
 		"bootstrap/bpfmap":        {&bpfmap.Pinned{}: bpfmap.Handler{}},
 		"bootstrap/hostpath":      {&hostpath.Paths{}: hostpath.Handler{}, &hostpath.Content{}: hostpath.Handler{}},
 		"bpffs":                   {&bpffs.Mount{}: bpffs.Handler{}, &bpffs.Mount{Kernel: kernel}: bpffs.Handler{Kernel: kernel}},
@@ -164,8 +165,8 @@ func TestActionsAndHandlersAgree(t *testing.T) {
 	}
 }
 
-// What an action offers to a plan is said to the compiler, where others see it: in the
-// external tests of its package.
+// The optional interfaces of an action are asserted in its package's external tests, where
+// others see them.
 func TestWhatActionsOfferIsAsserted(t *testing.T) {
 	offers := map[string]string{"Kinds": "Recorder", "Namespaces": "Hosted", "Places": "Placed", "Advise": "Adviser"}
 	asserted := map[string][]string{}
@@ -189,7 +190,7 @@ func TestWhatActionsOfferIsAsserted(t *testing.T) {
 	}
 }
 
-// assertions lists those of a file, such as "bootstrap.Hosted = Mount".
+// assertions lists a file's assertions, such as "bootstrap.Hosted = Mount".
 func assertions(s source) (all []string) {
 	for _, decl := range s.file.Decls {
 		vars, ok := decl.(*ast.GenDecl)
@@ -214,7 +215,7 @@ func assertions(s source) (all []string) {
 	return all
 }
 
-// A leaf is used without bootstrap too: it knows the journal, and nothing else of it.
+// A leaf is also used without bootstrap: it imports the journal and nothing else of it.
 func TestLeavesImportTheJournalOnly(t *testing.T) {
 	for _, s := range sources(t) {
 		leaf, _, _ := strings.Cut(s.path, "/")

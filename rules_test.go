@@ -36,7 +36,7 @@ func (s source) dir() string      { return path.Dir(s.path) }
 func (s source) isTest() bool     { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) inExamples() bool { return strings.HasPrefix(s.path, "examples/") }
 
-// isLibrary reports whether others import the file's package.
+// isLibrary reports whether other modules import the file's package.
 func (s source) isLibrary() bool {
 	return !s.isTest() && !s.inExamples() && s.file.Name.Name != "main"
 }
@@ -76,8 +76,8 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// isNestedModule reports whether dir is a module of its own, whose needs no
-// user of this one sees.
+// isNestedModule reports whether dir is a nested module, whose dependencies users of this
+// module do not get.
 func isNestedModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return dir != "." && err == nil
@@ -157,7 +157,7 @@ func isTestSupport(dir string) bool {
 	return strings.HasSuffix(dir, "test") || dir == "internal/testns" || dir == "internal/snapshot" || proves(dir)
 }
 
-// proves reports whether the package proves the library, which does not know it.
+// proves reports whether the package proves the library, which must not import it.
 func proves(dir string) bool { return strings.HasPrefix(dir+"/", "internal/verify/") }
 
 func TestTheLibraryKnowsNothingOfItsProofs(t *testing.T) {
@@ -170,8 +170,8 @@ func TestTheLibraryKnowsNothingOfItsProofs(t *testing.T) {
 	}
 }
 
-// What the examples need, another program needs too: it is part of a package. The
-// demonstration makes its node as tests do.
+// Whatever the examples need, other programs need too, so it belongs in a package. The
+// exception is the demo, which makes its node as tests do.
 func TestExamplesAreWrittenAsByOthers(t *testing.T) {
 	for _, s := range sources(t) {
 		if !s.inExamples() || s.isTest() || s.dir() == "examples/nodeinit/demo" {
@@ -185,9 +185,8 @@ func TestExamplesAreWrittenAsByOthers(t *testing.T) {
 	}
 }
 
-// What reads a file or a directory whole, however large it is, is for what the
-// kernel itself shows: all else is read through internal/input and
-// internal/durable.
+// Functions that read a whole file or directory of any size are only for what the kernel itself
+// shows: everything else is read through internal/input and internal/durable.
 func TestNothingIsReadWithoutABound(t *testing.T) {
 	kernels := []string{"bootstrap/hostns/nothost_linux.go", "bootstrap/journal/boot_linux.go"}
 	unbounded := map[string][]string{
@@ -210,8 +209,8 @@ func TestNothingIsReadWithoutABound(t *testing.T) {
 	}
 }
 
-// What decides whether a program is to be trusted is in one place, and what executes is
-// there. A command that nodeinit becomes is the caller's own.
+// One package decides whether a program is trusted, and only that package executes programs. A
+// command that nodeinit becomes is the caller's own.
 func TestSEC11_OnePlaceExecutes(t *testing.T) {
 	executes := map[string][]string{
 		"os": {"StartProcess"}, "syscall": {"Exec", "ForkExec", "StartProcess"}, "unix": {"Exec"},
@@ -236,11 +235,11 @@ func TestSEC11_OnePlaceExecutes(t *testing.T) {
 	}
 }
 
-// A skip that CI cannot turn into a failure lets CI prove nothing.
+// A skip that CI cannot turn into a failure would let CI prove nothing.
 func TestSkipsFailWhereNothingMayBeSkipped(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.path == "internal/testns/skip.go" {
-			continue // it looks at the variable itself
+			continue // it reads the variable itself
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
@@ -248,7 +247,7 @@ func TestSkipsFailWhereNothingMayBeSkipped(t *testing.T) {
 				return true
 			}
 			if x, ok := sel.X.(*ast.Ident); ok && (x.Name == "t" || x.Name == "b" || x.Name == "tb") {
-				t.Errorf("%s: skip by testns.Skip, which fails where nothing may be skipped", s.at(sel))
+				t.Errorf("%s: skip with testns.Skip, which fails if skips are not allowed", s.at(sel))
 			}
 			return true
 		})
@@ -337,7 +336,7 @@ func TestNobodyUsesTheTypedClientset(t *testing.T) {
 	}
 }
 
-// dependencies lists all packages that are linked with pkg.
+// dependencies lists all packages that pkg links.
 func dependencies(t *testing.T, pkg string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", pkg)
@@ -380,14 +379,14 @@ func TestTheJournalNeedsNothingOfOthers(t *testing.T) {
 func TestBootstrapIsStandardLibraryOnly(t *testing.T) {
 	for _, dep := range dependencies(t, module+"/bootstrap") {
 		first, _, _ := strings.Cut(dep, "/")
-		inside := strings.HasPrefix(dep, module+"/internal/") // so is what these link
+		inside := strings.HasPrefix(dep, module+"/internal/") // so are its dependencies
 		if strings.Contains(first, ".") && dep != module+"/bootstrap" && !inside {
 			t.Errorf("bootstrap links %s", dep)
 		}
 	}
 }
 
-// The demonstration makes its node as tests do.
+// The exception is the demo, which makes its node as tests do.
 func TestProgramsLinkNothingThatIsForTests(t *testing.T) {
 	for _, program := range []string{"examples/agent", "examples/nodeinit"} {
 		for _, dep := range dependencies(t, module+"/"+program) {

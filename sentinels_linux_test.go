@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// What a caller branches on, it finds in the error of a plan, also where the
-// action runs on the host; and what an operator groups by, in its JSON.
+// A plan's error still contains the sentinels that callers branch on, even if the action runs
+// on the host, and its JSON the codes that operators group by.
 func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: map[string]string{"a": "b"}})
@@ -89,12 +89,13 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	}
 }
 
-// onHost is an action that is called on the host, also if it acts in memory.
+// onHost is an action that a plan calls on the host, even if it acts in memory.
 type onHost struct{ bootstrap.Action }
 
 func (onHost) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
 
-// The same of a journal: whose the node is, and what cannot be undone.
+// The same for a journal: errors about the node's owner, and about entries that cannot be
+// undone.
 func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
@@ -115,7 +116,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	report, err := older.Apply(t.Context())
 	require.ErrorIs(t, err, journal.ErrNotOwner)
 	require.Equal(t, "journal.revoked", codeInJSON(t, report))
-	require.NoError(t, os.WriteFile(path, []byte("somebody's"), 0o644))
+	require.NoError(t, os.WriteFile(path, []byte("another's"), 0o644))
 	report, err = newer.Revert(t.Context())
 	require.ErrorIs(t, err, journal.ErrChanged)
 	require.Equal(t, "journal.changed", codeInJSON(t, report))
@@ -135,7 +136,7 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 	require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported, "nothing was recorded")
 }
 
-// codeInJSON is the code of the report's JSON.
+// codeInJSON is the code in the report's JSON.
 func codeInJSON(t *testing.T, report *bootstrap.Report) string {
 	t.Helper()
 	text, err := json.Marshal(report)
@@ -149,7 +150,7 @@ func tmpfs(path string) error {
 	return errors.Join(os.MkdirAll(path, 0o755), unix.Mount("other", path, "tmpfs", 0, ""))
 }
 
-// otherRoot is a kernel that shows another cgroup than the host's root on path.
+// otherRoot is a kernel whose cgroup2 on path has a root other than the host's.
 func otherRoot(path string) *bootstraptest.Kernel {
 	k := bootstraptest.NewKernel()
 	if err := k.PutMount(path, "cgroup2", "root=/container"); err != nil {
@@ -158,7 +159,7 @@ func otherRoot(path string) *bootstraptest.Kernel {
 	return k
 }
 
-// deaf is a kernel in which the key takes what is written, and nothing comes of it.
+// deaf is a kernel that accepts writes to the key and ignores them.
 func deaf(key string) *bootstraptest.Kernel {
 	k := bootstraptest.NewKernel("eth0")
 	k.Deafen(key)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An agent that requires these and imports a leaf too stays at them.
+// An agent that requires these versions keeps them when it also imports a leaf.
 const agentModule = `module example.com/agent
 
 go 1.25
@@ -44,13 +44,13 @@ func TestLeavesMoveNobodysVersions(t *testing.T) {
 	}
 }
 
-// versions makes the agent's module, with imports of the leaves, and returns
-// what go.mod says after go mod tidy: the version of each module, and of Go.
+// versions makes the agent's module with imports of the leaves, and returns the versions in
+// go.mod after go mod tidy, including Go's.
 func versions(t *testing.T, leaves ...string) map[string]string {
 	t.Helper()
 	root, err := filepath.Abs(".")
 	require.NoError(t, err)
-	_, err = os.ReadFile("go.mod") // or the test's cached result outlives a change of it
+	_, err = os.ReadFile("go.mod") // otherwise the test's cached result would survive a change of it
 	require.NoError(t, err)
 	dir, mod := t.TempDir(), agentModule
 	imports := []string{"github.com/cilium/ebpf", "k8s.io/client-go/dynamic"}

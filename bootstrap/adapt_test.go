@@ -106,13 +106,13 @@ func TestRetryWaitEndsWithTheContext(t *testing.T) {
 		start := time.Now()
 		err := bootstrap.Retry(s, isBoom, time.Hour).Apply(ctx)
 		require.Equal(t, time.Second, time.Since(start))
-		require.ErrorIs(t, err, errBoom, "what was last seen")
+		require.ErrorIs(t, err, errBoom, "the last error seen")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.EqualError(t, err, "boom (gave up waiting for another try: context deadline exceeded)")
 		require.Len(t, s.Calls(), 1)
 
 		require.ErrorIs(t, bootstrap.Retry(s, nil, 0).Apply(ctx), context.DeadlineExceeded)
-		require.Len(t, s.Calls(), 2, "a context that is done already: one try, no wait")
+		require.Len(t, s.Calls(), 2, "with a context already done: one try, no wait")
 	})
 }
 

@@ -91,8 +91,8 @@ func (r *Report) Code() string {
 	return Code(err)
 }
 
-// Cause returns why the run has failed: Err, else the error of the first step that failed
-// and is not optional, and the step, where it was one. A run that has not failed has none.
+// Cause returns why a run has failed: Err, or otherwise the error of the first failed step that
+// is not optional, and that step's name. For a run that has not failed, both are empty.
 func (r *Report) Cause() (step string, err error) {
 	var in *StepError
 	if r.Err != nil {

@@ -34,7 +34,7 @@ func fails(err error) bootstrap.Action {
 	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{err}}
 }
 
-// written runs the plan, and returns its report as it is read back from JSON.
+// written runs the plan, and returns its report as decoded from JSON.
 func written(t *testing.T, ctx context.Context, plan *bootstrap.Plan) (*bootstrap.Report, error) {
 	t.Helper()
 	report, err := plan.Apply(ctx)
@@ -75,7 +75,7 @@ func TestPLAN18_AFailedStepHasItsErrorsCode(t *testing.T) {
 			require.Equal(t, tc.want, read.Code())
 			require.Empty(t, read.Results[0].Code())
 			require.Equal(t, tc.want, read.Results[1].Code())
-			require.Empty(t, read.Results[2].Code(), "it is blocked, and names the step that failed")
+			require.Empty(t, read.Results[2].Code(), "blocked, naming the failed step")
 		})
 	}
 	require.Empty(t, bootstrap.Code(nil))
@@ -85,7 +85,7 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 	never := &bootstraptest.Script{Changes: []string{"do it"}, Hook: func(ctx context.Context, call string) error {
 		if call == "apply" {
 			<-ctx.Done()
-			return errBoom // a program that was killed says no more
+			return errBoom // as if the program was killed here
 		}
 		return nil
 	}}
@@ -119,14 +119,14 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 	}
 }
 
-// taken is a host whose lock another process has.
+// taken is a host whose lock is held by another process.
 type taken struct{ bootstrap.Host }
 
 func (taken) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
 	return nil, coded("tunnel.held")
 }
 
-// What does not count names no cause of a failed run.
+// Failures that do not fail the run give it no code.
 func TestPLAN18_ARunThatHasNotFailedHasNoCode(t *testing.T) {
 	read, err := written(t, t.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", fails(coded("tunnel.taken")))), step("b", todo())}})
 	require.NoError(t, err)

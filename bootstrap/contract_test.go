@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// around is somebody else's wrapper, which has a Revert whatever it is around.
+// around is another package's wrapper, which has a Revert whatever it wraps.
 type around struct{ bootstrap.Action }
 
 func (a around) Unwrap() bootstrap.Action { return a.Action }
@@ -30,7 +30,7 @@ func (a around) Revert(ctx context.Context) error {
 	return errors.ErrUnsupported
 }
 
-// wrappers are ways to give an action to a plan that make no difference.
+// wrappers are ways to wrap an action that must not change a plan's behaviour.
 var wrappers = map[string]func(bootstrap.Action) bootstrap.Action{
 	"alone":   func(a bootstrap.Action) bootstrap.Action { return a },
 	"retried": func(a bootstrap.Action) bootstrap.Action { return bootstrap.Retry(a, nil) },
@@ -43,7 +43,7 @@ var wrappers = map[string]func(bootstrap.Action) bootstrap.Action{
 func check(context.Context) ([]string, error) { return nil, nil }
 func apply(context.Context) error             { return nil }
 
-// atPlaces is an action that makes something at a place of the host.
+// atPlaces is an action that makes objects at places on the host.
 type atPlaces struct{ bootstrap.FuncAction }
 
 func (atPlaces) Places() map[string]string { return map[string]string{"/run/x": ""} }
@@ -68,13 +68,13 @@ func TestPLAN19_WhatCouldNotBeUndoneIsRefused(t *testing.T) {
 			require.ErrorContains(t, p.Validate(), tc.want, "%s, %s", name, how)
 
 			p.Steps[0].NoUndo = true
-			require.NoError(t, p.Validate(), "%s, %s: that is meant", name, how)
+			require.NoError(t, p.Validate(), "%s, %s: deliberate", name, how)
 			p.Steps[0] = skipped(s)
 			require.NoError(t, p.Validate(), "%s, %s: left out", name, how)
 			p.Steps[0].Skip, p.Steps[0].Absent = false, true
-			require.NoError(t, p.Validate(), "%s, %s: it records nothing any more", name, how)
+			require.NoError(t, p.Validate(), "%s, %s: it no longer records anything", name, how)
 			p.Steps, p.Journal = []bootstrap.Step{s}, nil
-			require.NoError(t, p.Validate(), "%s, %s: nothing is to be undone", name, how)
+			require.NoError(t, p.Validate(), "%s, %s: NoUndo", name, how)
 			require.NoError(t, (&bootstrap.Plan{Host: &host{away: true}, Journal: node(t.TempDir(), "pod"), Steps: []bootstrap.Step{
 				{Name: "s", Local: true, Action: wrap(tc.action)},
 			}}).Validate(), "%s, %s: it is meant for the container, whose end it does not outlive", name, how)
@@ -107,7 +107,7 @@ func TestSEC10_WhatIsOnAHostNeedsOne(t *testing.T) {
 				require.NoError(t, p.Validate(), "%s, %s, %s", name, where, how)
 			}
 			s.Local = true
-			require.NoError(t, (&bootstrap.Plan{Steps: []bootstrap.Step{s}}).Validate(), "%s, %s: meant for this side", name, how)
+			require.NoError(t, (&bootstrap.Plan{Steps: []bootstrap.Step{s}}).Validate(), "%s, %s: deliberately local", name, how)
 		}
 	}
 	p := &bootstrap.Plan{Journal: node(t.TempDir(), "pod")}
@@ -157,7 +157,7 @@ func TestPLAN2_AStepDoesNotWaitForLongWithTheLockHeld(t *testing.T) {
 	}
 }
 
-// What Prepare makes of a plan is held to the same, before anything is locked.
+// A plan changed by Prepare is validated again, before anything is locked.
 func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
 	for want, prepare := range map[string]func(p *bootstrap.Plan){
 		"says neither what it records":        func(p *bootstrap.Plan) { p.Step("s").Action = bootstrap.Func(check, apply) },
@@ -182,7 +182,7 @@ func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
 	}
 }
 
-// denied is an action that may look, and not apply.
+// denied is an action whose Check succeeds and whose Apply is denied.
 type denied struct{ *bootstraptest.Script }
 
 func (denied) CheckPermission(context.Context) error { return fs.ErrPermission }
@@ -191,7 +191,7 @@ func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
 	first, second := &bootstraptest.Script{Changes: []string{"one"}}, &bootstraptest.Script{Changes: []string{"two"}}
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "second", After: []string{"first"}, Action: denied{second}}}}
 	report, err := plan.Check(t.Context())
-	require.NoError(t, err, "anybody may look")
+	require.NoError(t, err, "Check needs no permission")
 	require.Equal(t, 2, report.Count(bootstrap.WouldChange))
 	report, err = plan.Apply(t.Context())
 	require.ErrorIs(t, err, fs.ErrPermission)
@@ -199,7 +199,7 @@ func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
 	require.False(t, first.Applied())
 	second.Changes = nil
 	_, err = plan.Apply(t.Context())
-	require.NoError(t, err, "where there is nothing to do, nothing has to be permitted")
+	require.NoError(t, err, "without changes no permission is needed")
 	require.True(t, first.Applied())
 }
 
@@ -217,7 +217,7 @@ func TestPLAN19_ANilIsSaidAndNoPanic(t *testing.T) {
 	}
 }
 
-// waiting is an action that waits for others, as a gate does.
+// waiting is an action that waits for other programs, as a gate does.
 type waiting struct{ *bootstraptest.Script }
 
 func (waiting) Waits() time.Duration { return time.Minute }
@@ -246,7 +246,7 @@ func TestPLAN17_OwnFieldsFailAlsoAfterWhatWouldChange(t *testing.T) {
 	require.False(t, first.Applied())
 }
 
-// An action that undoes itself what it did is not asked to, either.
+// With NoUndo, an action's own Revert is not called either.
 func TestPLAN19_WhatIsNotToBeUndoneIsNotRevertedEither(t *testing.T) {
 	own := &bootstraptest.Script{Changes: []string{"one"}}
 	p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "own", Action: own, NoUndo: true}}}

@@ -22,12 +22,12 @@ type hosted struct{ *bootstraptest.Script }
 func (hosted) Namespaces() []string      { return []string{"net", "mnt"} }
 func (hosted) Places() map[string]string { return map[string]string{"/run/x": "bpf"} }
 
-// Advise is called where Check is.
+// Advise runs where Check does.
 func (h hosted) Advise(ctx context.Context) ([]string, error) {
 	return []string{"in " + inside(ctx)}, nil
 }
 
-// where is a step that notes where each of its methods is called.
+// where is a step that notes where each method is called.
 func where(log *[]string, wrap func(bootstrap.Action) bootstrap.Action) bootstrap.Step {
 	script := todo()
 	script.Hook = func(ctx context.Context, call string) error {
@@ -60,7 +60,7 @@ func TestSEC10_APlanCallsAnActionWhereItsObjectsAre(t *testing.T) {
 		}
 		looks, reverts := []string{place, enter, "check-revert in mnt+net"}, []string{place, enter, "revert in mnt+net"}
 		if how == "wrapped" || how == "wrapped deeply" {
-			looks = nil // a wrapper of somebody else's cannot say what it would revert
+			looks = nil // a foreign wrapper cannot say what it would revert
 		}
 		log = nil
 		_, err := p.CheckRevert(t.Context())
@@ -86,7 +86,7 @@ func TestSEC10_WhatIsLocalIsNotEntered(t *testing.T) {
 		"check-revert in ", "lock", "check-revert in ", "revert in ", "check-revert in ", "unlock"}, log)
 }
 
-// What would be made in the container is refused, before anything else is.
+// A change that would stay in the container is refused before anything else happens.
 func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 	for how, wrap := range wrappers {
 		var log []string
@@ -117,10 +117,10 @@ func TestAHostThatCannotBeEnteredIsAnErrorOfTheStep(t *testing.T) {
 	p.Journal = node(t.TempDir()+"/state", "pod")
 	report, err := p.Check(t.Context())
 	require.ErrorIs(t, err, errBoom)
-	require.ErrorIs(t, report.Err, errBoom, "with a journal, which is on the host too, it is one of the plan")
+	require.ErrorIs(t, report.Err, errBoom, "the journal is on the host too, so the error is the plan's")
 }
 
-// A guard beside a plan acts where the step does, and can ask what is recorded for it.
+// A guard beside a plan acts where the step does, and can look up the step's records.
 func TestPlanInside(t *testing.T) {
 	dir := t.TempDir()
 	var log []string
@@ -155,7 +155,7 @@ func TestPlanInside(t *testing.T) {
 	require.ErrorIs(t, p.Inside(t.Context(), "file", []string{"mnt"}, unwanted), errBoom)
 	_, err = on(t, node(dir+"/state", "newer"), step("file", file{dir + "/file"})).Apply(t.Context())
 	require.NoError(t, err)
-	require.ErrorIs(t, p.Inside(t.Context(), "file", nil, unwanted), journal.ErrRevoked, "the node is somebody else's by now")
+	require.ErrorIs(t, p.Inside(t.Context(), "file", nil, unwanted), journal.ErrRevoked, "the node has another owner by now")
 
 	require.NoError(t, (&bootstrap.Plan{}).Inside(t.Context(), "x", nil, func(ctx context.Context) error {
 		require.Nil(t, journal.From(ctx))

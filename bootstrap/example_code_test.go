@@ -16,8 +16,7 @@ type noTunnel struct{ port int }
 func (e noTunnel) Error() string { return fmt.Sprintf("port %d is taken", e.port) }
 func (noTunnel) Code() string    { return "tunnel.port-taken" }
 
-// An action of one's own gives its error a code, by which the failures of many nodes
-// are one.
+// Your own action's error carries a code, which groups the failures of many nodes.
 func ExampleCoder() {
 	tunnel := bootstrap.Func(
 		func(context.Context) ([]string, error) { return []string{"open the tunnel"}, nil },

@@ -72,7 +72,7 @@ func Example_embed() {
 	}
 	show("the first pod starts", report)
 
-	report, err = newer.Apply(ctx) // all is in place: it only becomes the owner
+	report, err = newer.Apply(ctx) // everything is in place: it only becomes the owner
 	if err != nil {
 		log.Fatal(err)
 	}

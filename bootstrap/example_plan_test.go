@@ -19,8 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// What was there before comes back, also by a program that does not know any more
-// what was applied.
+// RevertAll restores the original state, even in a program that does not know what was applied.
 func ExamplePlan_RevertAll() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -42,7 +41,7 @@ func ExamplePlan_RevertAll() {
 		}
 		return []string{"write motd"}, nil
 	}
-	apply := func(ctx context.Context) error { // what is there is kept
+	apply := func(ctx context.Context) error { // an existing file is kept
 		return files.Write(ctx, journal.From(ctx), motd, greeting)
 	}
 	ctx := context.Background()
@@ -63,7 +62,7 @@ func ExamplePlan_RevertAll() {
 	// hello
 }
 
-// What may go away by itself is tried again, all else is not.
+// Retry repeats attempts whose error may go away by itself, and no others.
 func ExampleRetry() {
 	errBusy, errBroken := errors.New("the device is busy"), errors.New("the device is broken")
 	errs := []error{errBusy, errBusy, nil, errBroken}
@@ -91,12 +90,11 @@ func ExampleRetry() {
 	// the device is broken
 }
 
-// A run that changes something is logged; one that finds all in place is for
-// debugging.
+// A run that changes something is logged at level Info, one without changes at level Debug.
 func ExampleLogTrace() {
 	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if slices.Contains([]string{slog.TimeKey, "elapsed"}, a.Key) {
-			return slog.Attr{} // they differ each time
+			return slog.Attr{} // they vary
 		}
 		return a
 	}})

@@ -60,7 +60,7 @@ func Example() {
 	// agent unchanged []
 }
 
-// A program reports each step when it is done, and why a plan failed at the end.
+// A program prints each step when it is done, and at the end why the plan failed.
 func ExampleTrace() {
 	wait := bootstrap.Func(
 		func(context.Context) ([]string, error) { return []string{"wait for the API server"}, nil },

@@ -15,10 +15,10 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// A node that cannot be brought to all of the state is left as it is.
+// If a node cannot be brought to the whole state, it is left as it is.
 func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 	dir := t.TempDir()
-	first := &bootstraptest.Script{Changes: []string{"do it"}, Advice: []string{"nobody is told"}}
+	first := &bootstraptest.Script{Changes: []string{"do it"}, Advice: []string{"not shown"}}
 	var log []string
 	p := &bootstrap.Plan{
 		Host:    &host{note: func(what string) { log = append(log, what) }},
@@ -64,11 +64,11 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 		"enter mnt", "enter mnt", // the journal, and the file
 		"apply file not-run", "apply first not-run", "start done for apply", "apply done unchanged", "start bad for apply", "apply bad failed", "apply needs blocked",
 		"apply pending not-run", "apply out skipped", "start spare for apply", "apply spare failed", "start worse for apply", "apply worse failed", "apply last not-run",
-		"lock", "unlock", // for the report
-	}, log, "each step is told of once")
+		"lock", "unlock", // to write the report
+	}, log, "each step is reported once")
 }
 
-// What works against a step is said in each apply, whatever another step has to do.
+// An unchanged step gives its advice in each apply, even if other steps have changes.
 func TestAnUnchangedStepAdvisesAlsoWhereAnotherChanges(t *testing.T) {
 	done := &bootstraptest.Script{Advice: []string{"a later file overrides it"}}
 	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("first", todo()), step("done", done)}}
@@ -100,12 +100,12 @@ func TestPLAN17_AnUnreadableJournalStopsAlsoWhatKeepsGoing(t *testing.T) {
 	a := todo()
 	p := &bootstrap.Plan{KeepGoing: true, Host: &host{}, Journal: others{}, Steps: []bootstrap.Step{step("a", a)}}
 	_, err := p.Apply(t.Context())
-	require.EqualError(t, err, "somebody else's node")
+	require.EqualError(t, err, "the node has another owner")
 	require.Empty(t, a.Calls())
 }
 
-// With nothing to do nothing is locked, and nothing written; a new owner claims the node
-// all the same.
+// Without changes nothing is locked and nothing is written; a new owner claims the node
+// nevertheless.
 func TestPLAN2_WithNothingToDoNothingIsLocked(t *testing.T) {
 	dir := t.TempDir()
 	state := filepath.Join(dir, "state")
@@ -140,8 +140,8 @@ func TestPLAN2_WithNothingToDoNothingIsLocked(t *testing.T) {
 	require.NotContains(t, log, "lock", "another process of the owner's")
 }
 
-// A process that has found nothing to do has applied: where the node is uninstalled
-// later, it does not install it anew.
+// A process that found nothing to change has applied too: after a later uninstall it does not
+// install again.
 func TestPLAN11_WhoHasFoundNothingToDoIsRevokedToo(t *testing.T) {
 	dir := t.TempDir()
 	file := step("file", file{dir + "/file"})

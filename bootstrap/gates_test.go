@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// gate is an action that waits, in which while is called.
+// gate is a waiting action that calls while.
 func gate(while func(ctx context.Context)) bootstrap.Action {
 	waited := false
 	return bootstrap.Func(
@@ -35,7 +35,7 @@ func gate(while func(ctx context.Context)) bootstrap.Action {
 	)
 }
 
-// While a gate is waited for, others can lock the node, claim it, and change it.
+// While a plan waits for a gate, other processes can lock, claim and change the node.
 func TestPLAN16_GatesComeBeforePrepareTheLockAndTheClaim(t *testing.T) {
 	dir := t.TempDir()
 	state, path := filepath.Join(dir, "state"), filepath.Join(dir, "file")
@@ -71,7 +71,7 @@ func TestPLAN16_GatesComeBeforePrepareTheLockAndTheClaim(t *testing.T) {
 
 	report, err = p.Apply(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, lines("gate unchanged", "file unchanged"), statuses(report), "they come first in the report")
+	require.Equal(t, lines("gate unchanged", "file unchanged"), statuses(report), "gates come first in the report")
 	report, err = p.Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "file changed", statuses(report), "an undo waits for nothing")
@@ -107,12 +107,12 @@ func TestPLAN9_AGateThatIsOptionalBlocksItsDependantsOnly(t *testing.T) {
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("gate failed", "next changed", "none skipped", "needs blocked", "other changed"), statuses(report))
-	require.Empty(t, needs.Calls(), "not even in the check before")
+	require.Empty(t, needs.Calls(), "not even in its Check")
 	require.True(t, other.Applied())
 }
 
-// A node on which something is waited for may not be ready for a look: that is no
-// failure, as it would be with the gate open.
+// While a gate is closed, a step's Check may fail without being a failure, as it would be with
+// the gate open.
 func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	closed := &bootstraptest.Script{Changes: []string{"wait for it"}}
 	p := &bootstrap.Plan{
@@ -139,8 +139,8 @@ func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	require.Equal(t, bootstrap.Failed, report.Results[2].Status)
 }
 
-// A gate that says that it makes something is a step; one that makes something all the
-// same finds no journal.
+// A gate that declares changes is a step; one that makes changes without declaring them finds
+// no journal.
 func TestPLAN16_WhatAGateDoesIsNotRecorded(t *testing.T) {
 	dir := t.TempDir()
 	p := on(t, node(filepath.Join(dir, "state"), "pod"), step("file", file{dir + "/file"}))
@@ -160,7 +160,7 @@ func TestPLAN16_WhatAGateDoesIsNotRecorded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// picky is a journal that no gate may be given.
+// picky is a journal that must not be given to a gate.
 type picky struct {
 	claiming
 	t *testing.T

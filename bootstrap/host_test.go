@@ -12,20 +12,20 @@ import (
 
 type enter = func(context.Context, []string, func(context.Context) error) error
 
-// host is a node that notes what a plan does with it. The zero value is one that the
-// process runs on.
+// host is a node that notes a plan's calls. The zero value is the node that the process runs
+// on.
 type host struct {
-	note               func(what string) // nil: nobody wants to know
+	note               func(what string) // may be nil
 	away               bool              // the process is in one of its containers
 	enterErr           error
 	placesErr          error
 	lockErr, unlockErr error
-	wait               string // what a lock is waited for
+	wait               string // the waiting message of a lock
 }
 
 type insideKey struct{}
 
-// inside names the namespaces that a host was entered for, as in "mnt+net".
+// inside names the namespaces in which a host was entered, such as "mnt+net".
 func inside(ctx context.Context) string {
 	names, _ := ctx.Value(insideKey{}).(string)
 	return names
@@ -66,7 +66,7 @@ func (h *host) Lock(_ context.Context, _ string, waiting func(string, time.Durat
 	return func() error { h.say("unlock"); return h.unlockErr }, nil
 }
 
-// unlocked is a host that has no lock.
+// unlocked is a host without a lock.
 type unlocked struct{ *host }
 
 func (unlocked) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {

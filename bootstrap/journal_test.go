@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// file is an action of somebody else's, which records what it does.
+// file is another package's action, which records its changes.
 type file struct{ path string }
 
 var acme = journal.Files{Kind: "acme"}
@@ -54,18 +54,18 @@ func (r reverting) CheckRevert(context.Context) ([]string, error) {
 	return []string{"remove file " + r.path, "and something else"}, nil
 }
 
-// node is what remembers changes in dir; owner may be empty.
+// node is a journal in dir; owner may be empty.
 func node(dir, owner string) *journal.Node {
 	return &journal.Node{Dir: dir, Agent: "agent", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{acme}}
 }
 
-// on is a plan of the steps on the node that j remembers.
+// on is a plan of the steps, with the journal j.
 func on(t *testing.T, j bootstrap.Journal, steps ...bootstrap.Step) *bootstrap.Plan {
 	t.Helper()
 	return &bootstrap.Plan{Host: hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")}, Journal: j, Steps: steps}
 }
 
-// ownerIn is who owns the node by the journal in dir.
+// ownerIn returns the node's owner according to the journal in dir.
 func ownerIn(t *testing.T, dir string) string {
 	t.Helper()
 	j, err := node(dir, "").Open(t.Context(), nil)
@@ -76,7 +76,7 @@ func ownerIn(t *testing.T, dir string) string {
 	return owner
 }
 
-// kept is the report of the last run, of a node on which nothing else is recorded.
+// kept returns the last run's report, on a node with no other records.
 func kept(t *testing.T, dir string) *bootstrap.Report {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -210,8 +210,8 @@ func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
 	require.Equal(t, map[string]bootstrap.Status{"off": "failed", "wanted": "changed", "after": "blocked"}, byStep(report))
 }
 
-// What somebody has changed is kept, recorded, and said: at each apply as advice, and
-// by an uninstall as an error, also the second one.
+// A file changed by another program is kept, recorded, and reported: in each apply as advice,
+// and in each uninstall as an error.
 func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	dir := t.TempDir()
 	j := node(filepath.Join(t.TempDir(), "state"), "pod")
@@ -281,7 +281,7 @@ func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
 	require.NoFileExists(t, dir+"/file")
 	require.NoDirExists(t, state)
 	_, err = newer.Apply(t.Context())
-	require.NoError(t, err, "after one's own revert the node may be claimed again")
+	require.NoError(t, err, "after its own revert an owner may claim the node again")
 }
 
 func TestAnActionsOwnRevertComesAfterTheJournals(t *testing.T) {

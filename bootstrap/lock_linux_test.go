@@ -25,7 +25,7 @@ type shared struct{ dir string }
 
 func (s shared) state() string { return filepath.Join(s.dir, "state") }
 
-// plan is that of one process of the owner's.
+// plan is the plan of one of the owner's processes.
 func (s shared) plan(owner string, steps ...bootstrap.Step) *bootstrap.Plan {
 	return &bootstrap.Plan{Host: hostns.Host{LockFile: filepath.Join(s.dir, "lock")}, Journal: node(s.state(), owner), Steps: steps}
 }
@@ -60,7 +60,7 @@ func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	require.NoError(t, <-uninstalled)
 	require.NoError(t, <-applied)
 	require.Equal(t, "b", ownerIn(t, s.state()))
-	require.FileExists(t, s.dir+"/file", "it has seen that it was removed meanwhile")
+	require.FileExists(t, s.dir+"/file", "it noticed that it was uninstalled meanwhile")
 }
 
 func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
@@ -146,7 +146,7 @@ func TestPLAN2_OnePlanAtATimeChangesTheNode(t *testing.T) {
 	require.Zero(t, overlaps)
 }
 
-// The outcome of the last run that did something, or failed, is on the node.
+// The node keeps the report of the last run that changed something or failed.
 func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	s := shared{t.TempDir()}
 	last := func() (r bootstrap.Report) {
@@ -187,15 +187,15 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	require.Equal(t, "b", others.Owner)
 	_, err = plan.Apply(t.Context())
 	require.ErrorIs(t, err, journal.ErrNotOwner)
-	require.Equal(t, others, last(), "who was superseded leaves no word")
+	require.Equal(t, others, last(), "a superseded owner leaves no report")
 
 	_, err = s.plan("b").RevertAll(t.Context())
 	require.NoError(t, err)
-	require.NoDirExists(t, s.state(), "it goes with the journal")
+	require.NoDirExists(t, s.state(), "removed with the journal")
 }
 
-// A plan that has not come to claim the node says nothing in the place of its owner's word,
-// and an uninstall depends on no step.
+// A plan that never got to claim the node does not replace its owner's report, and an uninstall
+// depends on no step.
 func TestPLAN18_WhoHasNotClaimedTheNodeKeepsNoReport(t *testing.T) {
 	s := shared{t.TempDir()}
 	first := s.plan("a", step("file", file{s.dir + "/file"}))
@@ -220,8 +220,8 @@ func TestPLAN18_WhoHasNotClaimedTheNodeKeepsNoReport(t *testing.T) {
 	require.NoFileExists(t, s.dir+"/file")
 }
 
-// What a run that was killed has left in the journal's directory is taken away once, by a
-// process that has swept it before, too.
+// Leftovers of a killed run in the journal's directory are removed once, even by a process that
+// has already swept the directory.
 func TestPLAN3_WhatAKilledRunHasLeftIsSweptOnce(t *testing.T) {
 	s := shared{t.TempDir()}
 	plan := s.plan("a", step("file", file{s.dir + "/file"}))

@@ -88,7 +88,7 @@ func (s *Step) couldBring(paths []string) bool {
 	return false
 }
 
-// resolved is path without symbolic links, or as it is if that cannot be told.
+// resolved is path with its symbolic links resolved, or path itself if they cannot be.
 func resolved(path string) string {
 	if real, err := mountinfo.Resolve(path); err == nil {
 		return real

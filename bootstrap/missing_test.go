@@ -16,13 +16,13 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-// missingAt is an error about what is at none of some paths.
+// missingAt is an error for an object that exists at none of some paths.
 type missingAt []string
 
 func (m missingAt) Error() string       { return "it is not there" }
 func (m missingAt) MissingAt() []string { return m }
 
-// making is an action with something to do, that says where.
+// making is an action with changes to make, which declares the paths.
 type making struct {
 	*bootstraptest.Script
 	at string
@@ -30,7 +30,7 @@ type making struct {
 
 func (m making) Places() map[string]string { return map[string]string{m.at: ""} }
 
-// noting is one that says what it records, and makes no files.
+// noting is an action that declares its records, and makes no files.
 type noting struct {
 	*bootstraptest.Script
 	kinds []string
@@ -38,8 +38,8 @@ type noting struct {
 
 func (n noting) Kinds() []string { return n.kinds }
 
-// What no earlier step could bring is missing, also after steps that have something to
-// do; what one of them could is not known yet.
+// An object that no earlier step could make is missing, even after steps with changes; an
+// object that one of them could make is not known yet.
 func TestPLAN9_PLAN17_WhatNoStepCouldBringFailsBeforeTheFirstChange(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(dir+"/opt/bin", 0o755))
@@ -85,7 +85,7 @@ func TestPLAN9_PLAN17_WhatNoStepCouldBringFailsBeforeTheFirstChange(t *testing.T
 	}
 }
 
-// Others may bring it while a gate is not open; a plan that goes on does what it can.
+// While a gate is closed, others may still supply the object; an apply does all it can.
 func TestPLAN9_WhatIsMissingMayComeWhileAGateIsClosed(t *testing.T) {
 	lacks := missingAt{filepath.Join(t.TempDir(), "cni")}
 	check := func() bootstrap.Action {

@@ -21,7 +21,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// statuses are a report's results as "step status", in order.
+// statuses formats a report's results as "step status", in order.
 func statuses(r *bootstrap.Report) string {
 	var lines []string
 	for _, result := range r.Results {
@@ -32,7 +32,7 @@ func statuses(r *bootstrap.Report) string {
 
 func lines(l ...string) string { return strings.Join(l, "\n") }
 
-// todo is an action with one thing to do.
+// todo is an action with one change to make.
 func todo() *bootstraptest.Script {
 	return &bootstraptest.Script{Changes: []string{"do it"}}
 }
@@ -42,7 +42,7 @@ func broken() *bootstraptest.Script {
 }
 
 func unreadable() *bootstraptest.Script {
-	return &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom}} // an apply looks twice
+	return &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom}} // an apply checks twice
 }
 
 func step(name string, a bootstrap.Action, after ...string) bootstrap.Step {
@@ -56,7 +56,7 @@ func skipped(s bootstrap.Step) bootstrap.Step { s.Skip = true; return s }
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		steps []bootstrap.Step
-		want  []string // parts of the error; none: valid
+		want  []string // parts of the error; nil if valid
 	}{
 		"empty plan":            {},
 		"in order":              {steps: []bootstrap.Step{step("a", todo()), step("b", todo(), "a")}},
@@ -134,7 +134,7 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.Equal(t, "b", failure.Step)
 	require.Equal(t, "apply", failure.Op)
 	require.EqualError(t, report.Results[3].Err, "it comes after step b, which failed")
-	require.Empty(t, report.Results[1].Changes, "it is still to be done")
+	require.Empty(t, report.Results[1].Changes, "the change is still listed")
 	require.NotContains(t, d.Calls(), "apply")
 	require.NotContains(t, e.Calls(), "apply")
 }
@@ -149,17 +149,17 @@ func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
 	}}
 	report, err := plan.Apply(t.Context())
 	require.Equal(t, lines("a failed", "b blocked", "c changed", "d failed"), statuses(report))
-	require.EqualError(t, err, "step a: apply: boom\nstep d: check: boom", "one run shows all that is wrong")
+	require.EqualError(t, err, "step a: apply: boom\nstep d: check: boom", "one run reports every error")
 	require.NotContains(t, needs.Calls(), "apply")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	report, err = plan.Apply(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 4, report.Count(bootstrap.NotRun), "told to end, it does not go on")
+	require.Equal(t, 4, report.Count(bootstrap.NotRun), "a cancelled run stops")
 }
 
-// unwritable is an error as a journal has it.
+// unwritable is an error such as a journal's.
 type unwritable struct{ error }
 
 func (unwritable) EndsPlan() {}
@@ -211,7 +211,7 @@ func TestPLAN9_FailedOptionalBlocksItsDependantsOnly(t *testing.T) {
 	report, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("a failed", "b blocked", "c blocked", "d changed"), statuses(report))
-	require.Equal(t, 1, report.Count(bootstrap.Failed), "what a caller warns about")
+	require.Equal(t, 1, report.Count(bootstrap.Failed), "for a caller's warning")
 	require.ErrorIs(t, report.Results[0].Err, errBoom)
 }
 
@@ -389,7 +389,7 @@ func TestTimeoutWaitsForTheAction(t *testing.T) {
 		deaf := todo()
 		deaf.Hook = func(_ context.Context, call string) error {
 			if call == "apply" {
-				time.Sleep(time.Minute) // as a system call would
+				time.Sleep(time.Minute) // like a blocking system call
 			}
 			return nil
 		}
@@ -438,7 +438,7 @@ func TestPrepareCompletesTheStepsForOneRun(t *testing.T) {
 		Steps: []bootstrap.Step{step("a", nil), step("b", nil, "a")},
 		Prepare: func(_ context.Context, p *bootstrap.Plan) error {
 			runs++
-			require.Nil(t, p.Step("a").Action, "what an earlier run was given")
+			require.Nil(t, p.Step("a").Action, "left from an earlier run")
 			p.Step("a").Action = a
 			p.Step("b").Skip = true
 			require.Nil(t, p.Step("c"))
@@ -486,7 +486,7 @@ func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {
 	}
 }
 
-// claiming is the journal of a node that an apply would take over, or not.
+// claiming is a journal whose node an apply would take over, or not.
 type claiming struct {
 	bootstrap.Journal
 	claims bool
@@ -543,12 +543,12 @@ func TestPLAN2_AnApplyTakesTheLockForAChangeOnly(t *testing.T) {
 	plan.Journal = others{}
 	log = nil
 	_, err := plan.Apply(t.Context())
-	require.EqualError(t, err, "somebody else's node")
+	require.EqualError(t, err, "the node has another owner")
 	require.NotContains(t, log, "lock")
 
 	plan.Journal, plan.Steps = claiming{}, []bootstrap.Step{optional(step("a", unreadable()))}
 	run()
-	require.Contains(t, log, "lock", "what cannot be looked at is no reason to be content")
+	require.Contains(t, log, "lock", "a step that cannot be checked needs the lock")
 }
 
 func TestPLAN2_LockErrors(t *testing.T) {
@@ -616,7 +616,7 @@ func TestAdviceIsShownInEachRun(t *testing.T) {
 	require.Equal(t, []string{"there may be more to say: boom"}, report.Results[0].Advice)
 }
 
-// cannotAdvise is no failure for that.
+// cannotAdvise fails to advise, which is no failure of the step.
 type cannotAdvise struct{ *bootstraptest.Script }
 
 func (cannotAdvise) Advise(context.Context) ([]string, error) { return nil, errBoom }

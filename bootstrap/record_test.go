@@ -31,8 +31,7 @@ func (a asking) Check(ctx context.Context) ([]string, error) {
 	return a.file.Check(ctx)
 }
 
-// What cannot be undone is an error of the run that changed it, not of the uninstall
-// weeks later.
+// A change that cannot be undone fails the run that makes it, not the uninstall weeks later.
 func TestPLAN19_AnActionThatRecordsNothingAlthoughItSaysSoFails(t *testing.T) {
 	for name, action := range map[string]func(path string) bootstrap.Action{
 		"alone":          func(path string) bootstrap.Action { return careless{file{path}} },
@@ -45,9 +44,9 @@ func TestPLAN19_AnActionThatRecordsNothingAlthoughItSaysSoFails(t *testing.T) {
 			unrecorded := func(when string) {
 				report, err := on(t, j, bootstrap.Step{Name: "file", Action: action(path)}, step("next", file{path + "2"})).Apply(t.Context())
 				require.ErrorIs(t, err, bootstrap.ErrUnrecorded, when)
-				require.ErrorContains(t, err, "acme/file", "it says what is missing")
+				require.ErrorContains(t, err, "acme/file", "it names the missing record")
 				require.Equal(t, lines("file failed", "next not-run"), statuses(report), when)
-				require.Equal(t, []string{"make " + path}, report.Results[0].Changes, "that was changed nevertheless")
+				require.Equal(t, []string{"make " + path}, report.Results[0].Changes, "the change was made nevertheless")
 				require.NoError(t, os.Remove(path))
 			}
 			unrecorded("at the first apply")
@@ -78,7 +77,7 @@ func TestPLAN19_WhatRecordsOrAsksIsContentWithThat(t *testing.T) {
 	_, err := on(t, j, step("file", bootstrap.Retry(file{dir + "/file"}, nil))).Apply(t.Context())
 	require.NoError(t, err, "through a wrapper that passes the context on")
 	_, err = on(t, j, step("file", asks)).Apply(t.Context())
-	require.NoError(t, err, "what it changes again is recorded")
+	require.NoError(t, err, "a repeated change is recorded")
 	changed = false
 	_, err = on(t, j, step("another", asks)).Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrUnrecorded, "nothing is recorded for this step")
@@ -94,8 +93,7 @@ func TestPLAN19_WhatRecordsOrAsksIsContentWithThat(t *testing.T) {
 	}
 }
 
-// A step that is not to be undone gets no journal to record in, and can ask what is
-// recorded on the node all the same.
+// A step with NoUndo gets no journal to record in, but can still look up the node's records.
 func TestPLAN19_WhatIsNotToBeUndoneRecordsNothing(t *testing.T) {
 	dir := t.TempDir()
 	j := node(filepath.Join(dir, "state"), "pod")
@@ -125,8 +123,8 @@ func TestPLAN19_WhatIsNotToBeUndoneRecordsNothing(t *testing.T) {
 	require.FileExists(t, dir+"/free")
 }
 
-// What is made on this side is recorded where this side is the host: elsewhere an
-// uninstall, which acts on the host, could not find it.
+// A change in the process's own namespaces is recorded only if the process is on the host:
+// otherwise an uninstall, which acts on the host, could not find it.
 func TestPLAN19_WhatIsLocalIsRecordedOnTheHostOnly(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// everything is a report with a step of each status, and texts that need care.
+// everything is a report with a step of each status, and texts that need escaping.
 func everything() *bootstrap.Report {
 	failed := func(step, op string, err error) error {
 		return &bootstrap.StepError{Step: step, Op: op, Err: err}
@@ -125,7 +125,7 @@ func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 		"take the node's lock: boom":           {Host: &host{lockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
 		"give back the node's lock: boom":      {Host: &host{unlockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
 		`invalid plan: step "a" has no action`: {Steps: []bootstrap.Step{{Name: "a"}}},
-		"somebody else's node":                 {Host: &host{}, Journal: others{}},
+		"the node has another owner":           {Host: &host{}, Journal: others{}},
 	} {
 		report, err := plan.Apply(t.Context())
 		require.EqualError(t, err, want)
@@ -138,7 +138,7 @@ func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
 	}
 }
 
-// others is the journal of somebody else's node.
+// others is the journal of a node with another owner.
 type others struct{ bootstrap.Journal }
 
 func (others) Validate() error { return nil }
@@ -146,7 +146,7 @@ func (others) Handles(string) ([]string, bool) {
 	return nil, true
 }
 func (others) Enter(context.Context, string, enter) (context.Context, func() error, error) {
-	return nil, nil, errors.New("somebody else's node")
+	return nil, nil, errors.New("the node has another owner")
 }
 
 type fullDisk struct{}
@@ -176,7 +176,7 @@ func TestReportQuestions(t *testing.T) {
 	}
 }
 
-// What a run came to is told by its report alone, for those who are told no error.
+// The report alone shows whether the run failed, for hooks that get no error.
 func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -27,7 +27,7 @@ func (r reverter) Revert(ctx context.Context) error { return r.revert(ctx) }
 
 func blind(s *bootstraptest.Script) bootstrap.Action { return reverter{s, s.Revert} }
 
-// final has no Revert at all.
+// final removes Revert from a Script.
 func final(s *bootstraptest.Script) bootstrap.Action { return bootstrap.Func(s.Check, s.Apply) }
 
 var errNothing = fmt.Errorf("no state directory: %w", errors.ErrUnsupported)
@@ -64,14 +64,14 @@ func TestRevertJoinsErrors(t *testing.T) {
 }
 
 func TestRevertAlwaysCallsRevert(t *testing.T) {
-	a := todo() // not applied: nothing to undo, but its record may need clearing
+	a := todo() // nothing was applied, but the record may need clearing
 	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", a)}}).Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "a unchanged", statuses(report))
 	require.Equal(t, []string{"check-revert", "revert", "check-revert"}, a.Calls())
 }
 
-// still names something to undo whatever happens.
+// still has something to revert whatever happens.
 type still struct{ *bootstraptest.Script }
 
 func (still) CheckRevert(context.Context) ([]string, error) { return []string{"unmount it"}, nil }
@@ -137,8 +137,7 @@ func TestRevertStopsWhenCancelled(t *testing.T) {
 	require.Empty(t, a.Calls())
 }
 
-// ending is an action whose Revert ends as a test says, and which cannot say
-// beforehand what it would do.
+// ending is an action whose Revert returns err, and which has no CheckRevert.
 type ending struct{ err error }
 
 func (ending) Check(context.Context) ([]string, error) { return nil, nil }

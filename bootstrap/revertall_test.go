@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// applied is a node on which steps have made files in dir, each of its own name.
+// applied makes files in dir, each by its own step.
 func applied(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	var steps []bootstrap.Step
@@ -92,7 +92,7 @@ func TestPLAN12_RevertAllNeedsNoSteps(t *testing.T) {
 	}
 }
 
-// Each failure is an error of its step, which says so in the report and is returned.
+// Each failure is its step's error, in the report and in the returned error.
 func TestPLAN12_WhatRevertAllLeavesIsAnErrorOfItsStep(t *testing.T) {
 	dir := t.TempDir()
 	applied(t, dir, "a", "b", "c")
@@ -126,7 +126,7 @@ func TestPLAN12_WhatRevertAllLeavesIsAnErrorOfItsStep(t *testing.T) {
 	require.FileExists(t, dir+"/a")
 }
 
-// failing is a journal whose RevertAll undoes something, and then fails itself.
+// failing is a journal whose RevertAll reverts something, and then fails.
 type failing struct {
 	claiming
 	steps []string

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// What a server has said is in an error, and must not act on the terminal.
+// An error may contain text from a server, which must not control the terminal.
 func ExampleOneLine() {
 	err := errors.New("GET https://user:secret@api: \x1b[2Jall is well\nreally")
 	fmt.Fprintln(bootstrap.Printable(os.Stdout), bootstrap.OneLine(err.Error()))
@@ -44,6 +44,6 @@ func TestSEC8_Printable(t *testing.T) {
 	var b bytes.Buffer
 	n, err := bootstrap.Printable(&b).Write([]byte("one\ntwo\x1b[2J\n"))
 	require.NoError(t, err)
-	require.Equal(t, 12, n, "as a Writer has to, what it was given")
+	require.Equal(t, 12, n, "an io.Writer returns the length of its input")
 	require.Equal(t, "one\ntwo\\x1b[2J\n", b.String())
 }

@@ -20,7 +20,7 @@ import (
 
 type traceKey struct{}
 
-// telling is a trace that writes down what it is told, and marks its contexts.
+// telling is a trace that logs its calls and marks its contexts.
 func telling(name string, log *[]string) *bootstrap.Trace {
 	say := func(ctx context.Context, what string) {
 		own, _ := ctx.Value(traceKey{}).(string)
@@ -113,7 +113,7 @@ func TestTraceIsToldOfWaiting(t *testing.T) {
 		`"a" waits for another try, tried 2 times: boom`,
 		`"" waits for the lock, tried 0 times: <nil>`,
 	}, log)
-	bootstrap.Waiting(t.Context(), bootstrap.Wait{}) // nobody is told
+	bootstrap.Waiting(t.Context(), bootstrap.Wait{}) // no trace is set
 }
 
 func TestJoinTraces(t *testing.T) {

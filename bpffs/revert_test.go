@@ -133,7 +133,7 @@ func TestBPF5_AfterAReboot(t *testing.T) {
 	m := applied(t, n)
 	n.K.Reboot()
 	journaltest.Reboot(t, m.Journal.Dir(), "bpffs/mount")
-	n.Put(m.Path, "bpf", "") // a boot assigns identities anew
+	n.Put(m.Path, "bpf", "") // a boot assigns new identities
 	require.NoError(t, m.Apply(t.Context()))
 	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is another owner's mount now")
 	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))

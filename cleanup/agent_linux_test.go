@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// agentNode is a node with the state of Cilium, and with its agent's program in $AGENT.
+// agentNode is a node with Cilium's state, and with its agent's program in $AGENT.
 type agentNode struct {
 	*bootstraptest.Node
 	t   *testing.T
@@ -30,12 +30,12 @@ type agentNode struct {
 
 const pidPath = "/var/run/cilium/cilium.pid"
 
-// writesPid is what Cilium's agent does with its pid file (pkg/pidfile and
-// daemon/cmd/daemon_main.go of v1.18.3): it writes its pid, mode 0660 less the umask, and
+// writesPid does what Cilium's agent does with its pid file (pkg/pidfile and
+// daemon/cmd/daemon_main.go of v1.18.3): it writes its pid, with mode 0660 less the umask, and
 // takes no lock.
 const writesPid = `umask 026; echo $$ > ` + pidPath + `; echo ready; read end`
 
-// inPod starts what follows as pid 1 of a pid namespace, in a mount namespace of its own.
+// inPod starts a command as pid 1 of a new pid namespace, in a new mount namespace.
 const inPod = `exec unshare --pid --fork --kill-child --mount --mount-proc `
 
 func newAgentNode(t *testing.T) agentNode {
@@ -50,14 +50,13 @@ func newAgentNode(t *testing.T) agentNode {
 		n.env = append(n.env, variable+"="+program)
 	}
 	for dir := dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) // a user executes the files in it
+		require.NoError(t, os.Chmod(dir, 0o755)) // a user executes files in it
 	}
 	n.start("mkdir -p /var/run/cilium/state; echo ready")()
 	return n
 }
 
-// start runs a script until it reports that it is ready, or is stopped. The function that
-// is returned ends it.
+// start starts a script and waits until it reports ready; end stops it.
 func (n agentNode) start(script string) (end func()) {
 	n.t.Helper()
 	cmd := n.Command("sh", "-euc", script)
@@ -214,7 +213,7 @@ func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
 
 const sockPath = "/var/run/cilium/cilium.sock"
 
-// listen makes a socket on the node, of a queue of one, that is closed when the test ends.
+// listen makes a socket on the node, with a queue of one, until the test ends.
 func (n agentNode) listen(typ int) (fd int) {
 	n.t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
@@ -262,7 +261,7 @@ func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
 		n := newAgentNode(t)
 		n.listen(unix.SOCK_DGRAM)
 		err := n.cleanUp()
-		require.ErrorIs(t, err, unix.EPROTOTYPE, "it cannot tell")
+		require.ErrorIs(t, err, unix.EPROTOTYPE, "liveness is unknown")
 		require.NotErrorIs(t, err, cleanup.ErrAgentAlive)
 		require.ErrorContains(t, err, sockPath)
 		n.start("test -d /var/run/cilium/state && echo ready")()

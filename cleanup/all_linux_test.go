@@ -64,7 +64,7 @@ func TestCLN3_Order(t *testing.T) {
 		"link cilium_host",
 		"tc filter cilium_host ingress cil_from_host", // went with its link
 		"clsact qdisc cilium_host",
-		"pin " + root + "/cilium/x", // pins when nothing runs that needs them
+		"pin " + root + "/cilium/x", // pins after the programs that need them
 		"pin directory " + root + "/cilium",
 		"mount " + state + "/m",
 		"state directory " + state,
@@ -166,7 +166,7 @@ func TestConformance(t *testing.T) {
 	bootstraptest.Conform(t, func() bootstrap.Action { return c })
 }
 
-// Names that others chose do not break a line or reach a terminal.
+// Foreign names can neither break a line nor control the terminal.
 func TestNamesAreQuoted(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)
@@ -194,7 +194,7 @@ func TestItemThatNoInventoryListed(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
-// Looking at programs needs more than looking at links.
+// Listing programs needs more capabilities than listing links.
 func TestCLN4_MissingCapabilityToLookIsNamed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)

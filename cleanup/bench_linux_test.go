@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// endpoints makes n endpoint links, each with a clsact and a filter, by one
-// netlink handle.
+// endpoints makes n endpoint links, each with a clsact and a filter, through one netlink
+// handle.
 func endpoints(t testing.TB, n int) {
 	t.Helper()
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
@@ -46,8 +46,8 @@ func linkCount(t testing.TB) int {
 	return len(links)
 }
 
-// stall measures how long another user of the RTNL lock waits at most, until
-// the returned function is called. Its request is for a link that is not there.
+// stall measures the longest wait of another user of the RTNL lock, until longest is called.
+// Its request is for a link that does not exist.
 func stall(t testing.TB) (longest func() time.Duration) {
 	stop, result := make(chan struct{}), make(chan time.Duration)
 	go func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// calicoTwins are objects of other owners on a node, similar to those that Calico leaves.
+// calicoTwins makes objects of other owners that resemble Calico's.
 const calicoTwins = `
 ip netns add other
 ip link add eth0 type veth peer name eth1
@@ -43,8 +43,8 @@ bpftool map create /sys/fs/bpf/tc/globals/other_map type hash key 4 value 4 entr
 bpftool map create /sys/fs/bpf/ctlb/other type hash key 4 value 4 entries 1 name other
 `
 
-// calicoLeavings are what Calico leaves on a node in one of its data planes or
-// another, as examples/ownership/calico.yaml has it from its sources.
+// calicoLeavings makes the objects that Calico leaves on a node, in any of its data planes.
+// examples/ownership/calico.yaml derives them from Calico's sources.
 const calicoLeavings = `
 ip link add cali0123456789f type veth peer name calif9876543210
 ip link set dev cali0123456789f up; ip link set dev calif9876543210 up
@@ -74,8 +74,8 @@ bpftool map create /sys/fs/bpf/tc/globals/cali_v4_ct3 type hash key 4 value 4 en
 bpftool map create /sys/fs/bpf/ctlb/calico_connect_v4 type hash key 4 value 4 entries 1 name cali_ctlb
 `
 
-// Calico's ownership is a file that a user can take. Of a node that Calico has
-// left, all goes that is its, and nothing else.
+// Calico's ownership is a file that users can copy. On a node that Calico has left, exactly its
+// own objects are removed.
 func TestCLN6_NodeThatCalicoLeft(t *testing.T) {
 	own := exampleOwnership(t, "calico")
 	onNode(t, func(ctx context.Context) {
@@ -97,7 +97,7 @@ func TestCLN6_NodeThatCalicoLeft(t *testing.T) {
 		c := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: "/sys/fs/cgroup"}
 		inv, err := c.Inventory(ctx)
 		require.NoError(t, err)
-		requireSame(t, dirty, sightOf(t)) // looking changes nothing
+		requireSame(t, dirty, sightOf(t)) // listing changes nothing
 		listed := strings.Join(objects(inv.Items), "\n") + "\n"
 		for _, want := range []string{
 			"tc filter eth0 ingress cali_tc_preambl", "xdp program eth0 ", "link cali0123456789f\n", "link vxlan.calico\n", "link vxlan-v6.calico\n", "link bpfin.cali\n",

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// ciliumNeighbours makes rules and routes of others on eth0, each differing from one that
-// Cilium makes by one thing: of a cloud's agent, of a VRF, of an administrator.
+// ciliumNeighbours makes rules and routes of others on eth0, each differing in one respect from
+// a rule or route of Cilium's: a cloud agent's, a VRF's, an administrator's.
 func ciliumNeighbours(t testing.TB) {
 	t.Helper()
 	for _, command := range []string{
@@ -35,7 +35,7 @@ func ciliumNeighbours(t testing.TB) {
 		"-4 rule add pref 1 fwmark 0xe00/0xff00 lookup 200 proto kernel",
 		"-6 rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto static",
 		"-6 rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto static",
-		// A VTEP's. The kernel takes the plainest for the others unless it is first.
+		// A VTEP's. Unless it comes first, the kernel mistakes the plainest for the others.
 		"-4 rule add pref 112 lookup 202",
 		"-4 rule add pref 113 to 10.77.0.0/16 lookup 202",
 		"-4 rule add pref 113 to 10.77.0.1 lookup 202",
@@ -43,7 +43,7 @@ func ciliumNeighbours(t testing.TB) {
 		"-4 rule add pref 112 from 10.77.0.0/16 lookup 202",
 		"-4 rule add pref 112 to 10.78.0.0/16 from 10.9.0.0/24 lookup 202",
 		"-4 rule add pref 112 to 10.79.0.0/16 fwmark 0x1 lookup 202",
-		// ENI's for nodePorts, and AWS's own.
+		// ENI's for node ports, and AWS's own.
 		"-4 rule add pref 1024 fwmark 0x80/0x80 lookup main",
 		"-4 rule add pref 1023 fwmark 0x80/0x80 lookup main proto kernel",
 		"-4 rule add pref 109 fwmark 0x80/0x80 lookup 77 proto kernel",
@@ -64,7 +64,7 @@ func ciliumNeighbours(t testing.TB) {
 		"-4 rule add pref 111 from 10.0.0.8 to 10.9.0.0/16 lookup 11",
 		"-4 rule add pref 32765 from 10.0.0.8 lookup 11",
 		"-4 rule add pref 32765 from 10.0.0.8 to 10.9.0.0/16 lookup 11 proto kernel",
-		// Routes in these tables: of others, and as the kernel makes for a VRF.
+		// Routes in these tables: others' routes, and those that the kernel makes for a VRF.
 		"-4 route add 10.66.0.0/16 dev eth0 table 200",
 		"-4 route add 10.67.0.0/16 via 10.9.0.2 dev eth0 table 200 proto kernel",
 		"-4 route add local 10.68.0.0/16 dev lo table 200",
@@ -82,7 +82,7 @@ func ciliumNeighbours(t testing.TB) {
 	}
 }
 
-// What each of the versions makes, by the source that is named at the preset.
+// The objects that each version makes, from the sources named at the preset.
 func TestCLN2_RulesAndTablesOfCilium(t *testing.T) {
 	both := func(rules ...string) (out []string) {
 		for _, rule := range rules {
@@ -114,8 +114,8 @@ func TestCLN2_RulesAndTablesOfCilium(t *testing.T) {
 	}
 }
 
-// With Azure's priority the table is a link's index, and 1.20 has a further one for a
-// while. Without being asked for, all of it stays.
+// With Azure's priority the table is a link's index, and 1.20 temporarily has another one.
+// Unless requested, all of them stay.
 func TestCLN2_RulesAndTablesOfCiliumENI(t *testing.T) {
 	made := []string{
 		"-4 rule add pref 20 to 10.0.0.9 lookup main proto kernel",
@@ -155,7 +155,7 @@ func neighbourhood(t testing.TB) {
 	ciliumNeighbours(t)
 }
 
-// requireOnlyOursGo makes what ip's commands make beside neighbours, and cleans.
+// requireOnlyOursGo makes ip's objects beside neighbours' ones, and cleans up.
 func requireOnlyOursGo(t *testing.T, c cleanup.Leftovers, made []string) {
 	t.Helper()
 	testns.Enter(t, testns.Mount|testns.Net)
@@ -172,7 +172,7 @@ func requireOnlyOursGo(t *testing.T, c cleanup.Leftovers, made []string) {
 	found := append(ofKind("ip rule", inv.Items), ofKind("route", inv.Items)...)
 	require.Len(t, found, len(made), strings.Join(found, "\n"))
 	apply(t, c)
-	require.Equal(t, before, routing(t), "the objects of others are unchanged, and nothing else is there")
+	require.Equal(t, before, routing(t), "only the others' objects are left, unchanged")
 }
 
 // Each condition of the preset's rules keeps a neighbour's object: without it, one would
@@ -191,7 +191,7 @@ func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
 	for _, rule := range slices.Concat(cleanup.Cilium().Rules, cleanup.CiliumENI(11).Rules) {
 		for name, widen := range wider {
 			wide := rule
-			if widen(&wide); wide == rule || rule.Priority == 110 { // 110 is as 111
+			if widen(&wide); wide == rule || rule.Priority == 110 { // as 111
 				continue
 			}
 			tested++

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// itemErrors returns all errors about items in a tree of errors.
+// itemErrors returns every item's error in a tree of errors.
 func itemErrors(err error) (out []*cleanup.Error) {
 	switch e := err.(type) {
 	case *cleanup.Error:
@@ -34,8 +34,7 @@ func itemErrors(err error) (out []*cleanup.Error) {
 	return out
 }
 
-// Each item that is still there has an error of its own, through whatever the
-// action is called by.
+// Each remaining item has its own error, however the action is called.
 func TestCLN4_EachItemHasAnError(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
@@ -74,7 +73,7 @@ func TestCLN4_EachItemHasAnError(t *testing.T) {
 	require.True(t, errors.As(planErr, new(*bootstrap.StepError)))
 }
 
-// A file that gets its name back is not removed, and the error reports it.
+// A file that regains its name is not removed, and the error says so.
 func TestCLN4_ErrorNamesWhatWasTried(t *testing.T) {
 	e := &cleanup.Error{Item: cleanup.Item{Kind: "configuration set aside", Object: "/x"}, Err: unix.EPERM}
 	require.EqualError(t, e, "restore configuration set aside /x: operation not permitted")

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// A node that keeps its CNI configurations at a place of its own.
+// A node keeps its CNI configurations in an unusual place.
 func ExampleOwnership_Moved() {
 	own := cleanup.Cilium().Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d")
 	fmt.Println(own.Files[0])

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// The leftovers of one's own agent are described by full names. What could be another's
-// is refused before anything is looked for.
+// Describe your own agent's leftovers with full names. A rule that could match other owners'
+// objects is refused before anything is listed.
 func ExampleOwnership() {
 	own := cleanup.Ownership{
 		Agent:     "acme",

@@ -3,7 +3,7 @@
 
 package cleanup
 
-// CompileOwnership checks an ownership, and asks it about names.
+// CompileOwnership validates an ownership, and applies it to names.
 func CompileOwnership(o Ownership, names ...string) error {
 	own, err := o.compile()
 	if err != nil {
@@ -17,8 +17,7 @@ func CompileOwnership(o Ownership, names ...string) error {
 	return nil
 }
 
-// ParseAside parses the name of a file that was set aside, and returns which it had
-// before.
+// ParseAside returns the original name of a file that was set aside.
 func ParseAside(base, suffix string) (name string, ok bool) {
 	a, ok := parseAside(base, suffix)
 	return a.name, ok

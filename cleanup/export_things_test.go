@@ -11,19 +11,18 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Things describe a part of a node, for the test of an [Ownership] without root and
-// without Linux, and beside what tools show. [Ownership.Of] says which of them are
-// owned.
+// Things describe a part of a node, to test an [Ownership] without root, without Linux, and
+// independently of the tools' output. [Ownership.Of] selects the owned ones.
 type Things struct {
 	Links  []Link
 	Routes []Route
 	Rules  []Rule
 
-	// Programs are names of BPF programs that are attached elsewhere than to
-	// Links, as to cgroups.
+	// Programs are names of BPF programs that are attached to objects other than Links, such as
+	// cgroups.
 	Programs []string
 
-	// Pins are paths below the root of a BPF file system, as Ownership.Pins are.
+	// Pins are paths below the root of a BPF file system, as in Ownership.Pins.
 	Pins []string
 
 	NetNS    []string // names of network namespaces
@@ -33,7 +32,7 @@ type Things struct {
 	IPSets   []string // names
 	Mounts   []MountRule
 
-	// Files are absolute paths, directories that matter among them.
+	// Files are absolute paths, including those of relevant directories.
 	Files []string
 }
 
@@ -44,23 +43,23 @@ type Link struct {
 	// Kind is as in [LinkRule].
 	Kind string
 
-	// Programs are the names of the BPF programs on it, and Filters those of its tc
-	// filters. A program's may be longer than the kernel stores it.
+	// Programs are the names of the BPF programs on the link, and Filters those of its tc
+	// filters. A program's name may be longer than the kernel stores it.
 	Programs, Filters []string
 }
 
-// The text of Things, equal to that of the inventory.
+// The text of Things, formatted like the inventory's.
 type (
 	Route = route
 	Rule  = rule
 )
 
-// Of returns those of the things that are owned, in their order. It decides by the rules
-// by which [Leftovers.Inventory] does, as far as names allow: on a node, a program is
-// owned for a pinned map, too, of a route the hops through owned links, and a BPF file
-// system that holds a pin of another owner is left. Of what SetAside matches, only what
-// is named in Files but for the suffix is owned: the rest gets its name back. The error
-// is that of [Ownership.Validate].
+// Of returns the owned things, in order. It applies the rules of [Leftovers.Inventory], as far
+// as names allow. On a node three rules go beyond names: a program is also owned because of a
+// pinned map, of a route only the hops through owned links are owned, and a BPF file system
+// with another owner's pin is left. Of the names that SetAside matches, only those that are in
+// Files but for the suffix are owned: the others regain their names. The error is that of
+// [Ownership.Validate].
 func (o Ownership) Of(things Things) (Things, error) {
 	own, err := o.compile()
 	if err != nil {
@@ -99,7 +98,7 @@ func kept[T any](list []T, owned func(T) bool) (out []T) {
 	return out
 }
 
-// carried returns the names of the owned programs and filters on a link.
+// carried lists the owned programs and filters on a link.
 func (o *owned) carried(l Link) []string {
 	filters := kept(l.Filters, func(name string) bool { return isFilter(name, l.Name, o.Filters) })
 	for _, name := range kept(l.Programs, o.ownsProgram) {
@@ -110,7 +109,7 @@ func (o *owned) carried(l Link) []string {
 
 func (o *owned) ownsProgram(name string) bool { return isProgram(stored(name), o.Programs) }
 
-// stored returns as much of a program's name as the kernel keeps.
+// stored returns the part of a program's name that the kernel keeps.
 func stored(name string) string { return name[:min(len(name), nameBytes)] }
 
 // ownsPin reports whether a path below the root of a BPF file system matches Pins,
@@ -127,7 +126,7 @@ func (o *owned) ownsPin(pin string) bool {
 	})
 }
 
-// ownsPath reports whether a file is one of Files, also set aside, or in StateDirs.
+// ownsPath reports whether a file is one of Files, possibly set aside, or lies in StateDirs.
 func (o *owned) ownsPath(name string) bool {
 	name = inRun(name)
 	file := func(name string) bool {

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Several things that cannot be removed, and some that disappear meanwhile:
-// those are named, and everything else goes.
+// Several items cannot be removed, and some disappear meanwhile: the former are reported, and
+// all others are removed.
 func TestCLN4_EachFailureIsNamedAndTheRestGoes(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	c := dirtyNode(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// immutable makes a file immutable until the function that it returns is called.
+// immutable makes a file immutable until release is called.
 func immutable(t testing.TB, path string) (release func()) {
 	t.Helper()
 	run(t, "chattr", "+i", path)
@@ -30,7 +30,7 @@ func immutable(t testing.TB, path string) (release func()) {
 	return release
 }
 
-// names are the names in a directory, sorted.
+// names lists a directory, sorted.
 func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -42,8 +42,8 @@ func names(t testing.TB, dir string) []string {
 	return out
 }
 
-// Where a configuration does not get its name back ours stays in its directory,
-// and nowhere else; the next run brings it to an end.
+// If a configuration cannot regain its name, ours stays in that directory only; the next run
+// completes the removal.
 func TestCLN4_NoDirectoryIsLeftWithoutAConfiguration(t *testing.T) {
 	testns.Root(t)
 	dir := testns.TempDir(t)
@@ -86,7 +86,7 @@ func TestCLN3_AConfigurationIsThereAtAnyTime(t *testing.T) {
 	require.Equal(t, []string{"05-cilium.conflist 10-a.conf cilium-cni", "10-a.conf cilium-cni", "10-a.conf"}, seen)
 }
 
-// A number follows the suffix where a backup was there already.
+// If a backup already existed, a number follows the suffix.
 func TestCLN2_SetAsideWithANumber(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
@@ -131,7 +131,7 @@ func TestCLN2_SetAsideWithANumber(t *testing.T) {
 	}
 }
 
-// What two rules hold, or one by two paths, is one item.
+// A file matched by two rules, or by one rule through two paths, is one item.
 func TestCLN1_FilesAreListedOnce(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)

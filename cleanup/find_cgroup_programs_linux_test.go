@@ -29,7 +29,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// cgroupDir makes a cgroup that no process is in.
+// cgroupDir makes a cgroup without processes.
 func cgroupDir(t testing.TB) string {
 	t.Helper()
 	root := testns.TempDir(t)
@@ -65,8 +65,8 @@ func attachCgroup(t testing.TB, dir string, attach ebpf.AttachType, prog *ebpf.P
 	return l
 }
 
-// The flags of BPF_PROG_ATTACH: one program that those below may override, or
-// a list of them.
+// The flags of BPF_PROG_ATTACH: one program that child cgroups may override, or a list of
+// programs.
 const allowOverride, allowMulti = 1, 2
 
 func progAttach(t testing.TB, dir string, attach ebpf.AttachType, prog *ebpf.Program, flags uint32) {
@@ -77,7 +77,7 @@ func progAttach(t testing.TB, dir string, attach ebpf.AttachType, prog *ebpf.Pro
 	require.NoError(t, link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(f.Fd()), Program: prog, Attach: attach, Flags: flags}), attach)
 }
 
-// shown is what bpftool shows on a cgroup: names, once for each attachment.
+// shown lists the names that bpftool shows on a cgroup, one per attachment.
 func shown(t testing.TB, dir string) []string {
 	t.Helper()
 	var list []struct {
@@ -103,8 +103,8 @@ func shown(t testing.TB, dir string) []string {
 	return names
 }
 
-// attached returns the programs that the kernel itself reports; bpftool leaves out the
-// places that are younger than it is.
+// attached lists the programs that the kernel itself reports; bpftool omits attach types newer
+// than itself.
 func attached(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	f, err := os.Open(dir)
@@ -121,7 +121,7 @@ func attached(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// placesHere are those that this kernel has.
+// placesHere returns those that this kernel supports.
 func placesHere(t testing.TB, dir string) map[ebpf.AttachType]ebpf.ProgramType {
 	t.Helper()
 	f, err := os.Open(dir)
@@ -132,7 +132,7 @@ func placesHere(t testing.TB, dir string) map[ebpf.AttachType]ebpf.ProgramType {
 		_, err := link.QueryPrograms(link.QueryOptions{Target: int(f.Fd()), Attach: attach})
 		return errors.Is(err, unix.EINVAL)
 	})
-	require.GreaterOrEqual(t, len(here), 23, "those of Linux 5.10")
+	require.GreaterOrEqual(t, len(here), 23, "at least those of Linux 5.10")
 	return here
 }
 
@@ -142,7 +142,7 @@ func cgroupOnly(t testing.TB, dir string) cleanup.Leftovers {
 	return c
 }
 
-// places are the attach types of cgroups with the type of program for each.
+// places maps the attach types of cgroups to their program types.
 var places = map[ebpf.AttachType]ebpf.ProgramType{
 	ebpf.AttachCGroupInetIngress:      ebpf.CGroupSKB,
 	ebpf.AttachCGroupInetEgress:       ebpf.CGroupSKB,
@@ -174,7 +174,7 @@ var places = map[ebpf.AttachType]ebpf.ProgramType{
 	ebpf.AttachCGroupSetsockopt:       ebpf.CGroupSockopt,
 }
 
-// Every attach type, by bpf_link and by PROG_ATTACH, beside a foreign program.
+// Every attach type, through bpf_link and PROG_ATTACH, beside a foreign program.
 func TestCLN2_CgroupPrograms(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
@@ -205,8 +205,8 @@ func TestCLN2_CgroupPrograms(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
-// One program alone on a cgroup, as older agents attach it, the same one both
-// ways, one that is known by its map, and one by its pinned bpf_link.
+// A single program on a cgroup, as older agents attach it; one program attached both ways; one
+// recognized by its map, and one by its pinned bpf_link.
 func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
@@ -235,8 +235,8 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	require.Empty(t, shown(t, dir))
 }
 
-// securityProgram loads a program for a security hook, which the library does
-// not do for those of cgroups; nil where the kernel allows none.
+// securityProgram loads a program for a security hook of cgroups, which the library cannot do;
+// nil if the kernel does not allow it.
 func securityProgram(t testing.TB, name string) *ebpf.Program {
 	t.Helper()
 	kernel, err := btf.LoadKernelSpec()
@@ -320,7 +320,7 @@ func TestCLN6_ForeignCgroupProgramsSurvive(t *testing.T) {
 	const connect4, device = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupDevice
 	progAttach(t, dir, device, cgroupProgram(t, ebpf.CGroupDevice, device, "sd_devices"), allowOverride)
 	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "foreign"))
-	// Another cgroup is another agent's.
+	// Another cgroup belongs to another agent.
 	attachCgroup(t, beside, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))
 	before := append(shown(t, dir), shown(t, beside)...)
 	c := cgroupOnly(t, dir)
@@ -347,7 +347,7 @@ func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
 	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one is there by now")
 }
 
-// Without the field it is the root of the first cgroup2 that is mounted.
+// Without the field, the root of the first mounted cgroup2 is used.
 func TestCgroupRootOfTheMounts(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)

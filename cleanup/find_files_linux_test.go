@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// filesOnly is what Cilium owns of a node's files, with the node's directories
+// filesOnly is the part of Cilium's ownership that concerns files, with the node's directories
 // below dir.
 func filesOnly(dir string) cleanup.Leftovers {
 	own := cleanup.Cilium()
@@ -34,7 +34,7 @@ func filesOnly(dir string) cleanup.Leftovers {
 	}
 }
 
-// foreignFiles are the twins of the agent's files.
+// foreignFiles resemble the agent's files.
 var foreignFiles = []string{
 	"etc/cni/net.d/10-foreign.conflist", "etc/cni/net.d/05-cilium.config", "etc/cni/net.d/05-cilium.conflist.bak", "etc/cni/net.d/x05-cilium.conf",
 	"etc/cni/net.d/nothing.cilium_bak.d", "etc/cni/net.d/.cilium_bak", "etc/cni/net.d/dir.conf.cilium_bak/",
@@ -87,7 +87,7 @@ func TestCLN2_Files(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
-// What took the place of a file, or of the name that another gets back, stays.
+// An object that replaced a file, or took the name that a file should regain, stays.
 func TestCLN1_FileThatWasReplacedIsLeft(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()

@@ -24,7 +24,7 @@ func TestCLN2_FilterNames(t *testing.T) {
 		{"", "cil_from_netdev"},
 		{"cil_from_netdev-eth0", "renamed"},
 		{"cilium-eth0", ""},
-		{"", "cil_from_contai"}, // as much of it as the kernel keeps
+		{"", "cil_from_contai"}, // the part that the kernel keeps
 		{"bpf_netdev_eth0.o:[from-netdev]", ""},
 		{"bpf_network.o:[from-network]", ""},
 		{"bpf_host.o:[from-host]", ""},
@@ -87,7 +87,7 @@ func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
 	}
 }
 
-// Such a name does not hide a program that is certainly ours, because it uses a map of ours.
+// Such a name does not protect a program that uses one of our maps.
 func TestSEC9_AnyNameWithAMapOfOurs(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)
@@ -139,8 +139,8 @@ func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
 			clsact(t, dev)
 		}
 	}
-	filter(t, "eth0", ingress, 2, "foreign", foreign) // beside ours, same side
-	filter(t, "eth1", egress, 1, "", foreign)         // beside ours, other side
+	filter(t, "eth0", ingress, 2, "foreign", foreign) // beside ours, on the same side
+	filter(t, "eth1", egress, 1, "", foreign)         // beside ours, on the other side
 	run(t, "tc", "filter", "add", "dev", "eth2", "ingress", "prio", "9", "protocol", "ip",
 		"u32", "match", "ip", "dst", "192.0.2.1/32", "flowid", "1:1")
 	run(t, "tc", "qdisc", "add", "dev", "eth3", "ingress") // of the older kind
@@ -164,7 +164,7 @@ func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
 	}, sorted(objects(inv.Items)))
 	require.Equal(t, []string{"clsact qdisc eth0", "clsact qdisc eth1", "clsact qdisc eth2"}, sorted(objects(inv.Left)))
 	apply(t, c)
-	require.Equal(t, before, everything(t), "every foreign filter is as it was")
+	require.Equal(t, before, everything(t), "every foreign filter is unchanged")
 }
 
 func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
@@ -176,7 +176,7 @@ func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
-// A filter with a chain of its own, and a clsact with a foreign chain.
+// A filter in its own chain, and a clsact with a foreign chain.
 func TestCLN6_FilterChains(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
@@ -193,8 +193,8 @@ func TestCLN6_FilterChains(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
-// A block of filters that several links share: ours goes, once, and the qdiscs
-// stay with the foreign one.
+// A filter block shared by several links: our filter is removed once, and the qdiscs stay with
+// the foreign one.
 func TestCLN6_SharedBlock(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")

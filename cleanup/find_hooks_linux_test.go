@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// bpftool runs the tool that knows every attached program.
+// bpftool runs bpftool, which lists every attached program.
 func bpftool(t testing.TB, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("bpftool"); err != nil {
@@ -41,8 +41,8 @@ func hasTCX(t testing.TB) bool {
 	return true
 }
 
-// needsTCX skips the test where the kernel has none; that this is no error is a test
-// of its own.
+// needsTCX skips the test if the kernel has no such lists; another test shows that this is no
+// error.
 func needsTCX(t testing.TB) {
 	t.Helper()
 	if !hasTCX(t) {
@@ -63,7 +63,7 @@ func tcxAttach(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Prog
 	require.NoError(t, link.RawAttachProgram(link.RawAttachProgramOptions{Target: index(t, dev), Program: prog, Attach: attach}))
 }
 
-// linkIDs are the ids of the bpf_links that bpftool shows for a program.
+// linkIDs are the ids of a program's bpf_links, as bpftool shows them.
 func linkIDs(t testing.TB, prog *ebpf.Program) []string {
 	t.Helper()
 	info, err := prog.Info()
@@ -110,7 +110,7 @@ func programName(t testing.TB, id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// Each way of attaching, on both sides, beside a foreign program.
+// Each way to attach, on both sides, beside a foreign program.
 func TestCLN2_TCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)
@@ -174,8 +174,8 @@ func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
 }
 
-// An endpoint whose program is on tcx is known by it, and its programs go with the link,
-// even if a process holds the bpf_link.
+// An endpoint whose program is on tcx is recognized by that program, and its programs go with
+// the link, even if a process holds the bpf_link.
 func TestCLN2_EndpointByTCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)
@@ -209,5 +209,5 @@ func TestCLN6_TCXInAnotherNamespaceSurvives(t *testing.T) {
 	require.Len(t, linkIDs(t, prog), 1)
 	info, err := l.Info()
 	require.NoError(t, err)
-	require.Equal(t, uint32(77), info.TCX().Ifindex, "it is attached still")
+	require.Equal(t, uint32(77), info.TCX().Ifindex, "it is still attached")
 }

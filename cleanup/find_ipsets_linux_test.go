@@ -37,7 +37,7 @@ func TestCLN2_IPSets(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
-// The set goes although the kernel lets go of what the rules used only later.
+// The set is removed although the kernel releases the rules' references late.
 func TestCLN3_RulesGoBeforeTheIPSetsThatTheyUse(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "ipset", "iptables-nft")

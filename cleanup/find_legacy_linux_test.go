@@ -71,7 +71,7 @@ func TestCLN2_ChainsOfLegacyIPTables(t *testing.T) {
 		require.Equal(t, before[tool], saved(t, tool))
 		require.Equal(t, counters[tool], countersOf(t, tool))
 	}
-	require.Equal(t, nft, run(t, "nft", "list", "ruleset"), "nothing comes into the other variant")
+	require.Equal(t, nft, run(t, "nft", "list", "ruleset"), "the other variant stays empty")
 	apply(t, c)
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
@@ -91,7 +91,7 @@ func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
 	require.Equal(t, "mangle\n", names())
 }
 
-// A /proc that does not show the thread has no information on its tables.
+// A /proc that does not show the thread says nothing about its tables.
 func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t)
@@ -101,8 +101,7 @@ func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
 	require.ErrorContains(t, err, "find iptables-legacy rules: stat /proc/thread-self/net: no such file or directory")
 }
 
-// toolsOnly leaves the host the named tools only, as copies of others, until
-// restore is called.
+// toolsOnly gives the host only the named tools, as copies of others, until restore is called.
 func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
 	t.Helper()
 	const dir = "/usr/sbin"
@@ -119,7 +118,7 @@ func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
 	return func() { require.NoError(t, unix.Unmount(dir, 0)) }
 }
 
-// A pod may have written rules of a variant that the host has no tool for.
+// A pod may have written rules of a variant for which the host has no tool.
 func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 	t.Parallel()
 	const missing = "cleanup: find iptables-legacy rules: the host has no iptables-legacy-save and no iptables-legacy-restore to read and clean its ip tables (nat, filter): install its package iptables, or run this where they are installed"
@@ -165,8 +164,8 @@ func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 	}
 }
 
-// What iptables-restore refuses is found out one by one, and everything else
-// goes.
+// If iptables-restore refuses a set of deletions, each is tried alone, and all others are
+// removed.
 func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
@@ -175,7 +174,8 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	c := netfilterOnly()
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
-	// Since then a foreign rule jumps to a chain of ours, and a rule and a chain are gone.
+	// Meanwhile a foreign rule jumps to one of our chains, and one of our rules and chains are
+	// gone.
 	rules(t, "iptables-legacy", "*nat", "-A OUTPUT -j CILIUM_PRE_nat", "COMMIT", "*filter", "-D FORWARD -j CILIUM_FORWARD", "-X CILIUM_alone", "COMMIT")
 	var failed []string
 	c.Progress = func(_, _ int, item string, err error) {
@@ -194,7 +194,7 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	apply(t, c)
 }
 
-// The lock that all of iptables share is waited for once, not for each item.
+// The lock shared by all iptables programs is waited for once, not per item.
 func TestCLN4_LegacyLockIsHeld(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
@@ -233,7 +233,7 @@ func TestCLN4_LegacyWithoutCapability(t *testing.T) {
 		capability uintptr
 		want       string
 	}{{unix.CAP_NET_RAW, "(needs CAP_NET_RAW)"}, {unix.CAP_NET_ADMIN, "(needs CAP_NET_ADMIN and CAP_NET_RAW)"}} {
-		// A container without it; the thread ends with the test.
+		// A container lacks the capability; the thread ends with the test.
 		require.NoError(t, unix.Prctl(unix.PR_CAPBSET_DROP, missing.capability, 0, 0, 0))
 		err = c.Remove(context.Background(), inv.Items)
 		require.ErrorContains(t, err, "remove iptables-legacy ip filter chain CILIUM_x: /usr/sbin/iptables-legacy-")
@@ -244,8 +244,8 @@ func TestCLN4_LegacyWithoutCapability(t *testing.T) {
 	}
 }
 
-// A comment is arbitrary text. A rule quoted in it is no rule, and a rule that
-// iptables-restore cannot read is left, with the chain that it jumps to.
+// A comment is arbitrary text. A rule quoted in a comment is no rule, and a rule that
+// iptables-restore cannot read stays, with the chain it jumps to.
 func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
@@ -313,7 +313,7 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 	}
 }
 
-// The AWS VPC CNI's chains are owned only by a request of their own.
+// The AWS VPC CNI's chains are owned only on request.
 func TestCLN2_AWSLeftovers(t *testing.T) {
 	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
@@ -355,8 +355,8 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 	apply(t, c)
 }
 
-// What looking costs where there is no legacy table, where a few hundred rules are
-// foreign, and if ours are among them.
+// The cost of listing without a legacy table, among a few hundred foreign rules, and with our
+// own among them.
 func BenchmarkLegacyTables(b *testing.B) {
 	foreign := append(slices.Clone(foreignRules), "*nat")
 	for i := range 300 {

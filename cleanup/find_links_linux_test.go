@@ -25,8 +25,8 @@ func TestCLN2_Links(t *testing.T) {
 	veth(t, "cilium_host", "cilium_net")
 	run(t, "ip", "link", "add", "dev", "cilium_vxlan", "type", "vxlan", "id", "5", "dstport", "8472")
 	veth(t, "lxc_health", "peer1")
-	veth(t, "lxc12345", "peer2")        // as short as they get
-	veth(t, "lxc0123456789ab", "peer3") // as long as a name may be
+	veth(t, "lxc12345", "peer2")        // the shortest name
+	veth(t, "lxc0123456789ab", "peer3") // the longest name
 	veth(t, "lxcnothex", "peer4")
 	clsact(t, "lxcnothex")
 	filter(t, "lxcnothex", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_contai"))
@@ -94,7 +94,7 @@ func TestLinkThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
-// Enough links to be deleted in groups, whatever groups they are in.
+// Enough links to be deleted in groups, of whatever sizes.
 func TestCLN9_LinksInGroups(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	endpoints(t, 60)
@@ -183,15 +183,15 @@ func TestCLN9_Churn(t *testing.T) {
 	require.Equal(t, 1, linkCount(t))
 }
 
-// churn makes and deletes foreign links, in the test's network namespace on
-// another thread, until the returned function is called.
+// churn makes and deletes foreign links in the test's network namespace, on another thread,
+// until end is called.
 func churn(t testing.TB) (end func()) {
 	t.Helper()
 	ns, err := os.Open("/proc/thread-self/ns/net")
 	require.NoError(t, err)
 	stop, result := make(chan struct{}), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // for good: the thread is in another namespace
+		runtime.LockOSThread() // never unlocked: the thread is in another namespace
 		defer ns.Close()
 		result <- func() error {
 			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {

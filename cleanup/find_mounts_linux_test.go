@@ -39,7 +39,7 @@ func TestCLN2_Mounts(t *testing.T) {
 	own := ours()
 	own.StateDirs = []string{filepath.Join(dir, "var/run/cilium")}
 	own.Mounts = []cleanup.MountRule{
-		{Path: dir + "/var/run/cilium/cgroupv2", Type: "cgroup2"}, // also in a state directory: listed once
+		{Path: dir + "/var/run/cilium/cgroupv2", Type: "cgroup2"}, // also in a state directory, but listed once
 		{Path: dir + "/custom/cgroup", Type: "cgroup2"},
 		{Path: dir + "/custom/bpf", Type: "bpf"},
 		{Path: dir + "/other", Type: "tmpfs"}, // of another type: not owned

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// An agent of native routing has routes through the node's own cards.
+// An agent that uses native routing has routes through the node's own cards.
 func nativeOwnership() cleanup.Ownership {
 	return cleanup.Ownership{
 		Routes: []cleanup.RouteRule{
@@ -137,12 +137,12 @@ func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
 	}), sorted(ofKind("route", inv.Items)))
 
 	apply(t, c)
-	require.Equal(t, before, routing(t), "every foreign route and rule is as it was")
+	require.Equal(t, before, routing(t), "every foreign route and rule is unchanged")
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 	require.Equal(t, before, routing(t))
 }
 
-// A rule that the kernel could take for the listed one keeps it.
+// A rule that the kernel cannot distinguish from the listed one protects it.
 func TestCLN1_RuleBesideAMoreSpecialOneIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	nativeCards(t)
@@ -192,7 +192,7 @@ func TestSEC9_TablesOfNftables(t *testing.T) {
 	require.Equal(t, before, run(t, "nft", "-s", "list", "ruleset"))
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 
-	run(t, "nft", dirty) // those of the same names that came later are others
+	run(t, "nft", dirty) // later objects with the same names are different ones
 	all = run(t, "nft", "-s", "list", "ruleset")
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
 	require.Equal(t, all, run(t, "nft", "-s", "list", "ruleset"))

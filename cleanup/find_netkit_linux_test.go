@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// netkit makes a pair of links, where the kernel can.
+// netkit makes a pair of links, and returns whether the kernel supports that.
 func netkit(t testing.TB, name, peer string) bool {
 	t.Helper()
 	pair := &netlink.Netkit{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.NETKIT_MODE_L3}
@@ -39,7 +39,7 @@ func netkitLink(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Pro
 	return l
 }
 
-// onNetkit are the names of the programs on pairs of netkit.
+// onNetkit lists the names of the programs on netkit pairs.
 func onNetkit(t testing.TB, names ...string) []string {
 	t.Helper()
 	var out []string

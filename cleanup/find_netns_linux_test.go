@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// ownRun gives the test a /run of its own.
+// ownRun gives the test its own /run.
 func ownRun(t testing.TB) {
 	t.Helper()
 	require.NoError(t, unix.Mount("run", "/run", "tmpfs", 0, "mode=0755"))
@@ -48,7 +48,7 @@ func TestCLN2_NetworkNamespaces(t *testing.T) {
 	require.NoError(t, unix.Mount("/proc/thread-self/ns/net", "/run/netns/cni-self", "", unix.MS_BIND, ""))
 	ip(t, "netns exec other ip link add dev x type veth peer name y")
 
-	// A process that lives on in a namespace without a name.
+	// A process keeps running in a namespace that has lost its name.
 	sleeper := exec.Command("ip", "netns", "exec", "cni-1234", "cat")
 	in, err := sleeper.StdinPipe()
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestCLN2_NetworkNamespaces(t *testing.T) {
 	})
 
 	c := netOnly()
-	require.Empty(t, inventory(t, c).Items, "only where asked")
+	require.Empty(t, inventory(t, c).Items, "only on request")
 	c = netnsOnly()
 	inv := inventory(t, c)
 	require.Equal(t, []string{"cilium-health", "cni-1234", "cni-stacked", "cni-stale"}, ofKind("network namespace", inv.Items))

@@ -17,8 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// enterNetfilter is a node of its own for netfilter's tools, whose lock is
-// below /run.
+// enterNetfilter enters a node for netfilter's tools, whose lock is below /run.
 func enterNetfilter(t testing.TB, tools ...string) {
 	t.Helper()
 	testns.Enter(t, testns.Mount|testns.Net)
@@ -30,8 +29,7 @@ func enterNetfilter(t testing.TB, tools ...string) {
 	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
 }
 
-// rules feeds lines to an iptables-restore of the given name, which adds to
-// what is there.
+// rules feeds lines to an iptables-restore, without flushing.
 func rules(t testing.TB, tool string, lines ...string) {
 	t.Helper()
 	cmd := exec.Command(tool+"-restore", "--noflush")
@@ -55,7 +53,7 @@ func saved(t testing.TB, tool string) string {
 	return b.String()
 }
 
-// foreignRules are the twins: beside, around and about ours.
+// foreignRules are twins beside, around and about ours.
 var foreignRules = []string{
 	"*nat", ":KUBE-SERVICES - [0:0]", ":MY_CILIUM_x - [0:0]", ":cilium_lower - [0:0]", ":CILIUM - [0:0]",
 	`-A PREROUTING -m comment --comment "kubernetes service portals" -j KUBE-SERVICES`,
@@ -66,8 +64,8 @@ var foreignRules = []string{
 	"*filter", "-A FORWARD -i cilium_host -j ACCEPT", "COMMIT",
 }
 
-// ourRules are the agent's: with chains that jump to each other, to foreign
-// chains, and two equal rules.
+// ourRules are the agent's: chains that jump to each other and to foreign chains, and two equal
+// rules.
 var ourRules = []string{
 	"*nat", ":CILIUM_POST_nat - [0:0]", ":CILIUM_PRE_nat - [0:0]", ":OLD_CILIUM_PRE_nat - [0:0]",
 	`-I POSTROUTING 1 -m comment --comment "cilium-feeder: CILIUM_POST_nat" -j CILIUM_POST_nat`,
@@ -168,8 +166,8 @@ func withoutEmpty(ruleset string) string {
 	return strings.Join(out, "\n")
 }
 
-// A rule that jumps to a chain of ours from where we do not look keeps that
-// chain; everything else goes all the same, in the next transaction.
+// A rule in an unlisted place jumps to one of our chains and so keeps it; the next transaction
+// removes everything else.
 func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
@@ -198,8 +196,7 @@ func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	require.NotContains(t, run(t, "nft", "list", "ruleset"), "CILIUM_PRE")
 }
 
-// A rule with the handle of one that was listed, in a table made anew, is not
-// that rule.
+// In a table that was remade, a rule with the handle of a listed one is a different rule.
 func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
 	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")

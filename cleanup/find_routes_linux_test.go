@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// routing returns ip's listing of all tables and rules, except the routes of multicast,
-// which the kernel makes at a time of its own.
+// routing returns ip's listing of all tables and rules, without multicast routes, which the
+// kernel makes with a delay.
 func routing(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
@@ -39,7 +39,7 @@ func ip(t testing.TB, command string) {
 	run(t, append([]string{"ip"}, strings.Fields(command)...)...)
 }
 
-// netOnly cleans links, routes and rules, and looks nowhere else.
+// netOnly cleans up links, routes and rules, and nothing else.
 func netOnly() cleanup.Leftovers {
 	own := ours()
 	own.Pins, own.Programs, own.Filters = nil, nil, nil
@@ -56,14 +56,13 @@ func ofKind(kind string, items []cleanup.Item) []string {
 	return out
 }
 
-// noAddresses keeps the kernel from giving links addresses, and so routes, at a
-// time of its own.
+// noAddresses stops the kernel from giving links addresses, and so routes, with a delay.
 func noAddresses(t testing.TB) {
 	t.Helper()
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte("1"), 0))
 }
 
-// foreignRoutes makes a twin of each kind of route and rule that is ours.
+// foreignRoutes makes a twin of each kind of route and rule of ours.
 func foreignRoutes(t testing.TB) {
 	t.Helper()
 	for _, command := range []string{
@@ -184,7 +183,7 @@ func TestCLN2_RoutesAndRules(t *testing.T) {
 	require.Len(t, left, 10)
 
 	apply(t, c)
-	require.Equal(t, before, routing(t), "every foreign route and rule is as it was, and nothing else is there")
+	require.Equal(t, before, routing(t), "only the foreign routes and rules are left, unchanged")
 }
 
 // Routes go by themselves, not only with their links.
@@ -224,8 +223,8 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	require.Equal(t, before, routing(t))
 }
 
-// Of a route over a link of ours and foreign ones the foreign hops stay, though
-// the kernel deletes an IPv4 route with any of its links.
+// A route has hops through one of our links and through foreign ones: the foreign hops stay,
+// although the kernel deletes an IPv4 route together with any of its links.
 func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
@@ -291,7 +290,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	}
 	apply(t, c)
 	require.True(t, dealt)
-	lines := func(s string) []string { return sorted(strings.Split(s, "\n")) } // those of one destination have an order of their own
+	lines := func(s string) []string { return sorted(strings.Split(s, "\n")) } // the order within a destination varies
 	require.Equal(t, lines(before), lines(routing(t)))
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 	require.Equal(t, lines(before), lines(routing(t)), "and nothing is added again")
@@ -391,7 +390,7 @@ func TestCLN4_RoutesWithoutCapability(t *testing.T) {
 	require.Equal(t, before, routing(t))
 }
 
-// What Cilium's agent does to the kernel's own rule.
+// Cilium's agent moves the kernel's own rule.
 func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	before := routing(t)
@@ -433,7 +432,8 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 	apply(t, c)
 	require.Equal(t, before, routing(t))
 
-	// One that the kernel could take for ours: both stay, and the node keeps its own.
+	// If the kernel could mistake a foreign rule for ours, both stay, and the node keeps its
+	// own.
 	ip(t, "-4 rule add pref 100 lookup local proto kernel")
 	ip(t, "-4 rule add pref 100 fwmark 0x1 lookup local proto kernel")
 	ip(t, "-4 rule del pref 0")
@@ -442,8 +442,8 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 	require.Contains(t, routing(t), "0:\tfrom all lookup local proto kernel\n")
 }
 
-// Of foreign routes in a table that others use too, a reader sees the first thousand,
-// and how many there are; all of ours are found among them.
+// In a table shared with others, a reader sees the first thousand foreign routes, and their
+// number; all of ours are found among them.
 func TestSEC6_ForeignRoutesAreCounted(t *testing.T) {
 	testns.Enter(t, testns.Net)
 	noAddresses(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// files makes files with their directories; a name that ends in a slash is a
-// directory, one with an arrow a symbolic link.
+// files makes files and their directories; a name ending in a slash is a directory, one with an
+// arrow a symbolic link.
 func files(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -216,8 +216,7 @@ func TestCLN4_StateDirWithoutPermission(t *testing.T) {
 	require.ErrorContains(t, err, "(needs a file system mounted read-write)")
 }
 
-// What another record holds stays, and once only that is there nothing is left
-// to do.
+// Objects held by another record stay; once only those are left, nothing remains to be done.
 func TestCLN8_KeptPathsStay(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir, live := testns.TempDir(t), t.TempDir()

@@ -54,8 +54,7 @@ func TestCLN2_XDP(t *testing.T) {
 	}
 }
 
-// A bpf_link that outlives its process because it is pinned, below a root that
-// is ours and in one that is not.
+// A pinned bpf_link outlives its process, below one of our roots and below a foreign one.
 func TestCLN2_XDPByPinnedLink(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)
@@ -117,8 +116,8 @@ func TestCLN6_XDPInAnotherNamespaceSurvives(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
-// The same program at the same index: by bpf_links in other namespaces, by
-// netlink here.
+// The same program at the same index: through bpf_links in other namespaces, through netlink
+// here.
 func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	prog := program(t, ebpf.XDP, "cil_xdp_entry")
@@ -149,8 +148,7 @@ func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 			require.Equal(t, clean, everything(t))
 		}
 
-		// It was attached by netlink when it was listed, by a bpf_link when it
-		// is to go.
+		// It was attached through netlink when listed, and through a bpf_link when removed.
 		setXDP(t, "eth0", prog, unix.XDP_FLAGS_DRV_MODE)
 		inv := inventory(t, bpfState(t))
 		run(t, "ip", "link", "set", "dev", "eth0", "xdpdrv", "off")

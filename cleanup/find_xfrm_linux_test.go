@@ -24,8 +24,8 @@ func xfrm(t testing.TB) string {
 	return regexp.MustCompile(`add [-0-9: ]+ use .*`).ReplaceAllString(out, "")
 }
 
-// keepStates makes states that wait for their keys stay: they go after half a
-// minute otherwise (net.core.xfrm_acq_expires), which may be within a test.
+// keepStates keeps states that wait for their keys: otherwise they expire after half a minute
+// (net.core.xfrm_acq_expires), possibly within a test.
 func keepStates(t testing.TB) {
 	t.Helper()
 	require.NoError(t, os.WriteFile("/proc/sys/net/core/xfrm_acq_expires", []byte("86400"), 0))
@@ -45,11 +45,11 @@ func TestCLN2_XFRM(t *testing.T) {
 	policy := func(src, dst, dir, mark string) {
 		ip(t, "xfrm policy add src "+src+" dst "+dst+" dir "+dir+mark+" tmpl src 10.0.0.1 dst 10.0.0.2 proto esp reqid 1 mode tunnel")
 	}
-	// Others' VPN, without a mark and with other ones.
+	// Another VPN's states, without a mark and with other marks.
 	state("10.1.0.1", "10.1.0.2", "0x10", "")
 	state("10.1.0.1", "10.1.0.2", "0x11", " mark 0x42 mask 0xffffffff")
 	state("10.1.0.1", "10.1.0.2", "0x12", " mark 0xd00 mask 0x100")      // the other bits do not count
-	state("10.1.0.1", "10.1.0.2", "0x13", " mark 0xd42 mask 0xffffffff") // another's numbers, the same by chance
+	state("10.1.0.1", "10.1.0.2", "0x13", " mark 0xd42 mask 0xffffffff") // equal to another's number by chance
 	state("10.1.0.1", "10.1.0.2", "0x14", " mark 0xe00 mask 0xffffffff")
 	state("10.1.0.1", "10.1.0.2", "0x15", " mark 0x3d00 mask 0xff00")
 	state("10.1.0.1", "10.1.0.2", "0x16", " mark 0x12340c00 mask 0xffff0f00")
@@ -71,7 +71,7 @@ func TestCLN2_XFRM(t *testing.T) {
 	require.NotEqual(t, before, dirty)
 
 	c := netOnly()
-	require.Empty(t, inventory(t, c).Items, "only where asked")
+	require.Empty(t, inventory(t, c).Items, "only on request")
 	c = xfrmOnly()
 	inv := inventory(t, c)
 	require.Equal(t, dirty, xfrm(t))

@@ -24,8 +24,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// noCgroup is no directory of a cgroup2 hierarchy: the machine's own is none of
-// the tests' business.
+// noCgroup is not a cgroup2 directory: the tests leave the machine's own alone.
 const noCgroup = "/nowhere"
 
 // run runs a tool inside the test's namespaces and returns its output.
@@ -36,7 +35,7 @@ func run(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// bpfDir returns the path of a BPF file system of the test's own.
+// bpfDir returns the path of the test's own BPF file system.
 func bpfDir(t testing.TB) string {
 	t.Helper()
 	dir := testns.TempDir(t)
@@ -116,8 +115,8 @@ func clsact(t testing.TB, dev string) {
 	run(t, "tc", "qdisc", "add", "dev", dev, "clsact")
 }
 
-// listing returns the tools' listings of links' filters, without timers. There are
-// thousands of listings: so each is one run of a tool, and not one for each link.
+// listing returns the tools' listings of links' filters, without timers. With thousands of
+// listings, each is one run of a tool, not one per link.
 func listing(t testing.TB, devs ...string) string {
 	t.Helper()
 	var tc, ip strings.Builder
@@ -128,7 +127,7 @@ func listing(t testing.TB, devs ...string) string {
 	return batch(t, tc.String(), "tc") + batch(t, ip.String(), "ip", "-o")
 }
 
-// batch has a tool run commands, one a line.
+// batch runs a tool on commands, one per line.
 func batch(t testing.TB, commands string, tool ...string) string {
 	t.Helper()
 	cmd := exec.Command(tool[0], append(tool[1:], "-batch", "-")...)
@@ -164,8 +163,7 @@ func objects(items []cleanup.Item) []string {
 	return out
 }
 
-// inventory lists leftovers, and proves that listing changes nothing that
-// the tools see.
+// inventory lists leftovers, and checks that listing changes nothing the tools can see.
 func inventory(t testing.TB, c cleanup.Leftovers) *cleanup.Inventory {
 	t.Helper()
 	waitForLinks(t)
@@ -192,8 +190,8 @@ func ours() cleanup.Ownership {
 	return own
 }
 
-// excepting returns Cilium's part of an ownership, with an exception for each path that
-// is in a test's own directory.
+// excepting returns Cilium's part of an ownership, with an exception for each path in one of
+// the test's directories.
 func excepting(own cleanup.Ownership) cleanup.Ownership {
 	own.Agent = "cilium"
 	except := func(kind, path string) {

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sample has one of each kind, in the order of removal, and many of one.
+// sample has one item of each kind, in the order of removal, and many of one.
 func sample() *cleanup.Inventory {
 	inv := &cleanup.Inventory{
 		Items: []cleanup.Item{

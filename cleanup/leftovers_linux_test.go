@@ -27,7 +27,7 @@ func requireTools(t testing.TB, tools ...string) {
 	}
 }
 
-// twinPackets is what a foreign map holds, to see that it is the same one.
+// twinPackets is the value in a foreign map, which identifies it.
 const twinPackets = uint32(4711)
 
 func pinnedValue(t testing.TB) (value uint32) {
@@ -39,8 +39,7 @@ func pinnedValue(t testing.TB) (value uint32) {
 	return value
 }
 
-// pinned pins a bpf_link, as an agent does that wants it to outlive itself, and
-// lets go of it.
+// pinned pins a bpf_link, as an agent does to let it outlive the process, and closes it.
 func pinned(t testing.TB, l link.Link, path string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(path[:strings.LastIndex(path, "/")], 0o700))
@@ -48,7 +47,7 @@ func pinned(t testing.TB, l link.Link, path string) {
 	require.NoError(t, l.Close())
 }
 
-// leftovers returns one of each kind that this kernel has.
+// leftovers returns one of each kind that this kernel supports.
 func leftovers(t *testing.T) []leftover {
 	list := slices.DeleteFunc(programLeftovers(), func(l leftover) bool { return strings.HasPrefix(l.kind, "tcx") && !hasTCX(t) })
 	list = append(list, netLeftovers()...)
@@ -71,8 +70,8 @@ func leftovers(t *testing.T) []leftover {
 	return list
 }
 
-// programLeftovers are programs and pins. The first one makes the node's cards:
-// eth0 to eth3, and x0 to x5 for XDP.
+// programLeftovers are programs and pins. The first one makes the node's cards: eth0 to eth3,
+// and x0 to x5 for XDP.
 func programLeftovers() []leftover {
 	cls := func(t *testing.T, name string, use ...*ebpf.Map) *ebpf.Program {
 		return program(t, ebpf.SchedCLS, name, use...)
@@ -145,7 +144,7 @@ func cgroupLeftovers() []leftover {
 		at     ebpf.AttachType
 		name   string
 		shown  string
-		byLink bool // a pinned bpf_link; else PROG_ATTACH
+		byLink bool // through a pinned bpf_link, otherwise PROG_ATTACH
 	}{
 		{ebpf.AttachCGroupInet4Connect, "cil_sock4_conne", "Inet4Connect", true},
 		{ebpf.AttachCGroupUDP4Sendmsg, "cil_sock4_sendm", "UDP4Sendmsg", true},
@@ -175,10 +174,9 @@ func cgroupLeftovers() []leftover {
 	return list
 }
 
-// netLeftovers are links, routes, rules, namespaces and IPsec. The twins among
-// routes and rules are those of foreignRoutes. Links get addrgenmode before they come
-// up: where one command does both, the kernel brings the link up first, and may give it
-// an address.
+// netLeftovers are links, routes, rules, namespaces and IPsec. The twins of routes and rules
+// are those of foreignRoutes. Links get addrgenmode before they come up: in one command, the
+// kernel brings the link up first, and may give it an address.
 func netLeftovers() []leftover {
 	do := func(commands ...string) func(*testing.T) {
 		return func(t *testing.T) {
@@ -263,7 +261,7 @@ func netLeftovers() []leftover {
 }
 
 func netfilterLeftovers() []leftover {
-	// The tables and built-in chains that ours need are there before.
+	// The tables and built-in chains that ours need already exist.
 	empty := []string{"*raw", "COMMIT", "*mangle", "-A PREROUTING -j ACCEPT", "COMMIT", "*nat", "-A POSTROUTING -j ACCEPT", "-A PREROUTING -j ACCEPT", "COMMIT", "*filter", "COMMIT"}
 	raw := []string{"*raw", "-A OUTPUT -j ACCEPT", "COMMIT"}
 	var list []leftover

@@ -38,7 +38,7 @@ func FuzzOwnership(f *testing.F) {
 	})
 }
 
-// A name that something gets back is a part of the one that it has.
+// The name that a file regains is part of its present name.
 func FuzzAside(f *testing.F) {
 	for _, seed := range []string{"a.conf.cilium_bak", "a.conf.cilium_bak.1", ".cilium_bak", "x.cilium_bak.01", "x.cilium_bak.cilium_bak.3", "a.99999999999999999999"} {
 		f.Add(seed, ".cilium_bak")

@@ -57,7 +57,7 @@ func TestOwnershipMoved(t *testing.T) {
 	require.Equal(t, cleanup.Cilium(), cleanup.Cilium().Moved("/nowhere", "/else"), "and the original is its own")
 }
 
-// What an AWS node still needs while its CNI is chained is no preset's part.
+// Objects that an AWS node still needs while its CNI is chained are in no preset.
 func TestCLN2_AWSChainsAreInNoPreset(t *testing.T) {
 	require.NotContains(t, cleanup.Cilium().ChainPrefixes, "AWS-SNAT-CHAIN")
 	require.Equal(t, cleanup.Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, exampleOwnership(t, "aws-leftovers"))

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// A mistake that would own property of others is an error, before anything is looked at.
+// A rule that would own other owners' objects by mistake is an error, before anything is
+// listed.
 func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 	routes := func(r ...cleanup.RouteRule) cleanup.Ownership { return cleanup.Ownership{Routes: r} }
 	rules := func(r ...cleanup.PolicyRule) cleanup.Ownership { return cleanup.Ownership{Rules: r} }
@@ -58,8 +59,7 @@ func TestCLN2_BadOwnershipOfNetworkRemovesNothing(t *testing.T) {
 	}
 }
 
-// A rule that would match nothing is a mistake, and one that would match what
-// everybody has is a worse one.
+// A rule that matches nothing is a mistake; one that matches everything is a worse one.
 func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 	route := func(r cleanup.RouteRule) cleanup.Ownership {
 		return cleanup.Ownership{Routes: []cleanup.RouteRule{r}}
@@ -130,7 +130,7 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 	require.NoError(t, rule(cleanup.PolicyRule{Table: 254, Mark: cleanup.Mark{Value: 1, Mask: 1}}).Validate())
 }
 
-// Objects that are only probably an agent's must be requested.
+// Objects that are only probably an agent's are owned on request only.
 func TestCLN2_OnRequest(t *testing.T) {
 	require.Empty(t, cleanup.Cilium().NetNS)
 	require.Empty(t, cleanup.Cilium().XFRM)

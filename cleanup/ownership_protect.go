@@ -205,7 +205,7 @@ func ofLetter(i syntax.Inst) bool {
 	return false
 }
 
-// shareLetter looks at those that protected names have.
+// shareLetter reports whether two patterns match a common letter, of those in protected names.
 func shareLetter(x, y syntax.Inst) bool {
 	for letter := '!'; letter <= '~' && x.Op != syntax.InstMatch && y.Op != syntax.InstMatch; letter++ {
 		if x.MatchRune(letter) && y.MatchRune(letter) {

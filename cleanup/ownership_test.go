@@ -52,8 +52,8 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 	}
 }
 
-// What would match the node's own things, or everybody's, is refused
-// before anything is looked at.
+// A rule that would match the node's own objects, or those of most nodes, is refused before
+// anything is listed.
 func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 	for _, name := range []string{".*", "lo", "eth0", "eth.*", "[a-z]+", "e.*", "lo|cilium_host", "(?i)ETH0", "ens3", "w.+"} {
 		own := cleanup.Ownership{Links: []cleanup.LinkRule{{Name: name, Kind: "veth", Programs: []string{"acme"}}}}
@@ -88,7 +88,7 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 	require.NoError(t, cleanup.Cilium().Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").Validate())
 }
 
-// A rule for links is for the whole name.
+// A rule for links must match the whole name.
 func TestSEC9_PatternsAreAnchored(t *testing.T) {
 	links := cleanup.Things{}
 	for _, name := range []string{"acme1", "acme2x", "xacme1", "acme12", "q", "aq", "qq"} {
@@ -126,8 +126,7 @@ func TestCLN2_ZeroOwnershipOwnsNothing(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), []cleanup.Item{}))
 }
 
-// What an exception names may go as that, and neither as something else nor in another
-// place.
+// An exception applies to its kind and name, and neither to another kind nor to another place.
 func TestSEC9_AnExceptionIsForItsKindAndName(t *testing.T) {
 	const here, elsewhere = "/srv/acme/x", "/srv/acme/y"
 	own := map[string]func(o *cleanup.Ownership, path string){

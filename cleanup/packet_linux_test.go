@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// tailCaller loads a program that passes a packet only if the program that it calls
-// through the first slot of calls does, as an agent's programs do.
+// tailCaller loads a program that, like an agent's, passes a packet only if the program that it
+// calls through the first slot of calls does.
 func tailCaller(t testing.TB, typ ebpf.ProgramType, name string, calls *ebpf.Map) *ebpf.Program {
 	t.Helper()
 	drop := int32(2) // TC_ACT_SHOT
@@ -43,8 +43,8 @@ func tailCaller(t testing.TB, typ ebpf.ProgramType, name string, calls *ebpf.Map
 	return prog
 }
 
-// pinnedCalls makes a table of programs that is held by its pin alone, as when
-// the agent is gone, and programs that call through it.
+// pinnedCalls makes a table of programs that only its pin keeps, as after the agent's end, and
+// programs that call through it.
 func pinnedCalls(t testing.TB, typ ebpf.ProgramType, pin string, names ...string) []*ebpf.Program {
 	t.Helper()
 	calls, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ProgramArray, Name: "cilium_calls", KeySize: 4, ValueSize: 4, MaxEntries: 1})
@@ -64,7 +64,7 @@ func pinnedCalls(t testing.TB, typ ebpf.ProgramType, pin string, names ...string
 // wire is a pair of sockets, the sender in a network namespace of its own.
 type wire struct{ from, to net.PacketConn }
 
-// newWire joins the test's namespace with another one by eth0 and a peer.
+// newWire connects the test's namespace to another through eth0 and a peer.
 func newWire(t testing.TB) *wire {
 	t.Helper()
 	ownRun(t)
@@ -105,8 +105,8 @@ func listenIn(t testing.TB, path, addr string) net.PacketConn {
 	return conn
 }
 
-// passes sends packets and reports how many arrive; it waits for those that do
-// not. Packets of a veth arrive while they are sent.
+// passes sends packets and reports how many arrive, waiting for missing ones. Packets on a veth
+// arrive while being sent.
 func (w *wire) passes(t testing.TB, n int, wait time.Duration) int {
 	t.Helper()
 	for range n {
@@ -123,8 +123,8 @@ func (w *wire) passes(t testing.TB, n int, wait time.Duration) int {
 	return n
 }
 
-// A program whose pins go before it misses its tail calls, and drops packets.
-// Here packets pass after every single step.
+// A program whose pins are removed first misses its tail calls, and drops packets. Here packets
+// pass after each single step.
 func TestCLN3_NoPacketIsDropped(t *testing.T) {
 	for _, way := range []string{"tc", "tcx", "xdp"} {
 		t.Run(way, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestCLN3_NoPacketIsDropped(t *testing.T) {
 			require.GreaterOrEqual(t, steps, 2)
 			require.NoFileExists(t, pin)
 
-			// The test would see it: with the pin alone gone nothing passes.
+			// The test would notice: with only the pin gone nothing passes.
 			attachCaller(t, way, pin)
 			require.Equal(t, burst, w.passes(t, burst, time.Minute))
 			require.NoError(t, os.Remove(pin))

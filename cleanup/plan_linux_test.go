@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// planNode makes what an agent has on each of two nodes, with other numbers on the second.
+// planNode makes an agent's objects, as on each of two nodes, with other numbers on the second.
 func planNode(t *testing.T, root string, others int) cleanup.Leftovers {
 	t.Helper()
 	testns.Enter(t, testns.Mount|testns.Net)
@@ -35,8 +35,8 @@ func planNode(t *testing.T, root string, others int) cleanup.Leftovers {
 	return cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{root}}
 }
 
-// Items reviewed on one node are removed on another: not a neighbour's, and not the
-// agent's that came after the review, nor what holds that.
+// Items reviewed on one node are removed on another, but no neighbour's, no objects that the
+// agent made since the review, and none that hold those.
 func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 	root := t.TempDir()
 	var plan cleanup.Plan
@@ -61,7 +61,7 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 		l := planNode(t, root, 7)
 		pinAt(t, array(t, "x"), root, "other", "x") // a neighbour's
 		filter(t, "eth1", ingress, 1, "foreign", func() *ebpf.Program { clsact(t, "eth1"); return program(t, ebpf.SchedCLS, "foreign") }())
-		filter(t, "eth0", egress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev")) // since the review
+		filter(t, "eth0", egress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev")) // made since the review
 		pinAt(t, array(t, "x"), root, "cilium", "y")
 		veth(t, "cilium_host2", "lxc_health")
 

@@ -55,7 +55,7 @@ func TestCLN11_APlanNamesWhatIsTheSameOnEachNode(t *testing.T) {
 
 func TestCLN11_WhatAPlanSelects(t *testing.T) {
 	for name, c := range map[string]struct {
-		plan, found []string // KIND: OBJECT, of a plan also KIND: OBJECT xN or KIND~ PATTERN
+		plan, found []string // KIND: OBJECT; in a plan also KIND: OBJECT xN or KIND~ PATTERN
 		left        map[string]string
 		missing     []string
 	}{

@@ -77,8 +77,8 @@ func (p *programs) look(id uint32) (bpfProgram, error) {
 	return out, nil
 }
 
-// pinned looks at the owned pins when it is first called. Beside an error it
-// returns those that it could look at, and so from then on without an error.
+// pinned lists the owned pins on the first call. With an error it returns the pins that it
+// could read; later calls return those without an error.
 func (p *programs) pinned() (*pinnedObjects, error) {
 	if p.objects != nil {
 		return p.objects, nil

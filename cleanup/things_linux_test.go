@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// requireThingsAgree has Of decide about what the tools show of the node, and compares
-// that with the items found on it.
+// requireThingsAgree applies Of to the tools' listing of the node, and compares the result with
+// the items found.
 func requireThingsAgree(t *testing.T, own cleanup.Ownership, found []cleanup.Item) {
 	t.Helper()
 	of, err := own.Of(thingsOf(t))
@@ -74,8 +74,8 @@ func routeText(r cleanup.Route) string {
 	return fmt.Sprintf("%s table %d", text, r.Table)
 }
 
-// thingsOf reads the node with its tools. What goes with its link is not among the
-// routes: the inventory does not list it.
+// thingsOf reads the node with its tools. Routes that go with their link are left out, as the
+// inventory does.
 func thingsOf(t *testing.T) (out cleanup.Things) {
 	t.Helper()
 	var links []struct {
@@ -135,7 +135,7 @@ func rulesOf(t *testing.T, family string) (out []cleanup.Rule) {
 	t.Helper()
 	var rules []struct {
 		Priority              uint32
-		Not                   json.RawMessage // null: it is there
+		Not                   json.RawMessage // null if absent
 		Fwmark, Fwmask, Table string
 		Protocol              string
 	}

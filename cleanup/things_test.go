@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// acme is an agent that owns one thing of each kind.
+// acme is an agent that owns one object of each kind.
 func acme() cleanup.Ownership {
 	return cleanup.Ownership{
 		Agent:    "acme",
@@ -93,7 +93,7 @@ func TestOfThingsInMemoryWhatIsOwned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ours, of)
 
-	// The others' things are looked at beside ours, whose links have a say.
+	// The others' objects are considered beside ours, because our links matter.
 	both := others
 	both.Links = append(both.Links[:len(both.Links):len(both.Links)], ours.Links...)
 	of, err = own.Of(both)

@@ -20,20 +20,20 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// The tests of this file take a throw-away node, make one of every kind of
-// thing that an agent leaves, each beside a foreign twin, and look at the node
-// with the tools that an administrator has: before, between and after.
+// The tests of this file make one object of every kind that an agent leaves on a throw-away
+// node, each beside a foreign twin, and examine the node with an administrator's tools before,
+// between and after.
 
-// leftover is one kind of thing that an agent leaves.
+// leftover is one kind of object that an agent leaves.
 type leftover struct {
 	kind string
-	want string // what the inventory calls it, or its beginning
+	want string // the inventory's name for it, or its beginning
 	bpf  bool   // it belongs to the smaller scope
 	twin func(*testing.T)
 	make func(*testing.T)
 }
 
-// nodeOwnership is all that Cilium owns, at the places of a real node.
+// nodeOwnership is Cilium's whole ownership, with a real node's paths.
 func nodeOwnership() cleanup.Ownership {
 	own, more := cleanup.Cilium(), cleanup.CiliumOnRequest()
 	own.NetNS, own.XFRM = more.NetNS, more.XFRM
@@ -57,10 +57,10 @@ func sightOf(t testing.TB) sight {
 		"routes, rules": routing(t),
 		"xfrm":          xfrm(t),
 		"netns":         run(t, "ip", "netns", "list") + run(t, "ip", "-n", "other", "-o", "link"),
-		"nft":           run(t, "nft", "-s", "list", "ruleset"), // packets come and go
+		"nft":           run(t, "nft", "-s", "list", "ruleset"), // without packet counters, which change
 		"ipset":         run(t, "ipset", "list"),
 		"hooks":         strings.Join(sorted(hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress)), "\n"),
-		"cgroup":        bpftool(t, "cgroup", "tree", "/sys/fs/cgroup") + strings.Join(attached(t, "/sys/fs/cgroup"), "\n"), // the tool shows none before Linux 6.0
+		"cgroup":        bpftool(t, "cgroup", "tree", "/sys/fs/cgroup") + strings.Join(attached(t, "/sys/fs/cgroup"), "\n"), // bpftool shows none before Linux 6.0
 		"bpf net":       bpftool(t, "net", "show"),
 		"mounts":        run(t, "awk", `$5 ~ "^/(run|sys|etc|opt|var)(/|$)" { print $5, $9 }`, "/proc/thread-self/mountinfo"),
 		"pins":          run(t, "find", "/sys/fs/bpf", "-printf", "%p %y %m\n"),
@@ -75,7 +75,7 @@ func sightOf(t testing.TB) sight {
 	return out
 }
 
-// requireSame compares subject by subject; none of them: all.
+// requireSame compares the given subjects, or all.
 func requireSame(t testing.TB, want, have sight, subjects ...string) {
 	t.Helper()
 	if len(subjects) == 0 {
@@ -86,7 +86,7 @@ func requireSame(t testing.TB, want, have sight, subjects ...string) {
 	}
 }
 
-// onNode calls f on a node of the test's own.
+// onNode calls f on the test's own node.
 func onNode(t *testing.T, f func(context.Context)) {
 	t.Helper()
 	requireTools(t, "bpftool", "iptables-nft", "iptables-legacy", "nft", "ipset")
@@ -118,22 +118,22 @@ func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 	return clean, sightOf(t)
 }
 
-// waitFor runs a tool until it prints a text: the kernel gives addresses in its own time.
+// waitFor runs a tool until it prints a text, because the kernel assigns addresses with a
+// delay.
 func waitFor(t testing.TB, want string, args ...string) {
 	t.Helper()
 	waitUntil(t, func(said string) bool { return strings.Contains(said, want) }, args...)
 }
 
-// waitForLinks waits until the state of each link that is up is what its carrier
-// says. The kernel looks at carriers once a second, and at all of them in its own
-// time: what a tool says of links, qdiscs and routes meanwhile is about to change.
+// waitForLinks waits until the state of each link that is up matches its carrier. The kernel
+// checks carriers once a second: until then, the tools' output for links, qdiscs and routes is
+// about to change.
 func waitForLinks(t testing.TB) {
 	t.Helper()
 	waitUntil(t, settled, "ip", "-o", "-d", "link", "show", "up")
 }
 
-// settled reports whether no state is about to change, of links as ip lists them with
-// their kinds.
+// settled reports whether no link in ip's detailed listing is about to change its state.
 func settled(links string) bool {
 	for line := range strings.Lines(links) {
 		want := "state UP "
@@ -164,7 +164,7 @@ func TestSettledStates(t *testing.T) {
 	}
 }
 
-// waitUntil runs a tool until its output is sufficient.
+// waitUntil runs a tool until enough accepts its output.
 func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
 	t.Helper()
 	said := ""
@@ -207,7 +207,7 @@ func TestCLN2_DirtyNode(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, first.Items, second.Items)
 		require.Equal(t, first.Left, second.Left)
-		requireSame(t, dirty, sightOf(t)) // looking changes nothing
+		requireSame(t, dirty, sightOf(t)) // listing changes nothing
 
 		var removed []string
 		c.Progress = func(done, total int, item string, err error) {
@@ -251,7 +251,7 @@ func TestCLN8_DirtyNodeBPFState(t *testing.T) {
 	})
 }
 
-// Several things that cannot be removed are named, and everything else goes.
+// Several objects that cannot be removed are reported, and all others are removed.
 func TestCLN4_DirtyNodeWithStuckThings(t *testing.T) {
 	onNode(t, func(ctx context.Context) {
 		all := leftovers(t)

@@ -17,7 +17,7 @@ import (
 func TestCNI6_Advise(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
-	require.Empty(t, n.advice(i), "a folder that is not there")
+	require.Empty(t, n.advice(i), "the folder does not exist")
 	write(t, n.other("00-dir.conflist/x"), "", 0o644)
 	write(t, n.other("00-not-loaded.yaml"), "{", 0o644)
 	write(t, n.other("05-cilium.conflist.conf"), "{", 0o644) // after ours
@@ -42,7 +42,7 @@ func TestCNI6_Advise(t *testing.T) {
 	first := " sorts before 05-cilium.conflist: runtimes use its network "
 	require.Equal(t, []string{
 		n.other("00-multus.conf") + first + `"multus-net"`,
-		n.other("01-later.conflist") + first + `"later"`, // a runtime finds out when a pod starts
+		n.other("01-later.conflist") + first + `"later"`, // only noticed by the runtime when a pod starts
 		invalid("02-torn.conflist") + "error parsing configuration list: unexpected end of JSON input",
 		invalid("03-empty.conf") + "error parsing configuration: unexpected end of JSON input",
 		invalid("04-list.conf") + "error parsing configuration: missing 'type'",
@@ -64,7 +64,7 @@ func TestCNI6_Advise(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, files)
 	i.Exclusive, i.Config = false, nil
-	require.Empty(t, n.advice(i), "there is nothing that could win")
+	require.Empty(t, n.advice(i), "no file could take precedence")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = n.install().Advise(ctx)

@@ -25,7 +25,7 @@ var _ interface {
 	bootstrap.CheckReverter
 } = cniinstall.AgentConf{}
 
-// In the preStop hook of an agent that has published its configuration by itself.
+// Run this in the preStop hook of an agent that publishes its own configuration.
 func ExampleAgentConf() {
 	dir, err := os.MkdirTemp("", "net.d")
 	if err != nil {
@@ -48,7 +48,7 @@ func ExampleAgentConf() {
 	// 1 step: unchanged <nil>
 }
 
-// here is on this side: the example has no Host to enter.
+// here applies the action in this process: the example has no Host to enter.
 type here struct{ cniinstall.AgentConf }
 
 func (here) Namespaces() []string      { return nil }
@@ -67,7 +67,7 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 		require.Empty(t, changes)
 		require.NoError(t, c.Revert(t.Context()))
 	}
-	unneeded() // the folder is not there
+	unneeded() // the folder does not exist
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
 	unneeded()
 

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// neverRead makes the folder one that was never listed, and was changed just now; it
-// returns whether that is so still.
+// neverRead gives the folder the access time of one that has never been listed; still returns
+// whether that is still so.
 func neverRead(t *testing.T, dir string) (still func() bool) {
 	t.Helper()
 	write(t, dir+"/beside", "", 0o600)
@@ -30,14 +30,14 @@ func neverRead(t *testing.T, dir string) (still func() bool) {
 	}
 }
 
-// However many names there are beside what is guarded, and however often one comes, the
-// guard lists no folder: a poll costs as much as there is that decides.
+// The guard lists no folder, no matter how many unrelated names there are or how often one
+// appears: the cost of a poll depends only on the files that matter.
 func TestCNI7_SEC6_APollListsNoFolder(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n, g := guardedNodeIn(t, fastDir(t, "/bin/true"))
 		require.NoError(t, os.Remove(n.confFile()))
 		g.repair()
-		time.Sleep(time.Minute) // of its own time
+		time.Sleep(time.Minute) // in the synctest bubble's time
 		for _, dir := range []string{n.bin, n.conf} {
 			still := neverRead(t, dir)
 			_, err := os.ReadDir(dir)
@@ -53,8 +53,8 @@ func TestCNI7_SEC6_APollListsNoFolder(t *testing.T) {
 	})
 }
 
-// The names beside it count where others' configurations are set aside; they are read
-// again only when one has come or gone.
+// Where others' configurations are set aside, the other names in the folder matter; they are
+// read again only after one has appeared or disappeared.
 func TestCNI7_SEC6_NamesAreReadWhenTheyChange(t *testing.T) {
 	dir := t.TempDir()
 	var l cniinstall.Listing

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Its owner writes the file again: it is set aside again, and the last version
-// is what comes back.
+// The other CNI writes its file again: it is set aside again, and a revert restores the latest
+// version.
 func TestCNI5_OwnerWritesItAgain(t *testing.T) {
 	for name, tt := range map[string]struct {
 		versions []string
-		foreign  bool // a backup of somebody else's is in the way
+		foreign  bool // another program's backup is in the way
 	}{
 		"the same":       {versions: []string{awsConf}},
 		"another":        {versions: []string{"version 2"}},
@@ -52,8 +52,8 @@ func TestCNI5_OwnerWritesItAgain(t *testing.T) {
 	}
 }
 
-// Somebody moves or copies ours over the name of another, or to one of its own: it
-// goes, and the other's original is what comes back.
+// Our file is moved or copied over another CNI's name or to a new name: it is removed, and the
+// other CNI's original is restored.
 func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
 	for name, tt := range map[string]struct {
 		to     string
@@ -88,8 +88,8 @@ func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
 	}
 }
 
-// What is in the place of a file that was set aside stays, and so does the
-// backup; both are reported, each time.
+// A file that has taken the place of one set aside stays, and so does the backup; every revert
+// reports both.
 func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -113,8 +113,8 @@ func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// What comes back lies in a directory that was made: that is foreseen, and it
-// goes when it is empty.
+// A restored file lies in a directory that Apply made: CheckRevert announces this, and the
+// directory is removed once it is empty.
 func TestCNI5_DirectoryThatSomethingComesBackTo(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, n.install().Apply(t.Context()))
@@ -132,14 +132,13 @@ func TestCNI5_DirectoryThatSomethingComesBackTo(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// Somebody has put the file back already, or taken the backup away, or edited
-// it.
+// The file was already put back, or the backup was removed or edited.
 func TestCNI5_BackupsThatChanged(t *testing.T) {
 	const live, backup = "10-aws.conflist", "10-aws.conflist.cilium_bak"
 	for name, tt := range map[string]struct {
 		change func(n node)
-		want   string // error
-		stays  string // content of the backup
+		want   string // expected error
+		stays  string // content the backup keeps
 	}{
 		"put back":         {func(n node) { require.NoError(n.t, os.Rename(n.other(backup), n.other(live))) }, "", ""},
 		"copied back":      {func(n node) { write(n.t, n.other(live), awsConf, 0o644) }, "", ""},
@@ -178,8 +177,8 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 	}
 }
 
-// A backup that somebody has edited is no longer ours: the next version gets
-// another name, and comes back.
+// An edited backup is no longer ours: the next version gets another name, and is the one
+// restored.
 func TestCNI5_EditedBackupStays(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
@@ -197,8 +196,8 @@ func TestCNI5_EditedBackupStays(t *testing.T) {
 	require.NoFileExists(t, n.other("10-aws.conflist.cilium_bak.1"))
 }
 
-// Killed between forgetting the older version and noting the newer one: the
-// newer one stays in its place, the older backup goes.
+// Killed between forgetting the older version and recording the newer one: the newer one stays
+// in its place, and the older backup is removed.
 func TestCNI5_KilledBetweenTwoVersions(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		n := newNode(t)

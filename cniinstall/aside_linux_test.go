@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// renames lists what happened to names in a folder, as a watcher sees it: each
-// rename as from, to; each removal with no to.
+// renames lists, in the order a watcher sees them, each rename as {from, to} and each removal
+// with an empty to.
 func (w watcher) renames() (seen [][2]string) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Read(w.fd, buf)
@@ -56,8 +56,8 @@ func inotifyEvents(b []byte) (events []inotifyEvent) {
 	return events
 }
 
-// firsts replays renames over the names that were there, and lists which file
-// a runtime took, each time that this changed.
+// firsts replays renames over the initial names and lists the file a runtime used, whenever
+// that changed.
 func firsts(names []string, seen [][2]string) (taken []string) {
 	look := func() {
 		first := "none"
@@ -83,9 +83,8 @@ func firsts(names []string, seen [][2]string) (taken []string) {
 	return taken
 }
 
-// At no moment a runtime, which loads at each rename, finds no configuration,
-// or a first one that was neither first before nor is to be: from the one that
-// was first to ours, and back, in one step each.
+// A runtime reloads at each rename. It must never find no configuration, and never a first one
+// other than the old first or ours: one step switches to ours, and one step switches back.
 func TestCNI5_NeverAWrongFirst(t *testing.T) {
 	const ours = "05-cilium.conflist"
 	for name, tt := range map[string]struct {
@@ -123,7 +122,7 @@ func TestCNI5_NeverAWrongFirst(t *testing.T) {
 	}
 }
 
-// Whatever was recorded in which order: ours goes last.
+// Ours is reverted last, whatever the order of the records.
 func TestCNI5_NeverNoneAfterAnotherName(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		n := newNode(t)
@@ -148,8 +147,8 @@ func TestCNI5_NeverNoneAfterAnotherName(t *testing.T) {
 	}
 }
 
-// A file that cannot be set aside: the one that is first stays first, and what
-// is before it is not touched. Then it can, and all comes back.
+// If a file cannot be set aside, the first configuration stays first and nothing before it is
+// touched. Once the file can be set aside, everything is restored.
 func TestCNI5_CannotBeSetAside(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -173,8 +172,8 @@ func TestCNI5_CannotBeSetAside(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// What cannot be put back: ours stays, with its plugins, so that the node has
-// a configuration; the next attempt finds its way.
+// If a file cannot be put back, ours stays, with its plugins, so that the node has a
+// configuration; the next attempt succeeds.
 func TestCNI5_CannotBePutBack(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -211,8 +210,8 @@ func TestCNI5_ReadOnlyConfDir(t *testing.T) {
 	require.FileExists(t, n.plugin("cilium-cni"))
 }
 
-// What would block a reader is passed over as a target, named in the advice,
-// and set aside like any other.
+// A file that would block a reader is skipped as a target, named in the advice, and set aside
+// like any other.
 func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// exclusive is the agent's installation as the only one.
+// exclusive is the agent's installation as the node's only configuration.
 func (n node) exclusive() recorded {
 	i := n.install()
 	i.Exclusive = true
@@ -27,8 +27,8 @@ func (n node) exclusive() recorded {
 
 func (n node) other(name string) string { return filepath.Join(n.conf, name) }
 
-// others are configurations that other CNIs have put there, before and after
-// ours, and files that no runtime loads.
+// others writes configurations of other CNIs that sort before and after ours, and files that no
+// runtime loads.
 func (n node) others() {
 	write(n.t, n.other("00-multus.conf"), `{"name":"multus","type":"multus"}`, 0o600)
 	write(n.t, n.other("01-broken.conflist"), "{", 0o644)
@@ -40,8 +40,8 @@ func (n node) others() {
 	n.ownLoopback()
 }
 
-// requireReverted undoes, as CheckRevert said, and compares with before: also
-// the times, since what was set aside comes back as the same file.
+// requireReverted checks that Revert does what CheckRevert announced and restores before,
+// including times, because a file that was set aside comes back as the same inode.
 func requireReverted(t *testing.T, i recorded, n node, before map[string]string, want ...string) {
 	t.Helper()
 	changes, err := i.CheckRevert(t.Context())
@@ -83,7 +83,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 		"remove file "+n.confFile(), "remove file "+n.plugin("cilium-cni"))
 }
 
-// A backup that was there before stays as it is: the new one gets a number.
+// An existing backup stays as it is: the new one gets a number.
 func TestCNI5_NeverOverABackup(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -102,7 +102,7 @@ func TestCNI5_NeverOverABackup(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// Without a record nothing comes back by itself, and still no backup is lost.
+// Without a record nothing is restored automatically, but no backup is lost.
 func TestCNI5_WithoutState(t *testing.T) {
 	n := newNode(t)
 	n.state = ""
@@ -132,8 +132,8 @@ func TestCNI5_SymbolicLinks(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// Chained onto what it sets aside: it finds it there, time and again, and
-// follows when its owner writes it anew.
+// A plugin chained onto a configuration that is also set aside finds its target on every run,
+// and follows it when its owner rewrites it.
 func TestCNI5_CNI4_ChainedAndExclusive(t *testing.T) {
 	for _, target := range []string{"*", "cbr0"} {
 		n := newNode(t)
@@ -173,7 +173,7 @@ func TestCNI5_Suffix(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
 	require.FileExists(t, n.other("10-aws.conflist.conf.aside"))
-	i.BackupSuffix = "" // the record knows
+	i.BackupSuffix = "" // the suffix is in the record
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, before, tree(t, n.root))
 
@@ -188,7 +188,7 @@ func TestCNI5_Suffix(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// Ours under another name than before: the older goes, and does not come back.
+// Our configuration had another name before: the older file is removed and not restored.
 func TestCNI5_OursOfAnOlderName(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -204,7 +204,7 @@ func TestCNI5_OursOfAnOlderName(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// Ours comes under the name of one that was set aside.
+// Our configuration takes the name of one that was set aside.
 func TestCNI5_OursInTheirPlace(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -226,8 +226,8 @@ func TestCNI5_Conform(t *testing.T) {
 	bootstraptest.Conform(t, func() bootstrap.Action { return n.exclusive().Install }, cniinstall.Handler{ConfDir: n.conf})
 }
 
-// Cancelled at every point where the context is looked at, then run again, then
-// undone: as before.
+// Cancelled at every check of the context, then run again, then reverted: the node is as
+// before.
 func TestCNI5_CancelledAnywhere(t *testing.T) {
 	for at := 0; ; at++ {
 		n := newNode(t)
@@ -245,14 +245,13 @@ func TestCNI5_CancelledAnywhere(t *testing.T) {
 		}
 		require.Equal(t, before, tree(t, n.root))
 		if err == nil {
-			require.Greater(t, at, 8, "the context was looked at often")
+			require.Greater(t, at, 8, "the context was checked often")
 			return
 		}
 	}
 }
 
-// Many owners, one after the other, while the other CNI writes its file again
-// and again.
+// Many owners in turn, while the other CNI keeps rewriting its file.
 func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -277,17 +276,17 @@ func TestCNI8_ManyOwnersGiveBackTheOriginal(t *testing.T) {
 	require.NoError(t, i.Revert(t.Context()))
 	requireContent(t, n.plugin("cilium-cni"), big, 0o711)
 	require.Empty(t, journaltest.Entries(t, i.Journal))
-	require.NoError(t, os.RemoveAll(n.state)) // it says whose the node is
+	require.NoError(t, os.RemoveAll(n.state)) // it records the node's owner
 	after := tree(t, n.root)
 	after[n.plugin("cilium-cni")] = ""
-	for _, source := range []map[string]string{before, after} { // it was written anew
+	for _, source := range []map[string]string{before, after} { // the file was rewritten
 		delete(source, filepath.Join(n.src, "cilium-cni"))
 	}
 	require.Equal(t, before, after)
 }
 
-// requireBeside: content of that size lies beside the record, once, and
-// nothing of it in the record.
+// requireBeside checks that exactly one blob of that size lies beside the record, and that the
+// record holds none of its content.
 func requireBeside(t *testing.T, state string, size int64) {
 	t.Helper()
 	files, err := os.ReadDir(state)
@@ -297,7 +296,7 @@ func requireBeside(t *testing.T, state string, size int64) {
 		info, err := f.Info()
 		require.NoError(t, err)
 		if f.Name() == "agent.journal" {
-			require.Less(t, info.Size(), int64(64<<10)) // owners, and records that no longer count
+			require.Less(t, info.Size(), int64(64<<10)) // owners and obsolete records
 		} else if info.Size() == size {
 			beside++
 		}

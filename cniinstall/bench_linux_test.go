@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// The node has just booted: neither the plugin nor its source is in memory.
+// The node has just booted: neither the plugin nor its source is in the page cache.
 func BenchmarkCNI1_Equal70MBFromDisk(b *testing.B) {
 	i, src, dst := bigPlugin(b, "")
 	require.NoError(b, i.Apply(b.Context()))
@@ -35,26 +35,26 @@ func BenchmarkCNI1_Equal70MBFromDisk(b *testing.B) {
 	t.report(b)
 }
 
-// What a guard costs while nothing happens to 28 files.
+// The cost of a guard that watches 28 files while nothing happens.
 func BenchmarkCNI7_Idle(b *testing.B) {
 	stop := guardOf28(b, func([]string) {}, nil)
-	<-time.After(time.Second) // its first look reads the files
+	<-time.After(time.Second) // its first pass reads the files
 	before, begin := processorTime(b), time.Now()
 	for b.Loop() {
-		<-time.After(time.Second) // this is what is measured
+		<-time.After(time.Second) // the measured second
 	}
 	used, took := processorTime(b)-before, time.Since(begin)
 	stop()
 	b.ReportMetric(float64(used.Microseconds())/took.Seconds(), "processor-µs/s")
 }
 
-// How long a configuration stays deleted: at most a second is promised.
+// The time until a deleted configuration is back; BEHAVIOUR.md promises at most a second.
 func BenchmarkCNI7_Repair(b *testing.B) {
 	repaired, most, conf := make(chan bool, 1), time.Duration(0), ""
 	stop := guardOf28(b, func([]string) { repaired <- true }, &conf)
 	defer stop()
 	for b.Loop() {
-		<-time.After(rand.N(2 * time.Second)) // not in step with it, nor a fight
+		<-time.After(rand.N(2 * time.Second)) // out of step with the guard, and too slow to count as a fight
 		begin := time.Now()
 		require.NoError(b, os.Remove(conf))
 		<-repaired
@@ -63,8 +63,8 @@ func BenchmarkCNI7_Repair(b *testing.B) {
 	b.ReportMetric(float64(most.Milliseconds()), "max-ms")
 }
 
-// guardOf28 guards 28 plugins and a configuration, whose path it notes, until
-// stop is called.
+// guardOf28 guards 28 plugins and a configuration, whose path it stores in conf, until stop is
+// called.
 func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()) {
 	plugins, dir := fstest.MapFS{}, b.TempDir()
 	for k := range 26 {
@@ -91,14 +91,14 @@ func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()
 	}
 }
 
-// processorTime is what this process has had.
+// processorTime is the processor time this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var used unix.Rusage
 	require.NoError(b, unix.Getrusage(unix.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// forget makes the kernel keep nothing of the files in memory.
+// forget drops the files from the page cache.
 func forget(b *testing.B, paths ...string) {
 	for _, path := range paths {
 		f, err := os.Open(path)

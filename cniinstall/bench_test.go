@@ -23,8 +23,8 @@ import (
 
 const bigSize = 70 << 20
 
-// bigPlugin is an install of one plugin of 70 MB, with a record in the folder of
-// that name if there is one, and its two paths.
+// bigPlugin is an install of one 70 MB plugin, with a record in state unless that is empty, and
+// the paths of its source and destination.
 func bigPlugin(b *testing.B, state string) (i recorded, src, dst string) {
 	dir := b.TempDir()
 	src, dst = filepath.Join(dir, "src", "big"), filepath.Join(dir, "bin", "big")
@@ -42,7 +42,7 @@ func bigPlugin(b *testing.B, state string) (i recorded, src, dst string) {
 	return i, src, dst
 }
 
-// timings are those of things that are done in turn, by name.
+// timings maps each operation, measured in turn with the others, to its durations.
 type timings map[string][]time.Duration
 
 func (t timings) measure(name string, f func()) {
@@ -51,8 +51,8 @@ func (t timings) measure(name string, f func()) {
 	t[name] = append(t[name], time.Since(start))
 }
 
-// report says how many times as long ours takes as each other: the median, and
-// the best.
+// report compares ours with each other operation: the ratio of the medians, and of the best
+// times.
 func (t timings) report(b *testing.B) {
 	for name, d := range t {
 		slices.Sort(d)
@@ -64,8 +64,8 @@ func (t timings) report(b *testing.B) {
 	}
 }
 
-// The plugin is there and equal: nothing is written. Compared with cmp, with
-// reading it once, as cat does, and with hashing it as sha256sum does.
+// The plugin is already there and equal, so nothing is written. Compared with cmp, with one
+// read (cat), and with hashing (sha256sum).
 func BenchmarkCNI1_Equal70MB(b *testing.B) {
 	i, src, dst := bigPlugin(b, "")
 	require.NoError(b, i.Apply(b.Context()))
@@ -95,7 +95,7 @@ func readFile(b *testing.B, w io.Writer, path string) {
 	require.NoError(b, err)
 }
 
-// A new plugin, with and without a record, compared with cp and fsync, in turn.
+// A new plugin, with and without a record, compared with cp and fsync.
 func BenchmarkCNI1_New70MB(b *testing.B) {
 	for _, recorded := range []string{"", "state"} {
 		b.Run("record="+recorded, func(b *testing.B) {

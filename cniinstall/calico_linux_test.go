@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// mountReadOnly mounts a folder read-only, and returns what makes it writable again.
+// mountReadOnly mounts a folder read-only; writable undoes that.
 func mountReadOnly(t *testing.T, dir string) (writable func()) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
@@ -29,9 +29,9 @@ func mountReadOnly(t *testing.T, dir string) (writable func()) {
 	return func() { remount(0) }
 }
 
-// One of two folders cannot be written to, as on an image that is read-only: the other is
-// enough, and Advise says so. Where neither can, nothing is changed. Once it can, it is
-// installed in too.
+// If one of two folders is read-only, as on an immutable image, the other is enough, and Advise
+// says so. If both are, nothing is changed. Once the folder is writable, plugins are installed
+// there too.
 func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
 	for _, shut := range []int{0, 1} {
 		testns.Enter(t, testns.Mount)
@@ -61,15 +61,15 @@ func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
 	}
 }
 
-// The plugins are part of the read-only image, of whatever version, and are not to be
-// replaced: what is there counts, and what is missing is missed.
+// The plugins are part of the read-only image, in whatever version, and are not replaced: those
+// present count as installed, and missing ones are reported.
 func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n, i, second := calico(t)
 	write(t, n.plugin("calico"), "stub", 0o755)
 	write(t, n.plugin("calico-ipam"), "stub", 0o755)
 	i.DefaultPolicy, i.Names = cniinstall.IfMissing, []string{"calico"}
-	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, and no program of this test's
+	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
 	open := mountReadOnly(t, n.bin)
 	mountReadOnly(t, second)
 	require.NoError(t, i.Apply(t.Context()))

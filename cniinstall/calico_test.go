@@ -22,11 +22,11 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// calicoConf is laid out as Calico's: a plugin with an ipam, which is the same program, and one
-// of the reference plugins.
+// calicoConf is laid out like Calico's: a plugin whose ipam is the same program, and one
+// reference plugin.
 const calicoConf = `{"name":"k8s-pod-network","cniVersion":"1.0.0","plugins":[{"type":"calico","ipam":{"type":"calico-ipam"}},{"type":"portmap","snat":true}]}`
 
-// who is a plugin that says by which name it is called when it is not asked for its versions.
+// who is a plugin that prints the name it was called by, unless asked for its versions.
 const who = `#!/bin/sh
 [ "$CNI_COMMAND" = VERSION ] || { basename "$0"; exit; }
 echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
@@ -47,7 +47,7 @@ func calico(t *testing.T) (node, recorded, string) {
 	return n, i, second
 }
 
-// One program is two plugins, each in both folders; an undo takes all of it back.
+// One program is two plugins, each in both folders; a revert removes all of them.
 func TestCNI10_OneProgramUnderTwoNamesInTwoFolders(t *testing.T) {
 	n, i, second := calico(t)
 	before := tree(t, n.root)
@@ -74,8 +74,8 @@ func TestCNI10_OneProgramUnderTwoNamesInTwoFolders(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// The policy goes by the name on the node, the list by that of the source; a name that the
-// program no longer has goes, from each folder.
+// The policy uses the name on the node, the list uses the source's name; a name the program no
+// longer has is removed from each folder.
 func TestCNI10_NamesOfOneProgram(t *testing.T) {
 	n, i, also := calico(t)
 	write(t, n.plugin("calico-ipam"), "theirs", 0o755)
@@ -99,7 +99,7 @@ func TestCNI10_NamesOfOneProgram(t *testing.T) {
 	require.ErrorContains(t, second(i.Check(t.Context())), `"x.conf" has the name of a configuration`)
 }
 
-// What a caller vouches for is neither looked for nor run: no error, no wait.
+// Plugins that the caller vouches for are neither looked for nor run: no error, no wait.
 func TestCNI10_PluginsElsewhere(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -117,14 +117,14 @@ func TestCNI10_PluginsElsewhere(t *testing.T) {
 	require.Empty(t, seen)
 	write(t, n.plugin("calico"), "no program", 0o755)
 	i.Optional = []string{"portmap", "loopback"}
-	require.Empty(t, n.advice(i), "nothing is lacking")
+	require.Empty(t, n.advice(i), "no plugin is missing")
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
 	requireContent(t, n.confFile(), calicoConf, 0o600)
 	require.NoError(t, i.Revert(t.Context()))
 }
 
-// The configuration has the mode that is asked for, and gets it back.
+// The configuration gets the requested mode, and a mode changed since is put right.
 func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -149,8 +149,8 @@ func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// loadedBy is what libcni's own loader makes of a file, and what it asks of a network when
-// a pod starts; nil: it takes it.
+// loadedBy returns the error of libcni's own loader for a file, or of its checks when a pod
+// starts; nil if it accepts the file.
 func loadedBy(path string) error {
 	if filepath.Ext(path) == ".conflist" {
 		list, err := libcni.NetworkConfFromFile(path)
@@ -181,8 +181,8 @@ func named(network string) error {
 	return nil
 }
 
-// A user's whole configuration is taken if libcni takes it, and refused if it does not: also
-// what Calico's own installer would publish unread.
+// A user's whole configuration is accepted exactly if libcni accepts it, even where Calico's
+// own installer would publish it unread.
 func TestCNI10_AWholeConfigurationIsHeldToWhatLibcniTakes(t *testing.T) {
 	plain := `{"type":"cilium-cni"}`
 	for name, conf := range map[string]struct{ file, content, part string }{
@@ -236,7 +236,7 @@ func TestCNI10_AWholeConfigurationIsHeldToWhatLibcniTakes(t *testing.T) {
 	}
 }
 
-// The plugins in the folder of the network have to be there too.
+// The plugins named in the network's folder must be present too.
 func TestCNI10_PluginsOfTheNetworksFolderAreLookedFor(t *testing.T) {
 	n := newNode(t)
 	n.source("cilium-cni", script("0.1.0"))
@@ -250,8 +250,8 @@ func TestCNI10_PluginsOfTheNetworksFolderAreLookedFor(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 }
 
-// A function is asked once a run of the plan, for check, apply, verification and advice, and
-// again by the next run, or after an error.
+// The function is called once per run of the plan, for check, apply, verification and advice,
+// and again in the next run or after an error.
 func TestCNI10_AConfigurationIsRenderedOnceARun(t *testing.T) {
 	n := newNode(t)
 	asked, fails := 0, errors.New("not yet")
@@ -272,7 +272,7 @@ func TestCNI10_AConfigurationIsRenderedOnceARun(t *testing.T) {
 	fails, asked = nil, 0
 	for run := 1; run < 4; run++ {
 		report, err := plan.Apply(t.Context())
-		require.NoError(t, err, "what was checked is what is verified")
+		require.NoError(t, err, "verification sees the configuration that was checked")
 		require.Equal(t, bootstrap.Changed, report.Results[0].Status)
 		require.Equal(t, run, asked)
 	}
@@ -281,7 +281,7 @@ func TestCNI10_AConfigurationIsRenderedOnceARun(t *testing.T) {
 	require.Equal(t, 4, asked)
 	_, err = i.Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 5, asked, "there is no run to remember it")
+	require.Equal(t, 5, asked, "nothing is cached outside a run")
 	i.Config = cniinstall.Func(nil)
 	require.ErrorContains(t, second(i.Check(t.Context())), "no function given")
 }

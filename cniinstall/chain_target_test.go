@@ -15,11 +15,10 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// awsVersion is a version of the provider's configuration.
+// awsVersion is version v of the provider's configuration.
 func awsVersion(v int) string { return strings.Replace(awsConf, "9001", fmt.Sprint(v), 1) }
 
-// chained is an installation that joins the provider's network, whose plugins
-// are on the node.
+// chained is an installation that joins the provider's network, whose plugins are on the node.
 func (n node) chained(exclusive bool) recorded {
 	for _, plugin := range []string{"aws-cni", "portmap"} {
 		write(n.t, n.plugin(plugin), script("0.4.0"), 0o755)
@@ -29,8 +28,8 @@ func (n node) chained(exclusive bool) recorded {
 	return i
 }
 
-// requireJoined: applied once, all is as it should be, and the version of the
-// provider's that is joined is v.
+// requireJoined checks that one Apply converges, and that it joined version v of the provider's
+// configuration.
 func requireJoined(t *testing.T, n node, i recorded, v int) {
 	t.Helper()
 	require.NoError(t, i.Apply(t.Context()))
@@ -45,8 +44,8 @@ func requireJoined(t *testing.T, n node, i recorded, v int) {
 	require.Equal(t, fmt.Sprint(v), option(t, list, 0, "mtu"))
 }
 
-// Backups of somebody else's, or of an earlier installation's, are there
-// already: it is the provider's present version that is joined.
+// Backups made by another program or an earlier installation exist: the provider's current
+// version is the one joined.
 func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 	const live, backup = "10-aws.conflist", "10-aws.conflist.cilium_bak"
 	for name, older := range map[string][]string{"one": {backup}, "two": {backup, backup + ".1"}, "many": {
@@ -54,7 +53,7 @@ func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 		"a later number": {backup + ".2"}} {
 		for _, record := range []bool{true, false} {
 			if name == "a later number" && !record {
-				continue // nothing tells which is newer
+				continue // nothing shows which is newer
 			}
 			t.Run(fmt.Sprint(name, " record ", record), func(t *testing.T) {
 				n := newNode(t)
@@ -83,8 +82,8 @@ func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 	}
 }
 
-// The backup that we made was edited and the provider has written its file
-// again; or the suffix is another by now.
+// Our backup was edited and the provider has written its file again, or the suffix has changed
+// since.
 func TestCNI4_CNI5_LastBackupIsJoined(t *testing.T) {
 	n := newNode(t)
 	i := n.chained(true)
@@ -100,8 +99,8 @@ func TestCNI4_CNI5_LastBackupIsJoined(t *testing.T) {
 	requireJoined(t, n, i, 2)
 }
 
-// The provider's file is broken: its older version, which was set aside, is
-// not joined anew, and nothing changes until it is whole.
+// The provider's file is broken: its older version, which was set aside, is not joined again,
+// and nothing changes until the file is valid.
 func TestCNI4_CNI5_BrokenFileIsWaitedFor(t *testing.T) {
 	n := newNode(t)
 	i := n.chained(true)
@@ -115,8 +114,8 @@ func TestCNI4_CNI5_BrokenFileIsWaitedFor(t *testing.T) {
 	requireJoined(t, n, i, 2)
 }
 
-// The next owner has another name for our file: the older is ours all the
-// same, live or set aside, while the provider writes version after version.
+// The next owner uses another name for our file: the older one still counts as ours, live or
+// set aside, while the provider keeps writing new versions.
 func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 	for _, exclusive := range []bool{true, false} {
 		for _, later := range []string{"04-agent.conflist", "07-agent.conflist"} {
@@ -143,8 +142,8 @@ func TestCNI4_CNI5_OursOfAnEarlierNameIsNotJoined(t *testing.T) {
 	}
 }
 
-// Ours was in the provider's place for a while. The provider's is what is
-// joined, and what comes back.
+// Our file took the provider's place for a while. The provider's is the one joined and the one
+// restored.
 func TestCNI4_CNI5_OursWasInTheirPlace(t *testing.T) {
 	n := newNode(t)
 	n.ownLoopback()
@@ -153,7 +152,7 @@ func TestCNI4_CNI5_OursWasInTheirPlace(t *testing.T) {
 	before := tree(t, n.root)
 	requireJoined(t, n, b, 1)
 	a.ConfName, a.Config = "10-aws.conflist", agentOf(cniinstall.Agent{})
-	for range 3 { // and no backup is made that is not needed
+	for range 3 { // no needless backup is made
 		require.NoError(t, a.Apply(t.Context()))
 		requireConverged(t, a, n.root)
 		requireJoined(t, n, b, 1)

@@ -80,15 +80,15 @@ func TestCNI4_ChainGolden(t *testing.T) {
 			for i, plugin := range tt.types {
 				if plugin == tt.chained.Agent.Plugin || plugin == "cilium-cni" {
 					require.Equal(t, tt.mode, option(t, list, i, "chaining-mode"))
-					require.Nil(t, option(t, list, i, "kept"), "nothing of an older one is kept")
+					require.Nil(t, option(t, list, i, "kept"), "options of an older entry are dropped")
 				}
 			}
 		})
 	}
 }
 
-// Which file is taken: the first that fits, in a runtime's order; what is set
-// aside only where no other does; never one of ours.
+// The target is the first suitable file in the runtime's order; one that was set aside only if
+// there is no other; never one of ours.
 func TestCNI4_WhichTarget(t *testing.T) {
 	list := func(name, plugin string) string {
 		return `{"cniVersion":"0.3.1","name":"` + name + `","plugins":[{"type":"` + plugin + `"}]}`
@@ -97,7 +97,7 @@ func TestCNI4_WhichTarget(t *testing.T) {
 		name   string
 		target string
 		files  map[string]string
-		want   string // the first plugin; empty: there is none
+		want   string // the first plugin; empty if none is found
 	}{
 		{"first by name of the file", "*", map[string]string{"20.conflist": list("a", "second"), "10.conflist": list("b", "first")}, "first"},
 		{"ours is no target", "*", map[string]string{"05-cilium.conflist": list("a", "ours"), "10.conflist": list("a", "theirs")}, "theirs"},
@@ -140,8 +140,8 @@ func TestCNI4_WhichTarget(t *testing.T) {
 	}
 }
 
-// The other CNI comes later: until then nothing is touched, and the error can
-// be waited on. Its bad file is reported, also within the error.
+// The other CNI arrives later: until then nothing is touched, and the error is one to wait on.
+// A bad file of the other CNI is reported, also inside the error.
 func TestCNI4_WaitForTheTarget(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("aws-cni"), script("0.4.0"), 0o755)
@@ -169,7 +169,7 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	requireContent(t, filepath.Join(n.conf, "10-aws.conflist"), awsConf, 0o644)
 }
 
-// What the other CNI changes in its configuration is followed.
+// Changes that the other CNI makes to its configuration are followed.
 func TestCNI4_FollowsTheTarget(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("bridge"), script("0.3.0"), 0o755)
@@ -246,9 +246,9 @@ func TestCNI4_ChainKeepsWhatItDoesNotKnow(t *testing.T) {
 	require.Equal(t, 1, invalid.Plugin)
 }
 
-// Whatever the configuration and the plugin: an error, or a list that libcni
-// accepts, with the same name and version, the same other plugins in their
-// order, and ours once; chaining once more changes nothing.
+// For any configuration and plugin, the result is an error or a list that libcni accepts: the
+// same name and version, the same other plugins in their order, and ours once. Chaining again
+// changes nothing.
 func FuzzChain(f *testing.F) {
 	for _, conf := range []string{awsConf, singleConf, withOurs, agentConf, "", "null", "{}", `{"name":"n","type":"a","plugins":[{"type":"b"}]}`,
 		`{"name":"n","plugins":[{"type":"a"}],"plugins":[{"type":"b"}],"name":"m"}`, `{"name":"n","Type":"a","type":"b","cniVersion":"1.0.0"}`} {
@@ -285,7 +285,7 @@ func without(types []string, own string) []string {
 	return kept
 }
 
-// asList reads a list, or a single plugin's configuration as runtimes do.
+// asList parses a list, or a single plugin's configuration as runtimes parse it.
 func asList(t *testing.T, conf []byte) *libcni.NetworkConfigList {
 	var top map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(conf, &top))

@@ -44,7 +44,7 @@ func TestCNI3_AgentGolden(t *testing.T) {
 			var plugin map[string]any
 			require.NoError(t, json.Unmarshal(list.Plugins[0].Bytes, &plugin))
 			if agent.LogFile != "" {
-				require.Equal(t, agent.LogFile, plugin["log-file"], "what comes out is what went in")
+				require.Equal(t, agent.LogFile, plugin["log-file"], "the value is unchanged by quoting")
 			}
 		})
 	}
@@ -69,8 +69,8 @@ func TestCNI3_QuotesInEveryOption(t *testing.T) {
 	}
 }
 
-// Two plugins in a chain, one of a cloud's: what the user gives is published
-// byte for byte, in the order and with the spaces that it has.
+// Two plugins in a chain, one of them a cloud provider's: the user's configuration is published
+// byte for byte, keeping order and spaces.
 func TestCNI3_WholeIsPublishedAsItIs(t *testing.T) {
 	const chain = "{ \"cniVersion\":\"0.3.1\",\n\t\"name\":\"generic-veth\", \"plugins\":[" +
 		`{"type":"cloud-route","routeTable":1,"mtu":1500,"ipam":{"type":"cloud-ipam","backend":"127.0.0.1:61677"}},` +
@@ -82,7 +82,7 @@ func TestCNI3_WholeIsPublishedAsItIs(t *testing.T) {
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	require.Equal(t, before, tree(t, n.root))
 
-	write(t, n.plugin("cloud-route"), script("0.3.1", "1.0.0"), 0o755) // the cloud's installer comes
+	write(t, n.plugin("cloud-route"), script("0.3.1", "1.0.0"), 0o755) // the cloud provider's installer runs
 	require.NoError(t, i.Apply(t.Context()))
 	requireContent(t, n.confFile(), chain, 0o600)
 	requireConverged(t, i, n.root)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const largeSize = 5<<20 + 77 // read in pieces, of which the last is not full
+const largeSize = 5<<20 + 77 // read in pieces, the last one not full
 
 // large is the content of a plugin.
 func large() []byte {
@@ -25,7 +25,7 @@ func large() []byte {
 	return content
 }
 
-// installLarge installs it.
+// installLarge installs a plugin with that content.
 func installLarge(t *testing.T) (n node, i recorded) {
 	t.Helper()
 	n = newNode(t)
@@ -35,19 +35,19 @@ func installLarge(t *testing.T) (n node, i recorded) {
 	return n, i
 }
 
-// A plugin that writes into itself when it is run for its version, from its
-// temporary place, is found to differ the next time.
+// A plugin that modifies its own file when run for its version, still at its temporary path, is
+// found to differ in the next run.
 func TestCNI1_ChangedBeforeItIsInItsPlace(t *testing.T) {
 	n, _ := installLarge(t)
 	itself := `printf x | dd of="$0" bs=1 seek=1048577 conv=notrunc status=none; `
 	n.source("cilium-cni", strings.Replace(script("0.3.1", "0.4.0", "1.0.0"), "echo", itself+"echo", 1)+"exit\n#"+strings.Repeat("y", 2<<20))
 	i := n.install()
-	require.NoError(t, os.Remove(n.confFile())) // it is validated before it is written
+	require.NoError(t, os.Remove(n.confFile())) // a configuration is validated before it is written
 	require.NoError(t, i.Apply(t.Context()))
 	requireChanges(t, i, "write "+n.plugin("cilium-cni"))
 }
 
-// With tmpfs the times do not follow writes through memory.
+// On tmpfs, writes through a memory mapping do not update the times.
 func TestCNI1_InMemoryEveryByteIsCompared(t *testing.T) {
 	root, err := os.MkdirTemp("/dev/shm", "cniinstall-") // a tmpfs wherever glibc runs
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func overwrite(t *testing.T, path string, at int64) {
 	flip(t, f, at)
 }
 
-// throughMemory changes a byte after reading it.
+// throughMemory changes a byte through a memory mapping, after reading it.
 func throughMemory(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -97,8 +97,7 @@ func flip(t *testing.T, f *os.File, at int64) {
 	require.NoError(t, err)
 }
 
-// TestCNI1_NoChangeGoesUnseen changes a plugin in every way that leaves its
-// size as it is.
+// TestCNI1_NoChangeGoesUnseen changes a plugin in every way that keeps its size.
 func TestCNI1_NoChangeGoesUnseen(t *testing.T) {
 	changes := map[string]func(t *testing.T, path string){
 		"in place": func(t *testing.T, path string) { overwrite(t, path, largeSize-1) },
@@ -146,14 +145,14 @@ func TestCNI1_NoChangeGoesUnseen(t *testing.T) {
 	}
 }
 
-// A plugin that somebody has written anew, and is the same, is not written.
+// A plugin that was rewritten with the same content is read, and not written.
 func TestCNI1_WhatLooksAnotherWayIsRead(t *testing.T) {
 	n, i := installLarge(t)
 	require.NoError(t, os.WriteFile(n.plugin("large"), large(), 0o755))
 	requireConverged(t, i, n.root)
 }
 
-// A newer version of the same size is found, wherever it differs.
+// A newer version of the same size is detected, wherever it differs.
 func TestCNI1_ANewerVersionOfTheSameSize(t *testing.T) {
 	n, i := installLarge(t)
 	content := large()
@@ -169,12 +168,12 @@ func TestCNI1_ANewerVersionOfTheSameSize(t *testing.T) {
 	requireChanges(t, i, "write "+n.plugin("large"))
 }
 
-// TestCNI1_WrittenInTheSameMoment has somebody write into the plugin as soon as
-// it is in its place, while the record is not complete yet, and later; and every
-// other time set the time back.
+// TestCNI1_WrittenInTheSameMoment lets another process write into the plugin as soon as it is
+// in place, before the record is complete and later, and resets the file's times in every other
+// round.
 func TestCNI1_WrittenInTheSameMoment(t *testing.T) {
 	n, i := installLarge(t)
-	for round := range 12 { // each moment with both times
+	for round := range 12 { // each moment with and without resetting the times
 		content := large()
 		content[0] = byte(round)
 		n.source("large", string(content))

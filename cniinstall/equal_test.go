@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A single byte that differs is found wherever it is in a large plugin, and
-// what is written has every byte.
+// A single differing byte is found anywhere in a large plugin, and the written copy has every
+// byte.
 func TestCNI1_OneByteOfALargePlugin(t *testing.T) {
 	const size = 5<<20 + 77
 	n := newNode(t)

@@ -23,10 +23,10 @@ const (
 	acmeConf   = `{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`
 )
 
-// acmeNode is a directory in the place of a node's root.
+// acmeNode is a directory that stands in for a node's root.
 type acmeNode string
 
-// script does what the agent's installer did so far: it copies, and keeps no record.
+// script does what the agent's installer has done so far: it copies, and keeps no record.
 func (n acmeNode) script() error {
 	for path, file := range map[string]struct {
 		content string
@@ -47,7 +47,7 @@ func (n acmeNode) script() error {
 	return nil
 }
 
-// plan is what takes its place.
+// plan replaces the script.
 func (n acmeNode) plan(adopt bool) *bootstrap.Plan {
 	in := func(name string) string { return filepath.Join(string(n), name) }
 	return &bootstrap.Plan{
@@ -64,9 +64,9 @@ func (n acmeNode) plan(adopt bool) *bootstrap.Plan {
 	}
 }
 
-// Moving from your installer: what a script has left, equal to what the agent installs, is
-// nobody's, and would stay when the agent is uninstalled. An agent that adopts it removes
-// it then. A reference plugin may be the node's own, and is never adopted.
+// Moving from your installer: files that a script left, equal to those the agent installs, have
+// no owner, and would stay when the agent is uninstalled. An agent that adopts them removes
+// them then. A reference plugin may be the node's own, and is never adopted.
 func Example_movingFromYourInstaller() {
 	root, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -91,7 +91,7 @@ func Example_movingFromYourInstaller() {
 	fmt.Println("with Adopt:", report.Results[0].Status, err)
 	show(report.Results[0].Changes)
 
-	report, err = n.plan(false).RevertAll(ctx) // by another process, which need not know of it
+	report, err = n.plan(false).RevertAll(ctx) // by another process, which need not know that
 	fmt.Println("uninstalled:", report.Results[0].Status, err)
 	show(report.Results[0].Changes)
 	left, err := filepath.Glob(filepath.Join(root, "*", "*"))

@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// What Calico's installer does: one program under two names, in each of two folders that can
-// be written to, and a configuration from a template, which names a plugin of the node's
-// image; and, as AWS's, one that others may read.
+// This does what Calico's installer does: one program under two names in each of two writable
+// folders, and a configuration rendered from a template that names a plugin of the node's
+// image. As in AWS's installer, others may read the configuration.
 func ExampleInstall_twoFolders() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -38,7 +38,7 @@ func ExampleInstall_twoFolders() {
 		As:          map[string][]string{"calico": {"calico", "calico-ipam"}},
 		BinDir:      filepath.Join(node, "bin"),
 		AlsoBinDirs: []string{filepath.Join(node, "secondary-bin-dir")},
-		Elsewhere:   []string{"portmap", "loopback"}, // of the node's image
+		Elsewhere:   []string{"portmap", "loopback"}, // part of the node's image
 		Config: cniinstall.Func(func(context.Context) ([]byte, error) {
 			var out bytes.Buffer
 			err := conf.Execute(&out, map[string]int{"MTU": 1450})

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// An agent's plugin joins another CNI's network, whatever that is configured with,
-// once it is there.
+// An agent's plugin joins another CNI's network once that is configured, whatever its plugins
+// are.
 func ExampleChained() {
 	conf, err := os.MkdirTemp("", "net.d")
 	if err != nil {
@@ -24,10 +24,10 @@ func ExampleChained() {
 	}
 	defer os.RemoveAll(conf)
 	chained := cniinstall.Chained{
-		Target: "blue", // cniinstall.AnyNetwork: what a runtime would use
+		Target: "blue", // cniinstall.AnyNetwork selects the one a runtime would use
 		Plugin: json.RawMessage(`{"type":"acme-cni","mtu":1450}`),
 	}
-	install := cniinstall.Install{Config: chained, ConfName: "05-acme.conflist"} // with Plugins
+	install := cniinstall.Install{Config: chained, ConfName: "05-acme.conflist"} // set Plugins too
 	install.ConfDir = conf                                                       // the zero value is /etc/cni/net.d
 
 	ctx := context.Background()

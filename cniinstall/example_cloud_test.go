@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// A managed cloud (here Tencent's TKE) chains an agent onto its own plugin: the
-// whole configuration is a key of a ConfigMap. It is resolved, validated and
-// installed as the only one; the cloud's own comes back on uninstall.
+// A managed cloud (here Tencent's TKE) chains an agent onto its own plugin: the whole
+// configuration is a key of a ConfigMap. It is resolved, validated and installed as the only
+// one; uninstalling restores the cloud's own.
 func ExampleInstall_managedCloud() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -75,7 +75,7 @@ func ExampleInstall_managedCloud() {
 	show("before")
 	_, err = plan.Apply(ctx)
 	fmt.Println("the cloud's plugin is not there yet:", errors.Is(err, cniinstall.ErrPluginMissing))
-	if err := os.WriteFile(bin+"/tke-route-eni", []byte(answer), 0o755); err != nil { // its installer comes
+	if err := os.WriteFile(bin+"/tke-route-eni", []byte(answer), 0o755); err != nil { // the cloud's installer runs
 		log.Fatal(err)
 	}
 	report, err := plan.Apply(ctx)
@@ -104,7 +104,7 @@ func ExampleInstall_managedCloud() {
 	//   00-multus.conf
 }
 
-// tkeChain is what a TKE cluster's ConfigMap holds.
+// tkeChain is the configuration in a TKE cluster's ConfigMap.
 const tkeChain = `{
   "cniVersion": "0.3.1",
   "name": "generic-veth",

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// An agent has installed, and keeps the installation as it is until it ends.
+// An agent has installed its files and keeps them in place until it ends.
 func ExampleGuard() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -31,14 +31,14 @@ func ExampleGuard() {
 	if err := install.Apply(ctx); err != nil {
 		log.Fatal(err)
 	}
-	if err := os.Remove(filepath.Join(install.BinDir, "my-cni")); err != nil { // somebody tidies up
+	if err := os.Remove(filepath.Join(install.BinDir, "my-cni")); err != nil { // another program tidies up
 		log.Fatal(err)
 	}
 	guard := cniinstall.Guard{
 		Install: install,
 		Done: func(changes []string, _ error) {
 			fmt.Println("repaired:", strings.ReplaceAll(strings.Join(changes, ", "), node, ""))
-			cancel() // a real one goes on
+			cancel() // a real agent keeps running
 		},
 	}
 	fmt.Println(errors.Is(guard.Run(ctx), context.Canceled))

@@ -5,7 +5,7 @@ package cniinstall
 
 import "context"
 
-// RenderIn is c.Render within an Install with these names.
+// RenderIn calls c.Render within an Install with these names.
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder())
 }

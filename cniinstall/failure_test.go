@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// brokenFS gives plugins whose n-th opening reads differently: errors half-way,
-// or has other content.
+// brokenFS serves plugins whose n-th open differs: reading fails half-way, or gives other
+// content.
 type brokenFS struct {
 	fs.FS
 	name string
@@ -55,8 +55,8 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 var errSource = errors.New("the source broke")
 
-// A failure at any reading leaves the old plugins and configuration whole, no
-// temporary file and no record: also the plugin that was staged before.
+// A failure in any read leaves the old plugins and configuration whole, including plugins
+// staged before it, with no temporary file and no record.
 func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
 	failing := func(f fs.File) io.Reader {
 		return io.MultiReader(io.LimitReader(f, 20), readerFunc(func([]byte) (int, error) { return 0, errSource }))
@@ -102,7 +102,7 @@ func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
 				i.Plugins = &brokenFS{FS: i.Plugins, name: "zzz", at: tt.at, read: tt.read}
 				require.ErrorContains(t, i.Apply(t.Context()), tt.want)
 				after := tree(t, n.root)
-				delete(before, n.src+"/zzz") // a case has touched it
+				delete(before, n.src+"/zzz") // the test case touched it
 				delete(after, n.src+"/zzz")
 				require.Equal(t, before, after)
 
@@ -114,11 +114,11 @@ func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
 	}
 }
 
-// cancelAt is done from the n-th time that somebody asks.
+// cancelAt is cancelled from the n-th check on.
 type cancelAt struct {
 	context.Context
 	n     int
-	asked atomic.Int64 // also by a goroutine that hashes
+	asked atomic.Int64 // a hashing goroutine checks too
 }
 
 func (c *cancelAt) Err() error {
@@ -128,8 +128,8 @@ func (c *cancelAt) Err() error {
 	return nil
 }
 
-// Cancelled at every point where the context is looked at: never a temporary
-// file, and the next run brings the same end state.
+// Cancelled at every check of the context: no temporary file is ever left, and the next run
+// reaches the same end state.
 func TestCNI1_CancelledAnywhere(t *testing.T) {
 	for at := 0; ; at++ {
 		n := newNode(t)
@@ -138,7 +138,7 @@ func TestCNI1_CancelledAnywhere(t *testing.T) {
 		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
 		requireNoTemp(t, n.root)
 		if err == nil {
-			require.Greater(t, at, 5, "the context was looked at often")
+			require.Greater(t, at, 5, "the context was checked often")
 			return
 		}
 		require.ErrorIs(t, err, context.Canceled)
@@ -150,14 +150,14 @@ func TestCNI1_CancelledAnywhere(t *testing.T) {
 	}
 }
 
-// What a killed run left is removed, and what looks similar is not.
+// Leftovers of a killed run are removed; files with similar names are not.
 func TestCNI1_SweepsLeftovers(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
 	write(t, n.plugin(".slipway-ABCDEFGHIJKLMNOP.tmp"), "half", 0o755)
 	write(t, n.conf+"/.slipway-ABCDEFGHIJKLMNOP.tmp", "half", 0o600)
-	write(t, n.conf+"/slipway.tmp", "somebody's", 0o600)
+	write(t, n.conf+"/slipway.tmp", "another's", 0o600)
 	require.NoError(t, i.Apply(t.Context()))
 	requireNoTemp(t, n.root)
 	require.FileExists(t, n.conf+"/slipway.tmp")

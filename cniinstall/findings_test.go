@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// What the agent will write itself, and what is there before it has.
+// The agent will write the configuration itself: the findings before it has done so.
 func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -28,7 +28,7 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 		}
 		return texts
 	}
-	require.Empty(t, found(), "a folder that is not there")
+	require.Empty(t, found(), "the folder does not exist")
 
 	write(t, n.other("10-other.conflist"), `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"elsewhere"}]}`, 0o644)
 	i.Elsewhere = []string{"elsewhere"}
@@ -36,7 +36,7 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 	require.Contains(t, found()[0], "cni.plugin-missing pods get no network by "+n.other("10-other.conflist")+", which container runtimes use: plugin missing: other-cni is not in ")
 
 	i.Elsewhere = append(i.Elsewhere, "other-cni")
-	require.Empty(t, found(), "it sorts after the agent's, and misses nothing")
+	require.Empty(t, found(), "it sorts after the agent's, and no plugin is missing")
 
 	write(t, n.other("00-torn.conflist"), `{"name":"torn","plugins":[`, 0o644)
 	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"multus","cniVersion":"0.3.1"}`, 0o644)
@@ -51,7 +51,7 @@ func TestRDY8_FindingsOfWhatIsInstalled(t *testing.T) {
 	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"cilium-cni","cniVersion":"0.3.1"}`, 0o644)
 	findings, err := i.Findings(t.Context())
 	require.NoError(t, err)
-	require.Len(t, findings, 1, "a plugin that is brought is not missing")
+	require.Len(t, findings, 1, "a plugin about to be installed is not missing")
 	require.Equal(t, "cni.preceded", bootstrap.Code(findings[0]))
 	i.Exclusive = true
 	findings, err = i.Findings(t.Context())

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-// On a node: the next version lists fewer plugins, under another name, while a sandbox has
-// been given its network with one of those; it goes after the sandbox.
+// The next version lists fewer plugins under another name, while a sandbox still uses one of
+// the dropped ones; that one is removed after the sandbox.
 func TestCNI10_TheNextVersionOnANode(t *testing.T) {
 	_, i := shared(t)
 	i.BinDir, i.ConfDir = "", ""

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// listing is an installation that lists its plugins, after one with portmap and bridge too.
+// listing is an installation that lists its plugins; an earlier one also installed portmap and
+// bridge.
 func listing(t *testing.T, names ...string) (node, recorded) {
 	n, i := shared(t)
 	n.source("bridge", script("1.0.0"))
@@ -23,7 +24,7 @@ func listing(t *testing.T, names ...string) (node, recorded) {
 	return n, i
 }
 
-// A plugin that is no longer listed goes when the rest is applied; the report says so.
+// A plugin that is no longer listed is removed once the rest is applied; the report says so.
 func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback", "portmap")
 	changes, err := i.Check(t.Context())
@@ -38,8 +39,8 @@ func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
 	require.NoDirExists(t, n.bin)
 }
 
-// What was there before comes back; what another has put there, and what another step has
-// installed, is nobody's to remove.
+// An original is restored. Plugins that another program put there, or another step installed,
+// are not removed.
 func TestCNI10_OnlyWhatTheStepInstalledGoes(t *testing.T) {
 	n, i := shared(t)
 	write(t, n.plugin("portmap"), "the distribution's", 0o755)
@@ -59,7 +60,7 @@ func TestCNI10_OnlyWhatTheStepInstalledGoes(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
-// A list that says nothing removes nothing.
+// An empty or optional list removes nothing.
 func TestCNI10_AnEmptyOrOptionalListRemovesNothing(t *testing.T) {
 	for name, change := range map[string]func(n node, i *recorded){
 		"no list":               func(n node, i *recorded) { i.Names = nil },
@@ -84,7 +85,8 @@ func TestCNI10_AnEmptyOrOptionalListRemovesNothing(t *testing.T) {
 	}
 }
 
-// What a configuration on the node names stays, as advice, until that is gone.
+// A plugin that a configuration on the node names stays, with advice, until that configuration
+// is gone.
 func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback")
 	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
@@ -108,7 +110,7 @@ func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
 	require.FileExists(t, n.plugin("loopback"), "there is a configuration, ours")
 }
 
-// A plugin that somebody has changed is theirs.
+// A plugin that was changed since belongs to whoever changed it, and stays.
 func TestCNI10_WhatIsNoLongerListedAndChangedStays(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback", "portmap")
 	write(t, n.plugin("bridge"), "theirs", 0o755)
@@ -118,8 +120,8 @@ func TestCNI10_WhatIsNoLongerListedAndChangedStays(t *testing.T) {
 	require.Contains(t, n.advice(i), n.plugin("bridge")+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
 }
 
-// The configuration has another name by now: the older, which sorts first, goes once the
-// newer is there, and what was in its place comes back.
+// The configuration was renamed since: the older file, which sorts first, is removed once the
+// newer one exists, and the original in its place is restored.
 func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 	for name, tt := range map[string]struct{ exclusive, original bool }{
 		"": {}, "exclusive": {exclusive: true}, "over another's": {original: true},
@@ -152,7 +154,7 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 			}
 			require.NoError(t, i.Revert(t.Context()))
 			require.NoFileExists(t, n.plugin("cilium-cni"))
-			if !tt.original { // else loopback stays
+			if !tt.original { // otherwise loopback stays
 				require.NoDirExists(t, n.bin)
 				require.Len(t, tree(t, n.conf), 1, "it is empty")
 			}
@@ -160,7 +162,7 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 	}
 }
 
-// One that was edited stays, and with it what it names.
+// An edited one stays, and so do the plugins it names.
 func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback")
 	edited := strings.Replace(agentConf, `"cilium-cni"`, `"bridge"`, 1)
@@ -176,7 +178,7 @@ func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
 	require.Contains(t, advice, "no longer installed: "+n.plugin("bridge")+" stays: "+n.confFile()+" names it")
 }
 
-// Killed anywhere, and run again: it comes to the same end.
+// Cancelled anywhere and run again, it reaches the same end state.
 func TestCNI10_CancelledAnywhere(t *testing.T) {
 	for at := 0; ; at++ {
 		n, i := listing(t, "cilium-cni", "loopback")
@@ -192,7 +194,7 @@ func TestCNI10_CancelledAnywhere(t *testing.T) {
 		require.NoDirExists(t, n.bin)
 		require.NoDirExists(t, n.state)
 		if err == nil {
-			require.Greater(t, at, 8, "the context was looked at often")
+			require.Greater(t, at, 8, "the context was checked often")
 			return
 		}
 	}

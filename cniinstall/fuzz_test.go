@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// Whatever the configuration: it is invalid, at a place that exists, or libcni
-// accepts it, and only its plugins are missing.
+// Any configuration is either invalid, with a position that exists, or accepted by libcni with
+// only its plugins missing.
 func FuzzValidate(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", "[]", "{", agentConf, list(agentPlugin, `{"type":"portmap","capabilities":{"portMappings":true}}`),

@@ -245,8 +245,8 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	return r.contested(found)
 }
 
-// contested says whether another program undoes each repair, and ends the guard if
-// that lasts too long.
+// contested reports to trouble that another program undoes each repair, and returns an error,
+// which ends the guard, if that lasts too long.
 func (r *guarding) contested(found string) error {
 	now := time.Now()
 	switch r.contest.add(found, now) {

@@ -24,13 +24,13 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-const slow = 5 * time.Minute // far more than anything here takes, on any machine
+const slow = 5 * time.Minute // far longer than anything here takes on any machine
 
-// ownTime runs a test with a clock of its own, which goes on only while all in it
-// wait: so a guard is as punctual as it is made to be, however busy the machine.
+// ownTime runs a test with a fake clock that advances only while every goroutine waits, so that
+// a busy machine does not make the guard late.
 func ownTime(t *testing.T, test func(*testing.T)) { synctest.Test(t, test) }
 
-// guarded is a guard at work.
+// guarded is a running guard.
 type guarded struct {
 	t        *testing.T
 	repaired chan []string
@@ -62,7 +62,7 @@ func start(t *testing.T, i recorded, g cniinstall.Guard, run func(context.Contex
 
 func plainly(ctx context.Context, g cniinstall.Guard) error { return g.Run(ctx) }
 
-// repair waits for a repair.
+// repair waits for a repair and returns the files repaired.
 func (r *guarded) repair() []string {
 	r.t.Helper()
 	select {
@@ -93,7 +93,7 @@ func receive[T any](t *testing.T, from chan T) (v T) {
 	return v
 }
 
-// guardedNode is a node with an installation that is guarded.
+// guardedNode is a node with a guarded installation.
 func guardedNode(t *testing.T) (node, *guarded) {
 	return guardedNodeIn(t, fastDir(t, "/bin/true"))
 }
@@ -109,16 +109,16 @@ func (n node) lock(ctx context.Context) (func() error, error) {
 	return flock.File{Path: filepath.Join(n.root, "lock"), Timeout: slow}.Lock(ctx)
 }
 
-// exchange puts an empty directory in the place of dir.
+// exchange replaces dir with an empty directory.
 func exchange(t *testing.T, dir string) {
 	require.NoError(t, os.Mkdir(dir+".new", 0o755))
 	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, dir+".new", unix.AT_FDCWD, dir, unix.RENAME_EXCHANGE))
 	require.NoError(t, os.RemoveAll(dir+".new"))
 }
 
-// Edited, deleted, renamed away, its directory replaced: a hundred times each,
-// on ten nodes at a time, as fast as they are repaired; a plugin and its
-// directory as well.
+// The configuration is edited, deleted, renamed away and its directory replaced, a hundred
+// times each on ten nodes at a time, as fast as the guard repairs; likewise a plugin and its
+// directory.
 func TestCNI7_RepairedWithinASecond(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		rounds := 10
@@ -167,8 +167,8 @@ func TestCNI7_RepairedWithinASecond(t *testing.T) {
 	})
 }
 
-// Plugins of the size of Cilium's are repaired within a second too, and what
-// concerns the configuration only does not wait for them.
+// Plugins as large as Cilium's are repaired within a second too, and repairs of the
+// configuration do not wait for them.
 func TestCNI7_LargePlugin(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
@@ -189,8 +189,8 @@ func TestCNI7_LargePlugin(t *testing.T) {
 	})
 }
 
-// Every folder on the way may be replaced, a symbolic link among them too; and
-// what is put where one was is watched.
+// Every folder on the path may be replaced, symbolic links included; the replacement is
+// watched.
 func TestCNI7_FoldersOnTheWay(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
@@ -212,17 +212,17 @@ func TestCNI7_FoldersOnTheWay(t *testing.T) {
 			requireContent(t, n.confFile(), agentConf, 0o600)
 			require.FileExists(t, n.plugin("cilium-cni"))
 		}
-		repaired(func() { // the link leads elsewhere
+		repaired(func() { // the link points elsewhere
 			require.NoError(t, os.Symlink("../real/2", link+".new"))
 			require.NoError(t, os.Rename(link+".new", link))
 		})
 		requireContent(t, real2+"/net.d/05-cilium.conflist", agentConf, 0o600)
-		repaired(func() { exchange(t, real2) }) // what it leads to is another folder
+		repaired(func() { exchange(t, real2) }) // the link's target is another folder
 		repaired(func() { exchange(t, filepath.Join(n.root, "opt")) })
 		repaired(func() { exchange(t, filepath.Join(n.root, "opt/cni")) })
 		repaired(func() { require.NoError(t, os.RemoveAll(filepath.Join(n.root, "opt"))) })
 		require.Empty(t, g.trouble)
-		require.NoError(t, os.Rename(real2, real2+".away")) // a link that leads nowhere is not replaced
+		require.NoError(t, os.Rename(real2, real2+".away")) // a dangling link is not replaced
 		require.ErrorContains(t, receive(t, g.trouble), link+" is a symbolic link that leads nowhere")
 		require.NoError(t, os.Rename(real2+".away", real2))
 		require.NoError(t, os.Remove(n.confFile()))
@@ -231,8 +231,8 @@ func TestCNI7_FoldersOnTheWay(t *testing.T) {
 	})
 }
 
-// What no event would tell of is seen as well: a write through another name, and
-// a mount over a folder.
+// Changes that cause no event are detected too: a write through another name, and a mount over
+// a folder.
 func TestCNI7_SeesWhatHasNoEvent(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -251,7 +251,7 @@ func TestCNI7_SeesWhatHasNoEvent(t *testing.T) {
 	requireContent(t, n.confFile(), agentConf, 0o600)
 }
 
-// A configuration that another CNI brings is set aside.
+// A configuration that another CNI adds is set aside.
 func TestCNI5_CNI7_ExclusiveIsGuarded(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
@@ -260,15 +260,15 @@ func TestCNI5_CNI7_ExclusiveIsGuarded(t *testing.T) {
 		require.NoError(t, i.Apply(t.Context()))
 		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		write(t, n.conf+"/.other", "other", 0o644)
-		require.NoError(t, os.Rename(n.conf+"/.other", n.conf+"/00-other.conflist")) // at once, as others may not be
+		require.NoError(t, os.Rename(n.conf+"/.other", n.conf+"/00-other.conflist")) // in one step: a half-written file may not parse
 		g.repair()
 		require.NoFileExists(t, n.conf+"/00-other.conflist")
 		requireContent(t, n.conf+"/00-other.conflist.cilium_bak", "other", 0o644)
 	})
 }
 
-// What is chained onto another CNI's configuration follows that; by whichever
-// program of the same owner, the guard goes on.
+// A chained configuration follows its target, even if another program of the same owner made
+// the update; the guard continues.
 func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
@@ -281,7 +281,7 @@ func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 		i := n.install()
 		i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"cilium-cni","mine":true}`)}
 		require.NoError(t, i.Apply(t.Context()))
-		write(t, path, other(2), 0o644) // before the guard is there
+		write(t, path, other(2), 0o644) // before the guard runs
 		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		follows := func(mtu int) {
 			t.Helper()
@@ -313,8 +313,8 @@ func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 	})
 }
 
-// What is none of its business does not make it look, and it does not look at
-// what it did itself for ever: the lock is taken once for each repair.
+// Unrelated changes do not wake the guard, and its own do not wake it forever: it takes the
+// lock once per repair.
 func TestCNI7_LockForTheRepairOnly(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
@@ -338,8 +338,8 @@ func TestCNI7_LockForTheRepairOnly(t *testing.T) {
 	})
 }
 
-// Two guards that want different things: told at once, rate limited, and the
-// one with less patience gives way.
+// Two guards with different goals: the fight is reported at once and rate limited, and the
+// guard with less patience gives up.
 func TestCNI7_TwoGuardsThatFight(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
@@ -357,18 +357,18 @@ func TestCNI7_TwoGuardsThatFight(t *testing.T) {
 		require.ErrorIs(t, err, cniinstall.ErrContested)
 		require.ErrorContains(t, err, "gave up after 2s")
 		require.Less(t, time.Since(begin), 10*time.Second)
-		require.Less(t, len(short.repaired)+len(long.repaired), 40, "they are slow")
+		require.Less(t, len(short.repaired)+len(long.repaired), 40, "repairs are rate limited")
 		require.Empty(t, long.ended)
 		require.Eventually(t, func() bool {
 			changes, err := other.Check(t.Context())
 			return err == nil && len(changes) == 0
 		}, slow, 10*time.Millisecond)
-		require.Empty(t, short.trouble, "told once")
+		require.Empty(t, short.trouble, "reported once")
 	})
 }
 
-// Somebody who deletes without end is repaired after within a second each, but
-// not as often as possible, and told of once.
+// A file that is deleted again and again is restored within a second each time, but rate
+// limited, and reported once.
 func TestCNI7_StubbornDeleter(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n, g := guardedNode(t)

@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// An uninstall under the same lock ends it, and what was removed stays removed.
+// An uninstall under the same lock ends the guard, and removed files stay removed.
 func TestCNI7_UninstallEndsIt(t *testing.T) {
 	for range 20 {
-		n, g := guardedNodeIn(t, t.TempDir())               // nothing below /dev is undone
-		require.NoError(t, os.Remove(n.plugin("loopback"))) // it is awake when the uninstall comes
+		n, g := guardedNodeIn(t, t.TempDir())               // nothing below /dev is reverted
+		require.NoError(t, os.Remove(n.plugin("loopback"))) // the guard is awake when the uninstall comes
 		unlock, err := n.lock(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, n.install().Revert(t.Context()))
@@ -36,8 +36,8 @@ func TestCNI7_UninstallEndsIt(t *testing.T) {
 	}
 }
 
-// A later installation ends it, though no file differs: by another owner, or
-// by this one with other content.
+// A later installation ends the guard even if no file differs: one by another owner, or by the
+// same owner with other content.
 func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	n, g := guardedNode(t)
 	i := n.ownedBy("pod-b", n.install())
@@ -61,8 +61,8 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
-// An uninstall and a later installation end it whatever else is wrong: here the
-// network to join is gone.
+// An uninstall or a later installation ends the guard even when something else is wrong: here
+// the network to join is gone.
 func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 	for want, act := range map[error]func(context.Context, node, recorded) error{
 		cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i recorded) error { return i.Revert(ctx) },
@@ -88,7 +88,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 	}
 }
 
-// What was never installed is not installed.
+// The guard does not install what was never installed.
 func TestCNI7_InstallsNothingAnew(t *testing.T) {
 	n := newNode(t)
 	before := tree(t, n.root)
@@ -100,7 +100,7 @@ func TestCNI7_InstallsNothingAnew(t *testing.T) {
 	require.ErrorContains(t, start(t, i, cniinstall.Guard{}, plainly).end(), "no runtime loads it")
 }
 
-// An error is told once and tried again, at once when something happens.
+// An error is reported once, and the repair is retried, immediately if something changes.
 func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
 	n, g := guardedNode(t)
 	require.NoError(t, os.Remove(n.confFile()))
@@ -113,8 +113,8 @@ func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
 	requireContent(t, n.confFile(), agentConf, 0o600)
 }
 
-// Inside the host's mount namespace: the source exists only in the container's,
-// the folders only on the host.
+// Inside the host's mount namespace: the source exists only in the container, the folders only
+// on the host.
 func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -136,7 +136,7 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
 		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
 	})
-	damages := []func() error{ // one at a time: between two, the guard may be at work on the first
+	damages := []func() error{ // one at a time, since the guard may still be repairing the first
 		func() error { return os.Remove(n.confFile()) },
 		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
 	}
@@ -154,7 +154,7 @@ func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
 	require.ErrorIs(t, g.end(), context.Canceled)
 }
 
-// It leaves no goroutine and no open file.
+// The guard leaves no goroutine and no open file.
 func TestCNI7_LeavesNothing(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -180,7 +180,7 @@ func TestCNI7_LeavesNothing(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, receive(t, done), context.Canceled)
 	}
-	require.Eventually(t, func() bool { // in a goroutine of its own
+	require.Eventually(t, func() bool { // in its own goroutine
 		return runtime.NumGoroutine() <= goroutines+1
 	}, slow, time.Millisecond)
 	require.Equal(t, open, files())

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// hooked are plugins that tell when one of them is read, and closed after that.
+// hooked is a set of plugins that signals when one of them is opened and when it is closed.
 type hooked struct {
 	fs.FS
 	read  func() error
@@ -56,22 +56,23 @@ func (f *hookedFile) Close() error {
 	return f.File.Close()
 }
 
-// onePlugin is an installation of a single plugin, which nothing else needs.
+// onePlugin is an installation of a single plugin that nothing else needs.
 func (n node) onePlugin() recorded {
 	i := n.install()
 	i.Config, i.Plugins, i.Optional = nil, fstest.MapFS{"acme-cni": {Data: []byte(script("1.0.0"))}}, []string{"loopback"}
 	return i
 }
 
-// An uninstall that comes and goes while the guard compares, without the lock, ends it:
-// what was equal a moment ago is not taken for something that was never recorded.
+// An uninstall that starts and finishes while the guard compares without the lock ends the
+// guard: files that were equal a moment ago are not mistaken for files that were never
+// recorded.
 func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 	n := newNode(t)
 	i := n.onePlugin()
 	require.NoError(t, i.Apply(t.Context()))
 	var once atomic.Bool
 	guarded := i
-	guarded.Journal = journaltest.Open(t, n.state) // another process's
+	guarded.Journal = journaltest.Open(t, n.state) // another process's journal
 	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
 		if once.CompareAndSwap(false, true) {
 			unlock, err := n.lock(context.Background())
@@ -88,8 +89,8 @@ func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// Other content of the same owner's that is installed meanwhile ends it too: it is not
-// taken for what is guarded.
+// Other content that the same owner installs meanwhile ends the guard too: it is not mistaken
+// for the guarded content.
 func TestCNI7_OtherContentWhileItCompares(t *testing.T) {
 	n := newNode(t)
 	i := n.onePlugin()
@@ -108,8 +109,8 @@ func TestCNI7_OtherContentWhileItCompares(t *testing.T) {
 	requireContent(t, n.plugin("acme-cni"), script("0.4.0"), 0o755)
 }
 
-// Whoever holds the lock may be just recording anew what is guarded: that it is not
-// recorded is believed under the lock only.
+// The lock's holder may be re-recording the guarded files: only under the lock does a missing
+// record count.
 func TestCNI7_RecordedAnewUnderTheLock(t *testing.T) {
 	n := newNode(t)
 	i := n.onePlugin()
@@ -132,8 +133,7 @@ func TestCNI7_RecordedAnewUnderTheLock(t *testing.T) {
 	require.FileExists(t, n.plugin("acme-cni"))
 }
 
-// A repair that fails forgets nothing of what it was to repair: it is tried again, and an
-// uninstall knows of it.
+// A failed repair forgets none of its files: it is retried, and an uninstall knows of them.
 func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 	n := newNode(t)
 	i := n.onePlugin()
@@ -159,7 +159,7 @@ func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 	broken.Store(false)
 	receive(t, g.repaired)
 	require.Empty(t, g.ended)
-	g.cancel() // else it would repair what is undone
+	g.cancel() // otherwise it would repair the reverted files
 	_ = g.end()
 	require.NoError(t, i.Revert(t.Context()))
 	require.NoFileExists(t, n.plugin("acme-cni"))

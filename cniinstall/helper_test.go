@@ -21,17 +21,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// background is for what outlives a test.
+// background is for work that outlives a test.
 var background = context.Background()
 
-// node is a node's folders below a temporary one.
+// node is the set of a node's folders, below a temporary one.
 type node struct {
 	t                           *testing.T
 	root, src, bin, conf, state string
 }
 
-// newNode makes a source with plugins cilium-cni and loopback, and no folder
-// of the node's.
+// newNode makes a source with plugins cilium-cni and loopback; the node's own folders do not
+// exist yet.
 func newNode(t *testing.T) node { return newNodeIn(t, t.TempDir()) }
 
 func newNodeIn(t *testing.T, root string) node {
@@ -56,14 +56,14 @@ func (n node) install() recorded {
 	return i
 }
 
-// agentOf fills in what a leaves out with what Cilium has.
+// agentOf fills the fields that a leaves empty with Cilium's values.
 func agentOf(a cniinstall.Agent) cniinstall.Agent {
 	c := cniinstall.CiliumAgent(a.Mode)
 	a.Network, a.Plugin, a.LogFile = cmp.Or(a.Network, c.Network), cmp.Or(a.Plugin, c.Plugin), cmp.Or(a.LogFile, c.LogFile)
 	return a
 }
 
-// chainedOf fills in what c's agent leaves out with what Cilium has in a chain.
+// chainedOf fills the fields that c's agent leaves empty with Cilium's values for a chain.
 func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 	network := c.Agent.Network
 	c.Agent = agentOf(c.Agent)
@@ -71,7 +71,7 @@ func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 	return c
 }
 
-// ownedBy lets the installation be that of an owner who claims the node.
+// ownedBy makes owner claim the node in this installation.
 func (n node) ownedBy(owner string, i recorded) recorded {
 	n.t.Helper()
 	j, err := (&journal.Node{Dir: n.state, Agent: "agent", Owner: owner}).Open(context.Background(), nil)
@@ -86,17 +86,17 @@ func (n node) ownedBy(owner string, i recorded) recorded {
 
 func (n node) source(name, content string) {
 	n.t.Helper()
-	write(n.t, filepath.Join(n.src, name), content, 0o644) // as from an embedded folder
+	write(n.t, filepath.Join(n.src, name), content, 0o644) // no executable bit, as in an embedded folder
 }
 
-// ownLoopback is the node's own plugin loopback, as beside other CNIs: ours would stay as
-// long as one of their configurations does.
+// ownLoopback installs the node's own plugin loopback: ours would stay as long as another CNI's
+// configuration does.
 func (n node) ownLoopback() { write(n.t, n.plugin("loopback"), script("1.0.0"), 0o755) }
 
 func (n node) confFile() string          { return filepath.Join(n.conf, "05-cilium.conflist") }
 func (n node) plugin(name string) string { return filepath.Join(n.bin, name) }
 
-// script is a plugin that answers VERSION and fails at everything else.
+// script is a plugin that answers VERSION and fails every other command.
 func script(versions ...string) string {
 	return fmt.Sprintf(`#!/bin/sh
 [ "$CNI_COMMAND" = VERSION ] || exit 3
@@ -111,15 +111,15 @@ func write(t *testing.T, path, content string, mode fs.FileMode) {
 	require.NoError(t, os.Chmod(path, mode))
 }
 
-// entry is what tree says of a file.
+// entry is tree's description of a file.
 func entry(info fs.FileInfo, content string) string {
-	if len(content) > 500 { // a failed test prints it
+	if len(content) > 500 { // keeps failure output short
 		content = fmt.Sprintf("%d bytes, SHA-256 %x", len(content), sha256.Sum256([]byte(content)))
 	}
 	return fmt.Sprintf("%v %v %q", info.Mode(), info.ModTime().UnixNano(), content)
 }
 
-// tree lists everything below dir with type, mode, time of change and content.
+// tree describes everything below dir: type, mode, modification time and content.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -161,7 +161,7 @@ func requireContent(t *testing.T, path, content string, mode fs.FileMode) {
 	require.Equal(t, mode, info.Mode(), path)
 }
 
-// requireConverged: Check finds nothing, and another Apply writes nothing.
+// requireConverged checks that Check finds no change and that another Apply writes nothing.
 func requireConverged(t *testing.T, i recorded, dir string) {
 	t.Helper()
 	changes, err := i.Check(context.Background())

@@ -126,12 +126,12 @@ var (
 	_ bootstrap.MissingError = cniinstall.Missing{}
 )
 
-// What cannot be looked at is not what is missing, and is not replaced.
+// A file that cannot be examined does not count as missing, and is not replaced.
 func TestCNI1_AnErrorIsNotAMissingPlugin(t *testing.T) {
 	n := newNode(t)
 	n.source("loopback", "comes")
 	require.NoError(t, os.MkdirAll(filepath.Dir(n.plugin("loopback")), 0o755))
-	require.NoError(t, os.Symlink("loopback", n.plugin("loopback"))) // leads to itself
+	require.NoError(t, os.Symlink("loopback", n.plugin("loopback"))) // points to itself
 	i := n.install()
 	i.Config, i.Names = nil, []string{"loopback"}
 	require.ErrorContains(t, i.Apply(t.Context()), n.plugin("loopback"))
@@ -183,7 +183,7 @@ func TestCNI1_DefaultPolicy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		byDefault        cniinstall.Policy
 		policy           map[string]cniinstall.Policy
-		plugin, loopback string // what is there in the end
+		plugin, loopback string // the final contents
 	}{
 		"neither":          {cniinstall.Always, nil, "comes", "is there"},
 		"none is replaced": {cniinstall.IfMissing, nil, "is there", "is there"},
@@ -223,7 +223,7 @@ func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	require.ErrorContains(t, err, "bandwidth")
 
 	i.Names, i.Optional = nil, []string{"loopback"}
-	i.SearchDirs = []string{n.src} // the runtime finds it elsewhere
+	i.SearchDirs = []string{n.src} // the runtime also searches there
 	n.source("loopback", script("1.0.0"))
 	require.NoError(t, os.Chmod(filepath.Join(n.src, "loopback"), 0o755))
 	said, err = i.Advise(t.Context())
@@ -231,7 +231,7 @@ func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	require.Empty(t, said)
 }
 
-// No configuration names loopback, and without it every pod fails.
+// No configuration names loopback, yet every pod fails without it.
 func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.src, "loopback")))
@@ -246,7 +246,7 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.NoFileExists(t, n.plugin("cilium-cni"))
 
 	alone := i
-	alone.Config = nil // somebody else publishes it
+	alone.Config = nil // another program publishes it
 	said, err := alone.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
@@ -264,12 +264,12 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	_, err = asked.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 
-	write(t, n.plugin("loopback"), script("1.0.0"), 0o755) // another's installer brings it
+	write(t, n.plugin("loopback"), script("1.0.0"), 0o755) // another installer adds it
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
 }
 
-// What a source holds besides plugins is left out, and links within it count.
+// Files in a source that are not plugins are left out; links within it are followed.
 func TestCNI1_Source(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Mkdir(filepath.Join(n.src, "dir"), 0o755))
@@ -301,7 +301,7 @@ func TestCNI1_Source(t *testing.T) {
 	require.ErrorContains(t, err, "dir is a directory")
 }
 
-// Embedded folders have no executable bits and no links.
+// Embedded folders have neither executable bits nor links.
 func TestCNI1_AnyFS(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -336,7 +336,7 @@ func TestCNI1_ModePutRightWithoutWriting(t *testing.T) {
 	}
 }
 
-// A plugin that could not be executed so far, under a new configuration.
+// A plugin that was not executable so far becomes so before a configuration names it.
 func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -364,7 +364,7 @@ func TestCNI1_WhatIsInTheWay(t *testing.T) {
 
 func second(_ []string, err error) error { return err }
 
-// A symbolic link is replaced; what it points to is not touched.
+// A symbolic link is replaced; its target is not touched.
 func TestCNI1_SymlinkIsNotFollowed(t *testing.T) {
 	n := newNode(t)
 	victim := filepath.Join(n.root, "victim")
@@ -428,8 +428,8 @@ func TestBadFields(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// A folder that is a link to nothing is somebody's, whose target may come: it
-// is neither made nor removed.
+// A folder that is a dangling link was set up on purpose, and its target may appear: it is
+// neither made nor removed.
 func TestCNI9_LinkThatLeadsNowhere(t *testing.T) {
 	for _, recorded := range []bool{true, false} {
 		n := newNode(t)

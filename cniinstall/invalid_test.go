@@ -16,15 +16,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// list wraps plugins in a list, each on a line of its own from line 3.
+// list makes a list of plugins, each on its own line, starting at line 3.
 func list(plugins ...string) string {
 	return "{\"cniVersion\": \"0.3.1\", \"name\": \"n\",\n \"plugins\": [\n" + strings.Join(plugins, ",\n") + "\n]}\n"
 }
 
 const agentPlugin = `{"type": "cilium-cni"}`
 
-// An invalid configuration is an error that says where, and nothing is touched:
-// no plugin, no folder.
+// The error for an invalid configuration says where it is invalid, and nothing is touched: no
+// plugin, no folder.
 func TestCNI2_InvalidConfiguration(t *testing.T) {
 	tests := []struct {
 		name, file, conf     string
@@ -104,8 +104,8 @@ func TestCNI2_SinglePluginFile(t *testing.T) {
 	}
 }
 
-// A plugin that does not speak the configuration's version is found by running
-// what is staged, before anything is touched; also where folders were made.
+// A plugin that does not support the configuration's version is found by running the staged
+// copy, before anything is touched, and made folders are removed again.
 func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
 	for _, recorded := range []string{"state", ""} {
 		n := newNode(t)
@@ -124,7 +124,7 @@ func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
 	}
 }
 
-// In a dry run what is to be installed counts as present; what is not coming
+// In a dry run, plugins about to be installed count as present; one that nothing will install
 // is missing, and worth waiting for.
 func TestCNI2_PluginMissing(t *testing.T) {
 	n := newNode(t)

@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// This test binary is also the installer that runs beside the tests, and the
-// one that is killed: RUN=loop or once, DIR is the node, PROGRAM a program.
+// This test binary is also the installer that runs beside the tests, and the one that is
+// killed: RUN is loop or once, DIR the node, PROGRAM an executable.
 const (
 	runEnv, dirEnv, programEnv = "SLIPWAY_TEST_RUN", "SLIPWAY_TEST_DIR", "SLIPWAY_TEST_PROGRAM"
 )
@@ -46,12 +46,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fleet is two versions of the same plugins and configuration, of which one
-// plugin is a real program. version is any number.
+// fleet is an installation in one of two variants of the same plugins and configuration, chosen
+// by version's parity; one plugin is a real program.
 func fleet(dir string, program []byte, version int) recorded {
 	odd := version%2 == 1
 	prog, speaker := slices.Clone(program), script("0.3.1", "1.0.0")
-	if odd { // what is behind an ELF program does not matter to it
+	if odd { // an ELF program ignores trailing bytes
 		prog, speaker = append(prog, make([]byte, 12345)...), speaker+"# odd\n"
 	}
 	return recorded{Install: cniinstall.Install{
@@ -63,7 +63,7 @@ func fleet(dir string, program []byte, version int) recorded {
 	}}
 }
 
-// child starts this binary anew as an installer.
+// child starts this binary again as an installer.
 func child(t *testing.T, mode, dir, program string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -77,7 +77,7 @@ func child(t *testing.T, mode, dir, program string) (*exec.Cmd, io.WriteCloser, 
 	return cmd, stdin, bufio.NewReader(stdout)
 }
 
-// installLoop installs until its input ends, and prints a line each time.
+// installLoop installs until its input ends, and prints a line after each install.
 func installLoop() int {
 	program, err := os.ReadFile(os.Getenv(programEnv))
 	if err != nil {
@@ -99,8 +99,8 @@ func installLoop() int {
 	return 0
 }
 
-// answered is err, but for a plugin that had no processor to answer on: nothing was
-// installed then, and that is no fault.
+// answered returns err, unless a plugin timed out for lack of processor time: then nothing was
+// installed, and that is no fault.
 func answered(err error) error {
 	if err != nil && strings.Contains(err.Error(), "did not answer within") {
 		return nil
@@ -108,10 +108,10 @@ func answered(err error) error {
 	return err
 }
 
-// observer reads and executes what is installed, all the time.
+// observer continuously reads and executes the installed files.
 type observer struct {
 	dir     string
-	known   map[string]bool // contents that are whole
+	known   map[string]bool // complete contents
 	stop    atomic.Bool
 	wg      sync.WaitGroup
 	mu      sync.Mutex
@@ -202,8 +202,8 @@ func realProgram(t testing.TB, name string) (string, []byte) {
 	return path, raw
 }
 
-// fastDir is a temporary folder in memory, if there is one that allows
-// programs: thousands of fsyncs on a disk are the disk's test.
+// fastDir is a temporary folder in memory, if one allows executing programs: thousands of
+// fsyncs would only test the disk.
 func fastDir(t *testing.T, program string) string {
 	dir, err := os.MkdirTemp("/dev/shm", "cniinstall-test-")
 	if err != nil {
@@ -221,9 +221,9 @@ func fastDir(t *testing.T, program string) string {
 	return dir
 }
 
-// Ten thousand installs by two installers at the same time, one in a process of
-// its own, a reader, and a loop that executes what is installed: nobody ever
-// meets half a file, nor one that is busy or not executable.
+// Two installers make ten thousand installs at the same time, one of them in its own process,
+// while a reader reads and a loop executes the installed files: neither ever meets half a file,
+// a busy one, or one that is not executable.
 func TestCNI1_CNI2_NeverTornUnderLoad(t *testing.T) {
 	installs := 10_000
 	if testing.Short() || raceEnabled {
@@ -257,8 +257,8 @@ func TestCNI1_CNI2_NeverTornUnderLoad(t *testing.T) {
 		own, others.Load(), took.Round(time.Millisecond), o.read.Load(), o.execs.Load())
 }
 
-// The same observer finds fault with an installer that copies and then makes
-// executable, so that the test above could fail.
+// The same observer detects an installer that copies first and makes the file executable
+// afterwards, so the test above can fail.
 func TestObserverFindsFault(t *testing.T) {
 	_, program := realProgram(t, "true")
 	dir := t.TempDir()
@@ -280,7 +280,7 @@ func TestObserverFindsFault(t *testing.T) {
 	t.Log(o.faults)
 }
 
-// copyInPlace is cp and chmod; a running program cannot be opened, as for cp.
+// copyInPlace works like cp and chmod, and like cp cannot open a program that is running.
 func copyInPlace(path string, content []byte) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0o755)
 	if err != nil {
@@ -294,7 +294,7 @@ func copyInPlace(path string, content []byte) {
 	os.Chmod(path, 0o755)
 }
 
-// A plugin that runs, as for a long ADD, goes on while it is replaced.
+// A running plugin, as in a long ADD, keeps running while its file is replaced.
 func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
 	_, cat := realProgram(t, "cat")
 	n := newNode(t)
@@ -331,10 +331,10 @@ func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
 	require.NoError(t, running.Wait())
 }
 
-const firstVersion = 3 // is exclusive
+const firstVersion = 3 // the first that is exclusive
 
-// installOnce installs a version over what is there, with a record, after
-// saying that it starts.
+// installOnce announces that it starts, then installs a version over the present one, with a
+// record.
 func installOnce(version int) int {
 	program, err := os.ReadFile(os.Getenv(programEnv))
 	if err != nil {
@@ -362,8 +362,8 @@ func recordedFleet(dir string, program []byte, version int) recorded {
 	return i
 }
 
-// Killed at points spread over an upgrade, then run again: the same end state,
-// no temporary file; and then undone: as it was before the first install.
+// Killed at points spread over an upgrade, then run again: the end state is the same, with no
+// temporary file. A revert then restores the node from before the first install.
 func TestCNI1_KilledAndRunAgain(t *testing.T) {
 	const points = 30
 	path, program := realProgram(t, "true")
@@ -380,12 +380,12 @@ func TestCNI1_KilledAndRunAgain(t *testing.T) {
 	t.Logf("an upgrade takes %v; %d of %d were killed in it", took.Round(time.Microsecond), killed, points)
 }
 
-// killedAfter runs an upgrade in another process, kills it after that time
-// (negative: never), and repairs. It returns how long the upgrade took by its
-// own account; negative: it did not get to say so.
+// killedAfter runs an upgrade in another process, kills it after that time unless it is
+// negative, and repairs. It returns the upgrade's duration as the process printed it, negative
+// if it was killed first.
 func killedAfter(t *testing.T, path string, program []byte, after time.Duration) time.Duration {
 	t.Helper()
-	dir := t.TempDir() // nothing below /dev is undone
+	dir := t.TempDir() // nothing below /dev is reverted
 	old := filepath.Join(dir, "bin", "cilium-cni")
 	write(t, old, "original", 0o711)
 	for _, name := range []string{"00-a.conflist", "01-b.conf", "10-c.json"} {
@@ -418,8 +418,8 @@ func killedAfter(t *testing.T, path string, program []byte, after time.Duration)
 	return took
 }
 
-// waitFor waits for a child, and returns how long it took by its own account;
-// negative: it was killed before.
+// waitFor waits for a child and returns the duration it printed, negative if it was killed
+// first.
 func waitFor(t *testing.T, cmd *exec.Cmd, out *bufio.Reader, dir string) time.Duration {
 	t.Helper()
 	said, _ := out.ReadString('\n')
@@ -432,8 +432,8 @@ func waitFor(t *testing.T, cmd *exec.Cmd, out *bufio.Reader, dir string) time.Du
 	return time.Duration(took)
 }
 
-// Killed at points spread over a first install or an upgrade, and then undone
-// by another process: as it was before, with no temporary file.
+// Killed at points spread over a first install or an upgrade, then reverted by another process:
+// the node is as before, with no temporary file.
 func TestCNI8_KilledAndUninstalled(t *testing.T) {
 	const points = 50
 	path, program := realProgram(t, "true")
@@ -492,8 +492,8 @@ func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, af
 	return took
 }
 
-// awaitUnlocked waits for programs that a killed writer was just starting: until
-// they have started they hold its locks, and what they hold counts as alive.
+// awaitUnlocked waits for programs that a killed writer was just starting: until they exec they
+// hold its locks, and files under such a lock count as in use.
 func awaitUnlocked(t *testing.T, dir string) {
 	t.Helper()
 	temps, err := filepath.Glob(filepath.Join(dir, "*", ".slipway-*.tmp"))

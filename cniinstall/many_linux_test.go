@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// setAsideAndBack takes that many configurations of others out of the way, and
-// gives them back.
+// setAsideAndBack sets that many configurations of others aside and restores them, and returns
+// the time of each.
 func setAsideAndBack(t *testing.T, others int) (aside, back time.Duration) {
 	t.Helper()
 	n := newNode(t)
@@ -39,8 +39,8 @@ func setAsideAndBack(t *testing.T, others int) (aside, back time.Duration) {
 	return aside, back
 }
 
-// worked is how long processors have worked for this process: other than the time
-// that has passed, it does not depend on what else the machine does.
+// worked is the processor time of this process: unlike elapsed time, it does not depend on the
+// machine's other load.
 func worked(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage
@@ -48,7 +48,7 @@ func worked(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// A folder full of others' files takes time as there are files.
+// The time for a folder of others' files grows linearly with their number.
 func TestCNI5_SEC6_ManyOthers(t *testing.T) {
 	aside, back := setAsideAndBack(t, 20)
 	asideMany, backMany := setAsideAndBack(t, 100)
@@ -57,8 +57,8 @@ func TestCNI5_SEC6_ManyOthers(t *testing.T) {
 	require.Less(t, backMany, 15*back)
 }
 
-// More than a node ever has is not set aside, all at once or one by one: the journal
-// that has it would be read by each later run. Nothing is changed.
+// More files than a node ever has are not set aside, neither at once nor one by one, because
+// each later run would have to read their records. Nothing is changed.
 func TestCNI5_SEC6_AsidesAreBounded(t *testing.T) {
 	const count, size = 100, 4 << 20
 	for name, c := range map[string]struct{ before, more, size int }{
@@ -93,13 +93,13 @@ func TestCNI5_SEC6_AsidesAreBounded(t *testing.T) {
 			for k := range c.more {
 				require.NoError(t, os.Remove(n.other(fmt.Sprintf("%03d-other.conflist", c.before+k))))
 			}
-			require.NoError(t, i.Apply(t.Context()), "what was set aside before is no obstacle")
+			require.NoError(t, i.Apply(t.Context()), "files set aside before are no obstacle")
 			require.NoError(t, i.Revert(t.Context()))
 		})
 	}
 }
 
-// What is no configuration is not read to its end, nor waited for.
+// Oversized files are neither read to the end nor waited for.
 func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-huge.conflist"), "{", 0o644)
@@ -121,7 +121,7 @@ func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
 	require.ErrorContains(t, err, "is a FIFO, not a regular file")
 }
 
-// namesOf lists what is there, without reading it.
+// namesOf lists the names on the node without reading any file.
 func namesOf(t *testing.T, n node) (names []string) {
 	for _, dir := range []string{n.root, n.conf} {
 		entries, err := os.ReadDir(dir)

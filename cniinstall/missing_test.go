@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// What others have still to bring is waited for; what waiting does not help is not.
+// Files that other programs still have to install are waited for; other faults are not.
 func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 	const theirs = `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"late-cni"}]}`
 	n := newNode(t)
@@ -47,20 +47,20 @@ func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 
 	invalid := i
 	invalid.Config = cniinstall.Whole("{")
-	require.Empty(t, missing(invalid), "the step tells")
+	require.Empty(t, missing(invalid), "the step reports it")
 	unnamed := i
 	unnamed.ConfName = ""
-	require.Empty(t, missing(unnamed), "the step tells")
+	require.Empty(t, missing(unnamed), "the step reports it")
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	seen, err := i.Missing(ended)
 	require.NoError(t, err)
-	require.Contains(t, seen, context.Canceled.Error(), "who could not look has not seen that all is there")
+	require.Contains(t, seen, context.Canceled.Error(), "a cancelled check reports the cancellation")
 }
 
-// In a plan the wait is a gate's: it ends when the others have come, and what is wrong
-// otherwise is told by the step.
+// In a plan a gate does the waiting: it ends when the others' files are there, and any other
+// fault is reported by the step.
 func TestCNI2_APlanWaitsForWhatOthersBring(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -91,8 +91,8 @@ func TestCNI2_APlanWaitsForWhatOthersBring(t *testing.T) {
 	require.ErrorAs(t, err, new(*cniinstall.InvalidError))
 }
 
-// A plugin that is nowhere fails before the first step changes anything; one that an
-// earlier step installs in a folder that is searched does not.
+// A plugin found nowhere fails the plan before the first step changes anything; a plugin that
+// an earlier step installs into a searched folder does not.
 func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -135,8 +135,7 @@ func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// What was set aside under another suffix is no longer where others find it: only the
-// journal knows of it.
+// A file set aside under an earlier suffix is known only from the journal.
 func TestCNI4_CNI5_WhatWasSetAsideIsNotMissing(t *testing.T) {
 	n := newNode(t)
 	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)

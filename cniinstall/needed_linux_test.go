@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-// On a node: another CNI's configuration, and then what each of the folders of runtimes has
-// of a sandbox, keep a plugin of ours.
+// One of our plugins is kept by another CNI's configuration, and then by a sandbox's record in
+// each of the runtimes' folders.
 func TestCNI10_OnANode(t *testing.T) {
 	_, i := shared(t)
 	i.BinDir, i.ConfDir = "", ""
@@ -65,8 +65,8 @@ func TestCNI10_OnANode(t *testing.T) {
 	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
 }
 
-// A configuration that cannot be read may name everything: what it is, is told, and nothing
-// of it is waited for.
+// A configuration that cannot be read may name any plugin: it is reported, and nothing is
+// waited for.
 func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		put  func(t *testing.T, path string)
@@ -103,8 +103,8 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Where the system fails to read a configuration, the undo has failed, and not only kept
-// what it may name. Reading a process' memory at address 0 fails so.
+// If the system fails to read a configuration, the revert fails, rather than only keep the
+// plugins that may be named. Reading a process's memory at address 0 fails that way.
 func TestCNI10_WhereReadingFailsTheUndoHasFailed(t *testing.T) {
 	n, i := shared(t)
 	require.NoError(t, i.Apply(t.Context()))

@@ -21,7 +21,8 @@ import (
 // portmapConf is a configuration of another CNI's that names our portmap.
 const portmapConf = `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"portmap"}]}`
 
-// shared is a node with the agent's installation, which has portmap as another CNI may.
+// shared is a node with the agent's installation, including portmap, which another CNI may also
+// use.
 func shared(t *testing.T) (node, recorded) {
 	n := newNode(t)
 	n.source("portmap", script("0.3.1", "1.0.0"))
@@ -29,7 +30,7 @@ func shared(t *testing.T) (node, recorded) {
 	return n, n.install()
 }
 
-// kept lists what is still recorded.
+// kept lists the objects that are still recorded.
 func kept(t *testing.T, i recorded) (objects []string) {
 	for _, e := range journaltest.Entries(t, i.Journal) {
 		objects = append(objects, e.Object)
@@ -37,7 +38,7 @@ func kept(t *testing.T, i recorded) (objects []string) {
 	return objects
 }
 
-// told are the lines of advice in a report.
+// told lists the advice in a report.
 func told(report *bootstrap.Report) (lines []string) {
 	for _, r := range report.Results {
 		lines = append(lines, r.Advice...)
@@ -45,12 +46,12 @@ func told(report *bootstrap.Report) (lines []string) {
 	return lines
 }
 
-// A plugin stays as long as a configuration that remains names it, whoever has written
-// that, and in whatever way; it stays recorded, and goes with the revert after that.
+// A plugin stays as long as a remaining configuration names it, whoever wrote that and however
+// it names it; it stays recorded, and the next revert removes it.
 func TestCNI10_APluginThatAConfigurationNamesStays(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, content string
-		named         string // the file that is told; empty: no plugin stays but loopback
+		named         string // the file named in the error; empty if only loopback stays
 	}{
 		"a list":                 {"10-other.conflist", portmapConf, "10-other.conflist"},
 		"one plugin":             {"10-other.conf", `{"name":"o","type":"portmap"}`, "10-other.conf"},
@@ -99,7 +100,7 @@ func TestCNI10_APluginThatAConfigurationNamesStays(t *testing.T) {
 	}
 }
 
-// Flannel's plugin runs bridge and host-local, and its configuration does not say so.
+// Flannel's plugin runs bridge and host-local, which its configuration does not name.
 func TestCNI10_WhatAPluginRunsByItselfStays(t *testing.T) {
 	n, i := shared(t)
 	n.source("bridge", script("1.0.0"))
@@ -112,7 +113,8 @@ func TestCNI10_WhatAPluginRunsByItselfStays(t *testing.T) {
 	require.NoFileExists(t, n.plugin("portmap"))
 }
 
-// What was there before comes back, whoever names it: there is a plugin after it too.
+// An original is restored even if a configuration names the plugin: the plugin is still there
+// afterwards.
 func TestCNI10_AnOriginalIsRestoredAllTheSame(t *testing.T) {
 	n, i := shared(t)
 	write(t, n.plugin("portmap"), "the distribution's", 0o755)
@@ -122,7 +124,7 @@ func TestCNI10_AnOriginalIsRestoredAllTheSame(t *testing.T) {
 	requireContent(t, n.plugin("portmap"), "the distribution's", 0o755)
 }
 
-// A configuration that was set aside names it, and comes back with the same undo.
+// A configuration that was set aside names the plugin and is restored by the same revert.
 func TestCNI10_WhatComesBackCounts(t *testing.T) {
 	for name, link := range map[string]bool{"file": false, "link": true} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +148,7 @@ func TestCNI10_WhatComesBackCounts(t *testing.T) {
 	}
 }
 
-// Our own was written over one that names it, which comes back.
+// Our configuration replaced one that names the plugin, which is restored.
 func TestCNI10_WhatWasInOurPlaceCounts(t *testing.T) {
 	for _, content := range []string{portmapConf, awsConf} {
 		n := newNode(t)
@@ -157,12 +159,12 @@ func TestCNI10_WhatWasInOurPlaceCounts(t *testing.T) {
 		require.NoError(t, i.Apply(t.Context()))
 		require.NoError(t, i.Revert(t.Context()))
 		require.FileExists(t, n.plugin("extra"))
-		require.NoFileExists(t, n.plugin("cilium-cni"), "only ours named it, which is not there any more")
+		require.NoFileExists(t, n.plugin("cilium-cni"), "only our configuration named it, and it is gone")
 	}
 }
 
-// apart are a plan's two steps, as both an agent and its installer need them: the plugins
-// before the agent starts, the configuration after it.
+// apart is a plan of two steps, as both an agent and its installer need: the plugins before the
+// agent starts, the configuration after it.
 func apart(t *testing.T, n node, h cniinstall.Handler) *bootstrap.Plan {
 	t.Helper()
 	plugins := n.install().Install
@@ -176,8 +178,8 @@ func apart(t *testing.T, n node, h cniinstall.Handler) *bootstrap.Plan {
 	}
 }
 
-// The configuration was edited, and stays with its plugins, which another step installed;
-// also where they are newer than it, and where only their step is undone.
+// The configuration was edited, and stays with its plugins, although another step installed
+// them; also if they are newer than it, and if only their step is reverted.
 func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 	for name, upgrade := range map[string]bool{"installed once": false, "plugins upgraded": true} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +225,8 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 	}
 }
 
-// The report says for whom a plugin stays, in each kind of run, and exits without an error.
+// The report names the configuration that a plugin is kept for, in each kind of run, and the
+// run has no error.
 func TestCNI10_TheReportSaysForWhom(t *testing.T) {
 	n, i := shared(t)
 	n.state = filepath.Join(n.root, "journal")
@@ -263,8 +266,8 @@ func TestCNI10_TheReportSaysForWhom(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// Two agents have portmap, each with a journal of its own: whichever is uninstalled first, the
-// other's pods keep it; with the last it goes.
+// Two agents install portmap, each with its own journal: it stays for the pods of the agent
+// uninstalled second, and is removed with that one.
 func TestCNI10_TwoAgentsWithOnePlugin(t *testing.T) {
 	for _, first := range []int{0, 1} {
 		n, a := shared(t)
@@ -285,13 +288,13 @@ func TestCNI10_TwoAgentsWithOnePlugin(t *testing.T) {
 		require.FileExists(t, filepath.Join(n.conf, agents[1-first].ConfName))
 		requireConverged(t, agents[1-first], n.root)
 		require.NoError(t, agents[1-first].Revert(t.Context()))
-		require.NoError(t, agents[first].Revert(t.Context()), "what it left for the other")
+		require.NoError(t, agents[first].Revert(t.Context()), "a plugin left for another agent is no error")
 		require.NoError(t, os.Remove(filepath.Join(n.src, "other-cni")))
 		require.Equal(t, before, tree(t, n.root))
 	}
 }
 
-// Of two folders with it, neither loses a plugin that is needed.
+// If two folders have the plugin, it is kept in both.
 func TestCNI10_InEachFolder(t *testing.T) {
 	n, i := shared(t)
 	also := filepath.Join(n.root, "also")
@@ -308,8 +311,8 @@ func TestCNI10_InEachFolder(t *testing.T) {
 	require.NoDirExists(t, also)
 }
 
-// An uninstall after which none is to follow leaves for good what somebody has changed, and
-// not what somebody needs.
+// AcceptKept gives up edited files for good, but not plugins in use: a later uninstall removes
+// those.
 func TestCNI10_WhatIsNeededIsNotLeftForGood(t *testing.T) {
 	n := newNode(t)
 	p := n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.AcceptKept = true })

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// agent is an agent of a node that others are on as well: it brings a plugin of its own,
-// portmap in some version, and a configuration that names both.
+// agent is one of several agents on a node: it installs its own plugin, some version of
+// portmap, and a configuration that names both.
 func (n node) agent(name, portmap string, change func(*cniinstall.Install, *journal.Node)) *bootstrap.Plan {
 	own := name + "-cni"
 	i := cniinstall.Install{
@@ -66,7 +66,7 @@ func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
 			require.Contains(t, changes, "keep "+n.plugin("portmap")+` also for this agent: agent "acme" has made it`)
 			uninstalled(t, plans[order[0]])
 			require.FileExists(t, n.plugin("portmap"))
-			require.Len(t, tree(t, n.bin), 3) // with the folder
+			require.Len(t, tree(t, n.bin), 3) // including the folder
 			require.Len(t, tree(t, n.conf), 2)
 			uninstalled(t, plans[order[1]])
 			require.NoDirExists(t, filepath.Join(n.root, "opt"))
@@ -76,15 +76,15 @@ func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
 	}
 }
 
-// A plugin that an agent makes anew and leaves to another is theirs, though it is another file
-// than that one knows.
+// A plugin that one agent rewrites and leaves to another belongs to the other, although that
+// one recorded a different file.
 func TestPLAN14_APluginThatIsMadeAnewAndLeft(t *testing.T) {
 	n := newNode(t)
 	acme, chained := n.agent("acme", "", nil), n.agent("chained", "", nil)
 	applied(t, acme)
 	applied(t, chained)
 	uninstalled(t, acme)
-	require.NoError(t, os.Rename(n.plugin("portmap"), filepath.Join(n.root, "old")), "it goes, as by an uninstall that is killed then, and its inode is not used again")
+	require.NoError(t, os.Rename(n.plugin("portmap"), filepath.Join(n.root, "old")), "removed as by an uninstall that is then killed, and its inode is not reused")
 	acme = n.agent("acme", "", nil)
 	applied(t, acme)
 	uninstalled(t, acme)
@@ -94,8 +94,7 @@ func TestPLAN14_APluginThatIsMadeAnewAndLeft(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// Agents that bring different versions of a plugin say so, unless one is content with the
-// other's.
+// Agents that install different versions of a plugin conflict, unless one accepts the other's.
 func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
 	n := newNode(t)
 	applied(t, n.agent("acme", "# one", nil))
@@ -108,7 +107,7 @@ func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
 			require.Equal(t, "journal.conflict", report.Results[0].Err.(*bootstrap.StepError).Code)
 			after := tree(t, n.root)
 			delete(after, filepath.Join(n.root, "lock"))
-			delete(after, filepath.Join(n.root, "state", "chained.last.json")) // the failure itself
+			delete(after, filepath.Join(n.root, "state", "chained.last.json")) // the report of this very failure
 			delete(before, filepath.Join(n.root, "lock"))
 			require.Equal(t, before, after)
 			continue
@@ -117,7 +116,7 @@ func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
 		requireContent(t, n.plugin("portmap"), script("1.0.0")+"# another", 0o755)
 		uninstalled(t, chained)
 		requireContent(t, n.plugin("portmap"), script("1.0.0")+"# one", 0o755)
-		uninstalled(t, n.agent("acme", "# one", nil)) // it is another file with that content
+		uninstalled(t, n.agent("acme", "# one", nil)) // a different file with the same content
 		require.NoDirExists(t, filepath.Join(n.root, "opt"))
 		require.NoDirExists(t, n.state)
 	}
@@ -135,7 +134,7 @@ func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// To set aside the configuration of another agent is to want it gone.
+// Setting aside another agent's configuration is allowed only on request.
 func TestPLAN14_AConfigurationOfAnotherAgentIsSetAsideOnRequest(t *testing.T) {
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
 		n := newNode(t)
@@ -165,8 +164,8 @@ func TestPLAN14_AConfigurationOfAnotherAgentIsSetAsideOnRequest(t *testing.T) {
 	}
 }
 
-// What an older installer has left, as ours is, is adopted on request, but for what many
-// bring.
+// Files that an older installer left, equal to ours, are adopted on request, except plugins
+// that many installers bring.
 func TestPLAN15_AdoptsWhatAnOlderInstallerLeft(t *testing.T) {
 	for _, adopt := range []bool{false, true} {
 		n := newNode(t)
@@ -194,7 +193,7 @@ func TestPLAN15_AdoptsWhatAnOlderInstallerLeft(t *testing.T) {
 		uninstalled(t, p)
 		require.NoFileExists(t, conf)
 		require.NoFileExists(t, plugin)
-		require.FileExists(t, n.plugin("portmap"), "which many bring")
+		require.FileExists(t, n.plugin("portmap"), "many installers bring it")
 		require.DirExists(t, n.conf)
 		require.NoDirExists(t, n.state)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// A read-only folder with the equal plugins baked in is no error; one that
-// differs is, with the remedy, and nothing is touched.
+// A read-only folder whose baked-in plugins are equal is no error; a differing one is, with the
+// remedy, and nothing is touched.
 func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	for _, mode := range []os.FileMode{0o755, 0o555} {
@@ -49,8 +49,8 @@ func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 	}
 }
 
-// A folder of configurations that is part of a read-only image, as on NixOS: Check
-// says so, and no plugin is installed in vain.
+// The folder of configurations is part of a read-only image, as on NixOS: Check says so, and no
+// plugin is installed in vain.
 func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -75,8 +75,8 @@ func readOnly(t *testing.T, dir string) {
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// A full disk: the old plugins and configuration stay whole, also those that
-// there would have been room for.
+// A full disk: the old plugins and configuration stay whole, even those whose replacements
+// would have fit.
 func TestCNI1_NoSpace(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -101,8 +101,8 @@ func TestCNI1_NoSpace(t *testing.T) {
 	requireNoTemp(t, n.root)
 }
 
-// states says of each object that is recorded what it was and is, and whether
-// that is certain.
+// states maps each recorded object to its former and present state, and whether that is
+// certain.
 func states(t *testing.T, j *journal.Journal) map[string][]any {
 	t.Helper()
 	all := map[string][]any{}
@@ -132,9 +132,8 @@ func TestStateDirCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A rename that the kernel refuses, between two that it allows: what is named
-// is whole, the configuration is not published, and the next run and Revert
-// find their way.
+// The kernel refuses a rename between two that it allows: every installed file is whole, the
+// configuration is not published, and the next run and Revert both succeed.
 func TestCNI1_RenameRefused(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -163,7 +162,7 @@ func TestCNI1_RenameRefused(t *testing.T) {
 	require.NoFileExists(t, n.plugin("cilium-cni"))
 }
 
-// If the configuration cannot be taken away, the plugins that it needs stay.
+// If the configuration cannot be removed, the plugins it needs stay.
 func TestCNI8_ConfigurationCannotGo(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -179,7 +178,7 @@ func TestCNI8_ConfigurationCannotGo(t *testing.T) {
 	require.NoDirExists(t, n.bin)
 }
 
-// Mounted noexec: the error names it, before anything is touched.
+// A folder mounted noexec: the error says so before anything is touched.
 func TestCNI2_NoExec(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -216,7 +215,7 @@ func TestCNI1_OwnerPutRight(t *testing.T) {
 	}
 }
 
-// A folder with setgid gives new files its group.
+// A setgid folder passes its group on to new files.
 func TestCNI1_SetgidFolder(t *testing.T) {
 	testns.Root(t)
 	n := newNode(t)
@@ -228,7 +227,7 @@ func TestCNI1_SetgidFolder(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
-// The original's owner comes back.
+// The original's owner is restored.
 func TestCNI8_OwnerComesBack(t *testing.T) {
 	testns.Root(t)
 	n := newNode(t)
@@ -242,8 +241,8 @@ func TestCNI8_OwnerComesBack(t *testing.T) {
 	require.Equal(t, []uint32{1234, 5678, unix.S_IFREG | 0o640}, []uint32{st.Uid, st.Gid, st.Mode})
 }
 
-// What others may change is installed as well, and not run: neither what is there nor
-// what was just written to their folder, in whose place they could put theirs.
+// Plugins in a folder that others can write to are installed but not run, neither those already
+// there nor those just written, because others could replace them first.
 func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 	testns.Root(t)
 	for name, spoil := range map[string]func(n node) error{
@@ -279,7 +278,8 @@ func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 	}
 }
 
-// Folders may be others', as kubespray's folder of plugins is: it works, and is said.
+// Folders may belong to other users, as kubespray's folder of plugins does: the install works,
+// with advice.
 func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	testns.Root(t)
 	n := newNode(t)
@@ -306,10 +306,10 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 		"users other than root may change the CNI folder " + n.bin + ", whose content runs as root: it has mode 0775 and group 1000",
 	}, n.advice(i)[:1])
 	i.Plugins, i.Config = nil, nil
-	require.Empty(t, n.advice(i), "nothing is put there")
+	require.Empty(t, n.advice(i), "nothing is written there")
 }
 
-// What another process's FIFO would block on is not opened.
+// Another process's FIFO is not opened, because that would block.
 func TestCNI1_FIFOInTheWay(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.MkdirAll(n.conf, 0o755))
@@ -317,8 +317,8 @@ func TestCNI1_FIFOInTheWay(t *testing.T) {
 	require.ErrorContains(t, n.install().Apply(t.Context()), n.confFile()+" is in the way: it is a FIFO, not a file")
 }
 
-// A leftover whose lock goes only while the next run is at work is removed by
-// that run; a living writer's stays.
+// A leftover whose lock is released only during the next run is removed by that run; the file
+// of a writer that is still running stays.
 func TestCNI1_LeftoverUnlockedMeanwhile(t *testing.T) {
 	n := newNode(t)
 	lock := func(name string) *os.File {
@@ -340,9 +340,8 @@ func TestCNI1_LeftoverUnlockedMeanwhile(t *testing.T) {
 	require.FileExists(t, living.Name())
 }
 
-// A watcher of the folders, as containerd is one, sees every file renamed
-// within its folder, plugins before the configuration; on revert the
-// configuration goes first.
+// A watcher of the folders, such as containerd, sees every file renamed within its own folder,
+// plugins before the configuration; a revert removes the configuration first.
 func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
 	n := newNode(t)
 	for _, dir := range []string{n.bin, n.conf} {
@@ -378,8 +377,8 @@ func watch(t *testing.T, dirs ...string) watcher {
 	return watcher{t, fd}
 }
 
-// events lists what came to its place or was deleted since, temporary names
-// left out; a file that came was renamed from one in the same folder.
+// events lists the final names that were renamed into place or deleted since, without temporary
+// names; each rename must come from the same folder.
 func (w watcher) events() (seen []string) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Read(w.fd, buf)
@@ -406,15 +405,15 @@ func (w watcher) events() (seen []string) {
 	return seen
 }
 
-// onHost calls f in the process's mount namespace, not the thread's, as a plan calls an
+// onHost calls f in the process's mount namespace instead of the thread's, as a plan calls an
 // action in the host's.
 func onHost(t *testing.T, f func(context.Context) error) error {
 	t.Helper()
 	return hostns.Do(t.Context(), "/proc/self", hostns.Mount, f)
 }
 
-// From a mount namespace of its own, as a container has: the plugins exist
-// only there, the folders only on the host.
+// Run in its own mount namespace, like a container: the plugins exist only there, the folders
+// only on the host.
 func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// The first folder that a plugin can be written to and run from, also where it is
-// still to be made.
+// The folder chosen is the first that a plugin can be written to and run from, even if it does
+// not exist yet.
 func TestForTheFirstUsablePluginFolder(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNodeIn(t, testns.TempDir(t))

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// auto is the agent's installation for a runtime, wherever that looks.
+// auto is the agent's installation, using the folders that a runtime reports.
 func (n node) auto(r cniinstall.Runtime, asked ...error) recorded {
 	n.t.Helper()
 	i := n.install()
@@ -75,13 +75,13 @@ func TestForGivenFoldersStay(t *testing.T) {
 
 func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	n := newNode(t)
-	unknown := errors.New("nobody answers")
+	unknown := errors.New("no runtime answers")
 	i := n.auto(cniinstall.Runtime{}, unknown)
 	require.Equal(t, []string{"/opt/cni/bin", "/etc/cni/net.d"}, []string{i.BinDir, i.ConfDir})
-	i.Plugins, i.Config = nil, nil // those are the machine's
+	i.Plugins, i.Config = nil, nil // they are the test machine's
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: nobody answers"}, advice)
+	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: no runtime answers"}, advice)
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
 	i = n.auto(cniinstall.Runtime{}, unknown)
@@ -89,7 +89,7 @@ func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
-// What the journal says is kept as long as the runtime looks there.
+// The recorded folder is kept as long as the runtime looks there.
 func TestForTheFolderInUseIsKept(t *testing.T) {
 	n := newNode(t)
 	first := n.at("first")
@@ -101,7 +101,7 @@ func TestForTheFolderInUseIsKept(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
-// A move undoes the old place, and a revert after it the new one.
+// A move reverts the old place; a later revert reverts the new one.
 func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 	n := newNode(t)
 	other := filepath.Join(n.root, "old/net.d/10-other.conflist")
@@ -137,7 +137,7 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// What somebody has changed in the old place is theirs.
+// A file changed in the old place belongs to whoever changed it, and stays.
 func TestForAMoveLeavesWhatSomebodyChanged(t *testing.T) {
 	n := newNode(t)
 	old := n.auto(n.at("old"))
@@ -162,7 +162,7 @@ func TestForAMoveLeavesWhatSomebodyChanged(t *testing.T) {
 	}
 }
 
-// A configuration that somebody has changed keeps the plugins that it names.
+// A configuration that was changed since keeps the plugins it names.
 func TestForAMoveKeepsWhatAChangedConfigurationNeeds(t *testing.T) {
 	n := newNode(t)
 	old := n.auto(n.at("old"))
@@ -187,8 +187,8 @@ func TestForNoFolderOfTheRuntimeCanBeUsed(t *testing.T) {
 	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: /usr/bin is by its name not a folder for CNI plugins")
 }
 
-// A runtime that lies, or is told wrong, names the folders of other programs. Those that
-// are known to be named by runtimes are for CNI (internal/verify/layouts).
+// A runtime that lies or is misconfigured may name other programs' folders. The folders that
+// runtimes are known to use (internal/verify/layouts) are accepted.
 func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 	confs := map[string]bool{
 		"/etc/cni/net.d": true, "/etc/kubernetes/cni/net.d": true, "/var/lib/rancher/k3s/agent/etc/cni/net.d": true, "/var/lib/cni/net.d": true,
@@ -206,7 +206,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		}
 		require.EqualError(t, err, `choose CNI folders: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
 		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir}, nil)
-		require.NoError(t, err, "what is given is not judged")
+		require.NoError(t, err, "a folder set explicitly is not checked")
 		require.Equal(t, "/etc/cni/net.d", i.ConfDir)
 	}
 	for dir, good := range map[string]bool{
@@ -218,7 +218,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		if !good {
 			require.ErrorContains(t, err, dir+" is by its name not a folder for CNI plugins")
 		} else if err != nil {
-			require.NotContains(t, err.Error(), "by its name", dir) // the machine's may not be usable
+			require.NotContains(t, err.Error(), "by its name", dir) // the test machine's may be unusable
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// The plugins of an agent's image, and those of another one beside it.
+// The plugins of an agent's image, together with one from another image.
 func ExampleOpenPlugins() {
 	image, err := os.MkdirTemp("", "image")
 	if err != nil {

@@ -39,7 +39,7 @@ func TestSEC5_AFIFOAmongThePluginsIsNotWaitedFor(t *testing.T) {
 	plugins, err := cniinstall.OpenPlugins(dir)
 	require.NoError(t, err)
 	defer plugins.Close()
-	f, err := plugins.Open("p") // not by Install, which looks at it first
+	f, err := plugins.Open("p") // Install would check its type first
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	i := cniinstall.Install{Plugins: plugins, Names: []string{"p"}, BinDir: filepath.Join(dir, "cni")}

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ours was edited, so it stays and runtimes still use it: the plugin that it
-// names stays too, through any number of Reverts, until it is gone.
+// Our configuration was edited, so it stays and runtimes still use it: the plugin it names
+// stays too, through any number of Reverts, until the configuration is gone.
 func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
@@ -31,7 +31,7 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 		require.ErrorContains(t, err, foreseen.Error())
 		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left, so it is kept")
 		require.ErrorContains(t, err, n.confFile()+" names installed plugins, which are kept until it is gone and the installation is reverted again: "+n.plugin("cilium-cni"))
-		require.NotContains(t, err.Error(), "holds", "folders stay for what was told of already")
+		require.NotContains(t, err.Error(), "holds", "a folder whose content was already reported is not")
 		requireContent(t, n.confFile(), edited, 0o600)
 		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
 		require.FileExists(t, n.plugin("loopback"), "a runtime runs it for each pod")
@@ -50,8 +50,8 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// Ours that another owner's set aside, and somebody has put back changed, is
-// no different; nor is ours in the place of another, whose backup stays.
+// The same holds for our file if a later owner set it aside and it was put back with changes,
+// and for our file in another CNI's place, whose backup stays.
 func TestCNI8_EditedConfigurationOfAnotherName(t *testing.T) {
 	edited := strings.Replace(agentConf, "false", "true", 1)
 	for _, name := range []string{"05-cilium.conflist", "10-aws.conflist"} {
@@ -67,7 +67,7 @@ func TestCNI8_EditedConfigurationOfAnotherName(t *testing.T) {
 				write(t, n.other(name), edited, 0o600)
 				err := i.Revert(t.Context())
 				require.ErrorContains(t, err, n.other(name)+" is no longer as it was left, so it is kept")
-				if last != name && name == "10-aws.conflist" { // it was the other's first, and may be again
+				if last != name && name == "10-aws.conflist" { // the other CNI's first, and may be again
 					require.NotContains(t, err.Error(), "names installed plugins")
 					return
 				}
@@ -80,7 +80,8 @@ func TestCNI8_EditedConfigurationOfAnotherName(t *testing.T) {
 	}
 }
 
-// One that was edited to name nothing of ours, or to be none, holds nothing.
+// An edited configuration that names none of our plugins, or is no longer a configuration,
+// keeps nothing.
 func TestCNI8_EditedConfigurationThatNeedsNothing(t *testing.T) {
 	for _, content := range []string{awsConf, "{", ""} {
 		n := newNode(t)

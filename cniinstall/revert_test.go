@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// Nothing recorded, and no place for a record.
+// Nothing is recorded, and there is no place for a record.
 func TestRevertWithoutState(t *testing.T) {
 	n := newNode(t)
 	n.state = ""
@@ -28,7 +28,7 @@ func TestRevertWithoutState(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// Several upgrades by several owners give back the original, byte for byte.
+// After several upgrades by several owners, a revert restores the original byte for byte.
 func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("cilium-cni"), "original, not executable", 0o640)
@@ -53,7 +53,7 @@ func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
 	require.Empty(t, journaltest.Entries(t, i.Journal))
 }
 
-// withoutTimes lists the node's files, but for the source.
+// withoutTimes describes the node's files without their times, leaving out the source.
 func withoutTimes(t *testing.T, n node) map[string]string {
 	found := map[string]string{}
 	for _, dir := range []string{n.bin, n.conf} {
@@ -67,7 +67,7 @@ func withoutTimes(t *testing.T, n node) map[string]string {
 	return found
 }
 
-// The configuration goes first, also if a plugin was recorded after it.
+// The configuration is removed first, even if a plugin was recorded after it.
 func TestCNI8_ConfigurationFirst(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -84,8 +84,8 @@ func TestCNI8_ConfigurationFirst(t *testing.T) {
 	}, changes)
 }
 
-// What was changed since stays, and is reported each time; a directory that holds it
-// is ours still, and goes when it is empty.
+// A file changed since stays, and every revert reports it; the directory that holds it remains
+// recorded, and is removed once empty.
 func TestCNI8_ChangedSinceStays(t *testing.T) {
 	n := newNode(t)
 	i := n.install()
@@ -116,8 +116,7 @@ func TestCNI8_ChangedSinceStays(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// A pod's late uninstall, after the next pod has installed: the same files, or
-// newer ones.
+// A pod's uninstall comes late, after the next pod has installed the same files or newer ones.
 func TestCNI8_LateUninstallOfAnOlderOwner(t *testing.T) {
 	for name, upgrade := range map[string]bool{"same version": false, "newer version": true} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestCNI8_LateUninstallOfAnOlderOwner(t *testing.T) {
 	}
 }
 
-// A record that cannot be read stops everything.
+// A record that cannot be read stops every operation.
 func TestCorruptRecord(t *testing.T) {
 	n := newNode(t)
 	i := n.install()

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// cached is what libcni caches for a sandbox of a network.
+// cached is the record that libcni keeps of a sandbox's network.
 func cached(t *testing.T, sandbox, network string, conf []byte) []byte {
 	t.Helper()
 	content, err := json.Marshal(map[string]any{"kind": "cniCacheV1", "containerId": sandbox, "config": conf, "ifName": "eth0", "networkName": network})
@@ -79,8 +79,8 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// The network of pods is also another agent's, which is chained or which others are chained
-// onto: its configuration serves for those pods whose plugins it names.
+// Another agent's configuration, chained onto ours or the target of ours, has the same network:
+// it serves the pods whose plugins it names.
 func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 	const own = `{"type":"cilium-cni"}`
 	conf := func(network, plugins string) []byte {

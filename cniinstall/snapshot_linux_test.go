@@ -51,7 +51,7 @@ var (
 	multus    = nodeFile{path: nodeConf + "/00-multus.conf", content: `{"name":"multus","cniVersion":"0.3.1","type":"multus"}`, mode: 0o600, owner: 4711}
 )
 
-// startingPoints are nodes as they are met.
+// startingPoints are states in which nodes are found.
 func startingPoints() map[string]startingPoint {
 	ours := nodeConf + "/05-cilium.conflist"
 	chained := strings.Replace(tkeChain, "tke-route-eni", "flannel", 1)
@@ -96,9 +96,9 @@ func lookAt(t *testing.T) snapshot.Snapshot {
 	return s
 }
 
-// Whatever a node is like, and whatever is installed on it: after the uninstall
-// it is as it was, its files with content, mode and owner, its mounts and
-// values. An upgrade, or the other CNI at work, comes between.
+// Whatever the node is like and whatever is installed, an uninstall leaves the node as it found
+// it: files with content, mode and owner, mounts, and values. In between comes an upgrade, or
+// activity of the other CNI.
 func TestCNI5_CNI8_NodeIsAsBefore(t *testing.T) {
 	for name, start := range startingPoints() {
 		for _, exclusive := range []bool{false, true} {
@@ -114,7 +114,7 @@ func TestCNI5_CNI8_NodeIsAsBefore(t *testing.T) {
 				t.Run(name+", "+config, func(t *testing.T) {
 					n := newNode(t)
 					i := n.install()
-					i.BinDir, i.ConfDir = "", "" // the node's own
+					i.BinDir, i.ConfDir = "", "" // the node's defaults
 					i.Config, i.Exclusive = c, exclusive
 					testAsBefore(t, n, start, i)
 				})
@@ -127,8 +127,7 @@ func (s startingPoint) has(path string) bool {
 	return slices.ContainsFunc(s.files, func(f nodeFile) bool { return f.path == path })
 }
 
-// testAsBefore installs from a container onto a throw-away node, twice, and
-// uninstalls.
+// testAsBefore installs twice from a container onto a throw-away node, and uninstalls.
 func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 	host := bootstraptest.NewNode(t)
 	on := func(f func()) {
@@ -152,7 +151,7 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 	require.NoError(t, err)
 	on(func() {
 		changed := before.Diff(lookAt(t))
-		require.NotEmpty(t, changed, "it can be told apart")
+		require.NotEmpty(t, changed, "the install changed something")
 		requireContentOfOurs(t)
 	})
 	report, err := planOn(t, host, "", i).Check(t.Context())
@@ -170,7 +169,7 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
 }
 
-// planOn is a plan that installs on the host, and has a journal there.
+// planOn is a plan that installs on the host and keeps its journal there.
 func planOn(t *testing.T, host *bootstraptest.Node, owner string, i recorded) *bootstrap.Plan {
 	t.Helper()
 	return &bootstrap.Plan{
@@ -188,9 +187,9 @@ func requireContentOfOurs(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 }
 
-// The managed cloud's case on a throw-away node: the chained configuration is a
-// key of a ConfigMap, the cloud's plugins come late, and its own configuration,
-// which it writes anew meanwhile, comes back.
+// The managed cloud's case on a throw-away node: the chained configuration is a key of a
+// ConfigMap, the cloud's plugins appear late, and its own configuration, which it rewrites
+// meanwhile, is restored.
 func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
 	volume := t.TempDir()
 	write(t, filepath.Join(volume, "..data/cni-config"), tkeChain, 0o644)
@@ -233,7 +232,7 @@ func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
 		require.NoError(t, cniinstall.Validate(t.Context(), []byte(tkeChain)))
 		require.NoFileExists(t, cloudConf.path)
 		requireContent(t, cloudConf.path+".cilium_bak", cloudConf.content, 0o644)
-		cloudConf.put(t) // the cloud's agent starts anew
+		cloudConf.put(t) // the cloud's agent restarts
 	})
 	require.NoError(t, apply())
 	on(func() { require.NoFileExists(t, cloudConf.path) })

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// Of what is installed, libcni asks the plugin for its STATUS from version 1.1.0 on, and
-// gets its answer; of a configuration of an older version it asks nobody.
+// For an installed configuration of version 1.1.0 or later, libcni runs the plugin's STATUS
+// command and gets its answer; for an older one it does not.
 func TestCNI11_LibcniAsksForTheStatus(t *testing.T) {
 	n := newNode(t)
 	asked, down := filepath.Join(n.root, "asked"), filepath.Join(n.root, "down")

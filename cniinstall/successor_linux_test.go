@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// A package brings the same plugin, byte for byte: it is the package's, and stays. What
-// only touches or copies ours leaves it ours.
+// A package installs the same plugin, byte for byte: the plugin is then the package's, and
+// stays. A plugin that is only touched or copied remains ours.
 func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 	const plugin = "cilium-cni"
 	content := script("0.3.1", "0.4.0", "1.0.0")
@@ -59,8 +59,8 @@ func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 	}
 }
 
-// A plugin that others have replaced is put back. Killed right after that, the step has put
-// it there all the same, and not a package.
+// A plugin that another program replaced is put back. Even if the step is killed right after
+// that, the file counts as the step's, not a package's.
 func TestCNI8_APluginThatIsPutBackByAKilledRunIsOurs(t *testing.T) {
 	const plugin = "cilium-cni"
 	n := newNode(t)
@@ -72,7 +72,7 @@ func TestCNI8_APluginThatIsPutBackByAKilledRunIsOurs(t *testing.T) {
 	require.NoError(t, os.Rename(n.plugin(plugin)+".new", n.plugin(plugin)))
 	require.NoError(t, n.install().Apply(t.Context()))
 	records := journaltest.Records(t, n.state)
-	for bytes.Contains(records[len(records)-1], []byte(`"done":true`)) { // of the last run
+	for bytes.Contains(records[len(records)-1], []byte(`"done":true`)) { // drop the last run's completion
 		records = records[:len(records)-1]
 	}
 	journaltest.Write(t, journaltest.Path(t, n.state), records...)

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// golden compares what was rendered with a file, and lets libcni read it.
+// golden compares a rendered configuration with a file and parses it with libcni.
 func golden(t *testing.T, name string, got []byte) *libcni.NetworkConfigList {
 	t.Helper()
 	path := filepath.Join("testdata", name+".conflist")
@@ -38,7 +38,7 @@ func plugins(list *libcni.NetworkConfigList) (types []string) {
 	return types
 }
 
-// option is what the plugin at index in the list is given under key.
+// option is the value under key of the plugin at index in the list.
 func option(t *testing.T, list *libcni.NetworkConfigList, index int, key string) any {
 	t.Helper()
 	var plugin map[string]any
@@ -80,7 +80,7 @@ func TestCNI3_TemplatesGolden(t *testing.T) {
 	}
 }
 
-// A ' and a " in every string of every template come out as they went in.
+// Single and double quotes in every string of every template come through unchanged.
 func TestCNI3_QuotesInEveryTemplate(t *testing.T) {
 	base := json.RawMessage(`{"type": "a'\"b", "it's \"a key\"": "it's \"quoted\""}`)
 	for _, mode := range []string{"", "none", "portmap", "flannel", "aws-cni", "generic-veth"} {
@@ -120,7 +120,7 @@ func TestCNI3_TemplatesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Each template is installed once its plugins are there, and not before.
+// Each template is installed once its plugins are present, and not before.
 func TestCNI3_TemplatesAreInstalled(t *testing.T) {
 	base := []json.RawMessage{json.RawMessage(`{"type": "calico"}`)}
 	for mode, others := range map[string]string{

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// begun makes the entries of an object what a crash would have left; "": all entries.
+// begun marks an object's entry as begun but not done, as a crash leaves it; all entries if
+// object is empty.
 func begun(t *testing.T, n node, object string) {
 	t.Helper()
 	journaltest.Edit(t, n.state, func(e *journal.Entry) { e.Done = e.Done && object != "" && e.Object != object })
@@ -34,9 +35,8 @@ func dropEntry(t *testing.T, n node, object string) {
 	require.Positive(t, dropped)
 }
 
-// Entries of every kind that were begun and not completed: whether the change
-// was made is seen from the node. Each file alone, and all, with the change
-// made and not made.
+// For every kind of entry that was begun and not completed, the node shows whether the change
+// was made. Each file alone and all together, with the change made and not made.
 func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 	n := newNode(t)
 	i := n.exclusive()
@@ -45,7 +45,7 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 	write(t, n.confFile(), "ours, older", 0o644)
 	write(t, n.plugin("cilium-cni"), "old", 0o755)
 	before := tree(t, n.root)
-	unmade := map[string]func(){ // as it is when a change was begun only
+	unmade := map[string]func(){ // undoes the change of an entry that was only begun
 		n.confFile():           func() { write(t, n.confFile(), "ours, older", 0o644) },
 		n.plugin("cilium-cni"): func() { write(t, n.plugin("cilium-cni"), "old", 0o755) },
 		n.plugin("extra"):      func() { require.NoError(t, os.Remove(n.plugin("extra"))) },
@@ -54,7 +54,7 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 		back := func() { require.NoError(t, os.Rename(n.other(name)+".cilium_bak", n.other(name))) }
 		unmade[n.other(name)], unmade[n.other(name)+".cilium_bak"] = back, back
 	}
-	times := func(found map[string]string) map[string]string { // ours were written anew
+	times := func(found map[string]string) map[string]string { // ours were rewritten
 		for _, path := range []string{n.confFile(), n.plugin("cilium-cni")} {
 			info, err := os.Stat(path)
 			require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestCNI8_BegunAndNotCompleted(t *testing.T) {
 	require.Equal(t, before, times(tree(t, n.root)))
 }
 
-// Directories that were begun only, or made and not completed.
+// Directories that were only recorded, or made but not marked complete.
 func TestCNI8_DirectoriesBegunOnly(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		n := newNode(t)
@@ -102,8 +102,8 @@ func TestCNI8_DirectoriesBegunOnly(t *testing.T) {
 	}
 }
 
-// A record that is corrupt, or of a newer version: nothing at all is undone or
-// done, and the error says which file.
+// If a record is corrupt or of a newer version, nothing is applied or reverted, and the error
+// names the file.
 func TestCNI8_RecordThatCannotBeRead(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -136,8 +136,8 @@ func TestCNI8_RecordThatCannotBeRead(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// A configuration that the user has taken over is kept with the plugins that
-// it names; once it is asked for, all of it goes.
+// A configuration that the user has taken over is kept with the plugins it names; a revert that
+// no longer keeps it removes all of them.
 func TestCNI8_KeepConf(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -163,7 +163,7 @@ func TestCNI8_KeepConf(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// The user's own configuration at our place was never ours: it stays.
+// The user's own configuration at our path was never ours, so it stays.
 func TestCNI8_UserManagedConfiguration(t *testing.T) {
 	n := newNode(t)
 	write(t, n.confFile(), "the user's", 0o644)
@@ -176,7 +176,7 @@ func TestCNI8_UserManagedConfiguration(t *testing.T) {
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, before, tree(t, n.root))
 
-	i = n.install() // and one that the user has made of ours
+	i = n.install() // ours, which the user has edited
 	require.NoError(t, os.Remove(n.confFile()))
 	require.NoError(t, i.Apply(t.Context()))
 	write(t, n.confFile(), agentConf+"\n", 0o600)
@@ -184,7 +184,7 @@ func TestCNI8_UserManagedConfiguration(t *testing.T) {
 	requireContent(t, n.confFile(), agentConf+"\n", 0o600)
 }
 
-// An older pod's late uninstall does nothing, with what is set aside as well.
+// An older pod's late uninstall does nothing, even with files set aside.
 func TestCNI8_LateUninstallLeavesWhatIsSetAside(t *testing.T) {
 	n := newNode(t)
 	n.others()
@@ -197,6 +197,6 @@ func TestCNI8_LateUninstallLeavesWhatIsSetAside(t *testing.T) {
 	require.ErrorIs(t, older.Revert(t.Context()), journal.ErrNotOwner)
 	require.Equal(t, now, tree(t, n.root))
 	require.NoError(t, newer.Revert(t.Context()))
-	require.NoError(t, os.RemoveAll(n.state)) // it says whose the node is
+	require.NoError(t, os.RemoveAll(n.state)) // it records the node's owner
 	require.Equal(t, before, tree(t, n.root))
 }

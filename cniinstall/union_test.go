@@ -40,7 +40,7 @@ func TestUnionIsAFileSystem(t *testing.T) {
 	_, err = fs.ReadDir(cniinstall.Union(fstest.MapFS{}, os.DirFS(dir+"/missing")), ".")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = fs.Stat(cniinstall.Union(refusing{}, fstest.MapFS{"a": {}}), "a")
-	require.ErrorIs(t, err, errRefused, "what cannot be read is not passed over")
+	require.ErrorIs(t, err, errRefused, "an unreadable plugin is an error")
 }
 
 var errRefused = errors.New("refused")

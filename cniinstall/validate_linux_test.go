@@ -41,7 +41,7 @@ func TestCNI2_Validate(t *testing.T) {
 	require.EqualError(t, err, "invalid CNI configuration: plugin p does not speak cniVersion 1.0.0, only 0.1.0")
 }
 
-// A plugin gets no environment but CNI's, and its own name as the first argument.
+// A plugin's environment has only CNI's variables, and its first argument is its own name.
 func TestCNI2_EnvironmentOfThePlugin(t *testing.T) {
 	t.Setenv("SLIPWAY_TEST_SECRET", "secret")
 	out := filepath.Join(t.TempDir(), "env")
@@ -58,15 +58,14 @@ func TestCNI2_EnvironmentOfThePlugin(t *testing.T) {
 	}
 }
 
-// A plugin that hangs is killed with its children: after 5 seconds, or earlier
-// with the context.
+// A plugin that hangs is killed with its children, after 5 seconds or earlier with the context.
 func TestCNI2_PluginThatHangs(t *testing.T) {
 	t.Parallel()
 	pids := filepath.Join(t.TempDir(), "pids")
 	hang := saying("sleep 1000 & echo $! >" + pids + "; wait")
 	start := time.Now()
 	err := validate(t, t.Context(), hang)
-	require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's own has time left")
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's context has time left")
 	require.ErrorContains(t, err, "run CNI plugin cilium-cni for its version: did not answer within 5s")
 	took := time.Since(start)
 	require.GreaterOrEqual(t, took, 5*time.Second)
@@ -77,7 +76,7 @@ func TestCNI2_PluginThatHangs(t *testing.T) {
 		"its child is gone too")
 }
 
-// gone: no such process, or one that nobody has waited for.
+// gone reports whether the process does not exist or is a zombie.
 func gone(pid string) bool {
 	raw, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || strings.Contains(string(raw), ") Z ")
@@ -105,14 +104,14 @@ func TestCNI2_PluginThatFails(t *testing.T) {
 	require.ErrorIs(t, validate(t, ctx, script("0.3.1", "1.0.0")), context.Canceled)
 }
 
-// A plugin from before the VERSION command speaks 0.1.0, as libcni says.
+// A plugin older than the VERSION command counts as 0.1.0, as in libcni.
 func TestCNI2_PluginWithoutVersion(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "p"), "#!/bin/sh\necho '{\"msg\":\"unknown CNI_COMMAND: VERSION\"}'\nexit 1\n", 0o755)
 	require.NoError(t, cniinstall.Validate(t.Context(), []byte(`{"name":"n","type":"p"}`), dir))
 }
 
-// Another installer has the plugin open for writing: it will come.
+// Another installer has the plugin open for writing, which will end.
 func TestCNI2_PluginThatIsBeingWritten(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "cilium-cni")
@@ -126,7 +125,7 @@ func TestCNI2_PluginThatIsBeingWritten(t *testing.T) {
 	require.NoError(t, cniinstall.Validate(t.Context(), []byte(list(agentPlugin)), dir))
 }
 
-// Plugins run in the namespaces of the calling thread, and are found there.
+// Plugins run in the calling thread's namespaces and are looked up there.
 func TestCNI2_NamespaceOfThePlugin(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := t.TempDir()

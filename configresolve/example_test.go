@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// An agent's defaults, overridden by the environment, except for a key that
-// belongs to the administrator of the cluster.
+// An agent's defaults are overridden by the environment, except for a key reserved for the
+// cluster's administrator.
 func Example() {
 	resolver := configresolve.Resolver{
 		Sources: []configresolve.Source{
@@ -42,8 +42,8 @@ func Example() {
 	// ! missing dir:/no/such/config-map: directory /no/such/config-map: source does not exist
 }
 
-// An agent's configuration as a struct: all that is wrong is said at once, and
-// what is set without meaning anything is named.
+// An agent's configuration is decoded into a struct: all errors are reported at once, and
+// unknown keys are named.
 func ExampleDecode() {
 	var settings struct {
 		Mode    string        `config:"routing-mode" default:"tunnel"`
@@ -68,7 +68,7 @@ func ExampleDecode() {
 	// config key "routing-mod" from static:defaults is not known ("routing-mode" is)
 }
 
-// A value is parsed by any function, and what is wrong with it names its source.
+// Any function can parse a value; the error names the value's source.
 func ExampleGet() {
 	config, err := configresolve.Resolve(context.Background(), configresolve.Static{
 		Name: "defaults", Values: map[string]string{"pod-cidr": "10.0.0.0/8", "service-cidr": "10.0.0.0"},
@@ -87,7 +87,7 @@ func ExampleGet() {
 	// true config key "node-cidr" is not set
 }
 
-// A node may tune what the cluster's configuration lets it tune, and nothing else.
+// A node may override only the keys that the cluster's configuration allows.
 func ExampleResolver() {
 	resolver := configresolve.Resolver{
 		Sources: []configresolve.Source{

@@ -3,5 +3,5 @@
 
 package configresolve
 
-// ParseFile is what File.Read does with a file's content.
+// ParseFile is File.Read's parser.
 var ParseFile = parse

@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// Whatever stands in the environment, and whatever its keys are called: what is
-// resolved has keys that are file names.
+// For any environment, the resolved keys are valid file names.
 func FuzzEnv(f *testing.F) {
 	for _, seed := range []string{"A_B=1", "A_=x\x00A_B=2", "A_../X=1", "A_B\x00A_b=1", "=", "A_B=\n=\x00"} {
 		f.Add(seed)

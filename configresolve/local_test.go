@@ -80,7 +80,7 @@ func TestDirErrors(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A writer swaps versions all the time; a reader never sees two of them mixed.
+// A writer keeps switching versions; a reader never sees a mix of two.
 func TestDirReadsOneVersion(t *testing.T) {
 	dir := t.TempDir()
 	version := func(i int) *configresolve.Config {

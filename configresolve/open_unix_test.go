@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// A FIFO without a writer, and a device without an end, are not waited for.
+// Reading neither waits for a FIFO without a writer nor reads an endless device to its end.
 func TestSourcesThatAreNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")

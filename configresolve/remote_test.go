@@ -49,14 +49,14 @@ func TestCFG9_RemoteSourcesWaitTogether(t *testing.T) {
 			configresolve.Optional(remote{name: "quick", wait: time.Second}))
 		require.NoError(t, err)
 		require.Equal(t, time.Minute+3*time.Second, time.Since(start), "as long as the first, and the slowest of the others")
-		require.Equal(t, values{"last": "quick", "alone": "1", "slow": "1", "quick": "1"}, all(c), "merged in order, whoever answers first")
+		require.Equal(t, values{"last": "quick", "alone": "1", "slow": "1", "quick": "1"}, all(c), "merged in order, whichever answers first")
 		require.Equal(t, "remote:alone", c.Sources()[1].String())
 		require.Len(t, c.Findings(), 1)
 		require.Equal(t, configresolve.Missing, c.Findings()[0].Problem)
 	})
 }
 
-// A server that does not answer the first source is not asked for the others.
+// If a server does not answer the first source, the others are not read.
 func TestCFG9_TheFirstRemoteSourceGoesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("refused")
@@ -77,8 +77,8 @@ func (s spared) Read(context.Context) ([]configresolve.Layer, error) {
 	return nil, nil
 }
 
-// The outcome is that of reading in turn, whoever answers first, and nothing
-// runs on after it.
+// The result is as if the sources were read in turn, whichever answers first, and no goroutine
+// outlives it.
 func TestCFG9_TheFirstErrorInOrderCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := errors.New("first"), errors.New("second")
@@ -95,12 +95,12 @@ func TestCFG9_TheFirstErrorInOrderCounts(t *testing.T) {
 	})
 }
 
-// panicking is a local source that panics, which only its own goroutine can see.
+// panicking is a local source that panics on the goroutine that reads it.
 type panicking struct{ configresolve.Static }
 
 func (panicking) Read(context.Context) ([]configresolve.Layer, error) { panic("read here") }
 
-// A thread that is locked in other namespaces reads the files that are there.
+// Local sources are read on the caller's goroutine: its thread may be locked in other namespaces.
 func TestCFG9_LocalSourcesAreReadByTheCaller(t *testing.T) {
 	require.PanicsWithValue(t, "read here", func() {
 		_, err := configresolve.Resolve(t.Context(), remote{name: "a"}, panicking{}, remote{name: "b"})

@@ -19,7 +19,7 @@ import (
 
 type values = map[string]string
 
-// What a finding says of a key that the policy drops.
+// The text of a finding for a key that the policy drops.
 const (
 	notAllowed = "not in the allow list"
 	denied     = "in the deny list"
@@ -33,7 +33,7 @@ func ref(name string) configresolve.Ref {
 	return configresolve.Ref{Kind: "static", Name: name}
 }
 
-// scripted is a source of several layers, or of an error.
+// scripted is a source of several layers, or one that fails.
 type scripted struct {
 	layers []configresolve.Layer
 	err    error
@@ -130,7 +130,7 @@ func TestCFG4_MissingSource(t *testing.T) {
 
 	broken := errors.New("connection refused")
 	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(scripted{err: broken}))
-	require.ErrorIs(t, err, broken, "optional tolerates only what does not exist")
+	require.ErrorIs(t, err, broken, "Optional tolerates only absence")
 }
 
 func TestCFG5_KeysAreValidatedForEverySource(t *testing.T) {
@@ -243,7 +243,7 @@ func TestResolveReadsWhatSourcesShareOnce(t *testing.T) {
 	r := configresolve.Resolver{Sources: []configresolve.Source{reader(shared), reader(shared)}}
 	for run := 1; run <= 2; run++ {
 		require.Equal(t, values{"value": "labels"}, all(resolve(t, r)))
-		require.Equal(t, run, reads, "each resolution reads anew, and once")
+		require.Equal(t, run, reads, "each resolution reads once")
 	}
 	_, err := shared(t.Context())
 	require.NoError(t, err)
@@ -266,7 +266,8 @@ func TestResolveIsEndedByItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Who may annotate a Node, or write a later source, may not have anything destroyed.
+// A user who may annotate a Node or write a later source must not be able to make the agent
+// destroy anything.
 func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
 	const key = "clean-cilium-state"
 	from := func(kind, value string) configresolve.Source {

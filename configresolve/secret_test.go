@@ -81,7 +81,7 @@ func TestSEC8_ErrorsOfSecretsHoldNoValue(t *testing.T) {
 	require.ErrorContains(t, err, "hunter2")
 }
 
-// An object's name, and so a layer's, is what a server says.
+// A server supplies an object's name, which becomes part of a layer's name.
 func TestSEC8_NamesOfSourcesStayOnTheirLine(t *testing.T) {
 	name := "a\nnodeinit: all is well\x1b[2J"
 	config := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{scripted{layers: []configresolve.Layer{

@@ -78,7 +78,7 @@ func TestParseSpecErrors(t *testing.T) {
 	require.EqualError(t, err, `source "config-map": no name given (want config-map[:[NAMESPACE/]NAME])`)
 }
 
-// The bounds of RFC 1123, as Kubernetes has them.
+// The limits of RFC 1123, as Kubernetes applies them.
 func TestNamesOfObjectsHaveBounds(t *testing.T) {
 	name := func(n int) string { return strings.Repeat("a", n) }
 	for text, ok := range map[string]bool{
@@ -112,7 +112,7 @@ func TestParseSpecs(t *testing.T) {
 	specs, err = configresolve.ParseSpecs(nil, specDefaults)
 	require.NoError(t, err)
 	require.Empty(t, specs)
-	for _, list := range [][]string{{""}, {","}, {" ", ",,"}} { // variables that are not set
+	for _, list := range [][]string{{""}, {","}, {" ", ",,"}} { // from variables that are not set
 		_, err = configresolve.ParseSpecs(list, specDefaults)
 		require.ErrorContains(t, err, "names no source", "%q", list)
 	}

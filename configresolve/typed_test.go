@@ -53,6 +53,6 @@ func TestCFG11_Unknown(t *testing.T) {
 		"enable-ipv5": "enable-ipv4", "enabel-ipv6": "enable-ipv6", "routing_mode": "routing-mode",
 		"mut": "mtu", "zebra-crossing": "", "d": "",
 	}, nearest)
-	require.Len(t, c.Unknown(), 7, "with nothing known everything is unknown")
+	require.Len(t, c.Unknown(), 7, "with no known keys every key is unknown")
 	require.Empty(t, resolve(t, configresolve.Resolver{}).Unknown(known...))
 }

@@ -21,32 +21,31 @@ import (
 type Update struct {
 	// Config is the newest configuration that could be resolved.
 	Config *Config
-	// Changes lists the keys in which Config differs from the previous report; in
-	// the first report, all keys.
+	// Changes lists the keys that differ from the previous report; the first report
+	// lists all keys.
 	Changes []Change
-	// Err says why the sources cannot be resolved any more: one was deleted, or
-	// permission to read it was withdrawn, for example. Config is then the last good
-	// one, and Changes is empty. The next report without an Err says that the
-	// sources can be resolved again.
+	// Err is why the sources can no longer be resolved: for example, one was deleted,
+	// or the permission to read it was withdrawn. Config is then the last good one,
+	// and Changes is empty. The next report without an Err means that the sources
+	// can be resolved again.
 	Err error
 }
 
-// lookEvery is how often Watch looks at its directories and files. The kubelet itself
+// lookEvery is the interval between two checks of the directories and files. The kubelet itself
 // takes up to a minute to bring a change of a ConfigMap to the node.
 const lookEvery = time.Second
 
-// Watch resolves r and calls report with the result, and again whenever a [Dir] or a
-// [File] among the sources has changed and the result differs: in a value, or in where
-// a value comes from. It returns the error of ctx when that ends, the error of report
-// if there is one, the error of the very first resolution if that fails, and an
-// error at once if no source is a Dir or a File.
+// Watch resolves r and calls report with the result. It calls report again whenever a
+// [Dir] or a [File] among the sources has changed and a value or its source differs. It
+// returns the error of ctx once ctx is done, the first error of report, the error of the
+// first resolution, and an error at once if no source is a Dir or a File.
 //
-// Once a second it looks whether the symbolic link ..data, which the kubelet and
-// configresolve/configdir replace for each version, leads elsewhere; in a directory
-// without that link, and at a file, it looks at names, sizes and modification times. If
-// something cannot be read, Watch tries again every second. Sources of other kinds are
-// read again whenever one of these changes, but changes in them alone cause no report.
-// Everything happens in the goroutine of the caller.
+// Once a second it compares the target of the symbolic link ..data, which the kubelet and
+// configresolve/configdir replace for each version; for a file, or a directory without
+// that link, it compares names, sizes and modification times. While something cannot be
+// read, Watch tries again every second. Sources of other kinds are read again whenever
+// one of these changes, but changes in them alone cause no report. Watch runs entirely in
+// the caller's goroutine.
 func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
 	switch {
 	case report == nil:
@@ -57,7 +56,7 @@ func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
 	var seen []string
 	var failed error
 	resolve := func() (*Config, error) {
-		seen = Versions(ctx, r.Sources) // what changes from here on is looked at again
+		seen = Versions(ctx, r.Sources) // later changes are seen in the next round
 		var config *Config
 		config, failed = r.Resolve(ctx)
 		return config, failed
@@ -88,9 +87,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Versions returns a text for each [Dir] and [File] among the sources, also an [Optional]
-// one, which differs once what it holds does: for [Watch], here and in configresolve/kube.
-// It reads no content.
+// Versions returns, for [Watch] here and in configresolve/kube, a text for each [Dir] and
+// [File] among the sources, including [Optional] ones, that changes when the content
+// does. It reads no content.
 func Versions(ctx context.Context, sources []Source) (all []string) {
 	for _, source := range sources {
 		for o, ok := source.(optional); ok; o, ok = source.(optional) {
@@ -106,8 +105,8 @@ func Versions(ctx context.Context, sources []Source) (all []string) {
 	return all
 }
 
-// state is the version that the kubelet has put in place, or of a plain directory that of
-// each file; what cannot be looked at counts as missing.
+// state returns the target of ..data, or for a plain directory the state of each file. A
+// path that cannot be examined counts as missing.
 func (d Dir) state(ctx context.Context) string {
 	if version := d.version(); version != "" {
 		return version

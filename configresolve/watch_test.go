@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
 
-// watching is a Watch under way.
+// watching is a Watch in progress.
 type watching struct {
 	t       *testing.T
 	updates chan configresolve.Update
@@ -68,7 +68,7 @@ func publish(t *testing.T, dir string, v values) {
 	require.NoError(t, err)
 }
 
-// changes of the keys that are not about the sources themselves.
+// lines returns the changed keys, without those that describe the sources.
 func lines(u configresolve.Update) (all []string) {
 	for _, c := range u.Changes {
 		if c.Key != configresolve.KeySources && c.Key != configresolve.KeyOverrides {
@@ -88,13 +88,13 @@ func TestCFG10_WatchReportsAMountedConfigMapsDrift(t *testing.T) {
 	publish(t, dir, values{"a": "2", "b": "1"})
 	require.Equal(t, []string{fmt.Sprintf(`a = "2" from dir:%s (was "1" from dir:%s)`, dir, dir)}, lines(w.next()))
 
-	away := dir + ".away" // an optional source that goes, and comes back
+	away := dir + ".away" // an optional source that disappears and comes back
 	require.NoError(t, os.Rename(dir, away))
 	require.Len(t, lines(w.next()), 2)
 	require.NoError(t, os.Rename(away, dir))
 	require.Len(t, lines(w.next()), 2)
 	w.end()
-	for range 1000 { // the one that has said that it is over may still be returning
+	for range 1000 { // the watch just reported as ended may still be returning
 		if runtime.NumGoroutine() <= before {
 			return
 		}

@@ -434,7 +434,7 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	require.Len(t, advice, 1)
 	require.Contains(t, advice[0], "no systemd")
 
-	m := &manager{node: n, err: fmt.Errorf("no one on the bus: %w", sysctl.ErrNoSystemd)}
+	m := &manager{node: n, err: fmt.Errorf("no service on the bus: %w", sysctl.ErrNoSystemd)}
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])

@@ -60,7 +60,7 @@ func TestSYS5_Effective(t *testing.T) {
 	}, got)
 }
 
-// systemd tries to read whatever has the name in the first directory.
+// systemd tries to read whatever has that name in the first directory, regular file or not.
 func TestSYS5_WhatIsNoFileMasksToo(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		testns.Skip(t, "makes links")

@@ -21,5 +21,5 @@ func Effective(dirs ...string) ([]assignment, error) {
 	return all, err
 }
 
-// Sides lists the patterns of what the kernel changes together with the path.
+// Sides lists the patterns of the values that the kernel changes together with the path.
 func Sides(at string) []string { return sidePatterns(at) }

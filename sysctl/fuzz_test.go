@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// However it is written, a pattern names existing values, or is an error.
+// However it is written, a pattern names existing values or is an error.
 func FuzzPattern(f *testing.F) {
 	for _, seed := range []string{
 		"net.ipv4.conf.lxc*.rp_filter", "net/ipv4/conf/{all,lx?}/rp_filter", "net.ipv4.conf.[!l]*.rp_filter",

@@ -15,8 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// A drop-in does not replace an object other than a file, as a rename would
-// silently.
+// A drop-in does not replace an object that is not a file, as a rename would silently.
 func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "50-x.conf")

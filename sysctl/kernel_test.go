@@ -267,8 +267,7 @@ func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission, "an unreadable directory is not a missing key")
 }
 
-// It is reported before an earlier step of the plan, or a drop-in, changes
-// anything.
+// The error comes before an earlier step of the plan, or a drop-in, changes anything.
 func TestPLAN17_APatternThatCouldNeverMatchFailsBeforeTheFirstChange(t *testing.T) {
 	dir := t.TempDir()
 	fake := bootstraptest.NewKernel("eth0")

@@ -48,7 +48,7 @@ func TestPLAN6_ADropInSaysWhoMadeIt(t *testing.T) {
 	require.Equal(t, want, orphans(n.marked(t, "acme", other)))
 	require.Empty(t, orphans(n.marked(t, "another", other)))
 
-	// For another agent, or once the record is lost, it is as wanted.
+	// A file that another agent has marked, or whose record is lost, needs no change.
 	d.Journal = n.marked(t, "another", other).Step("sysctl")
 	changes, err := d.Check(t.Context())
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ func newNeighbour(t *testing.T, dir, name string, k *bootstraptest.Kernel) neigh
 }
 
 func (n neighbour) settings(values ...sysctl.Setting) recordedValues {
-	_, _, err := n.journal.Enter(n.t.Context(), "check") // which agents are around
+	_, _, err := n.journal.Enter(n.t.Context(), "check") // records which agents exist
 	require.NoError(n.t, err)
 	return recordedValues{sysctl.Settings{Values: values, Kernel: n.kernel}, n.journal}
 }
@@ -77,8 +77,7 @@ func TestPLAN14_AValueOfTwoAgents(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// A value that the kernel changes along with another is not taken from an agent
-// that wants it.
+// A value that the kernel changes along with another stays as long as an agent wants it.
 func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
 	k := bootstraptest.NewKernel("eth0")
@@ -107,8 +106,8 @@ func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrConflict, "it would change a value that the other agent wants")
 }
 
-// An undo is killed after the kernel has changed along a value that another agent
-// wants, and before that is put back: the next undo puts it back.
+// An undo is killed after the kernel has changed a second value that another agent wants, and
+// before that is put back: the next undo puts it back.
 func TestPLAN14_AValueThatWasDraggedAlongByAKilledUndoing(t *testing.T) {
 	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
 	k := bootstraptest.NewKernel("eth0")
@@ -129,8 +128,8 @@ func TestPLAN14_AValueThatWasDraggedAlongByAKilledUndoing(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// An agent is killed just before it overrides another agent's value. When the other
-// agent has gone, the value is still known as its value.
+// An agent is killed just before it overrides another agent's value. Once the other agent is
+// gone, the value is still known to have been that agent's.
 func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
 	const key = "net.ipv4.conf.eth0.rp_filter"
 	k := bootstraptest.NewKernel("eth0")
@@ -153,8 +152,8 @@ func TestPLAN14_AValueThatAKilledAgentWasAboutToOverride(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// Of two agents that want a value that drags others along, the one that stays keeps
-// those too.
+// Two agents want a value that changes others along with it: the agent that stays keeps those
+// too.
 func TestPLAN14_WhatIsDraggedAlongForTwo(t *testing.T) {
 	const cause, along = "net.ipv4.ip_forward", "net.ipv4.conf.eth0.forwarding"
 	k := bootstraptest.NewKernel("eth0")

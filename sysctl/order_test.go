@@ -135,8 +135,8 @@ func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
 	}
 }
 
-// In a unit with ProtectKernelTunables, or in a pod, /proc/sys is read-only, but
-// systemd's is not.
+// In a unit with ProtectKernelTunables, or in a pod, /proc/sys is read-only, but systemd's own
+// is not.
 func TestSYS4_WhatMayFailIsLeftToTheReloaderToo(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
 		n := newNode(t)

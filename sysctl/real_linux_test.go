@@ -97,8 +97,8 @@ func TestSYS2_RealKernel(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EISDIR)
 }
 
-// A namespace without pods has all that a pattern for their links needs, but no key
-// of another name.
+// In a namespace without pods, a pattern for their links has parents that exist; a misspelt key
+// has none.
 func TestSYS2_PatternsThatMatchNothingOnTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	k := sysctl.Kernel{}
@@ -200,8 +200,7 @@ func TestSYS1_ALinkBelowProcSysIsNotFollowedOut(t *testing.T) {
 	require.Equal(t, "0\n", string(secret))
 }
 
-// The keys that the real kernel changes are exactly those that are recorded,
-// and they come back.
+// Exactly the keys that the real kernel changes are recorded, and they are restored.
 func TestSYS8_RealKernelForwarding(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")

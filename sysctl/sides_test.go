@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// What the kernel does not change is not recorded, and so is never put back.
+// Values that the kernel does not change are not recorded, and so never put back.
 func TestSYS8_OnlyCopiedValuesHaveSides(t *testing.T) {
 	for at, want := range map[string][]string{
 		"net/ipv4/ip_forward":              {"net/ipv4/ip_forward", "net/ipv4/conf/*/forwarding", "net/ipv4/conf/all/accept_redirects"},
@@ -32,7 +32,7 @@ func TestSYS8_OnlyCopiedValuesHaveSides(t *testing.T) {
 	}
 }
 
-// A folder that cannot be listed is said, and the others are read.
+// A folder that cannot be listed is reported, and the others are read.
 func TestSYS5_AFolderThatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	none := filepath.Join(dir, "10-x.conf")

@@ -32,8 +32,8 @@ func (n node) settings(step string, values ...sysctl.Setting) recordedValues {
 	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal(step)}
 }
 
-// many returns actions of all sorts over one journal, each a step. They set shared
-// one after the other.
+// many returns actions of all kinds over one journal, one step each. Three of them set the
+// key shared, one after the other.
 func (n node) many() []bootstrap.CheckReverter {
 	other := n.dropIn()
 	other.Dir, other.Name = filepath.Join(n.root, "new", "dir"), "forwarding.conf"
@@ -194,7 +194,8 @@ func TestPLAN6_CheckRevertSaysNothingOfWhatARebootTook(t *testing.T) {
 	}
 }
 
-// Half written, and not ours: begun, killed, then written by another process.
+// The file was begun when the process was killed, and another process then wrote it: it is not
+// ours.
 func TestPLAN6_CheckRevertSaysWhatRevertLeaves(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
@@ -207,8 +208,8 @@ func TestPLAN6_CheckRevertSaysWhatRevertLeaves(t *testing.T) {
 	require.FileExists(t, n.file())
 }
 
-// A file that cannot be removed brings its values back at the next boot: until
-// it is gone they stay recorded.
+// A file that cannot be removed would set its values again at the next boot: until it is gone
+// they stay recorded.
 func TestPLAN6_WithItsFileValuesStay(t *testing.T) {
 	n := newNode(t)
 	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
@@ -234,7 +235,7 @@ func TestPLAN6_LinksThatCameLaterComeBackToo(t *testing.T) {
 	d := n.dropIn()
 	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lxc*.forwarding", Value: "0"}}
 	require.NoError(t, d.Apply(t.Context()))
-	n.AddLink("lxc2") // forwards, as the default is by now
+	n.AddLink("lxc2") // forwards, as the default now does
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.lxc2.forwarding"])
 	n.AddLink("lxc3")

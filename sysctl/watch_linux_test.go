@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// Watching on the test's own thread, changed makes the next link.
+// The watch runs on the test's own thread; its callback changed makes the next link.
 func TestSYS7_WatchTellsOfLinksThatAppearAndOfNewNames(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: t.TempDir()}})

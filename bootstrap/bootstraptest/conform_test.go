@@ -140,7 +140,7 @@ func TestConformPasses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a.n = new(node)
 			require.Empty(t, conform(t, func() bootstrap.Action { return a }))
-			require.Equal(t, name == "no state", a.n.applied, "the node is left as it was found, if that can be had")
+			require.Equal(t, name == "no state", a.n.applied, "the node is left as found, if possible")
 		})
 	}
 	t.Run("no reverter", func(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-// seen is a conformance test with all fields set, of an action that breaks one rule or
-// none.
+// seen is a conformance test, with all fields set, of an action that breaks at most one rule.
 func seen(a action) bootstraptest.Conformance {
 	a.n = &node{file: "theirs"}
 	return bootstraptest.Conformance{
@@ -54,7 +53,7 @@ func TestConformancePasses(t *testing.T) {
 	require.Empty(t, verdictOf(t, unrecorded.Test))
 }
 
-// Each action breaks one rule in a way that its own answers do not show.
+// Each action breaks one rule in a way that its own answers do not reveal.
 func TestConformanceCatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		action action

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// A whole plan on a node in memory, which needs no root: what the kernel is asked
-// to do fails at one place, and then does not.
+// A whole plan runs on a node in memory, without root. One kernel call fails, and succeeds in
+// the next run.
 func ExampleKernel() {
 	dir, err := os.MkdirTemp("", "node-")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 )
 
-// A program's own handling of a plan is tested with scripted actions.
+// Scripted actions test how a program handles a plan.
 func ExampleScript() {
 	mount := &bootstraptest.Script{
 		Changes:   []string{"mount bpf on /sys/fs/bpf"},
@@ -42,7 +42,7 @@ func (reporter) Helper()                           {}
 func (reporter) Context() context.Context          { return context.Background() }
 func (reporter) Fatalf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// An action is tested by its answers.
+// Conform tests an action by its answers.
 func ExampleConform() {
 	var t reporter // in a test, its *testing.T
 
@@ -85,8 +85,8 @@ func (m motd) Revert(ctx context.Context) error {
 	return os.Remove(m.path)
 }
 
-// An action is tested by its effect on the node: here its Revert does not bring back the
-// earlier file, for which it needs a journal.
+// Conformance tests an action by its effect on the node: here Revert does not restore the
+// earlier file, for which the action would need a journal.
 func ExampleConformance() {
 	var t reporter // in a test, its *testing.T
 

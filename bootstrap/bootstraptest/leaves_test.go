@@ -42,7 +42,7 @@ func (p place) put(name, content string) {
 	require.NoError(p.t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)))
 }
 
-// state is all of the place: files, values and mounts.
+// state describes the whole place: files, values and mounts.
 func (p place) state() map[string]string {
 	s := snapshot.Snapshot{}
 	require.NoError(p.t, s.Files(p.dir))
@@ -57,7 +57,7 @@ func (p place) state() map[string]string {
 	return s
 }
 
-// refuse makes the kernel call fail whose subject ends with object.
+// refuse makes the kernel call op fail if its subject ends with object.
 func (p place) refuse(op, object string) (string, func()) {
 	p.kernel.Fail = func(o, path string) error {
 		if o == op && strings.HasSuffix(path, object) {
@@ -74,8 +74,8 @@ func (p place) inTheWay(name string) (string, func()) {
 	return p.path(name), func() { require.NoError(p.t, os.Remove(p.path(name))) }
 }
 
-// The node shows what a leaf does not report itself: earlier objects come back, objects
-// of others stay, and a failure names its object.
+// The node shows effects that a leaf's answers do not: earlier objects are restored, objects of
+// others stay, and a failure names its object.
 func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "test", Values: map[string]string{"mtu": "1450"}})
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 				return sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: p.kernel}}
 			},
 			broken: func(p place) (string, func()) {
-				_, mend := p.refuse("write", "ipv6/conf/all/forwarding") // after others have been set
+				_, mend := p.refuse("write", "ipv6/conf/all/forwarding") // after other values were set
 				return "net.ipv6.conf.all.forwarding", mend
 			},
 		},
@@ -166,7 +166,7 @@ func TestTheLeavesKeepTheContractWhereOnlyTheNodeShowsIt(t *testing.T) {
 		"configdir": {
 			handler: func(p place) journal.Handler { return configdir.Handler{} },
 			prepare: func(p place) {
-				require.NoError(p.t, os.MkdirAll(p.path("config/lost+found"), 0o700)) // a volume of its own
+				require.NoError(p.t, os.MkdirAll(p.path("config/lost+found"), 0o700)) // as on a volume
 			},
 			action: func(p place) bootstrap.Action {
 				return configdir.Writer{Path: p.path("config"), Config: config}

@@ -75,7 +75,7 @@ func TestAnswersAsTheKernelDoes(t *testing.T) {
 			require.NoError(t, err)
 			names = append(names, e.Name())
 		}
-		mark := "bpf" // which identifies a bpffs that can have no source, before Linux 5.19
+		mark := "bpf" // identifies a bpffs that cannot have a source, before Linux 5.19
 		require.Subset(t, []string{"maps.debug", "progs.debug", mark}, names)
 		n.Pin(filepath.Join(path, "tc", "pin"))
 		below := 0

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 )
 
-// Steps of an agent's plan: its programs are loaded after it.
+// These steps of an agent's plan run before its programs are loaded.
 func Example() {
 	endpoints := &ebpf.MapSpec{Name: "endpoints", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: 16384}
 	plan := bootstrap.Plan{Host: hostns.Host{}, Steps: []bootstrap.Step{

@@ -35,8 +35,8 @@ func (n *node) id(name string) ebpf.MapID {
 	return id
 }
 
-// A map that two agents want stays until both are undone, whichever made it; an agent
-// that wants another map there is refused, and nothing is replaced.
+// A map that two agents want stays until both are reverted, whichever made it. An agent that
+// wants a different map there gets an error, and nothing is replaced.
 func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
 	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
 		n := newNode(t)
@@ -69,8 +69,8 @@ func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
 	}
 }
 
-// One agent makes it anew after a stranger has removed it; the other one recognises the
-// new map as wanted.
+// One agent remakes the map after another program has removed it; the other agent recognizes
+// the new map as the one it wants.
 func TestPLAN14_AMapThatWasMadeAnew(t *testing.T) {
 	n := newNode(t)
 	apply := func(p recorded) {
@@ -86,7 +86,7 @@ func TestPLAN14_AMapThatWasMadeAnew(t *testing.T) {
 	require.NoDirExists(t, n.path(""))
 }
 
-// A map that existed before is wanted as it is, and neither agent removes it.
+// Both agents want a map that existed before as it is, and neither removes it.
 func TestPLAN14_AMapThatWasFound(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, bpfmap.Pinned{Dir: n.pinned().Dir, Maps: n.pinned(hash("services", 10)).Maps}.Apply(t.Context()))

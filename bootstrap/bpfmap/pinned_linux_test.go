@@ -28,7 +28,7 @@ import (
 // Kernels before 5.11 count maps against RLIMIT_MEMLOCK.
 var _ = rlimit.RemoveMemlock()
 
-// node has a BPF file system of the test's own.
+// node has its own BPF file system.
 type node struct {
 	t     *testing.T
 	root  string // of the file system
@@ -117,7 +117,7 @@ func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 	n.changes(newer, "replace the map "+n.path("endpoints")+" with an empty one: MaxEntries: 8 changed to 16: "+ebpf.ErrMapIncompatible.Error())
 	n.apply(newer)
 	require.EqualValues(t, 16, n.load("endpoints").MaxEntries())
-	require.NoError(t, old.Put(uint32(1), uint32(2)), "who has the old one goes on with it")
+	require.NoError(t, old.Put(uint32(1), uint32(2)), "a holder of the old map keeps using it")
 	var value uint32
 	require.NoError(t, n.load("services").Lookup(uint32(1), &value), "the other is kept")
 	require.Equal(t, []string{"endpoints", "services"}, n.pins())
@@ -148,9 +148,9 @@ func TestRDY4_WhatIsSomebodyElsesStays(t *testing.T) {
 	defer theirs.Close()
 	require.NoError(t, os.Mkdir(filepath.Join(n.root, "agent"), 0o755))
 	require.NoError(t, theirs.Pin(n.path("endpoints")))
-	n.apply(p) // which treats it as one of an earlier version
+	n.apply(p) // which treats it as an earlier version's
 	require.NoError(t, os.Remove(n.path("services")))
-	clone, err := theirs.Clone() // a pin of its own
+	clone, err := theirs.Clone() // has its own pin
 	require.NoError(t, err)
 	defer clone.Close()
 	require.NoError(t, clone.Pin(n.path("services")))
@@ -192,8 +192,8 @@ func TestRDY4_WhatIsNoMapIsAnError(t *testing.T) {
 	require.ErrorIs(t, p.Apply(t.Context()), os.ErrNotExist)
 }
 
-// Killed after the new map was pinned, and before it took the old one's place; and
-// killed before that was recorded.
+// Killed after the new map was pinned and before it replaced the old one, and killed before
+// that was recorded.
 func TestRDY4_AReplacementThatIsCutShort(t *testing.T) {
 	n := newNode(t)
 	n.apply(n.pinned(hash("endpoints", 8)))

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// recorded is a Pinned that is used with a journal and without a plan.
+// recorded is a Pinned with a journal but no plan.
 type recorded struct {
 	bpfmap.Pinned
 	Journal *journal.Journal

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-// An agent asks where to install before it installs.
+// An agent asks the runtime for its folders before it installs.
 func Example() {
 	hostProc, stop := exampleNode() // in a pod, such as "/hostproc"
 	defer stop()
@@ -48,7 +48,7 @@ func exampleNode() (hostProc string, stop func()) {
 	const socket = "/run/k3s/containerd/containerd.sock"
 	must(os.MkdirAll(filepath.Join(root, filepath.Dir(socket)), 0o755))
 	must(os.WriteFile(filepath.Join(root, "k3s"), nil, 0o755))
-	for _, pid := range []string{"1", "500"} { // processes of root's, the second of which listens
+	for _, pid := range []string{"1", "500"} { // both are root's; the second one listens
 		at := filepath.Join(proc, pid)
 		must(os.MkdirAll(filepath.Join(at, "ns"), 0o755))
 		for name, text := range map[string]string{"status": "Uid:\t0\t0\t0\t0\nCapEff:\t1ff\nCapBnd:\t1ff\n", "cgroup": "0::/k3s\n", "maps": "0-1\n"} {
@@ -74,7 +74,7 @@ func exampleNode() (hostProc string, stop func()) {
 		Protocols: &http.Protocols{},
 	}
 	k3s.Protocols.SetUnencryptedHTTP2(true)
-	go func() { _ = k3s.Serve(l) }() // ends with stop
+	go func() { _ = k3s.Serve(l) }() // stop ends it
 	return proc, func() { must(errors.Join(k3s.Close(), os.RemoveAll(dir))) }
 }
 

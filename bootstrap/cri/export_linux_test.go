@@ -5,12 +5,12 @@ package cri
 
 import "context"
 
-// Dump yields the inodes of the sockets that the kernel says listen, by a netlink socket.
+// Dump yields the inodes of the listening sockets that the kernel lists over a netlink socket.
 func Dump(ctx context.Context, fd int, yield func(inode uint64)) error {
 	return dump(ctx, fd, func(b bound) bool { yield(b.socket); return true })
 }
 
-// ParseBound reads what it says of one.
+// ParseBound parses one socket's answer.
 func ParseBound(message []byte) (ok bool) {
 	_, ok = parse(message)
 	return ok

@@ -3,7 +3,7 @@
 
 package cri
 
-// For the tests of what a runtime can answer.
+// For tests of a runtime's answers.
 var (
 	ParseStatus    = parseStatus
 	ParseCNIConfig = parseCNIConfig

@@ -140,7 +140,7 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 	}
 }
 
-// Talos, whose kubelet is in a container, has a containerd of its own.
+// Talos runs its kubelet in a container, and a second containerd without the CRI.
 func TestOfSeveralThoseWithoutTheCRIAreLeftOut(t *testing.T) {
 	h := newHost(t)
 	const systems = "/system/run/containerd/containerd.sock"
@@ -188,8 +188,8 @@ func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
 	require.EqualError(t, err, `ask the container runtime at "/run/\x1b/containerd.sock": open on the host "/run/\x1b/containerd.sock": no such file or directory`)
 }
 
-// A pod that is root in its container, in the host's network namespace, with an
-// emptyDir: it cannot tell the node where to install plugins.
+// A pod that is root in its container, in the host's network namespace, with an emptyDir,
+// cannot make the node install plugins elsewhere.
 func TestSEC1_ASocketInAFolderOfOthersIsNotTheRuntime(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, h *host, dir string){
 		"world-writable folder": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o777)) },

@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-// host is a folder that looks like the /proc of a host, as far as the package reads it.
-// Its root is a folder of the test's.
+// host is a folder that imitates a host's /proc as far as the package reads it. Its root is one
+// of the test's folders.
 type host struct {
 	t          *testing.T
 	proc, root string
@@ -29,7 +29,7 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cri") // the path of a socket has room for 107 bytes
+	dir, err := os.MkdirTemp("", "cri") // a socket's path has room for 107 bytes
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	h := &host{t, filepath.Join(dir, "proc"), filepath.Join(dir, "root")}
@@ -49,7 +49,7 @@ func (h *host) write(path, content string) {
 	require.NoError(h.t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-// list adds a line for a listening socket, or one whose name pretends so.
+// list adds a line for a listening socket, or for one whose name imitates one.
 func (h *host) list(path string) {
 	h.t.Helper()
 	f, err := os.OpenFile(filepath.Join(h.proc, "1/net/unix"), os.O_APPEND|os.O_WRONLY, 0)
@@ -59,7 +59,7 @@ func (h *host) list(path string) {
 	require.NoError(h.t, f.Close())
 }
 
-// listen makes a socket on the host, at which the runtimes' process listens.
+// listen makes a socket on the host; the runtimes' process listens at it.
 func (h *host) listen(path string) net.Listener {
 	h.t.Helper()
 	return h.listenAs(runtimes, path)
@@ -71,13 +71,13 @@ func (h *host) listenAs(pid, path string) net.Listener {
 	require.NoError(h.t, os.MkdirAll(filepath.Dir(place), 0o755))
 	l, err := net.Listen("unix", place)
 	require.NoError(h.t, err)
-	h.t.Cleanup(func() { _ = l.Close() }) // the server has closed it already
+	h.t.Cleanup(func() { _ = l.Close() }) // the server may have closed it already
 	h.list(path)
 	h.holds(pid, l)
 	return l
 }
 
-// holds gives a process a socket.
+// holds makes a process hold a socket.
 func (h *host) holds(pid string, l net.Listener) {
 	h.t.Helper()
 	raw, err := l.(*net.UnixListener).SyscallConn()
@@ -88,8 +88,8 @@ func (h *host) holds(pid string, l net.Listener) {
 	require.NoError(h.t, os.Symlink(fmt.Sprintf("socket:[%d]", st.Ino), filepath.Join(h.proc, pid, "fd", strconv.FormatUint(st.Ino, 10))))
 }
 
-// process adds one of root's with a command line, whose program has the name. It has
-// pid 1's namespaces.
+// process adds a process of root's with a program name and a command line, in pid 1's
+// namespaces.
 func (h *host) process(pid, name string, args ...string) {
 	h.t.Helper()
 	at := filepath.Join(h.proc, pid)
@@ -113,7 +113,7 @@ func (h *host) process(pid, name string, args ...string) {
 	require.NoError(h.t, os.Symlink(filepath.Join(h.root, "usr/bin", name), filepath.Join(at, "exe")))
 }
 
-// edit changes a part of a file.
+// edit replaces a part of a file.
 func (h *host) edit(path, old, new string) {
 	h.t.Helper()
 	text, err := os.ReadFile(path)
@@ -122,7 +122,7 @@ func (h *host) edit(path, old, new string) {
 	h.write(path, strings.Replace(string(text), old, new, 1))
 }
 
-// replace makes another file of the same name.
+// replace replaces a file with a copy, which has another inode.
 func (h *host) replace(path string) {
 	h.t.Helper()
 	require.NoError(h.t, os.Remove(path))

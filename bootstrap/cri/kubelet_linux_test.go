@@ -33,14 +33,14 @@ import (
 // nobody is a user who is not root.
 const nobody = 65534
 
-// standIn is the variable that makes this program another one, which waits. Its value is
-// what that does first: nothing, or listen.
+// standIn is the variable that makes this program a stand-in, which waits. Its value is what
+// the stand-in does first: nothing, or listen.
 const (
 	standIn    = "SLIPWAY_STAND_IN"
 	waits      = "waits"
 	listens    = "listens"      // at the path that is its argument
 	listensAt3 = "listens at 3" // a socket
-	finds      = "finds"        // the runtime, and ends
+	finds      = "finds"        // finds the runtime, and ends
 )
 
 func TestMain(m *testing.M) {
@@ -66,8 +66,8 @@ func TestMain(m *testing.M) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// program is a copy of this one, with a name and a mode, in a folder of its own that
-// every user can reach.
+// program copies this program, with a name and a mode, to its own folder that every user can
+// reach.
 func program(t *testing.T, name string, mode os.FileMode) (path string) {
 	t.Helper()
 	self, err := os.ReadFile("/proc/self/exe")
@@ -77,14 +77,14 @@ func program(t *testing.T, name string, mode os.FileMode) (path string) {
 	return path
 }
 
-// reachable lets every user reach a folder of a test's.
+// reachable lets every user reach one of a test's folders.
 func reachable(t *testing.T, dir string) string {
 	t.Helper()
 	require.NoError(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)))
 	return dir
 }
 
-// start runs a program of the test's, and waits until it has become the other one.
+// start runs one of the test's programs, and waits until it is the stand-in.
 func start(t *testing.T, cmd *bootstraptest.Cmd, what ...string) {
 	t.Helper()
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), standIn + "=" + cmp.Or(append(what, waits)...)}
@@ -98,7 +98,7 @@ func start(t *testing.T, cmd *bootstraptest.Cmd, what ...string) {
 	require.Equal(t, "running <nil>\n", said)
 }
 
-// asNobody is how a user of the node runs a program.
+// asNobody runs a program as an ordinary user of the node.
 func asNobody() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 }
@@ -215,8 +215,8 @@ func TestSEC11_APodBesideOursIsAPod(t *testing.T) {
 	require.Equal(t, usual+"<nil>", string(found))
 }
 
-// A kubelet is one also while it is upgraded, in a mount namespace of its own, and as a
-// part of another program.
+// A kubelet counts as one while it is upgraded, in its own mount namespace, and as part of
+// another program.
 func TestSEC11_AKubeletIsWhatItIs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		program string
@@ -250,7 +250,7 @@ func TestSEC11_AKubeletIsWhatItIs(t *testing.T) {
 	}
 }
 
-// The kernel's status of a process, one line at a time.
+// The kernel's status of a process is judged one line at a time.
 func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 	for name, spoil := range map[string]func(h *host, at string){
 		"a user's, in one of four":       func(h *host, at string) { h.edit(at+"/status", "Uid:\t0\t0\t0\t0", "Uid:\t0\t0\t0\t1000") },
@@ -283,7 +283,7 @@ func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 	}
 }
 
-// Some hosts take capabilities from all processes, and some are containers in a pod.
+// Some hosts drop capabilities from all processes, and some are containers in a pod.
 func TestAHostMayBeLessThanAMachine(t *testing.T) {
 	h := newHost(t)
 	h.listen(usual)
@@ -299,8 +299,7 @@ func TestAHostMayBeLessThanAMachine(t *testing.T) {
 	require.Equal(t, "/run/acme.socket", found.Path)
 }
 
-// A process that cannot be examined does not count as a stranger's: it may be the
-// kubelet.
+// A process that cannot be examined does not count as foreign: it may be the kubelet.
 func TestSEC11_WhatCannotBeToldIsAnError(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})

@@ -38,7 +38,7 @@ func listenAs(t *testing.T, node *bootstraptest.Node, path string, program ...st
 		return err
 	}))
 	socket := l.(*net.UnixListener)
-	socket.SetUnlinkOnClose(false) // its path is the node's
+	socket.SetUnlinkOnClose(false) // its path is on the node
 	t.Cleanup(func() { _ = socket.Close() })
 	file, err := socket.File()
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func listenAs(t *testing.T, node *bootstraptest.Node, path string, program ...st
 	cmd := node.Command(program[0], program[1:]...)
 	cmd.ExtraFiles = []*os.File{file}
 	start(t, cmd)
-	require.NoError(t, unix.SetNonblock(int(file.Fd()), true)) // inheriting it has made it blocking
+	require.NoError(t, unix.SetNonblock(int(file.Fd()), true)) // inheriting it made it blocking
 	return socket
 }
 
@@ -55,13 +55,13 @@ func liar(t *testing.T) http.Handler {
 	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") })
 }
 
-// inAPod is how the program of a pod's container runs on a node.
+// inAPod runs a program on a node as a pod's container would.
 func inAPod(path string) []string {
 	const enter = `mkdir -p /sys/fs/cgroup/kubepods/pod12; echo $$ > /sys/fs/cgroup/kubepods/pod12/cgroup.procs; exec "$1"`
 	return []string{"sh", "-ec", enter, "sh", path}
 }
 
-// refused holds for each call to the runtime at the path.
+// refused checks that each call to the runtime at the path is refused.
 func refused(t *testing.T, node *bootstraptest.Node, path string) {
 	t.Helper()
 	e := cri.Endpoint{HostProc: node.Proc(), Path: path}
@@ -75,8 +75,8 @@ func refused(t *testing.T, node *bootstraptest.Node, path string) {
 	require.ErrorContains(t, err, "(it must listen as root, on the host, outside all pods; from a container, verifying that in the host's /proc takes CAP_SYS_PTRACE)")
 }
 
-// A pod that is root in its container, and has one of the host's folders, puts a runtime
-// into it.
+// A pod that is root in its container puts a runtime into one of the host's folders that it
+// has.
 func TestSEC11_APodsSocketIsNotTheRuntime(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const planted = "/var/lib/app/containerd.sock"
@@ -119,7 +119,7 @@ func TestSEC11_ANameIsNoLineOfTheList(t *testing.T) {
 	refused(t, node, planted)
 }
 
-// A user makes more sockets than are ever looked at.
+// A user makes more sockets than are ever examined.
 func TestSEC11_AUsersSocketsAreNotCounted(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	var his []net.Listener
@@ -149,7 +149,7 @@ func TestSEC11_AUsersSocketsAreNotCounted(t *testing.T) {
 	require.Equal(t, usual, found.Path)
 }
 
-// The kernel's list lacks a socket where others before it are closed while it is read.
+// The kernel's list misses a socket if sockets before it are closed during the read.
 func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
 	h := newHost(t)
 	table := filepath.Join(h.proc, "1/net/unix")
@@ -162,7 +162,7 @@ func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
 	h.write(table+".next", string(with))
 	exchanged := false
 	_, err = cri.Find(asked{t.Context(), func() {
-		if !exchanged && isOpen(t, table) { // a reader goes on reading the first one
+		if !exchanged && isOpen(t, table) { // an open list is not updated
 			require.NoError(t, os.Rename(table+".next", table))
 			exchanged = true
 		}
@@ -171,7 +171,7 @@ func TestSEC11_ASocketThatOneListLacksIsFound(t *testing.T) {
 	require.True(t, exchanged)
 }
 
-// asked is a context that calls a function at each look at whether it is done.
+// asked is a context that calls a function at each check whether it is done.
 type asked struct {
 	context.Context
 	call func()
@@ -256,7 +256,7 @@ func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
 	}
 }
 
-// Without unix_diag, here by a seccomp filter, nothing is believed, and nothing assumed.
+// Without unix_diag, here because of a seccomp filter, no socket is trusted.
 func TestSEC11_AKernelThatDoesNotSayWhoListens(t *testing.T) {
 	h := newHost(t)
 	h.serve(critest.Runtime{})

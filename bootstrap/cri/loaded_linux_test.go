@@ -48,7 +48,7 @@ func TestLoads(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 }
 
-// In a plan, the step comes after the one that installs, and waits.
+// In a plan, the step follows the one that installs, and waits.
 func TestLoadedWaits(t *testing.T) {
 	h := newHost(t)
 	var loaded atomic.Bool
@@ -91,8 +91,7 @@ func TestLoadedWaits(t *testing.T) {
 	require.Empty(t, changes)
 }
 
-// The error at the end has what the runtime reported, not that it had no time to report
-// it again.
+// The final error gives the runtime's last report, not a timeout of the next request.
 func TestLoadedEndsWhileItAsks(t *testing.T) {
 	h := newHost(t)
 	ctx, end := context.WithCancel(t.Context())

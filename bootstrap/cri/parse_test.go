@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 )
 
-// Each is the answer of a real containerd of Debian, or of one built from its module, on
-// a node with one configuration.
+// Each file is the answer of a real containerd, Debian's or one built from its module, on a
+// node with one configuration.
 func TestEachContainerdSaysWhatItReads(t *testing.T) {
 	for _, version := range []string{"1.6.20", "1.7.24", "2.1.4"} {
 		text, err := os.ReadFile(filepath.Join("testdata", "containerd-"+version+".json"))

@@ -34,7 +34,7 @@ func TestStatusOfARuntimeThatIsNotReady(t *testing.T) {
 	require.Empty(t, s.Networks)
 }
 
-// A containerd before 1.6 has v1alpha2 of the CRI, and no other.
+// A containerd before 1.6 serves only v1alpha2 of the CRI.
 func TestARuntimeWithAnOlderCRIIsRefused(t *testing.T) {
 	h := newHost(t)
 	var asked []string
@@ -66,7 +66,7 @@ func TestStatusThroughALinkOfTheHost(t *testing.T) {
 	h := newHost(t)
 	e := h.serve(critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
 	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "var"), 0o755))
-	require.NoError(t, os.Symlink("/run", filepath.Join(h.root, "var/run"))) // absolute: not ours
+	require.NoError(t, os.Symlink("/run", filepath.Join(h.root, "var/run"))) // absolute: it leads to the test machine
 	long := strings.Repeat("/long", 40)
 	require.NoError(t, os.MkdirAll(filepath.Join(h.root, long), 0o755))
 	require.NoError(t, os.Symlink(usual, filepath.Join(h.root, long, "containerd.sock")))
@@ -196,7 +196,7 @@ func TestSEC6_EndlessAnswersEnd(t *testing.T) {
 		"headers": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Endless", strings.Repeat("x", 1<<20))
-		}, "ask the container runtime at"}, // what exactly, depends on the version of Go
+		}, "ask the container runtime at"}, // the rest depends on the version of Go
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
@@ -281,7 +281,7 @@ func TestNothingStaysBehind(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Eventually(t, func() bool { return open(t) <= files+2 && runtime.NumGoroutine() <= goroutines+4 }, 20*time.Second, 10*time.Millisecond,
-		"those of the test's own server end a moment later")
+		"those of the test's own server take a moment longer")
 }
 
 func open(t *testing.T) int {

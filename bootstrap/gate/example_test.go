@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
-// Gates are waited for before the plan touches the node, and look at the host.
+// Gates are waited for before the plan touches the node, and examine the host.
 func Example() {
 	host := hostns.Host{Proc: "/hostproc"}
 	rules := gate.KubeProxy()

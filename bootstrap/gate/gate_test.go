@@ -26,8 +26,8 @@ var (
 	_ bootstrap.Hosted   = gate.Gate{}
 )
 
-// A gate reports at once and every five seconds what it waits for, and fails at its
-// deadline with its last observation.
+// A gate reports at once and every five seconds what it waits for, and its error at the
+// deadline includes the last observation.
 func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Each mode has the objects that kube-proxy makes before its first sync (if empty, none),
-// and those that show that the sync was done.
+// modes lists for each mode the objects that kube-proxy makes before its first sync, if any,
+// and those that show that it has synced.
 var modes = map[string]struct{ before, rules []string }{
 	"nftables": {
 		[]string{"nft add table ip kube-proxy"},
@@ -85,7 +85,7 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 	}
 }
 
-// Looking creates no table.
+// Check creates no table.
 func TestRDY1_ToLookForRulesChangesNothing(t *testing.T) {
 	n := bootstraptest.NewNode(t)
 	_, err := check(t, n, gate.KubeProxy())
@@ -104,7 +104,7 @@ func TestRDY1_ToLookForRulesChangesNothing(t *testing.T) {
 	require.Empty(t, string(out))
 }
 
-// A table of 20,000 rules, as large nodes have, is looked through.
+// A table of 20,000 rules, as on large nodes, is searched to its end.
 func TestRDY1_ManyLegacyRules(t *testing.T) {
 	n := bootstraptest.NewNode(t)
 	script := `{ echo '*nat'; for i in $(seq 4000); do echo ":KUBE-SVC-$i - [0:0]"; done; echo ':KUBE-NODEPORTS - [0:0]'
@@ -119,7 +119,7 @@ func TestRDY1_ManyLegacyRules(t *testing.T) {
 func TestPLAN7_KubeProxyNamesTheMissingCapability(t *testing.T) {
 	n := bootstraptest.NewNode(t)
 	look := func(effective [2]uint32) (err error) {
-		require.NoError(t, n.Do(t.Context(), func(ctx context.Context) error { // on a thread that is thrown away
+		require.NoError(t, n.Do(t.Context(), func(ctx context.Context) error { // on a throw-away thread
 			header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 			data := [2]unix.CapUserData{{Effective: effective[0], Permitted: effective[0]}, {Effective: effective[1], Permitted: effective[1]}}
 			if err := unix.Capset(&header, &data[0]); err != nil {

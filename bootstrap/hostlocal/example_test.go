@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
-// A step of an agent's plan. It is optional: with a few leaked addresses, a node can
-// do its work.
+// The step is optional: a node works with a few leaked addresses.
 func Example() {
 	host := hostns.Host{Proc: "/hostproc"}
 	step := bootstrap.Step{Name: "addresses", Optional: true, Action: hostlocal.Store{

@@ -51,7 +51,7 @@ func (n *node) list(context.Context) ([]string, error) {
 
 func (n *node) path(name string) string { return filepath.Join(n.data, network, name) }
 
-// write writes a file of the store, an hour ago.
+// write writes a file of the store, dated an hour ago.
 func (n *node) write(name, content string) {
 	n.t.Helper()
 	require.NoError(n.t, os.MkdirAll(n.path(""), 0o755))
@@ -65,7 +65,7 @@ func (n *node) age(name string) {
 	require.NoError(n.t, os.Chtimes(n.path(name), ago, ago))
 }
 
-// names lists the store, without host-local's own files.
+// names lists the store's files, without host-local's own.
 func (n *node) names() []string {
 	n.t.Helper()
 	entries, err := os.ReadDir(n.path(""))
@@ -79,8 +79,7 @@ func (n *node) names() []string {
 	return names
 }
 
-// plugin calls the real host-local, which has four addresses to give, and as many of
-// IPv6.
+// plugin calls the real host-local, which has four IPv4 addresses and four IPv6 addresses.
 func (n *node) plugin(command, id string) (ips []string, err error) {
 	n.t.Helper()
 	conf := fmt.Sprintf(`{"cniVersion":"1.0.0","name":%q,"type":"ptp","ipam":{"type":"host-local","dataDir":%q,
@@ -178,7 +177,7 @@ func TestRDY4_ACorruptFileIsMovedAsideAndTheRestKept(t *testing.T) {
 	require.Empty(t, left)
 
 	needHostLocal(t)
-	for _, want := range []string{"10.9.0.3/29", "10.9.0.4/29", "10.9.0.5/29"} { // host-local gives them again
+	for _, want := range []string{"10.9.0.3/29", "10.9.0.4/29", "10.9.0.5/29"} { // host-local assigns them again
 		ips, err := n.plugin("ADD", "new-"+want[:8])
 		require.NoError(t, err)
 		require.Equal(t, want, ips[0])
@@ -202,7 +201,7 @@ func TestRDY4_ASandboxThatIsBeingMadeKeepsItsAddress(t *testing.T) {
 	require.NoError(t, s.Apply(t.Context()))
 	require.Equal(t, []string{"10.9.0.3.corrupt"}, n.names())
 
-	// Released and reserved anew between the look and the lock.
+	// Released and reserved again between the check and the lock.
 	n.write("10.9.0.2", "gone\r\neth0")
 	s.Sandboxes = func(context.Context) ([]string, error) {
 		n.write("10.9.0.2", "new\r\neth0")
@@ -225,7 +224,7 @@ func TestRDY4_NothingIsReleasedUnlessTheRuntimeAnswers(t *testing.T) {
 	require.Equal(t, []string{"10.9.0.2"}, n.names())
 }
 
-// While host-local reserves, nothing is released, and the other way round.
+// While host-local reserves an address, none is released, and vice versa.
 func TestRDY4_TheLockIsHostLocals(t *testing.T) {
 	needHostLocal(t)
 	n := newNode(t)
@@ -289,7 +288,7 @@ func TestRDY4_TheContract(t *testing.T) {
 	require.NoError(t, empty.store().Apply(t.Context()))
 	entries, err := os.ReadDir(empty.data)
 	require.NoError(t, err)
-	require.Empty(t, entries, "nothing is made where nothing is to be released")
+	require.Empty(t, entries, "without addresses to release no file is made")
 }
 
 // The store is read in the host's namespaces, and the runtime is asked outside of them.
@@ -347,8 +346,8 @@ func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	require.FileExists(t, elsewhere)
 }
 
-// A directory in the place of a file keeps one address, which is reported; it stays, and
-// the others are released, each time.
+// A directory in the place of a file keeps one address reserved, and is reported; the other
+// addresses are released each time.
 func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.3", "") // to be moved to where a directory is
@@ -372,8 +371,8 @@ func TestRDY4_ADirectoryKeepsOneAddress(t *testing.T) {
 	}
 }
 
-// The clock was set forward by an hour after boot: a sandbox that was being made just
-// before is no older for that, and keeps its address.
+// The clock was set forward by an hour after boot: a sandbox that was being made just before
+// does not count as old, and keeps its address.
 func TestRDY4_AClockThatWasSetForward(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -389,7 +388,7 @@ func TestRDY4_AClockThatWasSetForward(t *testing.T) {
 	for name, written := range map[string]time.Time{
 		"10.9.0.2": now.Add(-jump - time.Minute),    // a minute ago
 		"10.9.0.3": now.Add(-jump - 20*time.Minute), // 20 minutes ago
-		"10.9.0.4": now.Add(-time.Minute),           // a minute ago, by the clock that is now
+		"10.9.0.4": now.Add(-time.Minute),           // a minute ago by the new clock
 		"10.9.0.5": now.Add(-20 * time.Minute),
 		"10.9.0.6": boot.Add(-time.Hour), // before boot
 	} {

@@ -65,8 +65,8 @@ func TestWorkingDirectoryIsTheTargetsRoot(t *testing.T) {
 	}
 }
 
-// A thread locked in namespaces of its own hands on those that are not named:
-// otherwise a test or a nested call would fall back onto the machine's.
+// A thread locked in other namespaces keeps those that a call does not name: otherwise a test
+// or a nested call would fall back to the machine's.
 func TestNestedCallsAddUp(t *testing.T) {
 	outer, inner := foreign(t), foreign(t)
 	require.NoError(t, hostns.Do(t.Context(), outer, hostns.Mount|hostns.Net, func(ctx context.Context) error {
@@ -166,7 +166,7 @@ func TestNS5_CallersFilesAreOpenedBeforeEntry(t *testing.T) {
 	require.Equal(t, "content", string(content))
 }
 
-// hostname is an action on the UTS namespace that it runs in.
+// hostname is an action on the UTS namespace in which it runs.
 type hostname struct{ before, after string }
 
 func (h hostname) Check(context.Context) ([]string, error) { return h.change(h.after) }
@@ -190,7 +190,7 @@ func (h hostname) change(to string) ([]string, error) {
 
 func (hostname) Namespaces() []string { return []string{"uts"} }
 
-// hostOf is the host that a process is pid 1 of.
+// hostOf is the host whose pid 1 is the process.
 func hostOf(t *testing.T, process string) hostns.Host {
 	t.Helper()
 	proc := t.TempDir()
@@ -209,7 +209,7 @@ func TestNS6_APlanRunsEveryMethodInside(t *testing.T) {
 			require.NoError(t, err, name)
 			return report.Results[0]
 		}
-		result(plan.Revert) // to a name that is not the machine's
+		result(plan.Revert) // not to the machine's name
 
 		checked := result(plan.Check)
 		require.Equal(t, []string{"name the host after"}, checked.Changes)
@@ -256,7 +256,7 @@ func TestNS1_WhoIsInsideStaysOnTheThread(t *testing.T) {
 			}))
 		}
 		require.NoError(t, host.Enter(ctx, []string{"uts", "ipc"}, func(context.Context) error {
-			require.NotEqual(t, tid, unix.Gettid(), "that is one more")
+			require.NotEqual(t, tid, unix.Gettid(), "one more")
 			require.Equal(t, name, namespaceOf(t, "/proc/thread-self", "uts"))
 			return nil
 		}))
@@ -269,7 +269,7 @@ func TestNS1_WhoIsInsideStaysOnTheThread(t *testing.T) {
 	require.NoError(t, host.Enter(t.Context(), both, func(ctx context.Context) error { kept = ctx; return nil }))
 	mine := namespaceOf(t, "/proc/thread-self", "uts")
 	require.NoError(t, host.Enter(kept, []string{"uts"}, func(context.Context) error {
-		require.NotEqual(t, mine, namespaceOf(t, "/proc/thread-self", "uts"), "a context that was kept is not inside any more")
+		require.NotEqual(t, mine, namespaceOf(t, "/proc/thread-self", "uts"), "a context kept after the call is no longer inside")
 		return nil
 	}))
 }

@@ -68,8 +68,7 @@ func TestNS2_WrongDirectoryIsNamed(t *testing.T) {
 	}
 }
 
-// A process that has ended and is not waited for yet still has a directory and
-// the links in it.
+// A zombie process still has a directory in /proc with its namespace links.
 func TestNS2_EndedProcess(t *testing.T) {
 	cmd := exec.Command("true")
 	require.NoError(t, cmd.Start())

@@ -34,8 +34,7 @@ func ExampleDo() {
 	}
 }
 
-// A step that is checked and applied on the host's side, whose /proc is mounted at
-// /hostproc.
+// A step is checked and applied on the host, whose /proc is mounted at /hostproc.
 func ExampleHost() {
 	mkdir := bootstrap.Func(
 		func(context.Context) ([]string, error) {

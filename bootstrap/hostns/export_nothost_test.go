@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Seen answers CheckFile, or CheckMount if given a type, for a process that sees these
-// mounts and these of pid 1.
+// Seen returns CheckFile's result, or CheckMount's if a type is given, for a process that sees
+// mounts while pid 1 sees init.
 func Seen(mounts, init, path, fstype string) error {
 	s, err := sideOf(mounts, init)
 	if err != nil {
@@ -22,8 +22,8 @@ func Seen(mounts, init, path, fstype string) error {
 	return s.mount(path, fstype)
 }
 
-// SeenValue answers CheckFile for a value below /proc/sys, for a process in the kernel's
-// first network namespace or in that with the name own, with pid 1 in init.
+// SeenValue returns CheckFile's result for a value below /proc/sys. The process is in the
+// kernel's first network namespace or in one named ownNet; pid 1's is initNet.
 func SeenValue(mounts, init, path string, first bool, ownNet, initNet string) error {
 	s, err := sideOf(mounts, init)
 	if err != nil {

@@ -106,7 +106,7 @@ func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 			require.False(t, done, name)
 		}
 
-		require.NoError(t, hostns.Host{Here: true}.CheckPlaces(places), "that is meant")
+		require.NoError(t, hostns.Host{Here: true}.CheckPlaces(places), "deliberate")
 		require.NoError(t, hostns.Host{Proc: "/proc"}.CheckPlaces(places), "it is entered")
 		plan.Host = hostns.Host{Here: true, LockFile: lock}
 		_, err := plan.Apply(t.Context())

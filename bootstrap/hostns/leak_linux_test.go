@@ -46,8 +46,8 @@ func foreignThreads(t testing.TB) (threads, foreign int) {
 	return len(entries), foreign
 }
 
-// watch runs goroutines that look at the namespaces they are in, until stop is
-// closed; in a foreign one they send it.
+// watch runs goroutines that examine their own namespaces until stop is closed, and send any
+// foreign one.
 func watch(own map[string]string, stop <-chan struct{}, found chan<- string) *sync.WaitGroup {
 	var watchers sync.WaitGroup
 	for range 4 {
@@ -95,7 +95,7 @@ func TestNS1_TenThousandCallsLeaveNothing(t *testing.T) {
 		}
 		group.Wait()
 	}
-	run(200) // the runtime's own threads come
+	run(200) // lets the runtime start its threads
 	fds := descriptors(t)
 	threads, _ := foreignThreads(t)
 
@@ -110,7 +110,7 @@ func TestNS1_TenThousandCallsLeaveNothing(t *testing.T) {
 	default:
 	}
 	require.Equal(t, fds, descriptors(t))
-	// The last threads may still be on their way out.
+	// The last threads may still be exiting.
 	require.Eventually(t, func() bool {
 		now, foreign := foreignThreads(t)
 		return foreign == 0 && now <= threads+8 // 4 callers, 4 watchers

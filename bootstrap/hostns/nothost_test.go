@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
-// The mounts that a process sees, as runc, systemd and kubelets make them.
+// mountinfo of processes, as runc, systemd and kubelets set it up.
 const (
 	host = `25 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw
 26 25 0:22 / /proc rw shared:5 - proc proc rw
@@ -21,7 +21,7 @@ const (
 30 25 0:90 / /var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/mem rw shared:90 - tmpfs tmpfs rw
 31 29 0:70 / /run/containerd/io.containerd.runtime.v2.task/k8s.io/c/rootfs rw shared:70 - overlay overlay rw
 `
-	// A privileged container of a pod, with a pid namespace of its own.
+	// A privileged pod container in its own pid namespace.
 	pod = `725 700 0:70 / / rw master:70 - overlay overlay rw,lowerdir=/a
 726 725 0:100 / /proc rw - proc proc rw
 727 725 0:101 / /dev rw - tmpfs tmpfs rw
@@ -34,20 +34,20 @@ const (
 734 728 0:40 / /sys/fs/bpf rw master:7 - bpf bpf rw
 735 725 0:24 / /hostrun rw master:9 - tmpfs tmpfs rw
 `
-	// The same with a volume that is Bidirectional: runc shares the root, too.
+	// The same with a Bidirectional volume: runc makes the root shared, too.
 	sharedPod = `725 700 0:70 / / rw shared:70 - overlay overlay rw,lowerdir=/a
 729 725 8:1 /var/lib/kubelet/pods/u/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw
 733 725 0:24 /cilium /run/cilium rw shared:9 - tmpfs tmpfs rw
 `
-	// A systemd unit with PrivateMounts=, ProtectSystem= and PrivateTmp=: peers of
-	// its own, which get what the host mounts.
+	// A systemd unit with PrivateMounts=, ProtectSystem= and PrivateTmp=: its own peer groups,
+	// which receive the host's mounts.
 	unit = `825 800 8:1 / / rw shared:500 master:1 - ext4 /dev/sda1 rw
 828 825 0:23 / /sys rw shared:501 master:2 - sysfs sysfs rw
 829 825 0:24 / /run rw shared:502 master:9 - tmpfs tmpfs rw
 830 825 0:120 / /tmp rw shared:503 - tmpfs tmpfs rw
 831 828 0:40 / /sys/fs/bpf rw shared:504 master:7 - bpf bpf rw
 `
-	// A node that is itself a container, as kind's are: systemd is its pid 1.
+	// A node that is itself a container, such as kind's: systemd is its pid 1.
 	kind = `925 900 0:70 / / rw shared:600 - overlay overlay rw,lowerdir=/a
 929 925 8:1 /var/lib/docker/containers/c/hosts /etc/hosts rw shared:601 - ext4 /dev/sda1 rw
 `
@@ -110,8 +110,8 @@ func TestSEC10_WhatStaysInAContainer(t *testing.T) {
 	}
 }
 
-// Kernel values below net are a network namespace's: a container is refused unless that is
-// the kernel's first one.
+// Kernel values below net belong to a network namespace: a container is refused unless its own
+// is the kernel's first one.
 func TestSEC10_ValuesThatStayInAContainer(t *testing.T) {
 	const net, untold, other = "/proc/sys/net", "nothing shows that this container is in the host's network namespace", "pid 1 is in another network namespace"
 	for name, c := range map[string]struct {

@@ -23,7 +23,7 @@ import (
 func TestHP3_ConformOnTheKernel(t *testing.T) {
 	for name, c := range contents {
 		t.Run(name, func(t *testing.T) {
-			testns.Enter(t, testns.Mount) // here: each subtest has a thread of its own
+			testns.Enter(t, testns.Mount) // each subtest has its own thread
 			require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
 			c.Path = "/run/" + c.Path
 			c.UID, c.GID = 1000, 1001
@@ -78,7 +78,7 @@ func TestHP3_WhatIsMountedOrADeviceIsRefused(t *testing.T) {
 	err := c.Apply(t.Context())
 	require.ErrorIs(t, err, unix.EBUSY)
 	require.ErrorContains(t, err, "something is mounted on it: unmount that first")
-	require.Empty(t, journaltest.Entries(t, j), "it never was ours")
+	require.Empty(t, journaltest.Entries(t, j), "it was never ours")
 	require.NoError(t, unix.Mkfifo(dir+"/pipe", 0o600))
 	if err := unix.Mknod(dir+"/device", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {
 		testns.Skip(t, "mknod of a device: "+err.Error())
@@ -104,7 +104,7 @@ func TestHP3_ErrorsNameTheRemedy(t *testing.T) {
 	}
 }
 
-// Neither above the file, nor at its end, does a link lead elsewhere.
+// A link is followed neither above the file nor in its place.
 func TestHP3_SEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	testns.Root(t)
 	const stranger = 65534

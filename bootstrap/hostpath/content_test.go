@@ -44,7 +44,7 @@ func TestHP3_Conform(t *testing.T) {
 	for name, c := range contents {
 		for _, before := range []string{"", "theirs"} {
 			if c.Secret && before != "" {
-				continue // it does not come back
+				continue // it is not restored
 			}
 			t.Run(name+" "+before, func(t *testing.T) {
 				dir, c := t.TempDir(), c
@@ -58,7 +58,7 @@ func TestHP3_Conform(t *testing.T) {
 	}
 }
 
-// on is a plan with this step, on a node that is remembered in a directory.
+// on is a plan with this step, on a node whose journal is in a directory.
 func on(dir string, c hostpath.Content) *bootstrap.Plan {
 	return &bootstrap.Plan{
 		Host:    hostns.Host{LockFile: filepath.Join(dir, "lock")},
@@ -95,7 +95,7 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	require.NoDirExists(t, dir+"/state")
 }
 
-// A symbolic link is replaced, and not followed, and comes back.
+// A symbolic link is replaced, not followed, and is restored.
 func TestHP3_ALinkIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path, target := filepath.Join(dir, "conf"), filepath.Join(dir, "target")
@@ -139,8 +139,7 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 	require.Equal(t, "token 4", string(content))
 }
 
-// Check warns that a secret is not kept before it is replaced; its content is shown
-// nowhere.
+// Check warns that the secret a file replaces is not kept; the content appears nowhere.
 func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")
@@ -180,8 +179,8 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	}))
 }
 
-// A refresher's content is no difference, a later version's wish is one, and undoing
-// removes the file, whatever its content.
+// A refreshed content is no difference, a changed wish is one, and a revert removes the file
+// whatever its content.
 func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kubeconfig")

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// The agent writes and takes back a kubeconfig that a CNI plugin refreshes.
+// The agent writes and later removes a kubeconfig that a CNI plugin refreshes.
 func ExampleContent() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -51,7 +51,7 @@ func ExampleContent() {
 	// changed remove file /net.d/acme-kubeconfig, remove directory /net.d <nil>
 }
 
-// The paths that an agent expects are made, and taken back.
+// The paths that an agent expects are made, and removed again.
 func Example() {
 	node, err := os.MkdirTemp("", "node")
 	if err != nil {

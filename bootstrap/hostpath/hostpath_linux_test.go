@@ -71,7 +71,7 @@ func TestHP1_ConformOnTheKernel(t *testing.T) {
 }
 
 func TestUmaskDoesNotMatter(t *testing.T) {
-	testns.Enter(t, testns.Mount) // a thread with a umask of its own
+	testns.Enter(t, testns.Mount) // a thread with its own umask
 	node := t.TempDir()
 	unix.Umask(0o077)
 	for _, j := range []*journal.Journal{nil, journaltest.Open(t, node+"/slipway")} {
@@ -109,7 +109,7 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	}
 }
 
-// A file made on a tmpfs is gone after a reboot; one that is there then is another
+// A file made on a tmpfs is gone after a reboot; a file there after the reboot is another
 // program's, and stays.
 func TestPLAN6_RevertAfterReboot(t *testing.T) {
 	testns.Enter(t, testns.Mount)
@@ -155,7 +155,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Another program that is faster keeps its file.
+// If another program makes the file first, its file stays.
 func TestHP1_RaceForAPath(t *testing.T) {
 	node := t.TempDir()
 	path := node + "/x"
@@ -179,7 +179,7 @@ func TestHP1_RaceForAPath(t *testing.T) {
 	}
 }
 
-// A user who can open a lock can hold it for ever.
+// A user who can open a lock can hold it forever.
 func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
@@ -196,7 +196,7 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	}
 }
 
-// A directory that is shared with a pod has no influence on paths made elsewhere.
+// A directory shared with a pod does not affect paths made elsewhere.
 func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	testns.Root(t)
 	const stranger = 65534

@@ -152,7 +152,7 @@ func TestHP1_Refuses(t *testing.T) {
 	}
 }
 
-// codeOf is the code of an error with the text.
+// codeOf returns the expected code of an error with the text.
 func codeOf(text string) string {
 	switch {
 	case strings.Contains(text, "does not exist"):

@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// nodeEnv makes the test binary a process that applies and reverts for ever on
-// the node that it names.
+// nodeEnv makes the test binary apply and revert forever on the node that it names.
 const nodeEnv = "SLIPWAY_TEST_HOSTPATH_NODE"
 
 func killed(node string) recorded {
@@ -34,7 +33,7 @@ func killed(node string) recorded {
 	}}, j.Step("test")}
 }
 
-// killedContents write a file that was there before, and one that was not.
+// killedContents writes one file that existed before and one that did not.
 func killedContents(node string) (all []written) {
 	j := killed(node).Journal
 	for _, path := range []string{"/conf/theirs", "/conf/agent/ours"} {
@@ -58,7 +57,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fmt.Println("ready")
-	for range 2000 { // should the test die first
+	for range 2000 { // bounded, in case the test dies first
 		for _, f := range []func() error{
 			func() error { return killed(node).Apply(context.Background()) },
 			func() error { return applyContents(context.Background(), node) },

@@ -58,8 +58,8 @@ func TestPLAN14_PathsOfTwoAgents(t *testing.T) {
 	}
 }
 
-// A path that one agent made and another needs stays for the other, also if it is reached
-// through a link, and also if the other would not make it.
+// A path that one agent made stays for another that needs it, even if the other reaches it
+// through a link, or would not make it.
 func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
 	for _, types := range [][2]hostpath.Type{{hostpath.DirectoryOrCreate, hostpath.FileOrCreate}, {hostpath.Directory, hostpath.File}} {
 		root := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// recorded is a Paths that is used with a journal and without a plan.
+// recorded is a Paths with a journal but no plan.
 type recorded struct {
 	hostpath.Paths
 	Journal *journal.Journal
@@ -30,7 +30,7 @@ func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, hostpath.Handler{})
 }
 
-// written is a Content that is used with a journal and without a plan.
+// written is a Content with a journal but no plan.
 type written struct {
 	hostpath.Content
 	Journal *journal.Journal

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// applied is a node on which some paths have been made.
+// applied is a node with some paths made.
 func applied(t *testing.T) (node string, a recorded) {
 	t.Helper()
 	node = t.TempDir()
@@ -95,7 +95,7 @@ func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	require.NoFileExists(t, node+"/run/other.lock")
 	require.FileExists(t, lock)
 
-	// Not even if a record claims that it was made.
+	// A record that claims the file was made does not change that.
 	now, err := journal.Snapshot(t.Context(), lock)
 	require.NoError(t, err)
 	e := journal.Entry{Kind: "hostpath/file", Object: lock, After: now}
@@ -111,8 +111,8 @@ func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	require.NoDirExists(t, a.Journal.Dir())
 }
 
-// A process killed between its two notes leaves an entry begun: it is decided
-// by looking at the object.
+// A process killed between its two records leaves an entry begun: the object itself shows
+// whether it was made.
 func TestPLAN6_RevertAfterKill(t *testing.T) {
 	for name, tc := range map[string]struct {
 		made    func(t *testing.T, dir, file string)

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Of each agent it is asked whether the process that claimed for it lives.
+// For each agent, the list shows whether the process that claimed for it is alive.
 func TestPLAN14_EachAgentsOwnerIsAskedFor(t *testing.T) {
 	dir := t.TempDir()
 	for _, agent := range []string{"alive", "dead", "self"} {
@@ -53,8 +53,8 @@ func TestPLAN14_EachAgentsOwnerIsAskedFor(t *testing.T) {
 	}, seen)
 }
 
-// What is on the side of each one's container is not the other's, by whatever path; what is
-// on the host is.
+// An object on one container's side is not the other container's, whatever its path; an object
+// on the host belongs to both.
 func TestPLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
 	s := newShared(t)
 	write := func(agent, content string) {

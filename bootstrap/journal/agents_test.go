@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// agents are those of the directory, without the times.
+// agents lists the directory's agents, without times.
 func agents(t *testing.T, dir string) []journal.Agent {
 	t.Helper()
 	all, err := (&journal.Node{Dir: dir, Agent: "asks", NoOwner: true}).Agents(t.Context(), nil)
@@ -27,7 +27,7 @@ func agents(t *testing.T, dir string) []journal.Agent {
 	return all
 }
 
-// claim claims the node, and goes on owning it.
+// claim claims the node and keeps it.
 func claim(t *testing.T, dir string, n journal.Node) *journal.Journal {
 	t.Helper()
 	j := open(t, dir, n)
@@ -49,7 +49,7 @@ func TestPLAN14_AgentsAreListed(t *testing.T) {
 	nobodys := open(t, dir, journal.Node{Agent: "first"})
 	v.set(t, step(t, nobodys, "values"), nobodys, "y", "1")
 	want := []journal.Agent{{Name: "second", Owner: "pod-2", Generation: 2, Entries: 1}, {Name: "first", Entries: 1}}
-	if all := agents(t, dir); all[0].Name == "first" { // both came in the same second
+	if all := agents(t, dir); all[0].Name == "first" { // both claimed in the same second
 		want[0], want[1] = want[1], want[0]
 	}
 	require.Equal(t, want, agents(t, dir))
@@ -62,7 +62,7 @@ func TestPLAN14_AgentsAreListed(t *testing.T) {
 	require.Empty(t, agents(t, dir))
 }
 
-// The one whose file is damaged can ask too.
+// The list works for an agent whose own file is damaged.
 func TestPLAN14_ADamagedFileIsListedAsThat(t *testing.T) {
 	dir := t.TempDir()
 	claim(t, dir, journal.Node{Agent: "damaged", Owner: "pod-1"})

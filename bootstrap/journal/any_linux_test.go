@@ -27,11 +27,11 @@ func TestHP3_WithAnyOnlyTheTypeCounts(t *testing.T) {
 		e.Any = false
 		require.False(t, e.MatchesAfter(refreshed), done)
 	}
-	require.True(t, journal.Entry{After: meant, Any: true, Was: &was}.MatchesAfter(was), "as it was left before")
+	require.True(t, journal.Entry{After: meant, Any: true, Was: &was}.MatchesAfter(was), "the state left before")
 }
 
-// A file that others rewrite is undone whatever it holds by then, and wherever the step was
-// killed; what is no file any more is somebody else's.
+// A file that others rewrite is undone whatever its content, and wherever the step was killed;
+// an object of another type in its place is not ours.
 func TestHP3_AFileIsUndoneWhateverItsContent(t *testing.T) {
 	content := []byte("ours")
 	for _, original := range []string{"", "original"} {
@@ -88,7 +88,7 @@ func TestHP3_WhatIsNoFileAnyMoreIsKept(t *testing.T) {
 	require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
 	require.NoError(t, os.Remove(path))
 	write(t, path, "", 0o600)
-	require.NoError(t, os.Truncate(path, 1<<40), "no process reads it to the end")
+	require.NoError(t, os.Truncate(path, 1<<40), "it is not read to the end")
 	require.NoError(t, j.Revert(ctx))
 	require.NoFileExists(t, path)
 }

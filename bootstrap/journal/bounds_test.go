@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// What exceeds a bound is an error that names it and the remedy, before anything is
+// A record beyond a limit is an error that names the limit and the remedy, before anything is
 // written; recorded entries stay, and can be completed and undone.
 func TestSEC6_AJournalIsBounded(t *testing.T) {
 	const entry = "first undo entries that are no longer wanted"
@@ -104,7 +104,7 @@ func TestSEC6_AJournalIsBounded(t *testing.T) {
 	}
 }
 
-// begin begins the entry of a file of this size.
+// begin begins an entry for a file of this size.
 func begin(size int) func(*testing.T, *journal.Journal) error {
 	return func(t *testing.T, j *journal.Journal) error {
 		path := filepath.Join(t.TempDir(), "file")
@@ -128,7 +128,7 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// A file of more entries, or of more bytes, is none that a journal has written.
+// A file with more entries or bytes than a journal ever writes is refused.
 func TestSEC6_AnOversizedJournalIsRefused(t *testing.T) {
 	restore := journal.Bound(2, 1<<16, 1<<20, 10, 1<<20)
 	_, err := decode(file(aHeader, anEntry, strings.Replace(anEntry, "/a", "/b", 1), strings.Replace(anEntry, "/a", "/c", 1)))

@@ -43,7 +43,7 @@ func (r resolver) Check(ctx context.Context) (changes []string, err error) {
 	if !written {
 		changes = []string{"make " + r.server + " the node's resolver"}
 	}
-	shared, err := j.CheckWishes(ctx, r.files().Wish(r.path, r.file(), written)) // with other agents
+	shared, err := j.CheckWishes(ctx, r.files().Wish(r.path, r.file(), written)) // with those of other agents
 	return append(changes, shared...), err
 }
 

@@ -26,8 +26,8 @@ type sharedNode struct {
 	kernel *bootstraptest.Kernel
 }
 
-// plan is what an agent's own program has. All that agents of a node agree on is the
-// journals' directory, which is the same for all by default.
+// plan is the plan of an agent's own program. The agents of a node need to agree only on the
+// journals' directory, which is the same by default.
 func (n sharedNode) plan(agent string, values ...sysctl.Setting) *bootstrap.Plan {
 	files := sysctl.Kernel{Files: n.kernel}
 	return &bootstrap.Plan{
@@ -43,7 +43,7 @@ func (n sharedNode) plan(agent string, values ...sysctl.Setting) *bootstrap.Plan
 	}
 }
 
-// show prints what a run has changed.
+// show prints a run's changes.
 func (n sharedNode) show(what string, report *bootstrap.Report, err error) {
 	fmt.Println(what)
 	for _, r := range report.Results {

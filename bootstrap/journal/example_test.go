@@ -24,7 +24,7 @@ func Example() {
 	}
 	defer os.RemoveAll(node)
 
-	files := journal.Files{Kind: "acme"}                       // of acme's agent
+	files := journal.Files{Kind: "acme"}                       // acme is the agent's name
 	host := hostns.Host{LockFile: filepath.Join(node, "lock")} // the program runs on the host
 	remembers := func() *journal.Node {
 		return &journal.Node{Dir: filepath.Join(node, "state"), Agent: "acme", Owner: "pod-1", Handlers: []journal.Handler{files}}
@@ -44,7 +44,7 @@ func Example() {
 	report, err := plan.Apply(context.Background())
 	fmt.Println(report.Summary(), err)
 
-	another := bootstrap.Plan{Host: host, Journal: remembers()} // of a process that knows no step
+	another := bootstrap.Plan{Host: host, Journal: remembers()} // a process that has no steps
 	report, err = another.RevertAll(context.Background())
 	for _, change := range report.Results[0].Changes {
 		fmt.Println(strings.ReplaceAll(change, node, ""))

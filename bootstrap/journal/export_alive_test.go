@@ -3,7 +3,7 @@
 
 package journal
 
-// PodOf reports whether a cgroup's path leads through that of a pod.
+// PodOf reports whether a cgroup path leads through a pod's cgroup.
 var PodOf = podOf
 
 // IsPod reports whether an owner is a pod's UID.

@@ -5,7 +5,7 @@ package journal
 
 import "bytes"
 
-// Decode reads the file of a journal of the agent "agent".
+// Decode reads the journal file of the agent "agent".
 func Decode(file []byte) (owner string, generation int, entries []Entry, left []Left, err error) {
 	l := newLog("agent")
 	if err := l.read(newLineReader(bytes.NewReader(file), "", 0)); err != nil {
@@ -15,14 +15,14 @@ func Decode(file []byte) (owner string, generation int, entries []Entry, left []
 	return p.current().Name, p.current().Generation, p.Entries, p.Left, nil
 }
 
-// Bound sets bounds lower until restore is called.
+// Bound lowers the limits until restore is called.
 func Bound(entries, record int, live int64, blobs int, content int64) (restore func()) {
 	was := bound
 	bound = bounds{entries, record, live, blobs, content}
 	return func() { bound = was }
 }
 
-// The bounds of a journal.
+// The limits of a journal.
 const (
 	MaxEntries = maxEntries
 	MaxRecord  = maxRecord

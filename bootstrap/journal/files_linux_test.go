@@ -202,8 +202,8 @@ func (s several) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (jour
 	}}, nil
 }
 
-// All names of an entry go with it for the directory that holds them. What the
-// entry leaves of them to somebody else is told beforehand too.
+// An entry's names all count for the directory that holds them. The check, too, reports a name
+// that stays because another program changed it.
 func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		theirs string // content of the last one
@@ -261,8 +261,8 @@ func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 	}
 }
 
-// A link, or something of another type, in the place of what was written is as
-// little ours as other content.
+// A link, or an object of another type, in the place of what was written is no more ours than
+// other content.
 func TestPLAN6_WhatTookThePlaceOfALinkMeanwhileIsNotTakenForOurs(t *testing.T) {
 	for _, theirs := range []func(path string) error{
 		func(path string) error { return os.Symlink("theirs", path) },
@@ -361,7 +361,7 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 			require.ErrorIs(t, err, journal.ErrUntrusted)
 			require.Equal(t, "journal.untrusted", code.Of(err))
 			require.ErrorContains(t, err, dir)
-			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for the pipe's other end")
+			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for a writer to the pipe")
 		})
 	}
 }
@@ -428,7 +428,7 @@ func TestSEC2_KeptContentOfOthersIsRefused(t *testing.T) {
 	}
 }
 
-// Content comes from beside the journal, whatever that says.
+// Content is read from beside the journal, whatever path the journal names.
 func TestSEC3_NamesOfContentAreBare(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "file"), filepath.Join(dir, "state")
@@ -474,8 +474,8 @@ func TestPLAN6_AReadThatFailsCompletesNothing(t *testing.T) {
 	require.False(t, entries(t, j)[0].Done)
 }
 
-// What a writer that was killed has left goes with what it was written for, in a
-// directory of others too; what a living one is at work on stays.
+// A killed writer's temporary file is removed together with the entry it was for, also in a
+// directory of others; the temporary file of a writer that is still running stays.
 func TestPLAN6_WhatAKilledWriterLeftGoesToo(t *testing.T) {
 	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	j := openFiles(t, state)
@@ -581,7 +581,7 @@ func TestPLAN6_MakingAgainForgetsNothing(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-// Killed after it had written, and again before it wrote the next.
+// Killed after writing, and killed again before the next write.
 func TestPLAN6_KilledTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "original", 0o644)
@@ -596,8 +596,8 @@ func TestPLAN6_KilledTwice(t *testing.T) {
 	require.Equal(t, "original", string(content))
 }
 
-// What is a file by the time that it is read is kept with its content, whatever it
-// was a moment before.
+// If an object is a file by the time it is read, its content is kept, whatever it was a moment
+// before.
 func TestPLAN6_AFileIsNeverRecordedWithoutItsContent(t *testing.T) {
 	dir := t.TempDir()
 	path, other := filepath.Join(dir, "x"), filepath.Join(dir, "y")
@@ -629,7 +629,7 @@ func TestPLAN6_AFileIsNeverRecordedWithoutItsContent(t *testing.T) {
 	require.Positive(t, seen["symlink"], seen)
 }
 
-// What its undoing would refuse, an action does not make.
+// An action makes no object that its undo would refuse.
 func TestPLAN19_NothingIsMadeWhereItCouldNotBeUndone(t *testing.T) {
 	dir := t.TempDir()
 	j, own := openFiles(t, filepath.Join(dir, "state")), filepath.Join(dir, "run", "acme")

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// seen is what a reader sees in a journal, without the times.
+// seen describes what a reader sees in a journal, without times.
 func seen(t *testing.T, j *journal.Journal) string {
 	t.Helper()
 	owner, generation, err := j.Owner()
@@ -50,8 +50,8 @@ func decode(file []byte) (string, error) {
 	return describe(owner, generation, entries, left), err
 }
 
-// sample is a journal with records of each kind: its file, and for each change that was
-// acknowledged the length that the file had then, and what a reader saw.
+// sample is a journal with records of each kind: the file, and for each acknowledged change the
+// file's length and the reader's view after it.
 type sample struct {
 	file    []byte
 	lengths []int64
@@ -95,7 +95,7 @@ func newSample(t *testing.T) (s sample) {
 	return s
 }
 
-// open writes a file of a journal, and opens that.
+// open writes a journal's file and opens it.
 func (s sample) open(t *testing.T, file []byte) (*journal.Journal, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func (s sample) open(t *testing.T, file []byte) (*journal.Journal, error) {
 	return (&journal.Node{Dir: dir, Agent: "agent", Owner: "pod-a"}).Open(context.Background(), nil)
 }
 
-// at is what a reader sees if the file ends after n bytes.
+// at is the reader's view if the file ends after n bytes.
 func (s sample) at(n int) string {
 	want := " 0\n" // the header alone
 	for i, length := range s.lengths {
@@ -114,16 +114,15 @@ func (s sample) at(n int) string {
 	return want
 }
 
-// A writer that is killed leaves a journal that ends anywhere after the header, which is
-// written with the first change at once. What counts are the changes that were
-// acknowledged: all of one, or nothing of it.
+// The journal of a killed writer ends anywhere after the header, which is written together with
+// the first change. Acknowledged changes count, each whole or not at all.
 func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
 	s := newSample(t)
 	header := bytes.IndexByte(s.file, '\n') + 1
 	for n := range len(s.file) {
-		for _, tail := range []string{"", "\x00", strings.Repeat("\x00", 700)} { // the latter two: after a loss of power
+		for _, tail := range []string{"", "\x00", strings.Repeat("\x00", 700)} { // the latter two occur after a power cut
 			if tail != "" && s.file[n] == '\n' {
-				continue // a newline that was exchanged
+				continue // only a newline was exchanged
 			}
 			got, err := decode(append(slices.Clone(s.file[:n]), tail...))
 			if n < header {
@@ -136,7 +135,7 @@ func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
 	}
 }
 
-// The next writer goes on where the last acknowledged change ends.
+// The next writer continues where the last acknowledged change ends.
 func TestPLAN6_WhatAKilledWriterAppendedGoes(t *testing.T) {
 	s := newSample(t)
 	for n := int(s.lengths[0]); n < len(s.file); n += 97 {
@@ -152,7 +151,7 @@ func TestPLAN6_WhatAKilledWriterAppendedGoes(t *testing.T) {
 	}
 }
 
-// A byte that is another one is an error, wherever it is.
+// A changed byte is an error, wherever it is.
 func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
 	s := newSample(t)
 	for n, was := range s.file {
@@ -173,7 +172,7 @@ func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
 	}
 }
 
-// Bytes that are missing, or too many, are an error too, but for those at the end.
+// Missing and additional bytes are errors too, except at the end.
 func TestPLAN6_AJournalWithoutSomeOfItsBytesIsRefused(t *testing.T) {
 	s := newSample(t)
 	lines := bytes.SplitAfter(s.file, []byte("\n"))
@@ -203,9 +202,8 @@ func TestPLAN6_AJournalWithoutSomeOfItsBytesIsRefused(t *testing.T) {
 	}
 }
 
-// A later version's fields are kept on each kind of record, and so are kinds of records
-// that it says need not be known: when an entry is recorded again, and when the file is
-// written anew.
+// A later version's fields are kept on each kind of record, and so are kinds of records that
+// need not be understood: when an entry is recorded again, and when the file is rewritten.
 func TestPLAN6_WhatALaterVersionSaysIsKept(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	path := filepath.Join(dir, "agent.journal")
@@ -216,12 +214,12 @@ func TestPLAN6_WhatALaterVersionSaysIsKept(t *testing.T) {
 		`{"record":"left","kind":"acme/value","object":"left","why":"left so"}`,
 		`{"record":"entry","kind":"acme/value","object":"old","step":"s","before":{"type":"value","value":"0","flags":7},"after":{"type":"value","value":"1","flags":8},"done":true,"why":"for a reason"}`)
 	j := open(t, dir, journal.Node{Owner: "pod-a", Handlers: []journal.Handler{v}})
-	require.Equal(t, "pod-a 1\nacme/value old s 0 1 true false\nleft acme/value left \n", seen(t, j), "it is obeyed as far as it is known")
+	require.Equal(t, "pod-a 1\nacme/value old s 0 1 true false\nleft acme/value left \n", seen(t, j), "known fields take effect")
 
 	v.now["old"] = "1"
 	v.set(t, step(t, j, "s"), j, "new", "1")
-	v.set(t, step(t, j, "s"), j, "old", "1") // as it is
-	for i := range 60 {                      // so that the file is written anew
+	v.set(t, step(t, j, "s"), j, "old", "1") // already set
+	for i := range 60 {                      // so that the file is rewritten
 		v.set(t, step(t, j, "s"), j, "new", fmt.Sprint(i))
 	}
 	records := journaltest.Records(t, dir)
@@ -251,7 +249,7 @@ func toBytes(records []json.RawMessage) (all [][]byte) {
 	return all
 }
 
-// An agent's name is none of the names of other files.
+// An agent's name cannot collide with the names of other files.
 func TestAnAgentOfAnyName(t *testing.T) {
 	for _, agent := range []string{"blob", "lock", "journal", "agent.last", "a"} {
 		dir, v := filepath.Join(t.TempDir(), "state"), newValues()
@@ -290,7 +288,7 @@ func TestAnEntryHasAnIdentity(t *testing.T) {
 	require.Equal(t, []string{"file /etc/x", "mount /sys/fs/bpf", "acme/value x", "sysctl net.ipv4.ip_forward"}, all)
 }
 
-// What no longer counts goes, so the file is never much longer than what does.
+// Obsolete records are dropped, so the file is never much longer than the current ones.
 func TestTheFileDoesNotGrowWithTheChanges(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	j, other := open(t, dir, journal.Node{}), open(t, dir, journal.Node{})
@@ -336,9 +334,8 @@ func TestTheLastReportIsKept(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// What a killed removal can leave of a report is no journal.
-// The word of an apply that has failed before it changed anything is kept, and goes when
-// the agent is uninstalled.
+// A report without a journal is read as such: the report of an apply that failed before it
+// changed anything is kept, and removed when the agent is uninstalled.
 func TestPLAN18_AReportAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	n := &journal.Node{Dir: dir, Agent: "agent", NoOwner: true}
@@ -370,7 +367,7 @@ func TestPLAN18_AReportAlone(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// The time of one change, and its ratio with 10 entries and with 10,000.
+// The time of one change with 10 and with 10,000 entries, and the ratio.
 func BenchmarkChange(b *testing.B) {
 	times := map[int]float64{}
 	for _, n := range []int{10, 10_000} {

@@ -42,9 +42,9 @@ func (a tenant) claim(s shared) journal.Wish {
 	return journal.Wish{Entry: a.entry(s), Met: s.v.now["x"] == a.wants, Claim: true}
 }
 
-// What an agent found as it wants it is recorded as that, though nothing is changed: one
-// that wants it differently gets an error. Undoing drops the record, whatever the state
-// by then.
+// An object that an agent found in the wanted state is recorded, although nothing is changed:
+// an agent that wants another state gets an error. Undoing drops the record, whatever the state
+// is by then.
 func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	s := newShared(t)
 	s.v.now["x"] = "1"
@@ -61,12 +61,12 @@ func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	require.NoError(t, s.find(t, first))
 	after, err := os.ReadFile(filepath.Join(s.dir, "first.journal"))
 	require.NoError(t, err)
-	require.Equal(t, string(before), string(after), "once is enough")
+	require.Equal(t, string(before), string(after), "recorded once")
 	s.in(t, first, "check", false, func(ctx context.Context, j *journal.Journal, n *journal.Node) {
 		_, err := j.CheckWishes(ctx, first.claim(s))
 		require.NoError(t, err)
 		require.False(t, n.Wishes(ctx))
-		require.Empty(t, entries(t, j), "it is nothing that was changed")
+		require.Empty(t, entries(t, j), "the record is not a change")
 		_, known, err := j.Lookup(ctx, "acme/value", "x")
 		require.NoError(t, err)
 		require.False(t, known)
@@ -88,8 +88,8 @@ func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// An agent that overrides another restores the overridden state, and an object that all
-// have found stays.
+// Undoing an override restores the overridden state, and an object that every agent found as
+// wanted stays.
 func TestPLAN14_WhatWasFoundIsOverridden(t *testing.T) {
 	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
 		s := newShared(t)
@@ -106,8 +106,8 @@ func TestPLAN14_WhatWasFoundIsOverridden(t *testing.T) {
 	}
 }
 
-// Two find it, a third one changes it, and one of the two puts it right: the value of the
-// third one comes back when the last of the two is uninstalled, in either order.
+// Two agents find the value, a third program changes it, and one of the two puts it right: the
+// third one's value is restored when the last of the two is uninstalled, in either order.
 func TestPLAN14_TheLastThatFoundItBringsBackWhatAnotherHasReplaced(t *testing.T) {
 	for _, order := range [][]tenant{{first, second}, {second, first}} {
 		s := newShared(t)
@@ -124,7 +124,8 @@ func TestPLAN14_TheLastThatFoundItBringsBackWhatAnotherHasReplaced(t *testing.T)
 	}
 }
 
-// What is made anew where it was found is shared with whoever has found it, at its next run.
+// If an agent remakes an object that another had found as wanted, the other shares it from its
+// next run on.
 func TestPLAN14_WhatOneMadeIsSharedByWhoHasFoundIt(t *testing.T) {
 	s := newShared(t)
 	s.v.now["x"] = "1"
@@ -145,8 +146,8 @@ func TestPLAN14_WhatOneMadeIsSharedByWhoHasFoundIt(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// A step that is no longer wanted, or an agent that has vanished, no longer wants what it has
-// found; what is found may be adopted later, by the same owner.
+// A step that is no longer wanted, or an agent that has vanished, gives up the objects it
+// found; the same owner may adopt them later.
 func TestPLAN14_PLAN15_WhatWasFoundIsGivenUp(t *testing.T) {
 	s := newShared(t)
 	s.v.now["x"] = "1"
@@ -183,7 +184,7 @@ func TestPLAN14_PLAN15_WhatWasFoundIsGivenUp(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// Another boot has other values: what was found in this one counts in this one.
+// Another boot has other values: an object found in this boot counts in this boot only.
 func TestPLAN14_WhatWasFoundEndsWithTheBoot(t *testing.T) {
 	s := newShared(t)
 	s.v.now["x"] = "1"

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// A change for which there is no space is an error, and the journal stays what it was: no
-// part of the change is there for the next one to stumble over.
+// A change that does not fit on the disk is an error, and the journal stays as it was, with no
+// part of the change left in it.
 func TestPLAN6_AChangeForWhichThereIsNoSpace(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	root := t.TempDir()
@@ -50,11 +50,11 @@ func TestPLAN6_AChangeForWhichThereIsNoSpace(t *testing.T) {
 	require.Equal(t, []string{"a", "small", "b", "c"}, objects(t, open(t, dir, journal.Node{})))
 }
 
-// Where there is no space to write the file anew, it grows.
+// If there is no space to rewrite the file, it grows.
 func TestPLAN6_WithoutSpaceForAnotherFileTheJournalGrows(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	root := t.TempDir()
-	require.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, "nr_inodes=4")) // the root, state and the journal, and a first temporary one
+	require.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, "nr_inodes=4")) // the root, state, the journal, and one temporary file
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(root, unix.MNT_DETACH)) })
 	dir := filepath.Join(root, "state")
 	j := open(t, dir, journal.Node{})

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// What could not be brought back is not recorded, so that it is not replaced.
+// An object that could not be restored is not recorded, so that it is not replaced.
 func TestPLAN6_WhatCannotBeBroughtBackIsNotBegun(t *testing.T) {
 	for what, put := range map[string]func(path string) error{
 		"FIFO":      func(path string) error { return unix.Mkfifo(path, 0o600) },
@@ -49,8 +49,8 @@ func TestPLAN6_WhatCannotBeBroughtBackIsNotBegun(t *testing.T) {
 	}
 }
 
-// A run that failed half-way has begun an entry. What an administrator then
-// brings back is what uninstall has to bring back.
+// A run that failed half-way has begun an entry. If an administrator then restores the file,
+// the uninstall restores the administrator's version.
 func TestPLAN6_WhatCameAfterAFailureIsWhatWasBefore(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")

@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// values is a handler of kernel-like values: what a third party would write.
+// values is a handler of kernel-like values, such as a third party would write.
 type values struct {
 	now   map[string]string
 	order *[]string
-	did   *func(object string) // called after each is put back
+	did   *func(object string) // called after each restore
 }
 
 func newValues() values {
@@ -73,8 +73,8 @@ func (v values) set(t *testing.T, ctx context.Context, j *journal.Journal, objec
 
 func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
 
-// open opens what n says, for an agent called "test". Without an owner, it is for nobody
-// in particular.
+// open opens n's journal in dir for an agent called "test". Without an owner, none is
+// configured.
 func open(t *testing.T, dir string, n journal.Node) *journal.Journal {
 	t.Helper()
 	n.Dir, n.Agent, n.NoOwner = dir, cmp.Or(n.Agent, "agent"), n.Owner == ""
@@ -250,7 +250,7 @@ func TestPLAN12_NewestFirstAndDependentsBeforeWhatTheyNeed(t *testing.T) {
 	v.set(t, step(t, j, "one"), j, "needed by conf", "1")
 	v.set(t, step(t, j, "two"), j, "other", "1")
 	v.set(t, step(t, j, "one"), j, "conf", "1", "needed by conf", "plugin")
-	v.set(t, step(t, j, "one"), j, "plugin", "1") // later than what needs it
+	v.set(t, step(t, j, "one"), j, "plugin", "1") // after the entry that needs it
 	would, err := j.CheckRevertAll(t.Context())
 	require.NoError(t, err)
 	done, err := j.RevertAll(t.Context())
@@ -272,17 +272,17 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	require.ErrorContains(t, err, "it is stuck")
 	require.ErrorIs(t, err, journal.ErrChanged)
 	require.Equal(t, "1", v.now["needed"])
-	require.Equal(t, []string{"needed", "changed", "stuck"}, objects(t, j), "what could not be undone is there for the next time")
+	require.Equal(t, []string{"needed", "changed", "stuck"}, objects(t, j), "failed entries stay recorded")
 }
 
-// An entry that fails only when it is undone keeps the objects that it needs, even where
-// nothing is to be done about that now.
+// An entry that fails only when it is undone keeps the objects it needs, even if those have
+// nothing to undo now.
 func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
 	v := newValues()
 	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
 	v.set(t, step(t, j, "one"), j, "needed", "1")
 	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
-	v.now["needed"] = "" // as before
+	v.now["needed"] = "" // already restored
 	_, err := j.RevertAll(t.Context())
 	require.ErrorContains(t, err, "it is stuck")
 	require.Equal(t, []string{"needed", "stuck"}, objects(t, j))
@@ -315,7 +315,7 @@ func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 
 	changes, err := j.CheckRevert(step(t, j, "one"))
 	require.NoError(t, err)
-	require.Empty(t, changes, "it is two's by now")
+	require.Empty(t, changes, "it belongs to step two by now")
 	require.NoError(t, j.Revert(step(t, j, "one")))
 	require.Equal(t, map[string]string{"a": "two's", "b": "two's"}, v.now)
 	require.Len(t, entries(t, j), 2)
@@ -452,7 +452,7 @@ const (
 	anEntry = `{"record":"entry","kind":"a/file","object":"/a","step":"s","before":{},"after":{},"done":true}`
 )
 
-// file is that of a journal with these records.
+// file is a journal file with these records.
 func file(records ...string) []byte {
 	var all []json.RawMessage
 	for _, r := range records {

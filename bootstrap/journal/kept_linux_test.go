@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// keptFile is a node on which a file of ours was edited, below a directory of ours, and
-// another was not.
+// keptFile is a node with two of our files, one of them edited, the edited one below a
+// directory of ours.
 type keptFile struct{ root, state, edited, other string }
 
 func newKeptFile(t *testing.T) keptFile {
@@ -42,8 +42,8 @@ func (n keptFile) undo(t *testing.T, o journal.Node) ([]journal.Undone, error) {
 	return n.open(t, o).RevertAll(t.Context())
 }
 
-// What is kept is said by each undo, not by the first one only, and once: not also of the
-// directory that holds it.
+// Each undo, not only the first, reports a kept object, once: not again for the directory that
+// holds it.
 func TestPLAN6_WhatIsKeptStaysRecorded(t *testing.T) {
 	n := newKeptFile(t)
 	for range 3 {
@@ -64,7 +64,7 @@ func TestPLAN6_WhatIsKeptStaysRecorded(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(n.edited))
 }
 
-// What is changed again belongs to who had edited it: that comes back.
+// A kept file that is changed again has the edited version as its original, which is restored.
 func TestPLAN6_WhatIsKeptIsTheOriginalOfTheNextChange(t *testing.T) {
 	n := newKeptFile(t)
 	_, err := n.undo(t, journal.Node{})
@@ -128,8 +128,8 @@ func (k keeping) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return k.Files.Look(ctx, p, e)
 }
 
-// What is kept as asked stays recorded, for a later revert; who accepts what is kept has
-// none in mind.
+// An object that a handler keeps on request stays recorded for a later revert; AcceptKept means
+// that there is none.
 func TestPLAN6_WhatIsKeptAsAskedIsAcceptedToo(t *testing.T) {
 	n := newKeptFile(t)
 	undo := func(accept bool) error {
@@ -155,7 +155,7 @@ func TestPLAN6_WhatIsKeptAsAskedIsAcceptedToo(t *testing.T) {
 	require.Equal(t, n.other, left[0].Object)
 }
 
-// Any other failure is an error, and then nothing is accepted.
+// Any other failure is an error, and nothing is accepted then.
 func TestPLAN6_WhatFailsIsNotAccepted(t *testing.T) {
 	n := newKeptFile(t)
 	j := n.open(t, journal.Node{})

@@ -22,19 +22,19 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// writerEnv makes the test binary a process that changes the journal that it names, and
-// prints a line for each change.
+// writerEnv makes the test binary change the journal that it names, and print a line for each
+// change.
 const writerEnv = "SLIPWAY_TEST_JOURNAL_WRITER"
 
-// readerEnv makes the test binary a process that reads the journal that it names, and
-// prints how much memory that took.
+// readerEnv makes the test binary read the journal that it names, and print how much memory
+// that took.
 const readerEnv = "SLIPWAY_TEST_JOURNAL_READER"
 
-// exampleEnv makes the test binary a process that applies and reverts what the example does,
-// for ever, on the node that it names.
+// exampleEnv makes the test binary apply and revert the example's step, forever, on the node
+// that it names.
 const exampleEnv = "SLIPWAY_TEST_JOURNAL_EXAMPLE"
 
-// change is the number n of the changes that the process makes.
+// change makes the process's n-th change.
 func change(j *journal.Journal, n int) error {
 	ctx := journal.With(context.Background(), j.Step("s"))
 	var all []journal.Entry
@@ -45,7 +45,7 @@ func change(j *journal.Journal, n int) error {
 	case 3:
 		return j.Forget(ctx, all...)
 	case 4:
-		_, err := j.ForgetObject(ctx, fmt.Sprint((n-2)%7)) // which was just begun
+		_, err := j.ForgetObject(ctx, fmt.Sprint((n-2)%7)) // the change just begun
 		return err
 	}
 	return j.Begin(ctx, all...)
@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	j, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
-	for n := 0; err == nil && n < 2000; n++ { // should the test die first
+	for n := 0; err == nil && n < 2000; n++ { // bounded, in case the test dies first
 		err = change(j, n)
 		fmt.Println(n)
 	}
@@ -74,7 +74,7 @@ func TestMain(m *testing.M) {
 }
 
 func read(dir string) {
-	debug.SetMemoryLimit(40 << 20) // as nodeinit has it
+	debug.SetMemoryLimit(40 << 20) // as in nodeinit
 	j, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 	if err == nil {
 		_, err = j.Entries()
@@ -84,11 +84,11 @@ func read(dir string) {
 	fmt.Println(regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindStringSubmatch(string(status))[1])
 }
 
-// Killed while it makes one change after another, a process leaves a journal with those
-// that were acknowledged, and no half of the next ones.
+// A process killed between changes leaves a journal with those acknowledged and no half of the
+// next.
 func TestPLAN3_AWriterKilledAtEachRecord(t *testing.T) {
 	model := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{})
-	var states []string // after each change, as far as one has been killed there
+	var states []string // after each change that a killed process got to
 	for at := range 40 {
 		dir := filepath.Join(t.TempDir(), "state")
 		cmd := exec.Command("/proc/self/exe")
@@ -100,7 +100,7 @@ func TestPLAN3_AWriterKilledAtEachRecord(t *testing.T) {
 		for range at + 1 {
 			require.True(t, said.Scan())
 		}
-		time.Sleep(time.Duration(at%8) * time.Millisecond) // to somewhere in the next one
+		time.Sleep(time.Duration(at%8) * time.Millisecond) // into the next change
 		require.NoError(t, cmd.Process.Kill())
 		acknowledged := at
 		for said.Scan() {
@@ -116,8 +116,8 @@ func TestPLAN3_AWriterKilledAtEachRecord(t *testing.T) {
 	}
 }
 
-// Two processes that change a node without its lock may be refused; records acknowledged
-// to either are there, and the journal stays readable.
+// Two processes that change a node without its lock may get errors, but every record
+// acknowledged to either exists, and the journal stays readable.
 func TestPLAN2_WritersWithoutTheLockDoNotTearTheJournal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	first := open(t, dir, journal.Node{})
@@ -125,7 +125,7 @@ func TestPLAN2_WritersWithoutTheLockDoNotTearTheJournal(t *testing.T) {
 	var acknowledged [4][]string
 	var all sync.WaitGroup
 	for w := range acknowledged {
-		j := open(t, dir, journal.Node{}) // an open file of its own, as another process has
+		j := open(t, dir, journal.Node{}) // its own open file, as in another process
 		ctx := step(t, j, "s")
 		all.Go(func() {
 			for n := range 100 {

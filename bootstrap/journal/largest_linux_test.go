@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// The largest journal is read in little memory by who collects garbage as nodeinit does: a
-// process of 8 MiB without it.
+// With nodeinit's garbage collection settings, reading the largest journal takes little memory
+// beyond the 8 MiB of the process.
 func TestSEC6_TheLargestJournalFitsIntoMemory(t *testing.T) {
 	dir := t.TempDir()
 	records := []string{aHeader}
@@ -30,7 +30,7 @@ func TestSEC6_TheLargestJournalFitsIntoMemory(t *testing.T) {
 		end := `"},"done":true}`
 		records = append(records, e+strings.Repeat("x", size-len(e)-len(end))+end)
 	}
-	for range 2 { // and about as much as can be appended to it
+	for range 2 { // and about the largest possible tail
 		records = append(records, records[1:journal.MaxEntries+1]...)
 	}
 	content := file(records...)

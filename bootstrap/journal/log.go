@@ -48,8 +48,8 @@ var bound = bounds{maxEntries, maxRecord, maxLive, maxBlobs, maxKeptAll}
 // otherwise it is an error.
 const (
 	recordJournal = "journal" // the first one: header
-	recordOwner   = "owner"   // owner: the next one or, with a generation that is there, how that is now
-	recordEntry   = "entry"   // Entry: a new one, the last, or how a recorded one is now; "anew": it becomes the last
+	recordOwner   = "owner"   // the next owner or, for a known generation, its present state
+	recordEntry   = "entry"   // a new Entry, which is the last, or the present state of a recorded one; with "anew", it becomes the last
 	recordUndone  = "undone"  // drops an entry
 	recordLeft    = "left"    // Left: an object left for good
 	recordUnleft  = "unleft"  // drops an object left for good

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// needing keeps b until a is as before, which others may want otherwise.
+// needing keeps b until a is restored, which other programs may prevent.
 type needing struct{ values }
 
 func (n needing) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
@@ -26,9 +26,9 @@ func (n needing) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	return n.values.Look(ctx, p, e)
 }
 
-// What is needed stays recorded and is no failure; a plan says so as advice, in a step's
-// revert and in that of all, and where a step is no longer wanted. It goes in one pass with
-// what needs it.
+// An object still needed stays recorded, and is no failure: a plan reports it as advice, when a
+// step or everything is reverted, and when a step is no longer wanted. It is undone in the same
+// pass as the object that needs it.
 func TestPLAN6_WhatIsNeededStaysAndIsAdvice(t *testing.T) {
 	v := newValues()
 	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "test", NoOwner: true, Handlers: []journal.Handler{needing{v}}}
@@ -47,7 +47,7 @@ func TestPLAN6_WhatIsNeededStaysAndIsAdvice(t *testing.T) {
 		for range 2 {
 			for _, by := range []func(context.Context) (*bootstrap.Report, error){plan.CheckRevert, plan.Revert, plan.CheckRevertAll, plan.RevertAll} {
 				report, err := by(t.Context())
-				require.ErrorIs(t, err, journal.ErrChanged, "that of a")
+				require.ErrorIs(t, err, journal.ErrChanged, "the error for a")
 				require.NotContains(t, err.Error(), "b, by a")
 				require.Equal(t, []string{"b, by a: still needed"}, report.Results[0].Advice)
 			}
@@ -64,8 +64,8 @@ func TestPLAN6_WhatIsNeededStaysAndIsAdvice(t *testing.T) {
 	}
 }
 
-// What is left for good takes along what it needs itself. What others on the node need is
-// not left, and goes when they have gone.
+// An object left for good takes the objects it needs along. Objects that others on the node
+// need are not left, and are undone once the others are gone.
 func TestPLAN6_WhatOthersNeedIsNotLeftForGood(t *testing.T) {
 	for _, recorded := range []bool{true, false} {
 		v := newValues()

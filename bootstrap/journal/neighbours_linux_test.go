@@ -67,10 +67,10 @@ func (n fileNode) requireContent(t *testing.T, want string) {
 	require.Equal(t, want, string(raw))
 }
 
-// What is kept for an agent that came after a process had opened its own journal stays,
-// and so does what that process is told of it.
+// A process has opened its journal before another agent arrives. Content kept for that agent
+// stays, and the process learns of its wish.
 func TestPLAN14_OneThatCameLater(t *testing.T) {
-	original := strings.Repeat("original", 1<<10) // kept in a file of its own
+	original := strings.Repeat("original", 1<<10) // too large for the record
 	n, later := newFileNode(t, original), tenant{name: "second", wants: "2"}
 	j, ctx := n.open(t, first)
 	defer j.Close()
@@ -84,8 +84,8 @@ func TestPLAN14_OneThatCameLater(t *testing.T) {
 	require.NoError(t, j.Forget(ctx, entries(t, j)[0]))
 	left, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
 	require.NoError(t, err)
-	require.Len(t, left, len(kept)-1, "its own")
-	require.NoError(t, j.Verify(ctx), "as a guard does, before it changes something")
+	require.Len(t, left, len(kept)-1, "only its own content is gone")
+	require.NoError(t, j.Verify(ctx), "as a guard does before a change")
 	require.ErrorIs(t, n.files.Write(ctx, j, n.path(), journal.File{Content: []byte("1")}), journal.ErrConflict)
 	require.NoError(t, n.uninstall(t, later))
 	n.requireContent(t, original)
@@ -104,8 +104,8 @@ func TestPLAN14_OneThatHasOverriddenAFileIsReleased(t *testing.T) {
 	require.NoDirExists(t, n.state())
 }
 
-// Of three that want a file, two of which have overridden the first: whichever of them goes
-// first, and whether they agree, the one that stays has its file again.
+// Two agents have overridden a third one's file. Whichever of them is uninstalled first, and
+// whether they agree or not, the other one's content is there again.
 func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
 	for _, wants := range []string{"2", "3"} {
 		for _, secondFirst := range []bool{true, false} {
@@ -129,8 +129,8 @@ func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
 	}
 }
 
-// Two that want the same content for other users do not agree: each would take it from the
-// other for ever.
+// Two agents that want the same content with another owner or mode conflict: each would keep
+// changing the other's file.
 func TestPLAN14_AnotherOwnerOrModeIsAConflict(t *testing.T) {
 	n := newFileNode(t, "original")
 	require.NoError(t, n.apply(t, first))
@@ -145,7 +145,7 @@ func TestPLAN14_AnotherOwnerOrModeIsAConflict(t *testing.T) {
 	require.Empty(t, entries(t, j))
 }
 
-// Whatever lies in the place of another agent's journal neither stops this one nor holds it up.
+// An object in the place of another agent's journal neither stops this agent nor delays it.
 func TestPLAN14_WhatIsNoJournalOfAnother(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -167,11 +167,11 @@ func TestPLAN14_WhatIsNoJournalOfAnother(t *testing.T) {
 		require.NoError(t, n.uninstall(t, first), name)
 		n.requireContent(t, "original")
 		_, err := os.Lstat(filepath.Join(n.state(), "second.journal"))
-		require.NoError(t, err, "%s: it is not this one's", name)
+		require.NoError(t, err, "%s: it is another agent's", name)
 	}
 }
 
-// Where no more files can be opened, what others want is not known, and nothing is done.
+// If no more files can be opened, the wishes of others are unknown, and nothing is done.
 func TestPLAN14_WhatCannotBeReadNowIsNotTakenForNothing(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))

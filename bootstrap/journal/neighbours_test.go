@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// tenant is an agent of a node of which several want one value.
+// tenant is one of several agents on a node that want the same value.
 type tenant struct {
 	name  string
 	wants string
@@ -122,18 +122,18 @@ func TestPLAN14_ADifferentWishIsAConflict(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrConflict)
 	require.EqualError(t, err, `x: another agent wants it differently: agent "first" has 1, and this one wants 2: uninstall or release that agent, change one of the two, or override it`)
 	j := s.open(t, other)
-	require.ErrorIs(t, j.Begin(step(t, j, "values"), other.entry(s)), journal.ErrConflict, "an action that does not ask")
+	require.ErrorIs(t, j.Begin(step(t, j, "values"), other.entry(s)), journal.ErrConflict, "an action that does not check wishes")
 	require.Equal(t, "1", s.v.now["x"])
 	require.NoFileExists(t, filepath.Join(s.dir, "second.journal"))
 
 	other.force = true
 	require.NoError(t, s.apply(t, other, whole))
 	require.Equal(t, "2", s.v.now["x"])
-	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict, "nothing flips by itself")
+	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict, "the value does not flip")
 	other.force = false
 	require.NoError(t, s.apply(t, other, whole), "it was reported once")
 	require.NoError(t, s.uninstall(t, other))
-	require.Equal(t, "1", s.v.now["x"], "what the other one wants")
+	require.Equal(t, "1", s.v.now["x"], "the other agent's value")
 	require.NoError(t, s.uninstall(t, first))
 	require.Equal(t, "0", s.v.now["x"])
 }
@@ -165,7 +165,7 @@ func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
 	require.NoError(t, s.apply(t, second, whole))
-	gone := open(t, s.dir, journal.Node{Agent: "first"}) // none of its handlers
+	gone := open(t, s.dir, journal.Node{Agent: "first"}) // has none of its handlers
 	alone := journal.Entry{Kind: "other/thing", Object: "y", After: value("1")}
 	require.NoError(t, gone.Begin(step(t, gone, "values"), alone))
 	left, err := gone.Release(t.Context())
@@ -179,8 +179,8 @@ func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
 	require.Equal(t, "0", s.v.now["x"], "the original comes back")
 }
 
-// What one has overridden is still as that one has made it when it is released: the other
-// one knows it for that.
+// An agent that has overridden another is released, and leaves its value: the other agent knows
+// it as that agent's.
 func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
 	for _, applies := range []bool{false, true} {
 		s := newShared(t)
@@ -201,7 +201,7 @@ func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
 	}
 }
 
-// So does one that has overridden another agent, too, and was overridden.
+// The same holds for an agent that has overridden another and was itself overridden.
 func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
 	s := newShared(t)
 	agents := []tenant{first, {name: "second", wants: "2", force: true}, {name: "third", wants: "3", force: true}}
@@ -211,14 +211,14 @@ func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
 	_, err := s.open(t, agents[2]).Release(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.uninstall(t, agents[1]))
-	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	require.Equal(t, "1", s.v.now["x"], "the first agent's value")
 	require.NoError(t, s.uninstall(t, first))
 	require.Equal(t, "0", s.v.now["x"])
 	require.NoDirExists(t, s.dir)
 }
 
-// What is already as one wants that overrides another is that one's: the other had begun to
-// change it, and was killed.
+// An agent that overrides another finds the value already as it wants it. The other had begun
+// to change it, and was killed: the value counts as found.
 func TestPLAN14_WhatIsThereMayOverride(t *testing.T) {
 	s := newShared(t)
 	s.v.now["x"] = "2"
@@ -237,7 +237,7 @@ func TestPLAN14_WhatIsThereMayOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// Two that agree to override a third, each killed before it did, know what they have found.
+// Two agents that agree to override a third are killed before doing so: both know the original.
 func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
 	s := newShared(t)
 	third := tenant{name: "third", wants: "3"}
@@ -251,8 +251,8 @@ func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// What an agent makes that is content with anything is left to another that has put back its
-// own, and was killed: it knows that it may take it away.
+// An undo is killed after it has restored the original. Another agent that accepts any state
+// then sets its own value, and is uninstalled: the first knows that it may undo that value.
 func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
@@ -270,7 +270,8 @@ func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// One that comes back to what it has left to such an agent knows that it has made it.
+// An agent returns to a value it had left to an agent that accepts any state: it knows the
+// value as its own.
 func TestPLAN14_OneThatComesBackToWhatItHasMade(t *testing.T) {
 	s := newShared(t)
 	j := s.open(t, second)
@@ -288,7 +289,7 @@ func TestPLAN14_OneThatComesBackToWhatItHasMade(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// Of those that override each other, and are killed, each knows what it has found.
+// Of agents that override each other and are killed, each knows what it found.
 func TestPLAN14_KilledWhileOverriding(t *testing.T) {
 	a := tenant{name: "first", wants: "1", force: true}
 	b := tenant{name: "second", wants: "2", force: true}
@@ -298,8 +299,8 @@ func TestPLAN14_KilledWhileOverriding(t *testing.T) {
 		steps int
 	}
 	for _, runs := range [][]run{
-		{{a, 2}, {b, 2}, {a, 1}},                         // a finds what b has made
-		{{a, 1}, {b, 2}, {a, whole}, {b, whole}, {c, 1}}, // so does c, which agrees with a
+		{{a, 2}, {b, 2}, {a, 1}},                         // a finds the value as b made it
+		{{a, 1}, {b, 2}, {a, whole}, {b, whole}, {c, 1}}, // so does c, which wants the same as a
 	} {
 		s := newShared(t)
 		for _, r := range runs {
@@ -313,8 +314,8 @@ func TestPLAN14_KilledWhileOverriding(t *testing.T) {
 	}
 }
 
-// An uninstall that is killed once it has put back what another wants knows that for its own
-// if the other one goes first.
+// An uninstall is killed once it has restored the value that another agent wants: if the other
+// is uninstalled first, it knows the value as that agent's.
 func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
 	s := newShared(t)
 	other := tenant{name: "second", wants: "2", force: true}
@@ -330,7 +331,7 @@ func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// One that is content with anything does not hide that another is not.
+// An agent that accepts any state does not hide a conflict with one that does not.
 func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
@@ -344,7 +345,7 @@ func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
 	third.force = true
 	require.NoError(t, s.apply(t, third, whole))
 	require.NoError(t, s.uninstall(t, third))
-	require.Equal(t, "1", s.v.now["x"], "what the first one wants")
+	require.Equal(t, "1", s.v.now["x"], "the first agent's value")
 	for _, a := range []tenant{first, second} {
 		require.NoError(t, s.uninstall(t, a))
 	}
@@ -352,7 +353,7 @@ func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// One that was overridden, and by now wants the same, keeps it.
+// An agent that was overridden and now wants the same value keeps it.
 func TestPLAN14_OneThatGivesIn(t *testing.T) {
 	s := newShared(t)
 	other := tenant{name: "second", wants: "2", force: true}
@@ -367,7 +368,8 @@ func TestPLAN14_OneThatGivesIn(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// What one has changed that another is content with is still told from a stranger's change.
+// After an agent changes a value that another accepts in any state, a foreign change is still
+// recognized.
 func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	for _, stranger := range []bool{false, true} {
 		s := newShared(t)
@@ -377,10 +379,10 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 		e.Loose = true
 		require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
 		later := tenant{name: "first", wants: "2"}
-		require.NoError(t, s.apply(t, later, whole), "the other one does not mind")
+		require.NoError(t, s.apply(t, later, whole), "the other agent accepts any state")
 		require.NoError(t, s.uninstall(t, later))
 		require.Equal(t, "2", s.v.now["x"])
-		require.FileExists(t, filepath.Join(s.dir, "first.journal"), "which records its changes")
+		require.FileExists(t, filepath.Join(s.dir, "first.journal"), "it still records its changes")
 		if stranger {
 			s.v.now["x"] = "3"
 			require.ErrorIs(t, s.uninstall(t, second), journal.ErrChanged)
@@ -393,7 +395,7 @@ func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
 	}
 }
 
-// What an agent that goes on has left to another is forgotten with it, once that one has gone.
+// A value that an agent has left to another is forgotten once the other is uninstalled.
 func TestPLAN14_WhatIsLeftToAnotherIsForgotten(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
@@ -412,8 +414,8 @@ func TestPLAN14_WhatIsLeftToAnotherIsForgotten(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// What one has left to another is known until that one is undone, whoever goes meanwhile:
-// also of what ends with the boot.
+// A value left to another agent stays known until that agent is undone, whichever agent is
+// uninstalled in between, even if the value ends with the boot.
 func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {
 	s := newShared(t)
 	set := func(name, object, wants string, done bool) {
@@ -427,7 +429,7 @@ func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {
 		}
 	}
 	set("first", "x", "1", true)
-	set("second", "x", "2", false) // killed before its change, and content with the other
+	set("second", "x", "2", false) // killed before its change; accepts the other's value
 	set("third", "y", "1", true)
 	for _, name := range []string{"first", "third", "second"} {
 		require.NoError(t, s.uninstall(t, tenant{name: name}))
@@ -480,19 +482,19 @@ func TestPLAN15_ALaterOwnerAdoptsNothing(t *testing.T) {
 	}
 }
 
-// All that two agents can do to one value, in each order: nothing that one of them wants
-// is missing, and when both are gone it is as it was.
+// All that two agents can do to one value, in each order: a wanted value is never lost, and
+// when both are gone the original is back.
 func TestPLAN14_EachOrder(t *testing.T) {
 	const depth = 3
 	for _, wants := range []string{"1", "2"} {
 		for _, force := range []bool{false, true} {
 			if testing.Short() && !force {
-				continue // less happens
+				continue // shorter sequences are part of longer ones
 			}
 			everyOrder(t, depth, func(ops []int) {
 				s := newShared(t)
 				agents := []*tenant{{name: "first", wants: "1"}, {name: "second", wants: wants, force: force}}
-				holds := map[string]string{} // the state that an agent was told of
+				holds := map[string]string{} // the last value each agent was told it has
 				for _, op := range ops {
 					s.do(t, agents[op%2], op/2, holds)
 					for name, value := range holds {
@@ -570,7 +572,7 @@ func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
-// An agent whose handler takes no directories for its own leaves them to those that made them.
+// An agent whose handler records no directories leaves them to the agents that made them.
 func TestPLAN14_ADirectoryThatIsNotTheHandlers(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a")
@@ -597,7 +599,7 @@ func TestPLAN14_ADirectoryThatIsNotTheHandlers(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
-// A file is identified by its place, not by the links that lead there.
+// A file is identified by its real path, not by the links that lead there.
 func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "run"), 0o755))
@@ -617,7 +619,7 @@ func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 	}
 }
 
-// So does the directory that another's mount is on.
+// The same holds for the directory under another agent's mount.
 func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a/b")
@@ -635,7 +637,7 @@ func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
 	require.DirExists(t, dir)
 }
 
-// A reader has the journals of other agents in memory: of too much of them nothing is read.
+// A reader keeps other agents' journals in memory: beyond a limit, none is read.
 func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
@@ -675,7 +677,7 @@ func TestPLAN14_AWishThatWasGivenUp(t *testing.T) {
 	}
 }
 
-// What an agent has overridden comes back also when it was killed while it did so itself.
+// An overridden value is restored even if the agent was killed while giving up its override.
 func TestPLAN14_AnOverrideThatWasBeingGivenUp(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
@@ -689,8 +691,8 @@ func TestPLAN14_AnOverrideThatWasBeingGivenUp(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// Two agents are killed one after the other before they change what a third has made: what
-// it has left is known to the last.
+// Two agents are killed in turn before they change a third one's value: the last one knows the
+// original.
 func TestPLAN14_KilledOneAfterTheOther(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, insists("2"), whole))
@@ -705,18 +707,18 @@ func TestPLAN14_KilledOneAfterTheOther(t *testing.T) {
 	require.NoError(t, s.apply(t, insists("2"), 1))
 	require.NoError(t, s.apply(t, third, 1))
 	require.NoError(t, s.apply(t, insists("2"), 1))
-	require.NoError(t, s.uninstall(t, insists("2")), "what the third one was about to override")
+	require.NoError(t, s.uninstall(t, insists("2")), "left to the third agent, which was about to override it")
 	require.NoError(t, s.uninstall(t, third))
 	require.Equal(t, "0", s.v.now["x"])
 	require.NoDirExists(t, s.dir)
 }
 
-// An uninstall that is killed again and again brings back what another agent wants.
+// An uninstall that is killed again and again restores the value that another agent wants.
 func TestPLAN14_AnOverrideOfWhichNothingIsCompleted(t *testing.T) {
 	s := newShared(t)
 	require.NoError(t, s.apply(t, first, whole))
 	require.NoError(t, s.apply(t, insists("2"), 2), "killed after its change")
-	*s.v.did = func(string) { s.v.now["x"] = "2"; panic("killed") } // as if just before it
+	*s.v.did = func(string) { s.v.now["x"] = "2"; panic("killed") } // as if killed just before
 	require.Panics(t, func() { _ = s.uninstall(t, second) })
 	*s.v.did = nil
 	require.NoError(t, s.uninstall(t, second))
@@ -726,8 +728,8 @@ func TestPLAN14_AnOverrideOfWhichNothingIsCompleted(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// An undoing that begins its entries for the original blocks no other agent, and takes
-// the object from none.
+// An undo that has begun to restore the original blocks no other agent, and takes the value
+// from none.
 func TestPLAN14_WhatIsBeingPutBack(t *testing.T) {
 	for _, done := range []bool{false, true} {
 		s := newShared(t)
@@ -746,8 +748,8 @@ func TestPLAN14_WhatIsBeingPutBack(t *testing.T) {
 	}
 }
 
-// The content of a file that two agents want comes back for one of them when the other has
-// overridden it later.
+// Two agents want the same content, and one of them overrides it later: undoing the override
+// restores the content for the other.
 func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		root := t.TempDir()
@@ -787,8 +789,8 @@ func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 	}
 }
 
-// An agent that sees to an object in each boot wants it after a reboot too, also if the one
-// that has made it does not.
+// An agent that checks an object in each boot wants it after a reboot too, even if the agent
+// that made it does not.
 func TestPLAN14_AWishThatLasts(t *testing.T) {
 	s := newShared(t)
 	at := func(agent, boot string) *journal.Journal {

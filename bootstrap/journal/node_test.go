@@ -46,7 +46,7 @@ func TestPLAN11_ANodeSaysForWhom(t *testing.T) {
 
 type insideKey struct{}
 
-// entering enters a node, and notes in the context that it did, and how often.
+// entering enters a node, marks the context, and logs each entry.
 func entering(times *[]string) journal.Enter {
 	return func(ctx context.Context, namespaces []string, f func(context.Context) error) error {
 		names := strings.Join(slices.Sorted(slices.Values(namespaces)), "+")
@@ -60,8 +60,7 @@ func inside(ctx context.Context) string {
 	return names
 }
 
-// elsewhere is a handler of values in namespaces of the host, and records where it was
-// called.
+// elsewhere is a handler of values in the host's namespaces, which logs where it is called.
 type elsewhere struct {
 	values
 	namespaces []string
@@ -86,8 +85,8 @@ func (e elsewhere) Find(ctx context.Context) ([]journal.Marked, error) {
 	return nil, nil
 }
 
-// What is in a namespace of the host is undone there, also by a later version of its
-// handler that would look elsewhere; what is on this side is not.
+// An object in one of the host's namespaces is undone there, even if a later version of its
+// handler names other namespaces; an object in the process's own namespaces is not.
 func TestPLAN6_AnObjectIsUndoneInItsNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		recorded, later []string
@@ -95,7 +94,7 @@ func TestPLAN6_AnObjectIsUndoneInItsNamespaces(t *testing.T) {
 	}{
 		"on the host":      {[]string{"net", "mnt"}, []string{"net", "mnt"}, "mnt+net"},
 		"by a later build": {[]string{"net"}, []string{"mnt"}, "net"},
-		"on this side":     {nil, nil, "mnt"}, // that was the host's
+		"on this side":     {nil, nil, "mnt"}, // the handler's namespaces, on the host
 	} {
 		t.Run(name, func(t *testing.T) {
 			var entered, called []string
@@ -161,7 +160,7 @@ func TestSEC10_WhatCannotBeEnteredIsNotUndoneHere(t *testing.T) {
 	require.ErrorIs(t, err, errGone)
 }
 
-// What an action records belongs to the step of its context, and none outside of one.
+// A record belongs to the step in the context; outside a step nothing is recorded.
 func TestPLAN6_TheContextSaysForWhichStepIsRecorded(t *testing.T) {
 	v := newValues()
 	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{v}}
@@ -170,13 +169,13 @@ func TestPLAN6_TheContextSaysForWhichStepIsRecorded(t *testing.T) {
 	ctx, leave, err := n.Enter(t.Context(), "apply", entering(new([]string)))
 	require.NoError(t, err)
 	require.Nil(t, journal.From(ctx), "a step that records nothing")
-	require.NotNil(t, journal.OnNode(ctx), "it may ask nevertheless")
+	require.NotNil(t, journal.OnNode(ctx), "it can still look up records")
 
 	one, two := n.WithStep(ctx, "one"), n.WithStep(ctx, "two")
 	require.False(t, n.Noted(one))
 	v.set(t, one, journal.From(one), "a", "1")
 	require.True(t, n.Noted(one))
-	require.False(t, n.Noted(two), "that is another step's")
+	require.False(t, n.Noted(two), "it is another step's")
 	require.False(t, n.Noted(ctx))
 	require.Equal(t, "one", entries(t, journal.OnNode(ctx))[0].Step)
 
@@ -188,16 +187,16 @@ func TestPLAN6_TheContextSaysForWhichStepIsRecorded(t *testing.T) {
 	_, known, err = journal.From(again).Lookup(again, "acme/value", "a")
 	require.NoError(t, err)
 	require.True(t, known)
-	require.True(t, n.Noted(again), "it knows what it has done")
+	require.True(t, n.Noted(again), "a later run finds the note")
 	require.NoError(t, leave())
 }
 
-// A journal of a directory that comes later is opened then.
+// If the journal's directory appears later, the journal is opened then.
 func TestPLAN6_ANodeIsOpenedOnceThereIsAPlaceForIt(t *testing.T) {
 	var entered []string
 	parent := filepath.Join(t.TempDir(), "later")
 	n := &journal.Node{Dir: filepath.Join(parent, "state"), Agent: "agent", Owner: "pod"}
-	require.Empty(t, entered, "nothing is looked at before a plan runs")
+	require.Empty(t, entered, "nothing is read before a plan runs")
 	_, _, err := n.Enter(t.Context(), "check", entering(&entered))
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(parent, 0o755))
@@ -209,7 +208,7 @@ func TestPLAN6_ANodeIsOpenedOnceThereIsAPlaceForIt(t *testing.T) {
 		require.Equal(t, 1, generation)
 		require.NoError(t, leave())
 	}
-	require.Equal(t, []string{"mnt", "mnt"}, entered, "once without a place, and once with it")
+	require.Equal(t, []string{"mnt", "mnt"}, entered, "once without the directory, and once with it")
 }
 
 // RevertAll reports the result of each entry; its error covers only other failures.

@@ -48,8 +48,8 @@ func TestPLAN12_OrderOfAnyEntries(t *testing.T) {
 	}
 }
 
-// A journal of any length takes time as it is long: this one some seconds, where
-// it is quadratic many minutes.
+// The time to sort a journal grows almost linearly with its length: this one takes seconds,
+// where a quadratic order would take many minutes.
 func TestSEC6_ManyEntries(t *testing.T) {
 	const n = 20_000
 	v := newValues()

@@ -95,8 +95,8 @@ func TestPLAN11_Overlaps(t *testing.T) {
 					require.ErrorIs(t, err, journal.ErrNotOwner)
 					require.Equal(t, "journal.not-owner", code.Of(err))
 				}
-				require.Equal(t, before, entries(t, j), "who is refused changes nothing")
-				require.Equal(t, made, exists(t, dir), "nor makes the directory anew")
+				require.Equal(t, before, entries(t, j), "a refused owner changes nothing")
+				require.Equal(t, made, exists(t, dir), "nor remakes the directory")
 			}
 		})
 	}
@@ -110,8 +110,8 @@ func exists(t *testing.T, path string) bool {
 	return err == nil
 }
 
-// Where the owner is no pod, the process that stands for it is on record, and a new one
-// takes its place, even if it has nothing else to do.
+// If the owner is not a pod, the journal records the process that stands for it; a new process
+// takes its place even if it has nothing else to do.
 func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	enter := func() {
@@ -142,7 +142,7 @@ func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
 	require.False(t, claims)
 }
 
-// A directory that is not the journal's own stays, and nothing is left in it.
+// A directory that the journal did not make stays, with nothing left in it.
 func TestPLAN11_WhoWasUninstalledLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir, journal.Node{Owner: "a"})
@@ -229,8 +229,7 @@ func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
 	require.False(t, nothing)
 }
 
-// An uninstall removes the journal while another process that has opened it has not yet
-// looked at it.
+// An uninstall removes the journal between another process's open and its first check.
 func TestPLAN11_AFileThatIsGoneIsNoUntrustedOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.journal")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -249,7 +248,7 @@ func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
-	f, err := os.Open(dir) // as any user may
+	f, err := os.Open(dir) // as any user may open it
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))

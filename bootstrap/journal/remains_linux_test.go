@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// A run can be killed between the making of the directory and the first entry,
-// and between the last entry and the removing of the directory.
+// A run can be killed between making the directory and the first entry, and between the last
+// entry and removing the directory.
 func TestPLAN3_WhatAKilledRunLeavesOfAJournalIsReverted(t *testing.T) {
 	const temporary = ".slipway-ABCDEFGHIJKLMNOP.tmp"
 	for what, files := range map[string]map[string]string{
@@ -67,7 +67,7 @@ func TestADirectoryOfAnAdministratorsIsAnEmptyJournal(t *testing.T) {
 	require.True(t, empty)
 }
 
-// Also one that changes nothing clears away what a killed run left.
+// An apply without changes also clears what a killed run left.
 func TestPLAN3_AnApplyClearsTheStateDirectory(t *testing.T) {
 	dir := t.TempDir()
 	temporary := filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp")
@@ -81,8 +81,8 @@ func TestPLAN3_AnApplyClearsTheStateDirectory(t *testing.T) {
 	require.NoFileExists(t, temporary)
 }
 
-// An uninstall that was killed while it brought a file back is finished by the next
-// one, also if an apply that found nothing to do came between.
+// An uninstall that was killed while restoring a file is finished by the next one, even if an
+// apply that found nothing to change came in between.
 func TestPLAN3_WhatAKilledUndoLeavesBesideAFileGoes(t *testing.T) {
 	dir := t.TempDir()
 	files, path := journal.Files{Kind: "acme"}, filepath.Join(dir, "file")

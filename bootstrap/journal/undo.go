@@ -413,7 +413,7 @@ func (u *undoing) lookAt(ctx context.Context, e Entry) (Undo, error) {
 			continue
 		}
 		if err := h.Owns(e); err != nil {
-			return Undo{}, fmt.Errorf("%s is recorded, and nothing of this kind can be: %w", e, err)
+			return Undo{}, fmt.Errorf("%s cannot be a record of this kind: %w", e, err)
 		}
 		return u.lookIn(ctx, h, e)
 	}

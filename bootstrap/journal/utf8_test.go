@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// What JSON cannot hold would come back as something else: an owner that is never
-// recognised, a link that leads elsewhere. It is refused before anything is recorded.
+// A text that JSON cannot represent would be read back as another one: an owner would never be
+// recognized, a link would point elsewhere. It is refused before anything is recorded.
 func TestPLAN6_WhatIsNoUTF8IsRefused(t *testing.T) {
 	const bad = "caf\xe9"
 	dir := filepath.Join(t.TempDir(), "state")

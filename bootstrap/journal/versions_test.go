@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write what is read of the journals in testdata anew")
 
-// testdata has state directories that earlier versions have written, which are never
-// changed: v0.1/nodeinit is what two runs of the command have left, with two owners and a
-// value that the second has changed, and v0.1/two-agents has records of every kind. What is
-// read of each journal stands beside its directory.
+// testdata holds state directories written by earlier versions, which are never changed:
+// v0.1/nodeinit comes from two runs of the command, with two owners and a value that the second
+// has changed; v0.1/two-agents has records of every kind. The file beside each directory gives
+// the expected content of each journal.
 func TestPLAN6_JournalsOfEarlierVersionsAreRead(t *testing.T) {
 	files, err := filepath.Glob("testdata/v*/*/*.journal")
 	require.NoError(t, err)
@@ -41,8 +41,7 @@ func TestPLAN6_JournalsOfEarlierVersionsAreRead(t *testing.T) {
 	}
 }
 
-// openCopy opens the agent's journal in a copy of a state directory, for the owner that the
-// journal has.
+// openCopy opens the agent's journal in a copy of a state directory, for the journal's owner.
 func openCopy(t *testing.T, dir, agent string, handlers ...journal.Handler) *journal.Journal {
 	t.Helper()
 	state := filepath.Join(t.TempDir(), "state")
@@ -50,7 +49,7 @@ func openCopy(t *testing.T, dir, agent string, handlers ...journal.Handler) *jou
 	return open(t, state, journal.Node{Agent: agent, Owner: "pod-b", Boot: "boot-1", Handlers: handlers})
 }
 
-// everything is all that a reader sees in a journal.
+// everything describes all that a reader sees in a journal.
 func everything(t *testing.T, j *journal.Journal) string {
 	t.Helper()
 	var b strings.Builder
@@ -72,8 +71,8 @@ func everything(t *testing.T, j *journal.Journal) string {
 	return b.String()
 }
 
-// What an earlier version has recorded is undone: values come back, those that the user
-// has changed stay, and kept content is there.
+// An earlier version's records are undone: values are restored, those that the user has changed
+// stay, and kept content is still readable.
 func TestPLAN6_JournalsOfEarlierVersionsAreUndone(t *testing.T) {
 	v := newValues()
 	for object, now := range map[string]string{"plain": "2", "shared": "2", "kept": "9", "left": "9", "volatile": "1", "later": "1", "found": "1"} {

@@ -61,7 +61,7 @@ func TestHP3_WriteKeepsWhatWasThere(t *testing.T) {
 				require.NoError(t, acme.Write(ctx, j, path, file))
 				info, err := os.Stat(path)
 				require.NoError(t, err)
-				require.Equal(t, time.Unix(1, 0), info.ModTime(), "it was so already")
+				require.Equal(t, time.Unix(1, 0), info.ModTime(), "it was already so")
 			}
 			_, err := openFiles(t, state).RevertAll(t.Context())
 			require.NoError(t, err)
@@ -71,7 +71,8 @@ func TestHP3_WriteKeepsWhatWasThere(t *testing.T) {
 	}
 }
 
-// Without a journal nothing is recorded, and neither is a file that others have written alike.
+// Without a journal nothing is recorded; neither is a file that others have already written the
+// same.
 func TestHP3_WriteRecordsWhatItChanges(t *testing.T) {
 	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
 	file := journal.File{Content: []byte("ours"), Mode: 0o644}
@@ -84,11 +85,11 @@ func TestHP3_WriteRecordsWhatItChanges(t *testing.T) {
 }
 
 func TestHP3_WriteHasModeAndOwnerWhateverTheUmask(t *testing.T) {
-	testns.Enter(t, testns.Mount) // a thread with a umask of its own
+	testns.Enter(t, testns.Mount) // a thread with its own umask
 	unix.Umask(0o077)
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o777|os.ModeSetgid))
-	require.NoError(t, os.Chown(dir, 0, 7)) // whose files would be its group's
+	require.NoError(t, os.Chown(dir, 0, 7)) // files get its group
 	for _, file := range []journal.File{
 		{Mode: 0o664}, {UID: 1000, GID: 1001, Mode: 0o640}, {GID: 1001, Mode: 0o660}, {},
 	} {
@@ -107,7 +108,7 @@ func TestHP3_WriteHasModeAndOwnerWhateverTheUmask(t *testing.T) {
 	}
 }
 
-// An object that could not be restored is not replaced, and one that is no file is refused.
+// An object that could not be restored is not replaced, and one that is not a file is refused.
 func TestHP3_WriteRefuses(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, "x")
@@ -139,7 +140,7 @@ func TestHP3_WriteRefuses(t *testing.T) {
 	require.NoFileExists(t, path)
 }
 
-// A write that fails leaves the file, and no entry that would take it for ours later.
+// A failed write leaves the file as it was, and no entry that would later claim it.
 func TestHP3_AWriteThatFailsIsNotRecorded(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	path := filepath.Join(t.TempDir(), "file")
@@ -156,7 +157,7 @@ func TestHP3_AWriteThatFailsIsNotRecorded(t *testing.T) {
 	require.NoError(t, unix.Mount(path, path, "", unix.MS_BIND, ""))
 	require.ErrorIs(t, acme.Write(ctx, j, path, journal.File{Content: []byte("anew")}), unix.EBUSY)
 	require.NoError(t, unix.Unmount(path, 0))
-	require.NoError(t, j.Revert(ctx), "it is as it was left before")
+	require.NoError(t, j.Revert(ctx), "the state left before")
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))
@@ -165,8 +166,8 @@ func TestHP3_AWriteThatFailsIsNotRecorded(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-// Neither a credential nor what it replaces is kept; undoing removes the one, and reports
-// it.
+// The journal keeps neither a credential nor the file it replaces; undoing removes the
+// credential, and reports that.
 func TestHP3_NoSecretLiesInTheJournal(t *testing.T) {
 	big := strings.Repeat("their token", 1000)
 	for name, original := range map[string]string{"absent": "", "small": "their token", "big": big} {
@@ -202,19 +203,18 @@ func TestHP3_NoSecretLiesInTheJournal(t *testing.T) {
 	}
 }
 
-// encoded is the beginning of what JSON has for these bytes.
+// encoded is the beginning of the JSON encoding of these bytes.
 func encoded(content string) string {
 	text, _ := journal.State{Content: []byte(content)}.MarshalJSON()
 	_, text64, _ := strings.Cut(string(text), `"content":"`)
 	return text64[:8]
 }
 
-// Killed between any two steps of one that replaces a secret, undoing removes ours and
-// nothing else.
+// Wherever a write that replaces a secret is killed, undoing removes our file and nothing else.
 func TestHP3_KilledWithASecret(t *testing.T) {
 	file := journal.File{Content: []byte("ours"), Secret: true}
 	for name, tc := range map[string]struct {
-		after func(t *testing.T, path string) // the kill
+		after func(t *testing.T, path string) // kills the process
 		begun bool
 		stays bool
 	}{
@@ -241,7 +241,7 @@ func TestHP3_KilledWithASecret(t *testing.T) {
 	}
 }
 
-// A file that others refresh is theirs to refresh, until another one is asked for.
+// A file that others refresh is left to them, until another one is wanted.
 func TestHP3_WhatIsRefreshedIsAsWanted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	write(t, path, "of an older installation", 0o600)
@@ -264,7 +264,7 @@ func TestHP3_WhatIsRefreshedIsAsWanted(t *testing.T) {
 	require.Equal(t, "refreshed", string(content))
 
 	for _, file = range []journal.File{{Content: []byte("ours, anew"), Any: true}, {Content: []byte("ours, anew"), Mode: 0o644, Any: true}} {
-		require.False(t, written(), "another one is asked for")
+		require.False(t, written(), "another file is wanted")
 		require.NoError(t, acme.Write(ctx, j, path, file))
 		require.NoError(t, durable.WriteFile(path, 0o640, []byte("refreshed")))
 		require.True(t, written())
@@ -274,7 +274,7 @@ func TestHP3_WhatIsRefreshedIsAsWanted(t *testing.T) {
 	require.NoError(t, acme.Write(ctx, j, path, file))
 	require.False(t, entries(t, j)[0].Any)
 	file.Any = true
-	require.False(t, written(), "it is not recorded as one that others rewrite")
+	require.False(t, written(), "the record does not allow rewrites")
 	require.NoError(t, acme.Write(ctx, j, path, file))
 	require.True(t, entries(t, j)[0].Any)
 	require.NoError(t, os.Remove(path))
@@ -287,11 +287,11 @@ func TestHP3_WhatIsRefreshedIsAsWanted(t *testing.T) {
 	require.Equal(t, "of an older installation", string(content))
 }
 
-// applyExample is a process that applies and reverts, until it is killed.
+// applyExample applies and reverts until it is killed.
 func applyExample(node string) {
 	ctx, path := context.Background(), filepath.Join(node, "resolv.conf")
 	fmt.Println("ready")
-	for range 1000 { // should the test die first
+	for range 1000 { // bounded, in case the test dies first
 		_, err1 := resolver{path, "127.0.0.1"}.plan(node).Apply(ctx)
 		_, err2 := resolver{path, "::1"}.plan(node).Apply(ctx)
 		_, err3 := resolver{path: path}.plan(node).RevertAll(ctx)
@@ -302,7 +302,7 @@ func applyExample(node string) {
 	}
 }
 
-// Wherever the example is killed, the original comes back, and the next run makes the
+// Wherever the example is killed, the original can be restored, and the next run makes the
 // wanted file.
 func TestPLAN3_TheExampleKilledAnywhere(t *testing.T) {
 	for i := range 60 {

@@ -26,7 +26,7 @@ const (
 	selinux    = "security.selinux"
 )
 
-// netRaw is the attribute (version 2, effective) of a program that has CAP_NET_RAW.
+// netRaw is the attribute (version 2, effective) that gives a program CAP_NET_RAW.
 func netRaw() []byte {
 	value := binary.LittleEndian.AppendUint32(nil, 0x02000000|1)
 	for _, word := range []uint32{1 << unix.CAP_NET_RAW, 0, 0, 0} {
@@ -35,8 +35,8 @@ func netRaw() []byte {
 	return value
 }
 
-// accessList is that of a file whose owner may read and write it, user 1000 may read it
-// and no other user anything.
+// accessList is the access list of a file whose owner may read and write it, which user 1000
+// may read, and no other user may access.
 func accessList() []byte {
 	value := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range []struct {
@@ -50,7 +50,7 @@ func accessList() []byte {
 	return value
 }
 
-// setXattr sets an attribute, or skips the test on a file system that has none.
+// setXattr sets an attribute, or skips the test if the file system has none.
 func setXattr(t *testing.T, path, name string, value []byte) {
 	t.Helper()
 	err := unix.Lsetxattr(path, name, value, 0)
@@ -60,7 +60,7 @@ func setXattr(t *testing.T, path, name string, value []byte) {
 	require.NoError(t, err)
 }
 
-// xattr returns nil if there is none.
+// xattr returns an attribute, or nil if the file does not have it.
 func xattr(t *testing.T, path, name string) []byte {
 	t.Helper()
 	value := make([]byte, 4096)
@@ -81,7 +81,7 @@ func onEachFileSystem(t *testing.T, f func(t *testing.T, dir string)) {
 	})
 }
 
-// tmpfs mounts one in the test's own mount namespace.
+// tmpfs mounts a tmpfs in the test's own mount namespace.
 func tmpfs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
 			for range 2 {
 				put(t, openFiles(t, state), path, "ours")
 			}
-			require.Nil(t, xattr(t, path, capability), "ours has none")
+			require.Nil(t, xattr(t, path, capability), "our file has none")
 			_, err = openFiles(t, state).RevertAll(t.Context())
 			require.NoError(t, err)
 			after, err := journal.Snapshot(t.Context(), path)
@@ -118,8 +118,8 @@ func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
 	})
 }
 
-// A file has the attributes that it had, and not those that its directory gives to new
-// ones.
+// A restored file has its former attributes, and not those that its directory gives to new
+// files.
 func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, root string) {
@@ -140,7 +140,7 @@ func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
 	})
 }
 
-// A program that changes our file's permissions has changed it.
+// A program that changes our file's permissions has changed the file.
 func TestPLAN6_AnAttributeThatIsAnotherIsAChange(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, dir string) {
@@ -156,7 +156,7 @@ func TestPLAN6_AnAttributeThatIsAnotherIsAChange(t *testing.T) {
 	})
 }
 
-// A user who may write to a program with capabilities does not get them for another program.
+// A user who may write to a program with capabilities must not get them for another program.
 func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 	testns.Root(t)
 	for name, spoil := range map[string]func(path string) error{
@@ -176,7 +176,7 @@ func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 
 		require.NoError(t, errors.Join(os.Chown(path, 0, 0), os.Chmod(path, 0o755)))
 		put(t, j, path, "ours")
-		journaltest.Edit(t, state, func(e *journal.Entry) { // as nothing records it
+		journaltest.Edit(t, state, func(e *journal.Entry) { // no version records it like this
 			e.Before.Mode, e.Before.Xattrs = 0o777, map[string][]byte{capability: netRaw()}
 		})
 		_, err = openFiles(t, state).RevertAll(t.Context())
@@ -194,7 +194,7 @@ func TestPLAN7_AnAttributeThatCannotBeSetIsNamed(t *testing.T) {
 	setXattr(t, path, capability, netRaw())
 	put(t, openFiles(t, state), path, "ours")
 	j := openFiles(t, state)
-	testns.Enter(t, testns.Mount) // a thread of the test's own
+	testns.Enter(t, testns.Mount) // the test's own thread
 	require.NoError(t, dropSetFCap())
 	_, err := j.RevertAll(t.Context())
 	require.ErrorIs(t, err, os.ErrPermission)
@@ -209,7 +209,7 @@ func TestPLAN7_AnAttributeThatCannotBeSetIsNamed(t *testing.T) {
 	require.Len(t, entries(t, j), 1)
 }
 
-// dropSetFCap takes a capability from the thread.
+// dropSetFCap drops CAP_SETFCAP from the thread.
 func dropSetFCap() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

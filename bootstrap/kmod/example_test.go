@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/kmod"
 )
 
-// The modules of transparent proxying, loaded on the host from inside a container.
+// The modules for transparent proxying are loaded on the host from inside a container.
 func Example() {
 	modules := kmod.Modules{List: []string{"xt_TPROXY", "xt_socket"}, Load: true}
 	plan := bootstrap.Plan{
@@ -22,7 +22,7 @@ func Example() {
 	}
 	report, err := plan.Apply(context.Background())
 	if err != nil {
-		log.Fatal(err) // which modules the kernel does not have, or why they cannot be loaded
+		log.Fatal(err) // names the modules that the kernel lacks, or that cannot be loaded
 	}
 	_ = report.WriteText(os.Stdout)
 }

@@ -5,13 +5,13 @@ package kmod
 
 import "golang.org/x/sys/unix"
 
-// Below are the modules of a node whose root is dir.
+// Below returns the modules for a node whose root is dir.
 func (m Modules) Below(dir string) Modules {
 	m.root = dir
 	return m
 }
 
-// Release is the running kernel's.
+// Release returns the running kernel's release.
 func Release() string {
 	var name unix.Utsname
 	_ = unix.Uname(&name)

@@ -35,7 +35,7 @@ var (
 
 const loadVariable = "KMOD_TEST_LOAD"
 
-// TestMain loads a module if a test has started this program anew for that.
+// TestMain loads a module if a test has started this program for that.
 func TestMain(m *testing.M) {
 	if name := os.Getenv(loadVariable); name != "" {
 		fmt.Println(kmod.Modules{List: []string{name}, Load: true}.Apply(context.Background()))
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// node makes files of a node.
+// node writes files of a node.
 func node(t *testing.T, tree string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,13 +56,13 @@ func node(t *testing.T, tree string, files map[string]string) string {
 	return dir
 }
 
-// asDistributionsHaveThem are lists in the forms of Debian, Fedora and Arch.
+// asDistributionsHaveThem returns lists in the forms that Debian, Fedora and Arch use.
 func asDistributionsHaveThem() map[string]string {
 	return map[string]string{
 		"TREE/modules.builtin": "kernel/net/ipv4/tunnel4.ko\nkernel/drivers/net/vxlan/vxlan.ko\n",
 		"TREE/modules.dep": "kernel/net/netfilter/xt_socket.ko.xz: kernel/net/ipv4/netfilter/nf_socket_ipv4.ko.xz\n" +
 			"kernel/net/ipv4/netfilter/nf_socket_ipv4.ko.xz:\nkernel/net/netfilter/ipset/ip_set.ko.zst:\nextra/my-own.ko: kernel/other.ko\n",
-		"sys/module/loop/parameters/max_loop":   "8\n", // built in, with something to set
+		"sys/module/loop/parameters/max_loop":   "8\n", // built in, with a parameter
 		"sys/module/br_netfilter/initstate":     "live\n",
 		"sys/module/xt_mark/initstate":          "coming\n",
 		"proc/sys/kernel/modules_disabled":      "0\n",
@@ -86,7 +86,7 @@ func TestHP2_WhatTheKernelHas(t *testing.T) {
 			m := kmod.Modules{List: []string{"tunnel4", "vxlan", "loop", "br_netfilter", "br-netfilter", "xt_socket", "ip-set", "my_own", "xt-socket"}}.Below(dir)
 			changes, err := m.Check(t.Context())
 			require.NoError(t, err)
-			require.Empty(t, changes, "what can be loaded is there")
+			require.Empty(t, changes, "the modules are loaded")
 			require.NoError(t, m.Apply(t.Context()))
 			advice, err := m.Advise(t.Context())
 			require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestHP2_WhatTheKernelHas(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, advice)
 
-			// A module that is being loaded or unloaded is loaded like a missing one.
+			// A module that is being loaded or unloaded counts as missing, and is loaded.
 			more := asDistributionsHaveThem()["TREE/modules.dep"] + "kernel/net/netfilter/xt_mark.ko:\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, tree, kmod.Release(), "modules.dep"), []byte(more), 0o644))
 			changes, err = kmod.Modules{List: []string{"xt_mark"}, Load: true}.Below(dir).Check(t.Context())
@@ -200,7 +200,7 @@ func TestHP2_LoadedByTheNodesModprobe(t *testing.T) {
 	require.True(t, has())
 }
 
-// A container has other modules, or none: the host's are loaded in its namespace.
+// A container has other modules, or none: the host's modules are loaded, in its namespace.
 func TestHP2_LoadedByTheHostsModprobe(t *testing.T) {
 	testns.OwnKernel(t)
 	testns.Enter(t, testns.Mount)
@@ -236,7 +236,7 @@ func TestHP2_WithoutTheCapability(t *testing.T) {
 
 	said := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread has lost something
+		runtime.LockOSThread() // never unlocked: the thread has lost a capability
 		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var data [2]unix.CapUserData
 		err := errors.Join(unix.Capget(&header, &data[0]), unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_MODULE, 0, 0, 0))
@@ -250,5 +250,5 @@ func TestHP2_WithoutTheCapability(t *testing.T) {
 	err = <-said
 	require.ErrorContains(t, err, "load kernel module "+m.List[0]+": ")
 	require.ErrorContains(t, err, "Operation not permitted (needs CAP_SYS_MODULE in the initial user namespace)")
-	require.NoError(t, m.Apply(t.Context())) // for the end, which removes it
+	require.NoError(t, m.Apply(t.Context())) // loaded again, for the cleanup to unload
 }

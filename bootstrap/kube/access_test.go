@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 )
 
-// reviewed answers SelfSubjectAccessReviews as an API server does that allows some verbs.
+// reviewed answers SelfSubjectAccessReviews like an API server that allows some verbs.
 func reviewed(t *testing.T, allowed ...string) dynamic.Interface {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

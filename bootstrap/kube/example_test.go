@@ -19,7 +19,7 @@ import (
 	configkube "github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// The node is marked as ready once the CNI configuration is there.
+// The node is marked ready once the CNI configuration is in place.
 func Example() {
 	connection := configkube.Connection{Kubeconfig: "/etc/kubernetes/kubelet.conf"}
 	config, err := connection.Config()
@@ -47,7 +47,7 @@ func Example() {
 	fmt.Println(report, err)
 }
 
-// An agent is stopped because its DaemonSet was deleted.
+// An agent stops because its DaemonSet was deleted.
 func ExampleDaemonSet_Decide() {
 	empty := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "worker-1"},

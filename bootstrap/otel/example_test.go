@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/otel"
 )
 
-// Spans beside a log.
+// A plan is traced with spans as well as a log.
 func ExampleTrace() {
 	plan := bootstrap.Plan{Trace: bootstrap.JoinTraces(
 		otel.Trace(api.Tracer("agent")),

@@ -24,7 +24,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("test")
 	boom := errors.New("boom")
-	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, nil, errors.New("not yet")}} // as of the third look
+	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, nil, errors.New("not yet")}} // from the third Check on
 	a.Hook = func(ctx context.Context, call string) error {
 		if call == "apply" {
 			_, span := tracer.Start(ctx, "inside")
@@ -35,7 +35,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	plan := &bootstrap.Plan{Trace: otel.Trace(tracer), Steps: []bootstrap.Step{
 		{Name: "a", Action: bootstrap.Retry(a, nil, time.Microsecond)},
 		{Name: "b", Skip: true},
-		{Name: "c", Action: &bootstraptest.Script{CheckErrs: []error{nil, boom}}}, // between the check of all and its turn
+		{Name: "c", Action: &bootstraptest.Script{CheckErrs: []error{nil, boom}}}, // fails between the check of all steps and its own turn
 		{Name: "d", Action: a},
 	}}
 	_, err := plan.Apply(t.Context())

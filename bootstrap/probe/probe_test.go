@@ -121,7 +121,7 @@ func TestRDY2_ServesUntilItIsToldToEnd(t *testing.T) {
 		require.Contains(t, body, "ok\n")
 	}
 	goroutines := runtime.NumGoroutine()
-	silent, err := net.Dial("tcp", listeners[0].Addr().String()) // and sends no request
+	silent, err := net.Dial("tcp", listeners[0].Addr().String()) // sends no request
 	require.NoError(t, err)
 	defer silent.Close()
 	_, _ = get(t, listeners[0].Addr().String())
@@ -148,7 +148,7 @@ func TestRDY2_ABusyAddressIsAnError(t *testing.T) {
 	_, err = probe.Listen(address, busy.Addr().String())
 	require.ErrorContains(t, err, busy.Addr().String())
 	again, err := probe.Listen(address)
-	require.NoError(t, err, "what was listened at before is closed")
+	require.NoError(t, err, "the earlier listeners are closed")
 	require.NoError(t, again[0].Close())
 }
 
@@ -171,9 +171,9 @@ func TestSEC6_EndlessHeadersEnd(t *testing.T) {
 		sent <- n
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err == nil { // or the connection was reset before
+	if err == nil { // the connection may have been reset before
 		defer response.Body.Close()
 		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, response.StatusCode)
 	}
-	require.Less(t, <-sent, 64<<20, "what the kernel holds comes on top")
+	require.Less(t, <-sent, 64<<20, "plus the kernel's socket buffers")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
-// Metrics beside a log.
+// A plan has metrics as well as a log.
 func ExampleTrace() {
 	trace, err := prom.Trace(prometheus.DefaultRegisterer)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
-// held is a host whose lock another process has.
+// held is a host whose lock is held by another process.
 type held struct{ bootstrap.Host }
 
 func (held) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
@@ -42,7 +42,7 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{errors.New("not yet")}}
 	plan := &bootstrap.Plan{Trace: trace, Steps: []bootstrap.Step{
 		{Name: "a", Action: bootstrap.Retry(a, nil, time.Microsecond)}, {Name: "b", Skip: true},
-		{Name: "c", Optional: true, Action: bootstrap.Func(nil, nil)}, // fails, which fails no run
+		{Name: "c", Optional: true, Action: bootstrap.Func(nil, nil)}, // its failure does not fail the run
 	}}
 	before := time.Now()
 	for range 3 {
@@ -98,12 +98,12 @@ slipway_waits_total{step="a"} 1
 	require.GreaterOrEqual(t, values["slipway_plan_last_success_timestamp_seconds apply"], float64(before.Unix()))
 	require.NotContains(t, values, "slipway_plan_last_success_timestamp_seconds check")
 	require.EqualValues(t, 4, counts["slipway_plan_duration_seconds apply"])
-	require.EqualValues(t, 3, counts["slipway_step_duration_seconds apply"], "one that was not tried took no time")
+	require.EqualValues(t, 3, counts["slipway_step_duration_seconds apply"], "a step that did not run has no duration")
 }
 
 func TestTraceRefusesOthersMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_plan_runs_total", Help: "Somebody else's."}))
+	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "slipway_plan_runs_total", Help: "Another program's."}))
 	_, err := prom.Trace(registry)
 	require.ErrorContains(t, err, "slipway_plan_runs_total")
 	_, err = prom.Trace(nil)

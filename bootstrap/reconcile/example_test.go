@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 )
 
-// A watch of the configuration starts a run whenever that has changed.
+// A watch of the configuration triggers a run after each change.
 func ExampleLoop() {
 	changed := make(chan struct{}, 1)
 	notify := func() {

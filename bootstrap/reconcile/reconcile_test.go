@@ -26,7 +26,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// runs notes the runs of a plan.
+// runs records the times at which a plan's step is checked.
 type runs struct {
 	start time.Time
 
@@ -41,7 +41,7 @@ func (r *runs) plan() *bootstrap.Plan {
 	check := func(context.Context) ([]string, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if now := time.Since(r.start); !slices.Contains(r.times, now) { // a run may look twice
+		if now := time.Since(r.start); !slices.Contains(r.times, now) { // a run may check twice
 			r.times = append(r.times, now)
 		}
 		return nil, r.err
@@ -49,7 +49,7 @@ func (r *runs) plan() *bootstrap.Plan {
 	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil).Recording()}}}
 }
 
-// at returns their times.
+// at returns the times of the runs.
 func (r *runs) at() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,12 +126,12 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 			time.Sleep(time.Second)
 			trigger <- struct{}{}
 			synctest.Wait()
-			require.Len(t, r.at(), 2+i, "also while it waits after a failure")
+			require.Len(t, r.at(), 2+i, "even while it waits after a failure")
 			require.Equal(t, time.Second, r.waits()[i])
 		}
 		close(trigger)
 		synctest.Wait()
-		require.Len(t, r.at(), 4, "a closed one starts nothing")
+		require.Len(t, r.at(), 4, "a closed channel triggers no run")
 		time.Sleep(10 * time.Hour)
 		synctest.Wait()
 		require.Len(t, r.at(), 5)
@@ -140,7 +140,7 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 	})
 }
 
-// Between repairs, no other program on the node has to wait for a loop.
+// Between repairs a loop holds no lock that other programs wait for.
 func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,10 +215,10 @@ func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// here is the host that the test runs on, with a lock of its own.
+// here is the test's own host, with its own lock.
 func here(dir string) hostns.Host { return hostns.Host{LockFile: filepath.Join(dir, "lock")} }
 
-// counting is a host that counts how often it is locked.
+// counting is a host that counts its locks.
 type counting struct {
 	hostns.Host
 	locks *int
@@ -257,13 +257,13 @@ func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {
 			}}
 			require.ErrorIs(t, loop.Run(t.Context()), tc.want)
 			require.Equal(t, 4, n, "the last run is reported too")
-			require.Len(t, r.at(), 4, "and looks at no step; the first, which claims the node, looks twice")
+			require.Len(t, r.at(), 4, "it checks no step; the first run, which claims the node, checks twice")
 		})
 	}
 }
 
-// A gate is passed once: one that closes later does not keep a loop from repairing the
-// node, and a step that comes after it is not blocked.
+// A gate is passed once: if it closes later, the loop still repairs the node, and later steps
+// are not blocked.
 func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -284,7 +284,7 @@ func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 			var steps []string
 			for _, result := range report.Results {
 				steps = append(steps, result.Step+" "+string(result.Status))
-				require.Equal(t, result.Status == bootstrap.Skipped, result.Reason != "", "it says why")
+				require.Equal(t, result.Status == bootstrap.Skipped, result.Reason != "", "it gives the reason")
 			}
 			require.Equal(t, want[n], strings.Join(steps, ", "))
 			require.Equal(t, n < 2, err != nil)

@@ -61,7 +61,7 @@ slipway_run_duration_seconds{agent="a\"\\\n",op="apply"} 1.5
 	require.ErrorContains(t, textfile.WriteFile("/nonexistent/slipway.prom", r), "/nonexistent")
 }
 
-// An init container leaves what it has come to for the node's exporter.
+// An init container leaves its result for the node's exporter.
 func ExampleWriteFile() {
 	err := textfile.WriteFile("/nonexistent/slipway-cilium.prom", &bootstrap.Report{Op: bootstrap.OpApply, Agent: "cilium"})
 	fmt.Println(errors.Is(err, os.ErrNotExist))

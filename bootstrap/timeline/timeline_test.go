@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
-// step takes a while to change something, or to fail.
+// step takes some time and then changes something, or fails.
 func step(name string, d time.Duration, err error, after ...string) bootstrap.Step {
 	done := false
 	return bootstrap.Step{Name: name, After: after, Action: bootstrap.Func(
@@ -59,7 +59,7 @@ type element struct {
 	Inside  []element `xml:",any"`
 }
 
-// bars are those of steps, runs and waits: only they have an opacity.
+// bars returns the bars of steps, runs and waits: only they have an opacity.
 func (e element) bars() (found []element) {
 	for _, in := range e.Inside {
 		if in.XMLName.Local == "rect" && in.Opacity > 0 {
@@ -110,7 +110,7 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 			{green, 1, 300, 350},  // first
 			{red, 1, 350, 450},    // second
 		}
-		require.Len(t, bars, len(want), "what was not tried has none")
+		require.Len(t, bars, len(want), "a step that did not run has none")
 		origin, scale := bars[0].X, bars[0].Width/100
 		for i, w := range want {
 			require.Equal(t, w.fill, bars[i].Fill)
@@ -125,7 +125,7 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 			require.Contains(t, text, said)
 		}
 
-		require.NotRegexp(t, `(src|href|class)=|<style|@import|url\(|var\(`, text, "plain fills, and nothing else needed")
+		require.NotRegexp(t, `(src|href|class)=|<style|@import|url\(|var\(`, text, "plain fills only")
 	})
 }
 
@@ -140,7 +140,8 @@ func TestWhatHasNotEndedIsDrawnUpToNow(t *testing.T) {
 	})
 }
 
-// A run fails with its plan: not with an optional step, but with the context's end.
+// A run counts as failed exactly if its plan does: not for an optional step, but for the
+// context's end.
 func TestARunFailsWithItsPlan(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 )
 
-// What seven agents really own, from their manifests and sources, is theirs; and under
-// the name of another agent, or of none, each of these is refused.
+// The objects that seven agents own, according to their manifests and sources, are accepted
+// under the agent's own name; under another agent's name, or none, each is refused.
 func TestSEC9_OwnershipsOfRealAgents(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
@@ -42,9 +42,9 @@ func TestSEC9_OwnershipsOfRealAgents(t *testing.T) {
 	}
 }
 
-// Each of these would take something of the node, of Kubernetes, of a container runtime,
-// of a firewall or of another agent: by an agent of no known name, each is refused, and
-// the error names the field.
+// Each of these would own an object of the node, of Kubernetes, of a container runtime, of a
+// firewall or of another agent: under an unknown agent's name each is refused, and the error
+// names the field.
 func TestSEC9_WhatNoOwnershipTakes(t *testing.T) {
 	things := map[string][]string{
 		"files": {
@@ -81,7 +81,7 @@ func TestSEC9_WhatNoOwnershipTakes(t *testing.T) {
 	require.GreaterOrEqual(t, count, 60)
 }
 
-// An exception takes one thing that is another agent's, and nothing of the node's.
+// An exception allows one object of another agent, and none of the node's.
 func TestSEC9_Exceptions(t *testing.T) {
 	for exception, refused := range map[string]string{
 		"{kind: link, name: cni0}":                               "",

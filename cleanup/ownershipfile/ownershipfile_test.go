@@ -76,7 +76,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 	}
 }
 
-// An ownership written as JSON can be read: the names are the same.
+// An ownership written as JSON can be read as a file: the names are the same.
 func TestOwnershipFileInJSON(t *testing.T) {
 	want := cleanup.Cilium()
 	want.NetNS, want.XFRM = cleanup.CiliumOnRequest().NetNS, cleanup.CiliumOnRequest().XFRM
@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The schema has the comment of each field.
+// The schema contains the comment of each field.
 func TestSchemaIsTheStructs(t *testing.T) {
 	schema := schemaOf(reflect.TypeFor[cleanup.Ownership](), comments(t))
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", "What an agent owns on a node"
@@ -130,7 +130,7 @@ func TestSchemaIsTheStructs(t *testing.T) {
 	}
 	have, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want)+"\n", string(have), "go test ./cleanup/ownershipfile -run Schema -update writes it anew")
+	require.Equal(t, string(want)+"\n", string(have), "go test ./cleanup/ownershipfile -run Schema -update rewrites it")
 }
 
 func schemaOf(typ reflect.Type, comments map[string]string) map[string]any {
@@ -158,7 +158,7 @@ func schemaOf(typ reflect.Type, comments map[string]string) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
-// comments are those of the fields of package cleanup's structs, as plain text.
+// comments returns the comments of the fields of package cleanup's structs, as plain text.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

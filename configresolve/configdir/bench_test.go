@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
 
-// agentConfig has as many keys as an agent's ConfigMap, 144, of 4.4 KB.
+// agentConfig has as many keys as an agent's ConfigMap: 144, in 4.4 KB.
 func agentConfig(b *testing.B, debug string) *configresolve.Config {
 	b.Helper()
 	data := values{"debug": debug}
@@ -28,7 +28,7 @@ func agentConfig(b *testing.B, debug string) *configresolve.Config {
 	return config(b, data)
 }
 
-// BenchmarkWrite replaces a configuration, and finds one unchanged.
+// BenchmarkWrite writes a new configuration, and one that is already there.
 func BenchmarkWrite(b *testing.B) {
 	on, off := agentConfig(b, "true"), agentConfig(b, "false")
 	for _, bench := range []struct {
@@ -45,8 +45,8 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkSyncFiles waits until the disk has the files of a configuration: for
-// one at a time, and for as many at once as Write.
+// BenchmarkSyncFiles syncs the files of a configuration to disk, one at a time and as many at
+// once as Write does.
 func BenchmarkSyncFiles(b *testing.B) {
 	config := maps.Collect(agentConfig(b, "true").All())
 	for _, atOnce := range []int{1, 8} {

@@ -42,7 +42,7 @@ func TestWriteConforms(t *testing.T) {
 			action := func() bootstrap.Action {
 				return configdir.Writer{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}
 			}
-			if name == "files in the place of keys" { // what was replaced does not come back
+			if name == "files in the place of keys" { // a revert does not restore the replaced files
 				bootstraptest.Conform(t, func() bootstrap.Action { return struct{ bootstrap.Action }{action()} })
 				return
 			}
@@ -125,7 +125,7 @@ func TestWriteWithoutWhatItNeeds(t *testing.T) {
 	}
 }
 
-// What an unset variable or an empty file would do to an agent.
+// An unset variable or an empty file must not empty an agent's configuration.
 func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 	for _, records := range []bool{false, true} {
 		root := t.TempDir()

@@ -10,13 +10,12 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// WriteStep is Write that calls step before each change it makes.
+// WriteStep is Write, but calls step before each change it makes.
 func WriteStep(ctx context.Context, dir string, c *configresolve.Config, step func(string)) (bool, error) {
 	return job{dir: dir, want: c.Data(), step: step}.run(ctx)
 }
 
-// ApplyStep is Writer.Apply that calls step before each change it makes to the
-// layout.
+// ApplyStep is Writer.Apply, but calls step before each change it makes to the layout.
 func ApplyStep(ctx context.Context, d Writer, step func(string)) error {
 	j := d.job(ctx)
 	j.step = step
@@ -24,11 +23,11 @@ func ApplyStep(ctx context.Context, d Writer, step func(string)) error {
 	return err
 }
 
-// RevertStep undoes what the context's step has recorded, and calls step before each change
-// that it makes to the layout.
+// RevertStep undoes what the context's step has recorded, and calls step before each change it
+// makes to the layout.
 func RevertStep(ctx context.Context, step func(string)) error {
 	return journal.From(ctx).Undo(ctx, Handler{step})
 }
 
-// SyncFiles waits until the disk has all files, for so many at once.
+// SyncFiles syncs files to disk, at most so many at once.
 var SyncFiles = syncFiles

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// costly puts things in the place of files that take for ever to read.
+// costly replaces files by objects that take forever to read.
 var costly = map[string]func(path string) error{
 	"FIFO": func(path string) error { return unix.Mkfifo(path, 0o644) },
 	"large file": func(path string) error {
@@ -63,7 +63,7 @@ func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
 	}
 }
 
-// What takes the place of what was written is as little read.
+// Objects that replaced written files are not read to the end either.
 func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 	for kind, place := range costly {
 		for _, name := range []string{"a", "..data/a", "..data/another"} {
@@ -88,8 +88,8 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 	}
 }
 
-// Whoever may write in the directory exchanges what is in it for links to a
-// directory elsewhere, before any of the changes of a write or a revert.
+// An attacker who can write to the directory replaces its content with links to another
+// directory, before any single change of a write or a revert.
 func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 	for n, more := 0, true; more; n++ {
 		root := t.TempDir()
@@ -124,7 +124,7 @@ func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 	}
 }
 
-// exchange exchanges each data directory, and each file in it.
+// exchange replaces each data directory, and each file in it, with a link into outside.
 func exchange(t *testing.T, dir, outside string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -147,7 +147,7 @@ func exchange(t *testing.T, dir, outside string) {
 
 func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	if os.Geteuid() != 0 {
-		testns.Skip(t, "needs root, to give a link to somebody else")
+		testns.Skip(t, "needs root, to give a link another owner")
 	}
 	root := t.TempDir()
 	target, theirs := filepath.Join(root, "target"), filepath.Join(root, "theirs")
@@ -169,13 +169,14 @@ func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	}
 	own := filepath.Join(root, "own")
 	require.NoError(t, os.Symlink(target, own))
-	require.True(t, writeDir(t, own, config(t, values{"a": "1"})), "nobody else can have put it there")
+	require.True(t, writeDir(t, own, config(t, values{"a": "1"})), "only this user can have put it there")
 }
 
-// A destination may be one that others can write to, as an emptyDir is: that is said.
+// A destination may be a directory that others can write to, such as an emptyDir: that is
+// advice, not an error.
 func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 	if os.Geteuid() != 0 {
-		testns.Skip(t, "needs root, to give a directory to somebody else")
+		testns.Skip(t, "needs root, to give a directory another owner")
 	}
 	for name, tc := range map[string]struct {
 		spoil func(root string) error

@@ -29,7 +29,7 @@ const (
 	victimState = "CONFIGRESOLVE_TEST_STATE"
 )
 
-// TestMain serves as the process that writes until it is killed.
+// TestMain also serves as the process that writes until it is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(victimDir); dir != "" {
 		victim(dir, os.Getenv(victimState))
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim alternates between two configurations and tells of each change, with
-// a journal of each configuration.
+// victim alternates between two configurations, with a journal for each, and prints a line
+// before each change.
 func victim(dir, stateDir string) {
 	var j *journal.Journal
 	if stateDir != "" {
@@ -71,8 +71,7 @@ func variant(i int) values {
 	return v
 }
 
-// killed runs the victim and ends it by SIGKILL once it has told of n changes,
-// wherever it is by then.
+// killed runs the victim and kills it with SIGKILL after n lines, wherever it is by then.
 func killed(t *testing.T, n int, dir, stateDir string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -97,7 +96,7 @@ func TestCFG7_KilledAtFiftyPoints(t *testing.T) {
 			requireNoDangling(t, dir)
 		}
 		if run%2 == 0 {
-			continue // the next victim finds what this one has left
+			continue // the next victim starts from the state this one left
 		}
 		c := config(t, variant(run/2))
 		writeDir(t, dir, c)

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
 
-// Whoever may write in the directory has put a file of his own there, on which he has a
-// lease (fcntl(2), F_SETLEASE): to open it would take 45 s, and is refused without waiting.
+// An attacker who can write to the directory puts his own file there and takes a lease on it
+// (fcntl(2), F_SETLEASE): opening it would take 45 s, so it is refused without waiting.
 func TestSEC7_ALeasedFileIsReplaced(t *testing.T) {
 	w := configdir.Writer{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, values{"a": "1"})}
 	require.NoError(t, w.Apply(t.Context()))

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// held is the lock of another writer in dir.
+// held takes the lock of another writer in dir.
 func held(t *testing.T, dir string) (unlock func() error) {
 	t.Helper()
 	d, err := durable.OpenDir(dir)
@@ -52,8 +52,8 @@ func TestWriteWaitsForAnotherWriter(t *testing.T) {
 	requireLayout(t, dir, c)
 }
 
-// Whoever may read the directory can lock it for ever: that is no lock of ours. Ours
-// only root and this user may open, and even then it is not waited for for ever.
+// Any process that can read the directory can lock it forever, so that lock is not ours. Only
+// root and this user can open ours, and even then the wait for it is bounded.
 func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
@@ -87,12 +87,11 @@ func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 		require.NoError(t, unlock())
 		require.NoError(t, w.Revert(t.Context()))
 		require.NoDirExists(t, w.Path)
-		require.Equal(t, 20*time.Second, time.Since(start).Truncate(time.Second), "nobody else was waited for")
+		require.Equal(t, 20*time.Second, time.Since(start).Truncate(time.Second), "the other lock was not waited for")
 	})
 }
 
-// A writer that was killed leaves its lock, which goes with the next one, or with the
-// configuration.
+// The lock file of a killed writer is removed by the next writer, or with the configuration.
 func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
 	for _, reverted := range []bool{false, true} {
 		root := t.TempDir()
@@ -137,7 +136,7 @@ func TestWritersAtOnce(t *testing.T) {
 	requireLayout(t, dir, configs[version[0]-'0'])
 }
 
-// Who only looks takes no lock: what goes meanwhile is no error.
+// A check takes no lock: files that disappear meanwhile are no error.
 func TestCFG7_CheckBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
 	configs := [...]*configresolve.Config{config(t, values{"a": "0", "only-0": ""}), config(t, values{"a": "1", "only-1": ""})}

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
 
-// Two agents without containers name one directory: with the same configuration it stays until
-// both are undone, with another it is a conflict that the check tells.
+// Two agents without containers name the same directory: with equal configurations it stays
+// until both are reverted; with different ones the check reports a conflict.
 func TestPLAN14_ADirectoryOfTwoAgents(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "config")

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
 
-// recorded is a Dir that is used with a journal and without a plan.
+// recorded is a Dir with a journal but no plan.
 type recorded struct {
 	configdir.Writer
 	Journal *journal.Journal

@@ -44,8 +44,8 @@ func TestPLAN6_RevertRemovesAfterManyApplies(t *testing.T) {
 	require.Equal(t, want, tree(t, root))
 }
 
-// earlier are the layouts that an upgrade from another agent, or a person, may
-// leave for the first Apply to find.
+// earlier holds the layouts that another agent or a person may leave for the first Apply to
+// find.
 var earlier = map[string]func(t *testing.T, dir string){
 	"of this package": func(t *testing.T, dir string) { writeDir(t, dir, config(t, values{"a": "older", "gone": ""})) },
 	"of an older init container": func(t *testing.T, dir string) {
@@ -82,8 +82,7 @@ var earlier = map[string]func(t *testing.T, dir string){
 	},
 }
 
-// other writes a layout as others do: a data directory of any name, files of
-// any mode.
+// other writes a layout as other programs do: a data directory of any name, files of any mode.
 func other(t *testing.T, dir, data string, v values, mode os.FileMode) {
 	t.Helper()
 	for key, value := range v {
@@ -94,10 +93,10 @@ func other(t *testing.T, dir, data string, v values, mode os.FileMode) {
 	require.NoError(t, os.Symlink(data, filepath.Join(dir, "..data")))
 }
 
-// applied is what is applied over it.
+// applied are the configurations applied over it, in order.
 var applied = []values{{"a": "1", "b": "1", "same": "1"}, {"b": "2", "c": ""}, {"a": "3", "c": "", "gone": "3"}}
 
-// emptied is before, without what dir held.
+// emptied returns before without the content of dir.
 func emptied(before map[string]string, dir string) map[string]string {
 	after := maps.Clone(before)
 	maps.DeleteFunc(after, func(path, _ string) bool { return strings.HasPrefix(path, dir+"/") })
@@ -119,7 +118,7 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 				}
 				blobs, err := filepath.Glob(filepath.Join(w.Journal.Dir(), "blob.*"))
 				require.NoError(t, err)
-				require.Empty(t, blobs, "nothing of it is kept")
+				require.Empty(t, blobs, "no blob is kept")
 				lines, err := w.CheckRevert(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, []string{"remove configuration from " + w.Path}, lines)
@@ -134,7 +133,7 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 	}
 }
 
-// A configuration that was right, but for a link, is whoever wrote it's.
+// A configuration that was correct except for a link belongs to whoever wrote it.
 func TestPLAN6_WhatWasOnlyPutRightStays(t *testing.T) {
 	root := t.TempDir()
 	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
@@ -149,8 +148,8 @@ func TestPLAN6_WhatWasOnlyPutRightStays(t *testing.T) {
 	require.NoDirExists(t, w.Journal.Dir())
 }
 
-// stop runs f, which ends at the n-th change that it tells of as a killed
-// process does, and says whether it came so far.
+// stop runs f and, like a kill, ends it at the n-th change that f reports. It returns whether f
+// got that far.
 func stop(n int, f func(step func(string)) error) (stopped bool, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -167,15 +166,15 @@ func stop(n int, f func(step func(string)) error) (stopped bool, err error) {
 	})
 }
 
-// shown is where ..data leads; empty if there is none.
+// shown is the target of ..data, or empty if there is no such link.
 func shown(dir string) string {
 	target, _ := os.Readlink(filepath.Join(dir, "..data"))
 	return target
 }
 
-// requireUndone fails unless nothing of an Apply is left. An earlier configuration is
-// gone if it was replaced, and else is there as before. A file in the place of a key's
-// link may be there still.
+// requireUndone checks that a revert leaves nothing of an Apply. An earlier configuration is
+// gone if it was replaced; otherwise it is as before. A file in the place of a key's link may
+// remain.
 func requireUndone(t *testing.T, root, dir string, before map[string]string, replaced bool, stopped string) {
 	t.Helper()
 	after := tree(t, root)
@@ -213,7 +212,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 
 				inApply, err := stop(n, apply(w))
 				require.NoError(t, err)
-				if n%2 == 0 { // a later version comes upon it
+				if n%2 == 0 { // a later version finds it
 					w.Config = config(t, applied[1])
 					require.NoError(t, w.Apply(t.Context()))
 					requireLayout(t, w.Path, w.Config)
@@ -323,8 +322,8 @@ func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	require.Equal(t, before, tree(t, root))
 }
 
-// A run that was killed after it had reached what it began is not forgotten by
-// the next, which is killed before it has.
+// A run is killed after completing what it began. The next run, killed earlier, does not forget
+// that.
 func TestPLAN6_StoppedTwice(t *testing.T) {
 	apply := func(w recorded) func(func(string)) error {
 		return func(step func(string)) error { return w.applyStep(t.Context(), step) }
@@ -349,7 +348,7 @@ func TestPLAN6_StoppedTwice(t *testing.T) {
 	}
 }
 
-// Two steps write one directory: the older one's Revert leaves it to the newer.
+// Two steps write the same directory: reverting the older step leaves it to the newer one.
 func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 	for name, order := range map[string][]int{"the newer first": {1, 0}, "the older first": {0, 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -375,8 +374,8 @@ func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
 	}
 }
 
-// A step that got another name is killed before it has written: what it found was the
-// older one's, and is not taken for somebody else's in silence.
+// A renamed step is killed before it has written: the older step's configuration that it found
+// is not silently taken for another program's.
 func TestPLAN6_TheNewerOfTwoStepsIsStopped(t *testing.T) {
 	root := t.TempDir()
 	j := journaltest.Open(t, filepath.Join(root, "state"))
@@ -387,7 +386,7 @@ func TestPLAN6_TheNewerOfTwoStepsIsStopped(t *testing.T) {
 	stopped, err := stop(0, func(step func(string)) error { return newer.applyStep(t.Context(), step) })
 	require.NoError(t, err)
 	require.True(t, stopped)
-	require.NoError(t, older.Revert(t.Context()), "left to the newer")
+	require.NoError(t, older.Revert(t.Context()), "left to the newer step")
 	require.ErrorIs(t, newer.Revert(t.Context()), journal.ErrChanged)
 	requireLayout(t, older.Path, older.Config)
 }

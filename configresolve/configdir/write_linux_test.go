@@ -47,7 +47,7 @@ func TestWriteOnAReadOnlyMount(t *testing.T) {
 }
 
 func TestCFG7_ModesWhateverTheUmask(t *testing.T) {
-	testns.Enter(t, testns.Mount) // for a thread with a umask of its own
+	testns.Enter(t, testns.Mount) // a thread with its own umask
 	for _, umask := range []int{0o077, 0o777, 0} {
 		dir := filepath.Join(testns.TempDir(t), "d")
 		c := config(t, values{"a": "1", "b": "2", "c": ""})
@@ -95,7 +95,7 @@ func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
 		require.NoError(t, w.Apply(t.Context()))
 		journaltest.Reboot(t, w.Journal.Dir())
 		require.NoError(t, os.RemoveAll(w.Path))
-		writeDir(t, w.Path, w.Config) // the same, by another run
+		writeDir(t, w.Path, w.Config) // the same configuration, in another run
 		before := tree(t, w.Path)
 
 		lines, err := w.CheckRevert(t.Context())
@@ -108,7 +108,7 @@ func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
 	}
 }
 
-// What was there before the reboot is nothing to go by after it.
+// After a reboot, the record of a configuration that the reboot erased does not count.
 func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	memory := testns.TempDir(t)

@@ -31,7 +31,7 @@ func writeDir(t *testing.T, dir string, c *configresolve.Config) (changed bool) 
 
 var dated = regexp.MustCompile(`^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$`)
 
-// requireLayout fails unless dir holds exactly c, and others besides it.
+// requireLayout checks that dir holds exactly c, plus the extra names in others.
 func requireLayout(t *testing.T, dir string, c *configresolve.Config, others ...string) {
 	t.Helper()
 	want := c.Data()
@@ -48,7 +48,7 @@ func requireLayout(t *testing.T, dir string, c *configresolve.Config, others ...
 		require.NoError(t, err)
 		require.Equal(t, "..data/"+key, target)
 		got, err := os.ReadFile(filepath.Join(dir, key))
-		require.NoError(t, err, "a link that leads nowhere")
+		require.NoError(t, err, "a dangling link")
 		require.Equal(t, value, string(got))
 		requireMode(t, filepath.Join(dir, data, key), 0o644)
 	}
@@ -75,7 +75,7 @@ func list(t *testing.T, dir string) []string {
 	return names
 }
 
-// state describes everything in dir, to see that nothing was written.
+// state describes everything in dir, to show that nothing was written.
 func state(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -139,7 +139,7 @@ func TestCFG7_ValuesAreKept(t *testing.T) {
 	requireLayout(t, dir, c)
 }
 
-// What others leave in such a directory, and what a person may.
+// Leftovers of other programs, and of a person, are repaired.
 func TestCFG7_RepairsWhatItFinds(t *testing.T) {
 	in := func(dir string, names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
 	c := values{"a": "1", "b": "2"}
@@ -259,7 +259,7 @@ func TestCFG7_ADirectoryInAKeysPlace(t *testing.T) {
 	}
 }
 
-// A directory that is no configuration's keeps what it holds, such as /etc its passwd.
+// A directory that holds no configuration, such as /etc with its passwd, is left alone.
 func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
 	c := config(t, values{"passwd": "1", "debug": "true"})
 	for name, fill := range map[string]func(dir string){
@@ -316,14 +316,14 @@ func TestWriteErrors(t *testing.T) {
 	dir := t.TempDir()
 	_, err = configdir.Write(ctx, dir, c)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, list(t, dir), "a run that was given up leaves nothing")
+	require.Empty(t, list(t, dir), "an abandoned run leaves nothing")
 }
 
-// crash is what step panics with, so that nothing is tidied up behind it.
+// crash is the value that step panics with, so that no cleanup code runs.
 type crash struct{}
 
-// crashAt runs a write that ends at its n-th change as a killed process does,
-// and says whether it came so far.
+// crashAt runs a write that ends at its n-th change, like a killed process, and returns whether
+// it got that far.
 func crashAt(t *testing.T, n int, dir string, c *configresolve.Config) (crashed bool) {
 	t.Helper()
 	defer func() {
@@ -341,7 +341,7 @@ func crashAt(t *testing.T, n int, dir string, c *configresolve.Config) (crashed 
 	return false
 }
 
-// requireNoDangling fails if a link in dir leads nowhere, at any moment.
+// requireNoDangling checks that at no moment a link in dir dangles.
 func requireNoDangling(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range list(t, dir) {
@@ -375,11 +375,11 @@ func TestCFG7_CrashAtEveryPoint(t *testing.T) {
 				if _, err := os.Stat(dir); err == nil {
 					requireNoDangling(t, dir)
 				}
-				for _, next := range []*configresolve.Config{newer, older} { // again, or a different one
+				for _, next := range []*configresolve.Config{newer, older} { // the same again, or a different one
 					if crashAgain := filepath.Join(t.TempDir(), "copy"); n%3 == 0 {
 						start(crashAgain)
 						crashAt(t, n, crashAgain, newer)
-						crashAt(t, n/2, crashAgain, next) // and another crash on the way
+						crashAt(t, n/2, crashAgain, next) // a second crash during recovery
 						writeDir(t, crashAgain, next)
 						requireOnly(t, crashAgain, next)
 					}
@@ -392,8 +392,7 @@ func TestCFG7_CrashAtEveryPoint(t *testing.T) {
 	}
 }
 
-// requireOnly is requireLayout where a file of the test's own may be left,
-// which is no key of c.
+// requireOnly is requireLayout, but tolerates a file of the test's own that is no key of c.
 func requireOnly(t *testing.T, dir string, c *configresolve.Config) {
 	t.Helper()
 	if _, wanted := c.Lookup("replaces"); !wanted {

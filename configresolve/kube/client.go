@@ -146,7 +146,7 @@ func (c Connection) limit() flowcontrol.RateLimiter {
 	return flowcontrol.NewTokenBucketRateLimiter(c.QPS, max(c.Burst, 1))
 }
 
-// Validate says which of the servers' URLs is none, without reading a kubeconfig.
+// Validate returns an error for the first invalid URL in Servers, without reading a kubeconfig.
 func (c Connection) Validate() error {
 	_, err := c.servers()
 	return err

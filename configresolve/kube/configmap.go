@@ -93,7 +93,7 @@ func stringMap(object unstructured.Unstructured, path ...string) (map[string]str
 func field(object unstructured.Unstructured, path ...string) (any, error) {
 	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be there: what is above it is not a map", strings.Join(path, "."))
+		return nil, fmt.Errorf("%s cannot exist: its parent is not a map", strings.Join(path, "."))
 	}
 	return value, nil
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// firewalled is a network namespace with a port where somebody listens, and a firewall.
+// firewalled is a network namespace with a listener on a port, and a firewall.
 type firewalled struct {
 	address  string
 	attempts []kube.Attempt // of the last dial
-	after    func()         // what happens after each of them
+	after    func()         // called after each attempt
 }
 
-// newFirewalled enters it. Rules are of nft(8), for packets to the port.
+// newFirewalled enters it. Rules are for nft(8) and apply to packets to the port.
 func newFirewalled(t *testing.T, rules ...string) *firewalled {
 	t.Helper()
-	t.Parallel() // they wait
+	t.Parallel() // the tests mostly wait
 	testns.Enter(t, testns.Net)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -51,8 +51,8 @@ func nft(t *testing.T, command string) string {
 	return string(out)
 }
 
-// dial connects as Cilium's agent does, or as one without a mark. The thread that dials
-// an address is the caller's.
+// dial connects with Cilium's mark, or without one if mark is 0. It dials on the caller's
+// thread.
 func (f *firewalled) dial(t *testing.T, mark uint32, timeout time.Duration) error {
 	t.Helper()
 	f.attempts = nil
@@ -95,7 +95,7 @@ func TestCFG12_AServerBehindAFirewallAnswersWithTheMark(t *testing.T) {
 	require.Len(t, f.attempts, 1)
 }
 
-// It is refused at once where a firewall says so.
+// If the firewall rejects the connection, the marked attempt follows at once.
 func TestCFG12_AServerThatIsRefusedIsTriedWithTheMarkAtOnce(t *testing.T) {
 	f := newFirewalled(t, "meta mark != 0x10b00 reject with tcp reset")
 	require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
@@ -112,7 +112,7 @@ func TestCFG12_AServerThatAnswersSeesNoMark(t *testing.T) {
 	f.requireNoneMarked(t)
 }
 
-// A server that was away is found again where marked packets do not arrive, too.
+// A server that was away is found again even if marked packets do not arrive.
 func TestCFG12_ItIsTriedAgainWithoutTheMark(t *testing.T) {
 	f := newFirewalled(t, "drop")
 	f.after = func() {
@@ -134,10 +134,10 @@ func TestCFG12_NoAnswerAtAll(t *testing.T) {
 	for _, a := range f.attempts {
 		marked = append(marked, a.Marked)
 	}
-	require.Equal(t, []bool{false, true, false}, marked, "after two seconds, another two, and what is left")
+	require.Equal(t, []bool{false, true, false}, marked, "two seconds each, then the rest of the time")
 
 	nft(t, "flush chain ip test out")
-	f.address = "127.0.0.1:1" // where nobody listens
+	f.address = "127.0.0.1:1" // no listener there
 	err = f.dial(t, kube.Cilium().Mark, 0)
 	require.ErrorIs(t, err, unix.ECONNREFUSED)
 	require.ErrorContains(t, err, "also tried with the mark 0x10b00")
@@ -151,21 +151,21 @@ func TestCFG13_ConnectingTakesAsLongAsIsSaid(t *testing.T) {
 	require.WithinRange(t, time.Now(), start.Add(300*time.Millisecond), start.Add(3*time.Second))
 }
 
-// Without CAP_NET_ADMIN no mark can be set: that is no error, and connections are made
-// without.
+// Setting a mark needs CAP_NET_ADMIN: without it, connections are made without a mark, and that
+// is no error.
 func TestCFG12_TheMarkNeedsACapabilityAndGoesOnWithout(t *testing.T) {
 	f := newFirewalled(t, dropsUnmarked)
 	withoutCapabilities(t)
 	err := f.dial(t, kube.Cilium().Mark, 5*time.Second)
 	require.ErrorContains(t, err, "timeout")
 	require.NotErrorIs(t, err, fs.ErrPermission)
-	require.Len(t, f.attempts, 3, "the last takes what time there is")
+	require.Len(t, f.attempts, 3, "the last attempt takes the rest of the time")
 	require.ErrorIs(t, f.attempts[1].Refused, fs.ErrPermission)
 	require.ErrorContains(t, f.attempts[1].Refused, "mark the packets of a socket: operation not permitted (needs CAP_NET_ADMIN in the user namespace of the network namespace)")
 	require.Equal(t, []bool{false, true, false}, []bool{f.attempts[0].Marked, f.attempts[1].Marked, f.attempts[2].Marked})
 }
 
-// withoutCapabilities takes all from the thread, which ends with the test.
+// withoutCapabilities drops all capabilities of the thread, which ends with the test.
 func withoutCapabilities(t *testing.T) {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

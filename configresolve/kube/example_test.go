@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// An agent's configuration from its ConfigMap, the node configs that select its
-// node, and the node's annotations.
+// An agent's configuration comes from its ConfigMap, the node configs that select its node, and
+// the node's annotations.
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -53,7 +53,7 @@ func ExampleClient_Source() {
 	// Output: cilium-node-config:kube-system
 }
 
-// Keeps a directory up to date, and says what changed and from where.
+// A watch keeps a directory up to date, and prints each change and its source.
 func ExampleWatch() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

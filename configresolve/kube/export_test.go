@@ -3,5 +3,5 @@
 
 package kube
 
-// Window is within which the retrying transport tries again.
+// Window is the time within which the retrying transport tries again.
 var Window = window

@@ -15,18 +15,18 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// answering is a server that answers each request alike.
+// answering is a server that gives each request the same answer.
 type answering func(*http.Request) (*http.Response, error)
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := a(r)
 	if err == nil {
-		response.Request = r // as a transport does: client-go asks for it
+		response.Request = r // client-go needs it, as from a real transport
 	}
 	return response, err
 }
 
-// Whatever a server answers is a configuration or an error.
+// Any answer of a server yields a configuration or an error.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg"},"data":{"a":"1"}}`,
@@ -41,7 +41,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string, status int) {
 		if status < 200 || status > 499 || status == 429 {
-			status = 200 // the others are asked again, after a time
+			status = 200 // other statuses are retried after a pause
 		}
 		answer := func(*http.Request) (*http.Response, error) { return respond(status, body) }
 		client, err := kube.Connection{

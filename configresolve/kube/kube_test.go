@@ -38,7 +38,7 @@ var (
 	v2alpha1 = schema.GroupVersionResource{Group: "cilium.io", Version: "v2alpha1", Resource: "ciliumnodeconfigs"}
 )
 
-// cluster is a fake API server: what it serves, and what was asked of it.
+// cluster is a fake API server: its objects, and the requests it got.
 type cluster struct {
 	*kube.Client
 	dynamic  *dynamicfake.FakeDynamicClient
@@ -86,7 +86,7 @@ func (c cluster) fail(gvr schema.GroupVersionResource, err error) {
 	c.metadata.PrependReactor("*", gvr.Resource, react)
 }
 
-// unserved is what an API server says of a resource that it does not have.
+// unserved is an API server's error for a resource that it does not serve.
 func unserved(gvr schema.GroupVersionResource) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", gvr.GroupResource(), "", "404 page not found", 0, true)
 }
@@ -162,7 +162,7 @@ func TestCFG4_MissingConfigMap(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	c.fail(gvr, unserved(gvr))
 	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(missing))
-	require.Error(t, err, "what answers is no API server")
+	require.Error(t, err, "the answer is not an API server's")
 	require.NotErrorIs(t, err, configresolve.ErrMissing)
 }
 
@@ -210,7 +210,7 @@ func TestCFG3_Selectors(t *testing.T) {
 	for name, test := range map[string]struct {
 		selector string
 		selected bool
-		reads    bool // the node
+		reads    bool // whether the node is read
 	}{
 		"absent":            {"", false, false},
 		"null":              {"null", false, false},
@@ -351,7 +351,7 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
-	require.Len(t, c.asked(), 6, "the next resolution reads anew")
+	require.Len(t, c.asked(), 6, "the next resolution reads again")
 
 	r.Sources = append(r.Sources, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
 	_, err = r.Resolve(t.Context())
@@ -359,8 +359,8 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
 }
 
-// paged returns the client of a server that serves a list in pages of two, which
-// may expire once between two pages, and how many requests it saw.
+// paged returns a client of a server that serves a list in pages of two, which may expire once
+// between two pages, and the number of requests it has served.
 func paged(t *testing.T, names []string, expire bool) (*kube.Client, *int) {
 	t.Helper()
 	seen := 0

@@ -24,7 +24,7 @@ import (
 
 const mebibyte = 1 << 20
 
-// hostile starts a server and returns a client of it.
+// hostile starts a server that uses answer, and returns a client of it.
 func hostile(t *testing.T, answer http.HandlerFunc) *kube.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func TestSEC6_EndlessPages(t *testing.T) {
 	}
 }
 
-// What only looks like entries is none: a value may be full of commas and braces.
+// Commas and braces inside a value do not count as entries.
 func TestSEC6_TextIsNotEntries(t *testing.T) {
 	value := strings.Repeat(`{[,"\`, 150_000)
 	client := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -91,7 +91,7 @@ func TestSEC6_TextIsNotEntries(t *testing.T) {
 	require.Equal(t, value, all(config)["a"])
 }
 
-// The entries of what is not JSON cannot be counted: it may be shorter.
+// Entries can be counted in JSON only: other formats may be more compact.
 func TestSEC6_OtherFormats(t *testing.T) {
 	client := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
@@ -101,7 +101,7 @@ func TestSEC6_OtherFormats(t *testing.T) {
 	require.ErrorContains(t, err, "more than 50000 entries in one answer")
 }
 
-// A list that is read anew because it expired has no more pages than another.
+// A list that restarts because it expired has the same limit of pages.
 func TestSEC6_PagesThatExpireForEver(t *testing.T) {
 	var requests atomic.Int64
 	client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
@@ -129,10 +129,11 @@ func TestSEC6_EndlessAnswer(t *testing.T) {
 	})
 	_, err := kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}.Read(t.Context())
 	require.ErrorContains(t, err, "more than 4194304 bytes in one answer")
-	require.Less(t, sent.Load(), int64(32*mebibyte), "what the kernel holds comes on top")
+	require.Less(t, sent.Load(), int64(32*mebibyte), "plus the kernel's socket buffers")
 }
 
-// A watch ends with what is too large, and the feed with it: a list says what is true.
+// A watch that exceeds the limit ends, and so does its feed: the next list gives the true
+// state.
 func TestSEC6_EndlessWatch(t *testing.T) {
 	for name, stream := range map[string]func(int) string{
 		"of events": func(n int) string {
@@ -169,14 +170,14 @@ func TestSEC6_EndlessWatch(t *testing.T) {
 				source := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
 				err = kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return nil })
 				require.ErrorIs(t, err, context.Canceled)
-				require.Equal(t, 2, lists, "the state is listed anew")
+				require.Equal(t, 2, lists, "the state is listed again")
 				require.Less(t, sent, 18*mebibyte)
 			})
 		})
 	}
 }
 
-// A watch may go on for ever: only what is kept of it counts, and each event.
+// A watch may go on forever: only the retained data and each single event are limited.
 func TestSEC6_LongWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := serve(map[string]map[string]fields{v2Path: {}})
@@ -205,12 +206,12 @@ func TestSEC6_LongWatch(t *testing.T) {
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.GreaterOrEqual(t, changes, events)
-		require.Equal(t, []string{"list ciliumnodeconfigs", "watch ciliumnodeconfigs from 100 at a"}, api.seen, "no list but the first")
+		require.Equal(t, []string{"list ciliumnodeconfigs", "watch ciliumnodeconfigs from 100 at a"}, api.seen, "the first list only")
 	})
 }
 
-// endless is a text that goes on until somebody has had enough of it, or until
-// it is plain that nobody has.
+// endless is a text that continues until the reader stops, or until it is clear that the reader
+// has no limit.
 type endless struct {
 	next  func(n int) string
 	sent  *int
@@ -231,7 +232,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What is said of an object that is none has nothing of its content.
+// The error for an answer that is not an object repeats none of its content.
 func TestSEC6_WhatIsNoObjectIsNotRepeated(t *testing.T) {
 	long := strings.Repeat(`[],`, 20_000)
 	for name, spec := range map[string]string{
@@ -253,7 +254,7 @@ func TestSEC6_WhatIsNoObjectIsNotRepeated(t *testing.T) {
 	}
 }
 
-// The token goes to the server that it was given for, and nowhere else.
+// The token is sent to the configured server and nowhere else.
 func TestSEC6_RedirectElsewhereIsRefused(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
@@ -304,7 +305,7 @@ func TestSEC6_RedirectElsewhereIsRefused(t *testing.T) {
 	})
 }
 
-// With several servers, one that is no API server is not the last word.
+// With several servers, one that is not an API server does not decide the result.
 func TestSEC6_RedirectOfOneServerOfSeveral(t *testing.T) {
 	source, seen := connect(t, func(_ int, req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "a" {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// limited returns a source over a server that answers as transport does, and when it
-// was asked, from the first time on.
+// limited returns a source over a server that answers as transport does, and the times of the
+// requests, relative to the first.
 func limited(t *testing.T, answer transport) (configresolve.Source, *[]time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -48,7 +48,7 @@ func TestCFG13_NoMoreRequestsASecondThanAreSaid(t *testing.T) {
 	})
 }
 
-// Those that are repeated count too, whatever the spread.
+// Retries count too, whatever the spread.
 func TestCFG13_RepeatedRequestsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, asked := limited(t, func(n int, _ *http.Request) (*http.Response, error) {

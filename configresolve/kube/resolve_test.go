@@ -52,8 +52,8 @@ func threeSources(client *kube.Client) []configresolve.Source {
 
 var fromAll = values{"a": "1", "cr": "1", "node": "1"}
 
-// TestCFG9_OneConnectionForRequestsThatGoTogether has a server that answers
-// neither of the other two requests before it has both.
+// TestCFG9_OneConnectionForRequestsThatGoTogether uses a server that answers neither of the
+// other two requests until it has both.
 func TestCFG9_OneConnectionForRequestsThatGoTogether(t *testing.T) {
 	var connections atomic.Int64
 	var arrived sync.WaitGroup
@@ -94,7 +94,7 @@ current-context: x
 	require.EqualValues(t, 1, connections.Load())
 }
 
-// network is what a client meets. It counts the requests.
+// network is the network between client and servers. It counts the requests.
 type network struct {
 	answer func(n int, req *http.Request) (*http.Response, error)
 
@@ -126,8 +126,8 @@ func (n *network) client(t *testing.T) *kube.Client {
 	return client
 }
 
-// In an outage three sources ask no more often than one: the first, with pauses
-// of half a minute on average. All are there as soon as that is answered.
+// In an outage three sources send no more requests than one: only the first retries, with
+// pauses of half a minute on average. The others resolve as soon as it is answered.
 func TestCFG8_SourcesThatWaitTogetherAskInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -142,13 +142,13 @@ func TestCFG8_SourcesThatWaitTogetherAskInTurn(t *testing.T) {
 			return answerAny(req)
 		}}
 		require.Equal(t, fromAll, all(resolve(t, threeSources(n.client(t))...)))
-		require.Less(t, time.Since(recovered), time.Second, "the others need no pause any more")
+		require.Less(t, time.Since(recovered), time.Second, "the others need no more pauses")
 		require.Greater(t, n.requests(), 10)
 		require.Less(t, n.requests(), 45)
 	})
 }
 
-// What fails always, though the server is well, holds nobody else up.
+// A request that always fails, on a healthy server, delays no other.
 func TestCFG8_OneFailureHoldsNobodyUp(t *testing.T) {
 	for _, wait := range []string{"0", "60"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -180,8 +180,7 @@ func TestCFG8_OneFailureHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// What fails always is asked for no more often when others are answered all the
-// time.
+// A request that always fails is retried no more often because others are answered.
 func TestCFG8_AnswersToOthersSpareNoPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := 0
@@ -217,7 +216,7 @@ func TestCFG8_AnswersToOthersSpareNoPause(t *testing.T) {
 	})
 }
 
-// What a server asks for is kept to the second, whatever becomes of others.
+// Each request honours its own Retry-After to the second, whatever happens to others.
 func TestCFG8_EachHonoursItsOwnRetryAfter(t *testing.T) {
 	for _, code := range []int{429, 500, 503, 504} {
 		for _, others := range []string{"20", ""} {
@@ -246,8 +245,8 @@ func TestCFG8_EachHonoursItsOwnRetryAfter(t *testing.T) {
 	}
 }
 
-// The first source's error says what is wrong, also where another one asked, and
-// what was wrong with its own request where that fails alone.
+// The first source's error gives the cause, even if another source made the request; if only
+// its own request failed, it gives that cause.
 func TestCFG8_TheReasonIsNamed(t *testing.T) {
 	refused := errors.New("no route to host")
 	for name, answer := range map[string]func(n int, req *http.Request) (*http.Response, error){
@@ -292,7 +291,7 @@ func TestCFG8_TheReasonIsNamed(t *testing.T) {
 	}
 }
 
-// What the first request met, the next one an hour later knows nothing of.
+// A failure of the first request does not affect a request an hour later.
 func TestCFG8_TheFirstFailureIsNotForEver(t *testing.T) {
 	for name, failure := range map[string]error{
 		"refused": errors.New("connection refused"),
@@ -321,7 +320,7 @@ func TestCFG8_TheFirstFailureIsNotForEver(t *testing.T) {
 	}
 }
 
-// A server that is ready says nothing for another one that denies.
+// Readiness counts per server: one that is ready does not vouch for another that denies access.
 func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -330,7 +329,7 @@ func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 			switch {
 			case req.URL.Host == "a" && ready(req):
 				return respond(200, "ok")
-			case req.URL.Host == "a" && n > 2: // gone, before it denies again
+			case req.URL.Host == "a" && n > 2: // gone, before it denies access again
 				return nil, errors.New("connection refused")
 			case started && ready(req):
 				return respond(200, "ok")
@@ -346,7 +345,7 @@ func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 	})
 }
 
-// Contexts that end anywhere leave a client that others can use.
+// Contexts that end at any point leave a client that others can use.
 func TestCFG8_GivingUpHoldsNobodyUp(t *testing.T) {
 	for i := range 150 {
 		synctest.Test(t, func(t *testing.T) {

@@ -29,8 +29,8 @@ import (
 // transport answers requests without a network.
 type transport func(n int, req *http.Request) (*http.Response, error)
 
-// connect returns a source over servers that answer as transport does, and the
-// requests that they saw.
+// connect returns a source over servers that answer as transport does, and the hosts of the
+// requests they received.
 func connect(t *testing.T, answer transport, servers ...string) (configresolve.Source, *[]string) {
 	t.Helper()
 	var seen []string
@@ -117,7 +117,7 @@ func TestCFG8_HonoursRetryAfter(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, time.Since(start), 7*time.Second)
 		require.Less(t, time.Since(start), 9*time.Second)
-		require.Equal(t, []string{"a", "a"}, *seen, "another server is not burdened with it")
+		require.Equal(t, []string{"a", "a"}, *seen, "the request is not sent to another server")
 	})
 }
 
@@ -134,8 +134,8 @@ func TestCFG8_FullJitter(t *testing.T) {
 	require.Equal(t, time.Millisecond, kube.Window(0, true, time.Millisecond))
 }
 
-// TestCFG8_NoWaveAfterAnOutage has thousands of nodes boot at a steady rate, and
-// nobody answer for 20 seconds in the middle.
+// TestCFG8_NoWaveAfterAnOutage boots thousands of nodes at a steady rate, with a server that
+// does not answer for 20 seconds in the middle.
 func TestCFG8_NoWaveAfterAnOutage(t *testing.T) {
 	for _, sources := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) { bootThroughAnOutage(t, sources) })
@@ -171,7 +171,7 @@ func bootThroughAnOutage(t *testing.T, sources int) {
 	total := 0
 	for second, n := range answered {
 		total += n
-		if second%5 == 4 { // five seconds at a time: single ones are noisy
+		if second%5 == 4 { // five seconds at a time: single seconds vary too much
 			five := answered[second-4] + answered[second-3] + answered[second-2] + answered[second-1] + n
 			require.LessOrEqual(t, five, 2*5*perSecond*sources, "at %d s", second)
 		}
@@ -217,7 +217,7 @@ func TestCFG8_FinalAnswers(t *testing.T) {
 			start := time.Now()
 			_, err := source.Read(t.Context())
 			require.True(t, test.is(err), err)
-			require.Len(t, *seen, test.requests, "a denial is asked for again once the server says that it is ready")
+			require.Len(t, *seen, test.requests, "a denied request is retried once the server reports ready")
 			require.NotContains(t, *seen, "b")
 			require.Less(t, time.Since(start), 5*time.Second)
 		})
@@ -286,7 +286,7 @@ func TestCFG8_ServersAreTriedInTurn(t *testing.T) {
 		require.Equal(t, []string{"a", "b", "c"}, *seen)
 		_, err = source.Read(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []string{"a", "b", "c", "c"}, *seen, "the one that answered is asked first")
+		require.Equal(t, []string{"a", "b", "c", "c"}, *seen, "the server that answered comes first")
 		require.Zero(t, time.Since(start), "with no wait between servers")
 		up = "b"
 		_, err = source.Read(t.Context())

@@ -40,7 +40,7 @@ type watchAPI struct {
 	answer  func(req *http.Request) (*http.Response, error)
 }
 
-// serve makes an API server that serves only the paths that it has objects of.
+// serve makes an API server that serves only the paths it has objects for.
 func serve(objects map[string]map[string]fields) *watchAPI {
 	return &watchAPI{version: 100, objects: objects, streams: map[string]*io.PipeWriter{}}
 }
@@ -85,7 +85,7 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func short(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
-// set changes an object and tells the watch of its path.
+// set changes an object and sends the change to the watch of its path.
 func (a *watchAPI) set(path, kind string, o fields) {
 	a.mu.Lock()
 	a.version++
@@ -111,7 +111,7 @@ func (a *watchAPI) event(path, kind string, o fields) {
 	fmt.Fprintf(stream, "%s\n", text)
 }
 
-// end ends the watch of a path, as an API server does when its time is over.
+// end ends the watch of a path, as an API server does when the watch times out.
 func (a *watchAPI) end(path string) {
 	a.mu.Lock()
 	stream := a.streams[path]
@@ -128,14 +128,14 @@ func (a *watchAPI) asked() []string {
 	return asked
 }
 
-// reports collects what a Watch reports.
+// reports collects the reports of a Watch.
 type reports struct {
 	mu    sync.Mutex
 	lines []string
 	end   func() error
 }
 
-// take returns the reports since the last call, once nothing moves any more.
+// take returns the reports since the last call, once all goroutines are idle.
 func (r *reports) take() []string {
 	synctest.Wait()
 	r.mu.Lock()
@@ -159,7 +159,7 @@ func (r *reports) add(u configresolve.Update) error {
 	return nil
 }
 
-// watch starts a Watch of what sources makes.
+// watch starts a Watch of the sources.
 func (a *watchAPI) watch(t *testing.T, sources func(*kube.Client) []configresolve.Source, servers ...string) *reports {
 	t.Helper()
 	if servers == nil {
@@ -209,13 +209,13 @@ func TestCFG10_WatchGoesOnWhereItWas(t *testing.T) {
 		a.set(mapsPath, "MODIFIED", mapObject("2"))
 		require.Equal(t, []string{`a = "2" from config-map:kube-system/cfg (was "1" from config-map:kube-system/cfg)`}, r.take())
 		a.set(mapsPath, "MODIFIED", mapObject("2"))
-		require.Empty(t, r.take(), "what is no change is not reported")
+		require.Empty(t, r.take(), "an equal value is not reported")
 
 		a.event(mapsPath, "BOOKMARK", fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"resourceVersion": "150"}})
 		a.end(mapsPath)
 		time.Sleep(time.Minute)
 		require.Empty(t, r.take())
-		require.Equal(t, []string{"watch configmaps from 150 at a"}, a.asked(), "a watch that ends goes on without a list")
+		require.Equal(t, []string{"watch configmaps from 150 at a"}, a.asked(), "a watch that ends resumes without a list")
 
 		a.set(mapsPath, "DELETED", mapObject("2"))
 		require.Equal(t, []string{"error: read source config-map:kube-system/cfg: ConfigMap kube-system/cfg: source does not exist"}, r.take())
@@ -274,7 +274,7 @@ func TestCFG10_ServerAway(t *testing.T) {
 		a.mu.Unlock()
 		a.end(mapsPath)
 		time.Sleep(10 * time.Minute)
-		require.Empty(t, r.take(), "no news while nobody is there to tell")
+		require.Empty(t, r.take(), "no news while the network is cut")
 		asked := a.asked()
 		require.Contains(t, asked, "watch configmaps from 100 at a")
 		require.Contains(t, asked, "watch configmaps from 100 at b")
@@ -312,8 +312,8 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 	definition := fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": fields{"name": "ciliumnodeconfigs.cilium.io"}}
 	for name, test := range map[string]struct {
 		version string
-		watched bool          // the definitions
-		within  time.Duration // it is noticed
+		watched bool          // whether the definitions are watched
+		within  time.Duration // time until the change is noticed
 	}{
 		v2Path + " and told":        {v2Path, true, 5 * time.Second},
 		olderPath + " and told":     {olderPath, true, 5 * time.Second},
@@ -337,7 +337,7 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 				a.asked()
 				if test.watched {
 					time.Sleep(24 * time.Hour)
-					require.Empty(t, a.asked(), "nobody asks for what is not there")
+					require.Empty(t, a.asked(), "a resource that is not served is not requested")
 				}
 				a.mu.Lock()
 				a.objects[test.version] = map[string]fields{"x": crObject("x", "a")}

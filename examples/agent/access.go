@@ -22,11 +22,11 @@ func (a *agent) accessSteps() []bootstrap.Step {
 	if a.cluster.pluginKubeconfig == "" {
 		return nil
 	}
-	return []bootstrap.Step{{Name: stepAccess}} // prepare knows the token
+	return []bootstrap.Step{{Name: stepAccess}} // prepare reads the token
 }
 
-// access is a kubeconfig for plugins on the host, by which they are this agent. The kubelet
-// renews the token in the container, where it is read anew for each run.
+// access is a kubeconfig with which plugins on the host act as this agent. The kubelet renews
+// the token in the container, so it is read again for each run.
 func (a *agent) access(ctx context.Context) (bootstrap.Action, error) {
 	config := a.clients.config
 	ca, err := orFile(ctx, config.CAData, config.CAFile)
@@ -38,7 +38,7 @@ func (a *agent) access(ctx context.Context) (bootstrap.Action, error) {
 		return nil, err
 	}
 	if len(token) == 0 {
-		return nil, errors.New("--plugin-kubeconfig: this agent reaches the cluster by no token that plugins could use too")
+		return nil, errors.New("--plugin-kubeconfig: this agent's access to the cluster uses no token that plugins could use too")
 	}
 	type object = map[string]any
 	cluster := object{"server": config.Host}
@@ -54,8 +54,7 @@ func (a *agent) access(ctx context.Context) (bootstrap.Action, error) {
 	return hostpath.Content{Path: a.cluster.pluginKubeconfig, Bytes: kubeconfig, Secret: true, Parents: true}, err
 }
 
-// orFile returns the content of a file, if one is named, in preference to the value read
-// before.
+// orFile returns the content of the file, if one is named; otherwise the data given.
 func orFile(ctx context.Context, data []byte, path string) ([]byte, error) {
 	if path == "" {
 		return data, nil

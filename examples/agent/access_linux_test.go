@@ -22,12 +22,12 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-// readyNode is a node as the agent marks it.
+// readyNode is a node that the agent has marked.
 const readyNode = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{
 	"type": "NetworkUnavailable", "status": "False", "reason": "SlipwayAgentIsUp", "message": "the agent has prepared the node"}]}}`
 
-// The kubeconfig of plugins has the token that the agent has by now, even if another
-// program has edited it, and never lies in the journal.
+// The kubeconfig for plugins holds the agent's current token, even after another program has
+// edited it, and is never stored in the journal.
 func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
 	const path, older, state = "/etc/cni/net.d/agent-kubeconfig", "token of an older installation", "/var/slipway"
 	n := bootstraptest.NewNode(t)
@@ -36,7 +36,7 @@ func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
 		return err
 	}))
-	cluster := http.NewServeMux() // in which the node is ready already
+	cluster := http.NewServeMux() // its node is already ready
 	cluster.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	cluster.HandleFunc("GET /api/v1/nodes/n1", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -22,8 +22,8 @@ import (
 
 const stepNode = "node"
 
-// patience is how long the cluster is waited for, but at the start: of the 30 seconds
-// that a pod usually has for its end, and of those in which a node is not repaired.
+// patience is the longest wait for the cluster, except at the start: it is a part of the 30
+// seconds that a pod usually has to end, and of the time in which a node is not repaired.
 const patience = 10 * time.Second
 
 type clusterFlags struct {
@@ -31,11 +31,11 @@ type clusterFlags struct {
 }
 
 func (c *clusterFlags) flags(f *flag.FlagSet) {
-	f.StringVar(&c.node, "node", "", "name of this node, to be marked as ready; empty: no cluster is asked")
-	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: that of the pod")
+	f.StringVar(&c.node, "node", "", "name of this node, to mark as ready; empty: no cluster is used")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig file; empty: the pod's credentials")
 	f.StringVar(&c.taint, "taint", "", "key of the taint that keeps pods away until the node is ready")
 	f.StringVar(&c.pluginKubeconfig, "plugin-kubeconfig", "", "kubeconfig to write on the host, for CNI plugins that ask the API server, with this agent's token; empty: none")
-	f.StringVar(&c.daemonSet, "daemonset", "", "NAMESPACE/NAME of this agent's own: at the end, undo all changes to the node if this agent does not come back; empty: undo nothing")
+	f.StringVar(&c.daemonSet, "daemonset", "", "NAMESPACE/NAME of this agent's DaemonSet: at the end, undo all changes to the node if the agent will not come back; empty: undo nothing")
 }
 
 func (c *clusterFlags) validate() error {
@@ -49,7 +49,7 @@ func (c *clusterFlags) validate() error {
 	return nil
 }
 
-// clients reach the cluster; the zero value: none is asked.
+// clients reach the cluster; the zero value asks none.
 type clients struct {
 	config  *rest.Config
 	dynamic dynamic.Interface
@@ -77,7 +77,7 @@ func (a *agent) apiServer() bootstrap.Step {
 	return bootstrap.Step{Name: "gate api-server", Action: g}
 }
 
-// mayMark asks before anything is changed whether the node may be marked in the end.
+// mayMark checks, before anything is changed, whether the node may be marked in the end.
 func (a *agent) mayMark() bootstrap.Step {
 	return bootstrap.Step{Name: "gate access", Action: preflight.Checks{List: []preflight.Check{
 		{Name: "access", Checker: kube.Access{Client: a.clients.dynamic, Rules: a.node().Rules()}},
@@ -95,7 +95,7 @@ func (a *agent) node() kube.Node {
 	return node
 }
 
-// nodeSteps come last: pods may come.
+// nodeSteps come last: they let pods come.
 func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.clients.dynamic == nil {
 		return nil

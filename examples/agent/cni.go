@@ -20,9 +20,9 @@ import (
 
 const (
 	stepCNI  = "cni"
-	network  = "slipway-agent" // the name of the network, and of host-local's store
+	network  = "slipway-agent" // of the network, and of host-local's store
 	confName = "10-slipway-agent.conflist"
-	auto     = "auto" // a folder is where the container runtime looks
+	auto     = "auto" // the container runtime reports the folder
 )
 
 type cniFlags struct {
@@ -34,11 +34,11 @@ type cniFlags struct {
 func (c *cniFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.plugin, "cni", "", "the plugin that connects pods, with host-local: ptp or bridge; empty: no CNI configuration")
 	f.StringVar(&c.subnet, "subnet", "", "the addresses of this node's pods, such as 10.244.1.0/24")
-	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: they are on the node")
+	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: the node has them")
 	f.StringVar(&c.binDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: the container runtime's, or /opt/cni/bin if it reports none")
 	f.StringVar(&c.confDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: the container runtime's, or /etc/cni/net.d if it reports none")
 	f.StringVar(&c.dataDir, "cni-data-dir", hostlocal.DefaultDataDir, "host-local's store, on the host")
-	f.StringVar(&c.runtimePath, "runtime-endpoint", "", "socket of the container runtime, on the host; empty: it is searched for")
+	f.StringVar(&c.runtimePath, "runtime-endpoint", "", "socket of the container runtime, on the host; empty: search for it")
 	f.DurationVar(&c.waitLoaded, "wait-loaded", 0, "how long to wait until the container runtime has loaded the configuration; 0: do not")
 }
 
@@ -59,7 +59,7 @@ func (c *cniFlags) validate() error {
 	return nil
 }
 
-// conflist is the network of this node.
+// conflist is this node's network configuration.
 func (c *cniFlags) conflist() (cniinstall.Whole, error) {
 	everywhere := "0.0.0.0/0"
 	if subnet, err := netip.ParsePrefix(c.subnet); err != nil {
@@ -79,9 +79,9 @@ func (c *cniFlags) conflist() (cniinstall.Whole, error) {
 	return json.Marshal(object{"cniVersion": "1.0.0", "name": network, "plugins": []object{main, portmap}})
 }
 
-// cniSteps come after all that prepares the node: a plan stops at the first step that
-// fails, so the configuration is published on a healthy node only. The addresses that
-// leaked are released before there is one to ask for more.
+// cniSteps come after everything that prepares the node: a plan stops at the first failing
+// step, so the configuration is published only on a healthy node. Leaked addresses are released
+// before a pod can ask for one.
 func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err error) {
 	if a.cni.plugin == "" {
 		return nil, func() {}, nil
@@ -106,7 +106,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		{Name: "addresses", Optional: true, NoUndo: true, Action: hostlocal.Store{
 			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Enter, Sandboxes: a.sandboxes,
 		}},
-		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare knows where
+		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare sets the folders
 	}
 	if a.cni.waitLoaded > 0 {
 		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{stepCNI}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
@@ -117,7 +117,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	return steps, closePlugins, nil
 }
 
-// folder is the value of a flag; empty: the runtime decides.
+// folder is the value of a flag; empty lets the runtime decide.
 func folder(flag string) string {
 	if flag == auto {
 		return ""
@@ -125,7 +125,7 @@ func folder(flag string) string {
 	return flag
 }
 
-// place returns the cni step's action, in the folders where the runtime looks by now.
+// place returns the cni step's action, in the folders that the runtime reports now.
 func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (bootstrap.Action, error) {
 	looks, err := a.runtime().CNI(ctx)
 	if (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (a.install.BinDir == "" || a.install.ConfDir == "") {
@@ -145,7 +145,7 @@ func (a *agent) runtime() cri.Endpoint {
 	return cri.Endpoint{HostProc: a.host.Proc, Path: a.cni.runtimePath}
 }
 
-// sandboxes asks the container runtime which it knows.
+// sandboxes asks the container runtime for its sandboxes.
 func (a *agent) sandboxes(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -25,14 +25,14 @@ type datapathFlags struct {
 }
 
 func (d *datapathFlags) flags(f *flag.FlagSet) {
-	f.StringVar(&d.maps, "maps", "", "directory of pinned maps, on the host's BPF file system; they are kept over restarts; empty: none")
-	f.UintVar(&d.endpoints, "endpoints", 16384, "how many endpoints the map of them has room for; another number takes another map")
-	f.StringVar(&d.templates, "templates", "", "directory of templates compiled by an earlier start, on the host, which is removed; empty: none")
+	f.StringVar(&d.maps, "maps", "", "directory of pinned maps, on the host's BPF file system, which survive restarts; empty: none")
+	f.UintVar(&d.endpoints, "endpoints", 16384, "size of the map of endpoints; changing it makes a new map")
+	f.StringVar(&d.templates, "templates", "", "directory of an earlier start's compiled templates, on the host, to remove; empty: none")
 }
 
 func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {
 	if a.datapath.maps != "" {
-		if err := rlimit.RemoveMemlock(); err != nil { // nothing from kernel 5.11 on
+		if err := rlimit.RemoveMemlock(); err != nil { // no effect since Linux 5.11
 			return nil, fmt.Errorf("--maps: %w", err)
 		}
 		endpoints := &ebpf.MapSpec{Name: "slipway_endpoints", Type: ebpf.Hash, KeySize: 16, ValueSize: 32, MaxEntries: uint32(a.datapath.endpoints)}

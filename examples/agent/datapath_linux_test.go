@@ -48,7 +48,7 @@ func TestRDY4_MapsAreKeptAndTemplatesAreNot(t *testing.T) {
 		_, before, err := get(n, "")
 		require.NoError(t, err)
 		eventually(t, lines, "another run", func() bool { _, body, _ := get(n, ""); return body != before })
-		require.True(t, there(n, template), "it is of this start")
+		require.True(t, there(n, template), "it was made by this start")
 		meanwhile()
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		require.NoError(t, cmd.Wait())

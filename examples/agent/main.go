@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command agent is a small agent that prepares its own node. It waits for what must come
-// first, resolves its configuration, brings the node to the state it needs, opens its
-// pinned maps, releases addresses that were leaked, publishes its CNI configuration once
-// all else is well, and marks its node as ready. Then it checks again on a timer, repairs
-// changes, and answers a health probe from the last report. When it is asked to end, it
-// asks the cluster whether it comes back: if not, it undoes its changes. A real agent
-// would go on from here to its datapath.
+// Command agent is a small agent that prepares its own node. It waits at its gates, resolves
+// its configuration, brings the node to the state it needs, opens its pinned maps, releases
+// leaked addresses, publishes its CNI configuration once everything else is well, and marks its
+// node as ready. Then it checks again on a timer, repairs changes, and answers a health probe
+// from the last report. When it is signalled to end, it asks the cluster whether it will come
+// back: if not, it undoes its changes. A real agent would continue with its datapath.
 //
-// It is an example of embedding: everything it does to the node is in plan, and each
-// flag adds a step. Without --node it needs no cluster.
+// It is an example of embedding: everything it does to the node is in plan, and each flag adds
+// a step. Without --node it needs no cluster.
 package main
 
 import (
@@ -57,25 +56,25 @@ type agent struct {
 	cni                                    cniFlags
 	cluster                                clusterFlags
 	datapath                               datapathFlags
-	install                                cniinstall.Install // where it goes is known at each run
+	install                                cniinstall.Install // each run sets its folders
 
 	log     *slog.Logger
 	probe   probe.Probe
 	clients clients
-	cleared bool // leftovers of an earlier start are gone
-	ready   bool // the node was, once
+	cleared bool // leftovers of an earlier start were removed
+	ready   bool // the node was ready once
 }
 
 func (a *agent) flags(f *flag.FlagSet) {
 	f.StringVar(&a.host.Proc, "host-proc", "", "where the host's /proc is mounted; empty: this process's own namespaces")
 	f.StringVar(&a.sources, "source", "env:AGENT_", "configuration sources: dir:PATH, file:PATH, env:PREFIX, separated by commas")
 	f.StringVar(&a.dest, "dest", "/run/slipway-agent/config", "directory to write the resolved configuration to")
-	f.StringVar(&a.owner, "owner", os.Getenv("POD_UID"), "on whose behalf, such as a pod's UID: in a rolling update the later one owns the node")
-	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "where changes to the node are recorded, on the host")
+	f.StringVar(&a.owner, "owner", os.Getenv("POD_UID"), "owner of the node's changes, such as a pod's UID: in a rolling update the later owner takes the node over")
+	f.StringVar(&a.stateDir, "state-dir", "/var/lib/slipway", "directory of the record of changes to the node, on the host")
 	f.StringVar(&a.health, "health", "", "address of the health probe; empty: 127.0.0.1:9879 and [::1]:9879")
-	f.DurationVar(&a.interval, "interval", time.Minute, "how often to look at the node again")
+	f.DurationVar(&a.interval, "interval", time.Minute, "interval between checks of the node")
 	f.StringVar(&a.gates, "gates", "", "conditions to wait for first, separated by commas: kube-proxy, file:PATH, tcp:ADDRESS")
-	f.DurationVar(&a.gateTimeout, "gate-timeout", 5*time.Minute, "how long to wait for each of them")
+	f.DurationVar(&a.gateTimeout, "gate-timeout", 5*time.Minute, "how long to wait for each gate")
 	a.cni.flags(f)
 	a.cluster.flags(f)
 	a.datapath.flags(f)
@@ -142,8 +141,8 @@ func (a *agent) serve(ctx context.Context, loop reconcile.Loop) error {
 	return errors.Join(err, <-probing)
 }
 
-// watch has the plan applied as soon as a mounted ConfigMap has changed. All else
-// that drifts, the loop's timer sees.
+// watch triggers a run as soon as a mounted ConfigMap changes. The loop's timer notices all
+// other drift.
 func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 	sources, err := a.sourceList()
 	if err != nil {
@@ -162,7 +161,7 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 	}
 }
 
-// watchLinks has the plan applied as soon as there is another link.
+// watchLinks triggers a run as soon as a link appears.
 func (a *agent) watchLinks(ctx context.Context, changed chan<- struct{}) {
 	err := a.host.Do(ctx, hostns.Net, func(ctx context.Context) error {
 		return sysctl.Watch(ctx, func() { tell(changed) })

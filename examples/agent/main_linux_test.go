@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// get asks the probe on the node. A connection to an address is made by the
-// calling thread, so in the node's network namespace.
+// get queries the probe on the node. The calling thread makes the connection, and so is in the
+// node's network namespace.
 func get(n *bootstraptest.Node, header string) (status int, body string, err error) {
 	err = n.Do(context.Background(), func(context.Context) error {
 		conn, err := net.Dial("tcp", "127.0.0.1:9879")
@@ -67,7 +67,7 @@ func get(n *bootstraptest.Node, header string) (status int, body string, err err
 	return status, body, err
 }
 
-// start runs the agent on the node; each report that it logs is an event.
+// start runs the agent on the node; each report it logs is an event.
 func start(t *testing.T, n *bootstraptest.Node, args ...string) (cmd *bootstraptest.Cmd, lines <-chan string) {
 	t.Helper()
 	cmd = n.Command(binary, append([]string{"--interval", "50ms"}, args...)...)
@@ -85,8 +85,8 @@ func start(t *testing.T, n *bootstraptest.Node, args ...string) (cmd *bootstrapt
 	return cmd, ch
 }
 
-// eventually asks for something after each line that the agent logs, and now and
-// then: of a run that changes nothing it logs none.
+// eventually asks after each line that the agent logs, and from time to time, because a run
+// without changes logs nothing.
 func eventually(t *testing.T, lines <-chan string, what string, ask func() bool) {
 	t.Helper()
 	limit := time.After(20 * time.Second)
@@ -137,7 +137,7 @@ func TestTheAgentPreparesItsNodeAndKeepsItSo(t *testing.T) {
 	eventually(t, lines, "repair", func() bool { return read(t, n, forward) == "1\n" })
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait(), "it leaves cleanly")
+	require.NoError(t, cmd.Wait(), "it ends cleanly")
 	require.Equal(t, "1\n", read(t, n, forward), "and leaves the node as it is")
 }
 

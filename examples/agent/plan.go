@@ -81,7 +81,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	}, closePlugins, nil
 }
 
-// gateSteps are the steps that wait, on the host. They are named as in --gates.
+// gateSteps are the steps that wait, on the host. Their names are those in --gates.
 func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 	if a.clients.config != nil {
 		steps = append(steps, a.apiServer(), a.mayMark())
@@ -105,9 +105,9 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 	return steps, nil
 }
 
-// prepare reads the configuration, anew for each run, and gives the plan's steps what
-// depends on it. State cleared at the start is in use by now. A cluster that is away
-// later is no fault of the node's: one that was ready stays healthy.
+// prepare reads the configuration for each run, and sets the steps' fields that depend on it.
+// State removed at the start is in use by now. A cluster that is unreachable later is no fault
+// of the node: a node that was ready stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if templates := p.Step(stepTemplates); templates != nil {
 		templates.Skip = a.cleared
@@ -140,7 +140,7 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	return nil
 }
 
-// done keeps the outcome, for the probe and the next run.
+// done keeps the report, for the probe and the next run.
 func (a *agent) done(report *bootstrap.Report, err error) {
 	a.probe.Done(report, err)
 	for _, r := range report.Results {

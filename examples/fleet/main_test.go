@@ -49,13 +49,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// cluster is an API server that lists nodes in pages, as the real one does
+// cluster is an API server that lists nodes in pages, like the real one
 // (internal/verify/kubernetes/realkube).
 type cluster struct {
 	mu         sync.Mutex
 	names      []string
 	nodes      map[string]map[string]any
-	pages      []int // how many nodes each had
+	pages      []int // nodes in each page
 	kubeconfig string
 }
 
@@ -70,7 +70,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// add adds a node with what agents report, and messages of conditions.
+// add adds a node with agents' reports, and with messages of conditions.
 func (c *cluster) add(name string, reports map[string]string, conditions ...any) {
 	annotations := map[string]string{}
 	for agent, report := range reports {
@@ -154,7 +154,7 @@ func report(result, step, code, version string, since time.Duration) string {
 
 const version = "v0.9.0 (commit 2f1c), go1.25.0 linux/amd64"
 
-// forty is a cluster in which five nodes failed, as three kinds, and others are not well.
+// forty is a cluster in which five nodes have failed, in three ways, and others are not ready.
 func forty(t *testing.T) *cluster {
 	c := newCluster(t)
 	for i := range 40 {

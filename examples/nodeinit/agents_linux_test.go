@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// forwarding has an agent want a value of ip_forward, by a drop-in of its own.
+// forwarding makes an agent want a value of ip_forward, in its own drop-in.
 func forwarding(agent, value string, more ...string) []string {
 	return append([]string{"sysctlfix", "--agent", agent, "--sysctl-config-file", "90-" + agent + ".conf", "--sysctl", "net.ipv4.ip_forward=" + value}, more...)
 }
@@ -31,8 +31,8 @@ func (n *node) ok(args ...string) outcome {
 	return o
 }
 
-// strange records something of an agent that this program cannot undo, and that a run which
-// was cut short has begun.
+// strange records, for an agent, an entry that this program cannot undo and that an interrupted
+// run has begun.
 func (n *node) strange(agent string) {
 	n.t.Helper()
 	n.record(agent, journal.Entry{Kind: "acme/thing", Object: "the thing", After: journal.State{Type: "value", Value: "1"}})
@@ -139,15 +139,15 @@ func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 
 	n.ok(forwarding("second", "0", "--override")...)
 	require.Equal(t, "0\n", n.read(ipForward))
-	require.Equal(t, 1, n.run(forwarding("first", "1")...).code, "nothing flips by itself")
+	require.Equal(t, 1, n.run(forwarding("first", "1")...).code, "the value does not flip")
 	n.ok("uninstall", "--agent", "second")
 	require.Equal(t, "1\n", n.read(ipForward))
 	n.ok("uninstall", "--agent", "first")
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// What is as an agent wants it before it comes is its wish too: nothing is changed, nor told
-// as a change, and it ends with the agent.
+// A value that already is as an agent wants it becomes its wish: nothing is changed, no change
+// is reported, and the wish ends with the agent.
 func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -171,7 +171,7 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	n.ok(values("apply", "second", "1", "--override")...)
 	require.Equal(t, 1, n.run(values("apply", "first", "0")...).code)
 	last := func() string { return n.shell("cat /var/lib/slipway/first.last.json") }
-	require.Contains(t, last(), "journal.conflict", "what failed is kept")
+	require.Contains(t, last(), "journal.conflict", "the failure is kept")
 	require.Equal(t, 1, n.run(append(values("apply", "first", "0"), "--sysctl", "kernel.nothing=1", "--sysctl", "net.ipv4.conf.lo.rp_filter=0")...).code)
 	require.Contains(t, last(), "sysctl.key-missing", "also where something is found as wanted")
 	n.ok("uninstall", "--agent", "second")
@@ -188,7 +188,7 @@ func TestPLAN14_AnAgentThatVanishedIsReleasedByTheCommand(t *testing.T) {
 	end := n.alive("exec " + binary + ` run --agent gone --owner acme --only bpffs,sysctl --sysctl net.ipv4.ip_forward=1 --sysctl-config-file 91-gone.conf --bpf-root /run/its/bpf -- sh -c "echo ready; read end" 2>/run/report`)
 	n.strange("gone")
 	applied := n.state()
-	require.Equal(t, 64, n.run("journal", "release").code, "it says whose")
+	require.Equal(t, 64, n.run("journal", "release").code, "the agent must be named")
 	require.Equal(t, 64, n.run("journal", "release", "--agent", "gone", "--state-dir=").code)
 	o := n.run("journal", "release", "--agent", "gone")
 	require.Equal(t, 1, o.code, o.stderr)
@@ -225,7 +225,7 @@ func TestPLAN14_ReleaseAsJSON(t *testing.T) {
 	require.Equal(t, "the thing", released.Left[0].Object)
 }
 
-// Of Cilium's own agent more is known than its owner.
+// For Cilium's own agent, more is checked than the recorded owner.
 func TestPLAN14_CiliumIsNotReleasedWhileItRuns(t *testing.T) {
 	n := newNode(t)
 	n.ok("mount-bpffs", "/run/some/bpf")
@@ -275,7 +275,7 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 	require.Contains(t, n.ok("uninstall", "--all-agents").stdout, "nothing is recorded")
 }
 
-// What this program cannot undo, and an agent whose file is damaged, stay and are named.
+// Entries that this program cannot undo, and an agent with a damaged file, stay and are named.
 func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -285,13 +285,13 @@ func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 	const path = "/var/lib/slipway/damaged.journal"
 	raw := n.read(path)
 	n.write(path, raw+"damaged\n")
-	for _, agent := range []string{"cilium", "damaged"} { // whichever asks
+	for _, agent := range []string{"cilium", "damaged"} { // whichever agent asks
 		o := n.run("uninstall", "--all-agents", "--agent", agent)
 		require.Equal(t, 1, o.code, o.stderr)
 		require.Contains(t, o.stderr, `agent "damaged": `+path+": unreadable journal")
 		require.Contains(t, o.stderr, "step strange/things: revert: acme/thing the thing: recorded by something that this program does not know")
 		n.shell("test ! -e /etc/sysctl.d/90-whole.conf && test -e /etc/sysctl.d/90-damaged.conf")
-		require.Equal(t, "1\n", n.read(ipForward), "the damaged one's, which says so before the damage")
+		require.Equal(t, "1\n", n.read(ipForward), "the value of the agent whose file is damaged")
 	}
 	require.Contains(t, n.ok("journal").stdout, "agent damaged: owner: none; 7 recorded")
 	require.Contains(t, unwrapped(n.ok("journal")), "unreadable journal")
@@ -330,7 +330,7 @@ func TestPLAN15_WhatAnInstallerLeftIsAdopted(t *testing.T) {
 	n.shell("test ! -e /opt/cni/bin/test-cni && test ! -e /etc/cni/net.d/05-cilium.conflist && test -e /opt/cni/bin/loopback")
 }
 
-// A main CNI and one that is chained to it, whose configuration names the other's plugin.
+// A main CNI and a chained one, whose configuration names the main one's plugin.
 func TestPLAN14_AllAgentsOfOneChain(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][2]string{{"main", "chained"}, {"chained", "main"}} {

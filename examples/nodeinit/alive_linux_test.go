@@ -27,17 +27,16 @@ const (
 	podB = "bbbbbbbb-0000-4000-8000-000000000002"
 )
 
-// writesPid is what Cilium's agent does with its pid file (pkg/pidfile and
-// daemon/cmd/daemon_main.go of v1.18.3): it writes its pid, mode 0660 less the umask, and
+// writesPid does what Cilium's agent does with its pid file (pkg/pidfile and
+// daemon/cmd/daemon_main.go of v1.18.3): it writes its pid, with mode 0660 less the umask, and
 // takes no lock.
 const writesPid = `umask 026; echo $$ > ` + pidPath + `; echo ready; read end`
 
-// ownPIDs starts what follows as pid 1 of a pid namespace, in a mount namespace of its
-// own.
+// ownPIDs starts a command as pid 1 of a new pid namespace, in a new mount namespace.
 const ownPIDs = `exec unshare --pid --fork --kill-child --mount --mount-proc `
 
-// inPod puts a script and its children into the cgroup of a container of the pod, where
-// the cgroup driver says that it is.
+// inPod puts a script and its children into the cgroup of one of the pod's containers, where
+// the cgroup driver places it.
 func inPod(uid string) string {
 	return intoCgroup("kubepods/burstable/pod" + uid + "/3a4f")
 }
@@ -52,14 +51,14 @@ func intoCgroup(path string) string {
 	return `mkdir -p ` + path + `; echo $$ > ` + path + `/cgroup.procs; `
 }
 
-// alive starts a script, in which $AGENT is a program of the name of Cilium's agent, and
-// waits until it says that it is ready. The function that is returned ends it.
+// alive starts a script, in which $AGENT is a program named like Cilium's agent, and waits
+// until it reports ready; end stops it.
 func (n *node) alive(script string) (end func()) {
 	n.t.Helper()
 	agent := filepath.Join(n.work, "cilium-agent")
 	sh, err := os.ReadFile("/bin/sh")
 	require.NoError(n.t, err)
-	if _, err := os.Stat(agent); err != nil { // or it may be running
+	if _, err := os.Stat(agent); err != nil { // otherwise it may be running
 		require.NoError(n.t, os.WriteFile(agent, sh, 0o755))
 	}
 	cmd := n.Command("sh", "-euc", "mkdir -p /var/run/cilium; "+script)
@@ -78,8 +77,7 @@ func (n *node) alive(script string) (end func()) {
 	}
 }
 
-// listen makes the agent's socket, at which it listens until the function is called that
-// is returned.
+// listen makes the agent's socket and listens at it until end is called.
 func (n *node) listen() (end func()) {
 	n.t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -94,7 +92,7 @@ func (n *node) listen() (end func()) {
 	return func() { require.NoError(n.t, unix.Close(fd)) }
 }
 
-// fromAPod runs the program in a container that has of the host only its /proc, and the
+// fromAPod runs the program in a container that has nothing of the host but its /proc, and the
 // capabilities of examples/deploy.
 func (n *node) fromAPod(args ...string) (out string) {
 	n.t.Helper()
@@ -106,16 +104,16 @@ func (n *node) fromAPod(args ...string) (out string) {
 
 var cleanState = []string{"CLEAN_CILIUM_STATE=true"}
 
-// What takes the node away is refused while an agent is alive, whatever shows it, and
-// says that. What shows it is gone with the agent, and what is stale shows nothing.
+// Commands that take the node away are refused while an agent is alive, whichever evidence
+// shows it, and name the evidence. Evidence goes with the agent; stale files are none.
 func TestCLN7_EachCommandIsRefused(t *testing.T) {
 	type setUp func(n *node) (end func())
 	script := func(script string) setUp { return func(n *node) func() { return n.alive(script) } }
 	for name, c := range map[string]struct {
-		owner string // empty: no named owner
+		owner string // empty if there is no named owner
 		start setUp
 		says  string
-		all   bool // also asked by an apply of a new owner
+		all   bool // an apply of a new owner checks it too
 	}{
 		"the process of the pid file": {podA, script(ownPIDs + `$AGENT -c "$SAYS"`),
 			`process \d+ \(cilium-agent\) runs, and is process 1 that ` + pidPath + ` names`, true},
@@ -162,7 +160,7 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 				require.Contains(t, out, "exit 1", args)
 				require.Regexp(t, c.says, out, args)
 			}
-			require.Zero(t, n.run("cleanup", "--all-state", "--dry-run").code, "looking is always possible")
+			require.Zero(t, n.run("cleanup", "--all-state", "--dry-run").code, "a dry run is always possible")
 			n.shell("find /sys/fs/cgroup/pod -depth -type d -exec rmdir {} + ; rm -rf /run/mount")
 			require.Empty(t, before.Diff(n.state()))
 			if c.all {
@@ -189,9 +187,9 @@ func TestCLN7_WhoSaysSoMay(t *testing.T) {
 	n.alive(inPod(podA) + ownPIDs + `$AGENT -c "echo ready; read end"`)
 	for _, args := range [][]string{
 		{"uninstall", "--any-owner", "--force"},
-		{"uninstall", "--owner", podA},                            // the owner's own
+		{"uninstall", "--owner", podA},                            // by the owner itself
 		{"uninstall-cni", "--owner", podA},                        // in its preStop
-		{"cleanup", "--aws-leftovers", "-f"},                      // another agent's
+		{"cleanup", "--aws-leftovers", "-f"},                      // another agent's leftovers
 		{"cleanup", "--ownership", "/run/o", "-f", "--all-state"}, // the same
 		{"cleanup", "--all-state", "-f", "--while-alive"},
 	} {
@@ -213,7 +211,7 @@ func TestCLN7_WhoSaysSoMay(t *testing.T) {
 	require.Zero(t, o.code, "there is nothing to take back: %s", o.stderr)
 }
 
-// stale is what an agent leaves that is killed.
+// stale makes the files that a killed agent leaves.
 func (n *node) stale() {
 	n.t.Helper()
 	n.listen()()
@@ -240,7 +238,7 @@ func TestCLN7_NothingIsAliveAfterAReboot(t *testing.T) {
 	}
 }
 
-// editClaimant gives a field of the process that has claimed the node another value.
+// editClaimant changes a field of the recorded process that claimed the node.
 func (n *node) editClaimant(field string) {
 	n.t.Helper()
 	const path = "/var/lib/slipway/cilium.journal"
@@ -267,8 +265,8 @@ func TestCLN7_NothingIsAliveInARollingUpdate(t *testing.T) {
 	n.shell("test ! -e " + pidPath)
 }
 
-// An init container sees its own pod, the older containers of which have left a pid file
-// that names process 1, as it is one itself.
+// An init container sees its own pod. The pod's older containers have left a pid file that
+// names process 1, which the init container is itself.
 func TestCLN7_NothingIsAliveInAnInitContainer(t *testing.T) {
 	for _, driver := range []func(string) string{inPod, inPodOfSystemd} {
 		for _, env := range []string{"", "POD_UID=" + podA} {
@@ -292,7 +290,7 @@ func TestCLN7_NothingIsAliveInAnInitContainer(t *testing.T) {
 	}
 }
 
-// A process like any other: the node's pid 1, and this one.
+// Neither the node's pid 1 nor this process counts as the agent.
 func TestCLN7_NeitherPid1NorThisProcessIsTheAgent(t *testing.T) {
 	n := newNode(t)
 	for program, script := range map[string]string{
@@ -306,8 +304,8 @@ func TestCLN7_NeitherPid1NorThisProcessIsTheAgent(t *testing.T) {
 	}
 }
 
-// The process that claimed is the agent's, also after commands for the same owner, and
-// after it has started anew.
+// The process that claimed the node stands for the agent, even after commands for the same
+// owner, and after a restart.
 func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
 	n := newNode(t)
 	agent := binary + ` run --owner acme --only host-paths --dest /run/d --source env:X_ -- sh -c "echo ready; read end" 2>/run/report`
@@ -329,6 +327,6 @@ func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
 	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
 	refused(1)
 	require.Zero(t, n.run("mount-bpffs", "--owner", "other").code)
-	refused(2) // the node is another's, whose process has ended
+	refused(2) // the node has another owner, whose process has ended
 	end()
 }

@@ -33,7 +33,7 @@ func each(status string, skipped ...string) map[string]string {
 	return m
 }
 
-// undone is what uninstall says of the steps: cleanup records nothing.
+// undone is uninstall's expected status for each step: cleanup records nothing.
 func undone(status string) map[string]string {
 	m := each(status)
 	m["cleanup"] = "unchanged"
@@ -42,7 +42,7 @@ func undone(status string) map[string]string {
 
 func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	t.Parallel()
-	newNode(t) // skips where there can be none
+	newNode(t) // skips if no node can be made
 	before := machine(t)
 	o := here(t, nil, "demo")
 	require.Zero(t, o.code, o.stdout+o.stderr)
@@ -62,7 +62,7 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 
 func TestBPF7_DemoTakesTheOldMountCallOnly(t *testing.T) {
 	t.Parallel()
-	newNode(t) // skips where there can be none
+	newNode(t) // skips if no node can be made
 	testns.Enter(t, 0)
 	require.NoError(t, testns.Refuse(unix.EPERM, testns.NewMountCalls()...))
 	o := here(t, nil, "demo")
@@ -105,7 +105,7 @@ func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
 	o = n.run(n.args("check", "--output", "json")...)
 	require.Equal(t, 1, o.code)
 	require.Equal(t, "failed", o.report(t).statuses()["bpffs"])
-	require.Equal(t, 2, strings.Count(o.stdout, `"code": "bpffs.foreign"`), "of the run and of the step: %s", o.stdout)
+	require.Equal(t, 2, strings.Count(o.stdout, `"code": "bpffs.foreign"`), "the run's and the step's: %s", o.stdout)
 }
 
 func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {
@@ -132,7 +132,7 @@ func TestPLAN6_UninstallLeavesTheNodeAsItWas(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// realistic states a ConfigMap of the size that a chart renders for an agent.
+// realistic writes a ConfigMap as large as one that a chart renders for an agent.
 func realistic(t *testing.T) (path string, data map[string]string) {
 	t.Helper()
 	path, err := filepath.Abs("../../configresolve/testdata/configmap.yaml")
@@ -149,7 +149,7 @@ func TestApplyWritesEveryKeyOfARealConfiguration(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	path, data := realistic(t)
-	copied := filepath.Join(n.work, "configmap.yaml") // where the node sees it too
+	copied := filepath.Join(n.work, "configmap.yaml") // at a path that the node sees too
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(copied, raw, 0o644))
@@ -177,9 +177,8 @@ func TestApplyWritesEveryKeyOfARealConfiguration(t *testing.T) {
 	require.JSONEq(t, `{"allowConfigKeys":[],"denyConfigKeys":[]}`, written["config-sources-overrides"])
 }
 
-// container is a script that runs the rest of its arguments as a container
-// runtime would: a cgroup, mount, cgroup and pid namespaces of its own, and of
-// the host only its /proc, at /hostproc.
+// container is a script that runs its remaining arguments like a container runtime: in new
+// cgroup, mount and pid namespaces, with nothing of the host but its /proc, at /hostproc.
 const container = `
 mkdir -p /sys/fs/cgroup/pod /tmp/hostproc.$$
 point=/tmp/hostproc.$$
@@ -238,7 +237,7 @@ func TestFromInsideAContainer(t *testing.T) {
 	}
 	o := n.run("uninstall")
 	require.Zero(t, o.code, o.stderr)
-	n.shell("rmdir /run/own; rm -rf /run/mount") // the latter is mount(8)'s own
+	n.shell("rmdir /run/own; rm -rf /run/mount") // mount(8) made the latter
 	require.Empty(t, before.Diff(n.state()))
 }
 
@@ -255,7 +254,7 @@ func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
 	n := newNode(t)
 	origin := n.state()
 	for killed, tries := 0, 0; killed < kills; tries++ {
-		require.Less(t, tries, 5*kills, "the kills miss: %d hit", killed)
+		require.Less(t, tries, 5*kills, "only %d kills hit", killed)
 		delay := took * time.Duration(killed) / time.Duration(kills)
 		start := time.Now()
 		cmd := n.Command(binary, n.args("apply")...)
@@ -268,7 +267,7 @@ func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
 			require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), what)
 			killed++
 		} else if elapsed := time.Since(start); elapsed < took {
-			took = elapsed // it is faster than the first one
+			took = elapsed // later ones are faster than the first
 		}
 		o := n.run(n.args("apply")...)
 		require.Zero(t, o.code, "%s: %s", what, o.stderr)
@@ -286,7 +285,7 @@ func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
 	}
 }
 
-// ignoreRecord leaves out what names the time, the boot or the node.
+// ignoreRecord removes the texts that name the time, the boot or the node.
 func ignoreRecord(s map[string]string) {
 	for object := range s {
 		if strings.HasPrefix(object, "file /var/lib/slipway/") || strings.Contains(object, "/run/agent-config/..") ||

@@ -15,16 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Bad input: exit status 1, or 64 where a flag's value means nothing; one clear line that
-// names the object and the remedy, and nothing changed on the node.
+// Bad input ends with exit status 1, or 64 for a meaningless flag value, and with one clear
+// line that names the object and the remedy; the node is unchanged.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		prepare string // run on the node beforehand
 		args    func(n *node) []string
 		says    []string // all on standard error
-		lines   int      // of that; 0: one
-		usage   int      // 64, and as many lines more
+		lines   int      // number of lines; 0 means one
+		usage   int      // exit status 64, and so many more lines
 	}{
 		"unknown source kind": {
 			args: func(n *node) []string { return []string{"apply", "--source", "configmap:kube-system/x"} },
@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 			prepare: `mkdir /run/bpf && mount -n -t tmpfs tmpfs /run/bpf`,
 			args:    func(n *node) []string { return []string{"mount-bpffs", "/run/bpf"} },
 			says:    []string{"bpffs", "/run/bpf", "tmpfs"},
-			lines:   2, // and the flags that help
+			lines:   2, // and names the flags that help
 		},
 		"configuration is no JSON": {
 			prepare: `printf '{"name": oops}' > /run/conf`,
@@ -110,7 +110,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A key that would leave the directory is reported and left out, and never a
+// A key that would lead out of the directory is reported and left out, and never used as a
 // path.
 func TestCFG5_AKeyThatIsAPathIsReportedAndLeftOut(t *testing.T) {
 	t.Parallel()
@@ -149,7 +149,7 @@ func TestWithoutRootItSaysSo(t *testing.T) {
 	}
 }
 
-// Of a pod's log its status has the end.
+// A pod's status shows the end of its log.
 func TestTheLastLineNamesTheCause(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

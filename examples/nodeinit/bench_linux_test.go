@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// measure runs the program on the node until the benchmark has enough, and
-// reports medians of whole processes: time from start to exit, and peak memory.
+// measure runs the program on the node until the benchmark has enough runs, and reports medians
+// for whole processes: time from start to exit, and peak memory.
 func measure(b *testing.B, n *node, args ...string) {
 	b.Helper()
 	var times []time.Duration
@@ -32,7 +32,7 @@ func measure(b *testing.B, n *node, args ...string) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkApplyUnchanged is what every restart of an agent's pod costs.
+// BenchmarkApplyUnchanged measures the cost of each restart of an agent's pod.
 func BenchmarkApplyUnchanged(b *testing.B) {
 	n := newNode(b)
 	require.Zero(b, n.run(n.args("apply")...).code)
@@ -45,8 +45,8 @@ func BenchmarkMountCgroupUnchanged(b *testing.B) {
 	measure(b, n, "mount-cgroup")
 }
 
-// BenchmarkStart is the part of the others that is starting a process on the
-// node, before this program does anything.
+// BenchmarkStart measures the share of starting a process on the node, before this program does
+// anything.
 func BenchmarkStart(b *testing.B) {
 	measure(b, newNode(b), "--help")
 }

@@ -24,14 +24,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How much memory the program may take at most, in KiB: whatever it reads, and over
-// what it reads and does not keep.
+// The limits of the program's memory, in KiB: in total, and beyond the data that it reads
+// without keeping.
 const (
 	mostMemory = 64 << 10
 	mostUnkept = 46 << 10
 )
 
-// sized is how much of something a test takes: less if it is to be short.
+// sized is the amount of data for a test: less in short mode.
 func sized(full, short int) int {
 	if testing.Short() {
 		return short
@@ -39,11 +39,11 @@ func sized(full, short int) int {
 	return full
 }
 
-// manyNames is how many files a directory has: more than any is read with.
+// manyNames is the number of files in a directory, more than are ever read.
 func manyNames() int { return sized(300_000, 60_000) }
 
-// confined runs the program on the node with 64 descriptors, and says how much
-// memory it took at most, in KiB.
+// confined runs the program on the node with 64 descriptors, and returns its peak memory, in
+// KiB.
 func (n *node) confined(args ...string) (o outcome, memory int) {
 	n.t.Helper()
 	measured := filepath.Join(n.work, "measured")
@@ -59,8 +59,8 @@ func (n *node) confined(args ...string) (o outcome, memory int) {
 	return o, memory
 }
 
-// many makes a directory with many files, whose names are long: a program that keeps
-// them shows that in its memory.
+// many makes a directory with many files with long names: a program that keeps the names shows
+// it in its memory.
 func (n *node) many(dir, suffix string) {
 	n.t.Helper()
 	n.do(func() error {
@@ -81,8 +81,7 @@ func (n *node) many(dir, suffix string) {
 	})
 }
 
-// Whatever is found in the place of a file: a run ends with one line that names
-// it, in little memory.
+// Whatever is in the place of a file, a run ends with one line that names it, in little memory.
 func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -93,7 +92,7 @@ func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 		"link": "larger than",
 	}
 	for name, c := range map[string]struct {
-		place string // of what is no file; "": it is named itself
+		place string // the object's place; "": the line names the object itself
 		args  []string
 		kinds string
 	}{
@@ -119,7 +118,7 @@ func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 				o, memory := n.confined(args...)
 				code, lines := 1, 1
 				if name == "--config" {
-					code, lines = 64, 2 // and where to read on
+					code, lines = 64, 2 // and where to read more
 				}
 				require.Equal(t, code, o.code, o.stdout+o.stderr)
 				require.Equal(t, lines, strings.Count(o.stderr, "\n"), o.stderr)
@@ -134,18 +133,18 @@ func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 	}
 }
 
-// Directories of many entries: each run does its work, or ends with one line,
-// in little memory.
+// With directories of many entries, each run does its work or ends with one line, in little
+// memory.
 func TestSEC6_ManyEntries(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.many("/run/many", ".conf")
 	n.shell(`mkdir -p /var/lib/slipway /etc/cni/net.d /opt/cni/bin /etc/sysctl.d /sys/fs/bpf && chmod 700 /var/lib/slipway`)
 	for name, c := range map[string]struct {
-		dir  string // where they are
+		dir  string // the directory
 		args []string
 		code int
-		says string // in the one line; empty: there is none
+		says string // in the one line; empty if none is printed
 	}{
 		"values":        {"/run/values", []string{"build-config", "--source", "dir:/run/values", "--dest", "/run/agent"}, 1, "/run/values holds more than"},
 		"data":          {"/run/agent", []string{"build-config", "--source", "file:" + n.source, "--dest", "/run/agent"}, 1, "/run/agent"},
@@ -175,8 +174,8 @@ func TestSEC6_ManyEntries(t *testing.T) {
 	}
 }
 
-// Trees grown by another program in a state directory: a deep one goes as far as it may,
-// a wide one goes, in little memory and with few descriptors.
+// Trees grown by another program in a state directory: a deep one is removed down to the limit,
+// a wide one entirely, in little memory and with few descriptors.
 func TestCLN5_SEC6_TreesOfAnySize(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -209,7 +208,7 @@ func TestCLN5_SEC6_TreesOfAnySize(t *testing.T) {
 	}
 }
 
-// deep makes directories in one another, with a file in each.
+// deep makes nested directories, with a file in each.
 func (n *node) deep(dir string, levels int) {
 	n.t.Helper()
 	n.do(func() error {
@@ -236,8 +235,8 @@ func (n *node) deep(dir string, levels int) {
 	})
 }
 
-// A system call that does not return is given up a second after the deadline, or
-// after the first signal, or at once at the second: with one line, exit 1.
+// A system call that does not return is abandoned a second after the deadline, a second after
+// the first signal, or at once on the second signal: with one line and exit status 1.
 func TestSEC6_ASystemCallThatDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -252,7 +251,7 @@ func TestSEC6_ASystemCallThatDoesNotReturn(t *testing.T) {
 	}{
 		"deadline":    {build("--timeout", "100ms"), 0, "given up: step config: wait: --timeout of 100ms is over, and 1s later something has not ended by itself (at --source file:/run/dead/config)"},
 		"one signal":  {build(), 1, "1s later"},
-		"two signals": {build(), 2, ""}, // it may be the second, or the time after the first
+		"two signals": {build(), 2, ""}, // either the second signal or the second after the first
 		"JSON":        {build("--timeout", "100ms", "--output", "json"), 0, "--timeout of 100ms is over"},
 		"flags":       {[]string{"check", "--config", "/run/dead/flags", "--timeout", "100ms"}, 0, "(at --config /run/dead/flags)"},
 		"plugins":     {[]string{"install-cni", "--plugins", "/run/dead/plugins", "--timeout", "100ms"}, 0, "step cni: wait: --timeout of 100ms is over, and 1s later something has not ended by itself (at --plugins /run/dead/plugins)"},
@@ -308,7 +307,7 @@ func (n *node) dead(dir string) {
 	})
 }
 
-// awaitCall waits until a thread of the process waits in the kernel, and not for
+// awaitCall waits until a thread of the process is blocked in the kernel, other than for
 // another thread or for an event.
 func (n *node) awaitCall(pid int) {
 	n.t.Helper()
@@ -328,9 +327,9 @@ func (n *node) awaitCall(pid int) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// awaitDelivery lets no signal be merged with one that is pending. It would wait for
-// ever if the main thread were the one that hangs: the kernel gives a signal to that
-// thread, and wakes no other. As a zombie, a process keeps what was pending.
+// awaitDelivery waits until no signal is pending, so that the next is not merged with it. It
+// would wait forever if the main thread were the one that hangs: the kernel gives a signal to
+// that thread, and wakes no other. A zombie keeps its pending signals.
 func (n *node) awaitDelivery(pid int) {
 	n.t.Helper()
 	require.Eventually(n.t, func() bool {
@@ -340,7 +339,7 @@ func (n *node) awaitDelivery(pid int) {
 	}, time.Minute, time.Millisecond)
 }
 
-// An API server whose answers, or pages, are as large as we let them be.
+// An API server sends answers, or pages, of any size.
 func TestSEC6_LyingAPIServer(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -359,11 +358,11 @@ func TestSEC6_LyingAPIServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		selector       string
 		pages, objects int
-		values         string // of each object
-		source         string // empty: the node configs
+		values         string // in each object
+		source         string // empty means the node configs
 		code           int
 		says           string
-		most           int // KiB of memory
+		most           int // KiB of memory at most
 	}{
 		"small keys, of other nodes":   {nobody, sized(30, 12), 250, entries(100, 1), "", 0, "changed", mostUnkept},
 		"small keys, of this node":     {every, 30, 250, entries(100, 1), "", 1, "node configs of more than 16777216 bytes", mostMemory},

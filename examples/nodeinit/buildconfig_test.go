@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cluster answers what build-config asks an API server, for one node.
+// cluster answers build-config's requests to an API server, for one node.
 type cluster struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -32,7 +32,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster { return newClusterAt(t, nil) }
 
-// newClusterAt answers where the listener is, which may be on a node; nil: here.
+// newClusterAt answers at the listener, which may be on a node, or locally if it is nil.
 func newClusterAt(t *testing.T, listener net.Listener) *cluster {
 	c := &cluster{}
 	objects := map[string]string{
@@ -94,11 +94,11 @@ func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "false", read("debug"))
 	require.Equal(t, "9000", read("mtu"))
-	require.Contains(t, o.stderr, "debug", "what was denied is reported")
+	require.Contains(t, o.stderr, "debug", "the denied key is reported")
 }
 
-// Cilium's build-config has these flags in 1.18, 1.19 or 1.20. make compare has the list
-// from the programs themselves.
+// The flags of Cilium's build-config in 1.18, 1.19 or 1.20. make compare reads the list from
+// the programs themselves.
 func TestCFG13_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {
 	c := newCluster(t)
 	dest := filepath.Join(t.TempDir(), "config-map")
@@ -166,7 +166,8 @@ func TestCFG8_AnAPIServerThatIsNotThereEndsWithTheTimeout(t *testing.T) {
 	require.Contains(t, o.stderr, "--timeout of 500ms is over")
 }
 
-// Where packets are lost nothing fails for half a minute: it says that it waits.
+// If packets are dropped, no connection fails for half a minute: a line says that the program
+// waits.
 func TestAnAPIServerThatIsSilentIsWaitedForAloud(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -184,7 +185,7 @@ func TestAnAPIServerThatIsSilentIsWaitedForAloud(t *testing.T) {
 	require.Contains(t, o.stderr, "--timeout of 12s is over")
 }
 
-// Files and folders among the sources are followed too, without a cluster.
+// Files and folders among the sources are watched too, without a cluster.
 func TestCFG10_WatchFollowsFilesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	file, dest := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "dest")

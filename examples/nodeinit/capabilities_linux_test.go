@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withCapabilities runs the program as root with these capabilities only, and
-// enters the node by its /proc as a pod does.
+// withCapabilities runs the program as root with only these capabilities; it enters the node
+// through its /proc, as a pod does.
 func (n *node) withCapabilities(capabilities []string, args ...string) outcome {
 	n.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -26,7 +26,7 @@ func (n *node) withCapabilities(capabilities []string, args ...string) outcome {
 	return finish(n.t, cmd.Run, &stdout, &stderr)
 }
 
-// The capabilities of the deployment example are enough, and none is too many.
+// The deployment example's capabilities suffice, and each is needed.
 func TestPLAN7_ApplyNeedsThreeCapabilitiesAndNamesTheOneThatIsMissing(t *testing.T) {
 	t.Parallel()
 	needed := []string{"sys_admin", "sys_chroot", "sys_ptrace"}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// left makes what Cilium leaves on a node.
+// left makes Cilium's leftovers on a node.
 func (n *node) left() {
 	n.t.Helper()
 	n.shell(`ip link add cilium_host type veth peer name cilium_net
@@ -24,8 +24,8 @@ func (n *node) left() {
 		mkdir -p /run/cilium/state && touch /run/cilium/state/x`)
 }
 
-// A plan is reviewed on one node, and removes what it names on another, where the kernel has
-// drawn other numbers, and nothing else.
+// A plan reviewed on one node removes exactly the objects it names on another, where the kernel
+// has assigned other numbers.
 func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
 	t.Parallel()
 	first := newNode(t)

@@ -119,7 +119,7 @@ func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
 	o := n.run(n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
 	require.Equal(t, 2, o.code, o.stderr)
 	r := o.report(t)
-	require.Equal(t, "unknown", r.statuses()["cni"], "its plugin may come with an earlier step, which makes /var/run/cilium")
+	require.Equal(t, "unknown", r.statuses()["cni"], "an earlier step, which makes /var/run/cilium, may supply its plugin")
 	require.Contains(t, r.Results[len(r.Results)-1].Error, "test-cni")
 
 	o = n.run(n.args("apply", "--output", "json", "--skip", "bpffs,cni", "--skip", "cgroup")...)
@@ -133,8 +133,8 @@ func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
 	}, o.report(t).statuses())
 }
 
-// A plugin that no step brings, and a configuration that is none, fail before anything is
-// changed: also on a node on which all other steps have something to do.
+// A plugin that no step installs, and an invalid configuration, fail before anything is
+// changed, even if all other steps have changes to make.
 func TestPLAN17_WhatNoStepCouldMendFailsBeforeTheFirstChange(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -187,7 +187,7 @@ func TestPLAN4_LogsAreJSONWhenAsked(t *testing.T) {
 	for scanner := bufio.NewScanner(strings.NewReader(o.stderr)); scanner.Scan(); lines++ {
 		require.True(t, json.Valid(scanner.Bytes()), scanner.Text())
 	}
-	require.GreaterOrEqual(t, lines, 6, "a line a step at least")
+	require.GreaterOrEqual(t, lines, 6, "at least one line per step")
 }
 
 func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
@@ -220,7 +220,7 @@ func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
 	require.Equal(t, "missing", n.shell("test -e /var/lib/slipway && echo there || echo missing"))
 }
 
-// Links of the host's are the host's, also those that are absolute, as on NixOS.
+// Links on the host lead to the host's files, even absolute links, as on NixOS.
 func TestCNI1_AHostPrefixHoldsLinks(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -232,7 +232,7 @@ ln -s ../../../../../../var/net.d /opt/host/etc/static/conf/net.d`)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, plugin, n.read("/opt/host/nix/store/cni/bin/test-cni"))
 	require.Equal(t, conflist, n.read("/opt/host/var/net.d/05-cilium.conflist"))
-	require.Empty(t, n.shell("ls /nix/store/cni /var/net.d | grep -v :$ || true"), "nothing is outside of the prefix")
+	require.Empty(t, n.shell("ls /nix/store/cni /var/net.d | grep -v :$ || true"), "nothing is outside the prefix")
 	require.Zero(t, n.run("uninstall-cni").code)
 	require.Empty(t, n.shell("ls /opt/host/nix/store/cni /opt/host/var/net.d | grep -v :$ || true"))
 
@@ -254,7 +254,7 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 	require.Contains(t, o.stderr, `this is "older"; nothing is changed`)
 	n.shell("mkdir /run/config && echo true > /run/config/cni-uninstall")
 	o = n.runEnv([]string{"POD_UID=older"}, "uninstall-cni", "--config-dir", "/run/config")
-	require.Zero(t, o.code, "a preStop hook says so, and does not fail: %s", o.stderr)
+	require.Zero(t, o.code, "a preStop hook reports it without failing: %s", o.stderr)
 	require.Contains(t, o.stderr, "nothing is changed")
 	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
 
@@ -263,7 +263,7 @@ func TestCNI8_AnOlderOwnersUninstallDoesNothingAndSaysSo(t *testing.T) {
 	require.Equal(t, "missing", n.shell("test -e /etc/cni && echo there || echo missing"))
 }
 
-// A rolling update: the older pod's uninstall comes after the newer one's apply.
+// In a rolling update, the older pod's uninstall comes after the newer one's apply.
 func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -314,7 +314,7 @@ func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// A folder may be an agent's too: what is in it beside the journal stays.
+// A folder may also be an agent's: files beside the journal stay.
 func TestPLAN6_UninstallLeavesWhatIsBesideTheJournal(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -459,7 +459,7 @@ func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	}
 }
 
-// annotated is an API server on the node that has its Node.
+// annotated is an API server on the node, with its Node.
 func (n *node) annotated(annotations string) *httptest.Server {
 	n.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -476,7 +476,7 @@ func (n *node) annotated(annotations string) *httptest.Server {
 	return server
 }
 
-// A Node's annotations are written by more people than may take a node's state.
+// More people may annotate a Node than may destroy a node's state.
 func TestCLN10_ANodesAnnotationDestroysNothing(t *testing.T) {
 	n := newNode(t)
 	server := n.annotated(`{"config.cilium.io/clean-cilium-state":"true","config.cilium.io/clean-cilium-bpf-state":"true","config.cilium.io/mtu":"9000"}`)
@@ -537,7 +537,7 @@ func TestCLN2_ENITablesAreAskedFor(t *testing.T) {
 	require.Equal(t, "111", rules(), "that of table 12")
 }
 
-// Another agent's state goes, and Cilium's is not looked at.
+// Another agent's state is removed, and Cilium's is ignored.
 func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -571,7 +571,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// What was once removed by a mistake in a flag or a file, and by an exception is again.
+// A mistake in a flag or a file once removed these, and an exception still can.
 func TestSEC9_NoFlagTakesWhatIsTheNodes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -623,7 +623,7 @@ func TestCLN2_PlacesOfANodeAreThoseOfTheFlags(t *testing.T) {
 	require.NotEmpty(t, n.shell("grep /run/bpf /proc/self/mountinfo"), "its owner is unknown")
 }
 
-// Something still makes what cleanup removes: that is no success.
+// If another program keeps making what cleanup removes, cleanup fails.
 func TestCLN1_CleanupLooksOnceMore(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -663,7 +663,8 @@ func TestCLN6_TheNodesOwnMountsAndFilesStay(t *testing.T) {
 	require.Equal(t, 64, n.run("cleanup", "--bpf-state", "--netns").code)
 }
 
-// Between apply's cleanup and the agent's own configuration no other may come back.
+// Between apply's cleanup and the agent's own configuration, no other CNI's configuration may
+// be restored.
 func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -676,7 +677,7 @@ func TestCLN8_CleanupWithinApplyBringsNoOtherCNIBack(t *testing.T) {
 	require.Equal(t, "100-crio-bridge.conflist", n.shell("ls /etc/cni/net.d"))
 }
 
-// What the plan itself keeps in the agent's folders survives.
+// Files in the agent's folders that the plan needs survive.
 func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -693,7 +694,7 @@ func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T)
 		require.Equal(t, "test", n.read("/run/cilium/config-map/cluster-name"))
 		require.Equal(t, "gone", n.shell("test -e /var/lib/cilium/old || test -e /run/cilium/old && echo there || echo gone"))
 	}
-	// A folder may be named from here, and a mount by nothing, which is its default.
+	// A folder may be named from here; the mount's flag is empty, which means its default.
 	args[0], args[4] = "check", "config-map"
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, append(args, "--cgroup-root=")...)
 	require.Equal(t, "would-change", o.report(t).statuses()["cleanup"], o.stdout)
@@ -743,14 +744,14 @@ func TestHP2_AMissingModuleIsNamed(t *testing.T) {
 	o = n.run(n.args("apply", "--kernel-modules", "slipway_none", "--skip", "modules", "--output", "json")...)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "skipped", o.report(t).statuses()["modules"])
-	require.NotContains(t, n.run(n.args("check", "--output", "json")...).report(t).statuses(), "modules", "none are asked for")
+	require.NotContains(t, n.run(n.args("check", "--output", "json")...).report(t).statuses(), "modules", "none were requested")
 
 	o = n.run("check", "--only", "modules")
 	require.Equal(t, 64, o.code)
 	require.Contains(t, o.stderr, "--only modules, and --kernel-modules names none")
 }
 
-// Nothing of what is named is recorded: that is not everything.
+// None of the named steps is recorded: that does not mean all steps.
 func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -763,13 +764,13 @@ func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
 		o := n.run(args...)
 		require.Zero(t, o.code, o.stderr)
 		require.Contains(t, o.stdout, "no steps")
-		require.Zero(t, n.run(n.args("check")...).code, "nothing is to be done again")
+		require.Zero(t, n.run(n.args("check")...).code, "nothing is left to do")
 	}
 	require.Zero(t, n.run("uninstall").code)
 	require.Equal(t, 2, n.run(n.args("check")...).code)
 }
 
-// An empty flag is its default, for what is mounted, kept and cleaned up.
+// An empty flag means its default, for mounting, keeping and cleaning up.
 func TestEmptyRootsAreTheirDefaults(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -779,8 +780,8 @@ func TestEmptyRootsAreTheirDefaults(t *testing.T) {
 	require.Contains(t, n.run("cleanup", "--all-state", "--dry-run", "--bpf-root=").stdout, "/sys/fs/bpf/cilium")
 }
 
-// An agent attaches its programs where its configuration says: elsewhere a mount is of
-// no use to it.
+// An agent attaches its programs at the cgroup root in its configuration: a mount elsewhere is
+// of no use to it.
 func TestCgroupRootIsTheConfigurationsWhereAKeyIsNamed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// others puts another CNI's plugin and configuration on the node.
+// others installs another CNI's plugin and configuration on the node.
 func (n *node) others() {
 	n.ownLoopback()
 	n.shell(`mkdir -p /opt/cni/bin /etc/cni/net.d
@@ -23,18 +23,18 @@ cat > /etc/cni/net.d/10-other.conflist <<'END'
 {"cniVersion":"0.3.1","name":"other","plugins":[{"type":"other-cni","mtu":1400}]}
 END`)
 	n.write("/opt/cni/bin/other-cni", plugin)
-	n.shell("chmod 755 /opt/cni/bin/other-cni") // last: some wait for it
+	n.shell("chmod 755 /opt/cni/bin/other-cni") // last, because tests wait for it
 }
 
-// ownLoopback is the node's own plugin loopback, as beside other CNIs: ours would stay as
-// long as one of their configurations does.
+// ownLoopback installs the node's own plugin loopback: ours would stay as long as another CNI's
+// configuration does.
 func (n *node) ownLoopback() {
 	n.shell("mkdir -p /opt/cni/bin")
 	n.write("/opt/cni/bin/loopback", plugin)
 	n.shell("chmod 755 /opt/cni/bin/loopback")
 }
 
-// agentPlugin puts the plugin that templates name into the folder to install.
+// agentPlugin puts the plugin that templates name into the source folder.
 func (n *node) agentPlugin() {
 	require.NoError(n.t, os.WriteFile(filepath.Join(n.plugins, "cilium-cni"), []byte(plugin), 0o755))
 }
@@ -70,8 +70,8 @@ func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// Two folders on the node, and a plugin that the caller vouches for; then another CNI's
-// configuration names one of ours.
+// Plugins are installed in two folders on the node, and one plugin is vouched for by the
+// caller; then another CNI's configuration names one of ours.
 func TestCNI10_SeveralFoldersAndAPluginThatIsNeeded(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -162,7 +162,7 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 	cmd := n.Command(binary, "install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-wait", "30s")
 	require.NoError(t, cmd.Start())
 	n.others()
-	require.NoError(t, cmd.Wait(), "it comes")
+	require.NoError(t, cmd.Wait(), "it is installed")
 	require.Equal(t, "x", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
 }
 
@@ -206,7 +206,7 @@ func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
 	o = n.runEnv([]string{"CILIUM_CUSTOM_CNI_CONF=true"}, "uninstall-cni")
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
-	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"), "which it names")
+	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"), "the configuration names it")
 
 	n.shell("echo true > /run/config/cni-uninstall")
 	o = n.run("uninstall-cni", "--config-dir", "/run/config")
@@ -214,8 +214,8 @@ func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
 }
 
-// As Cilium's preStop hook: the configuration goes, also the one that the agent has
-// written by itself, and the plugins stay.
+// Run as Cilium's preStop hook, the configuration is removed, even if the agent has written it
+// itself, and the plugins stay.
 func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -287,7 +287,7 @@ func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
 }
 
-// Pods that still run when the node is taken back can be deleted.
+// Pods that still run when the node is taken back can still be deleted.
 func TestCNI8_PodsThatStillRunKeepWhatTheyNeed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// confine becomes the program, under the default seccomp profile and without new
-// privileges, with 64 descriptors.
+// confine executes the program under the default seccomp profile, without new privileges, and
+// with 64 descriptors.
 func confine(program string, args []string) error {
-	runtime.LockOSThread() // a filter is the thread's
+	runtime.LockOSThread() // a filter belongs to the thread
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
 		return fmt.Errorf("setrlimit: %w", err)
 	}
@@ -29,8 +29,8 @@ func confine(program string, args []string) error {
 	return unix.Exec(program, append([]string{program}, args...), []string{"PATH=" + os.Getenv("PATH")})
 }
 
-// asAPod is a script that runs the rest of its arguments with a root that is
-// read-only, the node's /proc at $1, and three capabilities.
+// asAPod is a script that runs its remaining arguments with a read-only root, the node's /proc
+// at $1, and three capabilities.
 const asAPod = `
 exec unshare --mount --propagation private sh -euc '
 	mount --rbind /proc "$1"
@@ -65,6 +65,6 @@ func TestSEC6_WithinALittleContainer(t *testing.T) {
 	require.Zero(t, o.code, o.stdout+o.stderr)
 	o = run("uninstall")
 	require.Zero(t, o.code, o.stderr)
-	n.shell("rm -rf /run/mount") // that is mount(8)'s
+	n.shell("rm -rf /run/mount") // mount(8)'s
 	require.Empty(t, before.Diff(n.state()))
 }

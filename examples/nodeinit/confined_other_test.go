@@ -7,5 +7,5 @@ package main_test
 
 import "errors"
 
-// confine is of no use where there are no containers.
+// confine is only for systems with containers.
 func confine(string, []string) error { return errors.ErrUnsupported }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// firewalled is a node with an API server on it, and a firewall as Cilium's is.
+// firewalled is a node with an API server, and a firewall like Cilium's.
 type firewalled struct {
 	*node
 	port string
@@ -22,7 +22,7 @@ type firewalled struct {
 
 func newFirewalled(t *testing.T) firewalled {
 	t.Helper()
-	t.Parallel() // they wait
+	t.Parallel() // the tests mostly wait
 	n := newNode(t)
 	var listener net.Listener
 	n.do(func() (err error) {
@@ -36,15 +36,15 @@ func newFirewalled(t *testing.T) firewalled {
 	return firewalled{n, port}
 }
 
-// leavesOut is a policy that leaves out what a rule of nft(8) matches, unless it has the
-// mark of Cilium's own packets. It is silent, as Cilium's is.
+// leavesOut drops packets that match an nft(8) rule, unless they have the mark of Cilium's own
+// packets. Like Cilium's policy, it drops silently.
 func (n firewalled) leavesOut(match string) {
 	n.t.Helper()
 	n.shell("nft add rule ip test in " + match + " meta mark != 0x10b00 drop")
 }
 
-// build runs build-config on the node, with these capabilities alone or, if that is
-// empty, with all, and returns how long it took.
+// build runs build-config on the node, with only these capabilities, or with all if that is
+// empty, and returns the time it took.
 func (n firewalled) build(capabilities, host string, args ...string) (outcome, time.Duration) {
 	n.t.Helper()
 	args = append([]string{"build-config", "--k8s-api-server-urls", "http://" + host + ":" + n.port, "--dest", filepath.Join(n.work, "config"),
@@ -59,7 +59,7 @@ func (n firewalled) build(capabilities, host string, args ...string) (outcome, t
 	return finish(n.t, cmd.Run, &stdout, &stderr), time.Since(start)
 }
 
-// Where a policy of the host firewall leaves the API server out, there is no agent to
+// If a policy of the host firewall drops packets to the API server, no agent runs that could
 // change the policy, unless its configuration can be read.
 func TestCFG12_BuildConfigPassesCiliumsHostFirewall(t *testing.T) {
 	n := newFirewalled(t)
@@ -95,8 +95,8 @@ func TestCFG12_BuildConfigNeedsNoCapability(t *testing.T) {
 	require.NotContains(t, last, "CAP_NET_ADMIN", "it is not why it failed")
 }
 
-// The name of an API server is asked for in the same way: the agent's own DNS proxy,
-// which answers otherwise, may not run yet.
+// An API server's name is looked up with the mark too: the agent's own DNS proxy, which would
+// otherwise answer, may not run yet.
 func TestCFG12_BuildConfigAsksForANameWithTheMark(t *testing.T) {
 	n := newFirewalled(t)
 	var server net.PacketConn
@@ -124,8 +124,8 @@ func TestCFG12_BuildConfigAsksForANameWithTheMark(t *testing.T) {
 	require.GreaterOrEqual(t, took, 4*time.Second)
 }
 
-// answerNames answers each question for an IPv4 address with 127.0.0.1, and others
-// with nothing (RFC 1035, section 4).
+// answerNames answers each question for an IPv4 address with 127.0.0.1, and other questions
+// with no records (RFC 1035, section 4).
 func answerNames(server net.PacketConn) {
 	packet := make([]byte, 512)
 	for {
@@ -133,7 +133,7 @@ func answerNames(server net.PacketConn) {
 		if err != nil {
 			return
 		}
-		end := 12 // of the question, behind the header
+		end := 12 // of the question, after the header
 		for end < size && packet[end] != 0 {
 			end += 1 + int(packet[end])
 		}

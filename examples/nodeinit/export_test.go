@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands is the whole program, for tests that look at each command and flag.
+// Commands returns the whole program, for tests of each command and flag.
 func Commands() *cobra.Command {
 	root := (&app{}).command()
 	root.InitDefaultHelpCmd()
@@ -18,7 +18,7 @@ func Commands() *cobra.Command {
 	return root
 }
 
-// TwoExamples is what help has of examples of a command.
+// TwoExamples returns the examples in a command's help.
 func TwoExamples(c *cobra.Command) string {
 	return "  " + strings.ReplaceAll(examples[c.CommandPath()], "\n", "\n  ")
 }

@@ -32,7 +32,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got, "go test -update writes %s anew", path)
+	require.Equal(t, string(want), got, "go test -update rewrites %s", path)
 }
 
 // eachCommand calls f for each command that does something.
@@ -45,7 +45,7 @@ func eachCommand(c *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// flagsOf are those that the command takes, in order.
+// flagsOf lists the command's flags in order.
 func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
 	c.InitDefaultHelpFlag()
 	c.InitDefaultVersionFlag()
@@ -54,7 +54,7 @@ func flagsOf(c *cobra.Command) (flags []*pflag.Flag) {
 	return flags
 }
 
-// ours reports whether a command is of this program, and not of cobra.
+// ours reports whether a command belongs to this program and not to cobra.
 func ours(c *cobra.Command) bool {
 	return c.Name() != "completion" && c.Name() != "help" && (c.Parent() == nil || c.Parent().Name() != "completion")
 }

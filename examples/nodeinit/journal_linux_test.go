@@ -113,7 +113,7 @@ func TestPLAN11_ASupersededOwnerMayTakeOver(t *testing.T) {
 	o = n.run("check", "--only", "cgroup", "--owner", "old")
 	require.Equal(t, 3, o.code, o.stderr)
 	require.Contains(t, o.stderr, "take it over")
-	require.Equal(t, 2, n.run("check", "--only", "cgroup", "--owner", "newer").code, "who would claim it, and has not")
+	require.Equal(t, 2, n.run("check", "--only", "cgroup", "--owner", "newer").code, "an apply would claim the node")
 	o = n.run("mount-cgroup", "--owner", "old", "--take-over")
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, 3, n.run("uninstall", "--owner", "new").code)

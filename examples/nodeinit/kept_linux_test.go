@@ -12,7 +12,7 @@ import (
 
 const dropIn = "/etc/sysctl.d/99-zzz-override_cilium.conf"
 
-// A kubelet sees the exit status of the last try only.
+// A kubelet sees the exit status of the last attempt only.
 func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -35,7 +35,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, n.read(dropIn), "# ours")
 
-	// It still says that it was made here, and is no orphan after the next agent either.
+	// The drop-in still says that it was made here, and is no orphan even after the next agent.
 	for range 2 {
 		require.Zero(t, n.run(n.args("apply")...).code)
 		require.NotContains(t, n.read(dropIn), "# ours")
@@ -45,7 +45,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	}
 }
 
-// Apply replaces what was kept, and uninstall then gives that back.
+// Apply replaces a kept file, and uninstall then restores it.
 func TestPLAN6_ApplyGoesOnBesideWhatIsKept(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -77,8 +77,8 @@ func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /var/lib/slipway && echo there || echo gone"))
 }
 
-// Files of the agent's own installer are not recorded: pods of it can still be deleted
-// after a cleanup, and the cleanup ends when they are.
+// Files of the agent's own installer are not recorded: its pods can still be deleted after a
+// cleanup, and the cleanup finishes once they are.
 func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -104,7 +104,7 @@ func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 	require.Zero(t, n.run("cleanup", "--all-state", "-f", "--while-alive").code)
 	n.shell("test ! -e " + cni)
 
-	// So does the configuration that the agent wrote by itself, but where plugins stay.
+	// So is the configuration that the agent wrote itself, unless plugins stay.
 	n.write(conf, `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
 	written := "--write-cni-conf-when-ready=/host" + conf
 	o = n.run("uninstall-cni", written)
@@ -114,7 +114,7 @@ func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	n.shell("test ! -e " + conf)
 
-	// Apply brings it again.
+	// Apply installs it again.
 	n.shell("touch " + cni)
 	o = n.runEnv(cleanState, "apply", "--only", "cleanup")
 	require.Zero(t, o.code, o.stderr)

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// Rules of each mode of kube-proxy's, and what the kubelet has written by then, which
-// the chart's own script takes for kube-proxy's.
+// Rules of each of kube-proxy's modes, and the rules the kubelet has written by then, which the
+// chart's own script mistakes for kube-proxy's.
 var (
 	kubeletsRules = []string{"iptables-nft -t mangle -N KUBE-IPTABLES-HINT", "iptables-nft -t mangle -N KUBE-KUBELET-CANARY"}
 
@@ -65,7 +65,7 @@ func TestRDY1_ApplyWaitsForKubeProxy(t *testing.T) {
 	}
 }
 
-// The chart does not wait either where the agent does what kube-proxy does.
+// Like the chart, it does not wait if the agent replaces kube-proxy.
 func TestRDY1_ApplyWaitsForNoKubeProxyThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -89,5 +89,5 @@ func TestRDY1_ApplyFailsWhereKubeProxyDoesNotCome(t *testing.T) {
 	start := time.Now()
 	o = n.run(n.args("apply", "--wait-for-kube-proxy", "30s", "--source", "file:/none")...)
 	require.Equal(t, 1, o.code)
-	require.Less(t, time.Since(start), 20*time.Second, "where there is no configuration, nothing is waited for")
+	require.Less(t, time.Since(start), 20*time.Second, "without a configuration there is no wait")
 }

@@ -44,8 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// confined names a program that this one is to become, as a container runtime
-// would start it.
+// confined names a program that this one executes as a container runtime would.
 const confined = "SLIPWAY_TEST_CONFINED"
 
 // outcome is how one run of the program ended.
@@ -54,7 +53,7 @@ type outcome struct {
 	stdout, stderr string
 }
 
-// finish runs a prepared command that is not started yet.
+// finish runs a prepared command to its end.
 func finish(t testing.TB, run func() error, stdout, stderr *bytes.Buffer) outcome {
 	t.Helper()
 	err := run()
@@ -67,7 +66,7 @@ func finish(t testing.TB, run func() error, stdout, stderr *bytes.Buffer) outcom
 	return o
 }
 
-// here runs the program without a node, for what it does before it acts.
+// here runs the program without a node, for errors before it acts.
 func here(t testing.TB, env []string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -77,7 +76,7 @@ func here(t testing.TB, env []string, args ...string) outcome {
 	return finish(t, cmd.Run, &stdout, &stderr)
 }
 
-// report is what --output json prints.
+// report is the output of --output json.
 type report struct {
 	Op         string    `json:"op"`
 	Node       string    `json:"node"`
@@ -158,7 +157,7 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 			require.Contains(t, lines[0], tc.says)
 			require.Regexp(t, `^nodeinit: see nodeinit.* --help$`, lines[len(lines)-1])
 			if tc.meant == "" {
-				require.Len(t, lines, 2, "all of it is in a pod's status")
+				require.Len(t, lines, 2, "a pod's status shows all of it")
 				return
 			}
 			require.Len(t, lines, 3)

@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-// node is a throw-away node with what an administrator would give to nodeinit.
+// node is a throw-away node with the files that an administrator would give to nodeinit.
 type node struct {
 	*bootstraptest.Node
 	t       testing.TB
-	work    string // seen here and there under the same path
+	work    string // the same path inside and outside the node
 	plugins string
 	conf    string
 	source  string
@@ -49,11 +49,11 @@ func newNode(t testing.TB) *node {
 	}
 	require.NoError(t, os.WriteFile(n.conf, []byte(conflist), 0o644))
 	require.NoError(t, os.WriteFile(n.source, []byte("cluster-name: test\ncluster-id: \"7\"\n"), 0o644))
-	n.write("/run/xtables.lock", "") // as on any node that has ever run iptables
+	n.write("/run/xtables.lock", "") // as on any node where iptables has ever run
 	return n
 }
 
-// args are those of apply with everything it can do.
+// args are the arguments of apply with all its steps.
 func (n *node) args(command string, more ...string) []string {
 	return append([]string{
 		command, "--source", "file:" + n.source, "--dest", "/run/agent-config",
@@ -73,7 +73,7 @@ func (n *node) runEnv(env []string, args ...string) outcome {
 	return finish(n.t, cmd.Run, &stdout, &stderr)
 }
 
-// shell runs a script on the node and returns what it prints.
+// shell runs a script on the node and returns its output.
 func (n *node) shell(script string) string {
 	n.t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -105,8 +105,8 @@ func (n *node) read(path string) (content string) {
 	return content
 }
 
-// state is all that apply may change on a node, but for the last word of a run that has
-// changed nothing.
+// state is everything that apply may change on a node, except the report of a run without
+// changes.
 func (n *node) state() snapshot.Snapshot {
 	n.t.Helper()
 	s, alone := n.wholeState(), false
@@ -123,17 +123,17 @@ func (n *node) state() snapshot.Snapshot {
 	return s
 }
 
-// wholeState is state with that too.
+// wholeState is state including that report.
 func (n *node) wholeState() snapshot.Snapshot {
 	n.t.Helper()
 	s := snapshot.Snapshot{}
 	n.do(s.Node)
-	delete(s, "file /run/slipway.lock") // which stays
+	delete(s, "file /run/slipway.lock") // it stays
 	s.DropSources()
 	return s
 }
 
-// machine is what no test may change.
+// machine is the state that no test may change.
 func machine(t testing.TB) snapshot.Snapshot {
 	t.Helper()
 	s := snapshot.Snapshot{}

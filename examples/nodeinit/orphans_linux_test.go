@@ -15,7 +15,7 @@ const cgroupRoot = "/run/cilium/cgroupv2"
 
 var removedBy = regexp.MustCompile(`(?m)remove it: (.*)$`)
 
-// A state directory that is lost is no node on which nothing was done.
+// A node whose state directory is lost does not count as untouched.
 func TestPLAN6_ALostStateDirectoryIsNoUninstalledNode(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -42,7 +42,8 @@ func TestPLAN6_ALostStateDirectoryIsNoUninstalledNode(t *testing.T) {
 	require.Empty(t, o.stderr)
 }
 
-// The directory that was meant is named, if the usual one is, or the drop-in says which.
+// The error names the directory that was probably meant: the usual one, or the one that the
+// drop-in names.
 func TestPLAN6_AMistypedStateDirectory(t *testing.T) {
 	t.Parallel()
 	for meant, typed := range map[string]string{"/var/lib/slipway": "/var/lib/slipwya", "/var/lib/cilium/slipway": "/var/lib/slipway"} {
@@ -63,7 +64,7 @@ func TestPLAN6_AMistypedStateDirectory(t *testing.T) {
 	}
 }
 
-// Objects in another agent's journal, or left on purpose, are no orphans.
+// Objects in another agent's journal, or left on purpose, are not orphans.
 func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -96,7 +97,7 @@ func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 	require.Equal(t, 64, n.run("uninstall", "--agent", "Acme").code)
 }
 
-// Builds before the journal had a record for each package.
+// Builds before the journal kept a record for each package.
 func TestPLAN6_AnOlderBuildsStateIsRefused(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -107,7 +108,7 @@ func TestPLAN6_AnOlderBuildsStateIsRefused(t *testing.T) {
 		require.Equal(t, 1, o.code, args)
 		require.Contains(t, o.stderr, "/var/lib/slipway/bpffs.json was recorded by a build that kept no journal: uninstall with that build, or undo by hand the changes in the file, and remove it")
 	}
-	n.write("/var/lib/slipway/bpffs.json", `{"schema": 1}`) // of another program
+	n.write("/var/lib/slipway/bpffs.json", `{"schema": 1}`) // another program's
 	require.Zero(t, n.run("uninstall").code)
 	require.Equal(t, "bpffs.json", strings.TrimSpace(n.shell("ls -A /var/lib/slipway")))
 }

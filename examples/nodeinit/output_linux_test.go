@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// into runs the program on the node with its output going into files.
+// into runs the program on the node with its output going to files.
 func (n *node) into(stdout, stderr *os.File, args ...string) (code int) {
 	n.t.Helper()
 	cmd := n.Command(binary, args...)
@@ -26,7 +26,7 @@ func (n *node) into(stdout, stderr *os.File, args ...string) (code int) {
 	return finish(n.t, cmd.Run, &none, &none).code
 }
 
-// closedPipe is a pipe whose reader has gone.
+// closedPipe returns a pipe whose reader is closed.
 func closedPipe(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -36,7 +36,8 @@ func closedPipe(t *testing.T) *os.File {
 	return w
 }
 
-// Who reads only the first line ends nothing halfway: the exit status is the run's own.
+// A reader that stops after the first line interrupts nothing: the exit status is the run's
+// own.
 func TestPLAN3_AClosedPipeEndsNothingHalfway(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -53,7 +54,7 @@ func TestPLAN3_AClosedPipeEndsNothingHalfway(t *testing.T) {
 	}
 	require.Equal(t, 0, n.into(pipe, pipe, "--help"))
 	require.Equal(t, 0, n.into(pipe, pipe, "run", "--only", "bpffs", "--", "true"))
-	require.Equal(t, 0, n.into(pipe, pipe, "run", "--only", "bpffs", "--", "sh", "-c", "sh -c 'echo x; echo x'; test $? = 141"), "that of the command")
+	require.Equal(t, 0, n.into(pipe, pipe, "run", "--only", "bpffs", "--", "sh", "-c", "sh -c 'echo x; echo x'; test $? = 141"), "the command's own status")
 }
 
 // Output that cannot be written is an error, but the work is done.
@@ -81,13 +82,13 @@ func TestPLAN3_AFullDeviceIsAnError(t *testing.T) {
 	require.Equal(t, 2, n.run(n.args("check")...).code)
 }
 
-// However the demo ends, its folder goes.
+// However the demo ends, its folder is removed.
 func TestDemoLeavesNoFolder(t *testing.T) {
 	t.Parallel()
-	newNode(t) // skips where there can be none
+	newNode(t) // skips if no node can be made
 	hungUp := 1
 	if signal.Ignored(unix.SIGHUP) {
-		hungUp = 0 // these tests run under nohup, and so does the demo
+		hungUp = 0 // under nohup the demo ignores SIGHUP, as these tests do
 	}
 	for name, c := range map[string]struct {
 		signals []os.Signal

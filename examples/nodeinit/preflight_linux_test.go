@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is known to fail later is a line of the step preflight, with its code, and changes
-// no exit status.
+// The step preflight reports each known later failure in a line with its code, and does not
+// change the exit status.
 func TestRDY7_CheckWarnsOfWhatFailsLater(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
@@ -89,10 +89,10 @@ func TestRDY7_ThatACheckIsUnknownIsSaid(t *testing.T) {
 	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni, access`)
 	o = n.run("apply", "--only", "preflight")
 	require.NotZero(t, o.code)
-	require.Contains(t, o.stderr, "--only preflight, and only check has that step", "apply looks at what it changes")
+	require.Contains(t, o.stderr, "--only preflight, and only check has that step", "apply checks only what it changes")
 }
 
-// Without the kernel's types there is a warning, where the kernel would show them.
+// If the kernel lacks its types, there is a warning with the place where they would be.
 func TestRDY8_CheckSeesTheHostsKernel(t *testing.T) {
 	n := newNode(t)
 	o := n.run("check", "--only", "preflight")

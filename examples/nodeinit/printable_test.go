@@ -18,12 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hostile is a text that clears a screen, turns a line around, and has a line
-// of its own.
+// hostile is a text that clears a screen, reverses a line, and contains a line of its own.
 const hostile = "a\x1b[2J\u009b31m\u202e\x7f\nnodeinit: all is well"
 
-// requireHarmless checks that no stream holds what a terminal obeys, nor a line written
-// by another user.
+// requireHarmless checks that neither stream holds characters that control a terminal, or a
+// line written by another user.
 func requireHarmless(t *testing.T, o outcome) {
 	t.Helper()
 	for _, text := range []string{o.stdout, o.stderr} {

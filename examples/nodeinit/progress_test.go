@@ -29,7 +29,7 @@ func TestALogDoesNotCutThroughTheLineOfAStep(t *testing.T) {
 	require.Equal(t, []string{"before", "warning: slow", "warning: slower", "  cni          changed", "after", ""}, rendered(seen.String()))
 }
 
-// rendered are the lines as a terminal shows them.
+// rendered returns the lines as a terminal shows them.
 func rendered(text string) (lines []string) {
 	for _, line := range strings.Split(text, "\n") {
 		lines = append(lines, line[strings.LastIndex(line, "\r\033[K")+1:])

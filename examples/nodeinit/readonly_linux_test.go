@@ -25,7 +25,7 @@ func TestSYS3_AReadOnlyFolderOfDropIns(t *testing.T) {
 		require.Contains(t, o.stderr, says)
 	}
 
-	want := each("not-run", "cleanup") // for it is known before anything is changed
+	want := each("not-run", "cleanup") // the failure is known before anything is changed
 	want["sysctl"], want["cni"] = "failed", "blocked"
 	o = n.run(n.args("apply", "--output", "json")...)
 	require.Equal(t, 1, o.code)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Where nothing is done, or less than may be thought, the report says why.
+// If nothing is done, or less than expected, the report gives the reason.
 func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -37,7 +37,7 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 		}
 		n.ok("uninstall")
 		o = n.ok(append(args, "--custom-cni-conf")...)
-		require.NotContains(t, o.stdout, unwritten, "that is what was asked for")
+		require.NotContains(t, o.stdout, unwritten, "it was requested")
 		o = n.ok(append(args, "--custom-cni-conf", "--cni-conf", n.conf, "--overwrite-plugins=false")...)
 		require.Contains(t, o.stdout, unwritten+": --custom-cni-conf leaves it to another program")
 		require.Contains(t, o.stdout, "note: plugins that are there stay as they are: --overwrite-plugins=false")
@@ -55,7 +55,7 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 	require.Regexp(t, `bpffs +unchanged +\S+( ms)? +nothing is recorded of it\n`, n.ok("uninstall").stdout)
 }
 
-// A refusal names the flags that end it.
+// A refusal names the flags that avoid it.
 func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -80,7 +80,7 @@ func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 	}
 }
 
-// A dry run shows by its exit status whether there is anything to undo.
+// A dry run's exit status shows whether there is anything to undo.
 func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 )
 
-// apiServer is one with a Node, for as much as a report needs; what a real one does with
-// it is shown in internal/verify/kubernetes/realkube.
+// apiServer is an API server with a Node, as far as a report needs one;
+// internal/verify/kubernetes/realkube shows what a real one does.
 type apiServer struct {
 	t    *testing.T
 	port string
@@ -169,7 +169,7 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	}
 
 	require.Equal(t, 2, run("check").code)
-	require.Equal(t, []string{read, wrote}, s.since(), "what is to do is no failure")
+	require.Equal(t, []string{read, wrote}, s.since(), "pending changes are no failure")
 	o := s.outcome()
 	require.Equal(t, "cilium drifted config", o.Agent+" "+string(o.Result)+" "+o.Step)
 	require.Contains(t, n.read(metrics), `slipway_run_failed{agent="cilium",op="check"} 0`)
@@ -188,9 +188,9 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.Contains(t, n.read(metrics), `slipway_run_failed{agent="cilium",op="apply",step="sysctl",code="sysctl.key-missing"} 1`)
 
 	require.Equal(t, 1, run("apply", bad...).code)
-	require.Equal(t, []string{read}, s.since(), "the same again")
+	require.Equal(t, []string{read}, s.since(), "unchanged")
 	require.Equal(t, 2, run("check").code)
-	require.Equal(t, []string{read}, s.since(), "what a check finds after a failure says less")
+	require.Equal(t, []string{read}, s.since(), "a check does not replace the report of a failure")
 
 	require.Zero(t, run("apply").code)
 	require.Equal(t, []string{read, wrote}, s.since())
@@ -201,14 +201,14 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.Equal(t, []string{read, read}, s.since(), "no heartbeats")
 
 	require.Contains(t, run("uninstall", "--dry-run").stdout, "would-change")
-	require.Empty(t, s.since(), "a dry run says nothing")
+	require.Empty(t, s.since(), "a dry run reports nothing")
 	require.Zero(t, run("uninstall").code)
 	require.Equal(t, []string{read, wrote}, s.since())
 	require.Empty(t, s.annotations)
 	require.Nil(t, s.condition)
 }
 
-// A report that cannot be sent ends no run otherwise than without it, and in time.
+// A report that cannot be sent changes neither a run's result nor, by much, its duration.
 func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	n := newNode(t)
 	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:9", "--k8s-retry-spread", "100ms",
@@ -227,7 +227,7 @@ func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	require.Contains(t, o.stderr, "must end in .prom")
 }
 
-// A result from before there was a plan is reported too.
+// A failure before there is a plan is reported too.
 func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
 	n := newNode(t)
 	s := newAPIServer(t, n)
@@ -238,7 +238,7 @@ func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
 	require.Equal(t, kube.Failed, s.outcome().Result)
 }
 
-// Drift is noticed by the next look, reported once, and left alone.
+// Drift is noticed in the next check, reported once, and left alone.
 func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	n := newNode(t)
 	s := newAPIServer(t, n)

@@ -25,13 +25,13 @@ func TestPLAN13_TheCommandRunsInThePlaceOfThis(t *testing.T) {
 	want := n.shell(look)
 	o := n.run(n.runArgs("--", "sh", "-euc", look+"; exit 7")...)
 	require.Equal(t, 7, o.code, o.stderr)
-	require.Equal(t, want+"\n", o.stdout, "signals, limits and descriptors are as if this had never been there")
+	require.Equal(t, want+"\n", o.stdout, "signals, limits and descriptors are as in a direct start")
 	require.Contains(t, o.stderr, "7 steps: 6 changed, 1 skipped", "the report leaves standard output to the command")
 	require.Zero(t, n.run(n.args("check")...).code, "the node is ready")
 
 	o = n.run(n.runArgs("--output", "json", "--", "printf", "%s.", "a b", "--skip", "")...)
 	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "a b.--skip..", o.stdout, "what follows -- is the command's alone")
+	require.Equal(t, "a b.--skip..", o.stdout, "arguments after -- belong to the command")
 	require.Contains(t, o.stderr, `"unchanged"`)
 
 	// The journal and the lock are released by then.
@@ -137,7 +137,7 @@ func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
 	}
 
 	o = n.run(n.runArgs("--", "cat", "/proc/self/status")...)
-	require.Equal(t, have, sets(o.stdout), "by default it has what this has")
+	require.Equal(t, have, sets(o.stdout), "without flags its values equal these")
 
 	cmd := n.Command("setpriv", append([]string{"--bounding-set", "-setpcap", "--inh-caps", "-setpcap", binary},
 		n.runArgs("--drop-capabilities", "SYS_ADMIN", "--", "touch", "/run/started")...)...)
@@ -147,8 +147,8 @@ func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
 	n.shell("test ! -e /run/started")
 }
 
-// Of what is ignored from the start, the Go runtime leaves alone what it does not take
-// over before main.
+// The Go runtime leaves some signals alone that are ignored from the start, unless it takes
+// them over before main.
 func TestPLAN13_SomeSignalsStayIgnored(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)

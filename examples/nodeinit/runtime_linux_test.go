@@ -26,7 +26,7 @@ func (n *node) runtime(socket string, handler http.Handler) {
 	critest.Serve(n.t, l, handler)
 }
 
-// containerd is one that is configured anew.
+// containerd is a runtime whose configuration changes.
 type containerd struct{ info atomic.Value }
 
 func (n *node) containerd(confDir string, pluginDirs ...string) *containerd {
@@ -75,7 +75,7 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	require.Empty(t, before.Diff(n.state()))
 }
 
-// A runtime that has ended reports nothing any more: installed files stay in place.
+// A runtime that has ended reports nothing: installed files stay in place.
 func TestInstallsWhereItDidBeforeWhileNoRuntimeAnswers(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -101,7 +101,7 @@ func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
 	o := n.run(given...)
 	require.Zero(t, o.code)
 	require.Contains(t, o.stdout, "cni          unchanged")
-	require.Contains(t, o.stdout, "note: the container runtime reads configurations in", "also where nothing changes")
+	require.Contains(t, o.stdout, "note: the container runtime reads configurations in", "even if nothing changes")
 	results := n.run(append(given, "--output", "json")...).report(t).Results
 	require.Len(t, results[len(results)-1].Advice, 2)
 	o = n.run(n.args("apply")...)
@@ -127,10 +127,10 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	const theirs = `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"bridge"}]}`
-	var place atomic.Value // of what the runtime loads
+	var place atomic.Value // the folder that the runtime loads
 	place.Store("/etc/cni/net.d/05-cilium.conflist")
 	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: func() (info map[string]string) {
-		loaded := []byte(theirs) // until ours is there
+		loaded := []byte(theirs) // until ours is installed
 		_ = n.Do(context.Background(), func(context.Context) error {
 			if conf, err := os.ReadFile(place.Load().(string)); err == nil {
 				loaded = conf
@@ -154,7 +154,7 @@ func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
 	require.Zero(t, n.run("uninstall").code)
 }
 
-// One that is just starting is asked again; one that has no CRI is not.
+// A runtime that is just starting is asked again; one without the CRI is not.
 func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -177,8 +177,7 @@ func TestARuntimeThatIsStartingIsAskedAgain(t *testing.T) {
 	require.Contains(t, o.stdout, "it is assumed to be in /opt/cni/bin and /etc/cni/net.d: ask the container runtime at \"/run/containerd/containerd.sock\": it has no CRI")
 }
 
-// The configuration has another owner, in the runtime's folder, and keeps the plugin that
-// it names.
+// Another owner's configuration in the runtime's folder keeps the plugin it names.
 func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -195,7 +194,7 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	require.Empty(t, n.shell("ls /opt"))
 }
 
-// Leftovers of an agent are searched there too.
+// Cleanup searches the runtime's folders for an agent's leftovers too.
 func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -207,7 +206,7 @@ func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
 	require.Empty(t, n.shell("ls /etc/k3s/net.d"))
 }
 
-// The three capabilities of the deployment example are enough to ask.
+// The deployment example's three capabilities are enough to ask the runtime.
 func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -217,8 +216,8 @@ func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
 }
 
-// A pod that is root in its container, and has one of the host's folders, is neither
-// asked nor a reason to install where no runtime reads.
+// A pod that is root in its container, and has one of the host's folders, is not asked, and
+// nothing is installed where no runtime reads.
 func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	n := newNode(t)
 	var his net.Listener
@@ -229,7 +228,7 @@ func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 		his, err = net.Listen("unix", "/var/lib/app/containerd.sock")
 		return err
 	})
-	his.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	his.(*net.UnixListener).SetUnlinkOnClose(false) // its path is on the node
 	critest.Serve(t, his, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") }))
 	before := n.state()
 	const says = `nothing proves that the host's container runtime listens (it must listen as root, on the host, outside all pods; from a container, verifying that in the host's /proc takes CAP_SYS_PTRACE) at ["/var/lib/app/containerd.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`
@@ -246,8 +245,8 @@ func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	require.Equal(t, "loopback\ntest-cni", n.shell("ls /var/lib/k3s/bin"))
 }
 
-// A configuration by which runtimes ask for the plugin's STATUS is for those that do:
-// elsewhere nothing at all is changed, and the remedy is said.
+// A configuration that requires STATUS needs a runtime that calls it: on others nothing is
+// changed, and the error gives the remedy.
 func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
 	t.Parallel()
 	speaks := strings.Replace(plugin, `"1.0.0"]`, `"1.0.0","1.1.0"]`, 1)

@@ -12,15 +12,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
-// pod starts the program as pid 1 of a container on the node: an overlay as its root, a
-// /proc of its own, and the volumes that $VOLUMES mounts below $ROOT. Its output is
-// returned, with its exit status as the last word.
+// pod starts the program as pid 1 of a container on the node: with an overlay as its root, its
+// own /proc, and the volumes that $VOLUMES mounts below $ROOT. It returns the output, with the
+// exit status as the last word.
 func (n *node) pod(volumes string, args ...string) string {
 	n.t.Helper()
 	return n.podIn("", volumes, args...)
 }
 
-// podIn is pod in more namespaces of its own, by the flags of unshare(1).
+// podIn is pod with additional namespaces, given as flags of unshare(1).
 func (n *node) podIn(namespaces, volumes string, args ...string) string {
 	n.t.Helper()
 	quoted := ""
@@ -46,7 +46,7 @@ mount -n --make-rprivate /run/c/root # or the volumes' mounts would go on the no
 umount -l /run/c/root`)
 }
 
-// beside is what there is on the node, but for pods and for mount(8)'s own.
+// beside is the node's state without pods and mount(8)'s files.
 func (n *node) beside() snapshot.Snapshot {
 	state := n.state()
 	for name := range state {
@@ -83,9 +83,9 @@ func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
 	require.NotContains(t, out, "exit")
 }
 
-// Values of links would stay in the network namespace of a pod, also where the drop-in is
-// on a volume of the host's; others are the machine's. A node such as this one, that is
-// not in the kernel's first network namespace, cannot be told from a pod's.
+// Values of links would stay in a pod's network namespace, even if the drop-in is on a volume
+// of the host's; other values are the machine's. This node is not in the kernel's first network
+// namespace, so it looks like a pod.
 func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -102,7 +102,7 @@ func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
 			require.Contains(t, out, "--host-proc", "the program's own remedy")
 		}
 	}
-	n.shell("rm -f /var/lib/slipway/cilium.last.json") // which says so
+	n.shell("rm -f /var/lib/slipway/cilium.last.json") // it reports the refusal
 	require.Empty(t, before.Diff(n.beside()))
 
 	out := n.podIn("--net", volumes, append(apply, "--sysctl-conf-dir=", "--sysctl", "kernel.timer_migration = "+n.shell("cat /proc/sys/kernel/timer_migration"))...)
@@ -110,7 +110,7 @@ func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
 	out = n.podIn("--net", volumes, "sysctlfix", "--here")
 	require.NotContains(t, out, "exit")
 	require.Contains(t, out, "changed")
-	require.Equal(t, "1", n.shell("cat /proc/sys/net/ipv4/conf/all/rp_filter"), "that of the pod was meant")
+	require.Equal(t, "1", n.shell("cat /proc/sys/net/ipv4/conf/all/rp_filter"), "the pod's value was meant")
 }
 
 func TestSEC10_VolumesOfTheHostGoOn(t *testing.T) {
@@ -139,7 +139,7 @@ func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
 	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
 }
 
-// If the host would not see the fallback, that is an error before it is used.
+// A fallback that the host would not see is an error before it is used.
 func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -155,7 +155,7 @@ func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
 	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
 }
 
-// A unit with PrivateMounts= is in peer groups of its own.
+// A unit with PrivateMounts= has its own peer groups.
 func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
 	t.Parallel()
 	const unit = "unshare --mount --propagation slave sh -c 'mount -n --make-rshared / && "
@@ -177,7 +177,7 @@ func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
 	require.Contains(t, out, "/proc/sys/net: not the host's: pid 1 is in another network namespace")
 	require.Contains(t, out, "exit 1")
 
-	// Its files are the host's, and by /proc its mounts are, too.
+	// Its files are the host's; through /proc, so are its mounts.
 	out = n.shell(unit + binary + " sysctlfix 2>&1'")
 	require.Contains(t, out, "changed")
 	out = n.shell(unit + binary + " --host-proc=/proc mount-cgroup 2>&1'")

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// status is a part of what status tells in JSON.
+// status is a part of status's JSON output.
 type status struct {
 	State, Error string
 	Agents       []agentStatus
@@ -42,7 +42,7 @@ func (s status) agent(t *testing.T, name string) agentStatus {
 	return s.Agents[i]
 }
 
-// status asks for it, and requires that nothing is changed nor locked meanwhile.
+// status runs the command, and requires that it neither changes nor locks anything.
 func (n *node) status(code int, more ...string) (v status) {
 	n.t.Helper()
 	n.shell("rm -rf /run/slipway.lock && mkdir /run/slipway.lock") // a lock would fail
@@ -75,16 +75,16 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Equal(t, "well", n.status(0, "--owner", "pod-1").State)
 	require.Equal(t, "others", n.status(3, "--owner", "pod-2").State)
 
-	// The last run has failed: in its check, and then while it changed something.
+	// The last run failed: first in its check, then while it changed something.
 	require.Equal(t, 1, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply", "--sysctl", "net.ipv4.none=1")...).code)
 	run := n.status(1).Agents[0].LastRun
 	require.Equal(t, []string{"failed", "sysctl", "sysctl.key-missing", "The kernel does not have the key."}, []string{run.Result, run.Step, run.Code, run.Cause})
 	require.Contains(t, run.Error, "net.ipv4.none")
 	require.Contains(t, run.Remedy, "Load the module")
-	require.Equal(t, 3, n.run("status", "--owner", "pod-2").code, "it is not its own")
+	require.Equal(t, 3, n.run("status", "--owner", "pod-2").code, "it belongs to another owner")
 	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
 
-	// Others have changed something, which is kept.
+	// Another program has changed a file, which is kept.
 	n.shell("echo changed >> " + dropIn)
 	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
 	v = n.status(1)
@@ -116,13 +116,13 @@ func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
 		require.NotEmpty(t, a.LastRun.Step)
 	}
 	require.Equal(t, 1, n.run("check", "--only", "sysctl", "--agent", "looks", "--sysctl", "net.ipv4.none=1").code)
-	require.Len(t, n.status(1).Agents, 1, "a check leaves no word")
+	require.Len(t, n.status(1).Agents, 1, "a check leaves no report")
 	require.Equal(t, []string{"new: file /var/lib/slipway", "new: file /var/lib/slipway/cilium.last.json"}, before.Diff(n.wholeState()))
 	n.ok("uninstall")
 	require.Empty(t, before.Diff(n.wholeState()))
 }
 
-// A run that was cut short, a reboot, and a damaged journal.
+// An interrupted run, a reboot, and a damaged journal.
 func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -190,7 +190,7 @@ func TestPLAN20_StatusForPeople(t *testing.T) {
 	golden(t, "status.txt", text)
 }
 
-// lastRun has the journal keep a report of some time ago.
+// lastRun writes a report of that age to the journal.
 func (n *node) lastRun(agent string, ago time.Duration, fields string) {
 	n.t.Helper()
 	start := time.Now().Add(ago - time.Second).UTC().Format(time.RFC3339)
@@ -198,8 +198,8 @@ func (n *node) lastRun(agent string, ago time.Duration, fields string) {
 	n.shell("chmod 600 /var/lib/slipway/" + agent + ".last.json")
 }
 
-// The code of a failure is in the report, in logs, in status and in what a pod's status has
-// of the log's end, whichever format that has.
+// A failure's code is in the report, in logs, in status, and in the end of the log that a pod's
+// status shows, in either log format.
 func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -207,7 +207,7 @@ func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
 	const code = "sysctl.key-missing"
 	o := n.run(fails...)
 	require.Equal(t, 1, o.code)
-	require.Regexp(t, `(?m)^nodeinit: step sysctl: .* \[sysctl\.key-missing\]\n\z`, o.stderr, "it ends what the kubelet takes as the termination message")
+	require.Regexp(t, `(?m)^nodeinit: step sysctl: .* \[sysctl\.key-missing\]\n\z`, o.stderr, "the kubelet's termination message ends with it")
 	require.Equal(t, code, n.status(1).Agents[0].LastRun.Code)
 	require.Contains(t, n.run("status").stdout, "  failed    step sysctl: "+code+"\n")
 

@@ -26,7 +26,7 @@ func TestATimelineOfAnyRun(t *testing.T) {
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, n.read("/run/again.svg"), " ms, unchanged</text>")
 
-	// A run that fails is drawn too, and so is one that only looks.
+	// A run that fails is drawn too, and so is a check.
 	o = n.run("mount-bpffs", "/proc", "--timeline", "/run/failed.svg")
 	require.Equal(t, 1, o.code, o.stderr)
 	require.Contains(t, n.read("/run/failed.svg"), " ms, failed</text>")

@@ -14,25 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// node is the chart's configuration for the preparation of a node.
+// node holds the chart's settings for preparing a node.
 type node struct {
 	image, pullPolicy string
-	flags             []string // of nodeinit, but for the steps to leave out
-	done, skip        []string // steps of nodeinit that the chart has, and that nodeinit has beyond it
+	flags             []string // nodeinit's, except for the steps to leave out
+	done, skip        []string // steps that the chart has too, and steps that only nodeinit has
 	env               []variable
 	mounts            []mount
 	resources         []resources // of each container
 	privileged        bool
 	seLinux           map[string]string
-	capabilities      []string // beyond those that nodeinit needs always
+	capabilities      []string // beyond those that nodeinit always needs
 	replaced, waits   []string // names of init containers
-	others            []string // to be kept, after nodeinit
+	others            []string // to keep, after nodeinit
 }
 
-// steps are nodeinit's, by the chart's init container that they are in place of, with
-// the words of its command. The charts 1.18 to 1.20 have these and no others.
+// steps maps the chart's init containers to the nodeinit steps that replace them, and the words
+// of their commands. The charts 1.18 to 1.20 have these and no others.
 var steps = map[string]struct{ step, command string }{
-	"config":                  {"config", "cilium-dbg build-config"}, // and flags
+	"config":                  {"config", "cilium-dbg build-config"}, // and its flags
 	"mount-cgroup":            {"cgroup", `sh -ec cp /usr/bin/cilium-mount /hostbin/cilium-mount; nsenter --cgroup=/hostproc/1/ns/cgroup --mount=/hostproc/1/ns/mnt "${BIN_PATH}/cilium-mount" $CGROUP_ROOT; rm /hostbin/cilium-mount`},
 	"apply-sysctl-overwrites": {"sysctl", `sh -ec cp /usr/bin/cilium-sysctlfix /hostbin/cilium-sysctlfix; nsenter --mount=/hostproc/1/ns/mnt "${BIN_PATH}/cilium-sysctlfix"; rm /hostbin/cilium-sysctlfix`},
 	"mount-bpf-fs":            {"bpffs", `sh -c -- mount | grep "/sys/fs/bpf type bpf" || mount -t bpf bpf /sys/fs/bpf`},
@@ -42,7 +42,7 @@ var steps = map[string]struct{ step, command string }{
 }
 
 const (
-	waitForNodeInit  = "wait-for-node-init" // stays, before nodeinit
+	waitForNodeInit  = "wait-for-node-init" // it stays, before nodeinit
 	waitForKubeProxy = "wait-for-kube-proxy"
 )
 
@@ -77,11 +77,11 @@ func about(name string, err error) error {
 	return nil
 }
 
-// add takes over the settings of one container.
+// add takes over one container's settings.
 func (n *node) add(c container, command string) error {
 	n.image, n.pullPolicy = cmp.Or(n.image, c.Image), cmp.Or(n.pullPolicy, c.PullPolicy)
 	if n.image != c.Image {
-		return fmt.Errorf("its image is %s, and that of another is %s", c.Image, n.image)
+		return fmt.Errorf("its image is %s, but another's is %s", c.Image, n.image)
 	}
 	n.resources = append(n.resources, c.Resources)
 	if len(c.Others)+len(c.Resources.Others) > 0 {
@@ -106,12 +106,12 @@ func (n *node) addCommand(c container, want string) error {
 		return nil
 	}
 	if got := strings.Join(words, " "); got != want {
-		return fmt.Errorf("its command is not the one that nodeinit is in place of: %s", got)
+		return fmt.Errorf("nodeinit does not replace its command: %s", got)
 	}
 	return nil
 }
 
-// addFlags takes over those of build-config, which nodeinit has by the same names.
+// addFlags takes over build-config's flags, which nodeinit has under the same names.
 func (n *node) addFlags(args []string) error {
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
@@ -132,8 +132,7 @@ func (n *node) addFlags(args []string) error {
 	return nil
 }
 
-// list is a value of several, as Cilium takes it apart: by commas, or by blanks where
-// there are none.
+// list splits a value into several as Cilium does: at commas, or at blanks if it has no commas.
 func list(value string) []string {
 	if !strings.Contains(value, ",") {
 		return strings.Fields(value)
@@ -141,7 +140,7 @@ func list(value string) []string {
 	return strings.Split(value, ",")
 }
 
-// variables of the environment that mean the same to nodeinit, or to its libraries.
+// variables of the environment with the same meaning to nodeinit, or to its libraries.
 var variables = strings.Fields(`K8S_NODE_NAME CILIUM_K8S_NAMESPACE KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT
 	CILIUM_ALL_STATE CLEAN_CILIUM_STATE CILIUM_BPF_STATE CLEAN_CILIUM_BPF_STATE WRITE_CNI_CONF_WHEN_READY
 	HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR
@@ -152,7 +151,7 @@ func (n *node) addEnv(env []variable) error {
 		switch {
 		case v.Name == "CGROUP_ROOT" && v.Value != "":
 			n.flags = append(n.flags, "--cgroup-root="+v.Value)
-		case v.Name == "BIN_PATH": // where the helpers go that nodeinit does without
+		case v.Name == "BIN_PATH": // the folder of helpers, which nodeinit does without
 		case !slices.Contains(variables, v.Name):
 			return fmt.Errorf("its variable %s means nothing to nodeinit", v.Name)
 		default:
@@ -164,18 +163,18 @@ func (n *node) addEnv(env []variable) error {
 	return nil
 }
 
-// addOnce adds an item, at most one of each name.
+// addOnce adds an item; a second one of the same name is an error if it differs.
 func addOnce[T any](list *[]T, item T, name func(T) string) error {
 	at := slices.IndexFunc(*list, func(other T) bool { return name(other) == name(item) })
 	if at < 0 {
 		*list = append(*list, item)
 	} else if !reflect.DeepEqual((*list)[at], item) {
-		return fmt.Errorf("%s is %v here, and %v elsewhere", name(item), item, (*list)[at])
+		return fmt.Errorf("%s is %v here, but %v elsewhere", name(item), item, (*list)[at])
 	}
 	return nil
 }
 
-// reached are volumes that nodeinit needs not have mounted: it enters the host.
+// reached are volumes that nodeinit need not mount: it enters the host.
 var reached = []string{"hostproc", "cni-path", "bpf-maps", "cilium-cgroup", "cilium-run"}
 
 func (n *node) addMounts(mounts []mount) error {
@@ -190,8 +189,8 @@ func (n *node) addMounts(mounts []mount) error {
 	return nil
 }
 
-// chartCapabilities are those that the chart gives its containers by default. Of these
-// nodeinit gets the access that it needs.
+// chartCapabilities are the capabilities that the chart gives its containers by default.
+// nodeinit gets those of them that it needs.
 var chartCapabilities = strings.Fields("SYS_ADMIN SYS_CHROOT SYS_PTRACE NET_ADMIN SYS_MODULE SYS_RESOURCE")
 
 func (n *node) addSecurity(c container) error {
@@ -202,13 +201,13 @@ func (n *node) addSecurity(c container) error {
 	}
 	for _, name := range s.Capabilities.Add {
 		if !slices.Contains(chartCapabilities, name) {
-			return fmt.Errorf("it gets CAP_%s, which nodeinit has no use for", name)
+			return fmt.Errorf("it gets CAP_%s, which nodeinit does not need", name)
 		}
 	}
 	if c.Name == "config" && slices.Contains(s.Capabilities.Add, "NET_ADMIN") { // to pass a host firewall
 		n.capabilities = append(n.capabilities, "NET_ADMIN")
 	}
-	if c.Name != "mount-bpf-fs" && c.Name != waitForKubeProxy { // which always are
+	if c.Name != "mount-bpf-fs" && c.Name != waitForKubeProxy { // those always are
 		n.privileged = n.privileged || s.Privileged
 	}
 	if len(s.SELinux) == 0 {
@@ -218,13 +217,13 @@ func (n *node) addSecurity(c container) error {
 		n.seLinux = s.SELinux
 	}
 	if !reflect.DeepEqual(n.seLinux, s.SELinux) {
-		return fmt.Errorf("its seLinuxOptions are %v, and those of another are %v", s.SELinux, n.seLinux)
+		return fmt.Errorf("its seLinuxOptions are %v, but another's are %v", s.SELinux, n.seLinux)
 	}
 	return nil
 }
 
-// addPaths takes over the folders of the CNI. Where they are the usual ones, nodeinit
-// asks the runtime.
+// addPaths takes over the CNI folders. If they are the usual ones, nodeinit asks the runtime
+// instead.
 func (n *node) addPaths(r *release) error {
 	for _, p := range []struct{ volume, usual, flag string }{
 		{"cni-path", "/opt/cni/bin", "--cni-bin-dir"}, {"etc-cni-netd", "/etc/cni/net.d", "--cni-conf-dir"},
@@ -233,17 +232,17 @@ func (n *node) addPaths(r *release) error {
 			n.flags = append(n.flags, p.flag+"="+path)
 		}
 	}
-	if path := r.hostPath("cilium-run"); path != "" && path != "/var/run/cilium" { // which the kubelet makes
+	if path := r.hostPath("cilium-run"); path != "" && path != "/var/run/cilium" { // the kubelet makes that one
 		n.skip = append(n.skip, "host-paths")
 	}
 	if path := r.hostPath("hostproc"); path != "" && path != "/proc" {
-		return fmt.Errorf("the volume hostproc is %s, and not the host's /proc", path)
+		return fmt.Errorf("the volume hostproc is %s instead of the host's /proc", path)
 	}
 	return nil
 }
 
-// greatest are the resources that the containers have had one after another: the
-// largest request of each kind, and the largest limit of each that all have.
+// greatest returns the resources that the containers used in turn: for each kind the largest
+// request, and the largest limit if every container has one.
 func greatest(all []resources) (sum resources, err error) {
 	limits := make([]map[string]string, 0, len(all))
 	requests := make([]map[string]string, 0, len(all))

@@ -23,7 +23,7 @@ func (o options) check(r *release, n *node) error {
 	return errors.Join(o.checkServer(n, config), n.checkCgroup(config), o.checkAgent(r, n))
 }
 
-// configMap is the name of the agent's, as the containers have it.
+// configMap is the name of the agent's ConfigMap, as the containers refer to it.
 func (n *node) configMap(r *release) string {
 	for _, v := range r.volumes {
 		if from, ok := v.Others["configMap"].(map[string]any); ok && v.Name == "cilium-config-path" {
@@ -38,7 +38,7 @@ func (n *node) configMap(r *release) string {
 	return "cilium-config"
 }
 
-// flag is the value of one of nodeinit's.
+// flag is the value of one of nodeinit's flags.
 func (n *node) flag(name string) string {
 	for _, flag := range n.flags {
 		if value, ok := strings.CutPrefix(flag, name+"="); ok {
@@ -48,7 +48,8 @@ func (n *node) flag(name string) string {
 	return ""
 }
 
-// checkServer: without kube-proxy nothing reaches a ClusterIP before Cilium does.
+// checkServer requires an address: without kube-proxy, a ClusterIP is not reachable before
+// Cilium runs.
 func (o options) checkServer(n *node, config map[string]string) error {
 	given := n.flag("--k8s-api-server-urls")+n.flag("--k8s-kubeconfig-path") != "" ||
 		slices.ContainsFunc(n.env, func(v variable) bool { return v.Name == "KUBERNETES_SERVICE_HOST" })
@@ -59,15 +60,15 @@ func (o options) checkServer(n *node, config map[string]string) error {
 		"so set k8sServiceHost and k8sServicePort, or k8s.apiServerURLs; --cluster-ip says that it is reached")
 }
 
-// checkCgroup checks the cgroup root: the agent attaches its programs to the one in its
-// configuration. Where nodeinit resolves that, it looks itself.
+// checkCgroup checks the cgroup root: the agent attaches its programs at the one in its
+// configuration. If nodeinit resolves the configuration, it reads the root itself.
 func (n *node) checkCgroup(config map[string]string) error {
 	root := n.flag("--cgroup-root")
 	if slices.Contains(n.done, "config") || root == "" {
 		return nil
 	}
 	if key, ok := config["cgroup-root"]; ok && key != root {
-		return fmt.Errorf("cgroup.hostRoot is %s, and the ConfigMap's cgroup-root is %s: where cgroup2 is mounted, the agent would not look", root, key)
+		return fmt.Errorf("cgroup.hostRoot is %s, but the ConfigMap's cgroup-root is %s: the agent would not find the cgroup2 mount", root, key)
 	}
 	return nil
 }
@@ -76,14 +77,14 @@ func (n *node) checkCgroup(config map[string]string) error {
 var foreign = strings.Fields(`CGROUP_ROOT NODE_NAME POD_NAMESPACE POD_UID HOST_PREFIX CNI_DIR CNI_CONF_NAME
 	OVERWRITE_LOOPBACK OVERWRITE_CILIUM CILIUM_CUSTOM_CNI_CONF`)
 
-// checkAgent looks at the agent's own container where nodeinit runs in it.
+// checkAgent checks the agent's own container if nodeinit runs in it.
 func (o options) checkAgent(r *release, n *node) error {
 	if o.as != asRun {
 		return nil
 	}
 	for _, v := range r.agent.Env {
 		if slices.Contains(foreign, v.Name) || strings.HasPrefix(v.Name, "SLIPWAY_") {
-			return fmt.Errorf("container %s: its variable %s is for the agent, and nodeinit would take it for its own: --as=init keeps them apart", agentContainer, v.Name)
+			return fmt.Errorf("container %s: its variable %s is for the agent, but nodeinit would read it too: --as=init keeps them apart", agentContainer, v.Name)
 		}
 	}
 	for i, name := range n.replaced {
@@ -95,7 +96,7 @@ func (o options) checkAgent(r *release, n *node) error {
 		return fmt.Errorf("init container %s: it comes after nodeinit, and with --as=run it would come before it: leave out --as=run", n.others[0])
 	}
 	if len(r.agent.Command) == 0 {
-		return fmt.Errorf("container %s: it has no command that nodeinit could become", agentContainer)
+		return fmt.Errorf("container %s: it has no command for nodeinit to execute", agentContainer)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ const (
 // options are settings that the chart cannot know.
 type options struct {
 	as          string // one of the constants
-	imageVolume string // image that has nodeinit; empty: Cilium's has it
+	imageVolume string // image with nodeinit; empty: Cilium's image has it
 	keep        string // names of init containers that stay as they are, after nodeinit
 	readOnlyEtc bool   // nothing is written to the host's /etc
 	clusterIP   bool   // the API server's ClusterIP is reached without Cilium
@@ -50,8 +50,8 @@ func main() {
 // plugin is the name by which helm 4 knows this program.
 const plugin = "slipway-postrender"
 
-// refuseAsPlugin makes helm 4 show the reason. For a failed plugin it shows neither
-// standard error nor output; an output that is no object it refuses, and shows.
+// refuseAsPlugin makes helm 4 show the reason. For a failed plugin helm shows neither standard
+// error nor output; output that is not an object is refused, and shown.
 func refuseAsPlugin(out io.Writer, err error) {
 	fmt.Fprintf(out, "|\n  postrender: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
@@ -60,21 +60,21 @@ func run(args []string, in io.Reader, out, usage io.Writer) error {
 	var o options
 	f := flag.NewFlagSet("postrender", flag.ContinueOnError)
 	f.SetOutput(usage)
-	f.StringVar(&o.as, "as", asInit, "init: nodeinit is the one init container; run: none, nodeinit prepares the node in the agent's container, and then is the agent")
+	f.StringVar(&o.as, "as", asInit, "init: nodeinit is the only init container; run: there is none, nodeinit prepares the node in the agent's container, then executes the agent")
 	f.StringVar(&o.imageVolume, "image-volume", "", "image with nodeinit, mounted as a volume; empty: nodeinit is in the PATH of Cilium's image")
-	f.StringVar(&o.keep, "keep", "", "names of further init containers, separated by commas, which stay as they are, after nodeinit")
-	f.BoolVar(&o.readOnlyEtc, "read-only-etc", false, "the host's /etc cannot be written to: kernel values are set at each start, and no file keeps them")
-	f.BoolVar(&o.clusterIP, "cluster-ip", false, "the ClusterIP of the API server is reached before Cilium runs, though it replaces kube-proxy")
+	f.StringVar(&o.keep, "keep", "", "names of additional init containers, separated by commas, that stay unchanged, after nodeinit")
+	f.BoolVar(&o.readOnlyEtc, "read-only-etc", false, "the host's /etc is read-only: kernel values are set at each start, and no file keeps them")
+	f.BoolVar(&o.clusterIP, "cluster-ip", false, "the API server's ClusterIP is reachable before Cilium runs, although Cilium replaces kube-proxy")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
 	if f.NArg() > 0 || o.as != asInit && o.as != asRun {
-		return fmt.Errorf("--as is %s or %s, and there are no arguments: %s", asInit, asRun, strings.Join(args, " "))
+		return fmt.Errorf("want --as=%s or --as=%s, and no arguments: %s", asInit, asRun, strings.Join(args, " "))
 	}
 	return o.render(in, out)
 }
 
-// render writes nothing unless all of it is known.
+// render writes nothing unless it knows everything in the chart.
 func (o options) render(in io.Reader, out io.Writer) error {
 	release, err := read(in)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// charts are the agents' DaemonSets of three charts, as helm renders them by default.
+// charts are the agents' DaemonSets from three charts, as helm renders them by default.
 func charts(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/cilium-*.yaml")
@@ -60,7 +60,8 @@ func names(volumes []volume) (list []string) {
 	return list
 }
 
-// Default values of the three charts: one container, with the settings of all of them.
+// With the default values of the three charts there is one container, with all the settings of
+// the charts' own.
 func TestOneInitContainerInPlaceOfSix(t *testing.T) {
 	for name, chart := range charts(t) {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +160,7 @@ func TestWhatTheChartSaysReachesNodeinit(t *testing.T) {
 	}
 }
 
-// without is a chart from which containers were taken.
+// without returns a chart without the named containers.
 func without(t *testing.T, chart string, containers ...string) string {
 	t.Helper()
 	for _, name := range containers {
@@ -183,7 +184,7 @@ func TestStepsThatTheChartLeavesOutAreLeftOut(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, r.init[0].Command, "--skip=cgroup,sysctl,bpffs,cni")
 			require.NotContains(t, strings.Join(r.init[0].Command, " "), "--plugins")
-			require.Contains(t, names(r.volumes), "hostproc", "which the chart leaves out too")
+			require.Contains(t, names(r.volumes), "hostproc", "the chart leaves it out too")
 
 			r, err = render(t, without(t, chart, "config")+"\n"+configMap("", ""))
 			require.NoError(t, err)
@@ -202,7 +203,7 @@ func configMap(key, value string) string {
 }
 
 func TestPrivilegedStaysPrivileged(t *testing.T) {
-	chart := without(t, charts(t)["cilium-1.20.2.yaml"], "mount-bpf-fs") // which the chart leaves out then
+	chart := without(t, charts(t)["cilium-1.20.2.yaml"], "mount-bpf-fs") // the chart leaves it out then
 	chart = edit(t, chart, "          capabilities:\n            add:\n              - NET_ADMIN\n            drop:\n              - ALL\n      # Required", "          privileged: true\n      # Required")
 	r, err := render(t, chart)
 	require.NoError(t, err)
@@ -295,7 +296,7 @@ func TestNodeinitWaitsForKubeProxy(t *testing.T) {
 	require.Contains(t, r.agent.Command, "--wait-for-kube-proxy=4m")
 
 	_, err = render(t, edit(t, chart, "              if iptables-nft-save", "              if other"))
-	require.ErrorContains(t, err, "init container wait-for-kube-proxy: its command is not the one that nodeinit is in place of: sh -c while true do if other")
+	require.ErrorContains(t, err, "init container wait-for-kube-proxy: nodeinit does not replace its command: sh -c while true do if other")
 }
 
 func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
@@ -306,13 +307,13 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	}{
 		{"flag", "init container config: its flag --frobnicate=1 is not known", []string{built, built + "        - --frobnicate=1\n"}},
 		{"flag without value", "its flag --source has no value", []string{built, built + "        - --source\n        - node\n"}},
-		{"command", "init container install-cni-binaries: its command is not the one that nodeinit is in place of: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
-		{"script", "init container mount-cgroup: its command is not", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
+		{"command", "init container install-cni-binaries: nodeinit does not replace its command: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
+		{"script", "init container mount-cgroup: nodeinit does not replace its command", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
 		{"variable", "init container clean-cilium-state: its variable FROB means nothing to nodeinit", []string{"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: CILIUM_ALL_STATE"}},
 		{"variable twice", "K8S_NODE_NAME is", []string{"- name: CILIUM_ALL_STATE", "- name: K8S_NODE_NAME\n          value: x\n        - name: CILIUM_ALL_STATE"}},
 		{"field", "init container clean-cilium-state: it has fields that are not known: map[restartPolicy:Always]", []string{cleaning, cleaning + "        restartPolicy: Always\n"}},
-		{"image", "init container clean-cilium-state: its image is mine, and that of another is quay.io", []string{cleaning + "        image: \"quay.io/cilium/cilium:v1.20.2\"\n", cleaning + "        image: mine\n"}},
-		{"capability", "init container clean-cilium-state: it gets CAP_SYS_BOOT, which nodeinit has no use for", []string{"              - SYS_MODULE\n              - SYS_ADMIN\n              - SYS_RESOURCE\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps", "              - SYS_BOOT\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps"}},
+		{"image", "init container clean-cilium-state: its image is mine, but another's is quay.io", []string{cleaning + "        image: \"quay.io/cilium/cilium:v1.20.2\"\n", cleaning + "        image: mine\n"}},
+		{"capability", "init container clean-cilium-state: it gets CAP_SYS_BOOT, which nodeinit does not need", []string{"              - SYS_MODULE\n              - SYS_ADMIN\n              - SYS_RESOURCE\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps", "              - SYS_BOOT\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps"}},
 		{"no agent", "there is no DaemonSet with a container cilium-agent", []string{"      - name: cilium-agent\n", "      - name: another\n"}},
 		{"no address", "kubeProxyReplacement=true and no address of the API server", []string{"---\n# Source", configMap("kube-proxy-replacement", "true") + "---\n# Source"}},
 	} {
@@ -324,7 +325,7 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	_, err := render(t, edit(t, chart, "---\n# Source", configMap("kube-proxy-replacement", "true")+"---\n# Source"), "--cluster-ip")
 	require.NoError(t, err)
 	_, err = render(t, without(t, chart, "config")+configMap("cgroup-root", "/other"))
-	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, and the ConfigMap's cgroup-root is /other")
+	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, but the ConfigMap's cgroup-root is /other")
 	_, err = render(t, edit(t, chart, cleaning, cleaning+"        resources: {limits: {cpu: 1}}\n"), "--as=run")
 	require.ErrorContains(t, err, "there is no init container that could have them")
 	_, err = render(t, edit(t, chart, "        - name: CILIUM_CLUSTERMESH_CONFIG\n", "        - name: CNI_DIR\n          value: x\n        - name: CILIUM_CLUSTERMESH_CONFIG\n"), "--as=run")
@@ -335,7 +336,8 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "read the chart")
 }
 
-// Helm 4 shows output that is no object, and nothing of a program that fails.
+// With helm 4, a plugin's output that is no object is shown, and a failing program's output is
+// lost.
 func TestAPluginsReasonIsNoObject(t *testing.T) {
 	var out bytes.Buffer
 	refuseAsPlugin(&out, errors.Join(errors.New("one: two"), errors.New("- three")))

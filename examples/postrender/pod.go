@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// needed are the capabilities that it takes to prepare a host from a container.
+// needed are the capabilities for preparing a host from a container.
 var needed = []string{"SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE"}
 
-// order is that of nodeinit's steps that a chart may leave out.
+// order is the order of the nodeinit steps that a chart may leave out.
 var order = []string{"cleanup", "cgroup", "sysctl", "bpffs", "cni"}
 
 // write puts nodeinit into the pod.
@@ -32,7 +32,7 @@ func (o options) write(r *release, n *node) error {
 	return errors.Join(err, o.writeVolumes(r))
 }
 
-// command is nodeinit's, up to its subcommand.
+// command is nodeinit's command line up to the subcommand.
 func (o options) command(n *node, verb string) []string {
 	program := "nodeinit"
 	if o.imageVolume != "" {
@@ -64,7 +64,7 @@ func (o options) command(n *node, verb string) []string {
 	return command
 }
 
-// own are the mounts of nodeinit in each container.
+// own are nodeinit's mounts in each container.
 func (o options) own() []mount {
 	mounts := []mount{{Name: "hostproc", MountPath: "/hostproc", ReadOnly: true}}
 	if o.imageVolume != "" {
@@ -83,7 +83,7 @@ func (o options) writeInit(r *release, n *node, unconfined bool) error {
 	}
 	root, no := 0, false
 	s := security{RunAsUser: &root, ReadOnlyRoot: true, SELinux: n.seLinux, Privileged: n.privileged}
-	if !n.privileged { // the API server takes neither of these together with it
+	if !n.privileged { // the API server accepts neither of these together with it
 		s.Escalation = &no
 		s.Capabilities = capabilities{Drop: []string{"ALL"}, Add: unique(slices.Concat(needed, n.capabilities))}
 	}
@@ -96,7 +96,7 @@ func (o options) writeInit(r *release, n *node, unconfined bool) error {
 	}})
 }
 
-// writeAgent has the agent's container begin as nodeinit.
+// writeAgent makes the agent's container start as nodeinit.
 func (o options) writeAgent(r *release, n *node) error {
 	agent := r.agent
 	for _, v := range append(n.env, owner) {
@@ -109,7 +109,7 @@ func (o options) writeAgent(r *release, n *node) error {
 			return about(agentContainer, err)
 		}
 	}
-	for i, m := range agent.VolumeMounts { // below which the plan mounts when this container is there already
+	for i, m := range agent.VolumeMounts { // the plan mounts below it after this container has started
 		if (m.Name == "cilium-run" || m.Name == "cilium-cgroup") && m.Propagation == "" {
 			agent.VolumeMounts[i].Propagation = "HostToContainer"
 		}
@@ -117,7 +117,7 @@ func (o options) writeAgent(r *release, n *node) error {
 	command := o.command(n, "run")
 	if s := &agent.SecurityContext; !s.Privileged {
 		had := s.Capabilities.Add
-		s.Capabilities.Add = unique(slices.Concat(had, needed, n.capabilities, []string{"SETPCAP"})) // to give up the others
+		s.Capabilities.Add = unique(slices.Concat(had, needed, n.capabilities, []string{"SETPCAP"})) // to drop the others
 		if drop := slices.DeleteFunc(slices.Clone(s.Capabilities.Add), func(name string) bool { return slices.Contains(had, name) }); len(drop) > 0 {
 			command = append(command, "--drop-capabilities="+strings.Join(drop, ","))
 		}
@@ -149,8 +149,8 @@ func (r *release) setAgent(agent container) error {
 	return nil
 }
 
-// setInit puts the containers in the place of those that are replaced: waits come before
-// them, and the kept ones after them.
+// setInit replaces the containers: those in waits come before ours, and the kept ones after
+// them.
 func (r *release) setInit(n *node, ours []container) error {
 	kept := map[string]*yaml.Node{}
 	old := r.pod.Field("spec").Value.Field("initContainers").Value
@@ -200,8 +200,8 @@ func (r *release) dropAppArmor(n *node) (unconfined bool, err error) {
 	return unconfined, nil
 }
 
-// writeVolumes adds the volumes of nodeinit, and removes those that no container has
-// any more: the kubelet would make folders for them.
+// writeVolumes adds nodeinit's volumes, and removes those that no container uses any longer:
+// the kubelet would make folders for them.
 func (o options) writeVolumes(r *release) error {
 	spec := r.pod.Field("spec").Value
 	volumes, err := spec.Pipe(yaml.LookupCreate(yaml.SequenceNode, "volumes"))
@@ -233,7 +233,7 @@ func appendTo(list *yaml.RNode, item any) error {
 	return list.PipeE(yaml.Append(encoded.YNode()))
 }
 
-// mounted are the names of volumes that containers have.
+// mounted are the names of volumes that containers mount.
 func mounted(spec *yaml.RNode) (map[string]bool, error) {
 	used := map[string]bool{}
 	for _, field := range []string{"initContainers", "containers"} {

@@ -41,7 +41,7 @@ func read(in io.Reader) (*release, error) {
 	return r, nil
 }
 
-// find takes the object for the agent's, if it is that.
+// find keeps the object if it is the agent's.
 func (r *release) find(object *yaml.RNode) error {
 	if object.GetKind() != "DaemonSet" {
 		return nil
@@ -83,7 +83,8 @@ func decode[N *yaml.RNode | *yaml.MapNode](n N, to any, what string) error {
 	return nil
 }
 
-// configMap is the data of a ConfigMap of the release; nil: it is not part of it.
+// configMap is the data of one of the release's ConfigMaps, or nil if the release has none of
+// that name.
 func (r *release) configMap(name string) map[string]string {
 	for _, object := range r.objects {
 		if object.GetKind() == "ConfigMap" && object.GetName() == name {
@@ -93,7 +94,7 @@ func (r *release) configMap(name string) map[string]string {
 	return nil
 }
 
-// hostPath is where a volume is on the host; empty: there is no such volume.
+// hostPath is a volume's path on the host, or empty if there is no such volume.
 func (r *release) hostPath(name string) string {
 	for _, v := range r.volumes {
 		if v.Name == name {
@@ -132,7 +133,7 @@ type mount struct {
 	Others      map[string]any `yaml:",inline"`
 }
 
-// resources are quantities by name, as they are written.
+// resources are quantities by name, as written.
 type resources struct {
 	Limits   map[string]string `yaml:"limits,omitempty"`
 	Requests map[string]string `yaml:"requests,omitempty"`
@@ -164,7 +165,7 @@ type volume struct {
 	Others map[string]any `yaml:",inline"`
 }
 
-// encode makes a node of a value.
+// encode makes a node from a value.
 func encode(v any) (*yaml.RNode, error) {
 	var text bytes.Buffer
 	if err := yaml.NewEncoder(&text).Encode(v); err != nil {

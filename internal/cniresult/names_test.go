@@ -49,7 +49,7 @@ func TestCNI10_WhatAConfigurationNames(t *testing.T) {
 	require.False(t, cniresult.Names([]byte(deeper), "portmap"))
 }
 
-// Whatever the text is, a plugin that it has as a word, or as a type, is found.
+// In any text, a plugin that occurs as a word or as a type is found.
 func FuzzCNI10_Names(f *testing.F) {
 	f.Add(`{"name":"n","plugins":[`, `]}`)
 	f.Add(`{"a":`, `,"type":"x"}`)
@@ -63,14 +63,14 @@ func FuzzCNI10_Names(f *testing.F) {
 // isString reports whether what comes after text may be within a string.
 func isString(text string) bool { return strings.Contains(text, `"`) }
 
-// The default is both folders that libcni's callers are known to use.
+// Both folders that callers of libcni are known to use are read by default.
 func TestCNI10_EachCacheCounts(t *testing.T) {
 	root := t.TempDir()
 	dirs := []string{filepath.Join(root, "results"), filepath.Join(root, "cache/results")}
 	uses := func(plugin string) error {
 		return cniresult.InUse(t.Context(), dirs, plugin, func(r cniresult.Result) bool { return r.Names(plugin) })
 	}
-	require.NoError(t, uses("portmap"), "there is none")
+	require.NoError(t, uses("portmap"), "no result exists")
 	for _, dir := range dirs {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 		path := filepath.Join(dir, "n-a-eth0")

@@ -42,7 +42,7 @@ func TestAnErrorKeepsItsTextItsIdentityAndItsFirstCode(t *testing.T) {
 	require.EqualError(t, err, "write: permission denied")
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.Equal(t, "plan.permission", code.Of(err))
-	require.Equal(t, err, code.Wrap("lock.held", err), "the nearer one to the cause stays")
+	require.Equal(t, err, code.Wrap("lock.held", err), "the code nearest to the cause wins")
 
 	again := code.Errorf("lock.held", "step: %w", err)
 	require.EqualError(t, again, "step: write: permission denied")

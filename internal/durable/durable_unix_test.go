@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 func TestModeHoldsWhateverTheUmask(t *testing.T) {
 	modes := []os.FileMode{0o600, 0o644, 0o755, 0o777}
-	if os.Geteuid() == 0 { // from what another user writes the kernel takes the bit
+	if os.Geteuid() == 0 { // the kernel clears the bit when another user writes
 		modes = append(modes, 0o755|os.ModeSetuid)
 	}
 	for _, mode := range modes {
@@ -102,7 +102,7 @@ func TestSweepBesideWriters(t *testing.T) {
 	require.Len(t, names(t, dir), 8)
 }
 
-// Programs being started inherit the handle that writes, for a moment.
+// A program that is just starting inherits the writing handle for a moment.
 func TestASealedProgramRunsAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	stop := make(chan struct{})
@@ -128,7 +128,7 @@ func TestASealedProgramRunsAtOnce(t *testing.T) {
 		_, err = f.WriteString("#!/bin/sh\nexit 0\n")
 		require.NoError(t, err)
 		require.NoError(t, f.Seal())
-		require.NoError(t, exec.Command(f.Name()).Run(), "before it is in its place")
+		require.NoError(t, exec.Command(f.Name()).Run(), "before the rename")
 		require.NoError(t, f.Commit())
 		require.NoError(t, exec.Command(path).Run())
 	}
@@ -200,7 +200,7 @@ func TestTryLockKeepsOthersOut(t *testing.T) {
 		return d
 	}
 	first, second := open(), open()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "lock"), 0o700), "one who was killed has left it")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "lock"), 0o700), "left by a killed process")
 	for range 2 {
 		unlock, err := first.TryLock("lock")
 		require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestTryLockKeepsOthersOut(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// A lock that others may open could be held by them for ever.
+// Others could hold a lock file that they can open forever.
 func TestSEC7_ALockOfOthersIsNotTaken(t *testing.T) {
 	dir := t.TempDir()
 	d, err := durable.OpenDir(dir)
@@ -236,7 +236,7 @@ func TestSEC7_ALockOfOthersIsNotTaken(t *testing.T) {
 	}
 }
 
-// A FIFO that comes between the look and the open is not waited for.
+// A FIFO that appears between the check and the open is not waited for.
 func TestOpenDoesNotWaitForAFIFO(t *testing.T) {
 	dir := t.TempDir()
 	d, err := durable.OpenDir(dir)

@@ -25,7 +25,7 @@ func TestPLAN6_WhatCannotBeFinishedIsNotLeft(t *testing.T) {
 		"file without its mode":           {unix.SYS_FCHMOD, func(d *durable.Dir) error { return d.CreateNew("x", 0o644) }},
 		"file that cannot be synced":      {unix.SYS_FSYNC, func(d *durable.Dir) error { return d.CreateNew("x", 0o644) }},
 	} {
-		dir := t.TempDir() // which is removed by a thread that may
+		dir := t.TempDir() // removed by a thread that has the permission
 		t.Run(name, func(t *testing.T) {
 			d, err := durable.OpenDir(dir)
 			require.NoError(t, err)

@@ -255,5 +255,5 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 		})
 	}
 	_, err := durable.OpenVetted(nil, "/proc/self/root/etc")
-	require.ErrorIs(t, err, durable.ErrShared, "what a process is changes")
+	require.ErrorIs(t, err, durable.ErrShared, "the process behind the link changes")
 }

@@ -70,7 +70,7 @@ func TestSEC7_AFileThatOthersCanHoldIsRefused(t *testing.T) {
 		theirs, err := os.Open(path) // as others may
 		require.NoError(t, err)
 		require.NoError(t, unix.Flock(int(theirs.Fd()), unix.LOCK_EX))
-		_, err = flock.File{Path: path}.Lock(t.Context()) // does not wait for them
+		_, err = flock.File{Path: path}.Lock(t.Context()) // does not wait for their shared lock
 		require.ErrorContains(t, err, want)
 		require.Equal(t, "host.untrusted", code.Of(err))
 		content, err := os.ReadFile(path)
@@ -116,7 +116,7 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 	}
 }
 
-// something is a step that always has something to do.
+// something is a step that always has a change to make.
 func something() bootstrap.Step {
 	return bootstrap.Step{Name: "something", SkipVerify: true, Action: bootstrap.Func(
 		func(context.Context) ([]string, error) { return []string{"do it"}, nil },

@@ -20,7 +20,7 @@ import (
 
 const options = "nosuid,nodev,noexec"
 
-// folder is on a file system of its own, in a mount namespace of the test.
+// folder returns a folder on its own file system, in the test's mount namespace.
 func folder(t testing.TB) string {
 	t.Helper()
 	testns.Enter(t, testns.Mount)

@@ -3,7 +3,7 @@
 
 package netfilter
 
-// Parse reads a message of netfilter's in all ways that there are.
+// Parse applies every parser to a netfilter message.
 func Parse(b []byte) []error {
 	_, _, chain := parseChain(2, b)
 	_, rule := parseRule(2, b)

@@ -53,7 +53,7 @@ func TestSEC8_WriterKeepsLinesAndJSON(t *testing.T) {
 	require.NoError(t, json.NewEncoder(w).Encode(hostile))
 	var back string
 	require.NoError(t, json.Unmarshal(b.Bytes(), &back), b.String())
-	require.Equal(t, hostile, back, "what a program reads is what it was")
+	require.Equal(t, hostile, back, "a program reads the original")
 	require.True(t, shown(strings.TrimSuffix(b.String(), "\n")))
 }
 

@@ -56,8 +56,8 @@ func allLinks() (*Links, error) {
 	it := new(link.Iterator)
 	defer it.Close()
 	for it.Next() {
-		// A link may end while it is looked at, or be of a kind that the library
-		// does not know; then it is none of interest.
+		// A link may end meanwhile, or be of a kind that the library does not know: neither
+		// matters here.
 		info, err := it.Link.Info()
 		if errno := unix.Errno(0); errors.As(err, &errno) && errno != unix.ENOENT {
 			return nil, fmt.Errorf("bpf_link %d: %w", it.ID, err)

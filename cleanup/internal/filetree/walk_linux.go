@@ -138,7 +138,7 @@ func (l *level) close() {
 	l.dir = -1
 }
 
-// step looks at the next name. An error ends the walk.
+// step examines the next name. An error ends the walk.
 func (w *walker) step() error {
 	l := w.levels[len(w.levels)-1]
 	name, err := w.name(l)
@@ -162,7 +162,7 @@ func (w *walker) fill(l *level, err error) {
 	w.errs.Add(err)
 }
 
-// name returns the next name in the directory; empty: there is none.
+// name returns the next name in the directory, or "" at its end.
 func (w *walker) name(l *level) (string, error) {
 	for len(l.names) == 0 {
 		n, err := unix.ReadDirent(l.dir, w.buffer[:])
@@ -195,7 +195,7 @@ func (w *walker) name(l *level) (string, error) {
 	return name, nil
 }
 
-// look looks at a name, and goes into a directory: that is visited after its content.
+// look examines a name, and enters a directory, which is visited after its content.
 func (w *walker) look(l *level, name string) {
 	e, err := lookBelow(l.dir, name)
 	if err != nil {

@@ -5,8 +5,8 @@ package iptables
 
 import "strings"
 
-// ParseSave reads what iptables-save wrote, and writes what iptables-restore is
-// given to delete all of it that is owned.
+// ParseSave parses iptables-save's output, and returns the input that makes iptables-restore
+// delete everything owned in it.
 func ParseSave(text string, owned func(chain string) bool) (deletions string) {
 	set := newRuleset(owned, "ip")
 	for line := range strings.Lines(text) {

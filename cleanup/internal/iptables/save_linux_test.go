@@ -15,7 +15,7 @@ func owned(chain string) bool {
 	return strings.HasPrefix(chain, "CILIUM_") || strings.HasPrefix(chain, "OLD_CILIUM_")
 }
 
-// Whatever a table contains, only rules of ours that are in it are deleted.
+// In any table, only rules of ours are deleted, and only if they exist.
 func FuzzIPTablesSave(f *testing.F) {
 	f.Add("*nat\n:CILIUM_POST_nat - [0:0]\n:OLD_CILIUM_PRE_nat - [0:0]\n" +
 		`-A POSTROUTING -m comment --comment "cilium-feeder: CILIUM_POST_nat" -j CILIUM_POST_nat` + "\n" +

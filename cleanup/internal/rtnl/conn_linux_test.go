@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// The kernel's message at the end of a dump, or of a change, is in the error.
+// The error includes the kernel's message at the end of a dump or a change.
 func TestRefusals(t *testing.T) {
 	testns.Enter(t, testns.Net)
 	c, err := rtnl.Open()

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
-// What the fuzz target writes.
+// Used by the fuzz target's messages.
 const (
 	TCAKind          = tcaKind
 	TCAOptions       = tcaOptions
@@ -22,7 +22,7 @@ const (
 	SizeofStateInfo  = sizeofStateInfo
 )
 
-// What the fuzz target calls.
+// Called by the fuzz target.
 var (
 	ParseLink   = func(b []byte) error { _, err := parseLink(b); return err }
 	ParseFilter = func(b []byte) error { _, err := parseFilter(b); return err }
@@ -41,7 +41,7 @@ var (
 	ParseState  = func(b []byte) error { _, err := parseState(b); return err }
 )
 
-// Refused asks for a dump that the kernel refuses with words of its own.
+// Refused requests a dump that the kernel refuses with a message.
 func (c *Conn) Refused(ctx context.Context) error {
 	const strict = 12 // NETLINK_GET_STRICT_CHK
 	if err := c.socket.Set(unix.SOL_NETLINK, strict, 1); err != nil {

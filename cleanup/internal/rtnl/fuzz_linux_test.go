@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
-// Messages of the kernel come whole; a parser survives those that do not.
+// The kernel's messages are well-formed; a parser survives others too.
 func FuzzNetlinkMessages(f *testing.F) {
 	attr := func(typ uint16, data []byte) []byte { return nlmsg.Append(nil, typ, data) }
 	header := func(size int, attrs ...[]byte) []byte {

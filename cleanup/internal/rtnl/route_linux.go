@@ -67,7 +67,7 @@ var nextHop = map[uint16]bool{
 func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func(Route)) error {
 	err := c.dump(ctx, unix.RTM_GETROUTE, begin, func(msg []byte) error {
 		r, err := parseRoute(msg)
-		// Where the answer is by another family there is none of this one.
+		// If the kernel answers with a route of another family, this family has none.
 		if err == nil && !r.cloned && r.Family == family {
 			each(r)
 		}

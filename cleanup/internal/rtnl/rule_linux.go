@@ -22,7 +22,7 @@ type Rule struct {
 	Family   uint8
 	Priority uint32
 	Mark     Mark
-	From, To netip.Prefix // of no bits where it does not look at them
+	From, To netip.Prefix // without bits if the rule does not compare them
 	Table    uint32
 	Not      bool  // it selects all other packets
 	ToTable  bool  // it sends packets to its table

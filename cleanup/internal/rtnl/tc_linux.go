@@ -192,8 +192,8 @@ func (c *Conn) DeleteFilter(f FilterID) error {
 	return nil
 }
 
-// hasClsact reports whether a link has a clsact qdisc. The request to delete
-// one that is not there fails as an invalid one.
+// hasClsact reports whether a link has a clsact qdisc. A request to delete a missing one fails
+// like an invalid request.
 func (c *Conn) hasClsact(link int) bool {
 	msg, err := c.get(unix.RTM_GETQDISC, tcHeader(FilterID{Link: link, Parent: qdiscParent}))
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	bpffs   = "/sys/fs/bpf"
 	cniConf = "/etc/cni/net.d/05-cilium.conflist"
 
-	// filterSetting drops packets of pods if it is left as distributions set it.
+	// filterSetting drops pods' packets if it is left as distributions set it.
 	filterSetting = "/proc/sys/net/ipv4/conf/all/rp_filter"
 )
 
@@ -35,10 +35,10 @@ const lockFile = "file /run/slipway.lock"
 // The exit statuses of nodeinit that the demo meets.
 const (
 	done    = 0
-	changes = 2 // check: there is something to do
+	changes = 2 // check: there is something to change
 )
 
-// demo is one run of it.
+// demo is one run of the demo.
 type demo struct {
 	out      io.Writer
 	nodeinit func(ctx context.Context, args ...string) (status int)
@@ -46,10 +46,10 @@ type demo struct {
 	flags    string // a file of values for nodeinit's flags
 }
 
-// Run describes its actions on out, and makes nodeinit, which returns its exit status,
-// perform them with the content of data: a ConfigMap and a CNI plugin, which is copied
-// into the empty directory scratch. It is an error if nodeinit does not end as it should,
-// or if anything of it is left on the node.
+// Run describes its actions on out, and performs them with nodeinit, a function that returns
+// the exit status. data holds a ConfigMap and a CNI plugin, which is copied into the empty
+// directory scratch. Run returns an error if nodeinit does not end as expected, or leaves
+// anything on the node.
 func Run(ctx context.Context, out io.Writer, scratch string, data fs.FS, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
 	node, err := testns.StartNode(ctx, testns.NodeOptions{Hostname: "demo-node"})
 	if err != nil {

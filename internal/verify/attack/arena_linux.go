@@ -34,7 +34,7 @@ type arena struct {
 	guards []guard // directories of root's in which nothing may change
 	before string  // their content before
 	undo   func(context.Context) error
-	err    error // the first of those who build
+	err    error // the first error while building
 
 	node   *node  // where processes lie
 	about  uint64 // the pid that is lied about
@@ -50,7 +50,7 @@ type guard struct {
 
 func (a *arena) path(name string) string { return filepath.Join(a.root, name) }
 
-// do notes the first error.
+// do keeps the first error.
 func (a *arena) do(err error) {
 	if a.err == nil {
 		a.err = err
@@ -203,7 +203,7 @@ func describe(b *strings.Builder, path, name string, dev uint64) error {
 	st := info.Sys().(*syscall.Stat_t)
 	fmt.Fprintf(b, "%s %s %d:%d", name, info.Mode(), st.Uid, st.Gid)
 	switch {
-	case st.Dev != dev: // its files may be the kernel's: their content does not matter
+	case st.Dev != dev: // may belong to the kernel: the content does not matter
 		names, err := os.ReadDir(path)
 		fmt.Fprintf(b, " of another file system, with %v\n", names)
 		return err

@@ -24,10 +24,10 @@ type pair [2]string
 // target is an operation to attack.
 type target struct {
 	name  string
-	pairs []pair       // that are exchanged meanwhile
+	pairs []pair       // exchanged meanwhile
 	setup func(*arena) // makes the names of the pairs, before each attempt
 	try   func(*arena) error
-	naive func(*arena) error // the same operation as code that trusts paths would do it
+	naive func(*arena) error // the same operation as code that trusts paths does it
 	slow  bool               // tried a quarter as often
 	mount bool               // mounts are made, or removed
 	old   bool               // tried with mount(2) only
@@ -37,8 +37,7 @@ type target struct {
 	rare bool   // tried a twentieth as often
 }
 
-// isolate runs the program again in a mount namespace of its own, with a folder
-// to mount on.
+// isolate runs the program again in a new mount namespace, with a folder to mount on.
 func isolate() error {
 	dir, err := os.MkdirTemp("", "slipway-attack-")
 	if err != nil {
@@ -65,7 +64,7 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 	if len(list) == 0 {
 		return fmt.Errorf("no target is called %q", only)
 	}
-	// A row is printed when it is known: all of them may take hours.
+	// Rows are printed one by one, because all of them may take hours.
 	width := len(slices.MaxFunc(list, func(a, b target) int { return len(a.name) - len(b.name) }).name)
 	row := func(columns ...any) {
 		fmt.Printf("%*s  %9v %9v %10v %8v %12v %14v\n", append([]any{width}, columns...)...)
@@ -91,8 +90,8 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 type outcome struct {
 	tries, done, escapes int
 	exchanges            uint64
-	first                string // escape
-	refused              error  // the last
+	first                string // the first escape
+	refused              error  // the last refusal
 }
 
 // attack tries the operation n times, then on until one attempt succeeded, and the naive
@@ -117,7 +116,7 @@ func (t target) attack(root string, n int) (held, naive outcome, err error) {
 	return held, naive, err
 }
 
-// run tries op until enough, on a thread of its own that it may restrict.
+// run tries op until enough returns true, on its own thread, which op may restrict.
 func (t target) run(root string, op func(*arena) error, enough func(outcome) bool) (o outcome, err error) {
 	done := make(chan struct{})
 	go func() {

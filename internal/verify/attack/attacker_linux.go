@@ -29,7 +29,7 @@ type attacker struct {
 	cmd     *exec.Cmd
 	orders  *os.File
 	answers *os.File
-	tells   bool // a number when he has begun, the subject of his lie
+	tells   bool // whether he reports a number when he has begun: the subject of his lie
 	about   uint64
 }
 
@@ -68,7 +68,7 @@ func startAs(root string, args []string, attr *syscall.SysProcAttr, start func(*
 	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = in, out, os.Stderr
 	a.cmd.ExtraFiles = []*os.File{dir} // its path is closed to others
 	a.cmd.SysProcAttr = attr
-	_, _ = orders.Fd(), answers.Fd() // which makes reads and writes block: there is no other work meanwhile
+	_, _ = orders.Fd(), answers.Fd() // makes reads and writes block: there is no other work meanwhile
 	return a, start(a.cmd)
 }
 
@@ -126,8 +126,8 @@ func exchange(args []string) error {
 	})
 }
 
-// obey calls attack at each order to begin, and after the order to stop answers with its
-// result, until there are no more orders.
+// obey calls attack at each order to begin, and answers each order to stop with its result,
+// until there are no more orders.
 func obey(attack func() (uint64, error)) error {
 	order := make([]byte, 1)
 	for {
@@ -153,7 +153,7 @@ func exchangeUntilTold(dir int, pairs []pair) (exchanges uint64) {
 	for !told(pause()) {
 		p := pairs[rand.IntN(len(pairs))]
 		if unix.Renameat2(dir, p[0], dir, p[1], unix.RENAME_EXCHANGE) == nil {
-			exchanges++ // else one of the names does not exist yet, or no longer
+			exchanges++ // otherwise one of the names does not exist at the moment
 		}
 	}
 	return exchanges
@@ -170,8 +170,8 @@ func pause() time.Duration {
 	return time.Duration(math.Pow(longest, rand.Float64()) * float64(time.Microsecond))
 }
 
-// told waits, and reports whether an order has come. It does not sleep for short times,
-// since waking up takes longer.
+// told waits, and reports whether an order has arrived. It polls for short waits, since waking
+// up takes longer.
 func told(wait time.Duration) bool {
 	if wait < 15*time.Microsecond {
 		for start := time.Now(); time.Since(start) < wait; {

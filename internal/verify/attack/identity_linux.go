@@ -31,8 +31,8 @@ import (
 // patience is far longer than an undisturbed operation takes.
 const patience = 2 * time.Second
 
-// identityTargets are those of the second kind of attacker. He succeeds if an operation
-// believes him, or is held up by him.
+// identityTargets are the targets of the second kind of attacker. He succeeds if an operation
+// believes him, or if he delays it.
 func identityTargets() []target {
 	return []target{{
 		name: "which kubelet", lie: "kubelet", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
@@ -93,7 +93,7 @@ func identityTargets() []target {
 
 func nowhere(*arena) {}
 
-// within counts an operation as held up if it does not end in time, or fails.
+// within counts an operation as delayed if it does not end in time, or fails.
 func (a *arena) within(f func(context.Context) error) error {
 	before := a.ctx
 	ctx, cancel := context.WithTimeout(before, patience)
@@ -108,8 +108,8 @@ func (a *arena) within(f func(context.Context) error) error {
 // on calls f on the node.
 func (a *arena) on(f func(context.Context) error) error { return a.node.Do(a.ctx, f) }
 
-// runtimes makes a runtime listen at the usual place, and mostly another one, which the
-// kubelet names, and which starts and ends at times.
+// runtimes makes a runtime listen at the usual place, and mostly another one, named by the
+// kubelet, that starts and ends from time to time.
 func runtimes(a *arena) {
 	n := a.node
 	if a.err == nil && n.wants == "" {
@@ -303,7 +303,7 @@ func runIfRoots(a *arena) error {
 	return exec.Command(a.path("pub/p/x")).Run()
 }
 
-// said is a source in a cluster.
+// said is a source that stands for one in a cluster.
 type said struct {
 	kind   string
 	values map[string]string
@@ -410,8 +410,7 @@ func stalePidFile(a *arena) {
 	a.do(a.on(func(context.Context) error { return os.WriteFile(pidFile, []byte("4194303\n"), 0o644) }))
 }
 
-// pidFileOfHis makes the stale file name the attacker's process, which has the number
-// now.
+// pidFileOfHis makes the stale file name the attacker's process, which now has that pid.
 func pidFileOfHis(a *arena) error {
 	return a.on(func(context.Context) error { return os.WriteFile(pidFile, fmt.Appendln(nil, a.about), 0o644) })
 }
@@ -425,7 +424,7 @@ func notAlive(a *arena) error {
 	})
 }
 
-// notAliveByComm trusts the name of the process with the number, if it is root's.
+// notAliveByComm trusts the name of the process with that pid, if it is root's.
 func notAliveByComm(a *arena) error {
 	if err := pidFileOfHis(a); err != nil {
 		return err
@@ -439,7 +438,7 @@ func notAliveByComm(a *arena) error {
 	return nil
 }
 
-// liveAgent runs in a pod, and restarts at times.
+// liveAgent runs in a pod, and restarts from time to time.
 func liveAgent(a *arena) {
 	n := a.node
 	if a.err == nil && n.agent != nil && sometimes(8) {

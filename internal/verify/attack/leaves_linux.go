@@ -125,7 +125,7 @@ func config(a *arena, value string) *configresolve.Config {
 func configured(value string) func(*arena, string) {
 	return func(a *arena, dir string) {
 		if a.missing(dir) {
-			a.do(os.Symlink("..earlier", a.path(dir+"/..data"))) // else its content is foreign
+			a.do(os.Symlink("..earlier", a.path(dir+"/..data"))) // otherwise its content is foreign
 			a.do(configure(a, dir, value))
 		}
 	}

@@ -22,13 +22,13 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-// lie is a false identity of the second kind of attacker. He takes it on anew at random
+// lie is a false identity of the second kind of attacker. He takes it on again at random
 // moments, mostly from one attempt to the next.
 type lie struct {
 	tell func() (end func() error, about uint64, err error) // about: the pid that the lie is about, if any
 	at   string                                             // path at which he listens all the time, if any
 	pod  bool                                               // by root in a pod, not by a user
-	each bool                                               // anew for each attempt, for as long as that lasts
+	each bool                                               // again for each attempt, for its duration
 }
 
 func allLies() map[string]lie {
@@ -191,7 +191,7 @@ func listenAt(path string) (func() error, uint64, error) {
 	}), 0, nil
 }
 
-// plant is a runtime in a folder of the host's; the names of the attacker's other sockets
+// plant is a runtime in one of the host's folders; the names of the attacker's other sockets
 // pretend that each of root's sockets listens there.
 func plant() (end func() error, about uint64, err error) {
 	ends := []func() error{}

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// No operation lets an attacker succeed who exchanges names beside it, or lies about his
-// identity; each naive version does.
+// An attacker who exchanges names during an operation, or lies about his identity, succeeds
+// against no operation of ours, and against each naive version.
 func TestSEC1_SEC4_SEC7_SEC11_CLN7_CLN10_BesideAnAttacker(t *testing.T) {
 	testns.Root(t)
 	n := "2000"

@@ -57,7 +57,7 @@ func playStandIn(part string) error {
 	return err
 }
 
-// node is the throw-away node of the lying processes and sockets, for all attempts at a
+// node is the throw-away node with the lying processes and sockets, for all attempts at one
 // target.
 type node struct {
 	*testns.Node

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package bench compares the library's cost with that of others for the same work. They
-// are measured in turn, in one run on one machine, since only that is meaningful on a
-// machine that does other work too. make scale and make growth run its benchmarks; those
-// of realkube/bootstorm, run by make storm, use it too.
+// Package bench compares the library's cost with that of others for the same work. They are
+// measured in turn, in one run on one machine, which is the only meaningful comparison on a
+// machine that also does other work. make scale and make growth run its benchmarks; make storm
+// runs those of realkube/bootstorm, which use it too.
 package bench
 
 import (
@@ -29,7 +29,7 @@ func (m Measured) Add(who, unit string, value float64) {
 // Report reports the medians: ours by unit, the others' by name and unit, and their ratio
 // to ours by NAME/ours and unit.
 func (m Measured) Report(b *testing.B) {
-	b.ReportMetric(0, "ns/op") // of everything together, which is meaningless
+	b.ReportMetric(0, "ns/op") // it would cover everything together, which means nothing
 	for unit, by := range m {
 		ours := median(by[Ours])
 		for who, values := range by {

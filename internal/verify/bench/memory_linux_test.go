@@ -115,7 +115,7 @@ type taken struct {
 	code      int
 	output    string
 	resident  int           // KiB at most
-	charged   int           // to the cgroup at most, in KiB: files that it read or wrote, and the kernel's memory for it, too
+	charged   int           // largest charge to the cgroup, in KiB: including files it read or wrote, and kernel memory
 	took      time.Duration // by the clock
 	processor time.Duration
 }
@@ -227,7 +227,7 @@ func TestSEC6_PeakMemory(t *testing.T) {
 		n.shell(`for p in /proc/[0-9]*; do if grep -qx nodeinit "$p/comm"; then kill -TERM "${p#/proc/}"; fi; done`)
 	}, append([]string{"guard"}, install(n)[1:]...)...)
 	took(m, 0, "")
-	require.Less(t, m.processor, watched/20, "of a processor")
+	require.Less(t, m.processor, watched/20, "of processor time")
 
 	n = newNode(t, binary)
 	n.files("/etc/cni/net.d", 8000, ".conflist", strings.Repeat("x", 4<<10))

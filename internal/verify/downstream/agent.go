@@ -43,7 +43,7 @@ type agent struct {
 
 // settings are the agent's configuration.
 type settings struct {
-	Network    string `config:"network,required"` // to join
+	Network    string `config:"network,required"` // the network to join
 	MTU        int    `config:"mtu" default:"1500"`
 	RPFilter   string `config:"reverse-path-filter" default:"0"`
 	Forwarding bool   `config:"forwarding" default:"true"`

@@ -18,7 +18,7 @@ type host struct {
 	set func(name string) error
 }
 
-// hostname is an action of the agent's own, with a handler of its own: the node has a name.
+// hostname is the agent's own action, with its own handler: it names the node.
 type hostname struct {
 	name string
 	host host
@@ -49,7 +49,7 @@ func (h hostname) Apply(ctx context.Context) error {
 
 func value(v string) journal.State { return journal.State{Type: "value", Value: v} }
 
-// Kinds and Namespaces declare what is recorded, and where it is.
+// Kinds and Namespaces declare the action's records, and where it acts.
 func (hostname) Kinds() []string      { return hostnames{}.Kinds() }
 func (hostname) Namespaces() []string { return hostnames{}.Namespaces() }
 

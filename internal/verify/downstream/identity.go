@@ -22,7 +22,7 @@ func identityFiles(path string) journal.Files {
 	}}
 }
 
-// identity is an action of the agent's own: a file with the node's identity.
+// identity is the agent's own action: a file with the node's identity.
 type identity struct {
 	path    string
 	content []byte
@@ -42,6 +42,6 @@ func (i identity) Apply(ctx context.Context) error {
 	return identityFiles(i.path).Write(ctx, journal.From(ctx), i.path, i.file())
 }
 
-// Kinds and Namespaces declare what is recorded, and where it is.
+// Kinds and Namespaces declare the action's records, and where it acts.
 func (i identity) Kinds() []string      { return identityFiles(i.path).Kinds() }
 func (i identity) Namespaces() []string { return identityFiles(i.path).Namespaces() }

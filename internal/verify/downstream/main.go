@@ -65,7 +65,7 @@ func run(ctx context.Context, verb string) (err error) {
 
 // outcome is the program's report of a run.
 type outcome struct {
-	Changed []string // steps
+	Changed []string // steps that changed something
 	Err     string
 }
 

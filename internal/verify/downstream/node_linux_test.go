@@ -96,7 +96,7 @@ func (n real) do(f func() error) {
 	require.NoError(n.t, n.Do(n.t.Context(), func(context.Context) error { return f() }))
 }
 
-// state describes everything on the node that the agent touches, except its journal.
+// state describes everything on the node that the agent changes, except its journal.
 func (n real) state() snapshot.Snapshot {
 	n.t.Helper()
 	s := snapshot.Snapshot{}
@@ -280,8 +280,8 @@ func TestTheLoopRepairsWhatIsBroken(t *testing.T) {
 
 	require.NoError(t, p.stdin.Close())
 	code, said := p.ends()
-	require.Zero(t, code, "it leaves when it is told to: %s", said)
-	require.Empty(t, good.Diff(n.state()), "and leaves the node as it is")
+	require.Zero(t, code, "it ends when signalled: %s", said)
+	require.Empty(t, good.Diff(n.state()), "the node stays as it is")
 	n.succeeds("pod-a", "revert")
 	require.Empty(t, before.Diff(n.state()))
 }
@@ -314,7 +314,7 @@ func TestPLAN11_ARollingUpdate(t *testing.T) {
 	}
 	require.Empty(t, broken.Diff(n.state()), "the older one has changed nothing")
 
-	require.Equal(t, outcome{Changed: []string{"forwarding", "config", "cni"}}, newer.again(), "what is switched off is undone")
+	require.Equal(t, outcome{Changed: []string{"forwarding", "config", "cni"}}, newer.again(), "a step switched off is reverted")
 	without := n.state()
 	require.Equal(t, before["sysctl net/ipv4/ip_forward"], without["sysctl net/ipv4/ip_forward"])
 	require.Empty(t, changed(before, without, "net/ipv4/conf/lo", "net/ipv6"))
@@ -326,7 +326,7 @@ func TestPLAN11_ARollingUpdate(t *testing.T) {
 	require.Contains(t, newer.again().Err, "no longer belongs to this owner")
 	code, _ = newer.ends()
 	require.Equal(t, 3, code)
-	require.Empty(t, before.Diff(n.state()), "what was uninstalled stays so")
+	require.Empty(t, before.Diff(n.state()), "the uninstalled stays uninstalled")
 }
 
 // changed lists the values that differ and whose name has one of the prefixes.

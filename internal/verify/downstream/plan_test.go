@@ -214,7 +214,7 @@ func TestAnyErrnoIsNamedAndGotOver(t *testing.T) {
 					failed.Add(1)
 					require.ErrorIs(t, err, syscall.EIO)
 					require.ErrorContains(t, err, filepath.Base(c.path))
-					require.NotZero(t, statuses(report)[bootstrap.Failed], "the check names all that fail by it")
+					require.NotZero(t, statuses(report)[bootstrap.Failed], "the check names every step it fails")
 				}
 				m.kernel.Fail = nil
 				_, err := plan.Apply(t.Context())
@@ -261,7 +261,7 @@ func TestItsOwnActionConforms(t *testing.T) {
 	}.Test(t)
 	content, err := os.ReadFile(m.path("/etc/acme/identity.json"))
 	require.NoError(t, err)
-	require.Equal(t, "acme", string(content), "somebody else's stays")
+	require.Equal(t, "acme", string(content), "another program's file stays")
 	files := identityFiles(m.path("/etc/acme/identity.json"))
 	require.Error(t, files.Owns(journal.Entry{Kind: kind + "/file", Object: "/etc/passwd"}))
 }

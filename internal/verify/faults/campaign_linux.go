@@ -19,7 +19,7 @@ type Campaign struct {
 	Limit  int                 // number of points of each scenario; 0 means all
 	For    time.Duration       // no point of a scenario begins after this time; 0 means no limit
 	Seed   uint64              // of the sample that Limit or For takes
-	Wanted func(Point) bool    // nil: every point
+	Wanted func(Point) bool    // nil selects every point
 	Done   func(Verdict) error // called for each point that was reached
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// A rename without a sync loses data at a power cut: else the images would prove nothing.
+// A rename without a sync loses data at a power cut: otherwise the images would prove nothing.
 func TestAPowerCutShowsWhatWasNotSynced(t *testing.T) {
 	testns.Root(t)
 	work := t.TempDir()

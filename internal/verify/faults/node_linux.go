@@ -41,7 +41,7 @@ const stateDir = "/var/lib/slipway"
 // journalFile is the journal of nodeinit's default agent.
 const journalFile = stateDir + "/cilium.journal"
 
-// reportFile has the last run's report, and so times.
+// reportFile is the last run's report, which contains times.
 const reportFile = stateDir + "/cilium.last.json"
 
 // newNode starts a node whose inputs are in work. binary is nodeinit.
@@ -92,12 +92,12 @@ func (o outcome) String() string {
 	return fmt.Sprintf("exit status %d: %s", o.code, strings.TrimSpace(o.output))
 }
 
-// run runs a program of the machine's on the node.
+// run runs one of the machine's programs on the node.
 func (n *node) run(ctx context.Context, name string, args ...string) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	// With one processor, all other calls are one other thread's, and count too.
+	// With one processor, all other calls are made by one other thread, and count too.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GOMAXPROCS=1"}
 	cmd.WaitDelay = time.Second // for processes that a killed strace leaves running
 	output, err := process.Output(cmd, n.StartCommand)
@@ -159,7 +159,7 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 	for _, object := range slices.Sorted(maps.Keys(seen)) {
 		text := seen[object]
 		if strings.HasPrefix(object, "file "+stateDir+"/") {
-			text, _, _ = strings.Cut(text, " ") // it has times as well
+			text, _, _ = strings.Cut(text, " ") // it contains times too
 		}
 		s[drawn.ReplaceAllStringFunc(object, number)] = drawn.ReplaceAllStringFunc(text, number)
 	}
@@ -175,7 +175,7 @@ func wellFormed() error {
 	var errs []error
 	for _, path := range files {
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || durable.IsTemporary(filepath.Base(path)) {
-			continue // it was put in our way, or it is not in place yet
+			continue // it was put in our way, or is not in place yet
 		}
 		raw, err := os.ReadFile(path)
 		if err == nil && !json.Valid(raw) {
@@ -184,7 +184,7 @@ func wellFormed() error {
 		errs = append(errs, err)
 	}
 	if info, err := os.Lstat(journalFile); err != nil || !info.Mode().IsRegular() || info.Size() == int64(len("{}\n")) {
-		return errors.Join(errs...) // there is none, or it was put in our way
+		return errors.Join(errs...) // it does not exist, or was put in our way
 	}
 	j, err := (&journal.Node{Dir: stateDir, Agent: "cilium", NoOwner: true}).Open(context.Background(), nil)
 	if err == nil {

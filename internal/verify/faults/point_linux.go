@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// Kill stands beside the names of errors: the program dies there.
+// Kill stands in for the name of an error: the program dies at the call.
 const Kill = "SIGKILL"
 
 // Faults lists the faults that can be injected at a call.

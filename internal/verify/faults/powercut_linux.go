@@ -28,18 +28,18 @@ type PowerCuts struct {
 	Done       func(Cut) error
 }
 
-// Cut is the result of one of them.
+// Cut is the result of one power cut.
 type Cut struct {
 	FileSystem string
 	Point
-	Committed bool   // the disk wrote its own journal once more, as it does every few seconds
+	Committed bool   // the file system committed its own journal once more, as it does every few seconds
 	Violation string // empty if none
 }
 
 // syncing lists the calls between which a disk's state differs.
 const syncing = "fsync,fdatasync,renameat,renameat2,unlinkat,mkdirat,symlinkat,write,pwrite64,ftruncate"
 
-// The folders on the disk, whose files outlive a reboot.
+// The folders on the disk; their files outlive a reboot.
 var diskFolders = []string{"/etc/cni", "/etc/sysctl.d", "/opt/cni", "/var/lib", "/mnt/agent"}
 
 // mkfs makes an image of the file system's minimal size. Unwritten data is lost as easily
@@ -97,8 +97,8 @@ func (c PowerCuts) boot(ctx context.Context, image string) (*node, error) {
 	return n, nil
 }
 
-// on boots a node, calls f and ends it: unsynced data goes to the image, as in an orderly
-// shutdown.
+// on boots a node, calls f and shuts the node down: unsynced data is written to the image, as
+// in an orderly shutdown.
 func (c PowerCuts) on(ctx context.Context, image string, f func(*stand) error) error {
 	n, err := c.boot(ctx, image)
 	if err != nil {
@@ -220,7 +220,8 @@ func (c PowerCuts) cut(ctx context.Context, first, second string, cut Cut) error
 	})
 }
 
-// judge starts a node from the image: are all files whole, and can it go on, and back?
+// judge starts a node from the image: are all files whole, and can the node go on, and be
+// reverted?
 func (c PowerCuts) judge(ctx context.Context, image string, r *stand) error {
 	return c.on(ctx, image, func(s *stand) error {
 		s.before, s.start, s.wanted = r.before, r.start, r.wanted

@@ -22,15 +22,15 @@ type Scenario struct {
 	Name string
 
 	node   string                             // a script that makes the initial state, which stays
-	start  func(context.Context, *node) error // brings the node to where the command starts; nil if it is there
+	start  func(context.Context, *node) error // brings the node to the command's start; nil if it is there already
 	run    []string                           // the command that meets faults
-	undo   [][]string                         // brings the node back, from where the command ended or was cut short
-	onward [][]string                         // after an uninstall that was cut short: forward again
+	undo   [][]string                         // brings the node back from wherever the command ended or was cut short
+	onward [][]string                         // forward again, after an uninstall that was cut short
 	look   string                             // a script that lists more of the node's state
 	kills  bool                               // the command is killed at each call, and undone at once
 }
 
-// others is a script that makes foreign objects of a node, some of them in our way.
+// others is a script that makes foreign objects on a node, some of them in our way.
 const others = `
 mkdir -p /etc/cni/net.d /etc/sysctl.d /opt/cni/bin
 echo '{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"loopback"}]}' > /etc/cni/net.d/10-other.conflist

@@ -19,9 +19,9 @@ import (
 type stand struct {
 	Scenario
 	node   *node
-	before snapshot.Snapshot // as it was
-	start  snapshot.Snapshot // where the command starts
-	wanted snapshot.Snapshot // where it leads
+	before snapshot.Snapshot // before the first command
+	start  snapshot.Snapshot // at the command's start
+	wanted snapshot.Snapshot // at the command's end
 }
 
 // newStand makes a node and plays the scenario once, undisturbed.
@@ -41,7 +41,7 @@ func (s *stand) rehearse(ctx context.Context) (err error) {
 	if err := s.node.clean(ctx, []string{"sh", s.Scenario.node}); err != nil {
 		return err
 	}
-	if err := s.toStart(ctx); err != nil { // one run for objects that are made only once
+	if err := s.toStart(ctx); err != nil { // one run makes the objects that are made only once
 		return err
 	}
 	if err := s.node.clean(ctx, append([][]string{s.run}, s.undo...)...); err != nil {
@@ -103,10 +103,10 @@ func (s *stand) is(ctx context.Context, what string, want snapshot.Snapshot) err
 // Verdict is the result of a point.
 type Verdict struct {
 	Point
-	Line      string // of strace, for the call that met the fault; empty if none did
+	Line      string // strace's line for the call that met the fault; empty if none did
 	Code      int    // exit status; -1: killed
 	Output    string
-	Violation string // empty: none
+	Violation string // empty if there is none
 }
 
 // try plays a point. A violation is not an error: errors are those of the harness.
@@ -137,7 +137,7 @@ func (s *stand) judge(ctx context.Context, p Point, o outcome) error {
 	case o.hung:
 		errs = append(errs, errors.New("it hangs"))
 	case p.Fault == Kill && o.code == -1:
-	case strings.Contains(o.output, "fatal error: runtime: netpollBreak"): // a descriptor of the Go runtime's own: as good as killed
+	case strings.Contains(o.output, "fatal error: runtime: netpollBreak"): // a descriptor of the Go runtime's own: like a kill
 	case o.code == 0 && len(diff) > 0:
 		errs = append(errs, fmt.Errorf("exit status 0, and yet: %w", errors.New(strings.Join(diff, "; "))))
 	case o.code == 0:
@@ -163,8 +163,8 @@ func (s *stand) torn(now snapshot.Snapshot) error {
 		_, new := wanted[object]
 		switch {
 		case old && state == start[object], new && state == wanted[object], onItsWay(object):
-		case start[object] == covered: // and is no more
-		case wanted[object] == covered && strings.HasPrefix(state, "d"): // and is not yet
+		case start[object] == covered: // that no longer exists
+		case wanted[object] == covered && strings.HasPrefix(state, "d"): // that does not exist yet
 		case !old && !new:
 			errs = append(errs, fmt.Errorf("%s belongs to neither state", object))
 		default:
@@ -217,7 +217,7 @@ func config(s snapshot.Snapshot) string {
 // covered is how snapshot describes an object under a mount.
 const covered = "on another device"
 
-// onItsWay reports whether the object is a temporary one, or of the journal.
+// onItsWay reports whether the object is temporary, or the journal's.
 func onItsWay(object string) bool {
 	path := strings.TrimPrefix(object, "file ")
 	name := path[strings.LastIndex(path, "/")+1:]

@@ -31,7 +31,7 @@ type Setting struct {
 // Settings returns all settings.
 func Settings() []Setting {
 	small := Setting{Name: "small file systems"}
-	for _, where := range [][2]string{ // the folder, and the object that is named
+	for _, where := range [][2]string{ // the folder, and the object that the error names
 		{"/opt/cni", "/opt/cni/bin/"}, {"/etc/cni", "/etc/cni/net.d/"}, {"/etc/sysctl.d", "/etc/sysctl.d/"},
 		{"/var/lib", stateDir}, {"/run/agent-config", "/run/agent-config"},
 	} {
@@ -56,14 +56,14 @@ func Settings() []Setting {
 // imageName stands for the image that mountDisk mounts.
 const imageName = "@IMAGE@"
 
-// inTheWay are troubles with another object in the place of a file of ours.
+// inTheWay are troubles with another object in the place of one of our files.
 func inTheWay() (all []Trouble) {
 	for _, path := range []string{
 		"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/test-cni", "/etc/sysctl.d/99-zzz-override_cilium.conf",
 		"/run/agent-config/cluster-name", "/run/agent-config/..data", journalFile, "/run/slipway.lock",
 	} {
 		dir := filepath.Dir(path)
-		mine := path == journalFile || path == "/run/slipway.lock" // no other program uses that place
+		mine := path == journalFile || path == "/run/slipway.lock" // no other program uses that path
 		aside := fmt.Sprintf("[ -d %s ] || { mkdir -m 700 %[1]s; touch /run/made; }; [ ! -e %s ] || mv %[2]s /run/aside\n", dir, path)
 		back := fmt.Sprintf("rm -r %s; [ ! -e /run/aside ] || mv /run/aside %[1]s; [ ! -e /run/made ] || rm -r %s /run/made\n", path, dir)
 		for _, put := range [][2]string{
@@ -72,11 +72,11 @@ func inTheWay() (all []Trouble) {
 			all = append(all, Trouble{put[0] + " at " + path, path + ".*(move it away|in the way)", aside + fmt.Sprintf(put[1], path), back})
 		}
 		says := path + ".*(unmount|move it away|repair the file|chmod)"
-		if dir != "/run/agent-config" { // where a file to mount on belongs to no configuration
+		if dir != "/run/agent-config" { // a file to mount on is no configuration
 			all = append(all, Trouble{"mount on " + path, says, aside + fmt.Sprintf("echo {} > %s; mount --bind %[1]s %[1]s", path), "umount " + path + "\n" + back})
 		}
 		link := Trouble{"link at " + path, "", aside + fmt.Sprintf("ln -s /etc/hostname %s", path), back}
-		if mine || dir == "/run/agent-config" { // which is then no directory of a configuration
+		if mine || dir == "/run/agent-config" { // the directory is then no configuration
 			link.Says = path + ".*move it away"
 		}
 		all = append(all, link)

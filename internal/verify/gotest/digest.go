@@ -20,7 +20,7 @@ const modulePath = "github.com/slipway-dev/slipway"
 type digest struct {
 	out             io.Writer
 	start, said     time.Time
-	idleSince       time.Time // since when no package's tests run; zero if some do
+	idleSince       time.Time // since no package's tests run; zero if some do
 	idle            time.Duration
 	running         map[string]*suite
 	done            []*suite
@@ -36,8 +36,8 @@ type suite struct {
 	start                   time.Time
 	elapsed                 time.Duration
 	passed, failed, skipped int
-	open                    map[string]time.Time // tests that run
-	output                  map[string][]string  // of tests that have not passed; empty name: the package's own
+	open                    map[string]time.Time // running tests
+	output                  map[string][]string  // of tests that have not passed; the empty name is the package's own output
 }
 
 func newDigest(out io.Writer, now time.Time) *digest {
@@ -68,7 +68,7 @@ func (d *digest) event(e event, now time.Time) {
 	switch e.Action {
 	case "run", "cont":
 		s.open[e.Test] = now
-	case "pause": // until the tests that run in parallel have got here
+	case "pause": // until the parallel tests reach this point
 		delete(s.open, e.Test)
 	case "output", "build-output":
 		s.output[e.Test] = append(s.output[e.Test], e.Output)
@@ -109,13 +109,13 @@ func (d *digest) ended(e event, s *suite, now time.Time) {
 	d.done = append(d.done, s)
 	switch {
 	case e.Action == "fail":
-		if s.failed == 0 || len(s.open) > 0 { // it was not built, or its process ended
+		if s.failed == 0 || len(s.open) > 0 { // the build failed, or the process ended
 			d.failed = append(d.failed, s.name)
 			for _, test := range slices.Sorted(maps.Keys(s.output)) {
 				d.show(s, test, now)
 			}
 		} else if said := strings.Join(s.output[""], ""); closing.ReplaceAllString(said, "") != "" {
-			d.show(s, "", now) // such as a panic, or a data race, when no test ran
+			d.show(s, "", now) // such as a panic or a data race while no test ran
 		}
 		d.say(fmt.Sprintf("FAIL %-36s %6.1f s  %s", s.name, s.elapsed.Seconds(), s.counts()), now)
 	case s.passed+s.skipped > 0:
@@ -154,7 +154,7 @@ func (d *digest) tick(now time.Time) {
 		test, since := "", now
 		for name, start := range s.open {
 			if start.Before(since) || start.Equal(since) && name > test {
-				test, since = name, start // of a test and its subtests, which began together, the subtest
+				test, since = name, start // if a test and its subtests began together, the subtest
 			}
 		}
 		if test == "" {

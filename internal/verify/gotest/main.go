@@ -27,7 +27,7 @@ import (
 	"time"
 )
 
-// silence is how long nothing is printed before a line reports the current activity.
+// silence is the time without output after which a line reports the current activity.
 const silence = 5 * time.Second
 
 func main() {
@@ -59,7 +59,7 @@ func groups(args []string) (all [][]string) {
 // run runs one go test and tells d of its events.
 func run(ctx context.Context, d *digest, args []string) error {
 	flags := []string{"test", "-json"}
-	if len(args) > 1 && args[0] == "-C" { // which go requires to be the first
+	if len(args) > 1 && args[0] == "-C" { // go requires it to come first
 		flags, args = []string{"test", "-C", args[1], "-json"}, args[2:]
 	}
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
@@ -85,7 +85,7 @@ func run(ctx context.Context, d *digest, args []string) error {
 			d.tick(now)
 		case err := <-ended:
 			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && d.failures() > 0 {
-				return nil // which the failures explain better
+				return nil // the failures explain it better
 			}
 			return err
 		}
@@ -95,7 +95,7 @@ func run(ctx context.Context, d *digest, args []string) error {
 // event is an event of go test -json (cmd/test2json).
 type event struct {
 	Action, Package, Test, Output string
-	ImportPath                    string // of what is built
+	ImportPath                    string // the package being built
 	Elapsed                       float64
 }
 
@@ -119,7 +119,7 @@ func decode(r io.Reader, events chan<- event) error {
 	}
 }
 
-// lineWriter passes whole lines on, as output of no package.
+// lineWriter passes on whole lines, as output that belongs to no package.
 type lineWriter struct {
 	events chan<- event
 	rest   string

@@ -103,7 +103,7 @@ func TestALayoutHoldsEachPlatform(t *testing.T) {
 		require.Equal(t, types.OCIConfigJSON, manifest.Config.MediaType)
 		require.Equal(t, types.OCILayer, manifest.Layers[0].MediaType)
 	}
-	require.ErrorIs(t, image.WriteLayout(dir, "example.com/agent:1", sample("amd64")), fs.ErrExist, "nothing is mixed with what is there")
+	require.ErrorIs(t, image.WriteLayout(dir, "example.com/agent:1", sample("amd64")), fs.ErrExist, "an existing layout is not added to")
 }
 
 func TestAnArchiveIsTheSameEachTime(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAnArchiveIsTheSameEachTime(t *testing.T) {
 	checkImage(t, i, "arm64")
 	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(path) })
 	require.NoError(t, err)
-	require.Equal(t, []string{"agent:1"}, manifest[0].RepoTags, "the name is as it was given")
+	require.Equal(t, []string{"agent:1"}, manifest[0].RepoTags, "the name is kept as given")
 }
 
 func TestWhatIsNoImageIsRefused(t *testing.T) {

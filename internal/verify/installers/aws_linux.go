@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// awsReference are the reference plugins, which are all built and copied: Makefile,
-// target plugins, and build_linux.sh there.
+// awsReference are the reference plugins, all of which are built and copied: Makefile, target
+// plugins, and build_linux.sh there.
 var awsReference = []string{
 	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
 	"portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf",
@@ -157,7 +157,7 @@ func (s awsSettings) render(nodeIP string, egress bool) string {
 // AWS does the work of the two containers of the VPC CNI with our packages.
 type AWS struct {
 	Setting
-	PrimaryIP func(ipv4 bool) (string, error) // asks the cloud; nil if there is none
+	PrimaryIP func(ipv4 bool) (string, error) // asks the cloud; nil if it cannot be asked
 }
 
 // Config returns the list, with the plugins that the settings add to it.

@@ -53,7 +53,7 @@ func TestAWSCases(t *testing.T) {
 		return row{name: name, test: func(n *node) {
 			plugins := n.awsPlugins(env)
 			require.Equal(n.t, append(append([]string{}, always...), more...), types(plugins))
-			require.Equal(n.t, true, plugins[2]["snat"], "what is added takes nothing away")
+			require.Equal(n.t, true, plugins[2]["snat"], "an added plugin removes nothing")
 		}}
 	}
 	egress := func(name, mtu string, env map[string]string) row {

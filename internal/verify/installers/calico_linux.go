@@ -169,7 +169,7 @@ func (c Calico) Plan(context.Context) (p *bootstrap.Plan, done func() error, err
 		}})
 		published.After = append(published.After, name)
 	}
-	if c.Token != "" { // which the agent renews
+	if c.Token != "" { // the agent renews it
 		steps = append(steps, bootstrap.Step{Name: "kubeconfig", Action: hostpath.Content{
 			Path: c.path(confDir + "/calico-kubeconfig"), Bytes: []byte(c.Kubeconfig()), Secret: true, Rewritten: true,
 		}})

@@ -88,7 +88,7 @@ const calicoDefault = `{
   ]
 }`
 
-// calicoAlternate is the content of a file in a case: a single plugin's configuration.
+// calicoAlternate is the content of a file in one case: a single plugin's configuration.
 const calicoAlternate = `{"name": "alternate", "type": "calico", "log_level": "info", "ipam": {"type": "calico-ipam"}}`
 
 const noRuntime = "no runtime loads it from a .conflist: libcni says that it "
@@ -99,7 +99,7 @@ func TestCalicosCases(t *testing.T) {
 	rebuilt(t, from, append(append(calicoContainer(), calicoComparisons()...), calicoKubeconfigs()...))
 }
 
-// calicoContainer are "CNI installation tests".
+// calicoContainer rebuilds the cases "CNI installation tests".
 func calicoContainer() []row {
 	return []row{
 		{name: "Install with default values: Should install bins and config", test: func(n *node) {
@@ -211,9 +211,9 @@ func writeRunning(t *testing.T, path string) {
 	t.Cleanup(func() { _ = cmd.Wait() })
 }
 
-// calicoComparisons are "file comparison tests", which ask destinationUptoDate: our
-// equivalent is a Check of the step for a plugin, and the journal's Written for another
-// file. Upstream's files have mode 0644, with which no plugin runs.
+// calicoComparisons rebuilds "file comparison tests", which call destinationUptoDate: our
+// equivalent is the step's Check for a plugin, and the journal's Written for another file.
+// Upstream's files have mode 0644, with which no plugin runs.
 func calicoComparisons() (rows []row) {
 	big := bytes.Repeat([]byte("0123456789abcdefABCDEF"), 256000/22)
 	for _, c := range []struct {
@@ -262,7 +262,7 @@ func (n *node) upToDate(mode fs.FileMode, content []byte) bool {
 	return written
 }
 
-// calicoKubeconfigs are the tests of calculateKubeconfig.
+// calicoKubeconfigs rebuilds the tests of calculateKubeconfig.
 func calicoKubeconfigs() []row {
 	kubeconfig := func(n *node, env ...string) string {
 		n.calicoInstalls()

@@ -28,10 +28,10 @@ type row struct {
 	name string // as upstream names it
 	test func(*node)
 
-	// differs is why ours does not behave like theirs: the test then shows what it does
-	// instead.
+	// differs is why ours behaves differently from theirs: the test then shows what ours does.
 	differs string
-	// own marks a case about content of the agent's author: our packages only publish it.
+	// own marks a case about content that the agent's author supplies: our packages only publish
+	// it.
 	own bool
 }
 

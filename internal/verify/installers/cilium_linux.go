@@ -76,7 +76,7 @@ func (c Cilium) Plan() (p *bootstrap.Plan, done func() error, err error) {
 		return nil, nil, err
 	}
 	install, agent := cniinstall.Cilium(""), cniinstall.CiliumAgent("")
-	agent.CNIVersion = "0.3.1" // that of the replaced release
+	agent.CNIVersion = "0.3.1" // the replaced release's
 	install.Config = agent
 	install.Plugins, install.Names, install.Exclusive = plugins, []string{"cilium-cni", "loopback"}, true
 	install.BinDir, install.ConfDir = c.path(binDir), c.path(confDir)

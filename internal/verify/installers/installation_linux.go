@@ -62,8 +62,8 @@ type Aside struct {
 	Says              string
 }
 
-// Lay makes the installer's objects on the node of the calling thread. A second Lay does
-// what the installer does when its pod restarts.
+// Lay makes the installer's objects on the node of the calling thread. A second Lay does the
+// installer's work after a restart of its pod.
 func (i Installation) Lay() error {
 	var errs []error
 	for _, d := range i.Dirs {

@@ -287,7 +287,7 @@ func (s *stand) isUninstalled() {
 	}
 	require.ElementsMatch(s.t, expected, s.before.Diff(after))
 	for object, state := range after {
-		require.True(s.t, s.laid[object] == state || s.before[object] == state, "%s is neither as the old installer left it, nor as it was before: %s", object, state)
+		require.True(s.t, s.laid[object] == state || s.before[object] == state, "%s is neither as the old installer left it nor as before: %s", object, state)
 	}
 	for _, path := range s.gone {
 		require.NotContains(s.t, after, "file "+path)

@@ -86,7 +86,7 @@ func TestAHostPrefixHoldsTheNodesLinks(t *testing.T) {
 			if want.says != "" {
 				require.Equal(t, 1, o.code, o)
 				require.Contains(t, o.stderr, want.says)
-				o = installer("uninstall-cni") // of the failed run there is a report
+				o = installer("uninstall-cni") // the failed run left a report
 				require.Zero(t, o.code, o)
 				require.Empty(t, before.Diff(n.state()))
 				return
@@ -201,7 +201,7 @@ func (n *node) installed(golden *strings.Builder, before snapshot.Snapshot, flag
 	require.Empty(n.t, before.Diff(n.state()), "after uninstall")
 }
 
-// inUse returns an error unless the installed files are read.
+// inUse returns an error unless the installed files are in use.
 func (n *node) inUse(flags []string) {
 	n.t.Helper()
 	confDir, pluginDirs := n.layout.reads()
@@ -249,8 +249,7 @@ func first(confDir string) string {
 	return ""
 }
 
-// dropInIsRead returns an error if there is a drop-in at a place that is not read at
-// boot.
+// dropInIsRead returns an error if a drop-in is in a folder that is not read at boot.
 func (n *node) dropInIsRead() error {
 	var read []os.FileInfo
 	for _, s := range n.layout.all("sysctl") {
@@ -266,7 +265,7 @@ func (n *node) dropInIsRead() error {
 		}
 		dir, err := os.Stat(filepath.Dir(path))
 		if err == nil && !slices.ContainsFunc(read, func(r os.FileInfo) bool { return os.SameFile(r, dir) }) {
-			err = fmt.Errorf("nobody reads %s", path)
+			err = fmt.Errorf("%s is not read at boot", path)
 		}
 		return err
 	})

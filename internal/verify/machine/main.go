@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command machine prints the state that tests must not change on the machine that they
-// run on: mounts, links, sysctls and the files of /etc and /opt, one a line. It is run
-// before and after, and the two are compared.
+// Command machine prints the state that tests must not change on the machine that they run on:
+// mounts, links, sysctls and the files of /etc and /opt, one per line. It runs before and after
+// the tests, and the outputs are compared.
 package main
 
 import (

@@ -117,7 +117,7 @@ func (b *beliefs) has(op operation) error {
 	}
 	a.Told, a.Over, a.Sure, a.Recorded = told, map[string][]int{}, true, true
 	a.Version, a.Owner = op.Version, op.Owner
-	if !a.Halfway { // else a restored object may still be recorded as it was
+	if !a.Halfway { // otherwise a restored object may still have its old record
 		a.Tried = nil
 	}
 	a.try(op.Version)
@@ -167,13 +167,13 @@ func (a *belief) restored(object string, by int) {
 	}
 }
 
-// mayHave notes that the agent has a part of what it wants, or of what it had.
+// mayHave notes that the agent has a part of what it wants now, or wanted before.
 func (b *beliefs) mayHave(op operation) {
 	b.unsettle(op)
 	a, want := b.Agents[op.Agent], b.version(op).objects()
 	kept := b.scenario.Agents[op.Agent].Versions[a.Version].common(b.version(op)).objects()
 	maps.DeleteFunc(a.Told, func(object, state string) bool {
-		return kept[object] != state || len(a.Over[object]) > 0 // which it was about to set again
+		return kept[object] != state || len(a.Over[object]) > 0 // it was about to set it again
 	})
 	a.Sure, a.Recorded = false, true
 	a.try(op.Version)
@@ -207,7 +207,7 @@ func (b *beliefs) mayHaveDragged(agent int) {
 	}
 }
 
-// forget notes that the agent has nothing any more, and others have what they want.
+// forget notes that the agent no longer has anything, and the others have what they want.
 func (b *beliefs) forget(agent int) {
 	for _, other := range b.Agents {
 		for object := range other.Over {
@@ -217,8 +217,8 @@ func (b *beliefs) forget(agent int) {
 	b.Agents[agent] = &belief{Told: State{}, Over: map[string][]int{}}
 }
 
-// abandon notes that the agent has nothing any more, and that the objects it has set stay
-// so.
+// abandon notes that the agent no longer has anything, and that the objects it has set keep
+// their state.
 func (b *beliefs) abandon(agent int) {
 	for _, other := range b.Agents {
 		for object, by := range other.Over {
@@ -283,7 +283,7 @@ func (b *beliefs) sets(path, key string) bool {
 func (b *beliefs) isLeft(object string) bool {
 	_, name, _ := strings.Cut(object, " ")
 	return slices.ContainsFunc(b.Left, func(left string) bool {
-		needed := filepath.Ext(left) == ".conflist" && strings.HasPrefix(name, filepath.Dir(binDir)) // names a plugin
+		needed := filepath.Ext(left) == ".conflist" && strings.HasPrefix(name, filepath.Dir(binDir)) // it names a plugin
 		return needed || left == name || b.sets(left, name) || strings.HasSuffix(left, "/"+name) || strings.Contains(left, "/"+name+"/")
 	})
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Options say how far a scenario is explored.
+// Options limit the exploration of a scenario.
 type Options struct {
 	Depth   int  // length of the sequences of operations
-	Naive   bool // each agent has a journal's directory of its own
+	Naive   bool // each agent has its own journal directory
 	Reboots bool // the node may be rebooted, unless its files are in memory
 	NoKills bool // no process is killed, so that more can be done
 }
@@ -263,7 +263,7 @@ func (x *explorer) recorded(ctx context.Context) (all []any, err error) {
 		pages = append(pages, entries)
 	}
 	for _, entries := range pages {
-		for i := range entries { // of turns, their order counts; of boots, whether it is this one; of files, not when they were written
+		for i := range entries { // order counts for turns; for boots, only whether it is this one; for files, not the time of writing
 			e := &entries[i]
 			of := slices.Compact(slices.Sorted(slices.Values(turns[e.Identity])))
 			e.After.File, e.Before.File = "", ""

@@ -34,7 +34,7 @@ func (v *Violation) Error() string {
 type judge struct {
 	machine
 	*beliefs
-	before State // the first agent comes
+	before State // before the first agent
 	trace  []string
 }
 
@@ -59,7 +59,7 @@ func (j *judge) violation(format string, args ...any) error {
 // do runs op, and returns a [Violation] if a rule is broken. It reports whether the
 // process was killed.
 func (j *judge) do(ctx context.Context, op operation) (killed bool, err error) {
-	op.Accept = op.Do == uninstall && len(j.Left) > 0 // in a directory of this one's, maybe
+	op.Accept = op.Do == uninstall && len(j.Left) > 0 // the directory may be this agent's
 	j.trace = append(j.trace, j.describe(op))
 	var o outcome
 	if op.Do == reboot {
@@ -140,9 +140,9 @@ func (j *judge) content(ctx context.Context, now State) error {
 		if err != nil {
 			return err
 		}
-		found := len(a.Told) < len(j.scenario.Agents[n].Versions[a.Version].objects()) // some of it as it is
+		found := len(a.Told) < len(j.scenario.Agents[n].Versions[a.Version].objects()) // whether some of it was found as wanted
 		if o.Err == "" && o.Records && (found || len(j.Left) > 0) {
-			continue // another agent has come to share that
+			continue // another agent shares it by now
 		}
 		if o.Err != "" || len(o.Changes) > 0 {
 			return j.violation("agent %q has all that it wants, but its plan finds %q %s", name, o.Changes, o.Err)
@@ -151,8 +151,8 @@ func (j *judge) content(ctx context.Context, now State) error {
 	return nil
 }
 
-// onlyReports reports whether the state directory has nothing but reports of agents whose
-// every apply failed before it changed anything.
+// onlyReports reports whether the state directory has only reports, of agents whose every apply
+// failed before it changed anything.
 func onlyReports[V any](recorded map[string]V) bool {
 	for name := range recorded {
 		agent, isReport := strings.CutSuffix(name, ".last.json")

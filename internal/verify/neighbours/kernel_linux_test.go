@@ -27,15 +27,15 @@ import (
 type onKernel struct {
 	t     *testing.T
 	node  *bootstraptest.Node
-	holds map[string]bool // an agent was told that it has what it wants
+	holds map[string]bool // what each agent was told it has
 }
 
 var agentsOnKernel = []string{"first", "second", "third"}
 
-// plan is the plan of a new process of the agent's. The third agent wants another value
-// for one key.
+// plan is the plan of the agent's next process. The third agent wants another value for one
+// key.
 func (o onKernel) plan(agent string) *bootstrap.Plan {
-	filter := "0" // as each network begins
+	filter := "0" // the value in a new network
 	if agent == "third" {
 		filter = "2"
 	}
@@ -85,7 +85,7 @@ func (o onKernel) uninstall(agent string) {
 	delete(o.holds, agent)
 }
 
-// verify requires that all agents have the state that they were told.
+// verify requires that each agent has the state it was told.
 func (o onKernel) verify() {
 	for agent := range o.holds {
 		report, err := o.plan(agent).Check(o.t.Context())

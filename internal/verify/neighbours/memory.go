@@ -101,8 +101,8 @@ func (m *memory) records() (files, error) {
 
 func (m *memory) reboot() error { return m.boot() }
 
-// run runs op. A killed process does nothing from then on: the rest of its code runs
-// where there is no node any more.
+// run runs op. A killed process does nothing from then on: the rest of its code runs without a
+// node.
 func (m *memory) run(ctx context.Context, op operation) (o outcome, err error) {
 	killed, buried, gone := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	points := 0

@@ -30,7 +30,7 @@ const (
 // site is a node as an agent's process sees it.
 type site struct {
 	root   string
-	naive  bool // each agent has a directory of its own
+	naive  bool // each agent has its own directory
 	boot   string
 	mounts bpffs.Mounter // nil: the running kernel
 	files  sysctl.Files  // nil: the running kernel's
@@ -48,7 +48,7 @@ type operation struct {
 	Version int
 	Kill    int    // point at which the process is killed, from 1; 0 if it is not
 	Owner   string // owner of an apply; empty if none is configured
-	Accept  bool   // of an uninstall: a directory with content of others is left
+	Accept  bool   // for an uninstall: a directory with content of others is left
 }
 
 const (

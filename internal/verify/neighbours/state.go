@@ -121,7 +121,7 @@ type files map[string]file
 type file struct {
 	mode    fs.FileMode
 	content string
-	written time.Time // by which cniinstall distinguishes its files from equal ones
+	written time.Time // cniinstall uses it to distinguish its files from equal ones
 }
 
 // read adds the files below root.

@@ -39,7 +39,7 @@ func (v Values) objects() State {
 	for _, setting := range v {
 		all["value "+string(setting.Key)] = setting.Value
 		if key := string(setting.Key); key == forwarding4 || key == forwardingAll {
-			for _, along := range []string{forwarding4, forwardingAll, ofLink} { // as the kernel does
+			for _, along := range []string{forwarding4, forwardingAll, ofLink} { // the kernel changes them too
 				all["value "+along] = setting.Value
 			}
 		}
@@ -116,7 +116,7 @@ func (DropIn) lasts(string) bool { return true } // the next boot applies it
 // install too.
 type Plugins struct {
 	Config, Portmap string
-	Policy          cniinstall.Policy // of the plugin
+	Policy          cniinstall.Policy // the plugin's policy
 }
 
 const (

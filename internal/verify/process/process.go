@@ -37,7 +37,7 @@ func Output(cmd *exec.Cmd, start func(*exec.Cmd) error) (string, error) {
 	return out.String(), err
 }
 
-// Process is a server that runs.
+// Process is a running server.
 type Process struct {
 	name, log string
 	cmd       *exec.Cmd
@@ -82,7 +82,7 @@ func (p *Process) End(signal os.Signal) {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(signal) // it may have ended
+	_ = p.cmd.Process.Signal(signal) // it may already have ended
 	select {
 	case <-p.done:
 	case <-time.After(time.Minute):

@@ -18,7 +18,7 @@ func dieWithParent(cmd *exec.Cmd) {
 
 // CPU returns the processor time that the process has used so far.
 func (p *Process) CPU() (time.Duration, error) {
-	clock := ^p.cmd.Process.Pid<<3 | 2 // of another process: clock_getcpuclockid(3)
+	clock := ^p.cmd.Process.Pid<<3 | 2 // clock_getcpuclockid(3) of another process
 	var used unix.Timespec
 	if err := unix.ClockGettime(int32(clock), &used); err != nil {
 		return 0, fmt.Errorf("processor time of %s: %w", p.name, err)

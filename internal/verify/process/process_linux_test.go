@@ -27,7 +27,7 @@ func start(t *testing.T, script string) *process.Process {
 	return p
 }
 
-// says asks whether the process has said something.
+// says returns a function that reports whether the process has printed what.
 func says(p *process.Process, what string) func(context.Context) error {
 	return func(context.Context) error {
 		if !strings.Contains(p.Log(), what) {

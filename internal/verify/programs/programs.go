@@ -61,7 +61,7 @@ func (p Program) Build(ctx context.Context) (path string, err error) {
 		}
 		args = append(args, "-overlay", overlay)
 	}
-	// go build leaves the file as it is if nothing has changed.
+	// go build does not touch the file if nothing has changed.
 	return path, Go(ctx, io.Discard, filepath.Join(root, p.Package), env, append(args, ".")...)
 }
 
@@ -115,9 +115,9 @@ func Root() (string, error) {
 	}
 }
 
-// Kept returns the directory group/name of the cache, which fill has filled. While
-// another process fills it, Kept prints a line on log and waits. A kept directory is not
-// checked again: its name identifies its inputs.
+// Kept returns the cached directory group/name, which fill has filled. While another process
+// fills it, Kept prints a line on log and waits. A cached directory is not checked again: its
+// name identifies its inputs.
 func Kept(ctx context.Context, log io.Writer, group, name string, fill func(dir string) error) (string, error) {
 	parent, err := cacheDir(group)
 	if err != nil {
@@ -132,7 +132,7 @@ func Kept(ctx context.Context, log io.Writer, group, name string, fill func(dir 
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	temp := dir + ".new" // a process that was killed may have left some of it
+	temp := dir + ".new" // a killed process may have left a part of it
 	defer os.RemoveAll(temp)
 	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o755)); err != nil {
 		return "", err

@@ -79,7 +79,7 @@ func TestWhatCouldNotBeMadeIsMadeAnew(t *testing.T) {
 		return broken
 	})
 	require.ErrorIs(t, err, broken)
-	require.NoError(t, os.MkdirAll(filepath.Join(cache, "slipway/group/name.new/half"), 0o755), "as a process that is killed leaves it")
+	require.NoError(t, os.MkdirAll(filepath.Join(cache, "slipway/group/name.new/half"), 0o755), "as a killed process leaves it")
 	dir, err := programs.Kept(t.Context(), io.Discard, "group", "name", func(string) error { return nil })
 	require.NoError(t, err)
 	entries, err := os.ReadDir(dir)
@@ -87,7 +87,7 @@ func TestWhatCouldNotBeMadeIsMadeAnew(t *testing.T) {
 	require.Empty(t, entries)
 	entries, err = os.ReadDir(filepath.Dir(dir))
 	require.NoError(t, err)
-	require.Len(t, entries, 2, "what is kept, and its lock")
+	require.Len(t, entries, 2, "the kept program and its lock")
 }
 
 func TestAProgramWithAnAddedFile(t *testing.T) {

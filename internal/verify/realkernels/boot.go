@@ -37,7 +37,7 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 		return result{}, ctx.Err()
 	}
 	if failed != nil {
-		fmt.Printf("the virtual machine: %v\n%s", failed, out) // its output shows how far it came
+		fmt.Printf("the virtual machine: %v\n%s", failed, out) // its output shows how far it got
 	}
 	r, err := readResult(log)
 	r.minutes = time.Since(begin).Minutes()
@@ -55,8 +55,8 @@ func (m *machines) logFile(kernel string, b boot) string {
 	return filepath.Join(m.logs, name+".log")
 }
 
-// commandLine is an emulator's. A processor with more than x86-64-v2 takes twice the
-// time, since the emulator must translate the instructions that glibc and Go then choose.
+// commandLine is an emulator's command line. A processor with more than x86-64-v2 takes twice
+// the time, since the emulator must translate the instructions that glibc and Go then choose.
 func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]string, error) {
 	arch := architecture(kernel)
 	args, err := m.qemu(arch)

@@ -17,7 +17,7 @@ type boot struct {
 	anywhere bool // it needs no Debian, so it runs on other architectures too
 }
 
-// The parts are scripts in guest/parts, but for this one.
+// The parts are scripts in guest/parts, except this one.
 const tests = "tests"
 
 var boots = []boot{
@@ -49,7 +49,7 @@ func bootNames(boots []boot) (names []string) {
 }
 
 // rows are the rows of the table, in a user's words. A part is a script, the tests of all
-// packages, or a package and one of its tests.
+// packages, or one package with one of its tests.
 var rows = []struct{ title, boot, part string }{
 	{"demo", "unified", "demo"},
 	{"check, apply, apply, uninstall", "unified", "life"},

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// cpio is an archive as a kernel unpacks it at boot (newc). Several, one after the
-// other, are one.
+// cpio is an archive in the form that a kernel unpacks at boot (newc). Several archives in
+// sequence count as one.
 type cpio struct {
 	bytes.Buffer
 	entries int
@@ -73,10 +73,10 @@ func bootModules(ctx context.Context, dir, file string) error {
 		needs[path], paths[name] = strings.Fields(depends), path
 	}
 	var order []string
-	for _, name := range []string{"virtio_pci", "virtio_blk", "crc32c_generic", "ext4"} { // ext4 asks for a checksum by name
+	for _, name := range []string{"virtio_pci", "virtio_blk", "crc32c_generic", "ext4"} { // ext4 requests a checksum by name
 		path, separate := paths[name]
 		if !separate {
-			continue // it is part of the kernel
+			continue // it is built into the kernel
 		}
 		chain := append([]string{path}, needs[path]...)
 		for _, p := range slices.Backward(chain) {

@@ -30,18 +30,17 @@ const (
 	emulatorRelease = "trixie"   // QEMU before 8 gives Linux 6.18 wrong flags in half of the boots
 )
 
-// Debian's suites with the kernels. Suites that are no longer renewed are past their
-// date.
+// Debian's suites with the kernels. Suites that are no longer updated are past their expiry.
 var suites = []string{"%s-security bullseye-security", "%s bookworm", "%s-security bookworm-security", "%s trixie-backports", "%s sid"}
 
-// The tools with which the tests look at the kernel: Makefile's PACKAGES, and tools of an
+// The tools that the tests use to examine the kernel: Makefile's PACKAGES, and tools of an
 // ordinary machine.
 var rootPackages = []string{"iproute2", "bpftool", "iptables", "nftables", "ipset", "util-linux", "mount", "e2fsprogs", "xfsprogs", "btrfs-progs",
 	"strace", "time", "systemd", "systemd-sysv", "dbus", "containernetworking-plugins", "kmod", "procps", "libcap2-bin", "attr"}
 
 var emulatorPackages = map[string]string{"amd64": "qemu-system-x86", arm64: "qemu-system-arm"}
 
-// machines has the parts of virtual machines.
+// machines holds the parts of virtual machines.
 type machines struct {
 	cache, logs string
 	images      string // of this run
@@ -189,8 +188,7 @@ func (m *machines) installBusybox(ctx context.Context, dir string) error {
 	return m.fetch(ctx, arm64, dir, []string{"busybox-static"}, nil)
 }
 
-// apt is the environment of an apt that knows the suites of kernels. It has lists and
-// a state of its own.
+// apt is the environment of an apt with the kernels' suites, and with its own lists and state.
 func (m *machines) apt(ctx context.Context, arch string) ([]string, error) {
 	final := m.path("apt-" + arch)
 	env := []string{"APT_CONFIG=" + filepath.Join(final, "conf")}
@@ -267,7 +265,7 @@ func (m *machines) installKernel(ctx context.Context, kernel, dir string) error 
 	}
 	version := strings.TrimPrefix(strings.TrimPrefix(name, "linux-image-"), "unsigned-")
 	tree := filepath.Join(dir, "tree")
-	// From 7.3 on the kernel and its modules are packages of their own.
+	// From 7.3 on, the kernel and its modules are separate packages.
 	if err := m.fetch(ctx, arch, tree, []string{name}, []string{"linux-binary-" + version, "linux-modules-" + version, "linux-base-" + version}); err != nil {
 		return err
 	}
@@ -297,7 +295,7 @@ func newestOf(names []string, series, arch string) (found string) {
 
 func numbers(version string) (n []int) {
 	for _, digits := range regexp.MustCompile(`\d+`).FindAllString(version, -1) {
-		i, _ := strconv.Atoi(digits) // digits, and few
+		i, _ := strconv.Atoi(digits) // only a few digits
 		n = append(n, i)
 	}
 	return n
@@ -334,7 +332,7 @@ func unpackKernel(ctx context.Context, tree, dir string) error {
 	return image(ctx, filepath.Join(root, "lib/modules"), filepath.Join(dir, "modules.image"), numbers(string(size))[0]*5/4+60)
 }
 
-// one returns the only file of the first pattern that matches one.
+// one returns the only match of the first pattern that matches.
 func one(patterns ...string) (string, error) {
 	for _, pattern := range patterns {
 		if found, _ := filepath.Glob(pattern); len(found) == 1 {

@@ -147,8 +147,8 @@ func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	return errors.Join(errs...)
 }
 
-// repeat runs a virtual machine a number of times, until it fails: its log is of the last
-// time.
+// repeat runs a virtual machine up to a number of times, until it fails; the log is that of the
+// last run.
 func (m *machines) repeat(ctx context.Context, kernel string, b boot, times int) error {
 	times = max(times, 1)
 	for n := range times {

@@ -76,7 +76,7 @@ func parse(text string) result {
 	return r
 }
 
-// count counts tests; a reason for a skip stands before the test's result, or after it.
+// count counts tests; a skip's reason comes before or after the test's result.
 func (p *part) count() {
 	var last string
 	for line := range strings.Lines(p.output) {

@@ -36,7 +36,7 @@ const (
 	gateway           = "10.88.77.1"
 )
 
-// reference are the reference plugins, as the source of an installation.
+// reference installs the reference plugins.
 func reference(t *testing.T, n node, config cniinstall.Config) recorded {
 	root, err := os.OpenRoot(referenceDir)
 	require.NoError(t, err)
@@ -47,8 +47,8 @@ func reference(t *testing.T, n node, config cniinstall.Config) recorded {
 	return i
 }
 
-// enterHost makes the test a node of its own: iptables locks in /run, and libcni
-// keeps results in /var/lib.
+// enterHost gives the test its own node: iptables locks in /run, and libcni keeps results in
+// /var/lib.
 func enterHost(t *testing.T) {
 	for _, plugin := range []string{"bridge", "host-local", "portmap", "loopback"} {
 		if _, err := os.Stat(filepath.Join(referenceDir, plugin)); err != nil {
@@ -61,7 +61,7 @@ func enterHost(t *testing.T) {
 	}
 }
 
-// bridge is the plugin that pods' interfaces are of.
+// bridge is the configuration of the plugin that makes pods' interfaces.
 func bridge(state string) string {
 	return fmt.Sprintf(`{"type":"bridge","bridge":"cni-slipway","isGateway":true,"ipMasq":false,
  "ipam":{"type":"host-local","dataDir":%q,"ranges":[[{"subnet":"10.88.77.0/24","gateway":%q}]],"routes":[{"dst":"0.0.0.0/0"}]}}`,
@@ -70,7 +70,7 @@ func bridge(state string) string {
 
 const portmap = `{"type":"portmap","capabilities":{"portMappings":true},"snat":false}`
 
-// pod is a network namespace, held by a process that sleeps.
+// pod is a network namespace, held by a sleeping process.
 type pod struct{ netns, proc string }
 
 func newPod(t *testing.T) pod {
@@ -85,7 +85,7 @@ func newPod(t *testing.T) pod {
 	return pod{filepath.Join(proc, "ns/net"), proc}
 }
 
-// interfaces are those of the pod that are up, with their first address.
+// interfaces maps the pod's interfaces that are up to their first address.
 func (p pod) interfaces(t *testing.T) map[string]string {
 	found := map[string]string{}
 	require.NoError(t, hostns.Do(t.Context(), p.proc, hostns.Net, func(context.Context) error {
@@ -104,7 +104,7 @@ func (p pod) interfaces(t *testing.T) map[string]string {
 	return found
 }
 
-// serve answers in the pod until the test ends.
+// serve answers connections in the pod until the test ends.
 func (p pod) serve(t *testing.T) {
 	var listener net.Listener
 	require.NoError(t, hostns.Do(t.Context(), p.proc, hostns.Net, func(context.Context) (err error) {
@@ -136,7 +136,7 @@ func reach(address string) (string, error) {
 	return got.String(), err
 }
 
-// requireServed: the pod is reached at its address and at the host's port.
+// requireServed checks that the pod answers at its address and at the host's port.
 func requireServed(t *testing.T, ip string) {
 	t.Helper()
 	for _, address := range []string{fmt.Sprint(ip, ":", podPort), fmt.Sprint(gateway, ":", hostPort)} {
@@ -146,16 +146,15 @@ func requireServed(t *testing.T, ip string) {
 	}
 }
 
-// leases are the addresses that are given away.
+// leases lists the addresses in use.
 func leases(t *testing.T, n node) []string {
 	found, err := filepath.Glob(filepath.Join(n.root, "ipam/*/10.88.77.*"))
 	require.NoError(t, err)
 	return found
 }
 
-// A configuration given whole and the reference plugins, as installed: a pod is
-// made, checked and taken away as cnitool does it, and again after the
-// installation was made anew; then all is as before.
+// With a whole configuration and the reference plugins installed, a pod is added, checked and
+// deleted as cnitool does it, before and after a reinstall; then everything is as before.
 func TestCNI2_PodThroughLibcni(t *testing.T) {
 	enterHost(t)
 	n := newNode(t)
@@ -183,7 +182,7 @@ func TestCNI2_PodThroughLibcni(t *testing.T) {
 		p.serve(t)
 		requireServed(t, ip.IP.String())
 		checked := *network
-		checked.Plugins = network.Plugins[:1] // portmap 1.1.1 misses IPv6 rules at CHECK, which nobody asked for
+		checked.Plugins = network.Plugins[:1] // portmap 1.1.1 looks for IPv6 rules at CHECK that were not requested
 		require.NoError(t, cni.CheckNetworkList(t.Context(), &checked, rt))
 
 		require.NoError(t, cni.DelNetworkList(t.Context(), network, rt))
@@ -196,8 +195,8 @@ func TestCNI2_PodThroughLibcni(t *testing.T) {
 	}
 }
 
-// A provider's network, which portmap is chained onto: containerd's loader
-// notices, and makes the pod with the chain, and its loopback interface.
+// Portmap is chained onto a provider's network: containerd's loader notices, and sets up the
+// pod with the chain and a loopback interface.
 func TestCNI4_PodThroughContainerdsLoader(t *testing.T) {
 	enterHost(t)
 	n := newNode(t)

@@ -7,6 +7,6 @@ package cniconform_test
 
 import "github.com/sasha-s/go-deadlock"
 
-// Under the race detector go-cni has its locks watched by a module that tells
-// goroutines apart by a number which it cannot read in newer versions of Go.
+// Under the race detector, go-cni's locks are checked by a module that identifies goroutines by
+// a number it cannot read in newer versions of Go.
 func init() { deadlock.Opts.Disable = true }

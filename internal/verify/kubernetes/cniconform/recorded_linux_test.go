@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// recorded is an Install that is used with a journal and without a plan.
+// recorded is an Install with a journal but no plan.
 type recorded struct {
 	cniinstall.Install
 	Journal *journal.Journal

@@ -18,19 +18,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
-// speaker is a plugin that says its versions.
+// speaker is a plugin that answers VERSION.
 const speaker = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","0.4.0","1.0.0"]}'
 `
 
-// node is a node's folders.
+// node is the set of a node's folders.
 type node struct {
 	t                      *testing.T
 	root, bin, conf, state string
 }
 
 func newNode(t *testing.T) node {
-	root := t.TempDir() // not in memory below /dev, where nothing is undone
+	root := t.TempDir() // not in memory below /dev, where nothing is reverted
 	n := node{t, root, filepath.Join(root, "bin"), filepath.Join(root, "net.d"), filepath.Join(root, "state")}
 	require.NoError(t, os.Mkdir(n.conf, 0o755))
 	return n
@@ -50,19 +50,19 @@ func agent(network string, debug bool) cniinstall.Agent {
 	return a
 }
 
-// provider is another CNI's configuration, of which there are versions.
+// provider is a version of another CNI's configuration.
 func provider(version int) string {
 	return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"provider","plugins":[{"type":"provider-cni","mtu":%d}]}`, 1500+version)
 }
 
-// publish puts the other CNI's configuration in its place, as a careful one does.
+// publish installs the other CNI's configuration, by rename.
 func (n node) publish(content string) {
 	temp := filepath.Join(n.conf, ".provider")
 	require.NoError(n.t, os.WriteFile(temp, []byte(content), 0o644))
 	require.NoError(n.t, os.Rename(temp, filepath.Join(n.conf, "10-provider.conflist")))
 }
 
-// observed is a node that is read all the time.
+// observed is a node that runtimes read continuously.
 type observed struct {
 	node
 	runtime *containerd
@@ -70,7 +70,7 @@ type observed struct {
 	changes int
 }
 
-// applied installs, and waits until the runtime has noticed.
+// applied installs, and waits until the runtime has reloaded.
 func (o *observed) applied(what string, i recorded) {
 	o.t.Helper()
 	content := o.rendered(i.Config)
@@ -80,8 +80,8 @@ func (o *observed) applied(what string, i recorded) {
 	o.changes++
 }
 
-// rendered is the configuration that is to be in the folder. By itself, a chained
-// one does not know which file there is its own.
+// rendered is the configuration expected in the folder. A chained one cannot tell by itself
+// which file there is its own.
 func (o *observed) rendered(config cniinstall.Config) []byte {
 	o.t.Helper()
 	var content []byte
@@ -104,9 +104,9 @@ func (o *observed) reverted(what string, i recorded, want string) {
 	o.changes++
 }
 
-// Runtimes read while we install, install again, chain, set aside and take
-// back: never half a file, never an invalid one, never none where there is one
-// all the time, and each change is noticed though nothing follows it.
+// Runtimes read while we install, reinstall, chain, set aside and restore. They never see half
+// a file, an invalid one, or none where one always exists, and they notice each change without
+// a later event.
 func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
 	rounds := 40
 	if testing.Short() {
@@ -148,7 +148,7 @@ func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(n.conf, "10-provider.conflist")))
 		o.runtime.await("the other CNI goes", "")
 	}
-	require.NoError(t, n.install(nil).Revert(t.Context())) // the plugins that the other one needed
+	require.NoError(t, n.install(nil).Revert(t.Context())) // removes the plugins that the other one needed
 	o.reader.finish()
 	require.Empty(t, o.reader.faults)
 	require.Empty(t, o.runtime.faults())
@@ -156,13 +156,12 @@ func TestCNI2_CNI4_CNI5_CNI8_RuntimesReadMeanwhile(t *testing.T) {
 	left, err := os.ReadDir(n.conf)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	t.Logf("%d changes, each noticed; %d loadings by containerd's loader, %d by libcni, of which %d found a file gone after listing it",
+	t.Logf("%d changes, each noticed; %d loads by containerd's loader, %d by libcni (in %d of them a listed file was gone)",
 		o.changes, o.runtime.loads.Load(), o.reader.reads.Load(), o.reader.vanished.Load())
 }
 
-// The same observers find fault with an installer that copies in place, and
-// containerd with one that renames from another folder, so that the test above
-// could fail.
+// The same observers detect an installer that copies in place, and containerd misses a file
+// renamed from another folder, so the test above can fail.
 func TestObserversFindFault(t *testing.T) {
 	n := newNode(t)
 	first, second := provider(1), provider(2)
@@ -195,7 +194,7 @@ func TestObserversFindFault(t *testing.T) {
 	elsewhere := filepath.Join(n.root, "elsewhere")
 	require.NoError(t, os.WriteFile(elsewhere, []byte(first), 0o600))
 	require.NoError(t, os.Rename(elsewhere, path))
-	require.NoError(t, os.Mkdir(filepath.Join(n.conf, "mark"), 0o700)) // the event after that of the rename
+	require.NoError(t, os.Mkdir(filepath.Join(n.conf, "mark"), 0o700)) // the event after the rename
 	<-marked
 	require.Equal(t, int64(1), c.loads.Load(), "the rename was not noticed")
 	require.Equal(t, second, c.network())

@@ -24,21 +24,21 @@ import (
 
 const patience = 20 * time.Second
 
-// containerd is its CRI plugin as far as CNI goes: the same loader, with the
-// same options, called at the same events. It reloads when a file is written,
-// renamed or removed; that one is created or gets another mode it ignores.
+// containerd does what the CNI part of containerd's CRI plugin does: the same loader, with the
+// same options, called at the same events. It reloads when a file is written, renamed or
+// removed, and ignores a file's creation and changes of mode.
 type containerd struct {
 	t       *testing.T
 	cni     gocni.CNI
 	watcher *fsnotify.Watcher
 	done    chan struct{}
-	loaded  chan struct{} // told after each loading
+	loaded  chan struct{} // receives after each load
 	loads   atomic.Int64
-	seen    func(fsnotify.Event) // told of each event, if it is not nil
+	seen    func(fsnotify.Event) // called for each event, unless nil
 
 	mu     sync.Mutex
 	status error
-	errs   []error // of all loadings
+	errs   []error // of all loads
 }
 
 func startContainerd(t *testing.T, seen func(fsnotify.Event), confDir string, binDirs ...string) *containerd {
@@ -85,7 +85,7 @@ func (c *containerd) load() {
 	}
 }
 
-// network is the source of the pods' network, as it was loaded last.
+// network is the source of the pods' network, as last loaded.
 func (c *containerd) network() string {
 	if networks := c.cni.GetConfig().Networks; len(networks) > 1 {
 		return networks[1].Config.Source
@@ -93,7 +93,7 @@ func (c *containerd) network() string {
 	return ""
 }
 
-// await waits until it has loaded the configuration want.
+// await waits until the configuration want is loaded.
 func (c *containerd) await(what, want string) {
 	c.t.Helper()
 	timeout := time.After(patience)
@@ -112,9 +112,8 @@ func (c *containerd) await(what, want string) {
 	}
 }
 
-// faults are the errors of loadings but for two: that there is no
-// configuration, and that the first one went between listing and reading,
-// which its next loading sees.
+// faults lists the errors of loads except two: no configuration exists, or the first one
+// disappeared between listing and reading, which the next load corrects.
 func (c *containerd) faults() (faults []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +126,7 @@ func (c *containerd) faults() (faults []error) {
 	return faults
 }
 
-// reader is libcni, reading the folder all the time.
+// reader is libcni, reading the folder continuously.
 type reader struct {
 	dir      string
 	stop     atomic.Bool
@@ -136,8 +135,8 @@ type reader struct {
 	vanished atomic.Int64
 
 	mu     sync.Mutex
-	known  map[string]bool // contents that are whole
-	never  bool            // that there is no configuration
+	known  map[string]bool // complete contents
+	never  bool            // a missing configuration is a fault
 	faults []error
 }
 
@@ -166,21 +165,21 @@ func (r *reader) fault(err error) {
 	r.faults = append(r.faults, err)
 }
 
-// expect says what may be there from now on.
+// expect adds content that the folder may hold from now on.
 func (r *reader) expect(content string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known[content] = true
 }
 
-// always says whether there is some configuration from now on.
+// always sets whether some configuration must exist from now on.
 func (r *reader) always(there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.never = there
 }
 
-// read looks at the folder as a runtime does: the first file counts.
+// read reads the folder as a runtime does: the first file counts.
 func (r *reader) read() error {
 	r.mu.Lock()
 	never := r.never

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realcri"
 )
 
-// statusPlugin answers STATUS as Cilium's does: with an error while its agent, here a file,
-// is not there.
+// statusPlugin answers STATUS as Cilium's plugin does: with an error while its agent, here a
+// file, is missing.
 const statusPlugin = `#!/bin/sh
 if [ "$CNI_COMMAND" = STATUS ]; then
 	[ -e /run/agent-answers ] && exit 0
@@ -27,9 +27,9 @@ fi
 echo '{"cniVersion":"1.1.0","supportedVersions":["0.3.1","1.0.0","1.1.0"]}'
 `
 
-// What a configuration's version makes of a plugin whose agent does not answer: with 1.1.0
-// the kubelet is told that the network is not ready, with an older one that it is. A
-// containerd that does not ask is refused, and nothing is changed.
+// The effect of a configuration's version while the plugin's agent does not answer: with 1.1.0
+// the kubelet learns that the network is not ready; with an older version, that it is. On a
+// containerd that does not call STATUS, the install is refused and nothing is changed.
 func TestCNI11_RealContainerdAsksThePluginForItsStatus(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// node is a throw-away node with what nodeinit is given there.
+// node is a throw-away node with the files that nodeinit needs.
 type node struct {
 	*bootstraptest.Node
 	t              *testing.T
@@ -46,7 +46,7 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
-// args are those of apply and check.
+// args returns the arguments of apply and check.
 func (n *node) args(command string, more ...string) []string {
 	return append([]string{command, "--source", "file:" + n.work + "/config.yaml", "--dest", "/run/agent-config",
 		"--plugins", n.work + "/plugins", "--cni-conf", n.work + "/test.conflist"}, more...)
@@ -58,7 +58,7 @@ func (n *node) run(args ...string) (code int, stdout, stderr string) {
 	return n.command(n.nodeinit, args...)
 }
 
-// shell returns what a script prints on the node.
+// shell runs a script on the node and returns its output.
 func (n *node) shell(script string) string {
 	n.t.Helper()
 	code, stdout, stderr := n.command("sh", "-euc", script)
@@ -80,8 +80,8 @@ func (n *node) command(name string, args ...string) (code int, stdout, stderr st
 	return 0, out.String(), errs.String()
 }
 
-// Installed where a real containerd looks, whose directories are in a file that its
-// configuration imports; moved when these do; loaded, each time.
+// A real containerd's folders are set in a file that its configuration imports. Files are
+// installed there, moved when that file changes, and loaded each time.
 func TestRealContainerdLoadsWhatIsInstalled(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestRealContainerdLoadsWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// Debian's own configuration has another plugin folder than the usual one.
+// Debian's own configuration has an unusual plugin folder.
 func TestRealContainerdOfDebianLooksElsewhere(t *testing.T) {
 	root, err := realcri.Root(t.Context(), os.Stderr, realcri.Debian)
 	require.NoError(t, err)

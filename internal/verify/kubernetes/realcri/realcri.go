@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package realcri has real container runtimes for tests that a fake one would prove
-// nothing to; make cri runs those of this package.
+// Package realcri provides real container runtimes for tests in which a fake one would prove
+// nothing; make cri runs this package's own tests.
 //
-// A containerd is built from its Go module, 1.5 to 2 CPU-minutes each the first
-// time, or is the one of the machine's Debian, which is downloaded and unpacked but
-// not installed: either may be on a machine that has another. They are kept in the
-// directory slipway/realcri of os.UserCacheDir.
+// A containerd is either built from its Go module, in 1.5 to 2 CPU-minutes the first time, or
+// taken from the machine's Debian, downloaded and unpacked but not installed: the machine may
+// run another one. They are kept in the directory slipway/realcri of os.UserCacheDir.
 package realcri
 
 import (
@@ -23,19 +22,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// Debian stands for the version that the machine's Debian has.
+// Debian stands for the version in the machine's Debian.
 const Debian = "debian"
 
-// Versions are those of containerd that are tested: the last of each line that is
-// in use, and Debian's.
+// Versions are the tested versions of containerd: the last of each line in use, and Debian's.
 var Versions = []string{"1.6.38", "1.7.27", "2.1.4", Debian}
 
-// commands of containerd are those that run pods, and ctr.
+// commands are containerd's programs for running pods, and ctr.
 var commands = []string{"containerd", "containerd-shim-runc-v2", "ctr"}
 
-// Root returns a directory with containerd, its shim and ctr in usr/bin, and with
-// what else Debian's package has. It is made if it is not there; log gets a line
-// then.
+// Root returns a directory with containerd, its shim and ctr in usr/bin, and the other files of
+// Debian's package. If it does not exist, it is made, and a line is written to log.
 func Root(ctx context.Context, log io.Writer, version string) (string, error) {
 	if version == Debian {
 		return Unpack(ctx, log, Debian, "containerd")
@@ -46,9 +43,9 @@ func Root(ctx context.Context, log io.Writer, version string) (string, error) {
 	})
 }
 
-// Unpack returns a directory with the content of the packages, of the version
-// that the machine's Debian has. They are downloaded if it is not there, under
-// the name; log gets a line then.
+// Unpack returns a directory with the content of the packages, in the version of the machine's
+// Debian. If no directory of this name exists, they are downloaded, and a line is written to
+// log.
 func Unpack(ctx context.Context, log io.Writer, name string, packages ...string) (string, error) {
 	return root(ctx, log, name, func(dir string) error {
 		fmt.Fprintf(log, "downloading Debian's %s\n", strings.Join(packages, ", "))
@@ -61,14 +58,14 @@ func Unpack(ctx context.Context, log io.Writer, name string, packages ...string)
 	})
 }
 
-// root returns what fill has made in dir/root.
+// root returns the directory dir/root, which fill has filled.
 func root(ctx context.Context, log io.Writer, name string, fill func(dir string) error) (string, error) {
 	dir, err := programs.Kept(ctx, log, "realcri", name, fill)
 	return filepath.Join(dir, "root"), err
 }
 
-// build builds the programs from a module that requires theirs: they cannot be
-// installed by version, since their own go.mod replaces others.
+// build builds the programs in a module that requires theirs: they cannot be installed by
+// version, since their own go.mod has replace directives.
 func build(ctx context.Context, log io.Writer, dir, version string) error {
 	module := "github.com/containerd/containerd"
 	if strings.HasPrefix(version, "2.") {

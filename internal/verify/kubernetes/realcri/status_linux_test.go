@@ -28,7 +28,7 @@ func content(text string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return []byte(text), nil }
 }
 
-// versions are those to test: Debian's alone, which is not built, where only short tests are asked for.
+// versions are the versions to test: with -short only Debian's, which needs no build.
 func versions() []string {
 	if testing.Short() {
 		return []string{realcri.Debian}
@@ -36,7 +36,7 @@ func versions() []string {
 	return realcri.Versions
 }
 
-// Its directories are in a file that its configuration imports.
+// The runtime's folders are set in a file that its configuration imports.
 func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// User is one that the API server knows by a token, which is the name again.
+// User is a user of the API server. Its token is derived from its name.
 type User struct {
 	Name   string
 	Groups []string
@@ -20,7 +20,7 @@ type User struct {
 // Admin may do everything.
 var Admin = User{Name: "admin", Groups: []string{"system:masters"}}
 
-// ServiceAccount is the user that a ServiceAccount is.
+// ServiceAccount returns the user of a ServiceAccount.
 func ServiceAccount(namespace, name string) User {
 	return User{
 		Name:   "system:serviceaccount:" + namespace + ":" + name,
@@ -31,7 +31,7 @@ func ServiceAccount(namespace, name string) User {
 // Token is the user's bearer token.
 func (u User) Token() string { return "token-of-" + strings.ReplaceAll(u.Name, ":", "-") }
 
-// tokens is the file by which the API server knows the users.
+// tokens is the API server's token file.
 func tokens(users []User) []byte {
 	var file strings.Builder
 	for _, u := range users {
@@ -40,7 +40,7 @@ func tokens(users []User) []byte {
 	return []byte(file.String())
 }
 
-// Kubeconfig returns a kubeconfig file for whoever has the token.
+// Kubeconfig returns a kubeconfig file for the holder of the token.
 func Kubeconfig(server string, caPEM []byte, token string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
@@ -57,8 +57,7 @@ current-context: real
 `, server, base64.StdEncoding.EncodeToString(caPEM), token)
 }
 
-// WriteKubeconfig writes a kubeconfig file into dir under a name that is not
-// taken, and returns its path.
+// WriteKubeconfig writes a kubeconfig file into dir under an unused name, and returns its path.
 func WriteKubeconfig(dir, server string, caPEM []byte, token string) (string, error) {
 	f, err := os.CreateTemp(dir, "kubeconfig-")
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// APIServer returns the path of the kube-apiserver of a version of Kubernetes, such as
-// 1.30.14, built in 6 CPU-minutes where the cache does not have it. Of most versions the
-// module proxy lacks a part: 1.30.14 and 1.33.13 are there.
+// APIServer returns the path of the kube-apiserver of a version of Kubernetes, such as 1.30.14.
+// Unless it is in the cache, it is built in 6 CPU-minutes. The module proxy lacks parts of most
+// versions; 1.30.14 and 1.33.13 are complete.
 func APIServer(ctx context.Context, log io.Writer, version string) (string, error) {
 	root, err := programs.Root()
 	if err != nil {
@@ -42,8 +42,8 @@ func APIServer(ctx context.Context, log io.Writer, version string) (string, erro
 
 var staged = regexp.MustCompile(`(?m)^\t(k8s\.io/\S+) => \./staging/`)
 
-// apiServerModule makes the module that has only the server, and returns its go.mod:
-// what a release of Kubernetes has beside it, it has as modules of the same version.
+// apiServerModule makes a module that has only the server, and returns its go.mod: the other
+// parts of a Kubernetes release are modules of the same version.
 func apiServerModule(ctx context.Context, program, dir, version string) (mod string, err error) {
 	text, err := os.ReadFile(program)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 const auditFile = "audit.log"
 
-// The API server writes an event before it ends its answer, so whoever has an
-// answer finds the event. Its own requests and probes are left out.
+// The API server writes an event before it completes its answer, so a client that has an answer
+// finds the event. The server's own requests and probes are left out.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -29,8 +29,8 @@ rules:
 - level: Metadata
 `
 
-// Event is one request as the audit log shows it. A watch has two: when it was
-// answered and when it ended.
+// Event is a request in the audit log. A watch has two events: when it was answered and when it
+// ended.
 type Event struct {
 	Verb      string `json:"verb"`
 	UserAgent string `json:"userAgent"`
@@ -49,12 +49,12 @@ type Event struct {
 	} `json:"responseStatus"`
 }
 
-// String is the request in short: verb, version, resource and answer.
+// String is the abbreviated request: verb, version, resource and answer.
 func (e Event) String() string {
 	return fmt.Sprintf("%s %s %s %d", e.Verb, e.Object.Version, e.Object.Resource, e.Response.Code)
 }
 
-// AuditMark is the present end of the audit log.
+// AuditMark returns the present end of the audit log.
 func (s *Server) AuditMark() (int64, error) {
 	info, err := os.Stat(filepath.Join(s.dir, auditFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,8 +66,8 @@ func (s *Server) AuditMark() (int64, error) {
 	return info.Size(), nil
 }
 
-// Audit returns what the audit log has since mark, in its order, of the given
-// user agent; empty: of all.
+// Audit returns the events of the audit log since mark, in order, for the given user agent, or
+// for all if that is empty.
 func (s *Server) Audit(mark int64, userAgent string) ([]Event, error) {
 	text, err := os.ReadFile(filepath.Join(s.dir, auditFile))
 	if err != nil {

@@ -18,51 +18,49 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// Binary returns the path of the program that is etcd, each part of Kubernetes
-// and kubectl, by the name that it is called by. It builds it where the cache
-// does not have it, which takes 8 CPU-minutes from an empty GOCACHE and 5 seconds
-// from a warm one. The cache is the directory
-// slipway/realkube of os.UserCacheDir, with a name for each state of the
-// module; log gets a line when something is built.
+// Binary returns the path of one program that is etcd, each part of Kubernetes, or kubectl,
+// depending on the name it is called by. Unless it is in the cache, it is built, which takes 8
+// CPU-minutes with an empty GOCACHE and 5 seconds with a warm one. The cache is the directory
+// slipway/realkube of os.UserCacheDir, with a name for each state of the module; a line is
+// written to log before a build.
 func Binary(ctx context.Context, log io.Writer) (string, error) {
 	return program{module: "server", name: "server", what: "etcd and Kubernetes (once: 8 CPU-minutes)", flags: kubernetesFlags}.once(ctx, log)
 }
 
-// Release is a release of Cilium, by the folder in testdata of the module that requires
+// Release is a release of Cilium, named by the folder in testdata with the module that requires
 // it.
 type Release string
 
-// The releases of which programs are built.
+// The releases whose programs are built.
 const (
 	Cilium118 Release = "cilium"
 	Cilium120 Release = "cilium-1.20"
 )
 
-// Debug returns the path of the release's cilium-dbg, which has the build-config that
-// ours is compared with. It is built as the servers are, in 4 CPU-minutes.
+// Debug returns the path of the release's cilium-dbg, which contains the build-config that ours
+// is compared with. It is built like the servers, in 4 CPU-minutes.
 func (r Release) Debug(ctx context.Context, log io.Writer) (string, error) {
 	return program{module: string(r), name: "cilium-dbg", what: "cilium-dbg (once: 4 CPU-minutes)", flags: ciliumFlags}.once(ctx, log)
 }
 
-// Program returns the path of another of the release's programs, by the folder of its
-// package, such as tools/mount. The folder daemon is the agent, and operator the one that
-// assigns addresses; the two are built in 8 CPU-minutes.
+// Program returns the path of another of the release's programs, by its package's folder, such
+// as tools/mount. The folder daemon is the agent, and operator the program that assigns
+// addresses; building the two takes 8 CPU-minutes.
 func (r Release) Program(ctx context.Context, log io.Writer, folder string) (string, error) {
 	return program{
 		module: string(r), pkg: "github.com/cilium/cilium/" + folder, name: filepath.Base(folder), what: "Cilium's " + folder, flags: ciliumFlags,
 	}.once(ctx, log)
 }
 
-// program is something to build from a module of its own, so that what that requires
-// stays there.
+// program is a program with its own module, so that this module does not get its requirements.
 type program struct {
 	module     string                    // its folder in testdata
-	pkg        string                    // empty: the module's own
-	name, what string                    // of the file; for who waits
-	flags      func(mod string) []string // from the text of go.mod
+	pkg        string                    // empty means the module's own
+	name, what string                    // the file's; for the log
+	flags      func(mod string) []string // the flags for go build, from the text of go.mod
 }
 
-// once builds the program, unless it is there for this state of its module.
+// once builds the program, unless it exists for this state of its module.
 func (p program) once(ctx context.Context, log io.Writer) (string, error) {
 	root, err := programs.Root()
 	if err != nil {
@@ -81,7 +79,7 @@ func (p program) once(ctx context.Context, log io.Writer) (string, error) {
 	return filepath.Join(dir, p.name), err
 }
 
-// stateOf names what is built of a module, and returns its go.mod.
+// stateOf returns a key for the state of a module, and its go.mod.
 func stateOf(source string) (key, mod string, err error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -101,18 +99,18 @@ func stateOf(source string) (key, mod string, err error) {
 
 var ciliumVersion = regexp.MustCompile(`github\.com/cilium/cilium v(\S+)`)
 
-// ciliumFlags are those of a release: an agent has to know its version. The operator
-// of the image operator-generic is the one with this tag.
+// ciliumFlags are a release's flags: an agent has to know its version. With this tag, the
+// operator is that of the image operator-generic.
 func ciliumFlags(mod string) []string {
-	version := ciliumVersion.FindStringSubmatch(mod)[1] // the module requires it
+	version := ciliumVersion.FindStringSubmatch(mod)[1] // go.mod requires it
 	return []string{"-tags=ipam_provider_operator", "-ldflags=-s -w -X github.com/cilium/cilium/pkg/version.ciliumVersion=" + version}
 }
 
 var kubernetesVersion = regexp.MustCompile(`k8s\.io/kubernetes v(\d+)\.(\d+)(\.\d+)`)
 
-// kubernetesFlags make the API server say what it is, as a release build does.
+// kubernetesFlags make the API server report its version, like a release build.
 func kubernetesFlags(mod string) []string {
 	const pkg = "-X k8s.io/component-base/version."
-	v := kubernetesVersion.FindStringSubmatch(mod) // the module requires it
+	v := kubernetesVersion.FindStringSubmatch(mod) // go.mod requires it
 	return []string{fmt.Sprintf("-ldflags=-s -w %sgitVersion=v%s.%s%s %sgitMajor=%s %sgitMinor=%s", pkg, v[1], v[2], v[3], pkg, v[1], pkg, v[2])}
 }

@@ -22,10 +22,10 @@ import (
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	PEM  []byte // its certificate
+	PEM  []byte // the authority's certificate
 }
 
-// NewAuthority makes one that nobody trusts yet.
+// NewAuthority makes an authority that no client trusts yet.
 func NewAuthority(name string) (*Authority, error) {
 	template := template(name)
 	template.IsCA, template.BasicConstraintsValid = true, true
@@ -41,8 +41,8 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{cert, key, block("CERTIFICATE", der)}, nil
 }
 
-// Server makes a certificate for a server of the given hosts, valid until the
-// given time; keyPEM is its key.
+// Server makes a certificate for a server with the given hosts, valid until the given time;
+// keyPEM is its key.
 func (a *Authority) Server(until time.Time, hosts ...string) (certPEM, keyPEM []byte, err error) {
 	template := template("kube-apiserver")
 	template.NotAfter = until
@@ -70,7 +70,7 @@ func template(name string) *x509.Certificate {
 	}
 }
 
-// sign makes a key and its certificate; without a signer it signs itself.
+// sign makes a key and its certificate, which is self-signed if there is no signer.
 func sign(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,7 +90,7 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// WriteCredentials writes what an API server of the given hosts starts with into dir:
+// WriteCredentials writes into dir the files that an API server with the given hosts needs:
 // ca.crt, tls.crt, tls.key, sa.key, and tokens.csv with the users.
 func WriteCredentials(dir string, users []User, hosts ...string) (caPEM []byte, err error) {
 	ca, err := NewAuthority("realkube")
@@ -102,7 +102,7 @@ func WriteCredentials(dir string, users []User, hosts ...string) (caPEM []byte, 
 	if err != nil {
 		return nil, err
 	}
-	_, accountKey, err := ca.Server(until) // its certificate is not needed
+	_, accountKey, err := ca.Server(until) // only the key is needed
 	if err != nil {
 		return nil, err
 	}

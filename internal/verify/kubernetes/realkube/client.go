@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// Client sends raw requests to the API server, as one user. It is what tests
-// make and change objects with: it repeats nothing.
+// Client sends raw requests to the API server, as one user. Tests use it to make and change
+// objects; it never retries.
 type Client struct {
 	server, token string
 	http          *http.Client
 }
 
-// Error is an answer of the API server that is no success.
+// Error is an answer of the API server other than success.
 type Error struct {
 	Method, Path string
 	Code         int
@@ -36,11 +36,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: status %d: %s", e.Method, e.Path, e.Code, e.Body)
 }
 
-// Client returns a client for the user, with connections of its own.
+// Client returns a client for the user, with its own connections.
 func (s *Server) Client(u User) *Client { return NewClient(s.URL, s.CAPEM, u.Token(), nil) }
 
-// NewClient returns a client of any API server, for the user with the token.
-// dial makes its connections; nil: from here.
+// NewClient returns a client of any API server, for the user with the token. dial makes its
+// connections; nil means from this process.
 func NewClient(url string, caPEM []byte, token string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *Client {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(caPEM)
@@ -54,7 +54,7 @@ func NewClient(url string, caPEM []byte, token string, dial func(ctx context.Con
 // Admin returns the client of the user [Admin].
 func (s *Server) Admin() *Client { return s.admin }
 
-// Do sends one request. What is not answered by 2xx is an [*Error].
+// Do sends one request. An answer other than 2xx is an [*Error].
 func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.server+path, bytes.NewReader(body))
 	if err != nil {
@@ -79,21 +79,21 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return answer, nil
 }
 
-// Eventually asks again until ask has no error to tell, for at most a minute: the
-// API server learns rules, policies and definitions by watches of its own.
+// Eventually calls ask until it returns no error, for at most a minute: the API server learns
+// rules, policies and definitions through its own watches.
 func Eventually(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return process.Until(ctx, "the API server has learnt of it", ask)
 }
 
-// Ready returns an error that says what the API server still waits for.
+// Ready returns an error that names what the API server still waits for.
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.Get(ctx, "/readyz")
 	return err
 }
 
-// WaitServed asks for what is at the path until the API server serves it.
+// WaitServed requests path until the API server serves it.
 func (c *Client) WaitServed(ctx context.Context, path string) error {
 	return Eventually(ctx, func(ctx context.Context) error {
 		_, err := c.Get(ctx, path)

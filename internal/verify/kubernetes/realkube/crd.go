@@ -8,12 +8,11 @@ import (
 	"slices"
 )
 
-// NodeConfigsPath is the path of the definition that NodeConfigs makes.
+// NodeConfigsPath is the path of the definition in [NodeConfigs].
 const NodeConfigsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ciliumnodeconfigs.cilium.io"
 
-// NodeConfigs is the manifest of the custom resource of node configs, served in
-// the given ones of its versions v2 and v2alpha1. A selector may be absent or
-// null, as the rules for it allow.
+// NodeConfigs is the manifest of the custom resource for node configs, which serves the given
+// ones of its versions v2 and v2alpha1. A selector may be absent or null, as its schema allows.
 func NodeConfigs(served ...string) []byte {
 	manifest := `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

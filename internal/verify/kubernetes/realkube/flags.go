@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// EtcdFlags are those of an etcd with its data in dir, which is lost at a power cut.
+// EtcdFlags are the flags of an etcd with its data in dir, which does not survive a power cut.
 func EtcdFlags(dir, clientAddress, peerAddress string) []string {
 	client, peer := "http://"+clientAddress, "http://"+peerAddress
 	return []string{
@@ -18,11 +18,11 @@ func EtcdFlags(dir, clientAddress, peerAddress string) []string {
 	}
 }
 
-// APIServerFlags are those of a kube-apiserver at the address, an IP and a port, with
-// the files of [WriteCredentials] in dir. A user may do what RBAC allows, and what the
-// modes of a further --authorization-mode do.
+// APIServerFlags are the flags of a kube-apiserver at the address, an IP and a port, with the
+// files of [WriteCredentials] in dir. A user may do what RBAC allows, or the modes of an
+// additional --authorization-mode.
 func APIServerFlags(dir, address, etcdAddress string) []string {
-	host, port, _ := net.SplitHostPort(address) // else the API server says so
+	host, port, _ := net.SplitHostPort(address) // if it is invalid, the API server reports it
 	file := func(name string) string { return filepath.Join(dir, name) }
 	return []string{
 		"--etcd-servers=http://" + etcdAddress,

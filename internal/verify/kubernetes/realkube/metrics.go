@@ -12,11 +12,10 @@ import (
 	"strings"
 )
 
-// Metrics are the API server's counters at one moment, by name and labels as it
-// prints them.
+// Metrics are the API server's counters at one time, by name and labels as printed.
 type Metrics map[string]float64
 
-// Metrics reads them.
+// Metrics reads the API server's counters.
 func (s *Server) Metrics(ctx context.Context) (Metrics, error) {
 	text, err := s.admin.Get(ctx, "/metrics")
 	if err != nil {
@@ -39,8 +38,8 @@ func (s *Server) Metrics(ctx context.Context) (Metrics, error) {
 	return m, lines.Err()
 }
 
-// Sum adds up every series of the metric whose labels hold all of these texts,
-// such as `verb="GET"`.
+// Sum adds up the series of the metric whose labels contain all of these texts, such as
+// `verb="GET"`.
 func (m Metrics) Sum(name string, labels ...string) float64 {
 	total := 0.0
 	for series, value := range m {
@@ -61,7 +60,7 @@ func containsAll(text string, parts []string) bool {
 	return true
 }
 
-// Cost is what requests have cost the API server between two moments.
+// Cost is the cost of requests to the API server between two times.
 type Cost struct {
 	EtcdReads float64 // get and list requests to etcd
 	Bytes     float64 // in bodies of answers to GET and LIST

@@ -18,32 +18,32 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// Options say what to start. The zero value is a server with the user [Admin].
+// Options configure a server. The zero value is a server with the user [Admin].
 type Options struct {
-	Users   []User    // beside Admin
-	Flags   []string  // more flags of kube-apiserver
-	Version string    // of kube-apiserver, as APIServer takes it; empty: of all others
+	Users   []User    // besides Admin
+	Flags   []string  // additional flags of kube-apiserver
+	Version string    // of kube-apiserver, as in APIServer; empty means the version of everything else
 	NoAudit bool      // without the audit log, which costs some processor time
-	Log     io.Writer // gets a line when something has to be built; nil: nobody
+	Log     io.Writer // gets a line before each build; may be nil
 }
 
 // Server is a running API server with its etcd.
 type Server struct {
 	URL   string
-	CAPEM []byte // what its certificate is signed by
+	CAPEM []byte // the authority of its certificate
 
 	dir, binary     string
 	apiserverBinary string
 	options         Options
 	etcd, apiserver *process.Process
-	address         string // as the others, an IP and a port
+	address         string // an IP and a port, like the others
 	etcdAddress     string
 	peerAddress     string
 	admin           *Client
 }
 
-// Start builds what is missing, starts etcd and kube-apiserver on free ports of
-// 127.0.0.1, and waits until the API server says that it is ready.
+// Start builds missing programs, starts etcd and kube-apiserver on free ports of 127.0.0.1, and
+// waits until the API server is ready.
 func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Log == nil {
 		o.Log = io.Discard
@@ -63,7 +63,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	const attempts = 3 // another process may take a port between the look and the start
+	const attempts = 3 // another process may take a port between the search and the start
 	for range attempts {
 		if err = s.chooseAddresses(); err != nil {
 			break
@@ -88,7 +88,7 @@ func (s *Server) chooseAddresses() error {
 		if err != nil {
 			return fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // in the end, so that none is found twice
+		defer l.Close() // after the loop, so that no port is found twice
 		*address = l.Addr().String()
 	}
 	s.URL = "https://" + s.address
@@ -103,7 +103,7 @@ func (s *Server) startBoth(ctx context.Context) error {
 	return s.StartAPIServer(ctx)
 }
 
-// StartEtcd starts etcd again, on the data that it had.
+// StartEtcd restarts etcd on its data.
 func (s *Server) StartEtcd() (err error) {
 	s.etcd.End(syscall.SIGKILL)
 	s.etcd, err = s.start(s.binary, "etcd", EtcdFlags(filepath.Join(s.dir, "etcd"), s.etcdAddress, s.peerAddress))
@@ -117,8 +117,8 @@ func (s *Server) start(binary, role string, flags []string) (*process.Process, e
 	return process.Start(role, cmd, filepath.Join(s.dir, role+".log"), nil)
 }
 
-// StartAPIServer starts the API server again, at the address and on the data
-// that it had, and waits until it is ready.
+// StartAPIServer restarts the API server at its address and on its data, and waits until it is
+// ready.
 func (s *Server) StartAPIServer(ctx context.Context) (err error) {
 	s.apiserver.End(syscall.SIGKILL)
 	flags := APIServerFlags(s.dir, s.address, s.etcdAddress)
@@ -133,7 +133,7 @@ func (s *Server) StartAPIServer(ctx context.Context) (err error) {
 	return process.Until(ctx, "kube-apiserver is ready", s.admin.Ready, s.etcd, s.apiserver)
 }
 
-// Dir is where its data, certificates and logs are, until Close.
+// Dir is the directory of its data, certificates and logs, until Close.
 func (s *Server) Dir() string { return s.dir }
 
 // StopAPIServer lets the API server end by itself (SIGTERM).
@@ -145,8 +145,7 @@ func (s *Server) KillAPIServer() { s.apiserver.End(syscall.SIGKILL) }
 // KillEtcd ends etcd at once (SIGKILL).
 func (s *Server) KillEtcd() { s.etcd.End(syscall.SIGKILL) }
 
-// CPU is the processor time that the API server and etcd have used since they
-// were started last.
+// CPU is the processor time that the API server and etcd have used since their last start.
 func (s *Server) CPU() (apiserver, etcd time.Duration, err error) {
 	apiserver, err1 := s.apiserver.CPU()
 	etcd, err2 := s.etcd.CPU()
@@ -160,8 +159,8 @@ func (s *Server) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// Kubeconfig writes a kubeconfig file for the user and returns its path. server
-// is the URL to write into it; empty: the API server's own.
+// Kubeconfig writes a kubeconfig file for the user and returns its path. server is the URL to
+// write into it; if it is empty, the API server's own.
 func (s *Server) Kubeconfig(dir string, u User, server string) (string, error) {
 	if server == "" {
 		server = s.URL

@@ -74,7 +74,7 @@ func container(root string, command []string) error {
 		flags                uintptr
 	}
 	mounts := []mount{{root, root, "", unix.MS_BIND}}
-	if prefix := os.Getenv("HOST_PREFIX"); prefix != "" { // as older installers have it
+	if prefix := os.Getenv("HOST_PREFIX"); prefix != "" { // as older installers do
 		mounts = append(mounts, mount{"/", filepath.Join(root, prefix), "", unix.MS_BIND | unix.MS_REC}, mount{"run", filepath.Join(root, "run"), "tmpfs", 0})
 	}
 	for _, m := range append(mounts, []mount{

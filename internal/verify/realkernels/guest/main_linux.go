@@ -34,7 +34,7 @@ func main() {
 	default:
 		err = machine()
 		unix.Sync()
-		time.Sleep(100 * time.Millisecond) // the console is behind
+		time.Sleep(100 * time.Millisecond) // the console lags
 		err = errors.Join(err, unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART))
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ var compiling = []string{"internal/verify/programs"}
 func tests(prefixes []string, skip, only string) error {
 	order, err := os.ReadFile("/t/tests/order")
 	if err == nil {
-		err = exec.Command("modprobe", "-a", "tun", "loop").Run() // whose devices are in /dev only then
+		err = exec.Command("modprobe", "-a", "tun", "loop").Run() // their devices appear in /dev only then
 	}
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func mountOf(source, at, kind string, flags uintptr, data string) error {
 
 // enterDebian loads the disks' drivers, and makes the Debian the root.
 func enterDebian() error {
-	modules, err := filepath.Glob("/modules/*") // in the order in which they depend on each other
+	modules, err := filepath.Glob("/modules/*") // in the order of their dependencies
 	for _, module := range modules {
 		err = errors.Join(err, load(module))
 	}
@@ -99,7 +99,7 @@ func load(module string) error {
 	return nil
 }
 
-// disk waits for a disk, which comes a moment after its driver.
+// disk waits for a disk, which appears a moment after its driver is loaded.
 func disk(device, at string, flags uintptr) error {
 	for range 500 {
 		if _, err := os.Stat(device); err == nil {
@@ -141,7 +141,7 @@ func rest(layout string) error {
 	return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 20, Max: 1 << 20})
 }
 
-// cgroups mounts them as distributions do.
+// cgroups mounts the cgroup hierarchies as distributions do.
 func cgroups(layout string) error {
 	const root, flags = "/sys/fs/cgroup", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
 	if layout == "unified" {

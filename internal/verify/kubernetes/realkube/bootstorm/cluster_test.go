@@ -20,21 +20,21 @@ import (
 
 const namespace = "kube-system"
 
-// agent is whom the manifests of examples/deploy are for.
+// agent is the account that the manifests of examples/deploy use.
 var agent = realkube.ServiceAccount(namespace, "agent")
 
-// nodeObjects is how many Node objects the nodes share: each read of one goes
-// to etcd, however many there are.
+// nodeObjects is the number of Node objects that the nodes share: each read goes to etcd,
+// however many there are.
 const nodeObjects = 200
 
 type fields = map[string]any
 
-// plan says how large a storm is.
+// plan is the size of a storm.
 type plan struct {
 	nodes, nodeConfigs int
-	over               time.Duration // all nodes boot
-	away               time.Duration // the API server, in the outage
-	spread             time.Duration // of the nodes' retries; 0: the default
+	over               time.Duration // time in which all nodes boot
+	away               time.Duration // how long the API server is away in the outage
+	spread             time.Duration // of the nodes' retries; 0 means the default
 }
 
 type cluster struct {
@@ -60,7 +60,7 @@ subjects: [{kind: ServiceAccount, namespace: kube-system, name: agent}]
 
 func newCluster(tb testing.TB, p plan) *cluster {
 	tb.Helper()
-	ctx := context.WithoutCancel(tb.Context()) // the server ends by Close
+	ctx := context.WithoutCancel(tb.Context()) // Close ends the server
 	server, err := realkube.Start(ctx, realkube.Options{Users: []realkube.User{agent}, NoAudit: true, Log: os.Stderr})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, server.Close()) })
@@ -71,7 +71,7 @@ func newCluster(tb testing.TB, p plan) *cluster {
 	return c
 }
 
-// fill makes what the nodes read.
+// fill creates the objects that the nodes read.
 func (c *cluster) fill(ctx context.Context) error {
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 	admin := c.server.Admin()
@@ -103,7 +103,7 @@ func configsPath(version string) string {
 	return "/apis/cilium.io/" + version + "/namespaces/" + namespace + "/ciliumnodeconfigs"
 }
 
-// nodeConfig selects one rack of twenty.
+// nodeConfig selects one rack in twenty.
 func nodeConfig(i int) fields {
 	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": fmt.Sprintf("config-%05d", i)},
 		"spec": fields{
@@ -145,7 +145,7 @@ func parallel(n int, f func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// fairness is what ships with the deployment examples, by its paths in the API.
+// fairness returns the priority-and-fairness manifests of the deployment examples, by API path.
 func fairness(tb testing.TB) map[string]string {
 	tb.Helper()
 	text, err := os.ReadFile("../../../../../examples/deploy/priority.yaml")
@@ -162,7 +162,7 @@ func fairness(tb testing.TB) map[string]string {
 	return found
 }
 
-// withFairness calls f while the API server has the manifests.
+// withFairness calls f while these manifests are on the API server.
 func (c *cluster) withFairness(tb testing.TB, f func()) {
 	tb.Helper()
 	for path, manifest := range fairness(tb) {

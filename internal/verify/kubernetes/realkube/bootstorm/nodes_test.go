@@ -19,17 +19,17 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// traffic counts what the nodes send, second by second.
+// traffic counts the nodes' requests per second.
 type traffic struct {
 	start    time.Time
 	sent     [3600]atomic.Int64 // attempts
 	answered [3600]atomic.Int64 // attempts that got an answer
-	rejected atomic.Int64       // of those, 429
+	rejected atomic.Int64       // those answered with 429
 }
 
 func (t *traffic) second() int { return min(int(time.Since(t.start)/time.Second), len(t.sent)-1) }
 
-// transport is a connection of one node's own.
+// transport returns a new connection for one node.
 func (c *cluster) transport(t *traffic) (http.RoundTripper, func()) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(c.server.CAPEM)
@@ -51,7 +51,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// resolve is a node that resolves its configuration from three sources.
+// resolve acts as a node that resolves its configuration from three sources.
 func (c *cluster) resolve(ctx context.Context, i int, t *traffic) error {
 	transport, done := c.transport(t)
 	defer done()
@@ -72,8 +72,8 @@ func (c *cluster) resolve(ctx context.Context, i int, t *traffic) error {
 	return nil
 }
 
-// asCilium is a node that sends what build-config of Cilium 1.18.3 sends, and
-// reads the answers. It tries again as client-go does, when it is told to.
+// asCilium acts as a node that sends the requests of build-config in Cilium 1.18.3 and reads
+// the answers. Like client-go, it retries when the server asks for it.
 func (c *cluster) asCilium(ctx context.Context, i int, t *traffic) error {
 	transport, done := c.transport(t)
 	defer done()

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package bootstorm lets thousands of nodes resolve their configuration against one
-// real API server, and measures what that costs: for this project's clients, and for
-// the requests that Cilium's build-config makes.
+// Package bootstorm lets thousands of nodes resolve their configuration against one real API
+// server, and measures the cost: for this project's clients, and for the requests that Cilium's
+// build-config makes.
 //
-// Each node is a goroutine with a transport and a connection of its own. Nodes boot at
-// a steady rate. All of it runs on one machine, so its processors are shared by the API
-// server, etcd and the nodes.
+// Each node is a goroutine with its own transport and connection. Nodes boot at a steady rate.
+// The API server, etcd and the nodes share one machine's processors.
 package bootstorm
 
 import (
@@ -23,8 +22,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// A small storm, as a test that all of it works: every node resolves, also
-// under priority and fairness, and over an API server that is killed.
+// A small storm shows that all parts work: every node resolves, also under priority and
+// fairness, and across a kill of the API server.
 func TestStorm(t *testing.T) {
 	c := newCluster(t, plan{nodes: 200, nodeConfigs: 50, over: 8 * time.Second, away: 2 * time.Second, spread: 4 * time.Second})
 	resolved := func(r result) result {
@@ -59,8 +58,8 @@ func BenchmarkStorm(b *testing.B) {
 		}
 		m.Report(b)
 	})
-	// The wave is the rate of requests in the worst five seconds after an outage, for
-	// each before it.
+	// The wave is the request rate in the worst five seconds after an outage, relative to the
+	// rate before it.
 	b.Run("outage", func(b *testing.B) {
 		m := bench.Measured{}
 		for b.Loop() {
@@ -73,11 +72,11 @@ func BenchmarkStorm(b *testing.B) {
 	})
 }
 
-// result is what a storm has cost.
+// result is the cost of a storm.
 type result struct {
 	nodes     float64
-	latencies []time.Duration // of the nodes that have resolved, sorted
-	err       error           // of the last node that has not
+	latencies []time.Duration // of the nodes that resolved, sorted
+	err       error           // of the last node that did not
 	requests  float64
 	rejected  float64
 	apiserver time.Duration
@@ -85,7 +84,7 @@ type result struct {
 	cost      realkube.Cost
 }
 
-// add adds it to what is measured. All nodes of ours have to resolve.
+// add adds the result to the measurements. Every node of ours must resolve.
 func (r result) add(b *testing.B, m bench.Measured, who string) {
 	if who == bench.Ours {
 		require.NoError(b, r.err)
@@ -104,7 +103,7 @@ func (r result) add(b *testing.B, m bench.Measured, who string) {
 	}
 }
 
-// quantile is in seconds.
+// quantile returns seconds.
 func (r result) quantile(q float64) float64 {
 	if len(r.latencies) == 0 {
 		return 0
@@ -114,8 +113,7 @@ func (r result) quantile(q float64) float64 {
 
 type node func(ctx context.Context, i int, t *traffic) error
 
-// measure lets all nodes boot, and takes what the API server says before and
-// after.
+// measure boots all nodes, and reads the API server's metrics before and after.
 func (c *cluster) measure(tb testing.TB, f node) result {
 	tb.Helper()
 	before, err := c.server.Metrics(tb.Context())
@@ -163,9 +161,8 @@ func (c *cluster) boot(ctx context.Context, f node, t *traffic) result {
 	return r
 }
 
-// outage kills the API server after a third of the time, and starts it again
-// later. The wave is how many requests are answered afterwards, in the worst five
-// seconds, for each that was before.
+// outage kills the API server after a third of the time and restarts it later. The wave is the
+// rate of answered requests in the worst five seconds afterwards, relative to the rate before.
 func (c *cluster) outage(tb testing.TB) (r result, wave float64) {
 	tb.Helper()
 	t := &traffic{start: time.Now()}
@@ -194,7 +191,7 @@ func (c *cluster) outage(tb testing.TB) (r result, wave float64) {
 	return r, worst / steady
 }
 
-// rate is the mean of answered requests a second.
+// rate is the mean number of answered requests per second.
 func (t *traffic) rate(from, to int) float64 {
 	total := int64(0)
 	for second := from; second < to; second++ {

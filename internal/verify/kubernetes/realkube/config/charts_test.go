@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// Charts of others, as they are released, by the folder of their Go module.
+// Released charts of other projects, by the folder of their Go module.
 var charts = []struct {
 	module, folder, namespace string
 	versions                  []string
@@ -31,20 +31,20 @@ var charts = []struct {
 	{"github.com/flannel-io/flannel", "chart/kube-flannel", "kube-flannel", []string{"v0.25.7", "v0.26.7"}, []string{"flannel"}},
 }
 
-// The API server takes what the components, and the post-renderer in Go, make of each
-// whole chart, and none of its init containers is left.
+// The API server accepts each whole chart as changed by the components and by the post-renderer
+// in Go, and none of the chart's init containers remains.
 func TestChartsOfOthersWithOurComponents(t *testing.T) {
 	kubectl := kubectl(t)
 	for _, chart := range charts {
 		t.Run(chart.namespace, func(t *testing.T) {
-			for _, name := range []string{chart.namespace, "cilium-secrets"} { // which a dry run does not make
+			for _, name := range []string{chart.namespace, "cilium-secrets"} { // a dry run does not create them
 				kubectl(t, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name), "apply", "--server-side", "-f", "-")
 			}
 			for _, version := range chart.versions {
 				rendered := render(t, chart.module+"@"+version, chart.folder, chart.namespace)
 				for _, component := range chart.components {
 					if component == "postrender" && version < "v1.18" {
-						continue // it is for those from 1.18 on
+						continue // for charts from 1.18 on
 					}
 					t.Run(component+" "+version, func(t *testing.T) {
 						cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
@@ -66,7 +66,7 @@ func TestChartsOfOthersWithOurComponents(t *testing.T) {
 
 var kind = regexp.MustCompile(`(?m)^kind: `)
 
-// objects is how many a release has.
+// objects is the number of objects in a release.
 func objects(release string) int { return len(kind.FindAllString(release, -1)) }
 
 // kubectl is put in the PATH, and returned as a function.
@@ -100,8 +100,7 @@ func render(t *testing.T, module, folder, namespace string, args ...string) []by
 	return rendered
 }
 
-// requireOurs checks that nodeinit is what comes before the agent, or is what it
-// starts as.
+// requireOurs checks that nodeinit runs before the agent, or is the command that starts it.
 func requireOurs(t *testing.T, list []byte, component string) {
 	t.Helper()
 	var all struct {

@@ -26,14 +26,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// releases are those of Cilium's whose build-config ours is compared with.
+// releases are the Cilium releases whose build-config ours is compared with.
 var releases = []struct {
 	name string
 	realkube.Release
 }{{"Cilium 1.18", realkube.Cilium118}, {"Cilium 1.20", realkube.Cilium120}}
 
-// comparing builds Cilium's build-config, for 4 CPU-minutes each the first time: so
-// these tests have a build tag.
+// comparing builds Cilium's build-config, which takes 4 CPU-minutes each the first time; hence
+// the build tag.
 func comparing(t *testing.T) (ours string, theirs []string) {
 	t.Helper()
 	for _, release := range releases {
@@ -44,7 +44,7 @@ func comparing(t *testing.T) (ours string, theirs []string) {
 	return buildNodeinit(t), theirs
 }
 
-// buildConfig runs a build-config, ours or theirs: the flags are the same.
+// buildConfig runs a build-config, ours or theirs, with the same flags.
 func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) took {
 	t.Helper()
 	cmd := command(t, program, kubeconfig, namespace, node, dest, args...)
@@ -56,13 +56,11 @@ func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string
 	return took{time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
 }
 
-// took is how long a run was, and how long of that on a processor: the second
-// is the one to compare on a busy machine.
+// took is a run's duration and processor time: on a busy machine only the second is comparable.
 type took struct{ wall, cpu time.Duration }
 
-// peakOf is the most memory that the process has had: VmHWM of proc_pid_status(5)
-// as last seen. What wait4(2) tells would count this test's memory too, which
-// the child has until it becomes another program.
+// peakOf is the process's peak memory: the last VmHWM read from proc_pid_status(5). The figure
+// of wait4(2) would include this test's memory, which the child has until exec.
 func peakOf(t testing.TB, cmd *exec.Cmd) (peak int64) {
 	t.Helper()
 	require.NoError(t, cmd.Start())
@@ -111,7 +109,7 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			v.prepareOnce(t)
 			mine := filepath.Join(t.TempDir(), "mine")
-			if v.optional { // which the command line does not offer
+			if v.optional { // the command line has no such option
 				client, _ := connect(t, kube.Connection{})
 				config, err := v.resolver(t, client).Resolve(t.Context())
 				require.NoError(t, err)
@@ -129,10 +127,9 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 	}
 }
 
-// TestCompare_CostOfANode runs all programs in turn on a node with three
-// sources, as they run in a pod, and prints what each costs. On ext4, and most of all without a
-// journal, files are made slowly for some minutes after many were deleted: that
-// row is worth something on a disk that was quiet.
+// TestCompare_CostOfANode runs all programs in turn on a node with three sources, as in a pod,
+// and prints the cost of each. On ext4, above all without a journal, creating files is slow for
+// some minutes after many were deleted: measure that row on a disk that was quiet.
 func TestCompare_CostOfANode(t *testing.T) {
 	ours, theirs := comparing(t)
 	programs := []string{unpacked(t, ours)}
@@ -153,7 +150,7 @@ func TestCompare_CostOfANode(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(memory)) })
 	asPod(t)
 	inTurn := func(times int, run func(i int, program, dest string)) {
-		for round := range times { // never one twice: a node runs it once
+		for round := range times { // a node runs it once, so no run reuses a directory
 			for i, program := range programs {
 				run(i, program, fmt.Sprintf("%d-%d", i, round))
 			}
@@ -179,8 +176,8 @@ func TestCompare_CostOfANode(t *testing.T) {
 	}
 }
 
-// logCosts prints a table: what nodeinit costs, and for each release what that costs and
-// how many times ours that is.
+// logCosts prints a table: the cost of nodeinit, and for each release its cost and the ratio to
+// ours.
 func logCosts(t *testing.T, results []cost) {
 	t.Helper()
 	head := fmt.Sprintf("%-26s %12s", "", "nodeinit")
@@ -211,21 +208,21 @@ func logCosts(t *testing.T, results []cost) {
 	}
 }
 
-// asPod gives the test, and what it starts, the credentials of a ServiceAccount
-// where a pod has them, in a mount namespace of its own.
+// asPod puts a ServiceAccount's credentials where a pod has them, for the test and its
+// children, in a new mount namespace.
 func asPod(t *testing.T) {
 	t.Helper()
 	testns.Enter(t, testns.Mount)
-	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "")) // also /var/run
+	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "")) // /var/run too
 	const dir = "/var/run/secrets/kubernetes.io/serviceaccount"
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), server.CAPEM, 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte(realkube.Admin.Token()), 0o600))
 }
 
-// unpacked copies a program as containerd unpacks an image, 32 KiB at a time. How
-// a file was written decides how the kernel holds it in memory: one that is fresh
-// from the linker, or came in one piece, starts a millisecond later or sooner.
+// unpacked copies a program as containerd unpacks an image, 32 KiB at a time. How a file was
+// written determines how the page cache holds it: a program fresh from the linker, or written
+// in one piece, differs in its start by a millisecond.
 func unpacked(t *testing.T, program string) string {
 	t.Helper()
 	from, err := os.Open(program)
@@ -242,10 +239,10 @@ func unpacked(t *testing.T, program string) string {
 type cost struct {
 	requests               int
 	bytes, nodeBytes, peak int64
-	memory, disk           []took // by where the directory is
+	memory, disk           []took // by the file system of the directory
 }
 
-// median is in milliseconds.
+// median returns milliseconds.
 func median(runs []took, of func(took) time.Duration) float64 {
 	var times []time.Duration
 	for _, run := range runs {
@@ -255,7 +252,7 @@ func median(runs []took, of func(took) time.Duration) float64 {
 	return float64(times[len(times)/2].Microseconds()) / 1000
 }
 
-// costOf runs a program once through a wire that counts.
+// costOf runs a program once through a counting wire.
 func costOf(t *testing.T, program, name string) cost {
 	t.Helper()
 	wire := newWire(t, server)
@@ -274,7 +271,7 @@ func costOf(t *testing.T, program, name string) cost {
 	return c
 }
 
-// nodeBytes is what was sent in answers with a Node.
+// nodeBytes is the size of the answers that contain a Node.
 func nodeBytes(t *testing.T) int64 {
 	t.Helper()
 	m, err := server.Metrics(t.Context())

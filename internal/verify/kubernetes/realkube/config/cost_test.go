@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// agentConfig is a ConfigMap of the size that an agent's has: 144 keys, 4.4 KB.
+// agentConfig is a ConfigMap as large as an agent's: 144 keys, 4.4 KB.
 func agentConfig() values {
 	data := values{}
 	for i := range 144 {
@@ -25,7 +25,7 @@ func agentConfig() values {
 	return data
 }
 
-// createBusyNode makes a node whose status has 50 images, as a kubelet reports.
+// createBusyNode makes a node whose status lists 50 images, as a kubelet reports them.
 func createBusyNode(t testing.TB, name string, labels, annotations values) {
 	t.Helper()
 	createNode(t, name, labels, annotations)
@@ -39,8 +39,8 @@ func createBusyNode(t testing.TB, name string, labels, annotations values) {
 	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/"+name+"/status", fields{"status": fields{"images": images}}))
 }
 
-// A node with three sources: what it asks for, and what goes over the wire,
-// handshake and headers and all.
+// A node with three sources: its requests, and the bytes on the wire, including handshake and
+// headers.
 func TestCFG9_CostOfANode(t *testing.T) {
 	const name = "cost"
 	createNamespace(t, name)

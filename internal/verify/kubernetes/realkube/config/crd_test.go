@@ -21,8 +21,8 @@ const (
 	v2alpha1 = "v2alpha1"
 )
 
-// serve makes the API server serve node configs in these versions, and no
-// other; with none it has no such resource.
+// serve makes the API server serve node configs in exactly these versions; with none, it has no
+// such resource.
 func serve(t testing.TB, s *realkube.Server, versions ...string) {
 	t.Helper()
 	if len(versions) == 0 {
@@ -54,7 +54,7 @@ func isStatus(err error, code int) bool {
 	return errors.As(err, &status) && status.Code == code
 }
 
-// eventually asks until the API server has come around to it.
+// eventually asks until the API server has caught up.
 func eventually(t testing.TB, ask func(context.Context) error) {
 	t.Helper()
 	require.NoError(t, realkube.Eventually(t.Context(), ask), "after a minute")

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// places are the API paths of the kinds that the deployment examples hold.
+// places are the API paths of the kinds used in the deployment examples.
 var places = map[string]string{
 	"ServiceAccount":             "/api/v1/namespaces/kube-system/serviceaccounts/%s",
 	"ClusterRole":                "/apis/rbac.authorization.k8s.io/v1/clusterroles/%s",

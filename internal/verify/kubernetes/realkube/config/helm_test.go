@@ -21,11 +21,10 @@ import (
 
 const (
 	helm3 = "helm.sh/helm/v3/cmd/helm@v3.18.6"
-	helm4 = "helm.sh/helm/v4/cmd/helm@v4.3.1" // in which a post-renderer is a plugin
+	helm4 = "helm.sh/helm/v4/cmd/helm@v4.3.1" // its post-renderers are plugins
 )
 
-// helm returns the path of a release of helm, which is built the first time, in 4
-// CPU-minutes.
+// helm returns the path of a helm release, which takes 4 CPU-minutes to build the first time.
 func helm(t *testing.T, release string) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", "@", "-").Replace(release)
@@ -36,7 +35,7 @@ func helm(t *testing.T, release string) string {
 	return filepath.Join(dir, "helm")
 }
 
-// helmHome gives helm folders of its own, which the machine's user does not see.
+// helmHome gives helm its own folders, apart from the machine's user's.
 func helmHome(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"HELM_DATA_HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME"} {
@@ -51,11 +50,11 @@ func buildPostrender(t *testing.T) string {
 	return path
 }
 
-// Both releases of helm run both post-renderers, as the manifests' README says: with the
-// third as a program, with the fourth as a plugin. The DaemonSet is the same, and a
-// refusal is in what helm says.
+// Helm 3 and 4 run both post-renderers as examples/deploy/README.md says: version 3 as a
+// program, version 4 as a plugin. The DaemonSet is the same, and helm's error includes a
+// refusal.
 func TestChartsWithBothHelms(t *testing.T) {
-	kubectl(t) // in the PATH of the components
+	kubectl(t) // in the PATH for the components
 	helmHome(t)
 	postrender := buildPostrender(t)
 	plugin := filepath.Join(t.TempDir(), "slipway-postrender")
@@ -80,7 +79,7 @@ func TestChartsWithBothHelms(t *testing.T) {
 	script, err := filepath.Abs("../../../../../examples/deploy/post-render.sh")
 	require.NoError(t, err)
 	third := map[string]string{}
-	for name, program := range map[string]string{"--as=run": postrender, "cilium/one": script} { // a third does not start beside plugins of the fourth
+	for name, program := range map[string]string{"--as=run": postrender, "cilium/one": script} { // version 3 does not start beside plugins of version 4
 		out, err := template(helm3, "--post-renderer", program, "--post-renderer-args", name)
 		require.NoError(t, err, out)
 		require.Contains(t, out, "nodeinit")
@@ -93,7 +92,7 @@ func TestChartsWithBothHelms(t *testing.T) {
 	for name, plugin := range map[string]string{"--as=run": "slipway-postrender", "cilium/one": "slipway-component"} {
 		out, err := template(helm4, "--post-renderer", plugin, "--post-renderer-args", name)
 		require.NoError(t, err, out)
-		require.Equal(t, strings.Replace(third[name], "        - --k8s-api-server-urls=\n", "", 1), out, "%s: the chart's null is none in the fourth", name)
+		require.Equal(t, strings.Replace(third[name], "        - --k8s-api-server-urls=\n", "", 1), out, "%s: helm 4 renders the chart's null as an absent key", name)
 	}
 	out, err := template(helm4, "--post-renderer", "slipway-postrender", "--set", "kubeProxyReplacement=true")
 	require.Error(t, err)
@@ -103,7 +102,7 @@ func TestChartsWithBothHelms(t *testing.T) {
 	require.Contains(t, out, "examples/postrender follows others")
 }
 
-// daemonSet is the agent's of a release, without helm's comments.
+// daemonSet returns the agent's DaemonSet from a release, without helm's comments.
 func daemonSet(t *testing.T, release string) string {
 	t.Helper()
 	for document := range strings.SplitSeq(release, "\n---\n") {
@@ -115,7 +114,7 @@ func daemonSet(t *testing.T, release string) string {
 	return ""
 }
 
-// The post-renderer's own tests take what helm renders from files: they are that.
+// The files used in the post-renderer's own tests equal helm's output.
 func TestChartsAreThoseOfThePostRenderersTests(t *testing.T) {
 	for _, version := range ciliums {
 		chart := filepath.Join(download(t, "github.com/cilium/cilium@v"+version), "install/kubernetes/cilium")

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The chart's container that waits for kube-proxy gives way to nodeinit's gate, where it
-// is asked for; with one and run alone it stays.
+// On request, nodeinit's gate replaces the chart's container that waits for kube-proxy; with
+// one container, and where nodeinit runs alone, the chart's stays.
 func TestRDY1_ChartsWaitForKubeProxyIsAGateOfNodeinits(t *testing.T) {
 	kubectl := kubectl(t)
 	kubectl(t, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"cilium-secrets"}}`), "apply", "--server-side", "-f", "-")
@@ -33,8 +33,8 @@ func TestRDY1_ChartsWaitForKubeProxyIsAGateOfNodeinits(t *testing.T) {
 			ours := postRender(t, component, chart)
 			require.ElementsMatch(t, want, waiting(t, kubectl, ours))
 			if strings.HasSuffix(component, "-kube-proxy") {
-				kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-") // which takes no privileged container
-				require.ElementsMatch(t, want, waiting(t, kubectl, postRender(t, component, without)), "the chart need not be told")
+				kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-") // the API server refuses privileged containers, such as the chart's
+				require.ElementsMatch(t, want, waiting(t, kubectl, postRender(t, component, without)), "the chart's values do not matter")
 			}
 		})
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// grants are the roles of a manifest and their bindings, by API path, given to
-// the account deployed in place of agent.
+// grants returns a manifest's roles and bindings, by API path, bound to the account deployed
+// instead of agent.
 func grants(t *testing.T, file string) map[string]string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -39,14 +39,14 @@ func grants(t *testing.T, file string) map[string]string {
 
 var ruleLine = regexp.MustCompile(`(?m)^  - apiGroups: \[(.*)\]\n    resources: \[(.*)\]\n(?:    resourceNames: \[(.*)\]\n)?    verbs: \[(.*)\]\n?`)
 
-// printed is a rule as an error prints it, up to the names: of a Node, the
-// manifest cannot know it.
+// printed is a rule as an error prints it, without resource names: the manifest cannot know a
+// Node's.
 func printed(rule []string) string {
 	return fmt.Sprintf("{apiGroups: [%q], resources: [%q]", strings.Trim(rule[1], `"`), rule[2])
 }
 
-// Each rule of the manifest is needed, and where it is missing the error says
-// which to add; all of them together suffice.
+// Each rule of the manifest is needed, and if it is missing the error names the rule to add;
+// all rules together suffice.
 func TestDeploymentExampleGrantsTheLeast(t *testing.T) {
 	const namespace, node = "kube-system", "least"
 	createConfigMap(t, namespace, "cilium-config", values{"a": "cm"})

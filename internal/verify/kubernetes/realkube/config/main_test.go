@@ -25,12 +25,11 @@ type (
 	fields = map[string]any
 )
 
-// server is shared by the tests, of which each has namespaces and nodes of its
-// own.
+// server is shared by the tests; each test has its own namespaces and nodes.
 var server *realkube.Server
 
-// agent may read what the sources read, watcher may watch it too, and neither
-// may do more; nobody may do nothing; deployed has what a test gives it.
+// agent may read the objects that the sources read, watcher may also watch them, and neither
+// may do more; nobody has no rights; deployed has the rights that a test grants it.
 var (
 	agent   = realkube.ServiceAccount("kube-system", "agent")
 	watcher = realkube.ServiceAccount("kube-system", "watcher")
@@ -52,7 +51,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start starts a server on which agent has its rights and node configs exist.
+// start starts a server with node configs and with agent's rights.
 func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 	o.Users, o.Log = append(o.Users, agent, watcher, nobody, deployed), os.Stderr
 	s, err := realkube.Start(ctx, o)
@@ -80,7 +79,7 @@ func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 	return s, nil
 }
 
-// agentRole is what package configresolve/kube documents.
+// agentRole is the role that package configresolve/kube documents.
 const agentRole = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: agent}
@@ -100,7 +99,7 @@ rules:
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-// binding gives a role to the ServiceAccount of its name.
+// binding gives a ServiceAccount the role of the same name.
 func binding(name string) []byte {
 	return fmt.Appendf(nil, `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -112,14 +111,14 @@ subjects: [{kind: ServiceAccount, namespace: kube-system, name: %[1]s}]
 
 var clients atomic.Int64
 
-// connect returns a client of agent's and the user agent that the audit log
-// shows for it.
+// connect returns a client for agent, and the user agent under which the audit log lists its
+// requests.
 func connect(t testing.TB, c kube.Connection) (*kube.Client, string) {
 	t.Helper()
 	if c.Kubeconfig == "" {
 		c.Kubeconfig = kubeconfig(t, server, agent)
 	}
-	c.Spread = time.Second // an outage here is over in a few
+	c.Spread = time.Second // an outage here lasts a few seconds
 	c.UserAgent = fmt.Sprintf("test-%d", clients.Add(1))
 	client, err := c.Client()
 	require.NoError(t, err)
@@ -133,7 +132,7 @@ func kubeconfig(t testing.TB, s *realkube.Server, u realkube.User) string {
 	return path
 }
 
-// sources turns source strings into sources.
+// sources parses source strings.
 func sources(t testing.TB, client *kube.Client, namespace, node string, specs ...string) []configresolve.Source {
 	t.Helper()
 	parsed, err := configresolve.ParseSpecs(specs, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: node})
@@ -147,7 +146,7 @@ func sources(t testing.TB, client *kube.Client, namespace, node string, specs ..
 	return list
 }
 
-// audited lists the requests of a client in short, in their order.
+// audited lists a client's requests in order, abbreviated.
 func audited(t testing.TB, userAgent string) []string {
 	t.Helper()
 	events, err := server.Audit(0, userAgent)
@@ -182,7 +181,7 @@ func createNode(t testing.TB, name string, labels, annotations values) {
 	create(t, "/api/v1/nodes", fields{"metadata": fields{"name": name, "labels": labels, "annotations": annotations}})
 }
 
-// nodeConfig has a selector as JSON; empty: none.
+// nodeConfig has a selector as JSON, or none if that is empty.
 type nodeConfig struct {
 	name, selector string
 	defaults       values
@@ -204,7 +203,7 @@ func createNodeConfig(t testing.TB, namespace string, c nodeConfig) {
 	create(t, nodeConfigsPath(v2, namespace), c.object())
 }
 
-// slug makes a name of an object of a name of a test.
+// slug makes an object's name from a test's name.
 func slug(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

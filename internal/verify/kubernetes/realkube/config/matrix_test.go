@@ -30,13 +30,13 @@ import (
 
 var (
 	ciliums  = []string{"1.18.3", "1.19.7", "1.20.2"}
-	versions = []string{"1.30.14", "1.33.13", "1.36.3"} // the last is that of the other tests
+	versions = []string{"1.30.14", "1.33.13", "1.36.3"} // the last is the one that the other tests use
 )
 
-// A way is how a chart gets nodeinit.
+// way is a way to add nodeinit to a chart.
 type way struct {
 	name        string
-	args        []string // of the post-renderer; nil: the component of the name
+	args        []string // the post-renderer's arguments; nil for the component of that name
 	imageVolume bool
 }
 
@@ -49,15 +49,15 @@ var ways = []way{
 	{"cilium/image-volume", nil, true},
 }
 
-// given is what a chart is told, and what comes of it where that is no DaemonSet that the
-// API server takes: regular expressions of what the post-renderer and the components say.
+// given is a set of chart values, and the expected result unless the API server accepts the
+// DaemonSet: regular expressions for the output of the post-renderer and the components.
 type given struct {
 	name, namespace       string
-	rendered              string // for which Kubernetes; empty: for that of the API server
+	rendered              string // the Kubernetes version that helm renders for; empty: the API server's
 	set                   []string
 	postrender, component string
-	run                   string // of the post-renderer as run, where it differs
-	from                  string // of the first chart that the component is refused with; empty: all
+	run                   string // for the post-renderer as run, if different
+	from                  string // the first chart version that the component refuses; empty: all
 }
 
 const absent = `testing value .*name failed|is missing path.*name`
@@ -102,7 +102,7 @@ var sets = []given{
 	{name: "securityContext.capabilities without SYS_MODULE", set: []string{"securityContext.capabilities.cleanCiliumState={NET_ADMIN,SYS_ADMIN}", "securityContext.capabilities.ciliumAgent={NET_ADMIN,SYS_ADMIN,BPF}"}},
 }
 
-// expected is what a way says of a set; empty: the API server takes it.
+// expected is the expected refusal; empty if the API server accepts.
 func (g given) expected(w way, cilium, kubernetes string) string {
 	switch {
 	case w.args == nil && g.component != "" && cilium >= g.from:
@@ -117,10 +117,10 @@ func (g given) expected(w way, cilium, kubernetes string) string {
 	return ""
 }
 
-// Each chart with each set of values, each way, on each API server: it is taken, or
-// refused with the sentence that says why.
+// Each chart, with each set of values, each way, on each API server, is accepted, or refused
+// with an error that gives the reason.
 func TestChartsMatrix(t *testing.T) {
-	kubectl(t) // in the PATH of the components
+	kubectl(t) // in the PATH for the components
 	m := newMatrix(t)
 	for _, kubernetes := range versions {
 		t.Run(kubernetes, func(t *testing.T) {
@@ -147,11 +147,11 @@ func TestChartsMatrix(t *testing.T) {
 	}
 }
 
-// matrix has the outcomes.
+// matrix collects the outcomes.
 type matrix struct {
 	helm, postrender, nodeinit string
 	charts                     map[string]string               // folders by version
-	made                       map[string]made                 // what came of a text, by it and the way
+	made                       map[string]made                 // results by input text and way
 	outcomes                   map[[2]string]map[string][]cell // by set and way
 }
 
@@ -171,7 +171,7 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// cells tries all ways with what helm renders.
+// cells tries each way on helm's output.
 func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium string, g given) {
 	args := []string{"template", "cilium", m.charts[cilium], "-n", cmp.Or(g.namespace, "kube-system"), "--kube-version", cmp.Or(g.rendered, kubernetes),
 		"-s", "templates/cilium-agent/daemonset.yaml", "-s", "templates/cilium-configmap.yaml"}
@@ -199,8 +199,8 @@ func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium st
 
 const taken = "taken"
 
-// try makes the DaemonSet and shows it to the API server; what one of them says in
-// refusal is returned.
+// try makes the DaemonSet and sends it to the API server; it returns the refusal, from
+// whichever program.
 func (m *matrix) try(t *testing.T, api *realkube.Server, w way, chart []byte, namespace string) string {
 	key := w.name + string(chart)
 	one, ok := m.made[key]
@@ -232,7 +232,7 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(chart), &said
 	out, err := cmd.Output()
 	if err != nil {
-		require.Empty(t, out, "what is refused is not written")
+		require.Empty(t, out, "a refused DaemonSet is not written")
 		return made{refused: sentence(said.String())}
 	}
 	for document := range bytes.SplitSeq(out, []byte("\n---\n")) {
@@ -246,8 +246,8 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 	return made{}
 }
 
-// requireKnown runs nodeinit as the container would: it knows each flag, and each of
-// their values. The host, which is not there, is what it ends with.
+// requireKnown runs nodeinit as the container would: it knows every flag and accepts every
+// value. The run ends because the host is missing.
 func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) {
 	t.Helper()
 	type container struct {
@@ -270,7 +270,7 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) {
 		if len(c.Command) == 0 || filepath.Base(c.Command[0]) != "nodeinit" {
 			continue
 		}
-		args := slices.Insert(c.Command[1:], 1, "--skip=config") // no API server is asked
+		args := slices.Insert(c.Command[1:], 1, "--skip=config") // no request to an API server
 		cmd := exec.CommandContext(t.Context(), m.nodeinit, slices.Insert(args, 1, "--timeout=10s")...)
 		cmd.Env = []string{"CILIUM_K8S_NAMESPACE=kube-system", "PATH=" + os.Getenv("PATH")}
 		for _, v := range c.Env {
@@ -286,7 +286,7 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) {
 	t.Fatalf("no container runs nodeinit:\n%s", daemonSet)
 }
 
-// requireNoneLeft checks that nodeinit is in place of the chart's containers.
+// requireNoneLeft checks that nodeinit has replaced the chart's containers.
 func requireNoneLeft(t *testing.T, daemonSet []byte) {
 	t.Helper()
 	require.Regexp(t, `(?m)^ +- (nodeinit|/slipway/usr/bin/nodeinit)$`, string(daemonSet))
@@ -297,9 +297,9 @@ func requireNoneLeft(t *testing.T, daemonSet []byte) {
 
 var lastReason = regexp.MustCompile(`(testing value \S+ failed|test operation does not apply: is missing path: \S+?name|postrender: .*|volumes\S+image: field not declared in schema)`)
 
-// sentence is what matters of what a program said.
+// sentence is the relevant part of a program's output.
 func sentence(said string) string {
-	said = strings.ReplaceAll(said, `\`, "") // of JSON
+	said = strings.ReplaceAll(said, `\`, "") // JSON escapes
 	if found := lastReason.FindString(said); found != "" {
 		said = strings.TrimPrefix(found, "postrender: ")
 	}
@@ -316,7 +316,7 @@ func download(t *testing.T, module string) string {
 	return string(dir[1])
 }
 
-// writeTable writes what came of it, into the file that the environment names.
+// writeTable writes the outcomes to the file that the environment names.
 func (m *matrix) writeTable(t *testing.T) {
 	file := os.Getenv("SLIPWAY_EVIDENCE")
 	if file == "" {
@@ -368,7 +368,7 @@ func (m *matrix) table(ctx context.Context) string {
 	return b.String()
 }
 
-// told is a cell of the table; a refusal is a number of the notes.
+// told is a cell of the table; a refusal is given as the number of a note.
 func told(outcomes map[string][]cell, notes *[]string) string {
 	var parts []string
 	for _, outcome := range slices.SortedFunc(maps.Keys(outcomes), takenFirst) {
@@ -395,7 +395,7 @@ func takenFirst(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// where says which of all the cells are meant; nothing, if all are.
+// where names the given cells; it is empty if they are all there are.
 func where(cells []cell) string {
 	seenCilium, seenKubernetes := map[string]bool{}, map[string]bool{}
 	for _, c := range cells {

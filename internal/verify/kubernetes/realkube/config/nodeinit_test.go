@@ -92,7 +92,7 @@ func TestCFG10_BuildConfigWatch(t *testing.T) {
 	require.NotContains(t, readDir(t, dir), "b")
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait(), "told to end, it ends well")
+	require.NoError(t, cmd.Wait(), "it ends cleanly on a signal")
 }
 
 func TestExplain(t *testing.T) {
@@ -128,7 +128,7 @@ func TestExplain(t *testing.T) {
 	require.Len(t, x.Findings, 2)
 }
 
-// command is a build-config; without a kubeconfig one in a pod.
+// command is a build-config run, or one in a pod if there is no kubeconfig.
 func command(t testing.TB, program, kubeconfig, namespace, node, dest string, args ...string) *exec.Cmd {
 	t.Helper()
 	args = append([]string{"build-config", "--node-name", node, "--dest", dest}, args...)

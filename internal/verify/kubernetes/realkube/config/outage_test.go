@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-// outage is a way in which the control plane goes away in the middle of a
-// resolution, and comes back.
+// outage is a way for the control plane to disappear in the middle of a resolution, and to
+// return.
 type outage struct {
 	begin func()
 	end   func(*testing.T)
@@ -48,9 +48,9 @@ var (
 
 func startAPIServer(t *testing.T) { require.NoError(t, server.StartAPIServer(t.Context())) }
 
-// breaking lets a request of the client meet the outage: the first for
-// resource before it is sent, or the answer to it after its first bytes. back
-// is called when the client has failed for the third time.
+// breaking begins the outage at a request of the client: either before the first request for
+// resource is sent, or after the first bytes of its answer. back is called after the client's
+// third failure.
 func breaking(resource string, inBody bool, begin func(), back func()) func(http.RoundTripper) http.RoundTripper {
 	var begun atomic.Bool
 	var failures atomic.Int64
@@ -99,7 +99,7 @@ func TestCFG8_OutageInTheMiddle(t *testing.T) {
 	const name = "outage"
 	createNamespace(t, name)
 	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
-	for i := range 600 { // two pages, each larger than what connections buffer
+	for i := range 600 { // two pages, each larger than the connections' buffers
 		createNodeConfig(t, name, nodeConfig{manyName(i), `{"matchLabels":{"zone":"a"}}`, values{"b": "cr", "last": fmt.Sprint(i)}})
 	}
 	createNode(t, name, values{"zone": "a"}, values{"config.cilium.io/c": "n"})
@@ -141,8 +141,8 @@ func TestCFG8_OutageInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestCFG8_RetryAfter has a proxy before the real server that sends each request
-// away the first time, as a server under priority and fairness does.
+// TestCFG8_RetryAfter puts a proxy before the real server that rejects each request once, as a
+// server under priority and fairness does.
 func TestCFG8_RetryAfter(t *testing.T) {
 	const name = "retry-after"
 	createNamespace(t, name)
@@ -169,12 +169,12 @@ func TestCFG8_RetryAfter(t *testing.T) {
 	require.Len(t, arrivals, 3)
 	for path, at := range arrivals {
 		require.Len(t, at, 2, path)
-		require.GreaterOrEqual(t, at[1].Sub(at[0]), time.Second, "nobody comes back before the time: %s", path)
+		require.GreaterOrEqual(t, at[1].Sub(at[0]), time.Second, "no request is retried early: %s", path)
 	}
 }
 
-// proxy passes on, with agent's token, what reject does not answer itself. It
-// speaks plain HTTP, as a proxy on the node would.
+// proxy forwards requests, with agent's token, unless reject answers them. It speaks plain
+// HTTP, like a proxy on the node.
 func proxy(t *testing.T, reject func(w http.ResponseWriter, path string) bool) string {
 	t.Helper()
 	target, err := url.Parse(server.URL)

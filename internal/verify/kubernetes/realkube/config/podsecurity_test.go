@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// What the shipped pods ask of Pod Security, by the API server's own word: a namespace
-// of the level privileged, for these restrictions of the level baseline. It is what
-// examples/deploy/README.md says.
+// The shipped pods need a namespace of Pod Security level privileged, because they violate
+// these restrictions of level baseline, as the API server reports them.
+// examples/deploy/README.md says the same.
 func TestWhatPodSecurityHasToAllow(t *testing.T) {
 	node := []string{"forbidden AppArmor profile", "host namespaces", "hostPath volumes", "non-default capabilities", "seLinuxOptions"}
 	baseline := map[string][]string{
@@ -69,7 +69,7 @@ func shippedPods(t *testing.T) map[string][]byte {
 			}
 			require.NoError(t, json.Unmarshal(answer, &set))
 			spec := set.Spec.Template.Spec
-			delete(spec, "serviceAccountName") // which is not in the namespaces of the test
+			delete(spec, "serviceAccountName") // it does not exist in the test's namespaces
 			delete(spec, "serviceAccount")
 			pod, err := json.Marshal(fields{"metadata": fields{"name": "x"}, "spec": spec})
 			require.NoError(t, err)
@@ -82,7 +82,7 @@ func shippedPods(t *testing.T) map[string][]byte {
 
 var restriction = regexp.MustCompile(`(?:"\S+:latest": |\), )([^(]+?) \(`)
 
-// violations are the names of the restrictions for which a pod was refused.
+// violations lists the restrictions that refused a pod.
 func violations(t *testing.T, err error) (names []string) {
 	t.Helper()
 	var refused *realkube.Error

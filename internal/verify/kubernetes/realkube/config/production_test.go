@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What one looks at before production, line by line, in each manifest that we ship.
+// Every shipped manifest meets a checklist for production, line by line.
 func TestShippedPodsAreFitForProduction(t *testing.T) {
 	type container struct {
 		Name, Image, TerminationMessagePolicy string
@@ -42,7 +42,7 @@ func TestShippedPodsAreFitForProduction(t *testing.T) {
 		ours := 0
 		for _, c := range append(s.InitContainers, s.Containers...) {
 			if len(c.Command) == 0 {
-				continue // the agent that the manifest stands for, or one that does nothing
+				continue // the placeholder for the agent, or a container that does nothing
 			}
 			ours++
 			is := file + " " + c.Name
@@ -54,7 +54,7 @@ func TestShippedPodsAreFitForProduction(t *testing.T) {
 			require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem, is)
 			require.Equal(t, []string{"ALL"}, c.SecurityContext.Capabilities.Drop, is)
 			require.Equal(t, "RuntimeDefault", c.SecurityContext.SeccompProfile.Type, is)
-			if file != "drift.yaml" { // which reports by the Node
+			if file != "drift.yaml" { // it reports through its Node
 				require.Equal(t, "FallbackToLogsOnError", c.TerminationMessagePolicy, "%s: kubectl describe says why", is)
 			}
 		}

@@ -25,8 +25,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// TestCFG8_DeniedAccessNamesTheRule denies one thing after the other, and then
-// grants exactly what each error prints.
+// TestCFG8_DeniedAccessNamesTheRule denies each right in turn, then grants exactly the rule
+// that the error prints.
 func TestCFG8_DeniedAccessNamesTheRule(t *testing.T) {
 	const name = "denied"
 	createNamespace(t, name)
@@ -55,7 +55,7 @@ func TestCFG8_DeniedAccessNamesTheRule(t *testing.T) {
 			asked[request]++
 			require.LessOrEqual(t, asked[request], 2, request)
 		}
-		require.Equal(t, 2, asked[step.denied], "the denied one is asked again, once the server has said that it is ready")
+		require.Equal(t, 2, asked[step.denied], "the denied request is retried once the server reports ready")
 		grant(t, name, i, step.rule, step.namespaced)
 		eventually(t, func(ctx context.Context) error { // until the authorizer has seen the rule
 			if _, err := configresolve.Resolve(ctx, list...); err != nil && err.Error() == step.says+step.rule+")" {
@@ -70,7 +70,7 @@ func TestCFG8_DeniedAccessNamesTheRule(t *testing.T) {
 	require.Equal(t, values{"a": "cm", "b": "cr"}, maps.Collect(config.All()))
 }
 
-// grant gives nobody the rule, as an error prints it.
+// grant gives the account nobody the rule printed in an error.
 func grant(t *testing.T, namespace string, i int, rule string, namespaced bool) {
 	t.Helper()
 	role, kind, name := "/apis/rbac.authorization.k8s.io/v1/", "ClusterRole", fmt.Sprintf("grant-%d", i)
@@ -146,7 +146,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// counting counts the attempts at a request.
+// counting counts attempts.
 func counting(n *atomic.Int64) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -177,5 +177,5 @@ func TestCFG8_SeveralServers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, values{"a": "1"}, maps.Collect(config.All()))
 	require.Len(t, audited(t, userAgent), 3)
-	require.EqualValues(t, 5, attempts.Load(), "the one that answered is asked first from then on")
+	require.EqualValues(t, 5, attempts.Load(), "from then on the server that answered comes first")
 }

@@ -21,8 +21,7 @@ import (
 
 var prepared = map[string]bool{}
 
-// prepareOnce makes what the vector's cluster holds, for the first test that
-// needs it.
+// prepareOnce creates the vector's cluster objects for the first test that needs them.
 func (v vector) prepareOnce(t testing.TB) {
 	t.Helper()
 	if !prepared[v.name] {
@@ -68,8 +67,8 @@ func (v vector) check(t testing.TB, config *configresolve.Config) {
 	require.Equal(t, v.fill(v.findings), findings)
 }
 
-// TestCFG_Vectors resolves every vector on the real server, whichever versions
-// of node configs it serves: CFG 1 to 6 and 9.
+// TestCFG_Vectors resolves every vector on the real server, with each set of served versions of
+// node configs: CFG 1 to 6 and 9.
 func TestCFG_Vectors(t *testing.T) {
 	for _, v := range vectors {
 		v.prepareOnce(t)
@@ -102,8 +101,7 @@ func (v vector) run(t *testing.T, older bool) {
 	requireDir(t, dir, v.want, v.fill(v.origins))
 }
 
-// requireDir reads a directory as an agent does: nothing but keys, and links
-// that lead somewhere.
+// requireDir reads a directory as an agent does: it holds only keys, and no dangling links.
 func requireDir(t testing.TB, dir string, want values, origins []string) {
 	t.Helper()
 	got := readDir(t, dir)

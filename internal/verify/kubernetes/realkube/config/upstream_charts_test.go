@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What nodeinit is in place of has to stay as it was when nodeinit was made: these tests
-// read the releases' own sources, and fail where one is different.
+// The chart's code that nodeinit replaces must not have changed since nodeinit was written:
+// these tests read each release's sources and fail on any difference.
 var ciliumReleases = []string{"v1.18.3", "v1.19.7", "v1.20.2"}
 
-// source returns a file of a release of Cilium's, or nothing if that has none.
+// source returns a file of a Cilium release, or nothing if the release has none.
 func source(t *testing.T, version, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(download(t, "github.com/cilium/cilium@"+version), path))
@@ -31,9 +31,9 @@ func source(t *testing.T, version, path string) string {
 	return string(text)
 }
 
-// The programs and scripts of the steps cgroup, sysctl and bpffs, and that which waits
-// for kube-proxy, are the same in all releases. What is around the scripts is not: since
-// 1.19 bash runs two of them instead of sh.
+// The programs and scripts of the steps cgroup, sysctl and bpffs, and of the wait for
+// kube-proxy, are the same in all releases. The containers around the scripts are not: since
+// 1.19, bash runs two of them instead of sh.
 func TestChartsStepsAreThoseThatNodeinitIsInPlaceOf(t *testing.T) {
 	const template = "install/kubernetes/cilium/templates/cilium-agent/daemonset.yaml"
 	scripts := map[string]string{
@@ -62,7 +62,7 @@ rm /hostbin/cilium-sysctlfix`,
 	}
 }
 
-// initContainer returns the text of one in a chart's template.
+// initContainer returns the text of an init container in a chart's template.
 func initContainer(t *testing.T, chart, name string) string {
 	t.Helper()
 	_, text, found := strings.Cut(chart, "\n      - name: "+name+"\n")
@@ -72,7 +72,7 @@ func initContainer(t *testing.T, chart, name string) string {
 	return text[:end[0]]
 }
 
-// unindented returns the lines of a text without what YAML has before them.
+// unindented returns the lines of a text without their YAML indentation.
 func unindented(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -81,10 +81,10 @@ func unindented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Since 1.20 build-config reads CiliumNodeConfigs in their version v2 only, and before
-// also in v2alpha1. All releases' definition has both, of which v2 is stored: so what is
-// read here, v2 and the older one where there is no v2, is what each of them reads.
-// TestCFG3_OlderVersion shows that, and TestCFG_Vectors on an API server.
+// Since 1.20, build-config reads CiliumNodeConfigs in version v2 only; before, also in
+// v2alpha1. All releases define both, and store v2: so ours, which reads v2 and falls back to
+// the older version, reads what each of them reads. TestCFG3_OlderVersion shows the fallback,
+// and TestCFG_Vectors shows it on an API server.
 func TestChartsNodeConfigsAreReadInTheVersionsThatTheyHave(t *testing.T) {
 	for version, older := range map[string]bool{"v1.18.3": true, "v1.19.7": true, "v1.20.2": false} {
 		t.Run(version, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestChartsNodeConfigsAreReadInTheVersionsThatTheyHave(t *testing.T) {
 	}
 }
 
-// Each flag of build-config, the hidden ones too, is one of ours.
+// We have every flag of build-config, hidden ones included.
 func TestCFG13_ChartsBuildConfigHasNoFlagThatOursRefuses(t *testing.T) {
 	ours := buildNodeinit(t)
 	counts := map[string]int{}
@@ -112,18 +112,18 @@ func TestCFG13_ChartsBuildConfigHasNoFlagThatOursRefuses(t *testing.T) {
 			flags := buildConfigFlags(t, version)
 			counts[version] = len(flags)
 			t.Log(strings.Join(flags, " "))
-			require.Subset(t, flags, []string{"dest", "source", "k8s-client-qps", "debug"}, "they are found")
+			require.Subset(t, flags, []string{"dest", "source", "k8s-client-qps", "debug"}, "the flags are found")
 			for _, flag := range flags {
 				require.NoError(t, exec.Command(ours, "build-config", "--"+flag+"="+example(flag), "--help").Run(), flag)
 			}
 		})
 	}
-	require.Error(t, exec.Command(ours, "build-config", "--no-such-flag=1", "--help").Run(), "one that is refused is noticed")
+	require.Error(t, exec.Command(ours, "build-config", "--no-such-flag=1", "--help").Run(), "an unknown flag is an error")
 	require.Equal(t, map[string]int{"v1.18.3": 20, "v1.19.7": 21, "v1.20.2": 20}, counts)
 }
 
-// buildConfigFlags are those that the sources of build-config's parts and of the root
-// command register.
+// buildConfigFlags lists the flags registered by the sources of build-config's parts and of the
+// root command.
 func buildConfigFlags(t *testing.T, version string) (flags []string) {
 	t.Helper()
 	constants := source(t, version, "pkg/option/config.go")
@@ -150,7 +150,7 @@ func flagName(t *testing.T, arguments, constants, file string) string {
 	return name[1]
 }
 
-// example is a value that the flag takes.
+// example is a value that the flag accepts.
 func example(flag string) string {
 	switch {
 	case strings.HasPrefix(flag, "enable-"), flag == "debug":

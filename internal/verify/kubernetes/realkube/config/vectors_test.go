@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// vector is one case: what the cluster holds in a namespace of the vector's own
-// (NS in its texts) and on its node (NODE), and what has to come of it.
+// vector is one case: the objects in its own namespace (NS in its texts) and on its node
+// (NODE), and the expected result.
 type vector struct {
 	name        string
 	configMaps  map[string]values
@@ -21,14 +21,14 @@ type vector struct {
 	noNode      bool
 
 	sources     []string
-	optional    bool // the first source
+	optional    bool // whether the first source is
 	allow, deny []string
 
 	want     values
 	origins  []string // of config-sources
 	findings []string // problem, key and source
 	requests int      // where both versions of node configs are served
-	differs  string   // why Cilium's build-config writes something else; empty: it writes the same
+	differs  string   // why Cilium's build-config writes something else; empty if it does not
 }
 
 var three = []string{"config-map", "cilium-node-config", "node"}
@@ -228,7 +228,7 @@ var mebibyte = func() values {
 	return v
 }()
 
-// manyNodeConfigs select one rack of a hundred each.
+// manyNodeConfigs makes node configs that select one rack in a hundred each.
 func manyNodeConfigs(n int) []nodeConfig {
 	var list []nodeConfig
 	for i := range n {

@@ -27,7 +27,7 @@ type watching struct {
 	stop      func() error
 }
 
-// watchThree watches three sources, over the given URL of the API server.
+// watchThree watches three sources through the API server's given URL.
 func watchThree(t *testing.T, name, url string) *watching {
 	t.Helper()
 	path, err := server.Kubeconfig(t.TempDir(), watcher, url)
@@ -73,8 +73,8 @@ func (w *watching) next() configresolve.Update {
 	}
 }
 
-// expect waits until these changes are reported, config-sources left out, in
-// one report or several.
+// expect waits until these changes are reported, in one report or several, not counting
+// config-sources.
 func (w *watching) expect(lines ...string) configresolve.Update {
 	w.t.Helper()
 	var got []string
@@ -129,7 +129,7 @@ func TestCFG10_ReportsWhatChangedAndFromWhere(t *testing.T) {
 	w.expect(`b = "cr-b" from cilium-node-config:watch/y (was "cr2" from cilium-node-config:watch/x)`,
 		`c = "cr-b" from cilium-node-config:watch/y`, `d is no longer set (was "\n" from cilium-node-config:watch/x)`)
 
-	// What makes no difference makes no report.
+	// A change without effect causes no report.
 	merge(t, configMap, fields{"metadata": fields{"labels": fields{"x": "y"}}})
 	merge(t, configMap, fields{"data": fields{"b": "hidden"}})
 	merge(t, "/api/v1/nodes/watch/status", fields{"status": fields{"phase": "Running"}})
@@ -213,8 +213,8 @@ func TestCFG10_APIServerRestarts(t *testing.T) {
 	}
 }
 
-// TestCFG10_ExpiredVersions comes back after a cut to a server that does not
-// know the versions any more from which the watches would go on.
+// TestCFG10_ExpiredVersions reconnects after a cut to a server that no longer knows the
+// versions from which the watches would resume.
 func TestCFG10_ExpiredVersions(t *testing.T) {
 	const name = "watch-expired"
 	setUpWatch(t, name)
@@ -240,7 +240,7 @@ func TestCFG10_ExpiredVersions(t *testing.T) {
 		}
 	}
 	require.Equal(t, values{"a": "1", "b": "2", "n": "3"}, got)
-	require.Greater(t, countLists(t, w.userAgent), before, "it had to list anew")
+	require.Greater(t, countLists(t, w.userAgent), before, "it had to list again")
 }
 
 func countLists(t *testing.T, userAgent string) (n int) {
@@ -273,8 +273,8 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 	serve(t, server, v2, v2alpha1)
 }
 
-// TestCFG10_DefinitionsDenied may not watch the definition of the custom
-// resource: then it still starts, and works with what is there.
+// TestCFG10_DefinitionsDenied may not watch the custom resource's definition: the watch still
+// starts, and works with the resources present.
 func TestCFG10_DefinitionsDenied(t *testing.T) {
 	const name = "watch-definitions"
 	createNamespace(t, name)

@@ -26,7 +26,7 @@ type wire struct {
 	ends []net.Conn
 }
 
-// setCut cuts the wire, or mends it.
+// setCut cuts or reconnects the wire.
 func (w *wire) setCut(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,7 +37,7 @@ func (w *wire) setCut(cut bool) {
 	w.ends = nil
 }
 
-// keep notes the ends of a connection, and says whether there may be one.
+// keep records the ends of a connection, and returns whether the wire is connected.
 func (w *wire) keep(ends ...net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,8 +80,7 @@ func newWire(t testing.TB, s *realkube.Server) *wire {
 	return w
 }
 
-// pass counts before it passes on, so that whoever has an answer finds it
-// counted.
+// pass counts bytes before passing them on, so that a received answer has been counted.
 func pass(from, to net.Conn, count *atomic.Int64) {
 	defer to.Close()
 	buf := make([]byte, 32<<10)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package fleet has thousands of nodes report to one real API server, and asks for them
-// all with examples/fleet: what a report costs the API server and etcd, and what the
-// question costs whoever asks.
+// Package fleet has thousands of nodes report to one real API server, and lists them with
+// examples/fleet: it measures what a report costs the API server and etcd, and what the listing
+// costs the caller.
 package fleet
 
 import (
@@ -50,7 +50,7 @@ func parallel(n int, f func(int) error) error {
 
 func name(i int) string { return fmt.Sprintf("worker-%05d", i) }
 
-// createNode makes a node with as much on it as a kubelet tells: fifty images.
+// createNode makes a node as large as a kubelet's: fifty images.
 func createNode(ctx context.Context, s *realkube.Server, i int) error {
 	if err := s.Admin().Create(ctx, "/api/v1/nodes", fields{"metadata": fields{"name": name(i)}}); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// outcome is what the i-th node reports: 3 of 100 fail, of two kinds.
+// outcome is the report of the i-th node: 3 in 100 fail, in two ways.
 func outcome(i int) kube.Outcome {
 	o := kube.Outcome{Agent: "cilium", Result: kube.Ready, Version: "v0.9.0 (commit 0123456789abcdef0123456789abcdef01234567), go1.25.0 linux/amd64"}
 	switch i % 100 {
@@ -104,7 +104,7 @@ func outcome(i int) kube.Outcome {
 	return o
 }
 
-// round has all nodes report once, and says what that has cost.
+// round has all nodes report once, and logs the cost.
 func round(t *testing.T, s *realkube.Server, client *configkube.Client, count *traffic, nodes int) (writes, requests float64) {
 	t.Helper()
 	before, err := s.Metrics(t.Context())
@@ -151,7 +151,7 @@ func TestRDY6_ThousandsOfNodes(t *testing.T) {
 	require.Equal(t, float64(nodes)+failed, writes, "a patch a node, and an event a failure")
 	require.Equal(t, 2*float64(nodes)+failed, requests)
 	writes, requests = round(t, s, client, count, nodes)
-	require.Zero(t, writes, "the same again is not written")
+	require.Zero(t, writes, "an unchanged report is not written")
 	require.Equal(t, float64(nodes), requests)
 
 	program, err := programs.Program{Package: "./examples/fleet"}.Build(t.Context())

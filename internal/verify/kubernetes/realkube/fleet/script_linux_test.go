@@ -30,19 +30,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// fault is one way in which a node breaks, and what a person does who reads the remedy.
+// fault is a way to break a node, and the repair that the remedy tells a person to make.
 type fault struct {
 	code  string
-	found string   // script that breaks the installed node
+	found string   // breaks the installed node
 	flags []string // of an apply that breaks it
 
 	mend      string   // script
 	mendFlags []string // of the next apply
-	keep      []string // of each apply from then on
-	end       string   // script that takes away the fault itself, after uninstall
+	keep      []string // of each later apply
+	end       string   // removes the fault itself, after the uninstall
 }
 
-// faults are in the order in which nodes are broken: fewer nodes have the first ones.
+// faults are in the order in which nodes are broken: with few nodes, only the first are used.
 var faults = []fault{{
 	code:  "sysctl.directory-read-only",
 	found: "rm /etc/sysctl.d/*; mount --bind /etc/sysctl.d /etc/sysctl.d; mount -o remount,bind,ro /etc/sysctl.d",
@@ -63,7 +63,7 @@ var faults = []fault{{
 	code:  "journal.unreadable",
 	found: "sed -i 's/mount/mouse/' /var/lib/slipway/cilium.journal",
 	mend:  `rm /var/lib/slipway/cilium.journal; nodeinit status --output json | sed -n 's/.*"remove": "\(.*\)".*/\1/p' | sh -ex`,
-	// Only the lost journal knew of these.
+	// Only the lost journal had records of these.
 	end: "rmdir /run/cilium/cgroupv2 /run/cilium; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter",
 }}
 
@@ -73,7 +73,7 @@ type member struct {
 	name   string
 	path   string // PATH, with nodeinit
 	before snapshot.Snapshot
-	flags  []string // of its applies, beside those of all
+	flags  []string // of its applies, besides the common ones
 	end    string
 }
 
@@ -92,17 +92,17 @@ func (m *member) shell(script string) error {
 	return nil
 }
 
-// state is all that nodeinit may change, but for its own records.
+// state is everything nodeinit may change, except its own records.
 func (m *member) state(ctx context.Context) (snapshot.Snapshot, error) {
 	s := snapshot.Snapshot{}
 	err := m.Do(ctx, func(context.Context) error { return s.Node() })
-	delete(s, "file /run/slipway.lock") // which stays
+	delete(s, "file /run/slipway.lock") // it stays
 	delete(s, "file /run/mount")        // mount(8)'s own
 	s.DropSources()
 	return s, err
 }
 
-// reach makes the API server reachable on the node, at the address that it has on the machine.
+// reach makes the API server reachable on the node at its address on the machine.
 func (m *member) reach(t *testing.T, address string) {
 	t.Helper()
 	var l net.Listener
@@ -136,7 +136,7 @@ func forward(here net.Conn, address string) {
 	_, _ = io.Copy(here, there)
 }
 
-// session is what a person types, and reads.
+// session is a person's terminal.
 type session struct {
 	*testing.T
 	kubeconfig, nodeinit, fleet string
@@ -167,8 +167,7 @@ func newSession(t *testing.T, nodes int) *session {
 	return p
 }
 
-// each runs a command of nodeinit on nodes, a few at a time, and returns how many ended
-// with which exit status.
+// each runs a nodeinit command on nodes, a few at a time, and counts the runs by exit status.
 func (p *session) each(members []*member, command string, flags ...string) (statuses map[int]int) {
 	p.Helper()
 	codes := make([]int, len(members))
@@ -212,7 +211,7 @@ func said(statuses map[int]int) (text string) {
 	return text
 }
 
-// ask runs fleet, and returns what it prints and its exit status.
+// ask runs fleet, and returns its output and exit status.
 func (p *session) ask(args ...string) (string, int) {
 	p.Helper()
 	cmd := exec.Command(p.fleet, append([]string{"--kubeconfig", p.kubeconfig}, args...)...)
@@ -225,7 +224,7 @@ func (p *session) ask(args ...string) (string, int) {
 
 var indent = regexp.MustCompile(`(?m)^(.)`)
 
-// read is ask, for a person.
+// read is ask, for output meant for a person.
 func (p *session) read(args ...string) (string, int) {
 	p.Helper()
 	text, code := p.ask(args...)
@@ -233,7 +232,7 @@ func (p *session) read(args ...string) (string, int) {
 	return text, code
 }
 
-// well requires that all nodes are.
+// well requires that fleet reports every node as well.
 func (p *session) well() {
 	p.Helper()
 	text, code := p.read()
@@ -241,7 +240,7 @@ func (p *session) well() {
 	require.Equal(p, fmt.Sprintf("%d nodes: %d ready\n", len(p.members), len(p.members)), text)
 }
 
-// broken returns which nodes are, by code, as fleet says it.
+// broken returns the broken nodes by code, as fleet lists them.
 func (p *session) broken() map[string][]string {
 	p.Helper()
 	text, code := p.ask("--output", "json")
@@ -260,7 +259,7 @@ func (p *session) broken() map[string][]string {
 	return found
 }
 
-// damage breaks the last nodes, each in a way of its own.
+// damage breaks the last nodes, each in a different way.
 func (p *session) damage(faults []fault) {
 	p.Helper()
 	for i, f := range faults {
@@ -275,7 +274,7 @@ func (p *session) damage(faults []fault) {
 	}
 }
 
-// mend asks why a node is broken, and does as it is told.
+// mend asks fleet why a node is broken, and follows the remedy.
 func (p *session) mend(name string, f fault, install []string) {
 	p.Helper()
 	text, code := p.read("--why", name)
@@ -295,7 +294,7 @@ func (p *session) mend(name string, f fault, install []string) {
 	require.Equal(p, map[int]int{0: 1}, p.each([]*member{m}, "apply", append(slices.Clone(install), f.mendFlags...)...))
 }
 
-// states are those of all nodes, without nodeinit's records.
+// states describes all nodes, without nodeinit's records.
 func (p *session) states() (all []snapshot.Snapshot) {
 	p.Helper()
 	for _, m := range p.members {
@@ -307,8 +306,8 @@ func (p *session) states() (all []snapshot.Snapshot) {
 	return all
 }
 
-// A person installs, finds the broken nodes and their causes with fleet alone, mends them
-// by the remedies that it names, upgrades, and uninstalls; and every node is as before.
+// Using fleet alone, a person installs, finds the broken nodes and the causes, repairs them
+// with the remedies given, upgrades, and uninstalls; every node is then as before.
 func TestRDY6_APersonsScript(t *testing.T) {
 	testns.Root(t)
 	nodes, faults := 40, faults

@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
-// host is a throw-away node with a container runtime, beside the API server: the agent
-// enters it as a pod does, by its /proc.
+// host is a throw-away node with a container runtime, beside the API server. The agent enters
+// it through its /proc, as a pod does.
 type host struct {
 	*bootstraptest.Node
 	t *testing.T
@@ -99,7 +99,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 			"--health=127.0.0.1:0", "--interval=200ms", "--dest="+filepath.Join(t.TempDir(), "config"), "--owner=me")
 		agent, err := process.Start("agent", cmd, filepath.Join(t.TempDir(), "log"), nil)
 		require.NoError(t, err)
-		t.Cleanup(func() { agent.End(syscall.SIGKILL) }) // unless it was stopped
+		t.Cleanup(func() { agent.End(syscall.SIGKILL) }) // unless it has stopped
 		eventually(t, func(context.Context) error {
 			if text := agent.Log(); !strings.Contains(text, until) {
 				return errors.New(text)
@@ -107,7 +107,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 			return nil
 		})
 		return func() string {
-			agent.End(syscall.SIGTERM) // it may have ended
+			agent.End(syscall.SIGTERM) // it may already have ended
 			require.NoError(t, agent.Wait(), "%s", agent.Log())
 			return agent.Log()
 		}
@@ -133,7 +133,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 		require.Equal(t, there, h.has(store+file), file)
 	}
 
-	// The cluster is away, and the node is repaired all the same.
+	// The cluster is away, and the node is repaired nevertheless.
 	server.KillAPIServer()
 	h.do(func() error { return os.Remove(conflist) })
 	eventually(t, func(context.Context) error {
@@ -147,7 +147,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	require.Regexp(t, regexp.MustCompile(`asked to end" decision="?restart \(restarting\)`), stop())
 	require.True(t, h.has(conflist), "an agent that comes back leaves the node as it is")
 
-	// The DaemonSet does not want the node any more.
+	// The DaemonSet no longer selects the node.
 	stop = start("health probe")
 	path := places["DaemonSet"] + "agent"
 	selector := func(zone any) {
@@ -161,7 +161,7 @@ func TestRDY4_TheAgentFromItsStartToItsEnd(t *testing.T) {
 	require.Empty(t, before.Diff(h.state()))
 }
 
-// state is what the agent changes of a node, but for the addresses.
+// state is everything the agent changes on a node, except addresses.
 func (h host) state() snapshot.Snapshot {
 	h.t.Helper()
 	s := snapshot.Snapshot{}

@@ -44,7 +44,7 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 		require.NoError(t, server.StartEtcd())
 		require.NoError(t, server.StartAPIServer(context.Background()))
 	})
-	eventually(t, func(ctx context.Context) error { // its own look at etcd is a moment old
+	eventually(t, func(ctx context.Context) error { // its cached state may be slightly old
 		if _, err := server.Admin().Get(ctx, "/readyz"); err == nil {
 			return errors.New("it is ready")
 		}
@@ -56,7 +56,7 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 
 const versionLabel = "agent.example.org/schema"
 
-// crd is a definition whose schema has another field in each version.
+// crd is a definition whose schema gains a different field in each version.
 func crd(plural, version string) *unstructured.Unstructured {
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	return &unstructured.Unstructured{Object: fields{
@@ -125,13 +125,13 @@ func TestRDY1_CustomResourcesAreRegisteredAndNeverDowngraded(t *testing.T) {
 	label, description = is("apples")
 	require.Equal(t, "1.10 of 1.10", label+" "+description)
 
-	// One that somebody made by hand has no version, and keeps its other labels.
+	// A definition made by hand has no version, and keeps its other labels.
 	require.NoError(t, server.Admin().Merge(t.Context(), crds+"/pears.agent.example.org", fields{"metadata": fields{"labels": fields{versionLabel: nil, "own": "x"}}}))
 	require.Equal(t, bootstrap.Changed, apply(definitions(c, "1.0", "pears")))
 	label, description = is("pears")
 	require.Equal(t, "1.0 of 1.0", label+" "+description)
 
-	// Several agents start at once, of two versions.
+	// Several agents of two versions start at once.
 	var all sync.WaitGroup
 	for i := range 8 {
 		d := definitions(admin(t), fmt.Sprintf("2.%d", i%2), "plums", "figs")
@@ -163,7 +163,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	err = definitions(client(t, denied.Token()), "1.0", "nuts").Apply(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
-	// A name that another resource has is accepted never.
+	// A name that another resource has is never accepted.
 	clash := crd("nutz", "1")
 	require.NoError(t, unstructured.SetNestedField(clash.Object, "Nuts", "spec", "names", "kind"))
 	create(t, crds, clash.Object)
@@ -172,7 +172,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	require.ErrorContains(t, g.Apply(t.Context()), "nutz.agent.example.org is not established yet: ")
 }
 
-// daemonSet makes one with a template's spec, as a namespace's own.
+// daemonSet creates a DaemonSet with the template's spec, in the namespace.
 func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) kube.DaemonSet {
 	t.Helper()
 	all := fields{"containers": []any{fields{"name": "a", "image": "a"}}}
@@ -201,7 +201,7 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	d := daemonSet(t, c, "plain", nil)
 	decide(d, false, kube.Restarting)
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"plain?propagationPolicy=Foreground"))
-	decide(d, true, kube.Deleting) // there is nobody here who collects its pods
+	decide(d, true, kube.Deleting) // no controller runs here to collect its pods
 	require.NoError(t, server.Admin().Merge(t.Context(), path+"plain", fields{"metadata": fields{"finalizers": nil}}))
 	decide(d, true, kube.Gone)
 
@@ -221,7 +221,8 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, kube.Unknown)
 	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unknown)
 
-	// The account goes with the release: the token of a pod that still runs is void.
+	// The account is deleted with the release: the token of a pod still running is no longer
+	// valid.
 	create(t, "/api/v1/namespaces/kube-system/serviceaccounts", fields{"metadata": fields{"name": "going"}})
 	answer, err := server.Admin().Do(t.Context(), http.MethodPost, "/api/v1/namespaces/kube-system/serviceaccounts/going/token", "application/json",
 		[]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`))
@@ -266,7 +267,7 @@ func TestRDY4_NodesThatTheAffinitySelects(t *testing.T) {
 	}
 }
 
-// Nobody who can be asked is no reason to take the network away.
+// An unreachable API server is no reason to take the network away.
 func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
 	d := kube.DaemonSet{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
 	server.KillAPIServer()

@@ -25,12 +25,11 @@ import (
 
 type fields = map[string]any
 
-// server is shared by the tests, of which each has nodes of its own. On it is what
-// agent.yaml of examples/deploy holds, and what the component report does, for an account
-// of its own.
+// server is shared by the tests; each test has its own nodes. It holds the objects of
+// agent.yaml in examples/deploy, and those of the component report for a separate account.
 var server *realkube.Server
 
-var denied = realkube.ServiceAccount("kube-system", "denied") // has no right
+var denied = realkube.ServiceAccount("kube-system", "denied") // has no rights
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -72,7 +71,7 @@ var (
 	}
 )
 
-// documents are those of a manifest, with what is given as pairs replaced.
+// documents returns the documents of a manifest, with replacements given as pairs.
 func documents(file string, replaced ...string) (all []document) {
 	raw, err := os.ReadFile("../../../../../examples/deploy/" + file)
 	if err != nil {
@@ -89,7 +88,7 @@ func documents(file string, replaced ...string) (all []document) {
 	return all
 }
 
-// config is the connection of a token's bearer.
+// config is the connection of a token's holder.
 func config(t testing.TB, token string) *rest.Config {
 	t.Helper()
 	path, err := realkube.WriteKubeconfig(t.TempDir(), server.URL, server.CAPEM, token)
@@ -108,7 +107,7 @@ func client(t testing.TB, token string) dynamic.Interface {
 
 func admin(t testing.TB) dynamic.Interface { return client(t, realkube.Admin.Token()) }
 
-// agentOn returns the token of the agent's pod on the node, as the kubelet gets it.
+// agentOn returns the agent pod's token on the node, as the kubelet gets it.
 func agentOn(t testing.TB, node string) string {
 	t.Helper()
 	return tokenOn(t, "agent", node)
@@ -144,7 +143,7 @@ func createNode(t testing.TB, name string, labels fields, taints ...any) {
 	untaint(t, name, taints...)
 }
 
-// untaint leaves only these taints: to a new node, the API server adds another.
+// untaint sets exactly these taints: the API server adds another to a new node.
 func untaint(t testing.TB, name string, taints ...any) {
 	t.Helper()
 	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/"+name, fields{"spec": fields{"taints": taints}}))
@@ -173,8 +172,8 @@ func taintsOf(t testing.TB, name string) (keys []string) {
 	return keys
 }
 
-// eventually waits for what the API server learns by a watch of its own: rules,
-// policies, accounts.
+// eventually waits for state that the API server learns through its own watch: rules, policies,
+// accounts.
 func eventually(t testing.TB, ask func(context.Context) error) {
 	t.Helper()
 	require.NoError(t, realkube.Eventually(t.Context(), ask), "after a minute")

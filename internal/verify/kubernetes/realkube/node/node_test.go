@@ -36,7 +36,7 @@ func ready(client dynamic.Interface, node string) kube.Node {
 	return kube.Node{Client: client, Name: node, Taint: notReady, Reason: "AgentIsUp", Message: "the agent runs", Annotations: map[string]string{"agent.example.org/version": "1"}}
 }
 
-// The agent's own account, with the least rights, marks its node and nothing else.
+// The agent's own account has the least rights: it marks its node, and can change nothing else.
 func TestRDY3_TheNodeIsMarkedAsReady(t *testing.T) {
 	const name = "ready"
 	createNode(t, name, fields{"zone": "a"}, taint("dedicated", "x", "NoSchedule"), taint(notReady, "", "NoExecute"), taint(notReady, "", "NoSchedule"))
@@ -88,7 +88,7 @@ func TestRDY3_TheContract(t *testing.T) {
 	}.Test(t)
 }
 
-// meddler runs f before the first patches of taints are sent.
+// meddler calls f before each of the first patches of taints is sent.
 type meddler struct {
 	next    http.RoundTripper
 	times   int32
@@ -115,8 +115,7 @@ func meddled(t *testing.T, m *meddler) dynamic.Interface {
 	return d
 }
 
-// Who changes the taints between the look and the patch loses nothing, and it takes one
-// retry.
+// A concurrent change of taints, between read and patch, is not lost, and costs one retry.
 func TestRDY3_NobodysTaintIsLost(t *testing.T) {
 	createNode(t, "race", nil, taint(notReady, "", "NoSchedule"), taint("a", "", "NoSchedule"))
 	m := &meddler{times: 1, f: func() {
@@ -126,14 +125,14 @@ func TestRDY3_NobodysTaintIsLost(t *testing.T) {
 	require.Equal(t, []string{"b", "a"}, taintsOf(t, "race"))
 	require.EqualValues(t, 2, m.patches.Load())
 
-	// Another agent, in a rolling update, was as fast.
+	// Another agent, in a rolling update, was first.
 	createNode(t, "twins", nil, taint(notReady, "", "NoSchedule"))
 	m = &meddler{times: 1, f: func() { untaint(t, "twins", taint("c", "", "NoSchedule")) }}
 	require.NoError(t, ready(meddled(t, m), "twins").Apply(t.Context()))
 	require.Equal(t, []string{"c"}, taintsOf(t, "twins"))
 	require.EqualValues(t, 1, m.patches.Load(), "there is nothing left to do")
 
-	// Somebody who never stops is named.
+	// Changes that never stop are an error.
 	createNode(t, "endless", nil, taint(notReady, "", "NoSchedule"))
 	count := 0
 	m = &meddler{times: 1000, f: func() {
@@ -156,7 +155,7 @@ func TestRDY3_NobodysTaintIsLost(t *testing.T) {
 	require.Equal(t, []string{"a"}, taintsOf(t, "many"))
 }
 
-// The policy of the manifest, with real tokens of pods: RBAC alone would allow all.
+// The manifest's policy, tried with real pod tokens: RBAC alone would allow everything.
 func TestRDY3_TheAgentChangesItsOwnNodeOnly(t *testing.T) {
 	createNode(t, "mine", fields{"zone": "a"}, taint(notReady, "", "NoSchedule"), taint("other", "", "NoSchedule"))
 	createNode(t, "theirs", nil, taint(notReady, "", "NoSchedule"))
@@ -186,7 +185,7 @@ func TestRDY3_TheAgentChangesItsOwnNodeOnly(t *testing.T) {
 	require.NoError(t, ready(agent, "mine").Apply(t.Context()))
 	require.Equal(t, []string{"other"}, taintsOf(t, "mine"))
 
-	// A token that is bound to no pod, as of the account's secret, changes no node.
+	// A token bound to no pod, such as one from the account's secret, changes no node.
 	unbound := client(t, realkubeToken(t))
 	err = ready(unbound, "theirs").Apply(t.Context())
 	require.ErrorContains(t, err, "the agent may change the node of its own pod only")
@@ -204,8 +203,8 @@ func realkubeToken(t *testing.T) string {
 
 var ruleLine = regexp.MustCompile(`(?m)^  - apiGroups: \[(.*)\]\n    resources: \[(.*)\]\n(?:    resourceNames: \[(.*)\]\n)?    verbs: \[(.*)\]\n?`)
 
-// Each rule of the manifest is needed, and where it is missing the error says which to
-// add; all of them together suffice.
+// Each rule of the manifest is needed, and if it is missing the error names the rule to add;
+// all rules together suffice.
 func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 	createNode(t, "least", nil)
 	agent := client(t, agentOn(t, "least"))

@@ -44,7 +44,7 @@ func conditionsOf(t *testing.T, name string) map[string]fields {
 	return found
 }
 
-// eventsOf are the reasons of the node's events, as kubectl describe node finds them.
+// eventsOf lists the reasons of the node's events, as kubectl describe node shows them.
 func eventsOf(t *testing.T, name string) (reasons []string) {
 	t.Helper()
 	raw, err := server.Admin().Get(t.Context(), "/api/v1/namespaces/default/events?fieldSelector=involvedObject.kind=Node,involvedObject.name="+name+
@@ -58,8 +58,8 @@ func eventsOf(t *testing.T, name string) (reasons []string) {
 	return reasons
 }
 
-// A condition, an annotation and an event, in one patch and when something has changed,
-// by the rights of the component alone.
+// A report is a condition, an annotation and an event, sent in one patch and only after a
+// change, with the component's rights alone.
 func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 	const name = "reported"
 	createNode(t, name, fields{"zone": "a"})
@@ -80,7 +80,7 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 		t.Helper()
 		all := kube.Outcomes(getNode(t, name).GetAnnotations())
 		require.NotEmpty(t, all)
-		return all[len(all)-1] // cilium, behind acme
+		return all[len(all)-1] // cilium, after acme
 	}
 	eventually(t, func(ctx context.Context) error { _, err := r.Report(ctx, failed); return err })
 	c := conditionsOf(t, name)
@@ -93,14 +93,14 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 
 	other := failed
 	other.Message = "no, after 3s"
-	require.False(t, tell(other), "the message alone is nothing new")
+	require.False(t, tell(other), "a new message alone is no news")
 	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: kube.Drifted, Step: "cni", Version: "v1"}), "a failure says more")
 
 	other = failed
 	other.Version = "v2"
 	require.True(t, tell(other))
-	require.Len(t, eventsOf(t, name), 1, "it is no new failure")
-	require.Equal(t, first.Since, outcome().Since, "nor a transition")
+	require.Len(t, eventsOf(t, name), 1, "not a new failure")
+	require.Equal(t, first.Since, outcome().Since, "not a transition")
 
 	other.Step, other.Code = "cni", "cni.no-loopback"
 	require.True(t, tell(other))
@@ -129,7 +129,7 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.False(t, sent)
 }
 
-// An error says which rule would grant what is missing.
+// An error names the rule that would grant the missing right.
 func TestRDY5_WhatIsMissingToReportIsSaid(t *testing.T) {
 	createNode(t, "mute", nil)
 	_, err := reporterOn(t, denied.Token(), "mute").Report(t.Context(), kube.Outcome{Agent: "cilium", Result: kube.Ready})
@@ -137,7 +137,7 @@ func TestRDY5_WhatIsMissingToReportIsSaid(t *testing.T) {
 	require.ErrorContains(t, err, `{apiGroups: [""], resources: [nodes], resourceNames: ["mute"], verbs: ["get"]}`)
 }
 
-// The account changes its own report of its own node.
+// The account can change only its own report, on its own node.
 func TestRDY5_TheReportersAccountChangesNothingElse(t *testing.T) {
 	createNode(t, "guarded", fields{"zone": "a"})
 	createNode(t, "foreign", nil)
@@ -210,7 +210,7 @@ func event(kind, name string) fields {
 		"involvedObject": fields{"kind": kind, "name": name}, "reason": "X", "message": "x", "type": "Warning"}
 }
 
-// unboundToken is one of an account that no pod has.
+// unboundToken is a token of the account that is bound to no pod.
 func unboundToken(t *testing.T, account string) string {
 	t.Helper()
 	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+account+"/token", "application/json",

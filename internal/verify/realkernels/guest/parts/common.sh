@@ -1,4 +1,4 @@
-# In front of each part. What it prints is shown where it fails; sh runs with -eu.
+# Precedes each part. If a part fails, its output is shown; sh runs with -eu.
 
 agent=/tmp/agent
 mkdir -p $agent/plugins
@@ -12,7 +12,7 @@ echo '{"cniVersion":"1.0.0","name":"demo","plugins":[{"type":"demo-cni"}]}' >$ag
 export DEMO_MTU=1500
 flags="--plugins $agent/plugins --cni-conf $agent/demo.conflist --source env:DEMO_ --dest /tmp/config-map"
 
-# exits STATUS COMMAND...: the command exits with this status; what it says is in $agent/said.
+# exits STATUS COMMAND...: the command exits with this status; its output is in $agent/said.
 exits() {
 	want=$1 got=0
 	shift
@@ -22,7 +22,7 @@ exits() {
 	[ $got = $want ] || { echo "exit status $got, not $want"; exit 1; }
 }
 
-# says TEXT: the last command said so.
+# says TEXT: the last command printed the text.
 says() { grep -qF -e "$1" $agent/said || { echo "does not say: $1"; exit 1; }; }
 
 silent() { ! grep -qE -e "$1" $agent/said || { echo "says: $1"; exit 1; }; }
@@ -37,7 +37,7 @@ node() {
 	done
 }
 
-# life [FLAGS...]: check, apply, apply, check, uninstall; then all is as before.
+# life [FLAGS...]: check, apply, apply, check, uninstall; then the node is as before.
 life() {
 	node >$agent/before
 	exits 2 $as nodeinit check $flags "$@"

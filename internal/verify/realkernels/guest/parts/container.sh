@@ -1,4 +1,4 @@
-# From namespaces of its own, through the host's /proc.
+# From its own namespaces, through the host's /proc.
 life
 mkdir -p $agent/hostproc
 host() {

@@ -1,4 +1,4 @@
-# A machine with cgroup v1 only is told what the demo needs.
+# On a machine with cgroup v1 only, the error names what the demo needs.
 if ! grep -q ' - cgroup2 ' /proc/self/mountinfo; then
 	exits 1 nodeinit demo
 	says 'mount -t cgroup2 none /mnt'

@@ -1,4 +1,4 @@
-# As where a profile of seccomp knows mount(2) only.
+# As under a seccomp profile that allows only mount(2).
 as=refuse
 exits 0 refuse nodeinit demo
 says 'Nothing is left'

@@ -1,5 +1,5 @@
-# Root of a user namespace only: what it may not do is an error that names the
-# capability, and all that was done is undone.
+# Root of a user namespace only: a denied operation is an error that names the capability,
+# and every change is reverted.
 node >$agent/before
 exits 1 unshare -Urm nodeinit apply $flags --state-dir $agent/state
 says "not the host's"
