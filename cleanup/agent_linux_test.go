@@ -287,6 +287,22 @@ func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
 	n.requireRemoved()
 }
 
+// An agent may run as another user than root, if only that user can have written its pid
+// file.
+func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
+	const start = `umask 022; echo > ` + pidPath + `; chown 65534 ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "$SAYS"`
+	t.Run("in root's folder", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.start(start)
+		n.requireRefused(" runs, and is process ")
+	})
+	t.Run("in everybody's folder", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.start("chmod 777 /var/run/cilium; " + start)
+		n.requireRemoved()
+	})
+}
+
 // A user's cleanup believes root and that user, whoever may write to the pid file's folder.
 func TestCLN7_AUsersCleanup(t *testing.T) {
 	const says = `umask 022; echo $$ > ` + pidPath + `; echo ready; read end`

@@ -201,9 +201,13 @@ func TestCLN2_RoutesThatForwardNothing(t *testing.T) {
 		ip(t, "-6 route add "+typ+" fd00:3::/64 table 4711 metric "+strconv.Itoa(1+len(want)))
 		want = append(want, fmt.Sprintf("%s fd00:3::/64 dev lo table 4711 metric %d", typ, 1+len(want)))
 	}
-	c := cleanup.Leftovers{Scope: cleanup.AllState, Ownership: cleanup.Ownership{
-		Agent: "acme", Routes: []cleanup.RouteRule{{Table: 4711, Type: "any", Dst: "any", Gateway: "any"}},
-	}}
+	through := func(link string) cleanup.Leftovers {
+		return cleanup.Leftovers{Scope: cleanup.AllState, Ownership: cleanup.Ownership{
+			Agent: "acme", Routes: []cleanup.RouteRule{{Table: 4711, Type: "any", Dst: "any", Link: link, Gateway: "any"}},
+		}}
+	}
+	require.Empty(t, ofKind("route", inventory(t, through("acme0")).Items))
+	c := through("")
 	require.Equal(t, want, ofKind("route", inventory(t, c).Items))
 	apply(t, c)
 	require.Equal(t, before, routing(t))
