@@ -10,6 +10,7 @@ export CGO_ENABLED = 0
 LOWEST       = go1.25.0
 STATICCHECK  = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
+GREMLINS     = github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 PLATFORMS    = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 
 # What the tests look at the kernel with, and the Debian packages that have it.
@@ -194,6 +195,10 @@ fuzz: ## run each fuzz target for two minutes (FUZZTIME: for another time)
 fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
 	@$(GO) test -run '^$$' -fuzz '^FuzzChain$$' -fuzztime 30s ./cniinstall || { \
 		for input in $$(git ls-files --others cniinstall/testdata/fuzz); do echo "$$input:"; cat "$$input"; done; exit 1; }
+
+MUTATED ?= ./bpffs
+mutants: tools ## change conditions of a package and see which changes no test notices (MUTATED=./sysctl; as root in .ci/fresh CACHE make mutants alone: what is changed may do anything)
+	$(GO) run $(GREMLINS) unleash --workers 1 --timeout-coefficient 8 --arithmetic-base=false --invert-logical --invert-loopctrl $(MUTATED)
 
 bench: ## run the benchmarks of the packages and examples
 	$(GO) test -run '^$$' -bench . -benchtime 200ms $$($(GO) list ./... | grep -v /internal/verify/)

@@ -508,3 +508,15 @@ func TestNothingIsLeftOpen(t *testing.T) {
 		}
 	}
 }
+
+func TestTheContentsOfEvidenceAreComplete(t *testing.T) {
+	text, err := os.ReadFile("EVIDENCE.md")
+	require.NoError(t, err)
+	contents, _, _ := strings.Cut(string(text), "\n## ")
+	for line := range strings.Lines(string(text)) {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			anchor := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-")
+			require.Contains(t, contents, "](#"+strings.NewReplacer(",", "", "'", "").Replace(anchor)+")")
+		}
+	}
+}

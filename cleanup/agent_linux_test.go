@@ -6,6 +6,7 @@ package cleanup_test
 import (
 	"bufio"
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -283,6 +284,52 @@ func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
 	n.listen(unix.SOCK_STREAM)
 	n.start("chown 65534 " + sockPath + "; echo ready")()
 	n.requireRemoved()
+}
+
+// An agent may run as another user than root, if only that user can have written its pid
+// file.
+func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
+	const start = `umask 022; echo > ` + pidPath + `; chown 65534 ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "$SAYS"`
+	t.Run("in root's folder", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.start(start)
+		n.requireRefused(" runs, and is process ")
+	})
+	t.Run("in everybody's folder", func(t *testing.T) {
+		n := newAgentNode(t)
+		n.start("chmod 777 /var/run/cilium; " + start)
+		n.requireRemoved()
+	})
+}
+
+// A user's cleanup believes root and that user, whoever may write to the pid file's folder.
+func TestCLN7_AUsersCleanup(t *testing.T) {
+	const says = `umask 022; echo $$ > ` + pidPath + `; echo ready; read end`
+	for name, c := range map[string]struct {
+		by   string
+		want error
+	}{
+		"root's agent":     {``, fs.ErrPermission}, // whose program a user cannot see
+		"the user's agent": {`setpriv --reuid 65534 --regid 65534 --clear-groups `, cleanup.ErrAgentAlive},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			n.env = append(n.env, "SAYS="+says)
+			n.start("chown -R 65534:65534 /var/run/cilium; chmod 777 /var/run/cilium; echo ready")()
+			n.start("exec " + c.by + `$AGENT -c "$SAYS"`)
+			err := n.Do(t.Context(), func(ctx context.Context) error {
+				for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} { // of this thread alone, which ends
+					if _, _, failed := unix.RawSyscall(call, 65534, 65534, 65534); failed != 0 {
+						return failed
+					}
+				}
+				own := cleanup.Ownership{Agent: "cilium", StateDirs: cleanup.Cilium().StateDirs, PidFiles: []string{pidPath}, Executables: cleanup.Cilium().Executables}
+				return cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Apply(ctx)
+			})
+			require.ErrorIs(t, err, c.want)
+			n.start("test -d /var/run/cilium/state && echo ready")()
+		})
+	}
 }
 
 // What an agent has on the node can be looked at while it runs, and be removed if that is

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -44,8 +44,9 @@ func (o *owned) asides(ctx context.Context) ([]aside, error) {
 			a.dir = dir
 			found = append(found, a)
 		}
-		slices.SortStableFunc(found, func(a, b aside) int {
-			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.number, a.number))
+		sort.SliceStable(found, func(i, j int) bool {
+			a, b := found[i], found[j]
+			return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(b.number, a.number)) < 0
 		})
 		out = append(out, found...)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -204,6 +206,10 @@ func TestCLN6_SharedBlock(t *testing.T) {
 	block := func() string { return run(t, "tc", "filter", "show", "block", "7") }
 	path := pinAt(t, program(t, ebpf.SchedCLS, "foreign"), bpfDir(t), "x")
 	run(t, "tc", "filter", "add", "block", "7", "prio", "9", "protocol", "all", "bpf", "da", "pinned", path)
+	require.NoError(t, netlink.FilterReplace(&netlink.BpfFilter{ // ours has the name of its link, which a block lacks
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: -1, Parent: 7, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 10},
+		Fd:          program(t, ebpf.SchedCLS, "foreign").FD(), Name: "cil_to_netdev-", DirectAction: true,
+	}))
 	before := everything(t) + block()
 	path = pinAt(t, program(t, ebpf.SchedCLS, "cil_to_netdev"), bpfDir(t), "x")
 	run(t, "tc", "filter", "add", "block", "7", "prio", "3", "protocol", "all", "bpf", "da", "pinned", path)

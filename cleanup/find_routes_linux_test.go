@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -184,6 +185,31 @@ func TestCLN2_RoutesAndRules(t *testing.T) {
 
 	apply(t, c)
 	require.Equal(t, before, routing(t), "only the foreign routes and rules are left, unchanged")
+}
+
+// The kernel shows IPv6 routes that forward nothing as leading through lo. Routes that do
+// lead through it are another matter.
+func TestCLN2_RoutesThatForwardNothing(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	ip(t, "link set dev lo up")
+	ip(t, "-6 route add fd00:1::/64 dev lo table 4711")
+	ip(t, "-6 route add local fd00:2::/64 dev lo table 4711")
+	before := routing(t)
+	var want []string
+	for _, typ := range []string{"blackhole", "unreachable", "prohibit", "throw"} {
+		ip(t, "-6 route add "+typ+" fd00:3::/64 table 4711 metric "+strconv.Itoa(1+len(want)))
+		want = append(want, fmt.Sprintf("%s fd00:3::/64 dev lo table 4711 metric %d", typ, 1+len(want)))
+	}
+	through := func(link string) cleanup.Leftovers {
+		return cleanup.Leftovers{Scope: cleanup.AllState, Ownership: cleanup.Ownership{
+			Agent: "acme", Routes: []cleanup.RouteRule{{Table: 4711, Type: "any", Dst: "any", Link: link, Gateway: "any"}},
+		}}
+	}
+	require.Empty(t, ofKind("route", inventory(t, through("acme0")).Items))
+	c := through("")
+	require.Equal(t, want, ofKind("route", inventory(t, c).Items))
+	apply(t, c)
+	require.Equal(t, before, routing(t))
 }
 
 // Routes go by themselves, not only with their links.
@@ -414,6 +440,16 @@ func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
 	ip(t, "-4 rule add pref 0 lookup local proto kernel") // killed in between
 	apply(t, c)
 	require.Equal(t, before, routing(t))
+
+	move()
+	inv = inventory(t, c)
+	ip(t, "-4 rule add pref 200 lookup local proto kernel") // another program moves it on
+	ip(t, "-4 rule del pref 100")
+	ip(t, "-6 rule add pref 200 lookup local proto kernel")
+	ip(t, "-6 rule del pref 100")
+	moved := routing(t)
+	require.NoError(t, c.Remove(t.Context(), inv.Items))
+	require.Equal(t, moved, routing(t))
 }
 
 func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,7 @@ func findRules(ctx context.Context, s *search) error {
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		list, err := sock.Rules(ctx, family)
 		errs.Add(err)
-		slices.SortStableFunc(list, moreSpecialFirst)
+		sort.SliceStable(list, func(i, j int) bool { return moreSpecialFirst(list[i], list[j]) })
 		for _, r := range list {
 			item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
 			if r.ToTable && !r.Plain {
@@ -75,8 +76,8 @@ func findMarkedRules(ctx context.Context, s *search) error {
 
 // moreSpecialFirst compares rules by priority, and those of one by how much they select by:
 // the kernel could take a more special one for a plainer one, which goes when that has gone.
-func moreSpecialFirst(a, b rtnl.Rule) int {
-	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(len(b.Request), len(a.Request)))
+func moreSpecialFirst(a, b rtnl.Rule) bool {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(len(b.Request), len(a.Request))) < 0
 }
 
 // asRule describes a rule as ip-rule(8) does. Table 0 means none.

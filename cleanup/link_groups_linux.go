@@ -4,12 +4,11 @@
 package cleanup
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
@@ -87,7 +86,7 @@ func (r *removal) groupable(ctx context.Context, objects []linkObject) (fast, sl
 	}
 	// The youngest first: the kernel has lists of all clsact qdiscs, with the
 	// youngest in front, in which it looks for each one that goes.
-	slices.SortStableFunc(fast, func(a, b member) int { return cmp.Compare(b.Index, a.Index) })
+	sort.Slice(fast, func(i, j int) bool { return fast[i].Index > fast[j].Index })
 	return fast, slow, rest
 }
 

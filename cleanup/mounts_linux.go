@@ -4,11 +4,10 @@
 package cleanup
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -82,7 +81,7 @@ func mountsBelow(all []mountPoint, dir string) []mountPoint {
 			out = append(out, m)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b mountPoint) int { return cmp.Compare(b.depth, a.depth) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].depth > out[j].depth })
 	return out
 }
 

@@ -127,6 +127,13 @@ func TestSEC9_OwnershipOfNothingOrEverything(t *testing.T) {
 		own := route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: link, Gateway: "any", Protocol: 12})
 		require.NoError(t, own.Validate(), link)
 	}
+	// Those of linux/rtnetlink.h and of FRR, and their neighbours.
+	for protocol, shared := range map[uint8]bool{
+		18: true, 19: false, 41: false, 42: true, 43: false, 98: false, 99: true, 100: false, 185: false, 186: true, 198: true, 199: false, 255: false,
+	} {
+		err := route(cleanup.RouteRule{Table: 254, Type: "unicast", Dst: "any", Link: "any", Gateway: "any", Protocol: protocol}).Validate()
+		require.Equal(t, shared, err != nil, protocol)
+	}
 	require.NoError(t, rule(cleanup.PolicyRule{Table: 254, Mark: cleanup.Mark{Value: 1, Mask: 1}}).Validate())
 }
 

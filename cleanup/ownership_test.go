@@ -27,6 +27,7 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 	}{
 		"empty program":      {cleanup.Ownership{Programs: []string{"cil_from_host", ""}}, `"" is not the name of a program`},
 		"any filter":         {cleanup.Ownership{Filters: []string{"-{link}"}}, `"-{link}" is not the name of a program or a filter`},
+		"any filter, spaced": {cleanup.Ownership{Filters: []string{" {link}._-"}}, `" {link}._-" is not the name of a program or a filter`},
 		"empty rule":         {cleanup.Ownership{Links: []cleanup.LinkRule{{}}}, "it needs a name"},
 		"kind alone":         {cleanup.Ownership{Links: []cleanup.LinkRule{{Kind: "veth"}}}, "it needs a name"},
 		"rule's program":     {cleanup.Ownership{Links: []cleanup.LinkRule{{Name: "x", Programs: []string{""}}}}, `"" is not the name of a program`},

@@ -6,6 +6,7 @@ package cniinstall
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,6 @@ func (f folder) theirs(ctx context.Context) ([]candidate, error) {
 		return nil, err
 	}
 	aside = slices.DeleteFunc(aside, func(c candidate) bool { return c.origin == f.own || slices.Contains(names, c.origin) })
-	slices.SortFunc(aside, func(a, b candidate) int { return strings.Compare(a.origin, b.origin) })
 	var all []candidate
 	for _, name := range names {
 		all = append(all, candidate{name, name})
@@ -86,8 +86,8 @@ func (f folder) setAside(ctx context.Context) ([]candidate, error) {
 		}
 	}
 	var all []candidate
-	for origin, name := range last {
-		all = append(all, candidate{name, origin})
+	for _, origin := range slices.Sorted(maps.Keys(last)) {
+		all = append(all, candidate{last[origin], origin})
 	}
 	return all, nil
 }

@@ -85,7 +85,7 @@ func overridden(f Files, own []target, all []assignment) []string {
 		case set && !sameValue(won.Value, t.Value):
 			causes.add(fmt.Sprintf("%s:%d sets ", won.File, won.Line), t.Key,
 				fmt.Sprintf(" = %s, which overrides %s at the next boot", oneLine(won.Value), oneLine(t.Value)))
-		case !set && isOff && off.File != t.File:
+		case isOff:
 			causes.add(fmt.Sprintf("%s:%d excludes ", off.File, off.Line), t.Key, " from globs, and so from "+t.File)
 		}
 	}

@@ -271,12 +271,13 @@ func TestSYS4_ARightFileAndAWrongValueIsAChange(t *testing.T) {
 }
 
 func TestSYS4_DirectSetsOnlyOurKeys(t *testing.T) {
-	n := newNode(t, "lxc1", "lxc2", "lxc3")
-	n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.lxc2.rp_filter = 1\n-net.ipv4.conf.lxc3.rp_filter\nkernel.timer_migration = 0\n")
+	n := newNode(t, "lxc1", "lxc2", "lxc3", "lxc4")
+	n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.lxc2.rp_filter = 1\n-net.ipv4.conf.lxc3.rp_filter\nkernel.timer_migration = 0\n-net.ipv4.conf.lxc4.rp_filter\n")
 	d := n.dropIn()
-	d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}}
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}, {Key: "net.ipv4.conf.lxc4.rp_filter", Value: "2"}}
 	require.NoError(t, d.Apply(t.Context()))
-	require.Equal(t, []string{"net.ipv4.conf.lxc1.rp_filter = 2"}, n.Writes(), "a glob leaves other files' explicit keys alone")
+	require.Equal(t, []string{"net.ipv4.conf.lxc1.rp_filter = 2", "net.ipv4.conf.lxc4.rp_filter = 2"}, n.Writes(),
+		"a glob leaves other files' explicit keys alone; what is excluded from globs can be named")
 	advice, err := d.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{

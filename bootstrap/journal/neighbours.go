@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sort"
 	"strings"
 	"syscall"
 
@@ -188,8 +189,9 @@ func (n neighbours) claims(identity, boot string) (all claims) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b claim) int {
-		return cmp.Or(cmp.Compare(a.Turn, b.Turn), a.Time.Compare(b.Time), cmp.Compare(a.agent, b.agent))
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Or(cmp.Compare(a.Turn, b.Turn), a.Time.Compare(b.Time), cmp.Compare(a.agent, b.agent)) < 0
 	})
 	return all
 }

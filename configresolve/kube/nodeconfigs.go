@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -98,7 +99,7 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	sort.Slice(objects, func(i, j int) bool { return objects[i].GetName() < objects[j].GetName() })
 	var layers []configresolve.Layer
 	for _, object := range objects {
 		layer, ok, err := s.layer(ctx, object)

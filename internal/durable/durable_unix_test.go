@@ -49,6 +49,11 @@ func TestModeHoldsWhateverTheUmask(t *testing.T) {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode())
+		dir := filepath.Join(t.TempDir(), "dir")
+		require.NoError(t, durable.MkdirAll(dir, mode.Perm()))
+		info, err = os.Stat(dir)
+		require.NoError(t, err)
+		require.Equal(t, os.ModeDir|mode.Perm(), info.Mode())
 	}
 }
 

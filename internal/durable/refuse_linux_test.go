@@ -24,6 +24,7 @@ func TestPLAN6_WhatCannotBeFinishedIsNotLeft(t *testing.T) {
 		"directory that cannot be synced": {unix.SYS_FSYNC, func(d *durable.Dir) error { return d.Mkdir("x", 0o755) }},
 		"file without its mode":           {unix.SYS_FCHMOD, func(d *durable.Dir) error { return d.CreateNew("x", 0o644) }},
 		"file that cannot be synced":      {unix.SYS_FSYNC, func(d *durable.Dir) error { return d.CreateNew("x", 0o644) }},
+		"file of a batch, not synced":     {unix.SYS_FSYNC, func(d *durable.Dir) error { return d.Unsynced().CreateNew("x", 0o644) }},
 	} {
 		dir := t.TempDir() // removed by a thread that has the permission
 		t.Run(name, func(t *testing.T) {
@@ -37,6 +38,52 @@ func TestPLAN6_WhatCannotBeFinishedIsNotLeft(t *testing.T) {
 			require.ErrorContains(t, err, dir, "the error has the whole path")
 			_, err = d.Lstat("x")
 			require.ErrorContains(t, err, "no such file")
+		})
+	}
+}
+
+// Some file systems refuse every change of a mode.
+func TestAModeThatIsRightIsNotSet(t *testing.T) {
+	d, err := durable.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	defer d.Close()
+	testns.Enter(t, 0)
+	require.NoError(t, testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FCHMOD}))
+	require.NoError(t, d.Mkdir("private", 0o700))
+}
+
+// A file of /proc says that it is empty, and is read up to the bound all the same.
+func TestSEC6_AFileLargerThanItSays(t *testing.T) {
+	d, err := durable.OpenDir("/proc/self")
+	require.NoError(t, err)
+	defer d.Close()
+	content, err := d.ReadFile("status", 1<<20)
+	require.NoError(t, err)
+	require.Contains(t, string(content), "Pid:")
+	_, err = d.ReadFile("status", 10)
+	require.EqualError(t, err, "read /proc/self/status: larger than 10 bytes")
+}
+
+// A name is as a power cut leaves it until its directory is synced.
+func TestEveryChangeOfNamesIsSynced(t *testing.T) {
+	for name, change := range map[string]func(*durable.Dir) error{
+		"Mkdir":      func(d *durable.Dir) error { return d.Mkdir("new", 0o755) },
+		"CreateNew":  func(d *durable.Dir) error { return d.CreateNew("new", 0o644) },
+		"SymlinkNew": func(d *durable.Dir) error { return d.SymlinkNew("target", "new") },
+		"WriteFile":  func(d *durable.Dir) error { return d.WriteFile("new", 0o644, nil) },
+		"Rename":     func(d *durable.Dir) error { return d.Rename("old", "new") },
+		"RenameNew":  func(d *durable.Dir) error { return d.RenameNew("old", "new") },
+		"Remove":     func(d *durable.Dir) error { return d.Remove("old") },
+	} {
+		dir := t.TempDir()
+		t.Run(name, func(t *testing.T) {
+			d, err := durable.OpenDir(dir)
+			require.NoError(t, err)
+			defer d.Close()
+			require.NoError(t, d.CreateNew("old", 0o600))
+			testns.Enter(t, 0)
+			require.NoError(t, testns.Refuse(unix.EIO, testns.Call{Number: unix.SYS_FSYNC, First: uint32(d.File().Fd())}))
+			require.ErrorIs(t, change(d), unix.EIO)
 		})
 	}
 }

@@ -35,6 +35,7 @@ func TestRenameNew(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "mine", string(content))
 			require.ErrorIs(t, rename(d, "from", "to2"), fs.ErrNotExist)
+			require.ErrorIs(t, d.Rename("from", "to2"), fs.ErrNotExist)
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sort"
 
 	"golang.org/x/sys/unix"
 
@@ -101,14 +102,11 @@ func (c *Conn) Ruleset(ctx context.Context, owned func(chain string) bool) (*Rul
 			return set, fmt.Errorf("list rules of %s: %w", table, err)
 		}
 	}
-	slices.SortFunc(set.Jumps, func(a, b Rule) int {
-		return cmp.Or(compareTables(a.Table, b.Table), cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Handle, b.Handle))
+	sort.Slice(set.Jumps, func(i, j int) bool {
+		a, b := set.Jumps[i], set.Jumps[j]
+		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name), cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Handle, b.Handle)) < 0
 	})
 	return set, nil
-}
-
-func compareTables(a, b Table) int {
-	return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name))
 }
 
 // HasChain reports whether there is a chain of that name. The request does not create

@@ -12,8 +12,8 @@ import (
 // Call is a system call, possibly restricted to some arguments.
 type Call struct {
 	Number uint32
-	// Second restricts it to calls with this second argument. Zero means all.
-	Second uint32
+	// First and Second restrict it to calls with these arguments. Zero means all.
+	First, Second uint32
 }
 
 // NewMountCalls are the mount calls newer than mount(2).
@@ -45,16 +45,12 @@ func RefusedByDefault() (calls []Call) {
 // applies to the calling thread, and to programs that the thread starts, so call it on a
 // goroutine that ends on its thread.
 func Refuse(errno unix.Errno, calls ...Call) error {
-	const number, second = 0, 16 + 8 // offsets in struct seccomp_data
+	const number, first, second = 0, 16, 16 + 8 // offsets in struct seccomp_data
 	var filter []unix.SockFilter
 	for _, c := range calls {
-		filter = append(filter, load(number), skipUnless(c.Number, 3), load(second))
-		if c.Second == 0 {
-			filter = append(filter, skipUnless(0, 0))
-		} else {
-			filter = append(filter, skipUnless(c.Second, 1))
-		}
-		filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
+		filter = append(filter, load(number), skipUnless(c.Number, 5),
+			load(first), skipUnlessAny(c.First, 3), load(second), skipUnlessAny(c.Second, 1),
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
 	}
 	filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
@@ -75,4 +71,12 @@ func load(offset uint32) unix.SockFilter {
 // skipUnless skips n instructions if the loaded word is not value.
 func skipUnless(value uint32, n uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: n, K: value}
+}
+
+// skipUnlessAny is skipUnless, for which 0 is any value.
+func skipUnlessAny(value uint32, n uint8) unix.SockFilter {
+	if value == 0 {
+		n = 0
+	}
+	return skipUnless(value, n)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/netfilter"
@@ -76,8 +77,8 @@ func (s *Ruleset) end() error {
 		return errors.New("iptables-save ends within quotes")
 	}
 	tables := netfilter.Tables()
-	slices.SortStableFunc(s.Jumps, func(a, b Rule) int {
-		return slices.Index(tables, a.Table) - slices.Index(tables, b.Table)
+	sort.SliceStable(s.Jumps, func(i, j int) bool {
+		return slices.Index(tables, s.Jumps[i].Table) < slices.Index(tables, s.Jumps[j].Table)
 	})
 	return nil
 }

@@ -45,6 +45,9 @@ func fileTargets() []target {
 			a.file("pub/roots/x", "root's", 0o644, 0)
 		},
 	}, {
+		name: "mode of a directory, beside another user's", pairs: []pair{{"x", "roots"}}, try: makeModeDir, naive: makeDirOfMode,
+		setup: func(a *arena) { a.dir("pub/roots", 0o700, 4321) },
+	}, {
 		name: "remove a file", pairs: parent, setup: besideLink(holding("")),
 		try:   func(a *arena) error { return durable.Remove(a.path("pub/p/x")) },
 		naive: naivelyBelow(os.Remove),
