@@ -192,6 +192,7 @@ func TestCiliumStarts(t *testing.T) {
 		all = append(all, release.deployment(t, c.component))
 	}
 	all[0].base(t)
+	t.Cleanup(func() { endCilium(t) })
 	for round := range rounds {
 		for i, d := range all {
 			created := time.Now()
