@@ -17,8 +17,9 @@
 //
 // On a node, `nodeinit status` shows the last run of each agent with the failed step, its
 // code and the remedy, what is recorded for uninstall, and what others have changed since.
-// `nodeinit journal` lists each recorded object. A failed init container has the same
-// error in its termination message: kubectl describe pod shows it.
+// `nodeinit journal` lists each recorded object. If a journal is damaged, status lists all
+// marked objects of its agent, and what helps. A failed init container has the same error
+// in its termination message: kubectl describe pod shows it.
 //
 // In a cluster, --report-node makes each run patch a condition and an annotation of its
 // Node when the outcome changes, and examples/fleet groups the nodes by code and explains
