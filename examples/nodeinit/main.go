@@ -146,6 +146,7 @@ type app struct {
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
 	begun          bool             // the command line has been understood
+	name           string           // of the command
 	shown          bool             // the one document has been printed
 	remembers      *journal.Node    // nil: not yet, or nothing is recorded
 	journal        *journal.Journal // it, open to be asked; nil: not yet
@@ -305,7 +306,7 @@ func (a *app) command(args ...string) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		a.begun = true
+		a.begun, a.name = true, cmd.Name()
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return nil // it is for the shell that reads it, whatever the node's environment
 		}

@@ -283,7 +283,7 @@ func lastRun(text []byte, when time.Time, before error) (*runStatus, error) {
 		return nil, errors.Join(before, fmt.Errorf("read the last report: %w", err))
 	}
 	run := &runStatus{
-		Time: report.Start, Command: string(report.Op), Result: "ok", Version: report.Version, Node: report.Node,
+		Time: report.Start, Command: cmp.Or(report.Command, string(report.Op)), Result: "ok", Version: report.Version, Node: report.Node,
 		Owner: report.Owner, Summary: report.Summary(),
 	}
 	if run.Time.IsZero() {

@@ -64,7 +64,8 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Equal(t, "well", v.State)
 	require.Empty(t, v.Agents)
 
-	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
+	o := n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
 	v = n.status(0)
 	require.Len(t, v.Agents, 1)
 	a := v.Agents[0]
@@ -89,7 +90,7 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	n.shell("echo changed >> " + dropIn)
 	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
 	v = n.status(1)
-	require.Equal(t, "revert", v.Agents[0].LastRun.Command)
+	require.Equal(t, "uninstall", v.Agents[0].LastRun.Command)
 	require.Equal(t, "journal.changed", v.Agents[0].LastRun.Code)
 	require.Equal(t, dropIn, v.Agents[0].Kept[0].Object)
 	require.Contains(t, v.Agents[0].Todo[0], "journal forget")
@@ -97,6 +98,22 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Empty(t, n.status(0).Agents)
 	n.shell("rm -r /etc/sysctl.d; rm -rf /var/lib/slipway /run/slipway.lock")
 	require.Empty(t, before.Diff(n.state()))
+}
+
+// The command of the last run is that of the command line.
+func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.ok(n.args("apply", "--only", "sysctl")...)
+	for _, command := range [][]string{
+		{"mount-cgroup"}, {"mount-bpffs"}, {"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}, n.args("run", "--", "true"),
+	} {
+		n.ok(command...)
+		require.Equal(t, command[0], n.status(0).Agents[0].LastRun.Command)
+		require.Contains(t, n.ok("status").stdout, "  last run  "+command[0]+" ok, ")
+	}
+	n.lastRun("cilium", time.Hour, `"op":"revert","results":[]`)
+	require.Equal(t, "revert", n.status(0).Agents[0].LastRun.Command, "of a version that kept no command")
 }
 
 // The first apply has failed, so that nothing else is recorded.
