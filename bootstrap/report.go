@@ -99,7 +99,7 @@ type Result struct {
 	certain bool // the failure has nothing to do with what earlier steps may change
 
 	// Elapsed is the time that the step took, with all its checks and its change.
-	// Zero if the step was not tried.
+	// Zero if the step was not tried, or was undone together with all others.
 	Elapsed time.Duration
 }
 
