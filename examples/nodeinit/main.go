@@ -129,6 +129,9 @@ type mistyped struct {
 
 // near is the name that may be meant by the typed one; empty: none is similar.
 func near(typed string, known []string) string {
+	if slices.Contains(known, typed) {
+		return "" // something else is wrong
+	}
 	if nearest := configresolve.Nearest(typed, known); nearest != "" || typed == "" {
 		return nearest
 	}
@@ -377,11 +380,19 @@ func (a *app) inTime(ctx context.Context) (limited context.Context, stop func())
 func unknownFlag(c *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
-		return err
+		return withUnit(err)
 	}
 	var names []string
 	c.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
 	return mistyped{err, near("--"+name, names)}
+}
+
+// withUnit adds the duration that may be meant by a number.
+func withUnit(err error) error {
+	if _, number, found := strings.Cut(err.Error(), "missing unit in duration "); found {
+		return mistyped{err, strings.Trim(number, `"`) + "s"}
+	}
+	return err
 }
 
 // helpCommand is that of the whole program, and reports unknown commands.
