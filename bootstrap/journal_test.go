@@ -39,6 +39,23 @@ func (f file) Apply(ctx context.Context) error {
 	return acme.Write(ctx, j, f.path, journal.File{Mode: 0o644})
 }
 
+// What an apply cannot record is an error of the check, too: nothing is changed.
+func TestPLAN17_ACheckFailsWhereTheJournalCannotBeMade(t *testing.T) {
+	dir := t.TempDir()
+	p := on(t, node(filepath.Join(dir, "missing", "state"), "pod"), step("a", file{filepath.Join(dir, "a")}))
+	for _, run := range []func(context.Context) (*bootstrap.Report, error){p.Check, p.Apply} {
+		report, err := run(t.Context())
+		require.ErrorContains(t, err, "create "+filepath.Join(dir, "missing"))
+		require.True(t, report.Failed())
+	}
+	require.NoFileExists(t, filepath.Join(dir, "a"))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "missing"), 0o755))
+	_, err := p.Check(t.Context())
+	require.NoError(t, err, "it is made with the first record")
+	_, err = p.Apply(t.Context())
+	require.NoError(t, err)
+}
+
 // reverting is one with a Revert of its own, beside the journal's.
 type reverting struct {
 	file

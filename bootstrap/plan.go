@@ -166,9 +166,9 @@ type Plan struct {
 	// action reverts only what it knows of itself.
 	Journal Journal
 
-	// Node is the node's name, and Version that of the program, for the report. They may
-	// be empty.
-	Node, Version string
+	// Node is the node's name, Version that of the program, and Command the name of what
+	// it was asked to do, for the report. They may be empty.
+	Node, Version, Command string
 
 	// Gates are waited for by Apply before anything else: before Prepare, and while
 	// the node is neither locked nor claimed, so that others can go on. Nothing

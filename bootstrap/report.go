@@ -42,9 +42,9 @@ type Report struct {
 	Start   time.Time
 	Elapsed time.Duration
 
-	// Node is the node's name, and Version that of the program, as the plan has
-	// them. They are empty where they are not known.
-	Node, Version string
+	// Node is the node's name, Version that of the program, and Command its command, as
+	// the plan has them. They are empty where they are not known.
+	Node, Version, Command string
 
 	// Agent is the agent that the plan belongs to, and Owner the owner it ran for; empty
 	// if none is configured. Generation counts the node's owners; 0 if the node has
@@ -99,7 +99,7 @@ type Result struct {
 	certain bool // the failure has nothing to do with what earlier steps may change
 
 	// Elapsed is the time that the step took, with all its checks and its change.
-	// Zero if the step was not tried.
+	// Zero if the step was not tried, or was undone together with all others.
 	Elapsed time.Duration
 }
 
@@ -132,6 +132,7 @@ type reportJSON struct {
 	Op         Op        `json:"op,omitempty"`
 	Node       string    `json:"node,omitempty"`
 	Version    string    `json:"version,omitempty"`
+	Command    string    `json:"command,omitempty"`
 	Agent      string    `json:"agent,omitempty"`
 	Owner      *string   `json:"owner,omitempty"`
 	Generation int       `json:"generation,omitempty"`
@@ -142,8 +143,8 @@ type reportJSON struct {
 	Results    []Result  `json:"results"`
 }
 
-// MarshalJSON writes an object with "op", "node", "version", "agent", "owner",
-// "generation", "start" (RFC 3339), "elapsedMs", "code" (see [Report.Code]) and
+// MarshalJSON writes an object with "op", "node", "version", "command", "agent",
+// "owner", "generation", "start" (RFC 3339), "elapsedMs", "code" (see [Report.Code]) and
 // "error", each left out if it is zero, and "results" (never null), as
 // [Result.MarshalJSON] writes them. An owner that is empty, beside an agent, means
 // that none is configured.
@@ -157,7 +158,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		owner = &r.Owner
 	}
 	return marshal(reportJSON{
-		Op: r.Op, Node: r.Node, Version: r.Version, Agent: r.Agent, Owner: owner, Generation: r.Generation,
+		Op: r.Op, Node: r.Node, Version: r.Version, Command: r.Command, Agent: r.Agent, Owner: owner, Generation: r.Generation,
 		Start: r.Start, ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: results,
 	})
 }
@@ -174,7 +175,7 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 		owner = *in.Owner
 	}
 	*r = Report{
-		Op: in.Op, Node: in.Node, Version: in.Version, Agent: in.Agent, Owner: owner, Generation: in.Generation,
+		Op: in.Op, Node: in.Node, Version: in.Version, Command: in.Command, Agent: in.Agent, Owner: owner, Generation: in.Generation,
 		Start: in.Start, Elapsed: duration(in.ElapsedMs), Results: in.Results, Err: textError(in.Error, in.Code),
 	}
 	return nil

@@ -94,7 +94,7 @@ func TestPLAN4_ReportJSONExactly(t *testing.T) {
 func TestAReportIsReadBackFromJSON(t *testing.T) {
 	want := everything()
 	want.Op, want.Start, want.Elapsed = bootstrap.OpApply, time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
-	want.Node, want.Version, want.Agent, want.Owner, want.Generation = "node-1", "v1.2.3", "cilium", "a pod's UID", 3
+	want.Node, want.Version, want.Command, want.Agent, want.Owner, want.Generation = "node-1", "v1.2.3", "mount-cgroup", "cilium", "a pod's UID", 3
 	want.Err = errors.New("take the node's lock: held")
 	text, err := json.Marshal(want)
 	require.NoError(t, err)
@@ -104,8 +104,8 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(again))
 	require.EqualError(t, got.Err, want.Err.Error())
-	require.Contains(t, string(text), `"node":"node-1","version":"v1.2.3","agent":"cilium","owner":"a pod's UID","generation":3,`)
-	require.Equal(t, want.Node+want.Version+want.Agent+want.Owner, got.Node+got.Version+got.Agent+got.Owner)
+	require.Contains(t, string(text), `"node":"node-1","version":"v1.2.3","command":"mount-cgroup","agent":"cilium","owner":"a pod's UID","generation":3,`)
+	require.Equal(t, want.Node+want.Version+want.Command+want.Agent+want.Owner, got.Node+got.Version+got.Command+got.Agent+got.Owner)
 	require.Equal(t, want.Generation, got.Generation)
 	for i, r := range want.Results {
 		require.Equal(t, r.Elapsed.Truncate(time.Microsecond), got.Results[i].Elapsed)

@@ -58,6 +58,7 @@ func TestPLAN12_RevertAllReportsByStepsTheUnknownOnesLast(t *testing.T) {
 	require.Equal(t, lines("new unchanged", "b changed", "a changed", "gone-2 changed", "gone-1 changed"), statuses(report))
 	for i, r := range report.Results {
 		require.Equal(t, would.Results[i].Changes, r.Changes)
+		require.Zero(t, r.Elapsed, "the time of all is no step's own")
 	}
 	require.Equal(t, []string{"remove file " + dir + "/b"}, report.Results[1].Changes)
 	require.Equal(t, []string{"lock", "enter mnt"}, log[:2], "the lock comes first, and then the journal")

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // check is what Plan.Check does with one step.
@@ -259,7 +258,6 @@ func (w *walk) revertAll(ctx context.Context) error {
 
 // undoAll undoes everything, and reports it by steps.
 func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
-	start := time.Now()
 	steps, order := map[string]*Result{}, []string{}
 	for _, s := range slices.Backward(w.plan.Steps) {
 		steps[s.Name], order = &Result{Step: s.Name, Status: Unchanged}, append(order, s.Name)
@@ -287,9 +285,6 @@ func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
 	errs := []error{err}
 	for _, name := range order {
 		r := steps[name].undone(string(w.op))
-		if r.Status != Unchanged {
-			r.Elapsed = time.Since(start)
-		}
 		w.done(ctx, r)
 		errs = append(errs, r.Err)
 	}

@@ -62,7 +62,7 @@ func (p *Plan) run(ctx context.Context, op Op, all bool, by func(*walk, context.
 	start := time.Now()
 	ctx = p.Trace.planStart(perrun.With(ctx), op)
 	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{
-		Op: op, Start: start, Node: p.Node, Version: p.Version, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
+		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}}
 	w.reverse = op == OpRevert || op == OpCheckRevert
 	w.cause, w.pending = make(map[string]string), make(map[string]bool)

@@ -6,6 +6,8 @@ package cleanup
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -38,8 +40,12 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 		return nil
 	}
 	files, dirs := 0, 0
+	var kept []string // in it
 	full, err := t.Walk(ctx, s.keep, func(e filetree.Entry) (bool, error) {
 		switch {
+		case e.Kept && !e.Below:
+			kept = append(kept, strings.TrimPrefix(e.Path(), t.Path+"/"))
+			return true, nil
 		case e.Kept || e.Full:
 			return true, nil
 		case e.IsDir:
@@ -49,20 +55,20 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 		}
 		return false, nil
 	})
-	remains := full || t.Mount || s.keep.Keeps(t.Path)
-	if remains && files+dirs == 0 {
+	self := s.keep.Keeps(t.Path)
+	if (full || t.Mount || self) && files+dirs == 0 {
 		return err
 	}
 	s.found(Item{
 		Kind:   kindStateDir,
 		Object: path,
-		Detail: stateDirDetail(t, files, dirs, remains),
+		Detail: stateDirDetail(t, files, dirs, self, kept),
 		object: stateDirObject{t.Path, t.ID},
 	})
 	return err
 }
 
-func stateDirDetail(t *filetree.Tree, files, dirs int, remains bool) string {
+func stateDirDetail(t *filetree.Tree, files, dirs int, self bool, kept []string) string {
 	switch {
 	case t.LinkTo != "":
 		return "a symbolic link to " + t.LinkTo + "; what it leads to is left as it is"
@@ -72,11 +78,25 @@ func stateDirDetail(t *filetree.Tree, files, dirs int, remains bool) string {
 	detail := count(files, "file", "files") + ", " + count(dirs, "directory", "directories")
 	switch {
 	case t.Mount:
-		return detail + "; a mount point: emptied, not removed"
-	case remains:
-		return detail + "; something in it is kept"
+		detail += "; a mount point: emptied, not removed"
+	case self:
+		detail += "; the directory itself is kept"
+	}
+	if len(kept) > 0 {
+		detail += "; kept in it: " + some(kept)
 	}
 	return detail
+}
+
+// some names the first of a list, and counts the others.
+func some(names []string) string {
+	const most = 3
+	slices.Sort(names)
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func count(n int, one, many string) string {

@@ -229,6 +229,14 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 	c := stateOnly(cilium)
 	c.Keep = []string{cilium + "/cgroupv2", cilium + "/conf", dir + "/gone/x", cilium + "/record"}
 	c.KeepDirs = []string{dir + "/run/cilium/made"}
+	inv, err := c.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, "2 files, 1 directory; kept in it: cgroupv2, conf, made and 1 more", inv.Items[1].Detail, "the first is the other mount")
+	itself := c
+	itself.KeepDirs = []string{cilium}
+	inv, err = itself.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Contains(t, inv.Items[1].Detail, "; the directory itself is kept; kept in it: cgroupv2, conf, record")
 	apply(t, c)
 	require.Equal(t, "cgroupv2\ncgroupv2/x\nconf\nmade\nrecord\nrecord/lock\n",
 		strings.Join(sorted(strings.SplitAfter(run(t, "find", cilium+"/", "-mindepth", "1", "-printf", "%P\n"), "\n")), ""))

@@ -110,6 +110,13 @@ func (o Ownership) AgentAlive(ctx context.Context, j *journal.Journal) error {
 	return o.agentAlive(ctx, j)
 }
 
+// Validate reports errors in the fields: a missing scope, which matches [ErrNoScope], a
+// path to keep that is none, and those of [Ownership.Validate].
+func (l Leftovers) Validate() error {
+	_, err := l.compile()
+	return err
+}
+
 // Namespaces lists the host namespaces that a plan enters.
 func (Leftovers) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
 

@@ -4,8 +4,10 @@
 package cleanup_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -331,4 +336,21 @@ func fileLeftovers() []leftover {
 		{"CNI plugin", "file /opt/cni/bin/cilium-cni", false, put("opt/cni/bin/bridge", "opt/cni/bin/loopback"), put("opt/cni/bin/cilium-cni")},
 		{"sysctl drop-in", "file /etc/sysctl.d/99-zzz-override_cilium.conf", false, put("etc/sysctl.d/99-foreign.conf"), put("etc/sysctl.d/99-zzz-override_cilium.conf")},
 	}
+}
+
+// It is no answer that an earlier step might change: the plan is wrong.
+func TestCLN8_APlanWithoutAScopeIsRefusedBeforeAnythingChanges(t *testing.T) {
+	changed := false
+	first := bootstrap.Func(
+		func(context.Context) ([]string, error) { return []string{"change it"}, nil },
+		func(context.Context) error { changed = true; return nil })
+	p := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: filepath.Join(t.TempDir(), "lock")}, Steps: []bootstrap.Step{
+		{Name: "first", Action: first}, {Name: "cleanup", Action: cleanup.Leftovers{Ownership: cleanup.Cilium()}, After: []string{"first"}},
+	}}
+	for _, run := range []func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error){(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
+		report, err := run(p, t.Context())
+		require.ErrorIs(t, err, cleanup.ErrNoScope)
+		require.Equal(t, bootstrap.Failed, report.Results[1].Status)
+	}
+	require.False(t, changed)
 }

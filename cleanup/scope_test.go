@@ -68,7 +68,10 @@ func TestCLN2_ZeroScopeIsAnError(t *testing.T) {
 		require.ErrorIs(t, c.Apply(ctx), cleanup.ErrNoScope)
 		_, err = c.Check(ctx)
 		require.ErrorIs(t, err, cleanup.ErrNoScope)
+		require.ErrorIs(t, c.Validate(), cleanup.ErrNoScope)
 	}
+	require.NoError(t, cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.BPFState}.Validate())
+	require.Error(t, cleanup.Leftovers{Scope: cleanup.AllState, Keep: []string{"/"}}.Validate())
 }
 
 func TestScopeString(t *testing.T) {

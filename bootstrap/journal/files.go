@@ -818,7 +818,7 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 type notEmpty struct{ dir, other string }
 
 func (e notEmpty) Error() string {
-	return fmt.Sprintf("directory %s is kept: it holds %s", e.dir, e.other)
+	return fmt.Sprintf("directory %s is kept: it holds %s (once that is gone, undoing removes the directory)", e.dir, e.other)
 }
 
 func (notEmpty) Is(target error) bool { return target == ErrChanged || target == ErrKept }

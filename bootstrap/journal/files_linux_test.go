@@ -216,8 +216,8 @@ func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
 		"all go": {would: []string{"remove all of several", "remove directory "}},
 		"one has another owner": {
 			theirs: "x", would: []string{"remove all of several"},
-			check: "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2",
-			err:   "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2", stays: []string{"", "several"},
+			check: "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2 (once that is gone, undoing removes the directory)",
+			err:   "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2 (once that is gone, undoing removes the directory)", stays: []string{"", "several"},
 		},
 		"they cannot go": {
 			fail: errors.New("stuck"), would: []string{"remove all of several", "remove directory "},

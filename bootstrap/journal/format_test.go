@@ -166,6 +166,7 @@ func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
 				_, err := s.open(t, s.file)
 				require.ErrorIs(t, err, journal.ErrUnreadable, n)
 				require.ErrorContains(t, err, "agent.journal", n)
+				require.ErrorContains(t, err, "which gives up the undo", n)
 			}
 		}
 		s.file[n] = was

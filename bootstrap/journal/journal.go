@@ -234,8 +234,8 @@ type shared struct {
 // Open opens the journal for a program without a plan, or beside its plan. It enters the
 // host's mount namespace to open it, and the namespaces of the handlers to undo. If enter
 // is nil, the process is on the host. The directory may be missing: it is then made with
-// the first record. If the directories above it are missing too, recording returns an
-// error until the journal is opened again. Close closes it.
+// the first record. If the directories above it are missing too, recording, and entering
+// for a check, return an error until the journal is opened again. Close closes it.
 //
 // The error matches [ErrUntrusted] if others may write to the directory, and
 // [ErrUnreadable] if the journal cannot be decoded.

@@ -462,6 +462,11 @@ func file(records ...string) []byte {
 }
 
 func TestUnreadableJournalsAreErrors(t *testing.T) {
+	const cut, move = "then cut the file after line ", "then move the file away"
+	remedies := map[string]string{
+		"empty": move, "a torn header": move, "NUL bytes": move, "JSON": move,
+		"a line that is lost": cut + "1,", "a line twice": cut + "2,", "a file twice": cut + "2,",
+	}
 	entry := func(fields string) []byte {
 		return file(aHeader, `{"record":"entry",`+fields+`"after":{},"done":true}`)
 	}
@@ -495,6 +500,7 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 			require.Equal(t, "journal.unreadable", code.Of(err))
 			require.ErrorContains(t, err, path)
 			require.ErrorContains(t, err, ": record ")
+			require.ErrorContains(t, err, cmp.Or(remedies[name], "use the program that wrote it"))
 		})
 	}
 }

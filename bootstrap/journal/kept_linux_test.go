@@ -75,7 +75,7 @@ func TestPLAN6_WhatIsKeptIsTheOriginalOfTheNextChange(t *testing.T) {
 	require.Len(t, mine, 1, "the directory")
 	put(t, j, n.edited, "ours again")
 	_, err = n.undo(t, journal.Node{})
-	require.EqualError(t, err, "directory "+filepath.Dir(n.edited)+" is kept: it holds edited")
+	require.EqualError(t, err, "directory "+filepath.Dir(n.edited)+" is kept: it holds edited (once that is gone, undoing removes the directory)")
 	content, err := os.ReadFile(n.edited)
 	require.NoError(t, err)
 	require.Equal(t, "edited", string(content))

@@ -100,10 +100,9 @@ func (j *Journal) findAll(ctx context.Context, f func(Marked) bool) (counted []M
 }
 
 // Orphans lists the objects on the node with the mark of an agent, or of none, that no
-// journal in n's directory has recorded or left for good: see [Journal.Orphans]. It
-// leaves out objects of an agent whose file is damaged, since that agent may have
-// recorded them. It works with damaged journals, changes nothing, and enters the host's
-// namespaces by enter, which may be nil.
+// readable journal in n's directory has recorded or left for good: see [Journal.Orphans].
+// Of an agent whose file is damaged, so that nothing can be undone by it, it lists all.
+// It changes nothing, and enters the host's namespaces by enter, which may be nil.
 func (n *Node) Orphans(ctx context.Context, enter Enter) (orphans []Marked, err error) {
 	if err := n.Validate(); err != nil {
 		return nil, err
@@ -112,10 +111,10 @@ func (n *Node) Orphans(ctx context.Context, enter Enter) (orphans []Marked, err 
 		enter = here
 	}
 	var j *Journal
-	var known, damaged = map[string]*page{}, map[string]bool{}
+	var known []*page
 	err = enter(ctx, []string{"mnt"}, func(context.Context) (err error) {
 		if j, err = reach(*n, enter); err == nil {
-			err = j.readAll(known, damaged)
+			known, err = j.readable()
 		}
 		return err
 	})
@@ -126,31 +125,24 @@ func (n *Node) Orphans(ctx context.Context, enter Enter) (orphans []Marked, err 
 		return nil, err
 	}
 	return j.findAll(ctx, func(m Marked) bool {
-		for _, p := range known {
-			if p.knows(m) {
-				return false
-			}
-		}
-		return !damaged[m.Agent]
+		return !slices.ContainsFunc(known, func(p *page) bool { return p.knows(m) })
 	})
 }
 
-// readAll reads the journals of all agents in the directory, and lists the damaged ones.
-func (j *Journal) readAll(known map[string]*page, damaged map[string]bool) error {
+// readable reads the journals of all agents in the directory that are not damaged.
+func (j *Journal) readable() (known []*page, err error) {
 	d, err := j.openDir()
 	if d == nil || err != nil {
-		return err
+		return nil, err
 	}
 	defer d.Close()
 	all, _, err := j.names(d)
-	if err != nil {
-		return err
-	}
 	for agent := range all {
-		l, err := refreshed(d, agent, nil)
-		known[agent], damaged[agent] = l.page(), err != nil
+		if l, err := refreshed(d, agent, nil); err == nil {
+			known = append(known, l.page())
+		}
 	}
-	return nil
+	return known, err
 }
 
 // othersKnow reports whether another agent has the object recorded, since it wants it too.

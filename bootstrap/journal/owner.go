@@ -298,6 +298,8 @@ func (j *Journal) mayApply() error {
 	switch {
 	case err != nil:
 		return err
+	case j.missing != nil:
+		return j.missing
 	case j.hasApplied():
 		return j.revoked(p)
 	}

@@ -160,9 +160,21 @@ func (l *log) readFile(d *durable.Dir) error {
 	}
 	l.seen = info
 	if err := l.read(newLineReader(io.LimitReader(f, maxJournal), l.sum, l.offset)); err != nil {
-		l.damage = fmt.Errorf("%s: %w: %w; nothing is undone by guess: repair the file, or undo by hand and remove it", path, ErrUnreadable, err)
+		l.damage = fmt.Errorf("%s: %w: %w; nothing is undone by guess: %s", path, ErrUnreadable, err, l.afterDamage(err))
 	}
 	return l.damage
+}
+
+// afterDamage describes what helps with a file that was read up to err. A line that is
+// whole, and still not understood, was written by another version.
+func (l *log) afterDamage(err error) string {
+	switch {
+	case !errors.Is(err, errGarbled) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return "use the program that wrote it"
+	case l.records == 0:
+		return "copy the directory, then move the file away, which gives up the undo"
+	}
+	return fmt.Sprintf("copy the directory, then cut the file after line %d, which gives up the undo of what follows", l.records)
 }
 
 // refuseOlder returns an error if the directory has files of an older build.

@@ -301,7 +301,7 @@ func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
 	made := filepath.Join(root, "made")
 	require.Equal(t, []string{"remove configuration from " + w.Path, "remove directory " + w.Path, "remove directory " + made}, check(""))
 	write(t, filepath.Join(w.Path, "theirs"), "x")
-	inUse := "directory " + w.Path + " is kept: it holds theirs"
+	inUse := "directory " + w.Path + " is kept: it holds theirs (once that is gone, undoing removes the directory)"
 	require.Equal(t, []string{"remove configuration from " + w.Path}, check(inUse), "the directory is in use")
 	require.NoError(t, os.Rename(made, made+"-away"))
 	require.Empty(t, check(""), "it is gone")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,6 +67,11 @@ func readFleet(ctx context.Context, client *configkube.Client, selector, agent s
 			break
 		}
 	}
+	if f.Nodes > 0 && f.Results[silent] == f.Nodes {
+		g := groups[kube.Outcome{Agent: agent, Result: silent}]
+		g.Cause = "No node has a report: nothing reports, or all was uninstalled."
+		g.Remedy = "After an uninstall of all nodes this is as it should be. Otherwise run nodeinit with --report-node, with the rights that it needs."
+	}
 	f.Groups = slices.SortedFunc(maps.Values(groups), func(a, b *group) int {
 		return cmp.Or(cmp.Compare(severity(b.Result), severity(a.Result)), cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Code, b.Code),
 			cmp.Compare(a.Step, b.Step), cmp.Compare(a.Agent, b.Agent))
@@ -120,7 +126,23 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 	case kube.Garbled:
 		return "The annotation cannot be read.", "Check which other program writes it; the next change is reported again."
 	}
-	return bootstrap.Meaning(o.Code)
+	cause, remedy = bootstrap.Meaning(o.Code)
+	return cause, strings.TrimSuffix(remedy+" "+withNodeinit[o.Code], " ")
+}
+
+// withNodeinit has, by code, what of nodeinit is the remedy, or shows it.
+var withNodeinit = map[string]string{
+	"lock.held":                  "nodeinit --lock-timeout waits longer.",
+	"journal.not-owner":          "nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
+	"journal.unreadable":         "nodeinit status on the node lists what it has, and what helps.",
+	"journal.conflict":           "nodeinit apply --override makes this agent prevail, and nodeinit journal release --agent NAME gives up the wishes of one that has gone.",
+	"journal.changed":            "nodeinit status on the node lists such objects; nodeinit journal forget OBJECT leaves one for good, and nodeinit uninstall --accept-kept all of them.",
+	"cgroup.foreign":             "nodeinit --cgroup-root names another path.",
+	"cgroup.not-root":            "nodeinit --cgroup-repair replaces it.",
+	"bpffs.foreign":              "nodeinit --bpf-root names another path, and --bpf-fallback one for nodes where that is taken.",
+	"sysctl.directory-read-only": "nodeinit --sysctl-conf-dir names another directory; if it is empty, the values are set without a file.",
+	"cni.plugin-missing":         "nodeinit --plugins installs it, and --cni-wait waits for another installer.",
+	"cni.target-missing":         "nodeinit --cni-wait waits longer.",
 }
 
 // node is how one node is.

@@ -11,7 +11,8 @@
 // It reads metadata only, 500 nodes at a time, and needs list on nodes; for --why, get.
 //
 // It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
-// report, 1 when the cluster could not be asked, 64 on a usage error.
+// report, 1 when the cluster could not be asked, 64 on a usage error. That no node has a
+// report is 2, too, also after an uninstall of all: it could be that nothing may report.
 package main
 
 import (

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -222,6 +223,49 @@ func TestRDY6_WhyANodeIsAsItIs(t *testing.T) {
 	o = c.run(t, "--why", "worker-99")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "fleet: get node worker-99: ")
+}
+
+// What helps is named by the command and flag that do it, which nodeinit has.
+func TestRDY6_TheRemedyIsNodeinitsOwn(t *testing.T) {
+	c := newCluster(t)
+	for i, code := range []string{"journal.not-owner", "bpffs.foreign", "journal.unreadable", "journal.changed", "cni.target-missing"} {
+		c.add(fmt.Sprint("n", i), map[string]string{"cilium": report("failed", "bpffs", code, version, 0)})
+	}
+	o := c.run(t)
+	require.Equal(t, 2, o.code, o.stderr)
+	text := strings.Join(strings.Fields(o.stdout), " ")
+	for _, want := range []string{
+		"take the node over explicitly. nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
+		"nodeinit --bpf-root names another path", "nodeinit status on the node lists what it has",
+	} {
+		require.Contains(t, text, want)
+	}
+	var help strings.Builder
+	for _, name := range []string{"nodeinit.txt", "nodeinit-apply.txt", "nodeinit-uninstall.txt", "nodeinit-journal-forget.txt"} {
+		page, err := os.ReadFile(filepath.Join("..", "nodeinit", "testdata", name))
+		require.NoError(t, err)
+		help.Write(page)
+	}
+	flags := regexp.MustCompile(`--[a-z-]+`).FindAllString(text, -1)
+	require.Subset(t, flags, []string{"--take-over", "--bpf-root", "--bpf-fallback", "--accept-kept", "--cni-wait"})
+	for _, flag := range flags {
+		require.Contains(t, help.String(), flag)
+	}
+	require.Contains(t, c.run(t, "--why", "n0").stdout, "--take-over")
+}
+
+// After an uninstall of all nodes, or where nothing may report.
+func TestRDY6_AFleetWithoutReports(t *testing.T) {
+	c := newCluster(t)
+	for i := range 5 {
+		c.add(fmt.Sprint("n", i), nil)
+	}
+	o := c.run(t)
+	require.Equal(t, 2, o.code, o.stderr)
+	golden(t, "silent.txt", o.stdout)
+	o = c.run(t, "--agent", "acme", "--output", "json")
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Contains(t, o.stdout, `"cause": "No node has a report: nothing reports, or all was uninstalled."`)
 }
 
 func TestRDY6_NodesAreReadInPages(t *testing.T) {

@@ -37,7 +37,7 @@ func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
 		}
 		return err
 	}
-	p := &bootstrap.Plan{Host: a.host(), Journal: all, Node: a.nodeName, Version: version()}
+	p := &bootstrap.Plan{Host: a.host(), Journal: all, Node: a.nodeName, Version: version(), Command: a.name}
 	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
 		p.Trace = a.trace
 		if dryRun {

@@ -65,9 +65,12 @@ func TestBadInput(t *testing.T) {
 			says: []string{"--plugins", "/run/missing", "of this container's image"},
 		},
 		"state directory cannot be made": {
-			args:  func(n *node) []string { return []string{"apply", "--state-dir", "/run/missing/state"} },
-			says:  []string{"/run/missing", "create"},
-			lines: 2, // as below
+			args: func(n *node) []string { return []string{"apply", "--state-dir", "/run/missing/state"} },
+			says: []string{"/run/missing", "create"},
+		},
+		"state directory that an apply could not make": {
+			args: func(n *node) []string { return []string{"check", "--state-dir", "/run/missing/state"} },
+			says: []string{"/run/missing", "create"},
 		},
 		"state directory read-only": {
 			prepare: `mkdir /run/ro && mount -n -t tmpfs -o ro tmpfs /run/ro`,

@@ -130,7 +130,7 @@ func (a *app) logFindings(config *configresolve.Config) {
 func (a *app) resolver() (configresolve.Resolver, error) {
 	specs, err := a.specs()
 	if err != nil {
-		return configresolve.Resolver{}, usageError{fmt.Errorf("--source: %w", err)}
+		return configresolve.Resolver{}, usageError{fmt.Errorf("--source: %w (--k8s-namespace gives the namespace)", err)} // the one default that may be missing
 	}
 	sources, err := a.open(specs)
 	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict}, err

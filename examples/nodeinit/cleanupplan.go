@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -122,7 +123,10 @@ func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("--output-file: %s exists, and may have been reviewed: name another file, or remove it first", path)
+	case err != nil:
 		return fmt.Errorf("--output-file: %w", err)
 	}
 	if _, err = f.Write(text); err == nil {

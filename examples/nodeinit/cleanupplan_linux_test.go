@@ -44,7 +44,7 @@ func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
 	require.NotRegexp(t, "handle|index", string(text))
 	o = first.run("cleanup", "--all-state", "--dry-run", "-o", plan)
 	require.Equal(t, 1, o.code)
-	require.Contains(t, o.stderr, "file exists", "it may have been reviewed")
+	require.Contains(t, o.stderr, "--output-file: "+plan+" exists, and may have been reviewed: name another file, or remove it first")
 
 	reviewed := strings.Replace(string(text), `"object":"lxc12345"`, `"match":"lxc*"`, 1)
 	require.NoError(t, os.WriteFile(plan, []byte(reviewed), 0o644))

@@ -126,11 +126,12 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 	var b strings.Builder
 	for _, line := range []string{
-		"aply", "apply --sourc node", "apply --lock-timout 1s", "apply --timeout=-5s", "apply --timeout soon", "apply now",
+		"aply", "apply --sourc node", "apply --lock-timout 1s", "apply --timeout=-5s", "apply --timeout soon", "apply --timeout 5", "apply now",
 		"check --output jsno", "check --skip cgruop", "apply --source configmap:a/b", "apply --sysctl forward", "apply --only cni",
 		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "journal forget", "run",
 		"uninstall --all-agents --only cni", "mount-bpffs sys/fs/bpf", "build-config --dest=", "help aply",
 		"completion tcsh", "completion bsh", "journal --adopt",
+		"explain", "explain --source config-map:/x",
 	} {
 		o := here(t, nil, strings.Fields(line)...)
 		require.Equal(t, 64, o.code, "%s: %s", line, o.stderr)

@@ -78,7 +78,7 @@ func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
 
 // plan is a plan of this node.
 func (a *app) plan(ctx context.Context, steps ...bootstrap.Step) *bootstrap.Plan {
-	p := &bootstrap.Plan{Host: a.host(), Node: a.nodeName, Version: version(), Steps: steps}
+	p := &bootstrap.Plan{Host: a.host(), Node: a.nodeName, Version: version(), Command: a.name, Steps: steps}
 	if n := a.node(ctx); n != nil {
 		p.Journal = n
 	} else {

@@ -23,7 +23,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 		o := n.run(args...)
 		require.Equal(t, 1, o.code, args)
 		require.Contains(t, o.stderr, kept, args)
-		require.Contains(t, o.stderr, "nodeinit journal forget OBJECT leaves one for good, nodeinit uninstall --accept-kept all of them")
+		require.Contains(t, o.stderr, "or leave them for good: one by nodeinit journal forget OBJECT, all by nodeinit uninstall --accept-kept")
 	}
 	require.Regexp(t, `sysctl +sysctl/file +"`+dropIn+`" +kept`, n.run("journal").stdout)
 

@@ -17,8 +17,9 @@
 //
 // On a node, `nodeinit status` shows the last run of each agent with the failed step, its
 // code and the remedy, what is recorded for uninstall, and what others have changed since.
-// `nodeinit journal` lists each recorded object. A failed init container has the same
-// error in its termination message: kubectl describe pod shows it.
+// `nodeinit journal` lists each recorded object. If a journal is damaged, status lists all
+// marked objects of its agent, and what helps. A failed init container has the same error
+// in its termination message: kubectl describe pod shows it.
 //
 // In a cluster, --report-node makes each run patch a condition and an annotation of its
 // Node when the outcome changes, and examples/fleet groups the nodes by code and explains
@@ -128,6 +129,9 @@ type mistyped struct {
 
 // near is the name that may be meant by the typed one; empty: none is similar.
 func near(typed string, known []string) string {
+	if slices.Contains(known, typed) {
+		return "" // something else is wrong
+	}
 	if nearest := configresolve.Nearest(typed, known); nearest != "" || typed == "" {
 		return nearest
 	}
@@ -145,6 +149,7 @@ type app struct {
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
 	begun          bool             // the command line has been understood
+	name           string           // of the command
 	shown          bool             // the one document has been printed
 	remembers      *journal.Node    // nil: not yet, or nothing is recorded
 	journal        *journal.Journal // it, open to be asked; nil: not yet
@@ -304,7 +309,7 @@ func (a *app) command(args ...string) *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		a.begun = true
+		a.begun, a.name = true, cmd.Name()
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
 			return nil // it is for the shell that reads it, whatever the node's environment
 		}
@@ -375,11 +380,19 @@ func (a *app) inTime(ctx context.Context) (limited context.Context, stop func())
 func unknownFlag(c *cobra.Command, err error) error {
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !unknown {
-		return err
+		return withUnit(err)
 	}
 	var names []string
 	c.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
 	return mistyped{err, near("--"+name, names)}
+}
+
+// withUnit adds the duration that may be meant by a number.
+func withUnit(err error) error {
+	if _, number, found := strings.Cut(err.Error(), "missing unit in duration "); found {
+		return mistyped{err, strings.Trim(number, `"`) + "s"}
+	}
+	return err
 }
 
 // helpCommand is that of the whole program, and reports unknown commands.

@@ -81,6 +81,7 @@ type report struct {
 	Op         string    `json:"op"`
 	Node       string    `json:"node"`
 	Version    string    `json:"version"`
+	Command    string    `json:"command"`
 	Agent      string    `json:"agent"`
 	Owner      string    `json:"owner"`
 	Generation int       `json:"generation"`

@@ -21,7 +21,8 @@ var remedies = []struct {
 	flag string
 	say  string
 }{
-	{journal.ErrChanged, "any-owner", "kept objects stay recorded until they are gone: nodeinit journal forget OBJECT leaves one for good, nodeinit uninstall --accept-kept all of them"},
+	{journal.ErrChanged, "any-owner", "kept objects stay recorded, and the next uninstall tries again: restore or remove them by hand, or leave them for good: one by nodeinit journal forget OBJECT, all by nodeinit uninstall --accept-kept"},
+	{journal.ErrUnreadable, "state-dir", "nodeinit status lists the marked objects on the node, which no journal can undo now, and what helps"},
 	{journal.ErrConflict, "override", "--override makes this agent prevail; nodeinit journal release --agent NAME gives up the wishes of an agent that has gone"},
 	{journal.ErrNotOwner, "any-owner", "--owner sets the owner, and --any-owner ignores the owner of the node"},
 	{journal.ErrNotOwner, "take-over", "--take-over makes the node this owner's again"},

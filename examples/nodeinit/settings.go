@@ -186,7 +186,7 @@ func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 		return fmt.Errorf("--%s takes one value", flag.Name)
 	}
 	if err := f.Set(flag.Name, values[0]); err != nil {
-		return err
+		return withUnit(err)
 	}
 	return checkGiven(flag)
 }

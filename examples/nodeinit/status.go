@@ -87,6 +87,8 @@ type agentStatus struct {
 	Kept       []objectStatus `json:"kept"`    // since it was changed by others
 	Todo       []string       `json:"todo"`
 	Error      string         `json:"error,omitempty"`
+
+	damaged bool // the journal cannot be read
 }
 
 // runStatus is the outcome of a run. The last six fields describe the first failure.
@@ -190,6 +192,11 @@ func (v nodeStatus) worst() string {
 	return stateWell
 }
 
+// damaged reports whether the journal of an agent cannot be read.
+func (v nodeStatus) damaged(agent string) bool {
+	return slices.ContainsFunc(v.Agents, func(a agentStatus) bool { return a.Agent == agent && a.damaged })
+}
+
 // agentStatus asks an agent's journal, unless that is damaged.
 func (a *app) agentStatus(ctx context.Context, agent journal.Agent) agentStatus {
 	v := agentStatus{
@@ -201,7 +208,7 @@ func (a *app) agentStatus(ctx context.Context, agent journal.Agent) agentStatus 
 		err = a.ask(ctx, &v)
 	}
 	if err != nil {
-		v.Error = err.Error()
+		v.Error, v.damaged = err.Error(), errors.Is(err, journal.ErrUnreadable)
 	}
 	switch {
 	case err != nil:
@@ -253,6 +260,10 @@ func (v *agentStatus) count(e journal.Entry, boot string) {
 
 // todo lists what there is to do.
 func (v *agentStatus) todo() (todo []string) {
+	if v.damaged {
+		todo = append(todo, "repair the journal as the error says: nodeinit uninstall then undoes what it still records, and each orphan names the command that removes it. "+
+			"When nothing is recorded any more, nodeinit apply --adopt and then nodeinit uninstall remove the CNI files. Original values and replaced files are in the copy only")
+	}
 	if v.LastRun == nil && v.Recorded > 0 && v.Error == "" || len(v.Begun) > 0 {
 		todo = append(todo, "a run was interrupted: apply again, or uninstall")
 	}
@@ -272,7 +283,7 @@ func lastRun(text []byte, when time.Time, before error) (*runStatus, error) {
 		return nil, errors.Join(before, fmt.Errorf("read the last report: %w", err))
 	}
 	run := &runStatus{
-		Time: report.Start, Command: string(report.Op), Result: "ok", Version: report.Version, Node: report.Node,
+		Time: report.Start, Command: cmp.Or(report.Command, string(report.Op)), Result: "ok", Version: report.Version, Node: report.Node,
 		Owner: report.Owner, Summary: report.Summary(),
 	}
 	if run.Time.IsZero() {

@@ -5,6 +5,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +64,8 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Equal(t, "well", v.State)
 	require.Empty(t, v.Agents)
 
-	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
+	o := n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...)
+	require.Zero(t, o.code, o.stderr)
 	v = n.status(0)
 	require.Len(t, v.Agents, 1)
 	a := v.Agents[0]
@@ -88,7 +90,7 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	n.shell("echo changed >> " + dropIn)
 	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
 	v = n.status(1)
-	require.Equal(t, "revert", v.Agents[0].LastRun.Command)
+	require.Equal(t, "uninstall", v.Agents[0].LastRun.Command)
 	require.Equal(t, "journal.changed", v.Agents[0].LastRun.Code)
 	require.Equal(t, dropIn, v.Agents[0].Kept[0].Object)
 	require.Contains(t, v.Agents[0].Todo[0], "journal forget")
@@ -96,6 +98,22 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Empty(t, n.status(0).Agents)
 	n.shell("rm -r /etc/sysctl.d; rm -rf /var/lib/slipway /run/slipway.lock")
 	require.Empty(t, before.Diff(n.state()))
+}
+
+// The command of the last run is that of the command line.
+func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.ok(n.args("apply", "--only", "sysctl")...)
+	for _, command := range [][]string{
+		{"mount-cgroup"}, {"mount-bpffs"}, {"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}, n.args("run", "--", "true"),
+	} {
+		n.ok(command...)
+		require.Equal(t, command[0], n.status(0).Agents[0].LastRun.Command)
+		require.Contains(t, n.ok("status").stdout, "  last run  "+command[0]+" ok, ")
+	}
+	n.lastRun("cilium", time.Hour, `"op":"revert","results":[]`)
+	require.Equal(t, "revert", n.status(0).Agents[0].LastRun.Command, "of a version that kept no command")
 }
 
 // The first apply has failed, so that nothing else is recorded.
@@ -143,7 +161,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.Contains(t, v.agent(t, "cilium").Error, "/var/lib/slipway/cilium.journal")
 	require.Equal(t, "well", v.agent(t, "sensor").State, "it hides no other")
 	require.Equal(t, 3, v.agent(t, "sensor").Recorded)
-	require.Empty(t, v.Orphans, "the damaged one may have them")
+	require.Empty(t, v.Orphans, "the other agent has it recorded too")
 	o := n.run("journal")
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "/var/lib/slipway/cilium.journal")
@@ -166,6 +184,55 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	n.write("/var/lib/slipway", "a file\n")
 	require.Contains(t, n.status(1).Error, "/var/lib/slipway")
 	require.Equal(t, 64, n.run("status", "--state-dir", "").code)
+}
+
+// A damaged journal: what it may have recorded is listed, and what is advised works.
+func TestPLAN20_ADamagedJournalCanBeMended(t *testing.T) {
+	t.Parallel()
+	const file = "/var/lib/slipway/cilium.journal"
+	for damage, advice := range map[string]*regexp.Regexp{
+		"8s/true/TRUE/":     regexp.MustCompile(`copy the directory, then cut the file after line (\d), which gives up the undo of what follows`),
+		"1s/cilium/CILIUM/": regexp.MustCompile(`copy the directory, then move the file away, which gives up the undo`),
+	} {
+		n := newNode(t)
+		n.shell("mkdir -p /etc/cni/net.d /etc/sysctl.d /opt/cni/bin " + cgroupRoot)
+		before := n.state()
+		n.ok(n.args("apply", "--owner", "pod-1", "--sysctl", "net.ipv4.ip_forward=1")...)
+		n.shell("sed -i " + damage + " " + file)
+		o := n.run("uninstall", "--any-owner")
+		require.Equal(t, 1, o.code)
+		require.Regexp(t, "^nodeinit: "+file+": unreadable journal: record [18]: its length .*"+advice.String(), o.stderr)
+		require.Contains(t, o.stderr, "nodeinit status lists the marked objects on the node")
+		v := n.status(1)
+		require.Regexp(t, advice, v.agent(t, "cilium").Error)
+		require.Contains(t, v.agent(t, "cilium").Todo[0], "nodeinit apply --adopt")
+		var objects []string
+		for _, orphan := range v.Orphans {
+			require.Equal(t, "cilium", orphan.Agent)
+			objects = append(objects, orphan.Object)
+		}
+		require.ElementsMatch(t, []string{cgroupRoot, "/sys/fs/bpf", dropIn}, objects)
+		require.Contains(t, strings.Join(strings.Fields(n.run("status").stdout), " "),
+			"of agent cilium, whose journal is unreadable: its undo is lost unless that is repaired; remove it: umount /sys/fs/bpf")
+
+		n.shell("cp -a /var/lib/slipway /run/copy; rm " + file)
+		if line := advice.FindStringSubmatch(o.stderr); len(line) > 1 {
+			n.shell("umask 077; head -n " + line[1] + " /run/copy/cilium.journal > " + file)
+		}
+		n.run("uninstall", "--any-owner") // of what precedes the damage
+		for _, orphan := range n.status(2).Orphans {
+			n.shell(orphan.Remove)
+		}
+		n.ok("uninstall", "--any-owner")
+		n.ok(n.args("apply", "--adopt", "--owner", "pod-1")...)
+		n.ok("uninstall", "--any-owner")
+		require.Empty(t, n.status(0).Agents)
+		left := strings.Join(before.Diff(n.state()), "\n")
+		require.Contains(t, left, "changed: sysctl /proc/sys/net/ipv4/ip_forward: was 0, is 1", "its original is lost with the journal")
+		for _, gone := range []string{"mount /", dropIn, "test-cni", "05-cilium.conflist", "slipway"} {
+			require.NotContains(t, left, gone)
+		}
+	}
 }
 
 // The output for people: golden, at most 80 columns, with rounded ages.

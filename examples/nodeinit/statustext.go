@@ -29,7 +29,12 @@ func (a *app) writeStatus(v nodeStatus) error {
 		if o.Agent != "" {
 			what += " of agent " + o.Agent
 		}
-		field(&b, "orphan", what+", not in any journal here: uninstall it with the --state-dir that it was made with, or if that is lost, remove it: "+o.Remove)
+		if v.damaged(o.Agent) {
+			what += ", whose journal is unreadable: its undo is lost unless that is repaired; remove it: "
+		} else {
+			what += ", not in any journal here: uninstall it with the --state-dir that it was made with, or if that is lost, remove it: "
+		}
+		field(&b, "orphan", what+o.Remove)
 	}
 	for _, agent := range v.Agents {
 		agent.write(&b)

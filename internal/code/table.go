@@ -114,7 +114,7 @@ func Table() []Meaning {
 
 		{JournalNotOwner, "The node belongs to another owner, so nothing was changed.", "Uninstall the other installation, or take the node over explicitly."},
 		{JournalRevoked, "The node was uninstalled or taken over after this process had claimed it.", "End this process; the present owner of the node continues."},
-		{JournalUnreadable, "The journal is damaged, or of a version that this program does not know.", "Repair or remove the file that the error names, or use the program that wrote it."},
+		{JournalUnreadable, "The journal is damaged, or of a version that this program does not know.", "Copy the directory, then cut the file before the damage as the error describes: what is cut off cannot be undone any more. If a later version wrote it, use that."},
 		{JournalUntrusted, "Users other than the owner could have written the journal.", "Look at its content, then correct owner and mode as the error describes."},
 		{JournalUnknownKind, "An entry is recorded that no part of this program can undo.", "Undo it with the program that recorded it."},
 		{JournalConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},

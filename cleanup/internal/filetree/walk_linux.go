@@ -30,6 +30,7 @@ type Entry struct {
 	Mount bool // something is mounted on it; nothing else is known of it
 	Full  bool // a directory in which something remains
 	Kept  bool
+	Below bool // it is kept with the directory that it is in
 
 	parent int // descriptor of the directory that it is in
 	name   string
@@ -288,7 +289,7 @@ func (l *level) reopen(from int) (err error) {
 }
 
 func (w *walker) visited(l *level, e *Entry, keep *Keep) {
-	e.Kept, e.levels = keep.itself(), w.levels
+	e.Kept, e.Below, e.levels = keep.itself(), l.keep != nil && l.keep.all, w.levels
 	remains, err := w.visit(*e)
 	l.full = l.full || remains
 	w.errs.Add(err)
