@@ -142,6 +142,17 @@ func TestCG1_RepairTakesAllOfAStack(t *testing.T) {
 	})
 }
 
+func TestCG1_RepairUnmountsNothingElse(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "cgroupv2")
+		n.Put(path, "tmpfs", "")
+		n.Put(path, "cgroup2", "root=/container")
+		err := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"tmpfs", "cgroup2"}, n.Mounts(path))
+	})
+}
+
 func TestCG1_InsideOfACgroup2(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		top := fsmounttest.Mkdir(t, n, "cgroupv2")
@@ -235,4 +246,6 @@ func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EIO)
 	require.Equal(t, []string{"statx " + cgroup.Root}, asked)
 	require.Equal(t, "/run/cilium/cgroupv2", cgroup.Cilium().Path)
+	require.Equal(t, []string{"mnt", "cgroup"}, cgroup.Mount{}.Namespaces(), "a plan enters them for it")
+	require.Empty(t, cgroup.Mount{Kernel: k}.Namespaces())
 }
