@@ -71,7 +71,7 @@ func inTheWay() (all []Trouble) {
 		} {
 			all = append(all, Trouble{put[0] + " at " + path, path + ".*(move it away|in the way)", aside + fmt.Sprintf(put[1], path), back})
 		}
-		says := path + ".*(unmount|move it away|repair the file|chmod)"
+		says := path + ".*(unmount|move (it|the file) away|chmod)"
 		if dir != "/run/agent-config" { // a file to mount on is no configuration
 			all = append(all, Trouble{"mount on " + path, says, aside + fmt.Sprintf("echo {} > %s; mount --bind %[1]s %[1]s", path), "umount " + path + "\n" + back})
 		}
