@@ -265,11 +265,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 
 			noSandboxes(t)
 			d.end(t)
-			u := uninstaller(t)
-			u.withoutFlags("--ownership") // cleanup knows what is Cilium's
-			u.apply(t)
-			u.ready(t)
-			u.remove(t)
+			cleaner(t).uninstall(t)
 			nodeReady(t, "False")
 			removeUnrecorded(t)
 			settles(t, before, "the node is as it was before")
@@ -330,7 +326,7 @@ func takesNothingFromTheLiving(t *testing.T) {
 		}
 		signal("CONT")
 	}
-	d := load(t, "uninstall.yaml")
+	d := cleaner(t)
 	d.apply(t)
 	message := kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--timeout=60s",
 		"--for=jsonpath={.status.initContainerStatuses[0].lastState.terminated.exitCode}=1",

@@ -58,7 +58,7 @@ func withContainerd(t *testing.T, version string) {
 // imageVolume is a chart's DaemonSet with our component.
 func imageVolume(t *testing.T) *deployment {
 	t.Helper()
-	d := parse(t, render(t, "cilium.yaml", "cilium/image-volume"))
+	d := parse(t, render(t, "testdata/cilium.yaml", "cilium/image-volume"))
 	require.Empty(t, d.pod["initContainers"])
 	for _, v := range d.pod["volumes"].([]any) {
 		if source, is := v.(object)["image"].(object); is {
@@ -69,13 +69,13 @@ func imageVolume(t *testing.T) *deployment {
 	return d
 }
 
-// render is a chart's manifest of testdata after helm's post-renderer.
-func render(t *testing.T, chart, component string) string {
+// render is a manifest with one of our components over it, as helm's post-renderer has it.
+func render(t *testing.T, manifest, component string) string {
 	t.Helper()
-	in, err := os.Open(filepath.Join("testdata", chart))
+	in, err := os.Open(manifest)
 	require.NoError(t, err)
 	defer in.Close()
-	script, err := filepath.Abs("../../../../examples/deploy/post-render.sh")
+	script, err := filepath.Abs(filepath.Join(deployFolder, "post-render.sh"))
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), script, component)
 	cmd.Stdin = in
