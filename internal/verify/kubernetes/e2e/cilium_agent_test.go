@@ -42,6 +42,16 @@ func (r *ciliumRelease) importImage(t *testing.T) {
 	if r.imported == node {
 		return
 	}
+	nodeinit, err := build(t.Context(), "examples/nodeinit")
+	require.NoError(t, err)
+	c := append(r.agentContents(t), image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
+	require.NoError(t, node.Import(t.Context(), r.image(), nil, c...))
+	r.imported = node
+}
+
+// agentContents are those of Cilium's own image, as far as anything here runs them.
+func (r *ciliumRelease) agentContents(t *testing.T) contents {
+	t.Helper()
 	c := r.initContents(t)
 	c.built(t, r, map[string]string{
 		"/usr/bin/cilium-agent": "daemon", "/usr/bin/cilium-operator-generic": "operator",
@@ -59,11 +69,7 @@ func (r *ciliumRelease) importImage(t *testing.T) {
 		c.file(t, path, path)
 	}
 	c.folder(t, "/var/lib/cilium/bpf", filepath.Join(r.source(t), "bpf"))
-	nodeinit, err := build(t.Context(), "examples/nodeinit")
-	require.NoError(t, err)
-	c = append(c, image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
-	require.NoError(t, node.Import(t.Context(), r.image(), nil, c...))
-	r.imported = node
+	return c
 }
 
 // ciliumValues are what a cluster of one node needs, whose API server is at another

@@ -84,9 +84,14 @@ func render(t *testing.T, manifest, component string) string {
 	return out
 }
 
-// importUnmodified gives the node an agent's image as its authors make it: the agent,
-// and plugins in two folders.
+// importUnmodified gives the node an agent's image as its authors make it.
 func importUnmodified(t *testing.T) {
+	t.Helper()
+	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, unmodifiedAgent(t)...))
+}
+
+// unmodifiedAgent are the files of such an image: the agent, and plugins in two folders.
+func unmodifiedAgent(t *testing.T) []image.File {
 	t.Helper()
 	agent, err := build(t.Context(), "internal/verify/kubernetes/e2e/standin")
 	require.NoError(t, err)
@@ -97,10 +102,9 @@ func importUnmodified(t *testing.T) {
 	own[0].Path = "/opt/cni/bin/cilium-cni"
 	conf, err := os.ReadFile("testdata/05-e2e.conflist")
 	require.NoError(t, err)
-	files := append(append(plugins, own...),
+	return append(append(plugins, own...),
 		image.File{Path: "/usr/bin/cilium-agent", Mode: 0o755, Content: agent},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
-	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, files...))
 }
 
 // importNodeinit gives the node the image that make image writes.
