@@ -65,15 +65,27 @@ func parse(t *testing.T, text string) *deployment {
 	return d
 }
 
+// ownNetwork are the flags for the tests' own.
+var ownNetwork = []string{"--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s"}
+
 // agent is the agent's deployment, with the ConfigMap that nodeinit reads. Its
 // network is the tests', and the agent says when it started and no more.
 func agent(t *testing.T) *deployment {
 	t.Helper()
-	d := load(t, "nodeinit.yaml")
+	return load(t, "nodeinit.yaml").standIn()
+}
+
+func (d *deployment) standIn() *deployment {
 	d.objects = append(d.objects, configMap("cilium-config", "debug", "false"))
-	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
+	d.flags(ownNetwork...)
 	d.pod["containers"].([]any)[0].(object)["command"] = []any{"/standin"}
 	return d
+}
+
+// withComponent is a manifest that we ship with one of our components over it.
+func withComponent(t *testing.T, file, component string) *deployment {
+	t.Helper()
+	return parse(t, ownImages.Replace(render(t, filepath.Join(deployFolder, file), component)))
 }
 
 // at returns a part of an object.
@@ -194,7 +206,7 @@ func nodeReady(t *testing.T, want string) {
 // agent has left.
 func cleaner(t *testing.T) *deployment {
 	t.Helper()
-	d := parse(t, ownImages.Replace(render(t, filepath.Join(deployFolder, "uninstall.yaml"), "cleanup")))
+	d := withComponent(t, "uninstall.yaml", "cleanup")
 	require.Equal(t, "cleanup", d.init["name"])
 	return d
 }
