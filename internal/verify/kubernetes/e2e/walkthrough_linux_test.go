@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -80,7 +81,9 @@ func (w *walk) next(t *testing.T, begins, says string) {
 	block := w.blocks[0]
 	w.blocks = w.blocks[1:]
 	require.True(t, strings.HasPrefix(block, begins), block)
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "script", "--quiet", "--return", "--command", "set -eu\n"+w.shell+block, "/dev/null")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 6*time.Minute) // the page waits for five
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "script", "--quiet", "--return", "--command", "set -eu\n"+w.shell+block, "/dev/null")
 	cmd.Dir = w.root
 	cmd.Env = append(pageEnv(t), "WALK="+walkDir)
 	out, err := node.Output(cmd)
