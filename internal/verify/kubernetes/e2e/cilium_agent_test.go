@@ -42,6 +42,16 @@ func (r *ciliumRelease) importImage(t *testing.T) {
 	if r.imported == node {
 		return
 	}
+	nodeinit, err := build(t.Context(), "examples/nodeinit")
+	require.NoError(t, err)
+	c := append(r.agentContents(t), image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
+	require.NoError(t, node.Import(t.Context(), r.image(), nil, c...))
+	r.imported = node
+}
+
+// agentContents are those of Cilium's own image, as far as anything here runs them.
+func (r *ciliumRelease) agentContents(t *testing.T) contents {
+	t.Helper()
 	c := r.initContents(t)
 	c.built(t, r, map[string]string{
 		"/usr/bin/cilium-agent": "daemon", "/usr/bin/cilium-operator-generic": "operator",
@@ -59,11 +69,7 @@ func (r *ciliumRelease) importImage(t *testing.T) {
 		c.file(t, path, path)
 	}
 	c.folder(t, "/var/lib/cilium/bpf", filepath.Join(r.source(t), "bpf"))
-	nodeinit, err := build(t.Context(), "examples/nodeinit")
-	require.NoError(t, err)
-	c = append(c, image.File{Path: "/usr/bin/nodeinit", Mode: 0o755, Content: nodeinit})
-	require.NoError(t, node.Import(t.Context(), r.image(), nil, c...))
-	r.imported = node
+	return c
 }
 
 // ciliumValues are what a cluster of one node needs, whose API server is at another
@@ -265,11 +271,7 @@ func TestLifeOfANodeWithCilium(t *testing.T) {
 
 			noSandboxes(t)
 			d.end(t)
-			u := uninstaller(t)
-			u.withoutFlags("--ownership") // cleanup knows what is Cilium's
-			u.apply(t)
-			u.ready(t)
-			u.remove(t)
+			cleaner(t).uninstall(t)
 			nodeReady(t, "False")
 			removeUnrecorded(t)
 			settles(t, before, "the node is as it was before")
@@ -330,7 +332,7 @@ func takesNothingFromTheLiving(t *testing.T) {
 		}
 		signal("CONT")
 	}
-	d := load(t, "uninstall.yaml")
+	d := cleaner(t)
 	d.apply(t)
 	message := kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--timeout=60s",
 		"--for=jsonpath={.status.initContainerStatuses[0].lastState.terminated.exitCode}=1",

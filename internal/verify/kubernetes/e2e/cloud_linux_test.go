@@ -63,8 +63,8 @@ func TestCNI3_AnAgentChainedOntoAManagedCloudsPlugin(t *testing.T) {
 	u := load(t, "uninstall.yaml")
 	u.apply(t)
 	message := kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+u.name, "--timeout=60s",
-		"--for=jsonpath={.status.initContainerStatuses[1].lastState.terminated.exitCode}=1",
-		"--output=jsonpath={.status.initContainerStatuses[1].lastState.terminated.message}")
+		"--for=jsonpath={.status.initContainerStatuses[0].lastState.terminated.exitCode}=1",
+		"--output=jsonpath={.status.initContainerStatuses[0].lastState.terminated.message}")
 	require.Contains(t, message, "sandboxes need it for their deletion: 2")
 	require.Contains(t, kubectl(t, "exec", "one", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address), " 0% packet loss", "pods that were there stay connected")
 	removePingPods(t)

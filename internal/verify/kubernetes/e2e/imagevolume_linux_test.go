@@ -58,7 +58,7 @@ func withContainerd(t *testing.T, version string) {
 // imageVolume is a chart's DaemonSet with our component.
 func imageVolume(t *testing.T) *deployment {
 	t.Helper()
-	d := parse(t, render(t, "cilium.yaml", "cilium/image-volume"))
+	d := parse(t, render(t, "testdata/cilium.yaml", "cilium/image-volume"))
 	require.Empty(t, d.pod["initContainers"])
 	for _, v := range d.pod["volumes"].([]any) {
 		if source, is := v.(object)["image"].(object); is {
@@ -69,13 +69,13 @@ func imageVolume(t *testing.T) *deployment {
 	return d
 }
 
-// render is a chart's manifest of testdata after helm's post-renderer.
-func render(t *testing.T, chart, component string) string {
+// render is a manifest with one of our components over it, as helm's post-renderer has it.
+func render(t *testing.T, manifest, component string) string {
 	t.Helper()
-	in, err := os.Open(filepath.Join("testdata", chart))
+	in, err := os.Open(manifest)
 	require.NoError(t, err)
 	defer in.Close()
-	script, err := filepath.Abs("../../../../examples/deploy/post-render.sh")
+	script, err := filepath.Abs(filepath.Join(deployFolder, "post-render.sh"))
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), script, component)
 	cmd.Stdin = in
@@ -84,9 +84,14 @@ func render(t *testing.T, chart, component string) string {
 	return out
 }
 
-// importUnmodified gives the node an agent's image as its authors make it: the agent,
-// and plugins in two folders.
+// importUnmodified gives the node an agent's image as its authors make it.
 func importUnmodified(t *testing.T) {
+	t.Helper()
+	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, unmodifiedAgent(t)...))
+}
+
+// unmodifiedAgent are the files of such an image: the agent, and plugins in two folders.
+func unmodifiedAgent(t *testing.T) []image.File {
 	t.Helper()
 	agent, err := build(t.Context(), "internal/verify/kubernetes/e2e/standin")
 	require.NoError(t, err)
@@ -97,10 +102,9 @@ func importUnmodified(t *testing.T) {
 	own[0].Path = "/opt/cni/bin/cilium-cni"
 	conf, err := os.ReadFile("testdata/05-e2e.conflist")
 	require.NoError(t, err)
-	files := append(append(plugins, own...),
+	return append(append(plugins, own...),
 		image.File{Path: "/usr/bin/cilium-agent", Mode: 0o755, Content: agent},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
-	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, files...))
 }
 
 // importNodeinit gives the node the image that make image writes.

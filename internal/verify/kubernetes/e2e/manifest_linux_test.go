@@ -30,13 +30,19 @@ type deployment struct {
 	init    object // the first container, which is nodeinit or an agent that needs none
 }
 
-// load reads a manifest that we ship. Changed are the images, which are the tests'.
+// deployFolder has what we ship for clusters.
+const deployFolder = "../../../../examples/deploy"
+
+// load reads a manifest that we ship.
 func load(t *testing.T, file string) *deployment {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("../../../../examples/deploy", file))
+	raw, err := os.ReadFile(filepath.Join(deployFolder, file))
 	require.NoError(t, err)
-	return parse(t, strings.NewReplacer("example.com/agent@sha256:"+strings.Repeat("0", 64), agentImage, "registry.k8s.io/pause:3.10", cluster.Pause).Replace(string(raw)))
+	return parse(t, ownImages.Replace(string(raw)))
 }
+
+// ownImages has the tests' in place of those that the manifests name.
+var ownImages = strings.NewReplacer("example.com/agent@sha256:"+strings.Repeat("0", 64), agentImage, "registry.k8s.io/pause:3.10", cluster.Pause)
 
 func parse(t *testing.T, text string) *deployment {
 	t.Helper()
@@ -59,15 +65,27 @@ func parse(t *testing.T, text string) *deployment {
 	return d
 }
 
+// ownNetwork are the flags for the tests' own.
+var ownNetwork = []string{"--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s"}
+
 // agent is the agent's deployment, with the ConfigMap that nodeinit reads. Its
 // network is the tests', and the agent says when it started and no more.
 func agent(t *testing.T) *deployment {
 	t.Helper()
-	d := load(t, "nodeinit.yaml")
+	return load(t, "nodeinit.yaml").standIn()
+}
+
+func (d *deployment) standIn() *deployment {
 	d.objects = append(d.objects, configMap("cilium-config", "debug", "false"))
-	d.flags("--cni-conf=/cni-conf/05-e2e.conflist", "--cni-conf-name=05-e2e.conflist", "--k8s-retry-spread=1s")
+	d.flags(ownNetwork...)
 	d.pod["containers"].([]any)[0].(object)["command"] = []any{"/standin"}
 	return d
+}
+
+// withComponent is a manifest that we ship with one of our components over it.
+func withComponent(t *testing.T, file, component string) *deployment {
+	t.Helper()
+	return parse(t, ownImages.Replace(render(t, filepath.Join(deployFolder, file), component)))
 }
 
 // at returns a part of an object.
@@ -184,11 +202,20 @@ func nodeReady(t *testing.T, want string) {
 	kubectl(t, "wait", "node", "--all", "--for=condition=Ready="+want, "--timeout=60s")
 }
 
+// cleaner is the deployment that takes all back, with the component that removes what the
+// agent has left.
+func cleaner(t *testing.T) *deployment {
+	t.Helper()
+	d := withComponent(t, "uninstall.yaml", "cleanup")
+	require.Equal(t, "cleanup", d.init["name"])
+	return d
+}
+
 // uninstaller is the deployment that takes all back, with the cleanup of what the tests'
 // CNI plugins leave in place of Cilium's.
 func uninstaller(t *testing.T) *deployment {
 	t.Helper()
-	d := load(t, "uninstall.yaml")
+	d := cleaner(t)
 	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", script(t, "ownership.yaml")))
 	d.flags("--ownership=/ownership/ownership.yaml")
 	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})

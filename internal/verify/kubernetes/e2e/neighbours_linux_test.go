@@ -175,8 +175,6 @@ func chainedAgent(t *testing.T) *deployment {
 func uninstallerOf(t *testing.T, name string) *deployment {
 	t.Helper()
 	d := load(t, "uninstall.yaml")
-	d.pod["initContainers"] = d.pod["initContainers"].([]any)[1:]
-	d.init = d.pod["initContainers"].([]any)[0].(object)
 	d.flags("--agent=" + name)
 	return d
 }

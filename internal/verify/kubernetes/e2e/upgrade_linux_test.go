@@ -152,12 +152,13 @@ func upgradeAndRollback(t *testing.T, d *deployment, confs []string, checked fun
 	count.end(t)
 }
 
-// recorded is what a version of nodeinit reads in the node's journal.
+// recorded is what a version of nodeinit reads in the node's journal. An older one may not
+// tell what was found as wanted from what was changed.
 func recorded(t *testing.T, nodeinit string) (all []string) {
 	t.Helper()
-	var read struct{ Entries []journal.Entry }
+	var read struct{ Entries, Found []journal.Entry }
 	require.NoError(t, json.Unmarshal([]byte(on(t, nodeinit+" journal --output=json")), &read))
-	for _, e := range read.Entries {
+	for _, e := range append(read.Entries, read.Found...) {
 		require.True(t, e.Done, e.Object)
 		all = append(all, e.Step+" "+e.Kind+" "+e.Object)
 	}

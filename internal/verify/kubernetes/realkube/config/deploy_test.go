@@ -4,15 +4,19 @@
 package config_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
 // places are the API paths of the kinds used in the deployment examples.
@@ -34,6 +38,21 @@ var (
 	kindLine = regexp.MustCompile(`(?m)^kind: (\S+)$`)
 	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(?:  namespace: (\S+)\n)?`)
 )
+
+// postRender is a manifest with one of our components over it.
+func postRender(t *testing.T, component string, manifest []byte) []byte {
+	t.Helper()
+	binary, err := realkube.Binary(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "kubectl")))
+	cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(manifest), os.Stderr
+	ours, err := cmd.Output()
+	require.NoError(t, err)
+	return ours
+}
 
 // The API server validates every field of every manifest that we ship.
 func TestDeploymentExamplesAreAccepted(t *testing.T) {

@@ -6,10 +6,7 @@
 package config_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -38,15 +35,6 @@ func TestRDY1_ChartsWaitForKubeProxyIsAGateOfNodeinits(t *testing.T) {
 			}
 		})
 	}
-}
-
-func postRender(t *testing.T, component string, chart []byte) []byte {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(chart), os.Stderr
-	ours, err := cmd.Output()
-	require.NoError(t, err)
-	return ours
 }
 
 // waiting lists Cilium's init containers, and all with the variable that makes nodeinit

@@ -25,7 +25,7 @@ import (
 func TestWhatPodSecurityHasToAllow(t *testing.T) {
 	node := []string{"forbidden AppArmor profile", "host namespaces", "hostPath volumes", "non-default capabilities", "seLinuxOptions"}
 	baseline := map[string][]string{
-		"nodeinit.yaml": node, "uninstall.yaml": node, "drift.yaml": node,
+		"nodeinit.yaml": node, "uninstall.yaml": node, "uninstall.yaml with cleanup": node, "drift.yaml": node,
 		"agent.yaml": append([]string{"probe or lifecycle host"}, node...), // it serves its health on loopback only
 	}
 	for _, level := range []string{"privileged", "baseline", "restricted"} {
@@ -43,22 +43,26 @@ func TestWhatPodSecurityHasToAllow(t *testing.T) {
 	}
 }
 
-// shippedPods are the pods of the DaemonSets of examples/deploy, by file, as the API
-// server understands them.
+// shippedPods are the pods of the DaemonSets of examples/deploy, by file and component, as
+// the API server understands them.
 func shippedPods(t *testing.T) map[string][]byte {
 	t.Helper()
-	pods := map[string][]byte{}
+	pods, manifests := map[string][]byte{}, map[string][]byte{}
 	files, err := filepath.Glob("../../../../../examples/deploy/*.yaml")
 	require.NoError(t, err)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
+		manifests[filepath.Base(file)] = raw
+	}
+	manifests["uninstall.yaml with cleanup"] = postRender(t, "cleanup", manifests["uninstall.yaml"])
+	for file, raw := range manifests {
 		for document := range strings.SplitSeq(string(raw), "\n---\n") {
 			if kind := kindLine.FindStringSubmatch(document); kind == nil || kind[1] != "DaemonSet" {
 				continue
 			}
 			path := fmt.Sprintf(places["DaemonSet"], nameLine.FindStringSubmatch(document)[1])
-			answer, err := server.Admin().Do(t.Context(), http.MethodPatch, path+"?fieldManager=test&dryRun=All", "application/apply-patch+yaml", []byte(document))
+			answer, err := server.Admin().Do(t.Context(), http.MethodPatch, path+"?fieldManager=test&fieldValidation=Strict&dryRun=All", "application/apply-patch+yaml", []byte(document))
 			require.NoError(t, err, file)
 			var set struct {
 				Spec struct {
@@ -73,10 +77,10 @@ func shippedPods(t *testing.T) map[string][]byte {
 			delete(spec, "serviceAccount")
 			pod, err := json.Marshal(fields{"metadata": fields{"name": "x"}, "spec": spec})
 			require.NoError(t, err)
-			pods[filepath.Base(file)] = pod
+			pods[file] = pod
 		}
 	}
-	require.Len(t, pods, 4)
+	require.Len(t, pods, 5)
 	return pods
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package e2e_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// The manifest that takes all back leaves what an agent has left, and says what is in its
+// way and what removes it; with the component it does.
+func TestPLAN6_UninstallRemovesAnAgentsStateWhereAsked(t *testing.T) {
+	testns.SkipShort(t, "half a minute")
+	begin(t)
+	before := prepared(t)
+	d := agent(t)
+	d.apply(t)
+	d.ready(t)
+	const pin = "/sys/fs/bpf/tc/globals/cilium_policy"
+	on(t, "mkdir -p $(dirname "+pin+"); bpftool map create "+pin+" type array key 4 value 4 entries 1 name policy")
+	d.remove(t)
+
+	u := load(t, "uninstall.yaml")
+	u.apply(t)
+	require.Regexp(t, `bpffs on /sys/fs/bpf is left mounted: it holds pins, which would be lost: tc/globals/cilium_policy \(nodeinit cleanup --all-state `, u.says(t))
+	require.FileExists(t, filepath.Join(node.Root(), pin))
+	cleaner(t).uninstall(t)
+	nodeReady(t, "False")
+	settles(t, before, "the node is as it was before")
+}
