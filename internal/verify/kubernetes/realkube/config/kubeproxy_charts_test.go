@@ -6,39 +6,51 @@
 package config_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// On request, nodeinit's gate replaces the chart's container that waits for kube-proxy; with
-// one container, and where nodeinit runs alone, the chart's stays.
+// nodeinit's gate replaces the chart's container that waits for kube-proxy: where the chart
+// is told to wait, by the post-renderer, and by two components where it is not.
 func TestRDY1_ChartsWaitForKubeProxyIsAGateOfNodeinits(t *testing.T) {
 	kubectl := kubectl(t)
 	kubectl(t, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"cilium-secrets"}}`), "apply", "--server-side", "-f", "-")
-	chart := render(t, "github.com/cilium/cilium@v1.20.2", "install/kubernetes/cilium", "kube-system", "--set", "waitForKubeProxy=true")
-	without := render(t, "github.com/cilium/cilium@v1.20.2", "install/kubernetes/cilium", "kube-system")
+	cilium := []string{"github.com/cilium/cilium@v1.20.2", "install/kubernetes/cilium", "kube-system"}
+	without := render(t, cilium[0], cilium[1], cilium[2])
+	waits := render(t, cilium[0], cilium[1], cilium[2], "--set", "waitForKubeProxy=true")
+	binary := buildPostrender(t)
+	for name, want := range map[string][]string{"--as=init": {"nodeinit --wait-for-kube-proxy=4m"}, "--as=run": {"cilium-agent --wait-for-kube-proxy=4m"}} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), binary, name)
+			cmd.Stdin, cmd.Stderr = bytes.NewReader(waits), os.Stderr
+			ours, err := cmd.Output()
+			require.NoError(t, err)
+			require.ElementsMatch(t, want, waiting(t, kubectl, ours))
+			kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-") // it refuses privileged containers, such as the chart's
+		})
+	}
 	for component, want := range map[string][]string{
-		"cilium/one":            {"wait-for-kube-proxy", "config"},
-		"cilium/run":            {"wait-for-kube-proxy"},
+		"cilium/one":            {"config"},
+		"cilium/run":            nil,
 		"cilium/one-kube-proxy": {"config 4m"},
 		"cilium/run-kube-proxy": {"cilium-agent 4m"},
 	} {
 		t.Run(component, func(t *testing.T) {
-			ours := postRender(t, component, chart)
+			ours := postRender(t, component, without)
 			require.ElementsMatch(t, want, waiting(t, kubectl, ours))
-			if strings.HasSuffix(component, "-kube-proxy") {
-				kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-") // the API server refuses privileged containers, such as the chart's
-				require.ElementsMatch(t, want, waiting(t, kubectl, postRender(t, component, without)), "the chart's values do not matter")
-			}
+			kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-")
 		})
 	}
 }
 
-// waiting lists Cilium's init containers, and all with the variable that makes nodeinit
-// wait for kube-proxy, with its value.
+// waiting lists Cilium's init containers, and all with the variable or the flag that makes
+// nodeinit wait for kube-proxy, with its value.
 func waiting(t *testing.T, kubectl func(*testing.T, []byte, ...string) []byte, ours []byte) (list []string) {
 	t.Helper()
 	var all struct {
@@ -49,8 +61,9 @@ func waiting(t *testing.T, kubectl func(*testing.T, []byte, ...string) []byte, o
 				Template struct {
 					Spec struct {
 						InitContainers, Containers []struct {
-							Name string
-							Env  []struct{ Name, Value string }
+							Name    string
+							Command []string
+							Env     []struct{ Name, Value string }
 						}
 					}
 				}
@@ -68,6 +81,11 @@ func waiting(t *testing.T, kubectl func(*testing.T, []byte, ...string) []byte, o
 			for _, env := range c.Env {
 				if env.Name == "SLIPWAY_WAIT_FOR_KUBE_PROXY" {
 					name += " " + env.Value
+				}
+			}
+			for _, word := range c.Command {
+				if strings.HasPrefix(word, "--wait-for-kube-proxy") {
+					name += " " + word
 				}
 			}
 			if i < len(pod.InitContainers) || name != c.Name {
