@@ -49,11 +49,11 @@ func TestModeHoldsWhateverTheUmask(t *testing.T) {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode())
-		dir := filepath.Join(t.TempDir(), "dir")
-		require.NoError(t, durable.MkdirAll(dir, mode.Perm()))
+		dir, mode := filepath.Join(t.TempDir(), "dir"), mode.Perm()|0o100 // for its owner to open it
+		require.NoError(t, durable.MkdirAll(dir, mode))
 		info, err = os.Stat(dir)
 		require.NoError(t, err)
-		require.Equal(t, os.ModeDir|mode.Perm(), info.Mode())
+		require.Equal(t, os.ModeDir|mode, info.Mode())
 	}
 }
 
