@@ -78,7 +78,7 @@ func (s *Server) Audit(mark int64, userAgent string) ([]Event, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var e Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+		if err := json.Unmarshal(whole(lines.Bytes()), &e); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
 		if userAgent == "" || e.UserAgent == userAgent {
@@ -86,4 +86,10 @@ func (s *Server) Audit(mark int64, userAgent string) ([]Event, error) {
 		}
 	}
 	return events, lines.Err()
+}
+
+// whole is the last event of a line: where a server was killed while it wrote, the next
+// one goes on in the same line.
+func whole(line []byte) []byte {
+	return line[max(bytes.LastIndex(line, []byte(`{"kind":"Event",`)), 0):]
 }
