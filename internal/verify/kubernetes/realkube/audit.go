@@ -91,5 +91,5 @@ func (s *Server) Audit(mark int64, userAgent string) ([]Event, error) {
 // whole is the last event of a line: where a server was killed while it wrote, the next
 // one goes on in the same line.
 func whole(line []byte) []byte {
-	return line[max(bytes.LastIndex(line, []byte(`{"kind":"Event",`)), 0):]
+	return line[max(bytes.LastIndex(line, []byte(`{"kind":"Event","apiVersion":"audit.k8s.io/`)), 0):]
 }
