@@ -194,9 +194,9 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	require.NoDirExists(t, s.state(), "removed with the journal")
 }
 
-// A plan that never got to claim the node does not replace its owner's report, and an uninstall
-// depends on no step.
-func TestPLAN18_WhoHasNotClaimedTheNodeKeepsNoReport(t *testing.T) {
+// The next owner's failure is kept, and claims nothing. A former owner replaces no report, and
+// an uninstall depends on no step.
+func TestPLAN20_AFormerOwnerKeepsNoReport(t *testing.T) {
 	s := shared{t.TempDir()}
 	first := s.plan("a", step("file", file{s.dir + "/file"}))
 	_, err := first.Apply(t.Context())
@@ -207,11 +207,26 @@ func TestPLAN18_WhoHasNotClaimedTheNodeKeepsNoReport(t *testing.T) {
 	fails := s.plan("b", bootstrap.Step{Name: "fails", Action: &bootstraptest.Script{CheckErrs: []error{errors.New("boom")}}, NoUndo: true})
 	_, err = fails.Apply(t.Context())
 	require.ErrorContains(t, err, "boom")
-	after, err := os.ReadFile(path)
+	kept, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(before), string(after))
+	require.NotEqual(t, string(before), string(kept))
+	require.Contains(t, string(kept), `"owner":"b"`)
+	require.Contains(t, string(kept), "boom")
 	require.Equal(t, "a", ownerIn(t, s.state()))
 
+	_, err = s.plan("b", step("file", file{s.dir + "/file"})).Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "b", ownerIn(t, s.state()))
+	before, err = os.ReadFile(path)
+	require.NoError(t, err)
+	fails = s.plan("a", bootstrap.Step{Name: "fails", Action: &bootstraptest.Script{CheckErrs: []error{errors.New("boom")}}, NoUndo: true})
+	_, err = fails.Apply(t.Context())
+	require.ErrorIs(t, err, journal.ErrNotOwner)
+	kept, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(kept))
+
+	first = s.plan("b", step("file", file{s.dir + "/file"}))
 	first.Steps = append(first.Steps, bootstrap.Step{Name: "x", After: []string{"nowhere"}})
 	_, err = first.Revert(t.Context())
 	require.Error(t, err)

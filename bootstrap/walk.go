@@ -326,7 +326,7 @@ func (w *walk) keepFailure(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 	defer cancel()
-	if w.verified(ctx, func(context.Context) error { return nil }) != nil {
+	if w.permitted(ctx, func(context.Context) error { return nil }) != nil {
 		return // it is not to wait for the lock either
 	}
 	unlock, err := w.plan.Host.Lock(ctx, w.report.Owner, nil)
@@ -336,15 +336,16 @@ func (w *walk) keepFailure(ctx context.Context) {
 	if unlock != nil {
 		defer func() { _ = unlock() }()
 	}
-	_ = w.verified(ctx, func(entered context.Context) error { return w.keep(ctx, entered) })
+	_ = w.permitted(ctx, func(entered context.Context) error { return w.keep(ctx, entered) })
 }
 
 // keepWithin is the time that a failure gets to be kept, also of a run whose own is over.
 const keepWithin = 500 * time.Millisecond
 
-// verified calls f in the journal, unless the node has another owner.
-func (w *walk) verified(ctx context.Context, f func(context.Context) error) error {
-	entered, leave, err := w.plan.Journal.Enter(ctx, "verify", w.plan.enter)
+// permitted calls f in the journal, unless the node has another owner, who has come later:
+// the next one may, who has not claimed the node yet.
+func (w *walk) permitted(ctx context.Context, f func(context.Context) error) error {
+	entered, leave, err := w.plan.Journal.Enter(ctx, string(OpCheck), w.plan.enter)
 	if err != nil {
 		return err
 	}

@@ -140,6 +140,22 @@ func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
 	require.Empty(t, before.Diff(n.wholeState()))
 }
 
+// The next owner's apply is refused before it claims the node: it is the last run all the
+// same, and that of a former owner is not.
+func TestPLAN20_AnApplyOfTheNextOwnerThatFailsIsSeen(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.ok(n.args("apply", "--owner", "pod-1")...)
+	require.Equal(t, 1, n.run(n.args("apply", "--owner", "pod-2", "--sysctl", "net.ipv4.none=1")...).code)
+	a := n.status(1).Agents[0]
+	require.Equal(t, []any{"failed", "pod-1", "failed", "sysctl.key-missing", "pod-2"}, []any{a.State, a.Owner, a.LastRun.Result, a.LastRun.Code, a.LastRun.Owner})
+
+	n.ok(n.args("apply", "--owner", "pod-2")...)
+	require.Equal(t, 3, n.run(n.args("apply", "--owner", "pod-1", "--sysctl", "net.ipv4.none=1")...).code)
+	a = n.status(0).Agents[0]
+	require.Equal(t, []any{"ok", "pod-2"}, []any{a.LastRun.Result, a.LastRun.Owner})
+}
+
 // An interrupted run, a reboot, and a damaged journal.
 func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	t.Parallel()
