@@ -152,12 +152,16 @@ func (a *app) needJournal(cmd *cobra.Command) error {
 	return a.openJournal(cmd.Context())
 }
 
-// journalAsked returns an error if there can be no journal to ask.
+// journalAsked returns an error if there can be no journal to ask, such as in a container
+// that does not enter the host: its own would be empty.
 func (a *app) journalAsked() error {
 	if a.stateDir == "" {
 		return usageError{errors.New("--state-dir is empty: there is no journal")}
 	}
-	return a.checkHost()
+	if err := a.checkHost(); err != nil {
+		return err
+	}
+	return a.host().CheckPlaces(map[string]string{a.stateDir: ""})
 }
 
 // journalView is the shown content of a journal.

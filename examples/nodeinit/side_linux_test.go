@@ -73,6 +73,7 @@ func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
 	for command, where := range map[string]string{
 		"sysctlfix": "/etc/sysctl.d", "mount-cgroup": "/run/cilium/cgroupv2", "mount-bpffs": "/sys/fs/bpf",
 		"install-cni --cni-template none": "/etc/cni/net.d", "guard --cni-template none": "/etc/cni/net.d", "cleanup --all-state -f": "/run/cilium",
+		"status": "/var/lib/slipway", "journal": "/var/lib/slipway", "uninstall --dry-run": "/var/lib/slipway", "uninstall": "/var/lib/slipway",
 	} {
 		out := n.pod("", strings.Fields(command)...)
 		require.Contains(t, out, "exit 1", command)
