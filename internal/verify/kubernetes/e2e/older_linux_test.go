@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
@@ -66,15 +67,14 @@ func buildCommit(ctx context.Context, commit, dir string) error {
 	return buildNodeinit(ctx, sources, filepath.Join(dir, "nodeinit"))
 }
 
-// olderCommit looks for the commit. The test is skipped where the history has none, as
-// that of a shallow clone: no machine is at fault.
+// olderCommit looks for the commit. The history of a shallow clone has none.
 func olderCommit(t *testing.T) string {
 	t.Helper()
 	const journal = "bootstrap/journal"
 	ours, schema := journalFields(t, journal)
 	log, err := git(t.Context(), "log", "--first-parent", "--format=%H", "--", journal)
 	if err != nil {
-		t.Skipf("there is no history to take an older version of, and %s gives none: %v", olderEnv, err)
+		testns.Skip(t, fmt.Sprintf("there is no history to take an older version of, and %s gives none: %v", olderEnv, err))
 	}
 	for _, commit := range strings.Fields(log) {
 		fields, olderSchema := journalFields(t, journal, commit)
@@ -85,7 +85,7 @@ func olderCommit(t *testing.T) string {
 			return commit
 		}
 	}
-	t.Skipf("the history has no older version whose journal is of %s, and %s gives none", schema, olderEnv)
+	testns.Skip(t, fmt.Sprintf("the history has no older version whose journal is of %s, and %s gives none", schema, olderEnv))
 	return ""
 }
 
