@@ -6,12 +6,10 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,14 +115,7 @@ func (r *ciliumRelease) deployment(t *testing.T, component string, values ...str
 
 func postRender(t *testing.T, manifest []byte, component string) []byte {
 	t.Helper()
-	binary, err := realkube.Binary(t.Context(), os.Stderr)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "kubectl")))
-	cmd := exec.CommandContext(t.Context(), "../../../../examples/deploy/post-render.sh", component)
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(manifest), os.Stderr
-	out, err := cmd.Output()
+	out, err := realkube.PostRender(t.Context(), os.Stderr, "../../../../examples/deploy/post-render.sh", component, manifest)
 	require.NoError(t, err)
 	return out
 }

@@ -4,11 +4,9 @@
 package config_test
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -42,14 +40,7 @@ var (
 // postRender is a manifest with one of our components over it.
 func postRender(t *testing.T, component string, manifest []byte) []byte {
 	t.Helper()
-	binary, err := realkube.Binary(t.Context(), os.Stderr)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink(binary, filepath.Join(dir, "kubectl")))
-	cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(manifest), os.Stderr
-	ours, err := cmd.Output()
+	ours, err := realkube.PostRender(t.Context(), os.Stderr, "../../../../../examples/deploy/post-render.sh", component, manifest)
 	require.NoError(t, err)
 	return ours
 }
