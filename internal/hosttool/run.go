@@ -46,7 +46,9 @@ func Trust(path string) error {
 }
 
 // waitDelay is how long processes that a program leaves behind may keep its output open.
-const waitDelay = time.Second / 2
+// It runs by the clock, also while this process gets no processor time, and what it has not
+// read until then is lost: half a second was too short on a busy node.
+const waitDelay = 5 * time.Second
 
 // Command is one run of a program.
 type Command struct {

@@ -108,3 +108,12 @@ func TestSEC11_AToolOfOthersIsNone(t *testing.T) {
 	_, err = hosttool.Find("slipway-no-such-tool")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
+
+// The output of a program that ends before it is read whole is not lost: this process may
+// get no processor time for a while, here played by a child that holds the output open.
+func TestOutputIsReadAWhileAfterTheEnd(t *testing.T) {
+	var out strings.Builder
+	c := hosttool.Command{Path: "/bin/sh", Args: []string{"sh", "-c", "(sleep 0.7; echo late) & echo early"}, Env: []string{"PATH=" + os.Getenv("PATH")}, Stdout: &out}
+	require.NoError(t, c.Run(t.Context()))
+	require.Equal(t, "early\nlate\n", out.String())
+}
