@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
 		if args[0] == "journal" {
 			at = 2
 		}
-		args = append(append(append([]string{}, args[:at]...), "--lock-timeout=100ms"), args[at:]...)
+		args = slices.Insert(slices.Clone(args), at, "--lock-timeout=100ms")
 		o := n.runEnv([]string{"POD_UID=" + podA}, args...)
 		require.Equal(t, 1, o.code, "%s: %s%s", args, o.stdout, o.stderr)
 		require.Regexp(t, holder, o.stderr, args)
