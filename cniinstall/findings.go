@@ -5,7 +5,6 @@ package cniinstall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 	}
 	for _, name := range names {
 		if name < f.own && !(i.Exclusive && i.Config != nil) {
-			findings = append(findings, code.Wrap(code.CNIPreceded, errors.New(f.advise(ctx, name))))
+			findings = append(findings, code.Wrap(code.CNIPreceded, fmt.Errorf("%s (move it away, or give the agent's a name that sorts first)", f.advise(ctx, name))))
 		}
 	}
 	raw, err := f.read(ctx, names[0])

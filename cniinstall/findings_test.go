@@ -24,6 +24,7 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, before, tree(t, n.root))
 		for _, finding := range findings {
+			require.Regexp(t, `\S \([^()]+\)$`, finding.Error(), "the remedy")
 			texts = append(texts, bootstrap.Code(finding)+" "+finding.Error())
 		}
 		return texts

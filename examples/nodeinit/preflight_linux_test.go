@@ -30,10 +30,10 @@ ln -s /dev/null /etc/systemd/system/dbus-org.freedesktop.network1.service
 echo '{"name":"torn","plugins":[' >/etc/cni/net.d/00-torn.conflist`)
 	environment := []string{"KUBERNETES_SERVICE_HOST=10.96.0.1", "KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1"}
 	want := map[string]string{
-		"routing":    `routing: .* ip rule IPv4 100: from 10\.7\.0\.0/16 lookup 2005.* \(preflight\.table-in-use\)`,
-		"networkd":   `networkd: .*ManageForeignRoutes=no.* \(preflight\.networkd\)`,
-		"api-server": `api-server: .* at 10\.96\.0\.1, .* \(preflight\.service-address\)`,
-		"cni":        `cni: /etc/cni/net\.d/00-torn\.conflist is invalid and sorts before 05-cilium\.conflist.* \(cni\.preceded\)`,
+		"routing":    `routing: .* ip rule IPv4 100: from 10\.7\.0\.0/16 lookup 2005.* \(give these another .*\) \(preflight\.table-in-use\)`,
+		"networkd":   `networkd: .*\(set ManageForeignRoutes=no.*\) \(preflight\.networkd\)`,
+		"api-server": `api-server: .* at 10\.96\.0\.1, .* \(give it .*\) \(preflight\.service-address\)`,
+		"cni":        `cni: /etc/cni/net\.d/00-torn\.conflist is invalid and sorts before 05-cilium\.conflist.* \(move it away, .*\) \(cni\.preceded\)`,
 	}
 	o = n.runEnv(environment, check...)
 	require.Zero(t, o.code, o.stdout+o.stderr)
