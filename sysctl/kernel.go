@@ -179,7 +179,7 @@ func (k Kernel) permission(settings []Setting) error {
 			err = k.files().Writable(path)
 		}
 		if err != nil && !c.ignore {
-			return &Error{opSet, c.Key, c.New, err}
+			return &Error{opSet, c.Key, c.New, hint(c.Key, pathless(err))}
 		}
 	}
 	return nil
