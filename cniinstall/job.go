@@ -13,7 +13,6 @@ import (
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -243,18 +242,25 @@ func notWritable(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return code.Errorf(code.CNIDirectoryUnusable, "%s is not writable: %w", dir, hint(err))
+	return unusable(dir, "is not writable: %w", hint(err))
 }
 
 // findDirs lists the missing folders of files to write. It returns an error if
-// these could not be written, while nothing has been touched yet.
+// these could not be written, or run to ask for their versions, while nothing has been
+// touched yet.
 func (j *job) findDirs() error {
+	asked := j.early(true)
 	for _, t := range j.pending(content) {
-		missing, err := missingDirs(filepath.Dir(t.path))
+		dir := filepath.Dir(t.path)
+		missing, err := missingDirs(dir)
 		if err != nil {
 			return err
 		}
-		if err := writable(filepath.Dir(t.path)); err != nil {
+		err = writable(dir)
+		if err == nil && slices.Contains(asked, t.plugin) {
+			err = usable(dir)
+		}
+		if err != nil {
 			return fmt.Errorf("write %s: %w", t.path, err)
 		}
 		for _, dir := range missing {

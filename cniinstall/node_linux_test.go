@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -187,8 +188,8 @@ func TestCNI2_NoExec(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
 	before := tree(t, n.root)
 	err := n.install().Apply(t.Context())
-	require.ErrorIs(t, err, unix.EACCES)
-	require.ErrorContains(t, err, "noexec")
+	require.ErrorContains(t, err, n.bin+" is on a file system mounted noexec")
+	require.Equal(t, "cni.directory-unusable", bootstrap.Code(err))
 	require.Equal(t, before, tree(t, n.root))
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -17,11 +16,11 @@ import (
 func usable(dir string) error {
 	nearest, err := durable.Writable(dir)
 	if errors.Is(err, unix.EROFS) {
-		return code.Errorf(code.CNIDirectoryUnusable, "%s is on a file system mounted read-only", dir)
+		return unusable(dir, "is on a file system mounted read-only")
 	}
 	var st unix.Statfs_t
 	if unix.Statfs(nearest, &st) == nil && st.Flags&unix.ST_NOEXEC != 0 {
-		return code.Errorf(code.CNIDirectoryUnusable, "%s is on a file system mounted noexec", dir)
+		return unusable(dir, "is on a file system mounted noexec")
 	}
 	return notWritable(dir, err)
 }
