@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -77,9 +79,15 @@ func (p Place) Occupied(k Kernel) (fstype string, err error) {
 	return "", nil
 }
 
-// Plan lists the changes that Attach would make.
+// Plan lists the changes that Attach would make. It is an error if directories are missing
+// and none can be made there.
 func (p Place) Plan(k Kernel, what string) ([]string, error) {
 	var changes []string
+	if len(p.Missing) > 0 {
+		if _, err := durable.Writable(p.Missing[0]); errors.Is(err, syscall.EROFS) {
+			return nil, readOnly{dirHint(p.Missing[0], err), p.Path}
+		}
+	}
 	for _, dir := range p.Missing {
 		changes = append(changes, "make directory "+dir)
 	}
@@ -100,6 +108,18 @@ func (p Place) Plan(k Kernel, what string) ([]string, error) {
 	}
 	return append(changes, change), nil
 }
+
+// readOnly is an error about a directory that cannot be made. Only a step that makes
+// something there, such as a mount, could mend it.
+type readOnly struct {
+	error
+	path string
+}
+
+func (r readOnly) Unwrap() error { return r.error }
+
+// MissingAt makes the error a bootstrap.MissingError.
+func (r readOnly) MissingAt() []string { return []string{r.path} }
 
 func more(n int) string {
 	if n <= 0 {
