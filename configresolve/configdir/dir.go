@@ -50,6 +50,12 @@ func (d Writer) job(ctx context.Context) job {
 	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty, journal: journal.From(ctx)}
 }
 
+// CheckPermission returns an error if this process is not permitted to write the directory.
+func (d Writer) CheckPermission(context.Context) error {
+	_, err := durable.Writable(d.Path)
+	return hint(d.Path, err)
+}
+
 // Apply writes the directory.
 func (d Writer) Apply(ctx context.Context) error {
 	if d.Config == nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -44,6 +46,21 @@ func TestWriteOnAReadOnlyMount(t *testing.T) {
 	require.ErrorContains(t, err, dir)
 	require.ErrorContains(t, err, "the mount is read-only: mount an emptyDir")
 	requireLayout(t, dir, c)
+}
+
+// A plan that could not write the configuration knows before it changes anything.
+func TestPLAN17_WhatMayNotBeWrittenIsKnown(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	w := configdir.Writer{Path: filepath.Join(dir, "a/b"), Config: config(t, values{"a": "1"})}
+	require.NoError(t, w.CheckPermission(t.Context()))
+	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
+	first := &bootstraptest.Script{Changes: []string{"one"}}
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "config", After: []string{"first"}, Action: w}}}
+	_, err := plan.Apply(t.Context())
+	require.ErrorIs(t, err, unix.EROFS)
+	require.ErrorContains(t, err, "the mount is read-only: mount an emptyDir")
+	require.False(t, first.Applied())
 }
 
 func TestCFG7_ModesWhateverTheUmask(t *testing.T) {
