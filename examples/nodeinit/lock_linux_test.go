@@ -73,3 +73,15 @@ func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
 	n.shell("find /sys/fs/cgroup/pod -depth -type d -exec rmdir {} + ; rm -rf /run/mount")
 	require.Empty(t, strings.Join(before.Diff(n.state()), "\n"))
 }
+
+// While a run waits at a gate, it holds no lock and has claimed nothing: others go on.
+func TestPLAN16_OthersGoOnWhileARunWaits(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	o := n.interrupted(func(int) {
+		n.ok("mount-bpffs", "/run/x", "--lock-timeout=0")
+		require.Contains(t, n.ok("journal").stdout, "owner: none; ")
+	}, "--wait-for-kube-proxy", "10m")
+	require.Equal(t, 1, o.code, o.stderr)
+	require.Equal(t, "failed", o.report(t).statuses()["kube-proxy"])
+}

@@ -76,3 +76,20 @@ func TestOnATerminalOutputFits80Columns(t *testing.T) {
 		require.NotContains(t, o.stdout+o.stderr, "\x1b", args)
 	}
 }
+
+// A cleanup whose reader has gone removes all that it has found; one whose list cannot be
+// written removes nothing.
+func TestPLAN3_ACleanupWithoutAReader(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.left()
+	left := n.state()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	require.Equal(t, 1, n.into(full, full, "cleanup", "--all-state", "-f"))
+	require.Empty(t, left.Diff(n.state()))
+	pipe := closedPipe(t)
+	require.Equal(t, 0, n.into(pipe, pipe, "cleanup", "--all-state", "-f"))
+	require.Contains(t, n.ok("cleanup", "--all-state", "--dry-run").stdout, "nothing to remove")
+}
