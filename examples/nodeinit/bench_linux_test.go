@@ -45,6 +45,12 @@ func BenchmarkMountCgroupUnchanged(b *testing.B) {
 	measure(b, n, "mount-cgroup")
 }
 
+// BenchmarkPreflight measures what check looks for beforehand, of which most is trying the
+// kernel's features.
+func BenchmarkPreflight(b *testing.B) {
+	measure(b, newNode(b), "check", "--only", "preflight")
+}
+
 // BenchmarkStart measures the share of starting a process on the node, before this program does
 // anything.
 func BenchmarkStart(b *testing.B) {
