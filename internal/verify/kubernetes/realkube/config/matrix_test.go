@@ -58,7 +58,7 @@ type given struct {
 	rendered              string // the Kubernetes version that helm renders for; empty: the API server's
 	set                   []string
 	postrender, component string
-	run                   string // for the post-renderer as run, if different
+	run                   string // where there is no init container, if different
 	from                  string // the first chart version that the component refuses; empty: all
 	says                  string // regular expression for what reaches nodeinit where the set is taken
 }
@@ -101,7 +101,7 @@ var sets = []given{
 	{name: "nodeinit, the chart's own", set: []string{"nodeinit.enabled=true"}, component: absent},
 	{name: "extraInitContainers", set: []string{"extraInitContainers[0].name=mine", "extraInitContainers[0].image=mine"}, postrender: "init container mine is not known"},
 	{name: "extraEnv of others", set: []string{"extraEnv[0].name=FROBNICATE", "extraEnv[0].value=x"}, postrender: "FROBNICATE means nothing to nodeinit"},
-	{name: "initResources", set: []string{"initResources.limits.memory=500Mi"}, run: "no init container that could have them"},
+	{name: "initResources", set: []string{"initResources.limits.memory=500Mi"}, run: "no init container that could have them|initContainers/0/resources failed"},
 	{name: "securityContext.capabilities without SYS_MODULE", set: []string{"securityContext.capabilities.cleanCiliumState={NET_ADMIN,SYS_ADMIN}", "securityContext.capabilities.ciliumAgent={NET_ADMIN,SYS_ADMIN,BPF}"}},
 }
 
@@ -112,7 +112,7 @@ func (g given) expected(w way, cilium, kubernetes string) string {
 		return g.component
 	case w.args != nil && g.postrender != "":
 		return g.postrender
-	case w.args != nil && g.run != "" && w.args[0] == "--as=run":
+	case g.run != "" && (strings.HasSuffix(w.name, "run") || w.imageVolume):
 		return g.run
 	case w.imageVolume && kubernetes != "1.36.3":
 		return `drops image volumes|image: field not declared in schema`
