@@ -55,13 +55,13 @@ func (o options) node(r *release) (*node, error) {
 		switch {
 		case ok:
 			n.replaced, n.done = append(n.replaced, c.Name), append(n.done, known.step)
-			errs = append(errs, about(c.Name, n.add(c, known.command)))
+			errs = append(errs, about(c.Name, o.add(n, c, known.command)))
 		case c.Name == waitForNodeInit:
 			n.waits = append(n.waits, c.Name)
 		case slices.Contains(strings.Split(o.keep, ","), c.Name):
 			n.others = append(n.others, c.Name)
 		default:
-			errs = append(errs, fmt.Errorf("the init container %s is not known: --keep %s leaves it as it is, after nodeinit", c.Name, c.Name))
+			errs = append(errs, fmt.Errorf("the init container %s is not known: %skeep=%s leaves it as it is, after nodeinit", c.Name, argument, c.Name))
 		}
 	}
 	if len(n.replaced) == 0 {
@@ -77,8 +77,11 @@ func about(name string, err error) error {
 	return nil
 }
 
+// argument is how helm passes one of our flags on.
+const argument = "--post-renderer-args=--"
+
 // add takes over one container's settings.
-func (n *node) add(c container, command string) error {
+func (o options) add(n *node, c container, command string) error {
 	n.image, n.pullPolicy = cmp.Or(n.image, c.Image), cmp.Or(n.pullPolicy, c.PullPolicy)
 	if n.image != c.Image {
 		return fmt.Errorf("its image is %s, but another's is %s", c.Image, n.image)
@@ -87,7 +90,7 @@ func (n *node) add(c container, command string) error {
 	if len(c.Others)+len(c.Resources.Others) > 0 {
 		return fmt.Errorf("it has fields that are not known: %v %v", c.Others, c.Resources.Others)
 	}
-	return errors.Join(n.addCommand(c, command), n.addEnv(c.Env), n.addMounts(c.VolumeMounts), n.addSecurity(c))
+	return errors.Join(n.addCommand(c, command), n.addEnv(c.Env, strings.Split(o.agentEnv, ",")), n.addMounts(c.VolumeMounts), n.addSecurity(c))
 }
 
 // addCommand checks that the container does the same as the step of nodeinit.
@@ -146,14 +149,15 @@ var variables = strings.Fields(`K8S_NODE_NAME CILIUM_K8S_NAMESPACE KUBERNETES_SE
 	HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy no_proxy SSL_CERT_FILE SSL_CERT_DIR
 	GODEBUG GOGC GOMAXPROCS GOMEMLIMIT GOTRACEBACK KUBE_CLIENT_BACKOFF_BASE KUBE_CLIENT_BACKOFF_DURATION`)
 
-func (n *node) addEnv(env []variable) error {
+func (n *node) addEnv(env []variable, agents []string) error {
 	for _, v := range env {
 		switch {
+		case slices.Contains(agents, v.Name):
 		case v.Name == "CGROUP_ROOT" && v.Value != "":
 			n.flags = append(n.flags, "--cgroup-root="+v.Value)
 		case v.Name == "BIN_PATH": // the folder of helpers, which nodeinit does without
 		case !slices.Contains(variables, v.Name):
-			return fmt.Errorf("its variable %s means nothing to nodeinit", v.Name)
+			return fmt.Errorf("its variable %s means nothing to nodeinit: %sagent-env=%s leaves it to the agent", v.Name, argument, v.Name)
 		default:
 			if err := addOnce(&n.env, v, func(v variable) string { return v.Name }); err != nil {
 				return err

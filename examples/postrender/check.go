@@ -20,7 +20,15 @@ func (o options) check(r *release, n *node) error {
 			return fmt.Errorf("daemon.runPath is %s, and nodeinit cleans /var/run/cilium: leave out cleanState and cleanBpfState", r.hostPath("cilium-run"))
 		}
 	}
-	return errors.Join(o.checkServer(n, config), n.checkCgroup(config), o.checkAgent(r, n))
+	return errors.Join(o.checkImage(n), o.checkServer(n, config), n.checkPaths(), n.checkCgroup(config), o.checkAgent(r, n))
+}
+
+// checkImage refuses Cilium's released images, in which the kubelet would not find nodeinit.
+func (o options) checkImage(n *node) error {
+	if o.imageVolume != "" || !strings.HasPrefix(n.image, "quay.io/cilium/") {
+		return nil
+	}
+	return fmt.Errorf("the image %s has no nodeinit: set image.override to one that has it, or give %simage-volume=IMAGE", n.image, argument)
 }
 
 // configMap is the name of the agent's ConfigMap, as the containers refer to it.
@@ -57,7 +65,19 @@ func (o options) checkServer(n *node, config map[string]string) error {
 		return nil
 	}
 	return errors.New("kubeProxyReplacement=true and no address of the API server: its ClusterIP is not reached before Cilium runs, " +
-		"so set k8sServiceHost and k8sServicePort, or k8s.apiServerURLs; --cluster-ip says that it is reached")
+		"so set k8sServiceHost and k8sServicePort, or k8s.apiServerURLs; " + argument + "cluster-ip says that it is reached")
+}
+
+// checkPaths requires absolute paths: a relative one would start at nodeinit's directory.
+func (n *node) checkPaths() error {
+	for _, p := range []struct{ flag, value string }{
+		{"--cgroup-root", "cgroup.hostRoot"}, {"--cni-bin-dir", "cni.binPath"}, {"--cni-conf-dir", "cni.confPath"},
+	} {
+		if path := n.flag(p.flag); path != "" && !strings.HasPrefix(path, "/") {
+			return fmt.Errorf("%s is %s, which is no absolute path", p.value, path)
+		}
+	}
+	return nil
 }
 
 // checkCgroup checks the cgroup root: the agent attaches its programs at the one in its

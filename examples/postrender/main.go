@@ -28,8 +28,9 @@ const (
 // options are settings that the chart cannot know.
 type options struct {
 	as          string // one of the constants
-	imageVolume string // image with nodeinit; empty: Cilium's image has it
+	imageVolume string // image with nodeinit; empty: the chart's image has it
 	keep        string // names of init containers that stay as they are, after nodeinit
+	agentEnv    string // names of variables that are for the agent only
 	readOnlyEtc bool   // nothing is written to the host's /etc
 	clusterIP   bool   // the API server's ClusterIP is reached without Cilium
 }
@@ -61,8 +62,9 @@ func run(args []string, in io.Reader, out, usage io.Writer) error {
 	f := flag.NewFlagSet("postrender", flag.ContinueOnError)
 	f.SetOutput(usage)
 	f.StringVar(&o.as, "as", asInit, "init: nodeinit is the only init container; run: there is none, nodeinit prepares the node in the agent's container, then executes the agent")
-	f.StringVar(&o.imageVolume, "image-volume", "", "image with nodeinit, mounted as a volume; empty: nodeinit is in the PATH of Cilium's image")
+	f.StringVar(&o.imageVolume, "image-volume", "", "image with nodeinit, mounted as a volume; empty: nodeinit is in the PATH of the image that the chart's image.override names")
 	f.StringVar(&o.keep, "keep", "", "names of additional init containers, separated by commas, that stay unchanged, after nodeinit")
+	f.StringVar(&o.agentEnv, "agent-env", "", "names of variables of extraEnv, separated by commas, that are for the agent only, and that nodeinit does not get")
 	f.BoolVar(&o.readOnlyEtc, "read-only-etc", false, "the host's /etc is read-only: kernel values are set at each start, and no file keeps them")
 	f.BoolVar(&o.clusterIP, "cluster-ip", false, "the API server's ClusterIP is reachable before Cilium runs, although Cilium replaces kube-proxy")
 	if err := f.Parse(args); err != nil {

@@ -16,7 +16,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// charts are the agents' DaemonSets from three charts, as helm renders them by default.
+const own = "example.com/cilium-nodeinit:"
+
+// charts are the agents' DaemonSets from three charts, as helm renders them with
+// image.override alone.
 func charts(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/cilium-*.yaml")
@@ -26,7 +29,7 @@ func charts(t *testing.T) map[string]string {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		all[filepath.Base(file)] = string(text)
+		all[filepath.Base(file)] = strings.ReplaceAll(string(text), "quay.io/cilium/cilium:v", own)
 	}
 	return all
 }
@@ -71,7 +74,7 @@ func TestOneInitContainerInPlaceOfSix(t *testing.T) {
 			c := r.init[0]
 			require.Equal(t, []string{"nodeinit", "apply", "--host-proc=/hostproc", "--source=config-map:cilium-config,cilium-node-config",
 				"--cgroup-root-key=cgroup-root", "--cgroup-root=/run/cilium/cgroupv2", "--plugins=/opt/cni/bin,/cni"}, c.Command)
-			require.Equal(t, "quay.io/cilium/cilium:v"+strings.TrimSuffix(strings.TrimPrefix(name, "cilium-"), ".yaml"), c.Image)
+			require.Equal(t, own+strings.TrimSuffix(strings.TrimPrefix(name, "cilium-"), ".yaml"), c.Image)
 			require.Equal(t, []string{"K8S_NODE_NAME", "CILIUM_K8S_NAMESPACE", "CILIUM_ALL_STATE", "CILIUM_BPF_STATE", "WRITE_CNI_CONF_WHEN_READY", "POD_UID"}, variableNames(c.Env))
 			require.Equal(t, map[string]string{"cpu": "100m", "memory": "10Mi"}, c.Resources.Requests)
 			require.Empty(t, c.Resources.Limits, "five of the six have none")
@@ -123,6 +126,37 @@ func TestAnInitContainerFromAnImageVolume(t *testing.T) {
 	require.Contains(t, r.init[0].Command, "--sysctl-conf-dir=")
 	require.Contains(t, r.init[0].VolumeMounts, mount{Name: "nodeinit", MountPath: "/slipway", ReadOnly: true})
 	require.Contains(t, names(r.volumes), "nodeinit")
+}
+
+// Cilium's released images have no nodeinit: the pods would not start.
+func TestAReleasedImageIsRefused(t *testing.T) {
+	for name, chart := range charts(t) {
+		t.Run(name, func(t *testing.T) {
+			released := strings.ReplaceAll(chart, own, "quay.io/cilium/cilium:v")
+			for _, as := range []string{asInit, asRun} {
+				_, err := render(t, released, "--as="+as)
+				require.ErrorContains(t, err, " has no nodeinit: set image.override to one that has it, or give --post-renderer-args=--image-volume=IMAGE")
+				_, err = render(t, released, "--as="+as, "--image-volume=example.com/nodeinit:1")
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+// The chart gives extraEnv to the agent, and to two of its init containers.
+func TestVariablesForTheAgentOnly(t *testing.T) {
+	const first = "- name: K8S_NODE_NAME"
+	chart := charts(t)["cilium-1.20.2.yaml"]
+	chart = strings.ReplaceAll(chart, first, "- name: CILIUM_MTU\n          value: \"1400\"\n        "+first)
+	_, err := render(t, chart)
+	require.ErrorContains(t, err, "its variable CILIUM_MTU means nothing to nodeinit: --post-renderer-args=--agent-env=CILIUM_MTU leaves it to the agent")
+	r, err := render(t, chart, "--agent-env=OTHER,CILIUM_MTU")
+	require.NoError(t, err)
+	require.NotContains(t, variableNames(r.init[0].Env), "CILIUM_MTU")
+	require.Contains(t, variableNames(r.agent.Env), "CILIUM_MTU")
+	r, err = render(t, chart, "--agent-env=CILIUM_MTU", "--as=run")
+	require.NoError(t, err)
+	require.Contains(t, variableNames(r.agent.Env), "CILIUM_MTU")
 }
 
 // edit returns a chart with texts replaced; each must occur.
@@ -250,7 +284,7 @@ func TestWaitsAndOwnContainersStay(t *testing.T) {
 	chart := edit(t, charts(t)["cilium-1.19.7.yaml"], cleaning, "      - name: wait-for-node-init\n        image: a\n"+cleaning,
 		"      - name: install-cni-binaries\n", "      - name: mine\n        image: b\n      - name: install-cni-binaries\n")
 	_, err := render(t, chart)
-	require.ErrorContains(t, err, "the init container mine is not known: --keep mine leaves it as it is, after nodeinit")
+	require.ErrorContains(t, err, "the init container mine is not known: --post-renderer-args=--keep=mine leaves it as it is, after nodeinit")
 	r, err := render(t, chart, "--keep=mine")
 	require.NoError(t, err)
 	require.Len(t, r.init, 3)
@@ -264,7 +298,7 @@ func TestWaitsAndOwnContainersStay(t *testing.T) {
 
 // waiting is how the charts' container for waitForKubeProxy=true begins.
 const waiting = `      - name: wait-for-kube-proxy
-        image: "quay.io/cilium/cilium:v1.20.2"
+        image: "example.com/cilium-nodeinit:1.20.2"
         imagePullPolicy: IfNotPresent
         securityContext:
           privileged: true
@@ -309,13 +343,16 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 		{"flag without value", "its flag --source has no value", []string{built, built + "        - --source\n        - node\n"}},
 		{"command", "init container install-cni-binaries: nodeinit does not replace its command: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
 		{"script", "init container mount-cgroup: nodeinit does not replace its command", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
-		{"variable", "init container clean-cilium-state: its variable FROB means nothing to nodeinit", []string{"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: CILIUM_ALL_STATE"}},
+		{"variable", "init container clean-cilium-state: its variable FROB means nothing to nodeinit: --post-renderer-args=--agent-env=FROB leaves it to the agent", []string{"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: CILIUM_ALL_STATE"}},
 		{"variable twice", "K8S_NODE_NAME is", []string{"- name: CILIUM_ALL_STATE", "- name: K8S_NODE_NAME\n          value: x\n        - name: CILIUM_ALL_STATE"}},
 		{"field", "init container clean-cilium-state: it has fields that are not known: map[restartPolicy:Always]", []string{cleaning, cleaning + "        restartPolicy: Always\n"}},
-		{"image", "init container clean-cilium-state: its image is mine, but another's is quay.io", []string{cleaning + "        image: \"quay.io/cilium/cilium:v1.20.2\"\n", cleaning + "        image: mine\n"}},
+		{"image", "init container clean-cilium-state: its image is mine, but another's is example.com", []string{cleaning + "        image: \"" + own + "1.20.2\"\n", cleaning + "        image: mine\n"}},
 		{"capability", "init container clean-cilium-state: it gets CAP_SYS_BOOT, which nodeinit does not need", []string{"              - SYS_MODULE\n              - SYS_ADMIN\n              - SYS_RESOURCE\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps", "              - SYS_BOOT\n            drop:\n              - ALL\n        volumeMounts:\n        - name: bpf-maps"}},
 		{"no agent", "there is no DaemonSet with a container cilium-agent", []string{"      - name: cilium-agent\n", "      - name: another\n"}},
-		{"no address", "kubeProxyReplacement=true and no address of the API server", []string{"---\n# Source", configMap("kube-proxy-replacement", "true") + "---\n# Source"}},
+		{"relative hostRoot", "cgroup.hostRoot is run/cgroupv2, which is no absolute path", []string{"value: /run/cilium/cgroupv2", "value: run/cgroupv2"}},
+		{"relative binPath", "cni.binPath is opt/bin, which is no absolute path", []string{"path:  /opt/cni/bin", "path: opt/bin"}},
+		{"relative confPath", "cni.confPath is net.d, which is no absolute path", []string{"path: /etc/cni/net.d", "path: net.d"}},
+		{"no address", "kubeProxyReplacement=true and no address of the API server: its ClusterIP is not reached before Cilium runs, so set k8sServiceHost and k8sServicePort, or k8s.apiServerURLs; --post-renderer-args=--cluster-ip says", []string{"---\n# Source", configMap("kube-proxy-replacement", "true") + "---\n# Source"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := render(t, edit(t, chart, c.edits...))

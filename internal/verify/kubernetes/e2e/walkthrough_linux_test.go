@@ -128,14 +128,14 @@ func TestWalkThrough(t *testing.T) {
 	testns.SkipShort(t, "a minute")
 	begin(t)
 	on(t, script(t, "foreign.sh"))
-	on(t, "mkdir -p /run/netns; touch /run/xtables.lock; chmod 600 /run/xtables.lock; "+natTable) // which the kubelet makes where hostPath names it
-	look(t)                                                                                       // looking for rules makes the kernel's tables
+	on(t, natTable)
+	look(t) // looking for rules makes the kernel's tables
 	nodeReady(t, "False")
 	w := startWalk(t, recordedChart(t))
 	before := look(t)
 	w.through(t, unmodifiedAgent(t))
 	on(t, "rmdir /run/cilium")
-	settles(t, before, "but for what the page names, the node is as it was before")
+	settles(t, before, "but for what the page names, the node is as it was before", "run/xtables.lock")
 }
 
 // through is the page from its first block to its last.
@@ -144,16 +144,22 @@ func (w *walk) through(t *testing.T, agent []image.File) {
 	w.next(t, "cat >kind.yaml", ` NotReady `)
 	w.next(t, "CGO_ENABLED=0 go build", "")
 	w.importBuilt(t, agent)
-	w.next(t, "go build -C examples/postrender", `successfully rolled out`)
+	install := w.blocks[0]
+	w.next(t, "go build -C examples/postrender", `(?s)successfully rolled out.* condition met`)
 	nodeReady(t, "True")
 	require.Equal(t, "nodeinit", kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=k8s-app=cilium", "--output=jsonpath={.items[*].spec.initContainers[*].name}"))
 	w.next(t, "kubectl -n kube-system logs", `(?s)sysctl +changed .*7 steps: `)
 	w.next(t, "NODE=", `(?s)agent cilium: well\s+last run  apply ok, .*, by version .*journal `)
-	w.next(t, "docker exec", `sysctl +would-change .* set net.ipv4.conf.all.rp_filter = 0 \(is 1\)`)
+	w.next(t, "docker exec", `(?s)sysctl +would-change .* set net.ipv4.conf.all.rp_filter = 0 \(is 1\).*exit status 2`)
 	w.next(t, "kubectl -n kube-system delete pod", ` deleted`)
 	kubectl(t, "rollout", "status", "daemonset/cilium", "--namespace=kube-system", "--timeout=120s")
 	w.next(t, "kubectl -n kube-system rollout status", `sysctl +unchanged `)
+	uninstall := w.blocks[0]
 	w.next(t, "helm uninstall", `(?s)successfully rolled out.* deleted`)
+	nodeReady(t, "False")
+	w.blocks = append([]string{install, uninstall}, w.blocks...) // it can be installed again
+	w.next(t, "go build -C examples/postrender", ` condition met`)
+	w.next(t, "helm uninstall", `successfully rolled out`)
 	nodeReady(t, "False")
 	w.next(t, "kind delete", "")
 	require.Empty(t, w.blocks)
@@ -182,4 +188,25 @@ func recordedChart(t *testing.T) []object {
 func ownMachine(chart string) string {
 	chart = regexp.MustCompile(`(?m)^ *- SYS_(MODULE|RESOURCE)\n`).ReplaceAllString(chart, "")
 	return strings.Replace(chart, "path: /lib/modules\n", "path: /run/e2e/modules\n          type: DirectoryOrCreate\n", 1)
+}
+
+// The page's row about an image without nodeinit has what the kubelet says of it.
+func TestTheWalkThroughKnowsAnImageWithoutNodeinit(t *testing.T) {
+	testns.SkipShort(t, "a pod that fails")
+	begin(t)
+	const container = `{.status.initContainerStatuses[0].lastState.terminated`
+	waits := object{"name": "nodeinit", "image": cluster.Pause, "command": []string{"nodeinit", "apply"}}
+	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "without", "namespace": "kube-system"}, "spec": object{
+		"hostNetwork": true, "tolerations": []object{{"operator": "Exists"}},
+		"initContainers": []object{waits}, "containers": []object{{"name": "agent", "image": cluster.Pause}},
+	}}
+	applyObjects(t, pod)
+	t.Cleanup(func() { kubectl(t, "delete", "pod", "without", "--namespace=kube-system", "--ignore-not-found") })
+	kubectl(t, "wait", "pod/without", "--namespace=kube-system", "--for=jsonpath="+container+".reason}=StartError", "--timeout=60s")
+	said := kubectl(t, "get", "pod", "without", "--namespace=kube-system", "--output=jsonpath="+container+".message}")
+	page, err := os.ReadFile(filepath.Join(deployFolder, "walkthrough.md"))
+	require.NoError(t, err)
+	const known = `"nodeinit": executable file not found`
+	require.Contains(t, said, known)
+	require.Regexp(t, "(?m)^.*`StartError` .*"+known, string(page))
 }

@@ -89,10 +89,13 @@ func kubectl(t *testing.T) func(t *testing.T, stdin []byte, args ...string) []by
 	}
 }
 
+// ownImage is the value for an image with nodeinit: the post-renderer refuses released ones.
+const ownImage = "image.override=example.com/cilium-nodeinit:1"
+
 func render(t *testing.T, module, folder, namespace string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), helm(t, helm3), append([]string{
-		"template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0",
+		"template", "agent", filepath.Join(download(t, module), folder), "-n", namespace, "--kube-version", "1.33.0", "--set", ownImage,
 	}, args...)...)
 	cmd.Stderr = os.Stderr
 	rendered, err := cmd.Output()

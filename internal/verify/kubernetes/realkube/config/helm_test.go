@@ -67,7 +67,7 @@ func TestChartsWithBothHelms(t *testing.T) {
 
 	chart := filepath.Join(download(t, "github.com/cilium/cilium@v1.20.2"), "install/kubernetes/cilium")
 	template := func(release string, args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), helm(t, release), append([]string{"template", "cilium", chart, "-n", "kube-system", "--kube-version", "1.36.3"}, args...)...)
+		cmd := exec.CommandContext(t.Context(), helm(t, release), append([]string{"template", "cilium", chart, "-n", "kube-system", "--kube-version", "1.36.3", "--set", ownImage}, args...)...)
 		var said bytes.Buffer
 		cmd.Stderr = &said
 		out, err := cmd.Output()

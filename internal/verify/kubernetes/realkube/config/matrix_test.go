@@ -44,7 +44,9 @@ var ways = []way{
 	{"postrender", []string{"--as=init"}, false},
 	{"postrender --as=run", []string{"--as=run"}, false},
 	{"postrender --image-volume", []string{"--as=run", "--image-volume=example.com/nodeinit:1"}, true},
+	{"postrender --read-only-etc", []string{"--read-only-etc"}, false},
 	{"cilium/one", nil, false},
+	{"cilium/one-read-only-etc", nil, false},
 	{"cilium/run", nil, false},
 	{"cilium/image-volume", nil, true},
 }
@@ -56,15 +58,16 @@ type given struct {
 	rendered              string // the Kubernetes version that helm renders for; empty: the API server's
 	set                   []string
 	postrender, component string
-	run                   string // for the post-renderer as run, if different
+	run                   string // where there is no init container, if different
 	from                  string // the first chart version that the component refuses; empty: all
+	says                  string // regular expression for what reaches nodeinit where the set is taken
 }
 
 const absent = `testing value .*name failed|is missing path.*name`
 
 var sets = []given{
 	{name: "default"},
-	{name: "kube-proxy replacement", set: []string{"kubeProxyReplacement=true", "k8sServiceHost=10.0.0.1", "k8sServicePort=6443"}},
+	{name: "kube-proxy replacement", set: []string{"kubeProxyReplacement=true", "k8sServiceHost=10.0.0.1", "k8sServicePort=6443"}, says: "KUBERNETES_SERVICE_HOST=10.0.0.1 "},
 	{name: "kube-proxy replacement, no address of the API server", set: []string{"kubeProxyReplacement=true"}, postrender: "no address of the API server"},
 	{name: "native routing", set: []string{"routingMode=native", "ipv4NativeRoutingCIDR=10.0.0.0/8", "autoDirectNodeRoutes=true"}},
 	{name: "ENI", set: []string{"eni.enabled=true", "ipam.mode=eni", "routingMode=native", "egressMasqueradeInterfaces=eth0"}},
@@ -76,29 +79,29 @@ var sets = []given{
 	{name: "cni.exclusive=false", set: []string{"cni.exclusive=false"}},
 	{name: "custom CNI configuration", set: []string{"cni.customConf=true", "cni.configMap=cni-configuration"}},
 	{name: "Hubble and L7 proxy off", set: []string{"hubble.enabled=false", "l7Proxy=false", "envoy.enabled=false"}},
-	{name: "securityContext.privileged", set: []string{"securityContext.privileged=true"}, component: absent},
-	{name: "configSources: one ConfigMap", set: []string{"daemon.configSources=config-map:cilium-config"}, component: absent, from: "1.19.7"},
-	{name: "configSources: several", set: []string{`daemon.configSources=config-map:cilium-config\,cilium-node-config\,node`}},
-	{name: "allowedConfigOverrides", set: []string{`daemon.allowedConfigOverrides=debug\,mtu`}},
-	{name: "blockedConfigOverrides", set: []string{"daemon.blockedConfigOverrides=mtu"}},
-	{name: "k8s.apiServerURLs", set: []string{"k8s.apiServerURLs=https://10.0.0.1:6443 https://10.0.0.2:6443", "kubeProxyReplacement=true"}},
-	{name: "kubeConfigPath", set: []string{"kubeConfigPath=/etc/kubernetes/agent.conf"}},
-	{name: "k8sServiceHostRef", set: []string{"k8sServiceHostRef.name=server", "k8sServiceHostRef.key=host", "kubeProxyReplacement=true"}},
-	{name: "cni.install=false", set: []string{"cni.install=false"}, component: absent},
-	{name: "cni.binPath, cni.confPath", set: []string{"cni.binPath=/var/lib/cni/bin", "cni.confPath=/var/lib/cni/net.d"}, component: "volumes/6/hostPath/path failed"},
-	{name: "cgroup.autoMount and sysctlfix off", set: []string{"cgroup.autoMount.enabled=false", "sysctlfix.enabled=false"}, component: absent},
-	{name: "cgroup.hostRoot", set: []string{"cgroup.hostRoot=/run/other/cgroupv2"}},
-	{name: "bpf.autoMount off", set: []string{"bpf.autoMount.enabled=false"}, component: absent},
+	{name: "securityContext.privileged", set: []string{"securityContext.privileged=true"}, component: absent, says: "--skip=bpffs "},
+	{name: "configSources: one ConfigMap", set: []string{"daemon.configSources=config-map:cilium-config"}, component: absent, from: "1.19.7", says: `--source=config-map:cilium-config |--host-proc=/hostproc --cgroup-root=`},
+	{name: "configSources: several", set: []string{`daemon.configSources=config-map:cilium-config\,cilium-node-config\,node`}, says: "--source=config-map:cilium-config,cilium-node-config,node "},
+	{name: "allowedConfigOverrides", set: []string{`daemon.allowedConfigOverrides=debug\,mtu`}, says: "--allow-config-keys=debug,mtu "},
+	{name: "blockedConfigOverrides", set: []string{"daemon.blockedConfigOverrides=mtu"}, says: "--deny-config-keys=mtu "},
+	{name: "k8s.apiServerURLs", set: []string{"k8s.apiServerURLs=https://10.0.0.1:6443 https://10.0.0.2:6443", "kubeProxyReplacement=true"}, says: "--k8s-api-server-urls=https://10.0.0.1:6443[ ,]https://10.0.0.2:6443 "},
+	{name: "kubeConfigPath", set: []string{"kubeConfigPath=/etc/kubernetes/agent.conf"}, says: "--k8s-kubeconfig-path=/etc/kubernetes/agent.conf .*mount=/etc/kubernetes/agent.conf "},
+	{name: "k8sServiceHostRef", set: []string{"k8sServiceHostRef.name=server", "k8sServiceHostRef.key=host", "kubeProxyReplacement=true"}, says: "KUBERNETES_SERVICE_HOST= "},
+	{name: "cni.install=false", set: []string{"cni.install=false"}, component: absent, says: "--skip=cni "},
+	{name: "cni.binPath, cni.confPath", set: []string{"cni.binPath=/var/lib/cni/bin", "cni.confPath=/var/lib/cni/net.d"}, component: "volumes/6/hostPath/path failed", says: "--cni-bin-dir=/var/lib/cni/bin --cni-conf-dir=/var/lib/cni/net.d "},
+	{name: "cgroup.autoMount and sysctlfix off", set: []string{"cgroup.autoMount.enabled=false", "sysctlfix.enabled=false"}, component: absent, says: "--skip=cgroup,sysctl "},
+	{name: "cgroup.hostRoot", set: []string{"cgroup.hostRoot=/run/other/cgroupv2"}, says: "--cgroup-root-key=cgroup-root "},
+	{name: "bpf.autoMount off", set: []string{"bpf.autoMount.enabled=false"}, component: absent, says: "--skip=bpffs "},
 	{name: "rendered for a Kubernetes before 1.30 (AppArmor by annotations)", rendered: "1.29.0"},
-	{name: "daemon.runPath", set: []string{"daemon.runPath=/var/lib/cilium-run"}, component: "volumes/1/hostPath/path failed"},
-	{name: "extraVolumeMounts", set: []string{"extraVolumes[0].name=mine", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=mine", "extraVolumeMounts[0].mountPath=/mine"}},
-	{name: "another namespace", namespace: "networking"},
+	{name: "daemon.runPath", set: []string{"daemon.runPath=/var/lib/cilium-run"}, component: "volumes/1/hostPath/path failed", says: "--skip=host-paths "},
+	{name: "extraVolumeMounts", set: []string{"extraVolumes[0].name=mine", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=mine", "extraVolumeMounts[0].mountPath=/mine"}, says: "mount=/mine "},
+	{name: "another namespace", namespace: "networking", says: "config-map:cilium-config,cilium-node-config .*CILIUM_K8S_NAMESPACE= |CILIUM_K8S_NAMESPACE= .*config-map:cilium-config,cilium-node-config "},
 	{name: "cleanState", set: []string{"cleanState=true"}},
-	{name: "waitForKubeProxy", set: []string{"waitForKubeProxy=true"}, component: absent},
+	{name: "waitForKubeProxy", set: []string{"waitForKubeProxy=true"}, component: absent, says: "--wait-for-kube-proxy=4m "},
 	{name: "nodeinit, the chart's own", set: []string{"nodeinit.enabled=true"}, component: absent},
 	{name: "extraInitContainers", set: []string{"extraInitContainers[0].name=mine", "extraInitContainers[0].image=mine"}, postrender: "init container mine is not known"},
 	{name: "extraEnv of others", set: []string{"extraEnv[0].name=FROBNICATE", "extraEnv[0].value=x"}, postrender: "FROBNICATE means nothing to nodeinit"},
-	{name: "initResources", set: []string{"initResources.limits.memory=500Mi"}, run: "no init container that could have them"},
+	{name: "initResources", set: []string{"initResources.limits.memory=500Mi"}, run: "no init container that could have them|initContainers/0/resources failed"},
 	{name: "securityContext.capabilities without SYS_MODULE", set: []string{"securityContext.capabilities.cleanCiliumState={NET_ADMIN,SYS_ADMIN}", "securityContext.capabilities.ciliumAgent={NET_ADMIN,SYS_ADMIN,BPF}"}},
 }
 
@@ -109,7 +112,7 @@ func (g given) expected(w way, cilium, kubernetes string) string {
 		return g.component
 	case w.args != nil && g.postrender != "":
 		return g.postrender
-	case w.args != nil && g.run != "" && w.args[0] == "--as=run":
+	case g.run != "" && (strings.HasSuffix(w.name, "run") || w.imageVolume):
 		return g.run
 	case w.imageVolume && kubernetes != "1.36.3":
 		return `drops image volumes|image: field not declared in schema`
@@ -157,6 +160,7 @@ type matrix struct {
 
 type made struct {
 	daemonSet []byte
+	said      string // nodeinit's arguments, variables and mounts
 	refused   string
 }
 
@@ -175,7 +179,7 @@ func newMatrix(t *testing.T) *matrix {
 func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium string, g given) {
 	args := []string{"template", "cilium", m.charts[cilium], "-n", cmp.Or(g.namespace, "kube-system"), "--kube-version", cmp.Or(g.rendered, kubernetes),
 		"-s", "templates/cilium-agent/daemonset.yaml", "-s", "templates/cilium-configmap.yaml"}
-	for _, value := range g.set {
+	for _, value := range append([]string{ownImage}, g.set...) {
 		args = append(args, "--set", value)
 	}
 	cmd := exec.CommandContext(t.Context(), m.helm, args...)
@@ -188,6 +192,9 @@ func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium st
 			require.Equal(t, taken, outcome, w.name)
 		} else {
 			require.Regexp(t, want, outcome, w.name)
+		}
+		if said := m.made[w.name+string(chart)].said; said != "" {
+			require.Regexp(t, g.says, said, w.name)
 		}
 		key := [2]string{g.name, w.name}
 		if m.outcomes[key] == nil {
@@ -233,13 +240,15 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 	out, err := cmd.Output()
 	if err != nil {
 		require.Empty(t, out, "a refused DaemonSet is not written")
+		if w.args == nil {
+			require.Contains(t, said.String(), "the component "+w.name+" is for a chart's default values")
+		}
 		return made{refused: sentence(said.String())}
 	}
 	for document := range bytes.SplitSeq(out, []byte("\n---\n")) {
 		if regexp.MustCompile(`(?m)^kind: DaemonSet$`).Match(document) {
 			requireNoneLeft(t, document)
-			m.requireKnown(t, document)
-			return made{daemonSet: document}
+			return made{daemonSet: document, said: m.requireKnown(t, document)}
 		}
 	}
 	t.Fatalf("%s: no DaemonSet:\n%s", w.name, out)
@@ -247,12 +256,15 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 }
 
 // requireKnown runs nodeinit as the container would: it knows every flag and accepts every
-// value. The run ends because the host is missing.
-func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) {
+// value. The run ends because the host is missing. It returns what the container is told.
+func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
 	t.Helper()
 	type container struct {
-		Command []string
-		Env     []struct{ Name, Value string }
+		Command      []string
+		Env          []struct{ Name, Value string }
+		VolumeMounts []struct {
+			MountPath string `yaml:"mountPath"`
+		} `yaml:"volumeMounts"`
 	}
 	var object struct {
 		Spec struct {
@@ -273,17 +285,23 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) {
 		args := slices.Insert(c.Command[1:], 1, "--skip=config") // no request to an API server
 		cmd := exec.CommandContext(t.Context(), m.nodeinit, slices.Insert(args, 1, "--timeout=10s")...)
 		cmd.Env = []string{"CILIUM_K8S_NAMESPACE=kube-system", "PATH=" + os.Getenv("PATH")}
+		told = strings.Join(c.Command, " ") + " "
 		for _, v := range c.Env {
+			told += v.Name + "=" + v.Value + " "
 			if v.Value != "" {
 				cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 			}
 		}
+		for _, mount := range c.VolumeMounts {
+			told += "mount=" + mount.MountPath + " "
+		}
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Regexp(t, `--host-proc /hostproc|"cilium-agent": executable file not found`, string(out))
-		return
+		return told
 	}
 	t.Fatalf("no container runs nodeinit:\n%s", daemonSet)
+	return ""
 }
 
 // requireNoneLeft checks that nodeinit has replaced the chart's containers.

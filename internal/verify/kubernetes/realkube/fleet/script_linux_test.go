@@ -36,7 +36,7 @@ type fault struct {
 	found string   // breaks the installed node
 	flags []string // of an apply that breaks it
 
-	mend      string   // script
+	mend      string   // script; LINE is the line that the message names
 	mendFlags []string // of the next apply
 	keep      []string // of each later apply
 	end       string   // removes the fault itself, after the uninstall
@@ -62,9 +62,8 @@ var faults = []fault{{
 }, {
 	code:  "journal.unreadable",
 	found: "sed -i 's/mount/mouse/' /var/lib/slipway/cilium.journal",
-	mend:  `rm /var/lib/slipway/cilium.journal; nodeinit status --output json | sed -n 's/.*"remove": "\(.*\)".*/\1/p' | sh -ex`,
-	// Only the lost journal had records of these.
-	end: "rmdir /run/cilium/cgroupv2 /run/cilium; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter",
+	mend:  `cp -a /var/lib/slipway /run/copy; sed -i LINEq /var/lib/slipway/cilium.journal; nodeinit status --output json | sed -n 's/.*"remove": "\(.*\)".*/\1/p' | sh -ex`,
+	end:   "rm -r /run/copy; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter", // its record is cut off
 }}
 
 // member is a throw-away node with its Node object.
@@ -274,6 +273,9 @@ func (p *session) damage(faults []fault) {
 	}
 }
 
+// cutAfter finds the last line of a damaged journal to keep.
+var cutAfter = regexp.MustCompile(`then cut the file after line (\d+),`)
+
 // mend asks fleet why a node is broken, and follows the remedy.
 func (p *session) mend(name string, f fault, install []string) {
 	p.Helper()
@@ -287,8 +289,12 @@ func (p *session) mend(name string, f fault, install []string) {
 	require.NotContains(p, plain, "...", "the message is whole: it names the flags")
 	m := p.members[slices.IndexFunc(p.members, func(m *member) bool { return m.name == name })]
 	if f.mend != "" {
-		require.NoError(p, m.shell(f.mend))
-		p.Logf("on %s $ %s", name, f.mend)
+		script := f.mend
+		if line := cutAfter.FindStringSubmatch(plain); line != nil {
+			script = strings.Replace(script, "LINE", line[1], 1)
+		}
+		require.NoError(p, m.shell(script))
+		p.Logf("on %s $ %s", name, script)
 	}
 	m.flags = f.keep
 	require.Equal(p, map[int]int{0: 1}, p.each([]*member{m}, "apply", append(slices.Clone(install), f.mendFlags...)...))
