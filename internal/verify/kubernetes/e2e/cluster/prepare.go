@@ -18,7 +18,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; nobody answers
+	if err := c.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; no server answers
 		return err
 	}
 	_, err := c.Run(ctx, "sh", "-euc", network+kernelLog+sysctls)
