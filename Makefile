@@ -49,7 +49,7 @@ attack-sample: tools ## each operation that touches a path 2,000 times beside an
 fault-sample: tools ## some of the faults at calls of nodeinit's commands, full disks and power cuts
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
-embedders: tools ## an agent of somebody else's, on the public packages alone; what else proves and takes no time
+embedders: tools ## an agent of another author, on the public packages alone; other proofs that take no time
 	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts)(/|$$)')
 
 image-same: ## the container images are the same bytes each time

@@ -329,7 +329,7 @@ func TestClientGoStaysInKubeAndExamples(t *testing.T) {
 	}
 }
 
-func TestNobodyUsesTheTypedClientset(t *testing.T) {
+func TestNoPackageUsesTheTypedClientset(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, name := range imports(s) {
 			if strings.HasPrefix(name, "k8s.io/client-go/kubernetes") || strings.HasPrefix(name, "k8s.io/client-go/informers") {

@@ -26,7 +26,7 @@ require (
 )
 `
 
-func TestLeavesMoveNobodysVersions(t *testing.T) {
+func TestLeavesMoveNoImportersVersions(t *testing.T) {
 	without := versions(t)
 	require.Equal(t, "1.25", without["go"])
 	require.Equal(t, "v0.19.0", without["github.com/cilium/ebpf"])

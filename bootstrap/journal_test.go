@@ -275,7 +275,7 @@ func TestEverythingIsNotUndoneFromWithinAnApply(t *testing.T) {
 	require.FileExists(t, dir+"/file")
 }
 
-func TestPLAN11_NothingRunsOnANodeThatIsSomebodyElses(t *testing.T) {
+func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	plan := func(owner string) *bootstrap.Plan {
 		return on(t, node(state, owner), bootstrap.Step{Name: "file", Action: file{dir + "/file"}})

@@ -155,7 +155,7 @@ func TestAJournalThatFailsIsAnErrorOfThePlan(t *testing.T) {
 	}
 }
 
-func TestPLAN11_RevertAllOnANodeThatIsSomebodyElses(t *testing.T) {
+func TestPLAN11_RevertAllOnANodeWithAnotherOwner(t *testing.T) {
 	dir := t.TempDir()
 	applied(t, dir, "a")
 	for _, owner := range []string{"", "another"} {

@@ -54,7 +54,7 @@ type walk struct {
 	waits   bool              // a gate is not open
 
 	entered context.Context // that of the journal, once it has been entered
-	silent  bool            // looks for an Apply: nobody is advised
+	silent  bool            // looks for an Apply: advice is dropped
 }
 
 // run runs the plan by one of the methods below; all says that it is one that undoes all.
@@ -211,7 +211,7 @@ func (w *walk) advisedUnchanged(ctx context.Context, r Result) Result {
 }
 
 // unwilling reports whether the plan stops at what it has found: at any failure that
-// counts but that to undo what is no longer wanted.
+// counts but the one to undo objects that are no longer wanted.
 func (w *walk) unwilling() bool {
 	return slices.ContainsFunc(w.report.Results, func(r Result) bool {
 		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent

@@ -55,7 +55,7 @@ func TestPLAN6_OthersMountStays(t *testing.T) {
 	})
 }
 
-func TestPLAN6_MountedAnewBySomebody(t *testing.T) {
+func TestPLAN6_MountedAnewByOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
 		n.Unmount(m.Path)
@@ -124,7 +124,7 @@ func (k racing) Mount(path, fstype, options string, before func(root string) err
 	})
 }
 
-func TestCG2_SomebodyElseIsFirst(t *testing.T) {
+func TestCG2_AnotherProcessIsFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := recorded{cgroup.Mount{
 			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Kernel: racing{fsmount.Or(n.Kernel()), n},

@@ -120,7 +120,7 @@ type pidFile struct {
 	believed []int
 }
 
-// eachPidFile calls look for the pid files that are there, until one shows something.
+// eachPidFile calls look for each existing pid file, until one shows something.
 func (o Ownership) eachPidFile(look func(pidFile) (string, error)) (seen string, err error) {
 	for _, path := range o.PidFiles {
 		f, err := openPidFile(path)

@@ -53,7 +53,7 @@ func stall(t testing.TB) (longest func() time.Duration) {
 	go func() {
 		var most time.Duration
 		defer func() { result <- most }()
-		nobody := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: 1 << 30}}
+		missing := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: 1 << 30}}
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -63,8 +63,8 @@ func stall(t testing.TB) (longest func() time.Duration) {
 			case <-tick.C:
 			}
 			start := time.Now()
-			if err := netlink.LinkDel(nobody); !errors.Is(err, unix.ENODEV) {
-				t.Errorf("delete a link that is not there: %v", err)
+			if err := netlink.LinkDel(missing); !errors.Is(err, unix.ENODEV) {
+				t.Errorf("delete a link that does not exist: %v", err)
 			}
 			most = max(most, time.Since(start))
 		}

@@ -91,7 +91,7 @@ func (s *search) foundAside(a aside, given map[filetree.Location]string) error {
 	case twice:
 		s.leave(item, "it was set aside twice")
 	case exists(a.original()):
-		s.leave(item, a.name+" is there")
+		s.leave(item, a.name+" exists")
 	case given[gets] != "":
 		s.leave(item, given[gets]+", set aside after it, gets the name "+a.name)
 	default:

@@ -119,7 +119,7 @@ func TestCLN2_SetAsideWithANumber(t *testing.T) {
 		left("10-a.conf.cilium_bak.11", "it is a directory"),
 		left("10-a.conf.cilium_bak.2", "10-a.conf.cilium_bak.10, set aside after it, gets the name 10-a.conf"),
 		left("10-a.conf.cilium_bak", "10-a.conf.cilium_bak.10, set aside after it, gets the name 10-a.conf"),
-		left("30-c.conf.cilium_bak.1", "30-c.conf is there"),
+		left("30-c.conf.cilium_bak.1", "30-c.conf exists"),
 		left("40-d.conf.cilium_bak.1.cilium_bak", "it was set aside twice"),
 		left("50-e.conf.cilium_bak.cilium_bak.1", "it was set aside twice"),
 	}, inv.Left)

@@ -154,7 +154,7 @@ func (s *search) foundCgroupProgram(c cgroupObject) error {
 	if !owned {
 		return err
 	}
-	// The attach type is shown as "Inet4Connect" or the like.
+	// The attach type is shown as "Inet4Connect", for example.
 	attach := strings.TrimPrefix(strings.TrimPrefix(c.attach.String(), "CGroup"), "Cgroup")
 	s.found(Item{
 		Kind:   kindCgroup,

@@ -344,7 +344,7 @@ func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
 
 	require.NoError(t, os.Remove(dir))
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one is there by now")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one has taken its place")
 }
 
 // Without the field, the root of the first mounted cgroup2 is used.

@@ -67,7 +67,7 @@ func TestCLN2_Files(t *testing.T) {
 		"file " + conf + "/05-cilium.conf.cilium_bak",
 	}, objects(inv.Items))
 	require.Equal(t, []cleanup.Item{
-		{Kind: "configuration set aside", Object: conf + "/80-taken.conf.cilium_bak", Detail: "80-taken.conf is there"},
+		{Kind: "configuration set aside", Object: conf + "/80-taken.conf.cilium_bak", Detail: "80-taken.conf exists"},
 		{Kind: "configuration set aside", Object: conf + "/81-twice.conf.cilium_bak.cilium_bak", Detail: "it was set aside twice"},
 		{Kind: "configuration set aside", Object: conf + "/dir.conf.cilium_bak", Detail: "it is a directory"},
 	}, inv.Left)
@@ -101,8 +101,8 @@ func TestCLN1_FileThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(conf, "10-a.conf"), []byte("came in between"), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(conf, "30-c.conf.cilium_bak")))
 	err = c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove file "+conf+"/05-cilium.conflist: another one is there by now")
-	require.ErrorContains(t, err, "restore configuration set aside "+conf+"/10-a.conf.cilium_bak: 10-a.conf is there by now; left as it is")
+	require.ErrorContains(t, err, "remove file "+conf+"/05-cilium.conflist: another one has taken its place")
+	require.ErrorContains(t, err, "restore configuration set aside "+conf+"/10-a.conf.cilium_bak: 10-a.conf exists by now; left as it is")
 	for name, want := range map[string]string{
 		"05-cilium.conflist": "new", "10-a.conf": "came in between",
 		"10-a.conf.cilium_bak": "etc/cni/net.d/10-a.conf.cilium_bak", "20-b.conf": "etc/cni/net.d/20-b.conf.cilium_bak",
@@ -130,7 +130,7 @@ func TestCLN4_FileThatCannotBeRemovedIsNamedAndTheRestGoes(t *testing.T) {
 	err = c.Remove(context.Background(), inv.Items)
 	require.ErrorIs(t, err, unix.EPERM)
 	require.ErrorContains(t, err, "remove file "+conf+"/05-cilium.conflist: remove "+conf+"/05-cilium.conflist: operation not permitted (it is immutable: chattr -i)")
-	require.ErrorContains(t, err, "remove file "+busy+": another one is there by now")
+	require.ErrorContains(t, err, "remove file "+busy+": another one has taken its place")
 	require.NoFileExists(t, filepath.Join(conf, "05-cilium.conf"))
 	require.NoFileExists(t, filepath.Join(dir, "opt/cni/bin/cilium-cni"))
 

@@ -195,7 +195,7 @@ func (f filterObject) remove(ctx context.Context, r *removal) error {
 			continue
 		}
 		if now.FilterID != f.FilterID || now.Kind != "bpf" {
-			return fmt.Errorf("program %d is there: %w", now.Program, failure.ErrReplaced)
+			return fmt.Errorf("it is program %d now: %w", now.Program, failure.ErrReplaced)
 		}
 		return sock.DeleteFilter(f.FilterID)
 	}

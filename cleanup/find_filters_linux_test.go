@@ -234,7 +234,7 @@ func TestCLN1_FilterThatWasReplacedIsLeft(t *testing.T) {
 	before := everything(t)
 
 	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_to_netdev: program ")
+	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_to_netdev: it is program ")
 	require.ErrorContains(t, err, "remove clsact qdisc eth0: bpf filter pref 1 is on it")
 	require.Equal(t, before, everything(t))
 }

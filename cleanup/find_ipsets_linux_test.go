@@ -75,6 +75,6 @@ func TestCLN1_IPSetThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	run(t, "ipset", "destroy", "cilium_x")
 	run(t, "ipset", "create", "cilium_x", "hash:net")
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove ipset cilium_x: one of type hash:net is there: another one is there by now")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove ipset cilium_x: it is of type hash:net now: another one has taken its place")
 	require.Equal(t, "cilium_x\n", run(t, "ipset", "list", "-n"))
 }

@@ -86,6 +86,6 @@ func TestCLN1_NetworkNamespaceThatWasReplacedIsLeft(t *testing.T) {
 	ip(t, "netns del cni-1")
 	ip(t, "netns add cni-1")
 	err = netnsOnly().Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove network namespace cni-1: another one is there by now")
+	require.ErrorContains(t, err, "remove network namespace cni-1: another one has taken its place")
 	ip(t, "netns exec cni-1 true")
 }

@@ -94,7 +94,7 @@ func TestPinThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	require.NoError(t, replacement.Pin(path))
 	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove pin "+path+": another one is there by now")
+	require.ErrorContains(t, err, "remove pin "+path+": another one has taken its place")
 	require.Equal(t, "cleanup.replaced", code.Of(err))
 	require.FileExists(t, path)
 

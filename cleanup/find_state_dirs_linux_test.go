@@ -254,7 +254,7 @@ func TestCLN1_StateDirThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(filepath.Join(dir, "cilium"), filepath.Join(dir, "old")))
 	files(t, dir, "cilium/new")
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one is there by now")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one has taken its place")
 	require.FileExists(t, filepath.Join(dir, "cilium", "new"))
 	require.FileExists(t, filepath.Join(dir, "old", "x"))
 }

@@ -121,7 +121,7 @@ func (x xdpObject) remove(_ context.Context, r *removal) error {
 		case now == x.XDP:
 			return x.detach(r, sock)
 		case now.Mode == x.Mode:
-			return fmt.Errorf("program %d is there: %w", now.Program, failure.ErrReplaced)
+			return fmt.Errorf("it is program %d now: %w", now.Program, failure.ErrReplaced)
 		}
 	}
 	return nil

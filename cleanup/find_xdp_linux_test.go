@@ -190,7 +190,7 @@ func TestCLN1_XDPLinkThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, old.Close())
 	xdpLink(t, "eth0", prog, 0)
 	before := everything(t)
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one is there by now")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one has taken its place")
 	require.Equal(t, before, everything(t))
 	apply(t, c)
 }
@@ -206,7 +206,7 @@ func TestCLN1_XDPThatWasReplacedIsLeft(t *testing.T) {
 
 	setXDP(t, "eth0", replacement, 0)
 	before := everything(t)
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove xdp program eth0 cil_to_netdev: program ")
+	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove xdp program eth0 cil_to_netdev: it is program ")
 	require.Equal(t, before, everything(t))
 
 	run(t, "ip", "link", "set", "dev", "eth0", "xdp", "off")

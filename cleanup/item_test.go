@@ -31,7 +31,7 @@ func sample() *cleanup.Inventory {
 		Left: []cleanup.Item{
 			{Kind: "clsact qdisc", Object: "eth1", Detail: "foreign filter on it: u32 filter pref 9"},
 			{Kind: "mount", Object: "/run/cilium/bpffs", Detail: "bpf; holds a pin of another owner: x"},
-			{Kind: "configuration set aside", Object: "/etc/cni/net.d/10-a.conf.cilium_bak", Detail: "10-a.conf is there"},
+			{Kind: "configuration set aside", Object: "/etc/cni/net.d/10-a.conf.cilium_bak", Detail: "10-a.conf exists"},
 		},
 	}
 	for i := range 12 {

@@ -65,7 +65,7 @@ func (c AgentConf) CheckRevert(ctx context.Context) (changes []string, err error
 	return changes, err
 }
 
-// Revert removes the file, if it is there.
+// Revert removes the file, if it exists.
 func (c AgentConf) Revert(ctx context.Context) error {
 	return c.found(ctx, func(d *durable.Dir) error { return d.Remove(c.ConfName) })
 }

@@ -57,7 +57,7 @@ func (i Install) brought(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// withoutPlugins lists the plugins of a configuration that are not there.
+// withoutPlugins lists the plugins of a configuration that do not exist.
 func (i Install) withoutPlugins(path string, n *network, brought []string) (findings []error) {
 	for _, plugin := range unique(n.types) {
 		if slices.Contains(i.Elsewhere, plugin) || slices.Contains(brought, plugin) {

@@ -138,7 +138,7 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 }
 
 // A file changed in the old place belongs to whoever changed it, and stays.
-func TestForAMoveLeavesWhatSomebodyChanged(t *testing.T) {
+func TestForAMoveLeavesWhatOthersChanged(t *testing.T) {
 	n := newNode(t)
 	old := n.auto(n.at("old"))
 	require.NoError(t, old.Apply(t.Context()))

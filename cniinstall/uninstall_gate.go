@@ -25,14 +25,14 @@ const gateFile = "cni-uninstall"
 // way, and the installation must not be removed.
 func UninstallEnabled(configDir string) (bool, error) {
 	if configDir == "" {
-		return false, errors.New("whether to uninstall CNI: no directory of the agent's configuration given")
+		return false, errors.New("cannot tell whether to uninstall CNI: no directory of the agent's configuration given")
 	}
 	said, err := input.ReadFile(context.Background(), filepath.Join(configDir, gateFile), input.MaxFlags)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("whether to uninstall CNI: %w", err)
+		return false, fmt.Errorf("cannot tell whether to uninstall CNI: %w", err)
 	}
 	return strings.TrimSpace(string(said)) == "true", nil
 }

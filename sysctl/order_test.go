@@ -169,7 +169,7 @@ func TestSYS4_WhatMayFailIsLeftToTheReloaderToo(t *testing.T) {
 	}
 }
 
-func TestSYS2_WhatMayFailIsNoChangeWhereNobodyMayWriteIt(t *testing.T) {
+func TestSYS2_WhatMayFailIsNoChangeWhereNoUserMayWriteIt(t *testing.T) {
 	n := newNode(t)
 	n.PutValue(bad, "2")
 	for _, nobody := range []sysctl.Reloader{nil, sysctl.Systemd{Root: n.root}} {

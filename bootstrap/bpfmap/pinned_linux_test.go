@@ -140,7 +140,7 @@ func TestRDY4_AllIsUndoneWithTheFileSystem(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-func TestRDY4_WhatIsSomebodyElsesStays(t *testing.T) {
+func TestRDY4_MapsOfOthersStay(t *testing.T) {
 	n := newNode(t)
 	p := n.pinned(hash("endpoints", 8), hash("services", 8))
 	theirs, err := ebpf.NewMap(hash("theirs", 8))

@@ -85,7 +85,7 @@ func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err err
 	name, err := one.program()
 	if errors.Is(err, fs.ErrPermission) {
 		if name, err := one.read(ctx, "comm", maxName); err == nil && isKubelet(strings.TrimSpace(string(name))) {
-			return k, fmt.Errorf("determine whether process %s is the kubelet: %w", pid, unreadable(fs.ErrPermission))
+			return k, fmt.Errorf("cannot tell whether process %s is the kubelet: %w", pid, unreadable(fs.ErrPermission))
 		}
 	}
 	if err != nil || !isKubelet(name) {

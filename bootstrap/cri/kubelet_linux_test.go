@@ -127,7 +127,7 @@ func allCapabilities(t *testing.T, path string) {
 // A local user has a process named kubelet whose flags name his own socket. With a
 // set-user-id program he is root, or seems to be. Whatever he runs, and however early,
 // Find returns the same runtime as without him, or the one that the real kubelet names.
-func TestSEC11_NobodyIsTheKubeletByName(t *testing.T) {
+func TestSEC11_NoProcessIsTheKubeletByName(t *testing.T) {
 	const roots = "0\t0\t0\t0"
 	for name, tc := range map[string]struct {
 		program string // its name, if not kubelet

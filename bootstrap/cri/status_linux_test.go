@@ -253,7 +253,7 @@ func TestSEC6_ASilentRuntimeIsWaitedForUntilTheContextEnds(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestNoProcessListens(t *testing.T) {
 	h := newHost(t)
 	l := h.listen(usual)
 	l.(*net.UnixListener).SetUnlinkOnClose(false)

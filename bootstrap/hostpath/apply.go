@@ -90,7 +90,7 @@ func emptyFile() journal.State {
 	}
 }
 
-// createFile makes an empty file, unless something is there by now. It never
+// createFile makes an empty file, unless something exists by now. It never
 // replaces a file, since a process may hold a lock on it.
 func createFile(path string) (made bool, err error) {
 	d, err := durable.OpenDir(filepath.Dir(path))

@@ -61,12 +61,12 @@ func TestSEC6_AJournalIsBounded(t *testing.T) {
 		"kept files": {
 			bound: func() func() { return journal.Bound(10, 1<<16, 1<<20, 0, 1<<20) },
 			try:   begin(5000),
-			says:  []string{"the content of 0 files is kept, and at most of 0", entry},
+			says:  []string{"the content of 0 files is kept, and 0 is the limit", entry},
 		},
 		"bytes of kept content": {
 			bound: func() func() { return journal.Bound(10, 1<<16, 1<<20, 10, 4999) },
 			try:   begin(5000),
-			says:  []string{"it would keep 5000 bytes of content, and at most 4999", "move large files away"},
+			says:  []string{"it would keep 5000 bytes of content, and 4999 is the limit", "move large files away"},
 		},
 		"bytes that are written": {
 			bound: func() func() { return journal.Bound(10, 1<<16, 1<<20, 10, 4999) },

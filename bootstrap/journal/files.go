@@ -64,7 +64,7 @@ func (f Files) Owns(e Entry) error {
 	case !isPath(e.Object) || e.Object == "/":
 		return fmt.Errorf("%q is not an absolute, clean path below /", e.Object)
 	case e.Kind == f.dir() && e.Before.Type != "":
-		return errors.New("a directory that was there before is not recorded")
+		return errors.New("a directory that existed before is not recorded")
 	}
 	for _, system := range []string{"/proc", "/sys", "/dev"} {
 		if e.Object == system || strings.HasPrefix(e.Object, system+"/") {
@@ -88,7 +88,7 @@ func Snapshot(ctx context.Context, path string) (State, error) {
 	return snapshot(ctx, d, name, io.Discard)
 }
 
-// openParent opens the directory of path. It returns nil if there is none.
+// openParent opens the directory of path. It returns nil if that does not exist.
 func openParent(path string) (d *durable.Dir, name string, err error) {
 	d, err = durable.OpenDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -163,10 +163,10 @@ func hashFile(ctx context.Context, d *durable.Dir, name string, content io.Write
 }
 
 // Begin begins the entry of the file or symbolic link at path, which is about to become
-// after and depends on the objects in needs. The first time, it records the object at
-// path now, with its content. Then make the change atomically (by a rename), and call
-// Complete. Give after the intended content, as [FileState] does: undoing recognizes the
-// file only by that if the process is killed before Complete. [Files.Write] does all of
+// after and depends on the objects in needs. The first time, it records the object now at
+// path, with its content. Then make the change atomically (by a rename), and call
+// Complete. Give after the intended content, as [FileState] does: if the process is killed
+// before Complete, undoing recognizes the file only by that. [Files.Write] does all of
 // this.
 func (f Files) Begin(ctx context.Context, j *Journal, path string, after State, needs ...string) error {
 	if j == nil {
@@ -234,16 +234,16 @@ func replaceable(d *durable.Dir, name string, after State) error {
 	return fmt.Errorf("it is a %s, which could not be brought back: move it away", filemode.Type(info.Mode()))
 }
 
-// settle decides what becomes of an entry that a run began but did not complete, and that
-// is about to be begun again. If that run did make the change, the entry is completed. If
-// the object never was ours and another program has changed it since, the entry is
-// dropped and reported as not known: the present object is the original.
+// settle handles an entry that a run began but did not complete, before it is begun
+// again. If that run did make the change, settle completes the entry. If the object never
+// was ours and another program has changed it since, settle drops the entry and reports
+// it as not known: the present object is the original.
 func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err error) {
 	now, err := Snapshot(ctx, e.Object)
 	switch {
 	case err != nil:
 		return true, fmt.Errorf("record %s: %w", e.Object, err)
-	case now.Same(e.Before), e.Over != nil && now.Same(*e.Over): // it has not changed it
+	case now.Same(e.Before), e.Over != nil && now.Same(*e.Over): // the run has not changed it
 		return true, nil
 	case e.MatchesAfter(now):
 		e.After = now
@@ -254,7 +254,7 @@ func (f Files) settle(ctx context.Context, j *Journal, e Entry) (known bool, err
 	return true, nil
 }
 
-// bootOf returns the boot that the content of d ends with, for [Entry].Boot. Empty if
+// bootOf returns the boot with which the content of d ends, for [Entry].Boot, or "" if
 // the content outlives reboots.
 func (j *Journal) bootOf(d *durable.Dir) (string, error) {
 	volatile, err := d.InMemory()
@@ -265,8 +265,8 @@ func (j *Journal) bootOf(d *durable.Dir) (string, error) {
 }
 
 // Complete records the state in which the step left the file at path. If its type or
-// content is not the intended one, another program has written the file since: then the
-// intended state is recorded, so that the other one is not taken for ours.
+// content is not the intended one, another program has written the file since. Complete
+// then records the intended state, so that the other program's file is not taken for ours.
 func (f Files) Complete(ctx context.Context, j *Journal, path string) error {
 	if j == nil {
 		return nil
@@ -290,8 +290,8 @@ func (f Files) complete(ctx context.Context, j *Journal, kind, path string) erro
 }
 
 // Make creates and records the file at path, which is to become after: create makes the
-// file, and reports whether it did. A file that another program has made first belongs to
-// it, and is not recorded.
+// file, and reports whether it did. If another program has made the file first, the file
+// belongs to that program and is not recorded.
 func (f Files) Make(ctx context.Context, j *Journal, path string, after State, create func() (made bool, err error)) error {
 	return f.make(ctx, j, f.file(), path, after, create)
 }
@@ -490,9 +490,9 @@ func (j *Journal) roomFor(size int64) error {
 	}
 	switch {
 	case n >= bound.blobs:
-		return fmt.Errorf("%s: the content of %d files is kept, and at most of %d: first undo entries that are no longer wanted", j.dir, n, bound.blobs)
+		return fmt.Errorf("%s: the content of %d files is kept, and %d is the limit: first undo entries that are no longer wanted", j.dir, n, bound.blobs)
 	case sum > bound.kept:
-		return fmt.Errorf("%s: it would keep %d bytes of content, and at most %d: first undo entries that are no longer wanted, or move large files away", j.dir, sum, bound.kept)
+		return fmt.Errorf("%s: it would keep %d bytes of content, and %d is the limit: first undo entries that are no longer wanted, or move large files away", j.dir, sum, bound.kept)
 	}
 	return nil
 }
@@ -524,9 +524,10 @@ func (j *Journal) Content(s State) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// Look returns how to restore the file or directory of e. An object that is no longer as
-// the step left it is not touched. A directory is removed only if it is empty by then.
-// Temporary files that a killed apply or undo has left next to the file are removed too.
+// Look returns how to restore the file or directory of e. It does not touch an object
+// that is no longer as the step left it, and removes a directory only if it is empty by
+// then. It also removes temporary files that a killed apply or undo has left next to the
+// file.
 func (f Files) Look(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	if e.Kind == f.dir() {
 		return f.lookDir(ctx, p, e)
@@ -586,9 +587,9 @@ func sweeping(dir string, u Undo) (Undo, error) {
 	return u, nil
 }
 
-// compare reports whether the object is as the step left it. If it returns false
-// without an error, the object is as it was before. In any other state the error
-// matches ErrChanged.
+// compare reports whether the object is as the step left it. If it returns false without
+// an error, the object is as it was before the step. In any other state the error matches
+// ErrChanged.
 func (e Entry) compare(ctx context.Context) (bool, error) {
 	d, name, err := openParent(e.Object)
 	if err != nil {
@@ -702,25 +703,25 @@ func (j *Journal) restoreContent(ctx context.Context, d *durable.Dir, name strin
 	if err := chown(f.File, was); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil { // chown takes bits away
+	if err := f.Chmod(mode); err != nil { // chown clears bits
 		return err
 	}
-	if err := setXattrs(f.File, was.Xattrs); err != nil { // chown takes capabilities away
+	if err := setXattrs(f.File, was.Xattrs); err != nil { // chown removes capabilities
 		return err
 	}
 	return f.Commit()
 }
 
-// lookDir does not check whether the directory is empty: that matters only at its removal.
+// lookDir returns how to remove the directory of e, unless it holds objects of others.
 func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	u := Undo{
 		Change: "remove directory " + e.Object, Removes: spellings(e.Object),
 		Run: func(ctx context.Context) error { return f.removeDir(ctx, p, e) },
 	}
 	switch {
-	case p.WillRemove(e.Object): // it is covered by a mount now
+	case p.WillRemove(e.Object): // a mount that this pass removes covers it
 		return u, nil
-	case p.WillKeep(e.Object): // by one that stays
+	case p.WillKeep(e.Object): // a mount that stays covers it
 		return Undo{}, errBelow
 	}
 	there, err := e.compare(ctx)
@@ -738,7 +739,7 @@ func (f Files) lookDir(ctx context.Context, p *Pass, e Entry) (Undo, error) {
 	return u, nil
 }
 
-// removeDir removes a directory that is empty.
+// removeDir removes a directory, if it is empty but for temporary files.
 func (f Files) removeDir(ctx context.Context, p *Pass, e Entry) error {
 	if p.WillKeep(e.Object) { // the mount on it
 		return errBelow
@@ -784,9 +785,8 @@ func heldBy(d *durable.Dir, dir string, err error) error {
 	return err
 }
 
-// holdsOthers returns an error if the directory d at dir contains anything that is
-// not removed in this pass. The temporary files of writers that no longer run are
-// removed.
+// holdsOthers returns an error if the directory d at dir contains anything that this pass
+// does not remove. Temporary files do not count: d.Sweep removes those of dead writers.
 func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 	paths, other, stays := spellings(filepath.Join(dir, "name")), "", false
 	for name, err := range d.All() {
@@ -813,8 +813,8 @@ func holdsOthers(p *Pass, d *durable.Dir, dir string) error {
 	return nil
 }
 
-// notEmpty is the error for a directory that holds files of others. It stays recorded as
-// ours, and so do the directories above it.
+// notEmpty is the error for a directory that holds files of others. The directory stays
+// recorded as ours, and so do the directories above it.
 type notEmpty struct{ dir, other string }
 
 func (e notEmpty) Error() string {
@@ -824,8 +824,8 @@ func (e notEmpty) Error() string {
 func (notEmpty) Is(target error) bool { return target == ErrChanged || target == ErrKept }
 func (notEmpty) Code() string         { return code.JournalChanged }
 
-// spellings returns path and, if symbolic links lead there, its name without them: two
-// steps may have recorded the same file under different names.
+// spellings returns path and, if that leads through symbolic links, its name without them:
+// two steps may have recorded the same file under different names.
 func spellings(path string) []string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if real := filepath.Join(dir, filepath.Base(path)); err == nil && real != path {

@@ -319,7 +319,7 @@ func TestPLAN6_KilledAtEveryPoint(t *testing.T) {
 
 const sumOfOurs = "ae0bec9e9d33c56354bd612c8a6010840324fc5b9786ce0a18b696b304b09397"
 
-func TestPLAN6_WhatSomebodyWroteMeanwhileIsNotTakenForOurs(t *testing.T) {
+func TestPLAN6_AFileWrittenMeanwhileIsNotTakenForOurs(t *testing.T) {
 	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
 	j := openFiles(t, state)
 	ctx := step(t, j, "files")

@@ -55,7 +55,7 @@ var (
 	ErrUntrusted = code.New(code.JournalUntrusted, "others may have written it")
 
 	// ErrUnknownKind means that no handler of this program can undo an entry.
-	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by something that this program does not know")
+	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not know")
 )
 
 var errNoJournal error = unsupported.Error("there is no journal, so nothing was recorded")

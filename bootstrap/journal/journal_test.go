@@ -391,7 +391,7 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	_, err = j.RevertAll(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnknownKind)
 	require.Equal(t, "journal.unknown-kind", code.Of(err))
-	require.ErrorContains(t, err, `other/thing x: recorded by something that this program does not know (step theirs of owner "pod-a" did)`)
+	require.ErrorContains(t, err, `other/thing x: recorded by a package that this program does not know (step theirs of owner "pod-a" did)`)
 	require.Equal(t, []string{"x"}, objects(t, j))
 
 	_, err = j.ForgetObject(t.Context(), "y")

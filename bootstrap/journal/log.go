@@ -19,7 +19,7 @@ const schema = 3
 const (
 	maxEntries = 20_000
 	maxRecord  = 64 << 10 // bytes of one record: content of 4 KiB, names, and attributes
-	maxLive    = 8 << 20  // bytes of all records that count: a reader has them in memory
+	maxLive    = 8 << 20  // bytes of all records that count: a reader holds them in memory
 	maxOwners  = 128      // an older one that returns counts as a new one
 	maxLeft    = 1000     // objects that are left for good: of more, the oldest are forgotten
 	maxBlobs   = 2000     // files of kept content: a listing of them stays short
@@ -105,7 +105,7 @@ type log struct {
 	records int         // in it
 	live    int64       // bytes of records that count
 	pending []line      // records that are not in it yet
-	rewrite bool        // also others of it have changed
+	rewrite bool        // records in the middle of it have changed, too
 }
 
 // line is a record that is to be written.
@@ -260,7 +260,7 @@ func (l *log) wasteful() bool {
 	return size > 2*max(l.live, 0)+slack || size > maxJournal/2
 }
 
-// read changes l by the records of r: those of a whole file, or what was appended to it.
+// read changes l by the records of r: those of a whole file, or those appended to it.
 func (l *log) read(r *lineReader) error {
 	at := l.records
 	var change []func() error // the effects of the records of one change

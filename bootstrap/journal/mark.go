@@ -13,7 +13,7 @@ import (
 )
 
 // Mark is the information that an object itself carries, if it can: the agent that made
-// it, and the journal that has it on record. For objects of older builds both are empty.
+// it, and the journal that records it. For objects of older builds both are empty.
 type Mark struct {
 	Agent   string // [Node].Agent
 	Journal string // drawn when the journal is made, of lower-case letters and digits; empty if Marked.Dir has it

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// The bounds of the journals in a directory. A reader has the other agents' in memory, which
-// takes about three times their bytes: 64 MiB in all, with its own.
+// The bounds of the journals in a directory. A reader holds the other agents' journals in
+// memory, which takes about three times their bytes: 64 MiB in all, with its own.
 const (
 	maxAgents = 64
 	maxAround = 20 << 20 // bytes of the files of other agents
@@ -109,8 +109,8 @@ func (n neighbours) list(d *durable.Dir, own string) error {
 	return nil
 }
 
-// read reads what is new in the journals, and reports whether all of them were read to
-// their ends.
+// read reads the new records of the journals, and reports whether all of them were read
+// to their ends.
 func (n neighbours) read(d *durable.Dir) (whole bool) { return n.readEach(d) == nil }
 
 // readEach is read, with the error of each journal that was not read to its end.
@@ -256,7 +256,7 @@ func (cs claims) states() (left []State) {
 	for _, c := range cs {
 		if c.Released {
 			left = append(left, c.After, c.before())
-			if !c.Done && c.Over != nil { // as it was found, perhaps
+			if !c.Done && c.Over != nil { // it may still be as it was found
 				left = append(left, *c.Over)
 			}
 		}

@@ -103,7 +103,7 @@ func (j *Journal) entered(ctx context.Context) string {
 	return ""
 }
 
-// in is the journal that a plan has entered. Nil: none.
+// in returns the journal that a plan has entered, or nil.
 func in(ctx context.Context) *Journal {
 	e, _ := ctx.Value(enteredKey{}).(entered)
 	return e.journal
@@ -240,7 +240,7 @@ func (j *Journal) endRevert() error {
 	return j.discard()
 }
 
-// claim makes the owner the node's, unless that owner was superseded.
+// claim gives the node to the owner, unless that owner was superseded.
 func (j *Journal) claim() error {
 	p, err := j.head()
 	switch {

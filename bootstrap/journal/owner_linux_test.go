@@ -244,7 +244,7 @@ func TestPLAN11_AFileThatIsGoneIsNoUntrustedOne(t *testing.T) {
 }
 
 // Any user who may open the directory can lock it, and blocks no process by that.
-func TestSEC7_NobodyElseCanHoldTheJournal(t *testing.T) {
+func TestSEC7_NoOtherUserCanHoldTheJournal(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))

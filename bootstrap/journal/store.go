@@ -37,7 +37,7 @@ func (j *Journal) load() (*page, error) {
 	return l.page(), nil
 }
 
-// head is load without the entries, in the same time whatever their number.
+// head is load without the entries, in the same time however many there are.
 func (j *Journal) head() (*page, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -48,7 +48,7 @@ func (j *Journal) head() (*page, error) {
 	return l.head(), nil
 }
 
-// find looks an entry up, in the same time whatever the number of entries.
+// find looks up an entry, in the same time however many entries there are.
 func (j *Journal) find(i id) (e Entry, known bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,7 +72,7 @@ func (j *Journal) current() (*log, error) {
 	return j.refresh(d)
 }
 
-// openDir opens the state directory, or returns nil if there is none.
+// openDir opens the state directory, or returns nil if it does not exist.
 func (j *Journal) openDir() (*durable.Dir, error) {
 	if j.parent == nil {
 		return nil, nil
@@ -420,8 +420,8 @@ func (j *Journal) clear() error {
 	return j.sweep(d)
 }
 
-// remains reports whether there is something for discard to remove, besides the objects
-// in p that are left for good.
+// remains reports whether discard has anything to remove, besides the objects in p that
+// are left for good.
 func (j *Journal) remains(p *page) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -209,9 +209,9 @@ type work struct {
 	removes  []string
 	settled  bool   // without being examined
 	heir     *claim // another agent that wants the object
-	restores bool   // the state that one wants, instead of the original
-	yields   bool   // to that one also an object that is not as this agent has left it
-	keeps    bool   // the entry is needed as long as that one wants the object
+	restores bool   // the state that the heir wants, instead of the original
+	yields   bool   // leaves the heir even an object that is not as this agent has left it
+	keeps    bool   // the entry is needed as long as that agent wants the object
 }
 
 // undo looks at all picked entries, in the order in which they are undone, and
@@ -343,8 +343,8 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	u.undone[w.Entry.Object] = w.Err == nil
 }
 
-// leaveToOthers reports whether the object stays, since another agent wants it as it is.
-// If one wants it to be different, and was overridden, its wish is restored.
+// leaveToOthers reports whether the object stays because another agent wants it as it is.
+// If an overridden agent wants it to be different, that agent's wish is restored.
 func (u *undoing) leaveToOthers(w *work) bool {
 	e, others := &w.Entry, u.others[w.Entry.Identity]
 	w.heir, e.also = others.top(), others.states()
@@ -372,8 +372,8 @@ func (u *undoing) leave(w *work) {
 	u.stays[e.Object] = true
 }
 
-// before is the state in which e may have left its object if it is not done: that before it
-// was begun again.
+// before returns the state in which e may have left its object if e is not done: the one
+// before e was begun again.
 func (e Entry) before() State {
 	if !e.Done && e.Was != nil {
 		return *e.Was
@@ -615,9 +615,9 @@ func (u *undoing) forget(gone, forGood []Entry) error {
 	return j.tidy()
 }
 
-// ForgetObject drops the entries of an object without undoing them, for changes
-// that can never be undone, and remembers that the object is left for good. It returns
-// the entries that it dropped.
+// ForgetObject drops the entries of an object without undoing them, for changes that can
+// never be undone, and remembers that the object is left for good. It returns the dropped
+// entries.
 func (j *Journal) ForgetObject(ctx context.Context, object string) (dropped []Entry, err error) {
 	if j == nil {
 		return nil, errNoJournal

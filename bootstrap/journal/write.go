@@ -205,7 +205,7 @@ func (f File) publish(d *durable.Dir, name string) error {
 	if err := own(temporary.File, want); err != nil {
 		return err
 	}
-	if err := temporary.Chmod(mode); err != nil { // chown may take bits away
+	if err := temporary.Chmod(mode); err != nil { // chown may clear bits
 		return err
 	}
 	return temporary.Commit()

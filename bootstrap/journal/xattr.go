@@ -29,12 +29,12 @@ const maxXattr = 4 << 10
 
 func (s State) hasCapabilities() bool { return len(s.Xattrs[xattrCapability]) > 0 }
 
-// mayComeBack returns an error for a file with capabilities that others than root may
-// write. While it is brought back they could have it open, mapped into memory, and write
-// a program of theirs into it after it got its capabilities, without the kernel taking
-// those away. With one that only root may write, the capabilities and the content are
-// those that root has put together: the journal, which is root's too, adds nothing to
-// them, and a user who could write there needs no file.
+// mayComeBack returns an error for a file with capabilities that users other than root
+// may write. While it is being restored, they could map it into memory, and write a
+// program of theirs into it after it got its capabilities, without the kernel removing
+// those. If only root may write the file, root has combined its capabilities and content:
+// the journal, which is root's too, grants nothing new, and a user who could write to the
+// journal needs no such file.
 func (s State) mayComeBack() error {
 	if !s.hasCapabilities() || s.UID == 0 && s.Mode&0o022 == 0 && os.Geteuid() <= 0 {
 		return nil

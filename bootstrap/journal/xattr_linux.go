@@ -32,7 +32,7 @@ func xattrs(f *os.File) (map[string][]byte, error) {
 	return all, nil
 }
 
-// xattr returns nil if there is none.
+// xattr returns nil if the file has no such attribute.
 func xattr(f *os.File, name string) ([]byte, error) {
 	value := make([]byte, maxXattr)
 	n, err := fgetxattr(f, name, value)
@@ -107,11 +107,11 @@ func fsetxattr(f *os.File, name string, value []byte) (err error) {
 func xattrRemedy(name string) string {
 	switch name {
 	case xattrCapability:
-		return "it takes CAP_SETFCAP, and a file system with extended attributes"
+		return "it needs CAP_SETFCAP, and a file system with extended attributes"
 	case xattrSELinux, xattrSmack:
-		return "it takes CAP_MAC_ADMIN for a label that the policy does not know, CAP_SYS_ADMIN where there is no policy, and a file system with extended attributes"
+		return "it needs CAP_MAC_ADMIN for a label that the policy does not know, CAP_SYS_ADMIN where there is no policy, and a file system with extended attributes"
 	}
-	return "it takes a file system with access control lists"
+	return "it needs a file system with access control lists"
 }
 
 // unchangedSince reports whether neither the content of a file nor its attributes were

@@ -6,7 +6,7 @@
 //	modules := kmod.Modules{List: []string{"xt_socket", "ip_set"}, Load: true}
 //	changes, err := modules.Check(ctx)
 //
-// A module is there if it is built into the kernel, or loaded. Another one can be loaded
+// A module is present if it is built into the kernel, or loaded. Another one can be loaded
 // if it is among the running kernel's modules below /lib/modules, or below
 // /run/booted-system/kernel-modules/lib/modules on NixOS, where modules.builtin lists
 // built-in modules and modules.dep loadable ones (modules.dep(5)). The node's own

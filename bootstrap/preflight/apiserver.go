@@ -16,26 +16,25 @@ import (
 
 // APIServer checks whether an agent that replaces kube-proxy is configured to reach the API
 // server through a Service. Without kube-proxy it never can, because the agent itself must
-// first set up that route. It is a warning, because kube-proxy's leftover rules may still
-// work for a while.
+// first set up that route. The finding is a warning, because kube-proxy's leftover rules
+// may still work for a while.
 type APIServer struct {
 	// Servers are the URLs, or the addresses, by which the agent reaches the API server.
 	// Nothing is found if one of them is not a Service's, or if there are none.
 	Servers []string
 
-	// Services are addresses of the service that is in front of the API server. A pod has
-	// one in its environment, as KUBERNETES_PORT_443_TCP_ADDR, also where its
-	// KUBERNETES_SERVICE_HOST is set to something else. Names below "default.svc" always
-	// count as a service's.
+	// Services are addresses of the API server's Service. A pod finds one in its
+	// environment, as KUBERNETES_PORT_443_TCP_ADDR, even if its KUBERNETES_SERVICE_HOST has
+	// been changed. Names below "default.svc" always count as a service's.
 	Services []string
 }
 
-// Findings compares addresses, and looks none up.
+// Findings compares addresses and names, and resolves none.
 func (a APIServer) Findings(context.Context) ([]error, error) {
 	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(server string) bool { return !a.isService(host(server)) }) {
 		return nil, nil
 	}
-	return []error{code.Errorf(code.PreflightServiceAddress, "the agent is to reach the API server at %s, which is the address of a service, and services are what the agent implements itself: on a node without kube-proxy it waits for ever (give it the address of a load balancer, or of the API server itself: k8sServiceHost and k8sServicePort of Cilium's chart)",
+	return []error{code.Errorf(code.PreflightServiceAddress, "the agent is to reach the API server at %s, which is the address of a service, and the agent itself implements services: on a node without kube-proxy it waits forever (give it the address of a load balancer, or of the API server itself: k8sServiceHost and k8sServicePort of Cilium's chart)",
 		strings.Join(a.Servers, ", "))}, nil
 }
 
@@ -46,7 +45,7 @@ func (a APIServer) isService(host string) bool {
 	return slices.ContainsFunc(a.Services, func(service string) bool { return same(host, service) })
 }
 
-// host is the part of a URL, or of an address with a port, that says where.
+// host returns the host of a URL, or of an address with a port.
 func host(server string) string {
 	if u, err := url.Parse(server); err == nil && u.Host != "" {
 		return u.Hostname()
@@ -57,7 +56,7 @@ func host(server string) string {
 	return strings.Trim(server, "[]")
 }
 
-// same reports whether both are one address, however it is written.
+// same reports whether both are the same address, however it is written.
 func same(a, b string) bool {
 	x, errA := netip.ParseAddr(a)
 	y, errB := netip.ParseAddr(b)

@@ -11,12 +11,12 @@ import (
 	"github.com/cilium/ebpf/features"
 )
 
-// Cilium returns what Cilium's agent needs of the kernel, of what can be tried without
-// side effects: it ends at its start if one of them is missing (CheckRequirements of
-// pkg/datapath/linux/requirements.go, those that 1.18.3 and 1.20.2 have in common). BTF is
-// among the base requirements of 1.20 (CONFIG_DEBUG_INFO_BTF=y of
-// Documentation/operations/system_requirements.rst). On other systems than Linux, its
-// findings are an error that matches [errors.ErrUnsupported].
+// Cilium returns the kernel features that Cilium's agent needs and that can be tried
+// without side effects: the agent exits at its start if one is missing (CheckRequirements
+// of pkg/datapath/linux/requirements.go, those that 1.18.3 and 1.20.2 have in common). BTF
+// is among the base requirements of 1.20 (CONFIG_DEBUG_INFO_BTF=y of
+// Documentation/operations/system_requirements.rst). On systems other than Linux, its
+// Findings returns an error that matches [errors.ErrUnsupported].
 func Cilium() KernelFeatures {
 	helper := func(name, since string, helper asm.BuiltinFunc, programs ...ebpf.ProgramType) Feature {
 		return Feature{Name: "the helper " + name, Since: since, Have: func() error {
@@ -29,7 +29,7 @@ func Cilium() KernelFeatures {
 	}
 	return KernelFeatures{Agent: "Cilium", BTF: true, List: []Feature{
 		{"the syscall bpf (CONFIG_BPF_SYSCALL)", "4.4", func() error { return features.HaveMapType(ebpf.Hash) }},
-		{"programs of cgroups for socket addresses (CONFIG_CGROUP_BPF)", "4.17", func() error { return features.HaveProgramType(ebpf.CGroupSockAddr) }},
+		{"cgroup programs for socket addresses (CONFIG_CGROUP_BPF)", "4.17", func() error { return features.HaveProgramType(ebpf.CGroupSockAddr) }},
 		{"programs of a million instructions", "5.2", features.HaveLargeInstructions},
 		helper("bpf_skb_change_tail", "4.9", asm.FnSkbChangeTail, ebpf.SchedCLS),
 		helper("bpf_get_socket_cookie", "4.12", asm.FnGetSocketCookie, ebpf.CGroupSockAddr),
@@ -42,7 +42,7 @@ func Cilium() KernelFeatures {
 	}}
 }
 
-// isMissing reports whether the error says that the kernel has not what was tried.
+// isMissing reports whether the error says that the kernel lacks the feature.
 func isMissing(err error) bool {
 	return errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, errors.ErrUnsupported)
 }

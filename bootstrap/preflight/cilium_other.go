@@ -11,7 +11,7 @@ import (
 	"runtime"
 )
 
-// Cilium is for Linux. Here its findings are an error that matches
+// Cilium is for Linux. Here its Findings returns an error that matches
 // [errors.ErrUnsupported].
 func Cilium() KernelFeatures {
 	return KernelFeatures{Agent: "Cilium", List: []Feature{{Name: "the syscall bpf", Have: func() error {
@@ -21,8 +21,8 @@ func Cilium() KernelFeatures {
 
 var errNotLinux = fmt.Errorf("the kernel cannot be asked: %w", errors.ErrUnsupported)
 
-// isMissing reports whether the error says that the kernel has not what was tried: that of
-// another system says nothing of it.
+// isMissing returns false: on this system, no error says that a Linux kernel lacks a
+// feature.
 func isMissing(err error) bool {
 	return errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, errNotLinux)
 }

@@ -31,5 +31,5 @@ func Example() {
 
 	// Output:
 	// preflight.kernel-feature
-	// step preflight: check: kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start (boot Linux 5.10 or newer, or a kernel that has it from there): not here: unsupported operation
+	// step preflight: check: kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start (boot Linux 5.10 or newer, or a kernel with a backport of it): not here: unsupported operation
 }

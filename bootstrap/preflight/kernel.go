@@ -14,41 +14,42 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Feature is something that a kernel has, or has not.
+// Feature is a feature that a kernel may lack.
 type Feature struct {
-	// Name says what it is, such as "the helper bpf_redirect_peer".
+	// Name describes it, such as "the helper bpf_redirect_peer".
 	Name string
 
-	// Since is the first version of Linux that has it, such as "5.10"; empty: not said.
+	// Since is the first version of Linux that has it, such as "5.10"; empty: not known.
 	Since string
 
 	// Have returns nil if the running kernel has it, and an error that matches
-	// errors.ErrUnsupported, or ebpf.ErrNotSupported of github.com/cilium/ebpf, if not. With
-	// any other error it is not known.
+	// errors.ErrUnsupported, or ebpf.ErrNotSupported of github.com/cilium/ebpf, if not. Any
+	// other error means that it could not be determined.
 	Have func() error
 }
 
-// KernelFeatures looks for what an agent needs of the kernel. The zero value needs
-// nothing. A feature that is missing is certain to fail; that BTF is missing is a warning,
-// since an agent may have programs for kernels without it.
+// KernelFeatures checks for the kernel features that an agent needs. The zero value needs
+// none. A missing feature is a failure; missing BTF is a warning, since an agent may have
+// programs for kernels without it.
 type KernelFeatures struct {
 	// Agent is the agent's name, for the texts; empty: "the agent".
 	Agent string
 
-	// List has the features without which the agent does not start.
+	// List holds the features without which the agent does not start.
 	List []Feature
 
 	// BTF says that the agent has programs that need the kernel's types.
 	BTF bool
 
-	// BTFFile is where the kernel shows its types. Empty means /sys/kernel/btf/vmlinux.
+	// BTFFile is the file in which the kernel shows its types. Empty means
+	// /sys/kernel/btf/vmlinux.
 	BTFFile string
 }
 
-// Findings tries each of the features: for most the kernel verifies a program, which is
-// neither attached nor kept. What it has found it remembers as long as the process lives.
-// CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, are needed, and before Linux 5.11 room for
-// locked memory (setrlimit(2)).
+// Findings tries each feature: for most the kernel verifies a program, which is neither
+// attached nor kept. Results are remembered for the life of the process. It needs CAP_BPF
+// and CAP_PERFMON, or CAP_SYS_ADMIN, and before Linux 5.11 room for locked memory
+// (setrlimit(2)).
 func (k KernelFeatures) Findings(ctx context.Context) (findings []error, err error) {
 	var unknown []error
 	agent := cmp.Or(k.Agent, "the agent")
@@ -66,7 +67,7 @@ func (k KernelFeatures) Findings(ctx context.Context) (findings []error, err err
 	}
 	file := cmp.Or(k.BTFFile, "/sys/kernel/btf/vmlinux")
 	if _, err := os.Stat(file); k.BTF && errors.Is(err, fs.ErrNotExist) {
-		findings = append(findings, code.Errorf(code.PreflightNoBTF, "there is no %s: programs of %s that are made for all kernels do not load (boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y)", file, agent))
+		findings = append(findings, code.Errorf(code.PreflightNoBTF, "%s does not exist: programs of %s that are built for all kernels do not load (boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y)", file, agent))
 	} else if k.BTF && err != nil {
 		unknown = append(unknown, err)
 	}
@@ -77,10 +78,10 @@ func (f Feature) since() string {
 	if f.Since == "" {
 		return ""
 	}
-	return " (boot Linux " + f.Since + " or newer, or a kernel that has it from there)"
+	return " (boot Linux " + f.Since + " or newer, or a kernel with a backport of it)"
 }
 
-// few is the first of errors that have, as a rule, one cause, and how many more there are.
+// few returns the first error and the number of others, since they usually have one cause.
 func few(errs []error) error {
 	if len(errs) < 2 {
 		return errors.Join(errs...)

@@ -20,22 +20,22 @@ import (
 
 // Networkd checks whether systemd-networkd removes routes and rules of other programs, as it
 // does by default when it starts and when a link comes up again: ManageForeignRoutes=
-// (since systemd 246) and ManageForeignRoutingPolicyRules= (249) of networkd.conf(5). It is
-// a warning: nothing fails until then. Routes and rules with protocol kernel are spared; an
-// agent may have some. Nothing is checked if networkd has not run since the node's boot and
-// is not enabled.
+// (since systemd 246) and ManageForeignRoutingPolicyRules= (249) of networkd.conf(5). Its
+// finding is a warning: nothing fails until then. Networkd spares routes and rules with
+// protocol kernel; an agent may have some. If networkd has not run since the node's boot
+// and is not enabled, nothing is checked.
 type Networkd struct {
 	// Root is the root of the node's files. Empty means "/".
 	Root string
 }
 
-const maxNetworkd = 1 << 20 // bytes of a file of networkd's
+const maxNetworkd = 1 << 20 // bytes of one of networkd's files
 
 // foreign are the settings, both "yes" by default.
 var foreign = []string{"ManageForeignRoutes", "ManageForeignRoutingPolicyRules"}
 
-// Findings reads networkd's configuration, as networkd does: of the main file the first
-// that is there in /etc, /run, /usr/local/lib and /usr/lib, and after it the drop-ins, by
+// Findings reads networkd's configuration as networkd does: the first main file that
+// exists in /etc, /run, /usr/local/lib and /usr/lib, and then the drop-ins, sorted by
 // name.
 func (n Networkd) Findings(ctx context.Context) ([]error, error) {
 	if active, err := n.active(); err != nil || !active {
@@ -54,7 +54,7 @@ func (n Networkd) Findings(ctx context.Context) ([]error, error) {
 	if len(missing) == 0 || errs.Join() != nil {
 		return nil, errs.Join()
 	}
-	return []error{code.Errorf(code.PreflightNetworkd, "systemd-networkd removes what the agent makes in routing, whenever it starts or a link comes up again, and pods lose their network (set %s=no in the section [Network] of /etc/systemd/networkd.conf.d/90-agent.conf, and restart systemd-networkd before the agent starts)",
+	return []error{code.Errorf(code.PreflightNetworkd, "systemd-networkd removes the agent's routes and rules whenever it starts or a link comes up again, and pods lose their network (set %s=no in the section [Network] of /etc/systemd/networkd.conf.d/90-agent.conf, and restart systemd-networkd before the agent starts)",
 		strings.Join(missing, "=no and "))}, nil
 }
 
@@ -77,7 +77,7 @@ func (n Networkd) active() (bool, error) {
 
 func (n Networkd) path(name string) string { return filepath.Join(cmp.Or(n.Root, "/"), name) }
 
-// files lists what networkd reads, in its order: what comes later wins.
+// files lists the files that networkd reads, in its order: later ones win.
 func (n Networkd) files(ctx context.Context) (files []string, err error) {
 	dirs := []string{"/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"}
 	var dropins []string

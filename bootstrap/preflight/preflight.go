@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package preflight looks for what is known to fail later, when the node is prepared and
-// its agent starts: a kernel without a feature that the agent needs, routing tables that
-// others use, a service of systemd that deletes what the agent makes.
+// Package preflight looks for conditions that are known to cause failures later, once the
+// node is prepared and its agent starts: a kernel without a feature that the agent needs,
+// routing tables that others use, a systemd service that deletes the agent's routes.
 //
 //	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
 //		Where: []string{"mnt", "net"},
@@ -14,13 +14,13 @@
 //		},
 //	}}
 //
-// [Checks] is a bootstrap.Action that changes nothing, for a plan's Gates or Steps. A
-// [Checker] may be anybody's: cniinstall.Install and kube.Access of bootstrap/kube are
-// some, too.
+// [Checks] is a bootstrap.Action that changes nothing, for a plan's Gates or Steps. Any
+// package may have a [Checker]: cniinstall.Install and kube.Access of bootstrap/kube are
+// two more.
 //
 // # Findings
 //
-// A finding is an error with what was found, why it matters and the remedy, and has a
+// A finding is an error that names the condition, why it matters and the remedy, and has a
 // stable code (bootstrap.Coder). One that matches bootstrap.CertainError is a failure: the
 // agent cannot work on this node. All others are warnings: the action's advice, with which
 // the plan goes on. Anything that cannot be examined, for example for lack of a
@@ -34,8 +34,8 @@
 //
 // # When not to use it
 //
-// For what a step's own check tells: whether something is mounted, or a value is set. Nor
-// as a promise: a node on which nothing is found may fail all the same.
+// Do not use it for conditions that a step's own check reports, such as a missing mount or
+// a wrong value. And do not take it for a promise: a node without findings may still fail.
 package preflight
 
 import (
@@ -50,10 +50,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Checker looks for one thing that fails later.
+// Checker looks for one condition that causes a failure later.
 type Checker interface {
-	// Findings lists what it has found, each an error as the package documentation says. An
-	// error is about what cannot be looked at. It changes nothing.
+	// Findings lists the findings, which are errors as the package documentation says. The
+	// error err says what could not be examined. Findings changes nothing.
 	Findings(ctx context.Context) (findings []error, err error)
 }
 
@@ -68,19 +68,19 @@ type Check struct {
 type Checks struct {
 	List []Check
 
-	// Ignore has the names of those that are left out. It may have names that List has not.
+	// Ignore lists the names of checks to leave out. Names that List lacks are no error.
 	Ignore []string
 
-	// Where are the host's namespaces in which a plan looks, by their names in
-	// /proc/PID/ns: "mnt" for files, "net" for routing. None: those of the process, as for
-	// what asks a cluster.
+	// Where lists the host's namespaces in which a plan looks, by their names in
+	// /proc/PID/ns: "mnt" for files, "net" for routing. If it is empty, the plan looks in
+	// the process's own, which suits checks that ask a cluster.
 	Where []string
 }
 
 // Namespaces returns Where.
 func (c Checks) Namespaces() []string { return c.Where }
 
-// Kinds returns none: nothing is made that could be undone.
+// Kinds returns none, since the action changes nothing that could be undone.
 func (Checks) Kinds() []string { return nil }
 
 // Check returns no changes, and all findings as the error if one of them is certain to
@@ -100,8 +100,8 @@ func (c Checks) Apply(ctx context.Context) error {
 	return errors.Join(findings...)
 }
 
-// Advise returns the findings, a line each, with the code at its end. A plan asks for
-// them if none is certain.
+// Advise returns the findings, one per line, each with its code at the end. A plan calls
+// it if no finding is certain.
 func (c Checks) Advise(ctx context.Context) (advice []string, err error) {
 	findings, err := c.look(ctx)
 	for _, finding := range findings {
@@ -110,7 +110,7 @@ func (c Checks) Advise(ctx context.Context) (advice []string, err error) {
 	return advice, err
 }
 
-// looked is the key of the findings of a plan's run.
+// looked is the key under which a plan's run keeps the findings.
 type looked struct {
 	list   *Check
 	ignore string
@@ -143,7 +143,7 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 	return all, err
 }
 
-// certain is a finding that no step mends.
+// certain is a finding that no step can mend.
 type certain struct{ error }
 
 func (c certain) Unwrap() error { return c.error }

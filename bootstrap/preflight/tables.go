@@ -12,20 +12,20 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Tables looks whether others use the routing tables of an agent, or route packets with its
-// marks. It is a warning: which packets go wrong depends on what is there.
+// Tables checks whether others use the routing tables of an agent, or route packets with
+// its marks. Its finding is a warning: which packets go wrong depends on the routes.
 type Tables struct {
 	// Agent knows the tables and marks: a cleanup.Ownership, such as cleanup.Cilium().
 	Agent interface {
-		// Foreign lists what others have there, a line each.
+		// Foreign lists the rules and routes of others there, one per line.
 		Foreign(ctx context.Context) ([]string, error)
 	}
 }
 
-// mostTables is how many rules and routes are named.
+// mostTables is the number of rules and routes that a finding names.
 const mostTables = 10
 
-// Findings has one finding with all rules and routes.
+// Findings returns one finding that names all rules and routes.
 func (t Tables) Findings(ctx context.Context) ([]error, error) {
 	if t.Agent == nil {
 		return nil, errors.New("no agent given: cleanup.Cilium() is one")
@@ -38,6 +38,6 @@ func (t Tables) Findings(ctx context.Context) ([]error, error) {
 	if n := len(found) - mostTables; n > 0 {
 		found, more = found[:mostTables], fmt.Sprintf(", and %d more", n)
 	}
-	return []error{code.Errorf(code.PreflightTableInUse, "others use routing tables or marks of the agent, so packets go where it does not mean them to, and what it deletes there may be theirs: %s%s (give these another table or mark; if they are what an agent left that is gone, remove them)",
+	return []error{code.Errorf(code.PreflightTableInUse, "others use routing tables or marks of the agent, so packets may take routes that it does not intend, and it may delete theirs: %s%s (give these another table or mark; if an agent that is gone has left them, remove them)",
 		strings.Join(found, ", "), more)}, err
 }

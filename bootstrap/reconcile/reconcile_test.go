@@ -234,7 +234,7 @@ func remembers(dir, owner string) *journal.Node {
 	return &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}
 }
 
-func TestPLAN11_LoopEndsWhereTheNodeIsSomebodyElses(t *testing.T) {
+func TestPLAN11_LoopEndsWhereTheNodeHasAnotherOwner(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meanwhile func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 		by        string

@@ -33,7 +33,7 @@ import (
 )
 
 // WriteFile writes the metrics of the report to the file at path, mode 0644, in place of
-// the one that is there: a reader finds the old one or the new one. The collector reads
+// the present one: a reader finds the old one or the new one. The collector reads
 // files that end in .prom, so another name is an error.
 func WriteFile(path string, r *bootstrap.Report) error {
 	if filepath.Ext(path) != ".prom" {

@@ -230,7 +230,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 	}
 }
 
-func TestPLAN6_RevertLeavesWhatSomebodyChanged(t *testing.T) {
+func TestPLAN6_RevertLeavesWhatOthersChanged(t *testing.T) {
 	for _, start := range []func(t *testing.T, dir string){
 		func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, earlier["of this package"],
 	} {

@@ -100,7 +100,7 @@ func TestCFG7_FilesOfAnySizeAreReadWhole(t *testing.T) {
 	requireLayout(t, dir, c)
 }
 
-func TestPLAN6_WhatIsThereAfterARebootIsSomebodyElses(t *testing.T) {
+func TestPLAN6_FilesFoundAfterARebootBelongToOthers(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))

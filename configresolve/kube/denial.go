@@ -57,11 +57,11 @@ func (r *retrier) believe(ctx context.Context, req *http.Request, a answer, d *d
 
 // ready asks a server whether it is ready, anonymously if the server does not
 // accept the credentials.
-func (r *retrier) ready(ctx context.Context, req *http.Request, server int64, asNobody bool) (status int, err error) {
+func (r *retrier) ready(ctx context.Context, req *http.Request, server int64, anonymous bool) (status int, err error) {
 	question := req.Clone(ctx)
 	question.URL.Path, question.URL.RawPath, question.URL.RawQuery = readyPath, "", ""
 	question.Header.Set("Accept", "*/*")
-	if asNobody {
+	if anonymous {
 		question.Header.Del("Authorization")
 	}
 	a := r.ask(ctx, question, server)

@@ -262,7 +262,7 @@ func (f *feed) untilServed(err error) {
 	}
 	objects, _, next, _ := definition.look()
 	if len(objects) > 0 {
-		f.wait(f.random(servedWindow), next) // it is there and about to be served, or in other versions only
+		f.wait(f.random(servedWindow), next) // it exists and is about to be served, or in other versions only
 		return
 	}
 	f.pauses = 0

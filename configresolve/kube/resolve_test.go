@@ -149,7 +149,7 @@ func TestCFG8_SourcesThatWaitTogetherAskInTurn(t *testing.T) {
 }
 
 // A request that always fails, on a healthy server, delays no other.
-func TestCFG8_OneFailureHoldsNobodyUp(t *testing.T) {
+func TestCFG8_OneFailureDelaysNoOtherRead(t *testing.T) {
 	for _, wait := range []string{"0", "60"} {
 		synctest.Test(t, func(t *testing.T) {
 			n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
@@ -346,7 +346,7 @@ func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 }
 
 // Contexts that end at any point leave a client that others can use.
-func TestCFG8_GivingUpHoldsNobodyUp(t *testing.T) {
+func TestCFG8_GivingUpDelaysNoOtherRead(t *testing.T) {
 	for i := range 150 {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()

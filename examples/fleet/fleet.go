@@ -26,15 +26,15 @@ var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 // silent is the result of a node that has no report.
 const silent kube.Result = "no report"
 
-// fleet is how the nodes are.
+// fleet is the state of the nodes.
 type fleet struct {
 	Nodes    int                 `json:"nodes"`
 	Results  map[kube.Result]int `json:"results"`  // nodes, by the worst of their results
 	Versions map[string]int      `json:"versions"` // reports, by the version of the program
-	Groups   []*group            `json:"groups"`   // of all that is not ready
+	Groups   []*group            `json:"groups"`   // of the nodes that are not ready
 }
 
-// group is the nodes with the same failure.
+// group describes the nodes with the same failure.
 type group struct {
 	Agent  string      `json:"agent,omitempty"`
 	Result kube.Result `json:"result"`
@@ -48,7 +48,7 @@ type group struct {
 
 func (f *fleet) well() bool { return len(f.Groups) == 0 }
 
-// page is how many nodes are read at once.
+// page is the number of nodes read at once.
 const page = 500
 
 // readFleet reads the nodes' annotations. It keeps their content, but not the nodes.
@@ -79,7 +79,7 @@ func readFleet(ctx context.Context, client *configkube.Client, selector, agent s
 	return f, nil
 }
 
-// outcomes are those of one agent or, if none is named, of all.
+// outcomes returns the outcomes of one agent or, if none is named, of all.
 func outcomes(annotations map[string]string, agent string) []kube.Outcome {
 	all := slices.DeleteFunc(kube.Outcomes(annotations), func(o kube.Outcome) bool { return agent != "" && o.Agent != agent })
 	if len(all) == 0 {
@@ -130,11 +130,11 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 	return cause, strings.TrimSuffix(remedy+" "+withNodeinit[o.Code], " ")
 }
 
-// withNodeinit has, by code, what of nodeinit is the remedy, or shows it.
+// withNodeinit has, by code, the flag or command of nodeinit that is the remedy or shows it.
 var withNodeinit = map[string]string{
 	"lock.held":                  "nodeinit --lock-timeout waits longer.",
 	"journal.not-owner":          "nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
-	"journal.unreadable":         "nodeinit status on the node lists what it has, and what helps.",
+	"journal.unreadable":         "nodeinit status on the node lists its marked objects, and a remedy.",
 	"journal.conflict":           "nodeinit apply --override makes this agent prevail, and nodeinit journal release --agent NAME gives up the wishes of one that has gone.",
 	"journal.changed":            "nodeinit status on the node lists such objects; nodeinit journal forget OBJECT leaves one for good, and nodeinit uninstall --accept-kept all of them.",
 	"cgroup.foreign":             "nodeinit --cgroup-root names another path.",
@@ -145,7 +145,7 @@ var withNodeinit = map[string]string{
 	"cni.target-missing":         "nodeinit --cni-wait waits longer.",
 }
 
-// node is how one node is.
+// node is the state of one node.
 type node struct {
 	Name    string   `json:"node"`
 	Reports []report `json:"reports"`
@@ -180,7 +180,7 @@ func readNode(ctx context.Context, client *configkube.Client, name, agent string
 	return n, nil
 }
 
-// message is that of the condition of a type; empty: there is none.
+// message returns the message of the condition of a type, or "" if the node has none.
 func message(object *unstructured.Unstructured, condition string) string {
 	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // other values have no message
 	for _, one := range all {

@@ -5,14 +5,15 @@
 // cause and remedy, from the reports of `nodeinit --report-node`. Under the name
 // kubectl-slipway in a folder of PATH it is kubectl's plugin slipway:
 //
-//	kubectl slipway                    # all nodes, by the code of what is wrong
-//	kubectl slipway --why worker-17    # one node: what, cause, remedy
+//	kubectl slipway                    # all nodes, by the code of the failure
+//	kubectl slipway --why worker-17    # one node: failure, cause, remedy
 //
 // It reads metadata only, 500 nodes at a time, and needs list on nodes; for --why, get.
 //
 // It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
-// report, 1 when the cluster could not be asked, 64 on a usage error. That no node has a
-// report is 2, too, also after an uninstall of all: it could be that nothing may report.
+// report, 1 when the cluster could not be asked, 64 on a usage error. It also exits with 2
+// if no node has a report, even after an uninstall of all: nodeinit may lack the right to
+// report.
 package main
 
 import (
@@ -37,7 +38,7 @@ import (
 // The exit statuses, beside 0: all is well.
 const (
 	exitError = 1  // the cluster could not be asked
-	exitWrong = 2  // of a node not all is well
+	exitWrong = 2  // not all is well
 	exitUsage = 64 // EX_USAGE of sysexits(3)
 )
 
@@ -79,8 +80,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	return o, nil
 }
 
-// defaultKubeconfig is the file that kubectl would read first; empty: there is none, as
-// in a pod.
+// defaultKubeconfig returns the file that kubectl would read first, or "" if there is none,
+// as in a pod.
 func defaultKubeconfig() string {
 	candidates := filepath.SplitList(os.Getenv("KUBECONFIG"))
 	if home, err := os.UserHomeDir(); err == nil {

@@ -236,7 +236,7 @@ func TestRDY6_TheRemedyIsNodeinitsOwn(t *testing.T) {
 	text := strings.Join(strings.Fields(o.stdout), " ")
 	for _, want := range []string{
 		"take the node over explicitly. nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
-		"nodeinit --bpf-root names another path", "nodeinit status on the node lists what it has",
+		"nodeinit --bpf-root names another path", "nodeinit status on the node lists its marked objects",
 	} {
 		require.Contains(t, text, want)
 	}

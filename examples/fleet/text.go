@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 )
 
-// width is how wide text is, in columns: as terminals begin.
+// width is the width of text in columns: that of a terminal by default.
 const width = 80
 
-// named is how many nodes a group names.
+// named is the number of nodes that a group names.
 const named = 3
 
 func (f *fleet) text(now time.Time) string {
@@ -43,7 +43,7 @@ func (f *fleet) results() string {
 	return cmp.Or(strings.Join(all, ", "), "none is selected")
 }
 
-// versions are those that most have first.
+// versions returns the versions, the most frequent first.
 func (f *fleet) versions() string {
 	var names []string
 	for v := range f.Versions {
@@ -118,7 +118,8 @@ func age(d time.Duration) string {
 	return counted(int(d/(24*time.Hour)), "day")
 }
 
-// wrapped is text in lines of at most width columns, each behind indent; empty for none.
+// wrapped returns text in lines of at most width columns, each after indent, or "" if text
+// is empty.
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	column := 0

@@ -39,8 +39,9 @@ type warning struct{ error }
 // Code makes it a bootstrap.Coder.
 func (w warning) Code() string { return bootstrap.Code(w.error) }
 
-// askAccess asks the cluster, for a check, what the plan may not do there. The sources
-// count unless they have been read; a run whose report is denied does its work all the same.
+// askAccess asks the cluster, for a check, which requests of the plan it would deny. The
+// sources count unless they have been read; a run whose report is denied still does its
+// work.
 func (a *app) askAccess(ctx context.Context, config *configresolve.Config) (all answered) {
 	var rules []kube.Rule
 	if config == nil {
@@ -68,7 +69,7 @@ func (a *app) askAccess(ctx context.Context, config *configresolve.Config) (all 
 	return all
 }
 
-// sourceRules are what the sources need in the cluster.
+// sourceRules are the rights that the sources need in the cluster.
 func (a *app) sourceRules() (rules []kube.Rule) {
 	specs, _ := a.specs() // an error is that of reading them
 	for _, spec := range specs {

@@ -67,8 +67,8 @@ func (all *allAgents) Identity(context.Context) (agent, owner string, generation
 	return "", all.Owner, 0
 }
 
-// Enter returns an error if one of the agents is alive: in a run that changes something
-// that is asked under the node's lock.
+// Enter returns an error if one of the agents is alive. A run that changes something looks
+// under the node's lock.
 func (all *allAgents) Enter(ctx context.Context, op string, enter journal.Enter) (inside context.Context, leave func() error, err error) {
 	all.op, all.enter, all.entered = op, enter, map[string]func([]byte) error{}
 	if all.agents, err = all.list(ctx); err != nil {
@@ -83,15 +83,15 @@ func (all *allAgents) Enter(ctx context.Context, op string, enter journal.Enter)
 	return ctx, func() error { return nil }, errors.Join(errs...)
 }
 
-// RevertAll undoes the agent first that came last. One whose journal cannot be read, or
-// that cannot be undone, does not stop the others; it may be in need of what they hold, so
+// RevertAll undoes first the agent that came last. One whose journal cannot be read, or
+// that cannot be undone, does not stop the others; it may need objects that they hold, so
 // it is tried again once they have been undone.
 func (all *allAgents) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
 	var todo, failed []*undoneAgent
 	for _, agent := range slices.Backward(all.agents) {
 		todo = append(todo, &undoneAgent{name: agent.Name})
 	}
-	for range 2 * len(todo) { // at most: each time something has been undone
+	for range 2 * len(todo) { // at most: each round undoes something
 		changed := false
 		failed = nil
 		for _, agent := range todo {
@@ -128,7 +128,7 @@ type failedStep struct {
 
 func (u *undoneAgent) failed() bool { return u.err != nil || len(u.failures) > 0 }
 
-// revert undoes an agent, and reports what that changes.
+// revert undoes an agent, and reports the changes.
 func (all *allAgents) revert(ctx context.Context, agent *undoneAgent, dryRun bool, report func(step, change string, err error)) (changed bool) {
 	n := all.app.nodeOf(ctx, agent.name)
 	n.AnyOwner = true

@@ -289,7 +289,7 @@ func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 		o := n.run("uninstall", "--all-agents", "--agent", agent)
 		require.Equal(t, 1, o.code, o.stderr)
 		require.Contains(t, o.stderr, `agent "damaged": `+path+": unreadable journal")
-		require.Contains(t, o.stderr, "step strange/things: revert: acme/thing the thing: recorded by something that this program does not know")
+		require.Contains(t, o.stderr, "step strange/things: revert: acme/thing the thing: recorded by a package that this program does not know")
 		n.shell("test ! -e /etc/sysctl.d/90-whole.conf && test -e /etc/sysctl.d/90-damaged.conf")
 		require.Equal(t, "1\n", n.read(ipForward), "the value of the agent whose file is damaged")
 	}

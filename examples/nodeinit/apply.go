@@ -100,9 +100,9 @@ func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 	return report, err
 }
 
-// takeBack undoes the entries of the steps, or everything if steps is nil, or lists the
-// changes that it would make. It asks more, which may be nil, for steps that are undone
-// before them.
+// takeBack undoes the entries of the steps, or all entries if steps is nil; in a dry run,
+// it lists the changes. The function more, which may be nil, returns steps that are undone
+// first.
 func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
 	if !dryRun {
 		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {

@@ -49,7 +49,7 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	require.Empty(t, o.stderr)
 	require.Empty(t, before.Diff(machine(t)))
 	for _, scene := range []string{
-		"--- apply\n", "--- apply again: nothing to do", "--- three things break", "--- check: what is wrong now",
+		"--- apply\n", "--- apply again: nothing to do", "--- three things break", "--- check: what has broken",
 		"--- apply: repair that, and nothing else", "--- uninstall: take it all back", "Nothing is left:", "Done.",
 	} {
 		require.Contains(t, o.stdout, scene)

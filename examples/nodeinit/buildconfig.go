@@ -37,8 +37,8 @@ func (a *app) buildConfigCommand() *cobra.Command {
 			if watch {
 				return a.watchConfig(cmd.Context())
 			}
-			// What it writes is written and synced by calls that tell of a
-			// failure: to read it all back takes half as long again.
+			// The calls that write and sync the files report failures: reading
+			// everything back would take half as long again.
 			plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, SkipVerify: true}}}
 			return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
 		},
@@ -50,10 +50,10 @@ func (a *app) buildConfigCommand() *cobra.Command {
 	return c
 }
 
-// acceptedFlags are flags of Cilium's build-config without effect here: it looks every 30
-// seconds whether the API server is alive (here each request has its time), asks what the
-// server's API has (here nothing is asked but for what is read), and has what all
-// commands of cilium-dbg have.
+// acceptedFlags are flags of Cilium's build-config without effect here: Cilium checks every
+// 30 seconds that the API server is alive (here each request has a time limit), discovers
+// the server's API (here only the sources are requested), and has the flags of all commands
+// of cilium-dbg.
 func (a *app) acceptedFlags(f *pflag.FlagSet) {
 	f.Duration("k8s-heartbeat-timeout", 0, "")
 	f.Bool("enable-k8s-api-discovery", false, "")
@@ -112,8 +112,8 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	return config, nil
 }
 
-// loggedFindings is how many findings are logged one by one. A source can have as
-// many as it has keys.
+// loggedFindings is how many findings are logged one by one. A source can have as many as
+// keys.
 const loggedFindings = 100
 
 func (a *app) logFindings(config *configresolve.Config) {
@@ -166,8 +166,8 @@ func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, 
 	return sources, nil
 }
 
-// logAttempts makes a client log why it tries again, at once and then as often as that it
-// still does.
+// logAttempts makes a client log why it tries again, at once and then as often as it logs
+// that it is still trying.
 func (a *app) logAttempts(next http.RoundTripper) http.RoundTripper {
 	return &attempts{next: next, log: a.logger()}
 }

@@ -104,7 +104,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.openJournal(cmd.Context()); err != nil {
 		return err
 	}
-	if o.ownership == "" && !o.aws { // flags that are not given may be known by now
+	if o.ownership == "" && !o.aws { // finds the CNI folders that no flag names
 		if _, err := a.placed(cmd.Context(), cniinstall.Install{}); err != nil {
 			return err
 		}
@@ -234,8 +234,8 @@ func (a *app) bpfRoots() []string {
 	return []string{a.bpfRoot}
 }
 
-// cleanUp shows the items that it found, asks, and removes exactly these: an item that
-// has become another one meanwhile is left.
+// cleanUp shows the items that it found, asks, and removes exactly these: an item that has
+// been replaced meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
 	ctx := journal.With(cmd.Context(), a.journal) // recorded objects are kept
 	var found *cleanup.Inventory
@@ -283,8 +283,8 @@ func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions,
 	})
 }
 
-// notAlive returns an error if the agent whose state is removed is alive, or if that
-// cannot be told. The node's owner is Cilium's pod, and no other agent's.
+// notAlive returns an error if the agent whose state is to be removed is alive, or if it
+// cannot tell. The node's owner is Cilium's pod, and no other agent's.
 func (a *app) notAlive(ctx context.Context, own cleanup.Ownership, o cleanupOptions) error {
 	if o.whileAlive {
 		return nil
@@ -299,7 +299,7 @@ func (a *app) notAlive(ctx context.Context, own cleanup.Ownership, o cleanupOpti
 	return nil
 }
 
-// verifyGone looks once more: something may have come while the rest went.
+// verifyGone looks once more: new items may have appeared during the removal.
 func verifyGone(ctx context.Context, c cleanup.Leftovers, o cleanupOptions) error {
 	left, err := c.Inventory(ctx)
 	left, _ = o.selected(left)

@@ -90,8 +90,8 @@ func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
 	return plan, nil
 }
 
-// parsePlan reads the single document in content. A field that it does not know may say
-// what is not to be removed, so it is an error, as another version is.
+// parsePlan reads the single document in content. An unknown field may restrict what to
+// remove, so it is an error, as is another version.
 func parsePlan(content []byte) (*cleanup.Plan, error) {
 	var plan cleanup.Plan
 	d := yaml.NewDecoder(bytes.NewReader(content))
@@ -113,7 +113,7 @@ func parsePlan(content []byte) (*cleanup.Plan, error) {
 	return &plan, plan.Validate()
 }
 
-// writePlan writes a plan to a new file: one that is there may have been reviewed.
+// writePlan writes a plan to a new file: an existing one may have been reviewed.
 func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 	if !whole {
 		return errors.New("--output-file: no plan is written, since part of the node could not be examined")

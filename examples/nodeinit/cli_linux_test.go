@@ -414,7 +414,7 @@ func TestCG1_RepairOfAContainersCgroup(t *testing.T) {
 	require.Zero(t, n.run("mount-cgroup").code)
 }
 
-func TestBPF3_AMountThatNobodyElseWouldSeeIsRefusedWhereAsked(t *testing.T) {
+func TestBPF3_AMountThatNoOtherProcessWouldSeeIsRefusedWhereAsked(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	before := n.state()

@@ -129,7 +129,7 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 	return i, closeAll, nil
 }
 
-// guard ends well when it is asked to end, or when there is nothing to guard any more.
+// guard succeeds when it is asked to end, or when nothing is left to guard.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	if err := a.host().CheckPlaces(install.Places()); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	return err
 }
 
-// cniPlan is the plan of the one step, of its gates, and of waiting for what comes of it.
+// cniPlan is the plan of the one step, its gates, and the step that waits for the runtime.
 func (a *app) cniPlan(ctx context.Context, i cniinstall.Install) *bootstrap.Plan {
 	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Action: a.installing(i)}, i)...)
 	p.Gates = a.cniGates(i)
@@ -189,7 +189,7 @@ func (a *app) unwritten() string {
 	return ""
 }
 
-// installing is i, which reports the parts that a flag leaves out.
+// installing returns i, extended to report the parts that a flag leaves out.
 func (a *app) installing(i cniinstall.Install) installing {
 	by := installing{Install: i}
 	switch why := a.unwritten(); {
@@ -200,7 +200,7 @@ func (a *app) installing(i cniinstall.Install) installing {
 		by.advice = append(by.advice, "no CNI configuration is written, so the container runtime calls these plugins only where another one names them: --cni-template, --cni-conf, --cni-conf-key and --cni-chain each write one")
 	}
 	if i.Plugins != nil && !a.overwritePlugins {
-		by.advice = append(by.advice, "plugins that are there stay as they are: --overwrite-plugins=false")
+		by.advice = append(by.advice, "existing plugins stay as they are: --overwrite-plugins=false")
 	}
 	return by
 }
@@ -242,7 +242,7 @@ func (i installing) withCNIFlags(err error) error {
 	return err
 }
 
-// cniFolders are those that something goes into. install describes the files for the CNI
+// cniFolders are the folders that files go into. install describes the files for the CNI
 // folders. Its sources are on this side, so they are opened here, before anything runs in
 // the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {

@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// grace is how long a command may take to end after it was asked to. The packages end
-// with their context between two system calls, but no program can end one that is in
-// progress: of a disk or a server that does not answer. This process can end itself. The
-// state that it leaves is that after a kill, and the next run repairs it.
+// grace is how long a command may take to end after it was asked to. The packages end with
+// their context between two system calls, but no program can interrupt a system call that
+// waits for a disk or a server that does not answer. This process can end itself. It then
+// leaves the node as after a kill, which the next run repairs.
 const grace = time.Second
 
 // untilTold returns a context that ends with the first signal to end. With the
@@ -39,8 +39,8 @@ func (a *app) untilTold() (context.Context, func()) {
 	return ctx, stop
 }
 
-// toEnd are the signals that ask the process to end: also that its terminal has gone,
-// unless it was started to stay then.
+// toEnd are the signals that ask the process to end. One says that its terminal has gone,
+// and is ignored if the process was started to outlive it.
 func toEnd() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -102,7 +102,7 @@ func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 	})
 }
 
-// current is the plan that runs, if there is one.
+// current is the plan that runs, if any.
 type current struct{ *bootstrap.Plan }
 
 // places are those on the host that a step works on.
@@ -128,7 +128,7 @@ func (c current) steps() (names []string) {
 	return names
 }
 
-// position is how far a run is, for the case that it does not end by itself.
+// position is the progress of a run, in case it does not end by itself.
 type position struct {
 	mu         sync.Mutex
 	step, what string           // in progress

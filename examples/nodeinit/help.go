@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is how wide help is, in columns: as terminals begin.
+// helpWidth is the width of help in columns: that of a terminal by default.
 const helpWidth = 80
 
-// sections are the groups of flags in help, each in its order. One that is in none of
+// sections are the groups of flags in help, each in its order. A flag that is in none of
 // them comes in the last.
 var sections = []struct{ title, flags string }{
 	{"where", "host-proc here config node-name agent owner state-dir"},
@@ -96,8 +96,8 @@ sudo nodeinit demo
 sudo nodeinit demo > demo.txt`,
 }
 
-// unused are the flags that commands, and those below them, accept because all do, and
-// do not use.
+// unused are the flags that commands and their subcommands accept, as all do, but do not
+// use.
 var unused = map[string]string{
 	"nodeinit build-config": "host-proc here",
 	"nodeinit completion":   "host-proc here config timeout log-format log-level",
@@ -196,7 +196,7 @@ func writeFlags(b *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// place is the section of a flag, and where it is there.
+// place returns the section of a flag, and its position in that.
 func place(flag string) (section, at int) {
 	for i, s := range sections {
 		if at := slices.Index(strings.Fields(s.flags), flag); at >= 0 {

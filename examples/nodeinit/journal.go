@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// node is the record of the changes on the node, with a handler for all that this program
-// records. Nil: nothing is recorded.
+// node returns the record of the changes on the node, with a handler for each kind that
+// this program records, or nil if nothing is recorded.
 func (a *app) node(ctx context.Context) *journal.Node {
 	if a.stateDir != "" && a.remembers == nil {
 		a.remembers = a.nodeOf(ctx, a.agent)
@@ -30,7 +30,7 @@ func (a *app) node(ctx context.Context) *journal.Node {
 	return a.remembers
 }
 
-// nodeOf is the record of an agent's changes.
+// nodeOf returns the record of an agent's changes.
 func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 	return &journal.Node{
 		Dir: a.stateDir, Agent: agent, Owner: a.owner, NoOwner: a.owner == "",
@@ -115,9 +115,8 @@ func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...boo
 	return p.Revert(ctx)
 }
 
-// mayUndo refuses to take the node away from an agent that runs, unless the owner asks
-// for that. The other commands that undo are also what an agent without an owner runs
-// in its preStop.
+// mayUndo refuses to undo the node of a running agent, unless its owner asks for that. An
+// agent without an owner may run the other commands that undo in its preStop hook.
 func (a *app) mayUndo(cmd *cobra.Command) error {
 	_, generation, err := a.journal.Owner()
 	uninstall := cmd.Name() == "uninstall"
@@ -136,10 +135,10 @@ func (a *app) mayUndo(cmd *cobra.Command) error {
 // hasEnded returns an error if an agent is alive, or if it cannot tell. Its owner counts
 // if its journal is given.
 func (a *app) hasEnded(ctx context.Context, agent string, j *journal.Journal) error {
-	own := cleanup.Ownership{Agent: agent} // its owner is all that is known of it
+	own := cleanup.Ownership{Agent: agent} // only its owner is known
 	if cilium := cleanup.Cilium(); agent == cilium.Agent {
 		own = cilium // where that can be seen depends on no flag
 	}
-	// Which pods there are is seen from the host's cgroup namespace.
+	// The host's cgroup namespace shows which pods exist.
 	return a.host().Do(ctx, hostns.Mount|hostns.Cgroup, func(ctx context.Context) error { return own.AgentAlive(ctx, j) })
 }

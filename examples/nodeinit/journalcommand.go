@@ -173,7 +173,7 @@ type journalView struct {
 	Found      []journal.Entry `json:"found,omitempty"`  // objects wanted as they were found
 	Left       []journal.Left  `json:"left,omitempty"`   // for good
 	Others     []agentView     `json:"others,omitempty"` // agents in the directory
-	Error      string          `json:"error,omitempty"`  // why the rest, but Others, is not known
+	Error      string          `json:"error,omitempty"`  // why all fields but Others are unknown
 }
 
 // agentView is the shown description of another agent.
@@ -244,7 +244,7 @@ func (a *app) otherAgents(ctx context.Context) (others []agentView, err error) {
 	return others, err
 }
 
-// withoutContent is entries without the content of files, which may be secret.
+// withoutContent returns the entries without the content of files, which may be secret.
 func withoutContent(entries []journal.Entry) []journal.Entry {
 	shown := make([]journal.Entry, len(entries))
 	for i, e := range entries {
@@ -336,7 +336,7 @@ func ownerShown(owner string, generation int) string {
 	return fmt.Sprintf("%q, generation %d", owner, generation)
 }
 
-// recordedShown tells how much an agent has changed, and how much it wants as found.
+// recordedShown says how many objects an agent has changed, and how many it wants as found.
 func recordedShown(changed, found int) string {
 	if found == 0 {
 		return fmt.Sprintf("%d recorded", changed)

@@ -2,12 +2,13 @@
 // Copyright 2026 The Slipway Authors
 
 // Command nodeinit brings a node to the state that an eBPF CNI agent needs before it
-// starts, and takes everything back. `nodeinit apply` replaces a chain of privileged init
-// containers, and most other commands one container each, with its flags and environment.
+// starts, and undoes all its changes later. `nodeinit apply` replaces a chain of privileged
+// init containers, and most other commands one container each, with its flags and
+// environment.
 //
 // It exits with 0 on success, 1 on a failure, 3 if the node has another owner, and 64 on a
 // usage error. `nodeinit check`, `nodeinit status` and `nodeinit uninstall --dry-run` exit
-// with 2 if there is something to do.
+// with 2 if something is to be done.
 //
 // # Operating it
 //
@@ -16,10 +17,11 @@
 // warning has a name for --ignore-preflight.
 //
 // On a node, `nodeinit status` shows the last run of each agent with the failed step, its
-// code and the remedy, what is recorded for uninstall, and what others have changed since.
+// code and the remedy, the changes recorded for uninstall, and those that others have made
+// since.
 // `nodeinit journal` lists each recorded object. If a journal is damaged, status lists all
-// marked objects of its agent, and what helps. A failed init container has the same error
-// in its termination message: kubectl describe pod shows it.
+// marked objects of its agent, and a remedy. A failed init container has the same error in
+// its termination message: kubectl describe pod shows it.
 //
 // In a cluster, --report-node makes each run patch a condition and an annotation of its
 // Node when the outcome changes, and examples/fleet groups the nodes by code and explains
@@ -35,7 +37,7 @@
 // --all-state --dry-run --output-file plan.yaml` on one node, and `nodeinit cleanup --plan
 // plan.yaml --force` on all of them.
 //
-// `nodeinit uninstall` takes everything back, and needs none of apply's flags.
+// `nodeinit uninstall` undoes all recorded changes, and needs none of apply's flags.
 package main
 
 import (
@@ -61,14 +63,14 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// The kernel gives a signal to the process's main thread if that one takes any. Were it
-// to wait for a disk or a server that does not answer, no user would hear of the signal:
-// so the main thread only waits, and others work.
+// The kernel delivers a signal to the process's main thread if that thread accepts any. If
+// it were waiting for a disk or a server that does not answer, the signal would have no
+// effect: so the main thread only waits, and other threads work.
 func init() { runtime.LockOSThread() }
 
-// enough memory for the largest inputs that are read, in bytes: where they nearly take
-// it, garbage is collected before the heap has doubled. With the program's own pages it
-// is below the 64 MiB that an init container is often given.
+// enough is memory for the largest inputs, in bytes: when they nearly fill it, garbage is
+// collected before the heap has doubled. With the program's own pages it is below the
+// 64 MiB that an init container is often given.
 const enough = 40 << 20
 
 func main() {
@@ -124,13 +126,13 @@ func (e usageError) Unwrap() error { return e.error }
 // mistyped is the error for an unknown name, with the name that may be meant.
 type mistyped struct {
 	error
-	meant string // empty: nothing is like it
+	meant string // empty: no name is similar
 }
 
-// near is the name that may be meant by the typed one; empty: none is similar.
+// near returns the name that may be meant by the typed one, or "" if none is similar.
 func near(typed string, known []string) string {
 	if slices.Contains(known, typed) {
-		return "" // something else is wrong
+		return "" // the name is not the problem
 	}
 	if nearest := configresolve.Nearest(typed, known); nearest != "" || typed == "" {
 		return nearest
@@ -144,7 +146,7 @@ func near(typed string, known []string) string {
 // app is one run of the program, with its environment.
 type app struct {
 	stdout, stderr io.Writer // which escape control characters of terminals
-	terminal       *screen   // standard output as it is, where that is a terminal
+	terminal       *screen   // standard output as it is, if that is a terminal
 	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
 	cleanups       []func()         // to be called when the command has ended
@@ -173,7 +175,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	if len(args) > 0 && (args[0] == "completion" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)) {
-		root.SetOut(a.shell) // a shell reads it, tabs and all, and it has nothing of others
+		root.SetOut(a.shell) // a shell reads it, tabs and all; it contains no text from outside
 	}
 	root.SetErr(a.stderr)
 	root.InitDefaultCompletionCmd(args...) // once it is known where to
@@ -207,8 +209,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return exitError
 }
 
-// printUsageError prints in a few lines, all of which fit in a pod's status, what is
-// wrong, what may be meant, and where to read on.
+// printUsageError prints the error, the likely intention and where to read on, in a few
+// lines that fit in a pod's status.
 func (a *app) printUsageError(cmd *cobra.Command, err error) {
 	a.printError(err)
 	var typed mistyped
@@ -235,15 +237,15 @@ func (a *app) printError(err error) {
 	}
 }
 
-// pipesRead is the time that a container runtime gets to read standard output, which is
-// another pipe than that of the error: so the error comes last in the pod's log.
+// pipesRead is the time that a container runtime gets to read standard output, which is a
+// pipe of its own: so the error comes last in the pod's log.
 const pipesRead = 20 * time.Millisecond
 
-// fitsStatus is as much as the kubelet takes of a log as the message of a container
-// that has failed, in bytes (terminationMessagePolicy: FallbackToLogsOnError).
+// fitsStatus is how many bytes of a log the kubelet uses as the message of a failed
+// container (terminationMessagePolicy: FallbackToLogsOnError).
 const fitsStatus = 2048
 
-// ownCode is the code of an error; empty: the general one, which adds nothing.
+// ownCode returns the code of an error, or "" for the general one, which adds nothing.
 func ownCode(err error) string {
 	if errors.As(err, new(usageError)) || bootstrap.Code(err) == "plan.failed" {
 		return ""
@@ -287,8 +289,8 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// command is the whole program; of one whose first argument names a command,
-// that command will do.
+// command returns the whole program. If the first argument names a command, that command
+// is enough.
 func (a *app) command(args ...string) *cobra.Command {
 	root := &cobra.Command{
 		Use:                   "nodeinit",
@@ -311,7 +313,7 @@ func (a *app) command(args ...string) *cobra.Command {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.begun, a.name = true, cmd.Name()
 		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
-			return nil // it is for the shell that reads it, whatever the node's environment
+			return nil // the shell that reads it may have another environment than the node
 		}
 		if err := a.completeInTime(cmd); err != nil {
 			return err
@@ -338,8 +340,8 @@ func (a *app) command(args ...string) *cobra.Command {
 	return root
 }
 
-// refuseUnknownShells makes it a usage error to ask for the completion of a shell that there
-// is none for.
+// refuseUnknownShells makes it a usage error to ask for the completion of a shell that has
+// none.
 func refuseUnknownShells(root *cobra.Command) {
 	c, _, err := root.Find([]string{"completion"})
 	if err != nil {
@@ -358,8 +360,8 @@ func refuseUnknownShells(root *cobra.Command) {
 	}
 }
 
-// completeInTime completes the flags; a timeout that another than the command line gives is
-// for what follows.
+// completeInTime completes the flags. A timeout that does not come from the command line
+// applies only afterwards.
 func (a *app) completeInTime(cmd *cobra.Command) error {
 	ctx, stop := cmd.Context(), func() {}
 	if a.timeout > 0 {
@@ -369,7 +371,7 @@ func (a *app) completeInTime(cmd *cobra.Command) error {
 	return a.complete(ctx, cmd.Flags())
 }
 
-// inTime is a context that ends, and the process soon after, when --timeout is over.
+// inTime returns a context that ends, and the process soon after it, when --timeout is over.
 func (a *app) inTime(ctx context.Context) (limited context.Context, stop func()) {
 	limited, cancel := context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
 	keep := a.endWith(limited)
@@ -395,7 +397,7 @@ func withUnit(err error) error {
 	return err
 }
 
-// helpCommand is that of the whole program, and reports unknown commands.
+// helpCommand is the help of the whole program, and reports unknown commands.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Print the help of a command",
@@ -438,8 +440,8 @@ func (a *app) commands() map[string]func() *cobra.Command {
 	}
 }
 
-// warnOfMistyped asks for the flags of all commands only where a variable is
-// named as ours are.
+// warnOfMistyped collects the flags of all commands only if a variable is named as ours
+// are.
 func (a *app) warnOfMistyped(environ []string) {
 	if !slices.ContainsFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, ownPrefix) }) {
 		return

@@ -186,7 +186,7 @@ func (a *app) stepFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
 }
 
-// must is for errors that only a bug in this program can cause.
+// must panics on errors that only a bug in this program can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -236,8 +236,7 @@ func shown(_ []string, attr slog.Attr) slog.Attr {
 	return attr
 }
 
-// choice is a flag with a few possible values; the first is the default; empty: there is
-// none.
+// choice is a flag with a few possible values; the first is the default, and "" means none.
 type choice struct {
 	value   *string
 	allowed []string

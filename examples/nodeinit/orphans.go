@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-// uninstall undoes what is recorded. Where nothing is, or no more, there must be nothing
-// either that says of itself that it was made here: else the state directory is another,
-// or lost.
+// uninstall undoes the recorded changes. If nothing is recorded, or nothing any more, the
+// node must have no object with a mark of this agent: otherwise the state directory is
+// another one, or lost.
 func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
 	var before bool
 	err := a.takeBack(cmd, steps, dryRun, func(context.Context) (more []bootstrap.Step, err error) {
@@ -33,8 +33,8 @@ func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
 	return a.unrecorded(cmd.Context(), before)
 }
 
-// unrecorded returns an error if the node has objects made by this program's agent. What
-// another journal has recorded counts if this one had nothing from the first.
+// unrecorded returns an error if the node has objects made by this program's agent. Those
+// that another journal has recorded count if this one was empty from the start.
 func (a *app) unrecorded(ctx context.Context, fromTheFirst bool) error {
 	orphans, err := a.journal.Orphans(ctx)
 	if err != nil {

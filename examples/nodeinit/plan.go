@@ -63,8 +63,8 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
-	// The configuration tells the kubelet that the node's network is ready, so it
-	// comes when everything that an agent needs is there.
+	// The configuration tells the kubelet that the node's network is ready, so it comes
+	// after everything else that an agent needs.
 	cni := bootstrap.Step{
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
 		Action: a.installing(install), Skip: install.Plugins == nil && install.Config == nil,
@@ -181,8 +181,8 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	return d, nil
 }
 
-// cleanupStep runs where the environment or the configuration asks for it. Objects of
-// this plan stay: uninstall removes them.
+// cleanupStep runs if the environment or the configuration asks for it. Objects of this
+// plan stay: uninstall removes them.
 func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) {
 	scope := cleanup.CiliumScopeFromEnv(a.getenv)
 	if config != nil {
@@ -197,8 +197,8 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 		Keep:       []string{a.cgroupRoot, a.bpfRoot},
 		StrandPods: true, // until the plan has installed the files that they need
 	}
-	// This node gets an agent again: to give it to another CNI until then, by restoring
-	// files that were set aside, is for the cleanup command.
+	// This node is about to get its agent: only the cleanup command restores files that
+	// were set aside, which would give the node to another CNI.
 	c.Ownership.SetAside = nil
 	if a.hostProc == "" {
 		dest, err := filepath.Abs(a.dest)
@@ -215,8 +215,8 @@ func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) 
 	}, nil
 }
 
-// destroys looks up a key that requests a removal, and names its source if it is not
-// obeyed for that.
+// destroys looks up a key that requests a removal. If the key is ignored because of its
+// source, destroys logs that source.
 func (a *app) destroys(config *configresolve.Config, key string) (string, bool) {
 	value, trusted := config.Trusted(key)
 	if given, _ := config.Lookup(key); !trusted && given == "true" {
@@ -227,7 +227,7 @@ func (a *app) destroys(config *configresolve.Config, key string) (string, bool) 
 	return value, trusted
 }
 
-// needsRoot explains a failure that would otherwise come in the middle.
+// needsRoot explains, before anything is done, a failure that would come in the middle.
 func needsRoot(euid int, command string) error {
 	if euid == 0 {
 		return nil

@@ -20,7 +20,7 @@ import (
 // stepPreflight comes first in a check, and is part of no other command.
 const stepPreflight = "preflight"
 
-// preflightNames are those by which a check can be ignored.
+// preflightNames are the names by which checks can be ignored.
 var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni", checkAccess}
 
 func (a *app) preflightFlags(f *pflag.FlagSet) {
@@ -46,8 +46,8 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 	}}}
 }
 
-// apiServerAddress is how the agent reaches the API server: by what its configuration
-// says, else by what this program was told, else as each pod does.
+// apiServerAddress returns how the agent reaches the API server: as its configuration says,
+// else as this program's flags say, else as each pod does.
 func (a *app) apiServerAddress(config *configresolve.Config) preflight.Checker {
 	var check preflight.APIServer
 	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server"} {
@@ -74,15 +74,15 @@ func (a *app) apiServerAddress(config *configresolve.Config) preflight.Checker {
 	return check
 }
 
-// cniAsItIs looks at the folders that the flags name: the container runtime is not asked
-// where nothing is to be installed.
+// cniAsItIs looks at the folders that the flags name: it does not ask the container runtime
+// if nothing is to be installed.
 func (a *app) cniAsItIs(install cniinstall.Install) cniinstall.Install {
 	install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
 	install.Elsewhere = a.pluginsElsewhere
 	return install
 }
 
-// looking adds the flag that helps, where a finding is a failure.
+// looking adds the flag that helps if a finding is a failure.
 type looking struct{ preflight.Checks }
 
 func (l looking) Check(ctx context.Context) ([]string, error) { return nil, l.Apply(ctx) }

@@ -14,15 +14,15 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// progress shows a plan as it runs: one line a step. On a terminal the line
-// is there from the step's start and is replaced at its end.
+// progress shows a plan as it runs, one line per step. On a terminal the line appears at
+// the step's start and is replaced at its end.
 type progress struct {
 	w        io.Writer
 	terminal *screen // nil: there is none
 }
 
-// screen is a terminal with, while a step runs, a line at its end that is not finished.
-// Other output to the terminal comes before that line.
+// screen is a terminal that, while a step runs, ends with an unfinished line. Other output
+// to the terminal comes before that line.
 type screen struct {
 	w     io.Writer
 	width int // in columns; 0: not known
@@ -30,7 +30,7 @@ type screen struct {
 	line  string
 }
 
-// show replaces the unfinished line; empty: there is none any more.
+// show replaces the unfinished line, or removes it if the text is empty.
 func (s *screen) show(line string) {
 	if s == nil {
 		return
@@ -41,7 +41,7 @@ func (s *screen) show(line string) {
 	fmt.Fprint(s.w, "\r\033[K"+line)
 }
 
-// beside is a writer of whole lines to the same terminal.
+// beside returns a writer of whole lines to the same terminal.
 func (s *screen) beside(w io.Writer) io.Writer { return &besideScreen{s, w} }
 
 type besideScreen struct {

@@ -40,7 +40,7 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 		require.NotContains(t, o.stdout, unwritten, "it was requested")
 		o = n.ok(append(args, "--custom-cni-conf", "--cni-conf", n.conf, "--overwrite-plugins=false")...)
 		require.Contains(t, o.stdout, unwritten+": --custom-cni-conf leaves it to another program")
-		require.Contains(t, o.stdout, "note: plugins that are there stay as they are: --overwrite-plugins=false")
+		require.Contains(t, o.stdout, "note: existing plugins stay as they are: --overwrite-plugins=false")
 		o = n.ok(append(args, "--write-cni-conf-when-ready=/etc/cni/net.d/05-cilium.conflist", "--cni-conf", n.conf)...)
 		require.Contains(t, o.stdout, unwritten+": --write-cni-conf-when-ready leaves it to the agent")
 		n.ok("uninstall")

@@ -47,7 +47,7 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, run func() error) e
 	cmd.SetContext(ctx)
 	err := run()
 	report := a.ran
-	if report == nil { // it has ended before there was a plan
+	if report == nil { // the run ended before it had a plan
 		report = &bootstrap.Report{Op: op, Agent: a.agent, Version: version(), Start: start, Elapsed: time.Since(start), Err: err}
 	}
 	if whole.Err() != nil {
@@ -59,7 +59,7 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, run func() error) e
 	return err
 }
 
-// withoutReport is ctx with as much less of time as the report may take.
+// withoutReport returns ctx with a deadline that leaves time for the report.
 func (a *app) withoutReport(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok || !a.reportNode {
@@ -96,8 +96,8 @@ func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {
 	return nil
 }
 
-// withdraw removes the reports on an agent that is no longer on the node, or on all. Of
-// one that has been undone in part, nothing new is known.
+// withdraw removes the reports on an agent that is no longer on the node, or on all agents.
+// The report on a partly undone agent stays as it is.
 func (a *app) withdraw(ctx context.Context, to kube.Reporter, agent string) error {
 	if len(a.skip)+len(a.only) > 0 {
 		return nil

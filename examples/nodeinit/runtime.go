@@ -19,8 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// auto is the CNI folder where the container runtime looks; else it is the usual
-// one.
+// auto selects the CNI folder where the container runtime looks, or else the usual one.
 const (
 	auto         = "auto"
 	usualBinDir  = "/opt/cni/bin"
@@ -30,7 +29,7 @@ const (
 // stepLoaded follows the cni step where --wait-loaded asks for it.
 const stepLoaded = "cni-loaded"
 
-// folderOr is the folder of a flag, or the usual one while no runtime was asked.
+// folderOr returns the folder of a flag, or the usual one as long as no runtime was asked.
 func folderOr(flag, usual string) string {
 	if flag == auto || flag == "" {
 		return usual
@@ -75,9 +74,9 @@ func (a *app) seesHost() error {
 	return nil
 }
 
-// statusCalled returns an error if --cni-version asks for a version by which runtimes ask
-// the plugins for their STATUS, and this node's does not, or does not report its version:
-// it may not know how to read such a configuration.
+// statusCalled returns an error if --cni-version selects a version with which runtimes ask
+// the plugins for their STATUS, and this node's runtime does not, or does not report its
+// version: it may be unable to read such a configuration.
 func (a *app) statusCalled(ctx context.Context) error {
 	if a.cniVersion == "" {
 		return nil

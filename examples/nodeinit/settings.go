@@ -87,8 +87,8 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 	return nil
 }
 
-// emptyNames refuses a flag that was given and names nothing: it comes from a variable
-// that is not set, and would mean the opposite of the intention.
+// emptyNames refuses a flag that was given without any name: it comes from an unset
+// variable, and would mean the opposite of the intention.
 func (a *app) emptyNames(f *pflag.FlagSet) error {
 	for _, name := range []string{"source", "only", "ownership", "plan", "output-file", "dest", "agent"} {
 		flag := f.Lookup(name)
@@ -128,7 +128,7 @@ func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	return nil
 }
 
-// lacking is the message if none of the values is given.
+// lacking returns the message if none of the values is given.
 func lacking(say string, values ...string) string {
 	if strings.Join(values, "") != "" {
 		return ""
@@ -195,7 +195,7 @@ func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 // pod of a namespace with a Service called slipway.
 var foreign = regexp.MustCompile(`^SLIPWAY_(TEST_|SERVICE_|PORT$|PORT_[0-9])`)
 
-// mistyped lists the variables that are named as ours are, and are no flag's.
+// mistyped lists the variables that are named as ours are and belong to no flag.
 func (a *app) mistyped(environ []string) (names []string) {
 	known := map[string]bool{}
 	for _, c := range append((&app{}).command().Commands(), (&app{}).command()) {
@@ -237,7 +237,7 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 		name := pair[0].Value
 		err := a.setFromFile(f, name, pair[1])
 		if seen[name] {
-			err = usageError{fmt.Errorf("%s is there twice", name)}
+			err = usageError{fmt.Errorf("%s occurs twice", name)}
 		}
 		seen[name] = true
 		if err != nil {
@@ -266,7 +266,7 @@ func (a *app) setFromFile(f *pflag.FlagSet, name string, value *yaml.Node) error
 	return setFlag(f, flag, values)
 }
 
-// scalars are the texts of a value or of a list of them, as they are written.
+// scalars returns the texts of a value or of a list of values, as they are written.
 func scalars(n *yaml.Node) ([]string, error) {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Tag != "!!null":

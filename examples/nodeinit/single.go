@@ -62,8 +62,7 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 	return c
 }
 
-// argument is the path, if one is given; an empty one is a variable that is
-// not set.
+// argument returns the path, if one is given; an empty one comes from an unset variable.
 func argument(args []string, path *string) error {
 	if len(args) == 0 {
 		return nil
@@ -80,9 +79,9 @@ func (a *app) singleFlags(c *cobra.Command) {
 	a.stateFlags(c.Flags())
 }
 
-// single runs a plan of one step. Where there is nothing to do, and no other owner to
-// take the node over from, it takes no lock and writes nothing: it is called at every
-// start of a pod.
+// single runs a plan of one step. If nothing is to be done, and the node has no other owner
+// to take over from, it takes no lock and writes nothing: it is called at every start of a
+// pod.
 func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.Action, error)) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err

@@ -57,7 +57,7 @@ orphans (agent, kind, object, dir, remove). Those of begun and kept are objects
 // The states of an agent and of the node. The first one that counts is the node's.
 const (
 	stateFailed = "failed" // the last run, or the journal cannot be read
-	stateOthers = "others" // the node is another's
+	stateOthers = "others" // the node has another owner
 	stateTodo   = "todo"
 	stateWell   = "well"
 )
@@ -258,7 +258,7 @@ func (v *agentStatus) count(e journal.Entry, boot string) {
 	}
 }
 
-// todo lists what there is to do.
+// todo lists the remaining work.
 func (v *agentStatus) todo() (todo []string) {
 	if v.damaged {
 		todo = append(todo, "repair the journal as the error says: nodeinit uninstall then undoes what it still records, and each orphan names the command that removes it. "+

@@ -15,7 +15,7 @@ import (
 // drawing is the value of --timeline, and the content of the drawing.
 type drawing struct {
 	timeline.Recorder
-	path string // "": nothing is
+	path string // "": nothing is drawn
 }
 
 func (d *drawing) String() string { return d.path }

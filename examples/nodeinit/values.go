@@ -25,8 +25,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// checks are of the values that a flag's type does not check itself: of each value of a
-// list. They look at nothing but the value. Of one that is empty, emptyNames knows more.
+// checks check values that a flag's type does not check itself, each value of a list by
+// itself. They look at nothing but the value. emptyNames handles empty ones.
 var checks = map[string]func(value string) error{
 	"host-proc": absolute, "cgroup-root": absolute, "bpf-root": absolute, "bpf-fallback": absolute,
 	"sysctl-conf-dir": absolute, "cni-log-file": absolute, "write-cni-conf-when-ready": absolute, "host-prefix": absolute, "cni-dir": absolute,
@@ -65,7 +65,7 @@ var checks = map[string]func(value string) error{
 	"ignore-preflight": func(v string) error { return oneOf(v, preflightNames) },
 }
 
-// checkGiven is an error if the flag was given a value with which nothing can be done.
+// checkGiven returns an error if the flag was given a value that has no meaning.
 func checkGiven(flag *pflag.Flag) error {
 	values := []string{flag.Value.String()}
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -186,8 +186,8 @@ func invalid(why []string) error {
 	return nil
 }
 
-// checkSources returns an error if --source names no source, whatever names are missing
-// that the environment may give.
+// checkSources returns an error if --source names no source. Names that the environment may
+// give may be missing.
 func (a *app) checkSources() error {
 	kinds := []string{configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode, "dir", "file", "env"}
 	for source := range strings.SplitSeq(strings.Join(a.sources, ","), ",") {

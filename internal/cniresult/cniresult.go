@@ -18,7 +18,7 @@ import (
 )
 
 // ErrInUse is matched by the error for an object that sandboxes need for their deletion.
-// Without the plugins that gave a pod its network the runtime cannot take it back, nor
+// Without the plugins that gave a pod its network the runtime cannot remove that network, nor
 // can containerd without a configuration, so pods would be stuck.
 var ErrInUse = code.New(code.CNIInUse, "sandboxes need it for their deletion")
 

@@ -339,7 +339,7 @@ func (d *Dir) setMode(mode fs.FileMode) error {
 }
 
 // CreateNew makes an empty file, durably, with mode whatever the umask. If name
-// is there, the error matches [fs.ErrExist].
+// exists, the error matches [fs.ErrExist].
 func (d *Dir) CreateNew(name string, mode fs.FileMode) error {
 	f, err := d.OpenNew(name, mode)
 	if err != nil {
@@ -352,7 +352,7 @@ func (d *Dir) CreateNew(name string, mode fs.FileMode) error {
 }
 
 // OpenNew makes a file with mode whatever the umask, and opens it for writing.
-// It is durable after its own Sync and the directory's. If name is there, the
+// It is durable after its own Sync and the directory's. If name exists, the
 // error matches [fs.ErrExist].
 func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
 	if err := d.named(name); err != nil {
@@ -369,7 +369,7 @@ func (d *Dir) OpenNew(name string, mode fs.FileMode) (*os.File, error) {
 }
 
 // OpenOrCreate opens a regular file for reading and writing, and makes an empty
-// one with mode if name is not there.
+// one with mode if name does not exist.
 func (d *Dir) OpenOrCreate(name string, mode fs.FileMode) (*os.File, error) {
 	f, err := d.openFile(name, os.O_RDWR)
 	if errors.Is(err, errNotRegular) {
@@ -420,7 +420,7 @@ func (d *Dir) renameChecked(from, to string) error {
 	return d.root.Rename(from, to)
 }
 
-// SymlinkNew makes a symbolic link. If name is there, the error matches
+// SymlinkNew makes a symbolic link. If name exists, the error matches
 // [fs.ErrExist].
 func (d *Dir) SymlinkNew(target, name string) error {
 	if err := d.named(name); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrReplaced is matched if another object has taken the place of the one that was seen.
-var ErrReplaced = code.New(code.CleanupReplaced, "another one is there by now; left as it is")
+var ErrReplaced = code.New(code.CleanupReplaced, "another one has taken its place; left as it is")
 
 // Set joins errors that may be many and alike, such as those of thousands of links: it
 // keeps each text once, and the first few texts. The zero value is empty.

@@ -57,7 +57,7 @@ func (p point) settleOld(fstype string) error {
 }
 
 // stackedMount opens the topmost mount, if it lies on top of another of the type; -1 if
-// it does not, or if another object is there by now.
+// it does not, or if another object has taken its place.
 func (p point) stackedMount(fstype string) (int, error) {
 	fd, err := p.open()
 	if err != nil {

@@ -115,7 +115,7 @@ func parse(line string) (Mount, error) {
 	}, nil
 }
 
-// unescape decodes \040 and the like, as the kernel writes blanks, tabs, line
+// unescape decodes escapes such as \040, as the kernel writes blanks, tabs, line
 // ends, backslashes and, in a type, number signs.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {

@@ -115,7 +115,7 @@ func (c *Conn) destroy(ctx context.Context, set IPSet) error {
 		return err
 	}
 	if named[0] != set {
-		return fmt.Errorf("one of type %s is there: %w", named[0].Type, failure.ErrReplaced)
+		return fmt.Errorf("it is of type %s now: %w", named[0].Type, failure.ErrReplaced)
 	}
 	req := ipsetRequest(ipsetDestroy, unix.NLM_F_ACK, nlmsg.String(ipsetAttrName, set.Name))
 	switch err := c.socket.Do(req, 0, nil); {

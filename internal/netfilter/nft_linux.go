@@ -24,7 +24,7 @@ type Table struct {
 	name   string
 }
 
-// String returns "ip nat" or the like.
+// String returns a text such as "ip nat".
 func (t Table) String() string { return t.Family() + " " + t.name }
 
 // Name returns the table's name.

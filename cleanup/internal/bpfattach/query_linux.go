@@ -24,7 +24,7 @@ type Program struct {
 	Link link.ID
 }
 
-// String returns "program 12 bpf_link 5" or the like.
+// String returns a text such as "program 12 bpf_link 5".
 func (p Program) String() string {
 	if p.Link == 0 {
 		return fmt.Sprintf("program %d", p.ID)

@@ -61,7 +61,7 @@ func (t *Tree) Rename(name string) error {
 	}
 	switch {
 	case errors.Is(err, unix.EEXIST):
-		return fmt.Errorf("%s is there by now; left as it is: %w", name, err)
+		return fmt.Errorf("%s exists by now; left as it is: %w", name, err)
 	case err != nil:
 		return &os.LinkError{Op: "rename", Old: t.Path, New: name, Err: unlinkHint(dir, t.Name, err)}
 	}

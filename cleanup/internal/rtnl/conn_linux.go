@@ -46,7 +46,7 @@ func (c *Conn) change(typ, flags uint16, data ...[]byte) error {
 }
 
 // get asks for one object; the answer is its message. The acknowledgement is
-// asked for because for some objects that are not there the kernel sends
+// asked for because for some objects that do not exist the kernel sends
 // nothing else.
 func (c *Conn) get(typ uint16, data ...[]byte) (msg []byte, err error) {
 	req := nlmsg.Request{Type: typ, Flags: unix.NLM_F_ACK, Body: slices.Concat(data...)}

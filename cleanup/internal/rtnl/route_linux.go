@@ -174,7 +174,7 @@ func (r Route) Request(hops []Hop) string {
 // more than those whose link goes.
 func (r Route) GoesWithAnyLink() bool { return r.Family == unix.AF_INET && !r.nexthop }
 
-// HasRoute reports whether the route that a request deletes is there.
+// HasRoute reports whether the route that a request deletes exists.
 func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err error) {
 	err = c.Routes(ctx, request[0], func() { there = false }, func(r Route) { // request[0]: its family
 		there = there || r.DeleteRequest() == request
@@ -183,7 +183,7 @@ func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err er
 }
 
 // AppendRoute adds a route behind those of the same destination and metric; one
-// that is there already is success.
+// that already exists is success.
 func (c *Conn) AppendRoute(request string) error {
 	err := c.change(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, []byte(request))
 	if errors.Is(err, unix.EEXIST) {

@@ -156,7 +156,7 @@ func (c *Conn) DeleteRule(q RuleRequest) error {
 	return err
 }
 
-// AddRule makes the rule of the request; one that is there already is success.
+// AddRule makes the rule of the request; one that already exists is success.
 func (c *Conn) AddRule(q RuleRequest) error {
 	err := c.change(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, []byte(q))
 	if errors.Is(err, unix.EEXIST) {

@@ -80,7 +80,7 @@ func (d *demo) scenes(ctx context.Context) error {
 		{"apply", "apply", done, true},
 		{"apply again: nothing to do", "apply", done, false},
 		{"three things break", "", done, true},
-		{"check: what is wrong now", "check", changes, false},
+		{"check: what has broken", "check", changes, false},
 		{"apply: repair that, and nothing else", "apply", done, true},
 		{"check: all is well", "check", done, false},
 		{"uninstall: take it all back", "uninstall", done, true},

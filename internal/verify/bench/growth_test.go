@@ -35,6 +35,8 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Apply"},
 	{"bootstrap/hostlocal", "hostlocal.Store{}.Apply"},
 	{"bootstrap/kube", "kube.Node{}.Apply"},
+	{"bootstrap/preflight", "preflight.Checks{List: []preflight.Check{{Checker: preflight.Cilium()}}}.Apply"},
+	{"bootstrap/textfile", "textfile.WriteFile"},
 	{"bpffs", "bpffs.Mount{}.Apply"},
 	{"cgroup", "cgroup.Mount{}.Apply"},
 	{"sysctl", "sysctl.DropIn{}.Apply"},

@@ -22,7 +22,7 @@ type Scenario struct {
 	Name string
 
 	node   string                             // a script that makes the initial state, which stays
-	start  func(context.Context, *node) error // brings the node to the command's start; nil if it is there already
+	start  func(context.Context, *node) error // brings the node to the command's start; nil if the node is in that state already
 	run    []string                           // the command that meets faults
 	undo   [][]string                         // brings the node back from wherever the command ended or was cut short
 	onward [][]string                         // forward again, after an uninstall that was cut short

@@ -149,7 +149,7 @@ func Tar(files []File) ([]byte, error) {
 			return nil, fmt.Errorf("%q is no clean absolute path of a file", f.Path)
 		}
 		if all[inside] != nil {
-			return nil, fmt.Errorf("%s is there twice", f.Path)
+			return nil, fmt.Errorf("%s occurs twice", f.Path)
 		}
 		all[inside] = &fstest.MapFile{Mode: f.Mode, Data: f.Content}
 		if f.Link != "" {

@@ -126,7 +126,7 @@ func TestWhatIsNoImageIsRefused(t *testing.T) {
 		`"bin/x" is no clean absolute path`:   func(i *image.Image) { i.Files[0].Path = "bin/x" },
 		`"/a/../b" is no clean absolute path`: func(i *image.Image) { i.Files[0].Path = "/a/../b" },
 		`"/" is no clean absolute path`:       func(i *image.Image) { i.Files[0].Path = "/" },
-		"/bin/sh is there twice":              func(i *image.Image) { i.Files[0].Path = "/bin/sh" },
+		"/bin/sh occurs twice":                func(i *image.Image) { i.Files[0].Path = "/bin/sh" },
 		"compress the layer for amd64":        func(i *image.Image) { i.Compression = 77 },
 	} {
 		i := sample("amd64")

@@ -106,7 +106,7 @@ func Scenarios() []Scenario {
 			[]Version{step("a", File{"etc/shared/file", "one"}), none},
 			[]Version{step("b", File{"etc/shared/file", "one"}), insists(step("b", File{"etc/shared/file", "two"}))},
 		)},
-		{"file that was there", agents(
+		{"file that existed", agents(
 			[]Version{step("a", File{"etc/theirs", "one"}), none},
 			[]Version{step("b", File{"etc/theirs", "one"}), insists(step("b", File{"etc/theirs", "two"}))},
 		)},

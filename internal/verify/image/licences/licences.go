@@ -192,5 +192,5 @@ func Text(all []Module) []byte {
 			fmt.Fprintf(&texts, "\n==== %s: %s ====\n\n%s\n", m, name, strings.Trim(m.Texts[name], "\r\n"))
 		}
 	}
-	return []byte("What is here links these modules, under the licences and notices below:\n\n" + list.String() + texts.String())
+	return []byte("These programs link the modules below, under the licences and notices that follow:\n\n" + list.String() + texts.String())
 }

@@ -58,7 +58,7 @@ func TestAModuleThatMayNotBePassedOnIsRefused(t *testing.T) {
 	require.ErrorContains(t, m.read(os.DirFS(t.TempDir()), []string{"b"}), "example.com/gone v1.0.0: ", "no such folder")
 }
 
-// What go version says of a program is what is collected, each module with a licence.
+// Every module that go version reports of a program is collected, with a licence.
 func TestAProgramsModulesAreThoseThatGoTellsOf(t *testing.T) {
 	const source, pkg, arch = "../../../..", "./examples/nodeinit", "arm64"
 	program, err := image.Build(t.Context(), source, pkg, arch)
@@ -102,7 +102,7 @@ func TestModulesOfSeveralProgramsAreMerged(t *testing.T) {
 	more := Module{"example.com/a", "v1.0.0", []string{"Apache-2.0", "MIT"}, map[string]string{"LICENSE": "mit", "b/LICENSE": "apache"}}
 	older := Module{"example.com/a", "v0.9.0", []string{"ISC"}, map[string]string{"LICENSE": "isc"}}
 	require.Equal(t, []Module{older, more}, Merge([]Module{a, more, older, a}))
-	require.Equal(t, "What is here links these modules, under the licences and notices below:\n\n"+
+	require.Equal(t, "These programs link the modules below, under the licences and notices that follow:\n\n"+
 		"  example.com/a v0.9.0: ISC\n  example.com/a v1.0.0: Apache-2.0, MIT\n\n"+
 		"==== example.com/a v0.9.0: LICENSE ====\n\nisc\n\n"+
 		"==== example.com/a v1.0.0: LICENSE ====\n\nmit\n\n"+

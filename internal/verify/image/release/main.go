@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command release makes what is published of a version: for amd64 and arm64 an archive of
-// static programs and an image of nodeinit for docker load, both with the licences of what
-// they link, an SBOM, the changelog's section of that version, and checksums. It needs Go
-// and git.
+// Command release makes the files that are published of a version: for amd64 and arm64 an
+// archive of static programs and an image of nodeinit for docker load, both with the
+// licences of the modules that they link, an SBOM, the changelog's section of that version,
+// and checksums. It needs Go and git.
 //
-// It builds a clone of the repository's HEAD, tagged there with the version, so what is
-// not committed is not in it, and the programs say version and commit. Made twice of the
-// same commit by the same Go, everything is the same. It is refused if an importer of one
+// It builds a clone of the repository's HEAD, tagged there with the version, so changes
+// that are not committed are not in it, and the programs say version and commit. Two
+// releases of one commit by the same Go are equal. It refuses to run if an importer of one
 // of the repository's modules would not get the same version of the others.
 package main
 
@@ -36,7 +36,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var r release
-	flag.StringVar(&r.version, "version", "", "version, such as v0.1.0: a tag of HEAD, if it is there")
+	flag.StringVar(&r.version, "version", "", "version, such as v0.1.0: a tag of HEAD, if it exists")
 	flag.StringVar(&r.dir, "o", "../../../dist", "folder to make")
 	flag.StringVar(&r.repository, "source", "../../..", "checkout whose HEAD it is")
 	flag.Parse()

@@ -33,7 +33,7 @@ func (p published) tag(version string) string { return path.Join(p.folder, versi
 
 var isOwn = regexp.MustCompile(`(^|/)(internal|testdata)/`)
 
-// modules are those of the clone, but for what is internal and what tests read.
+// modules are those of the clone, except internal ones and those that tests read.
 func (r *release) modules(ctx context.Context) (all []published, err error) {
 	files, err := git(ctx, r.clone, "ls-files", "--", "go.mod", "*/go.mod")
 	if err != nil {

@@ -16,12 +16,11 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
-// countingDir is where the node has the plugins that are counted, and what came of each
-// call.
+// countingDir is the node's directory of counted plugins, and of the result of each call.
 const countingDir = "/run/e2e/counting"
 
-// counting is in the place of a plugin in an image, and has the node's do the work. It says
-// by which name that goes, as it is asked for its version under another.
+// counting replaces a plugin in an image, and has the node's plugin do the work. It names
+// that plugin, since its own version is asked for under another name.
 const counting = `#!/bin/sh
 said=$(` + countingDir + `/PLUGIN)
 status=$?
@@ -30,7 +29,7 @@ status=$?
 exit $status
 `
 
-// counted are those that connect pods, as an image has them.
+// counted are the plugins that connect pods, as an image has them.
 func counted(t *testing.T) (files []image.File) {
 	t.Helper()
 	plugins, err := node.Plugins("/cni", "bridge", "ptp")
@@ -41,7 +40,7 @@ func counted(t *testing.T) (files []image.File) {
 	return files
 }
 
-// calls are what the runtime has asked of plugins, for each sandbox that was connected.
+// calls are the runtime's calls of plugins, for each sandbox that was connected.
 type calls struct {
 	adds, deletes int
 	there         map[string]bool // and not deleted
@@ -101,7 +100,7 @@ func startCounting(t *testing.T) *counter {
 	return &counter{ready: readySince(t), log: info.Size()}
 }
 
-// readySince tells of the last time that the node became ready.
+// readySince returns the last time that the node became ready.
 func readySince(t *testing.T) string {
 	t.Helper()
 	return kubectl(t, "get", "nodes", `--output=jsonpath={.items[*].status.conditions[?(@.type=="Ready")]['status','lastTransitionTime']}`)
@@ -134,7 +133,7 @@ func (c *counter) refused(t *testing.T) (lines []string) {
 	return lines
 }
 
-// startPods has pods come that each reach another one and end, two at a time.
+// startPods starts pods, two at a time, that each reach another one and end.
 func startPods(t *testing.T, address string) {
 	t.Helper()
 	t.Cleanup(func() { deletePods(t) })
@@ -150,14 +149,14 @@ func startPods(t *testing.T, address string) {
 	})
 }
 
-// morePods waits until some that come from now on are gone.
+// morePods waits until some of the pods that start from now on are gone.
 func morePods(t *testing.T) {
 	t.Helper()
 	before := readCalls(t).gone
 	require.Eventually(t, func() bool { return readCalls(t).gone >= before+4 }, 3*time.Minute, 100*time.Millisecond, "pods come and go")
 }
 
-// endPods checks that each has reached the other one.
+// endPods checks that each pod has reached the other one.
 func endPods(t *testing.T) {
 	t.Helper()
 	require.Empty(t, kubectl(t, "get", "job", "come-and-go", "--output=jsonpath={.status.failed}"), "none has failed")

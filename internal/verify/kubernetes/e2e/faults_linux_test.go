@@ -86,7 +86,7 @@ var faults = []fault{
 		says:  []string{"hostPath type check failed: /nowhere is not a directory"},
 	},
 	{
-		name: "a mount that nobody else sees",
+		name: "a mount that no other process sees",
 		wrong: func(t *testing.T, d *deployment) {
 			d.hostPath("hostproc", "/sys/fs")
 			at(d.init, "securityContext")["readOnlyRootFilesystem"] = false // its lock is in the container
@@ -122,8 +122,8 @@ var faults = []fault{
 	},
 }
 
-// What is wrong is told by kubectl describe pod alone: what, where, and what to do.
-// What it says is also left in bin/e2e/faults.md, to be read by people.
+// kubectl describe pod alone says what has failed, where, and what to do. Its output is
+// also left in bin/e2e/faults.md, for people to read.
 func TestFaultsAreTold(t *testing.T) {
 	begin(t)
 	for _, f := range faults {
@@ -144,9 +144,9 @@ func TestFaultsAreTold(t *testing.T) {
 	}
 }
 
-// described is what kubectl describe says of the pod, when it says what it has to:
-// what its containers ended with, and warnings. The kubelet may have warned of
-// something that was over soon.
+// described returns the output of kubectl describe for the pod, once it has what it must:
+// the messages of its containers, and warnings. The kubelet may have warned of something
+// that was over soon.
 func described(t *testing.T, f fault) (said string) {
 	t.Helper()
 	deadline := time.Now().Add(cmp.Or(f.within, time.Minute))

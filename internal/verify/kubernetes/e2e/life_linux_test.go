@@ -110,7 +110,7 @@ func pingEachOther(t *testing.T) {
 	removePingPods(t)
 }
 
-// look is the node as other tools show it, a line for each object.
+// look returns the node as other tools show it, one line per object.
 func look(t *testing.T) snapshot.Snapshot {
 	t.Helper()
 	s := snapshot.Snapshot{}
@@ -119,7 +119,7 @@ func look(t *testing.T) snapshot.Snapshot {
 	return s
 }
 
-// lockStays is what there is of the lock afterwards: running programs may hold it.
+// lockStays is the lock file that stays: running programs may hold it.
 const lockStays = "new: node file: run/slipway.lock f 0600 0:0"
 
 // settles waits until the node is as it was, but for lines with one of the texts: links
@@ -131,7 +131,7 @@ func settles(t *testing.T, want snapshot.Snapshot, what string, but ...string) {
 	}
 }
 
-// unsettled returns what is different after ten seconds, as a line each.
+// unsettled returns the differences that remain after ten seconds, one per line.
 func unsettled(t *testing.T, want snapshot.Snapshot, but ...string) (differs []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {

@@ -86,8 +86,8 @@ func importAgent(ctx context.Context) error {
 	return node.Import(ctx, agentImage, []string{"/bin/sh"}, files...)
 }
 
-// agentFiles are those of the image. What is given besides is in it too, in the place of
-// what has the same path.
+// agentFiles are the files of the image. Given ones are added, and replace those with the
+// same path.
 func agentFiles(ctx context.Context, besides ...image.File) ([]image.File, error) {
 	files, err := node.Shell()
 	if err != nil {
@@ -145,8 +145,8 @@ func begin(t *testing.T) {
 	})
 }
 
-// putRight takes away what a test has left that could not: pods first, which need
-// their network to go.
+// putRight removes the leftovers of a failed test: pods first, which need their network
+// to end.
 func putRight(t *testing.T) {
 	t.Helper()
 	for _, step := range []string{

@@ -128,7 +128,7 @@ func (d *deployment) flags(flags ...string) {
 	d.init["command"] = command
 }
 
-// withoutFlags takes flags away that begin so.
+// withoutFlags removes the flags with this prefix.
 func (d *deployment) withoutFlags(prefixes ...string) {
 	d.init["command"] = slices.DeleteFunc(d.init["command"].([]any), func(arg any) bool {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(arg.(string), prefix) })
@@ -167,7 +167,7 @@ func (d *deployment) apply(t *testing.T) {
 	applyObjects(t, d.objects...)
 }
 
-// remove takes the DaemonSet and its pods away.
+// remove deletes the DaemonSet and its pods.
 func (d *deployment) remove(t *testing.T) {
 	t.Helper()
 	kubectl(t, "delete", "daemonset", d.name, "--namespace=kube-system", "--ignore-not-found", "--cascade=foreground")
@@ -202,8 +202,8 @@ func nodeReady(t *testing.T, want string) {
 	kubectl(t, "wait", "node", "--all", "--for=condition=Ready="+want, "--timeout=60s")
 }
 
-// cleaner is the deployment that takes all back, with the component that removes what the
-// agent has left.
+// cleaner is the deployment that uninstalls, with the component that removes the agent's
+// leftovers.
 func cleaner(t *testing.T) *deployment {
 	t.Helper()
 	d := withComponent(t, "uninstall.yaml", "cleanup")
@@ -211,8 +211,8 @@ func cleaner(t *testing.T) *deployment {
 	return d
 }
 
-// uninstaller is the deployment that takes all back, with the cleanup of what the tests'
-// CNI plugins leave in place of Cilium's.
+// uninstaller is the deployment that uninstalls, with the cleanup of the leftovers of the
+// tests' CNI plugins in place of Cilium's.
 func uninstaller(t *testing.T) *deployment {
 	t.Helper()
 	d := cleaner(t)
@@ -222,7 +222,7 @@ func uninstaller(t *testing.T) *deployment {
 	return d
 }
 
-// uninstall takes back what d, an uninstaller, takes back, and returns what it said.
+// uninstall runs d, an uninstaller, and returns its output.
 func (d *deployment) uninstall(t *testing.T) string {
 	t.Helper()
 	d.apply(t)

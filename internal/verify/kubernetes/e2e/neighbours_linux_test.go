@@ -21,7 +21,7 @@ const (
 	mainConf        = "05-e2e.conflist"
 )
 
-// neighbours are two agents of the node, and what sees how its pods fare.
+// neighbours are two agents of the node, and the pods that watch its network.
 type neighbours struct {
 	first, second *deployment
 	address       string // of a pod that the first has connected
@@ -101,7 +101,7 @@ func (n neighbours) uninstallChainedFirst(t *testing.T) {
 }
 
 // uninstallMainFirst uninstalls the main agent, whose plugins the chained one's configuration
-// names: they stay for pods that are there and for new ones, until that one has gone.
+// names: they stay for existing pods and for new ones, until that agent has gone.
 func (n neighbours) uninstallMainFirst(t *testing.T) {
 	t.Helper()
 	n.first.remove(t)
@@ -130,8 +130,8 @@ func (n neighbours) end(t *testing.T) {
 	n.count.end(t)
 }
 
-// uninstallRest uninstalls the main agent, or what is left of it, and what its network's
-// plugins leave.
+// uninstallRest uninstalls the main agent, or the rest of it, and the leftovers of its
+// network's plugins.
 func uninstallRest(t *testing.T, d *deployment) {
 	t.Helper()
 	d.remove(t)
@@ -171,7 +171,7 @@ func chainedAgent(t *testing.T) *deployment {
 	return d.named("chained")
 }
 
-// uninstallerOf takes one agent's away, and nothing else.
+// uninstallerOf undoes one agent's changes, and nothing else.
 func uninstallerOf(t *testing.T, name string) *deployment {
 	t.Helper()
 	d := load(t, "uninstall.yaml")
@@ -179,7 +179,7 @@ func uninstallerOf(t *testing.T, name string) *deployment {
 	return d
 }
 
-// says is why the init container has failed.
+// says returns why the init container has failed.
 func (d *deployment) says(t *testing.T) string {
 	t.Helper()
 	const state = ".status.initContainerStatuses[0].lastState.terminated"
@@ -204,7 +204,7 @@ func removePod(t *testing.T, name string) {
 	kubectl(t, "delete", "pod", name, "--ignore-not-found", "--timeout=120s")
 }
 
-// valueIn is what the chained agent's plugin writes in a pod.
+// valueIn returns the value that the chained agent's plugin writes in a pod.
 func valueIn(t *testing.T, pod string) string {
 	t.Helper()
 	return strings.TrimSpace(kubectl(t, "exec", pod, "--", "cat", "/proc/sys/net/core/somaxconn"))

@@ -25,7 +25,7 @@ const (
 	lookEach = 5 * time.Millisecond
 )
 
-// However an agent is updated, the configuration is always there, and no pod loses
+// However an agent is updated, the configuration always exists, and no pod loses
 // a packet: the older pod's preStop hook does nothing where its gate is off, nor where
 // the node is the newer pod's by then; an agent that embeds the packages asks whether it
 // comes back.
@@ -105,7 +105,7 @@ type watched struct {
 	done chan [2]int
 }
 
-// watchConf looks whether the configuration is there, or one of several of which one comes
+// watchConf watches whether the configuration exists, or one of several of which one comes
 // before another goes.
 func watchConf(names ...string) *watched {
 	w := &watched{make(chan struct{}), make(chan [2]int, 1)}

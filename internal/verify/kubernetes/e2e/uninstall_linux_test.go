@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// The manifest that takes all back leaves what an agent has left, and says what is in its
-// way and what removes it; with the component it does.
+// The manifest that uninstalls leaves an agent's own leftovers, and names those in its way
+// and the command that removes them; with the component it removes them.
 func TestPLAN6_UninstallRemovesAnAgentsStateWhereAsked(t *testing.T) {
 	testns.SkipShort(t, "half a minute")
 	begin(t)

@@ -84,7 +84,7 @@ func TestPLAN11_UpgradeAndRollbackOfAPlan(t *testing.T) {
 	kubectl(t, "rollout", "restart", "daemonset/"+d.name, "--namespace=kube-system")
 	kubectl(t, "rollout", "status", "daemonset/"+d.name, "--namespace=kube-system", "--timeout=180s")
 	require.NoFileExists(t, filepath.Join(node.Root(), "opt/cni/bin", plugin), "no pod needs it any more")
-	d.remove(t) // it takes all back itself
+	d.remove(t) // it undoes everything itself
 	nodeReady(t, "False")
 	settles(t, before, "the node is as it was before", "var/lib/cni")
 }
@@ -125,8 +125,8 @@ func prepared(t *testing.T) snapshot.Snapshot {
 }
 
 // upgradeAndRollback rolls an agent of the older image to this one, back and forth again,
-// beside two pods that stay and others that come and go. One of the configurations is
-// there all the time; checked is called after each change.
+// beside two pods that stay and others that come and go. One of the configurations exists
+// all the time; checked is called after each change.
 func upgradeAndRollback(t *testing.T, d *deployment, confs []string, checked func(image string)) {
 	t.Helper()
 	d.apply(t)
@@ -152,8 +152,8 @@ func upgradeAndRollback(t *testing.T, d *deployment, confs []string, checked fun
 	count.end(t)
 }
 
-// recorded is what a version of nodeinit reads in the node's journal. An older one may not
-// tell what was found as wanted from what was changed.
+// recorded returns the records that a version of nodeinit reads in the node's journal. An
+// older one may not distinguish objects found as wanted from changed ones.
 func recorded(t *testing.T, nodeinit string) (all []string) {
 	t.Helper()
 	var read struct{ Entries, Found []journal.Entry }

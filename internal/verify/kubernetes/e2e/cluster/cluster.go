@@ -41,14 +41,14 @@ type Cluster struct {
 	admin    *realkube.Client
 }
 
-// Options say how a cluster is to be. The zero value has Debian's containerd.
+// Options configure a cluster. The zero value has Debian's containerd.
 type Options struct {
 	// Containerd is one of [realcri.Versions], which is built from its module; empty:
 	// Debian's.
 	Containerd string
 }
 
-// Start makes a node and what runs on it, and returns when pods can be created.
+// Start makes a node, starts its services, and returns when pods can be created.
 // log gets a line when something has to be built or downloaded. On a machine that
 // cannot have a node, the error matches [errors.ErrUnsupported].
 func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err error) {
@@ -67,7 +67,7 @@ func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err
 	return c, nil
 }
 
-// Close ends everything and takes it away.
+// Close ends all processes and removes the node.
 func (c *Cluster) Close() error {
 	err := c.node.Kill()
 	for _, s := range c.services {

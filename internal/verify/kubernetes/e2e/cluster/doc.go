@@ -12,7 +12,7 @@
 // started it dies. Only empty cgroups stay then, which the next one removes.
 //
 // There is no registry: images are made from files (package image) and imported.
-// There is no pod network until somebody installs one, and no kube-proxy: the
+// There is no pod network until a test installs one, and no kube-proxy: the
 // address of the service "kubernetes" is rewritten by a rule of iptables.
 //
 // It needs Linux, root, and a machine with the controllers of cgroups in version

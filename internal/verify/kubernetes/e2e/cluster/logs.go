@@ -14,7 +14,7 @@ import (
 )
 
 // SaveLogs copies into dir, which is made, the logs of all services and pods, and
-// what kubectl says about every object.
+// kubectl's description of every object.
 func (c *Cluster) SaveLogs(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("save the logs: %w", err)
@@ -30,8 +30,8 @@ func (c *Cluster) SaveLogs(ctx context.Context, dir string) error {
 	return errors.Join(append(errs, c.copyLogs(dir, logDir), c.copyLogs(dir, "/var/log/pods"))...)
 }
 
-// Ends are the last lines of each file below dir, for whoever sees a test's output and
-// not the machine that it ran on.
+// Ends returns the last lines of each file below dir, for readers of a test's output who
+// cannot see the machine that it ran on.
 func Ends(dir string, lines int) (string, error) {
 	var out strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

@@ -18,7 +18,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; nobody answers
+	if err := c.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; no server answers
 		return err
 	}
 	_, err := c.Run(ctx, "sh", "-euc", network+kernelLog+sysctls)
@@ -53,15 +53,14 @@ done
 iptables -t nat -N KUBE-NODEPORTS
 `
 
-// kernelLog is what the kubelet watches for processes that were killed for their
-// memory.
+// kernelLog is the file that the kubelet watches for processes that were killed for lack
+// of memory.
 const kernelLog = `
 mknod -m 600 /dev/kmsg c 1 11
 `
 
-// sysctls are those that the kubelet sets, and Cilium's agent. They are the
-// machine's, so the node shows files in their place that have the wanted values
-// already.
+// sysctls are the kernel values that the kubelet and Cilium's agent set. They belong to the
+// machine, so the node shows files in their place that already have the wanted values.
 const sysctls = `
 show() {
 	file=` + ownDir + `/sysctl/$(echo $1 | tr / .)

@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// debianPackages are what the node runs beside Kubernetes, with the libraries
+// debianPackages are the programs that the node runs beside Kubernetes, with the libraries
 // that a small Debian lacks.
 var debianPackages = []string{
 	"containerd", "runc", "containernetworking-plugins", "conntrack", "busybox-static",
 	"libseccomp2", "libnetfilter-conntrack3", "libmnl0", "libnfnetlink0",
 }
 
-// programs are where the machine has what a node runs.
+// programs are the directories with the programs that a node runs.
 type programs struct {
 	kube       string // etcd and every part of Kubernetes, by the name it is called by
 	containerd string // root of its own; empty: Debian's

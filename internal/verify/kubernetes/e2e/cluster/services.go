@@ -137,7 +137,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		return err
 	}
 	for _, path := range []string{"/api/v1/nodes/" + NodeName, "/api/v1/namespaces/default/serviceaccounts/default", "/api/v1/namespaces/kube-system/serviceaccounts/default"} {
-		if err := c.waitFor(ctx, path+" is there", func(ctx context.Context) error { _, err := c.admin.Get(ctx, path); return err }); err != nil {
+		if err := c.waitFor(ctx, path+" exists", func(ctx context.Context) error { _, err := c.admin.Get(ctx, path); return err }); err != nil {
 			return err
 		}
 	}

@@ -116,7 +116,7 @@ func meddled(t *testing.T, m *meddler) dynamic.Interface {
 }
 
 // A concurrent change of taints, between read and patch, is not lost, and costs one retry.
-func TestRDY3_NobodysTaintIsLost(t *testing.T) {
+func TestRDY3_NoTaintIsLost(t *testing.T) {
 	createNode(t, "race", nil, taint(notReady, "", "NoSchedule"), taint("a", "", "NoSchedule"))
 	m := &meddler{times: 1, f: func() {
 		untaint(t, "race", taint("b", "", "NoSchedule"), taint(notReady, "", "NoSchedule"), taint("a", "", "NoSchedule"))
