@@ -14,6 +14,8 @@
 // report, 1 when the cluster could not be asked, 64 on a usage error. It also exits with 2
 // if no node has a report, even after an uninstall of all: nodeinit may lack the right to
 // report.
+// A node that --why names and that does not exist is 1. A selector that no node matches
+// is 0, as in kubectl, with a line on standard error.
 package main
 
 import (
@@ -26,6 +28,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -50,17 +53,21 @@ type options struct {
 	timeout                                  time.Duration
 }
 
-func parse(args []string, stderr io.Writer) (o options, err error) {
+func parse(args []string, stdout io.Writer) (o options, err error) {
+	o.timeout = 30 * time.Second
 	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	f.SetOutput(stderr)
+	f.SetOutput(io.Discard)
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, or ~/.kube/config)")
 	f.StringVar(&o.selector, "selector", "", "only nodes with these `labels`, as kubectl takes them")
 	f.StringVar(&o.selector, "l", "", "the same, in short")
 	f.StringVar(&o.agent, "agent", "", "only the reports of this `agent` (default: all agents)")
 	f.StringVar(&o.why, "why", "", "explain the failures of this `node`: cause and remedy")
 	f.StringVar(&o.output, "output", "text", "text, or json: one document")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after this long")
+	f.Func("timeout", "give up after this `duration` (default 30s)", o.setTimeout)
 	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			usage(f, stdout)
+		}
 		return o, err
 	}
 	_, invalid := labels.Parse(o.selector)
@@ -69,8 +76,6 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.output != "text" && o.output != "json":
 		return o, fmt.Errorf("--output %q: want text or json", o.output)
-	case o.timeout <= 0:
-		return o, fmt.Errorf("--timeout %s: want a time above 0", o.timeout)
 	case invalid != nil:
 		return o, fmt.Errorf("--selector: %w", invalid)
 	}
@@ -78,6 +83,21 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		o.kubeconfig = defaultKubeconfig()
 	}
 	return o, nil
+}
+
+func (o *options) setTimeout(value string) (err error) {
+	if o.timeout, err = time.ParseDuration(value); err != nil || o.timeout <= 0 {
+		return errors.New("want a time above 0 with its unit, such as 30s or 2m")
+	}
+	return nil
+}
+
+// usage prints the flags, with spaces for the tabs, which [bootstrap.Printable] escapes.
+func usage(f *flag.FlagSet, w io.Writer) {
+	var b strings.Builder
+	f.SetOutput(&b)
+	f.Usage()
+	io.WriteString(w, strings.ReplaceAll(b.String(), "\t", "    "))
 }
 
 // defaultKubeconfig returns the file that kubectl would read first, or "" if there is none,
@@ -97,7 +117,7 @@ func defaultKubeconfig() string {
 
 func run(args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = bootstrap.Printable(stdout), bootstrap.Printable(stderr)
-	o, err := parse(args, stderr)
+	o, err := parse(args, stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -109,7 +129,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("--timeout of %s is over", o.timeout))
 	defer cancel()
-	well, err := o.show(ctx, stdout)
+	well, err := o.show(ctx, stdout, stderr)
 	switch {
 	case err != nil:
 		fmt.Fprintf(stderr, "fleet: %s\n", bootstrap.OneLine(err.Error()))
@@ -121,7 +141,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // show prints the requested output, and reports whether all is well.
-func (o options) show(ctx context.Context, w io.Writer) (well bool, err error) {
+func (o options) show(ctx context.Context, w, stderr io.Writer) (well bool, err error) {
 	client, err := kube.Connection{Kubeconfig: o.kubeconfig, UserAgent: "slipway-fleet", Spread: time.Second}.Client()
 	if err != nil {
 		return false, err
@@ -136,6 +156,9 @@ func (o options) show(ctx context.Context, w io.Writer) (well bool, err error) {
 	f, err := readFleet(ctx, client, o.selector, o.agent)
 	if err != nil {
 		return false, err
+	}
+	if f.Nodes == 0 && o.selector != "" {
+		fmt.Fprintf(stderr, "fleet: no node matches --selector %q\n", o.selector)
 	}
 	return f.well(), print(w, o.output, f)
 }

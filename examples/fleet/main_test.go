@@ -284,13 +284,30 @@ func TestRDY6_ExitStatuses(t *testing.T) {
 	o := c.run(t)
 	require.Zero(t, o.code)
 	require.Equal(t, "0 nodes: none is selected\n", o.stdout)
-	for _, args := range [][]string{{"--no-such-flag"}, {"--output", "xml"}, {"now"}, {"--timeout", "-5s"}, {"-l", "a in"}} {
+	for _, args := range [][]string{{"--no-such-flag"}, {"--output", "xml"}, {"now"}, {"--timeout", "-5s"}, {"--timeout", "5"}, {"-l", "a in"}} {
 		o = c.run(t, args...)
 		require.Equal(t, 64, o.code, args)
 		require.Contains(t, o.stderr, "fleet: see --help\n")
+		require.Equal(t, 2, strings.Count(o.stderr, "\n"), o.stderr)
 		require.Empty(t, o.stdout)
 	}
-	require.Zero(t, c.run(t, "--help").code)
+	require.Contains(t, c.run(t, "--timeout", "5").stderr, `invalid value "5" for flag -timeout: want a time above 0 with its unit, such as 30s or 2m`)
+	o = c.run(t, "--help")
+	require.Zero(t, o.code)
+	require.Empty(t, o.stderr)
+	require.Contains(t, o.stdout, "  -why node\n        explain the failures")
 	c.kubeconfig = filepath.Join(t.TempDir(), "none")
 	require.Equal(t, 1, c.run(t).code)
+}
+
+func TestRDY6_WhatMatchesNothing(t *testing.T) {
+	c := newCluster(t)
+	o := c.run(t, "-l", "role=none")
+	require.Zero(t, o.code)
+	require.Equal(t, "fleet: no node matches --selector \"role=none\"\n", o.stderr)
+	require.Equal(t, "0 nodes: none is selected\n", o.stdout)
+	o = c.run(t, "--why", "nowhere")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "get node nowhere: ")
+	require.Empty(t, o.stdout)
 }
