@@ -5,9 +5,14 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // The operations of plans, as package bootstrap names them.
@@ -300,7 +305,11 @@ func (j *Journal) mayApply() error {
 		return err
 	case j.missing != nil:
 		return j.missing
-	case j.hasApplied():
+	}
+	if _, err := durable.Writable(j.dir); errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("state directory %s: %w", j.dir, remedy.File(err))
+	}
+	if j.hasApplied() {
 		return j.revoked(p)
 	}
 	return j.claimable(p)

@@ -152,6 +152,10 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 				o := n.run(args...)
 				require.Equal(t, 1, o.code, "%s: %s", args, o.stderr)
 				require.Contains(t, o.stderr, "the agent is running: ", args)
+				if args[0] == "cleanup" { // no list that would look removed
+					require.Empty(t, o.stdout)
+					require.Regexp(t, `^nodeinit: nothing was removed: cleanup: the agent is running: `, o.stderr)
+				}
 				require.Regexp(t, c.says, o.stderr, args)
 				require.Contains(t, o.stderr, map[bool]string{true: "--while-alive", false: "--force"}[args[0] == "cleanup"], args)
 			}

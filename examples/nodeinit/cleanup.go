@@ -247,6 +247,12 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 		return findErr
 	}
 	found, missing := o.selected(found)
+	if o.force && !o.dryRun && o.planTo == "" && len(found.Items) > 0 { // a list would look removed
+		alive := func(ctx context.Context) error { return a.notAlive(ctx, c.Ownership, o) }
+		if err := a.host().Enter(ctx, c.Namespaces(), alive); err != nil {
+			return fmt.Errorf("nothing was removed: %w", err)
+		}
+	}
 	if err := a.showInventory(found, missing...); err != nil {
 		return err
 	}

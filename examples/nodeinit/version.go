@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // version is the information that the Go command has written into the program: the
@@ -20,12 +21,12 @@ func version() string {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	module, commit := info.Main.Version, settings["vcs.revision"]
-	if commit == "" {
-		commit = "unknown"
+	module, origin := strings.Trim(info.Main.Version, "()"), "built without version control"
+	if commit := settings["vcs.revision"]; commit != "" {
+		origin = "commit " + commit
 	}
 	if settings["vcs.modified"] == "true" {
-		commit += ", changed since"
+		origin += ", changed since"
 	}
-	return fmt.Sprintf("%s (commit %s), %s %s/%s", module, commit, info.GoVersion, runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (%s), %s %s/%s", module, origin, info.GoVersion, runtime.GOOS, runtime.GOARCH)
 }
