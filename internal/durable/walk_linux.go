@@ -145,7 +145,7 @@ func (w *walker) vet(name string, fd int, st *unix.Stat_t) error {
 	// In a sticky directory others may give a file of root's another name (link(2)).
 	why = othersOf(w.fd, &dir)
 	if !trusted(&dir, st, why) || st.Mode&unix.S_IFMT == unix.S_IFREG && why != "" {
-		return fmt.Errorf("the directory with %q: %w: %s", name, ErrShared, why)
+		return fmt.Errorf("the directory that holds %q: %w: %s", name, ErrShared, why)
 	}
 	return nil
 }
