@@ -43,9 +43,10 @@
 //   - cleanup: finds what an agent left behind, and then removes it.
 //   - cleanup/ownershipfile: an agent's ownership, from a YAML file.
 //
-// The leaves (from configresolve on) import neither each other nor bootstrap,
-// except for its journal: their types satisfy [bootstrap.Action] by their methods alone,
-// and meet in the program that builds a plan of them. Two such programs are
+// The leaves (configresolve, cgroup, bpffs, sysctl, cniinstall, cleanup and the packages
+// below them) import neither each other nor bootstrap, except for its journal: their
+// types satisfy [bootstrap.Action] by their methods alone, and meet in the program that
+// builds a plan of them. Two such programs are
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //

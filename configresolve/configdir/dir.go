@@ -76,7 +76,7 @@ func (d Writer) Advise(context.Context) ([]string, error) {
 	case err == nil:
 		return nil, at.Close()
 	case errors.Is(err, durable.ErrShared):
-		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v", d.Path, err)}, nil
+		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v; in a pod's emptyDir only the pod's own containers can", d.Path, err)}, nil
 	}
 	return nil, nil // it will be made, or Check reports another error
 }

@@ -101,6 +101,7 @@ func (a *app) guardCommand() *cobra.Command {
 	a.sourceFlags(c.Flags())
 	a.cniFlags(c.Flags())
 	a.stateFlags(c.Flags())
+	c.Flags().Lookup("adopt").Hidden = true // a guard claims nothing
 	return c
 }
 

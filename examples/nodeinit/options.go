@@ -166,7 +166,7 @@ func (a *app) stateFlags(f *pflag.FlagSet) {
 	a.lockFlags(f)
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
 	f.BoolVar(&a.override, "override", false, "override other agents of the node that want an object to be different; uninstall restores the state that they want")
-	f.BoolVar(&a.adopt, "adopt", false, "adopt files as the agent's own, so that uninstall removes them: those that it names and that exist as wanted when it first claims the node, such as those of an installer that it replaces")
+	f.BoolVar(&a.adopt, "adopt", false, "adopt files as the agent's own, so that uninstall removes them: those that it names and that exist as wanted when it first claims the node, such as those of an installer that it replaces; mounts are not adopted")
 }
 
 // journalFlags name a journal.
