@@ -173,6 +173,46 @@ func TestPLAN12_WhatIsNoLongerWantedGoes(t *testing.T) {
 	}
 }
 
+// The journal knows a step by its name: what a renamed step finds as it should be stays
+// recorded under the former name.
+func TestPLAN12_ARenamedStepLeavesItsRecordUnderTheFormerName(t *testing.T) {
+	dir := t.TempDir()
+	j := node(filepath.Join(t.TempDir(), "state"), "pod")
+	_, err := on(t, j, bootstrap.Step{Name: "former", Action: file{dir + "/x"}}).Apply(t.Context())
+	require.NoError(t, err)
+
+	p := on(t, j, bootstrap.Step{Name: "renamed", Action: file{dir + "/x"}})
+	report, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	require.False(t, report.Changed())
+
+	p.Steps = append(p.Steps, bootstrap.Step{Name: "former", Absent: true})
+	for _, want := range []bootstrap.Status{bootstrap.Changed, bootstrap.Unchanged} { // made anew, once
+		report, err = p.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, map[string]bootstrap.Status{"former": want, "renamed": want}, byStep(report))
+		require.FileExists(t, dir+"/x")
+	}
+	_, err = p.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, dir+"/x")
+}
+
+func TestPLAN6_WithoutAnOwnerANodeOfAnOwnersIsAppliedToAndNotReverted(t *testing.T) {
+	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	_, err := on(t, node(state, "pod"), bootstrap.Step{Name: "x", Action: file{dir + "/x"}}).Apply(t.Context())
+	require.NoError(t, err)
+
+	p := on(t, node(state, ""), bootstrap.Step{Name: "x", Action: file{dir + "/x"}}, bootstrap.Step{Name: "y", Action: file{dir + "/y"}})
+	_, err = p.Apply(t.Context())
+	require.NoError(t, err)
+	require.FileExists(t, dir+"/y")
+	require.Equal(t, "pod", ownerIn(t, state))
+	_, err = p.RevertAll(t.Context())
+	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.FileExists(t, dir+"/x")
+}
+
 func TestPLAN12_WhatIsNoLongerWantedGoesLastFirst(t *testing.T) {
 	dir := t.TempDir()
 	j := node(filepath.Join(t.TempDir(), "state"), "pod")

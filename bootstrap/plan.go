@@ -15,7 +15,10 @@ import (
 
 // Step is an Action with its name and its place in a Plan.
 type Step struct {
-	// Name is unique in the plan and not empty.
+	// Name is unique in the plan and not empty. The journal records what the step
+	// changes under its name. A renamed step finds its objects as they should be, and
+	// leaves them recorded under the former name: RevertAll undoes them, but so does an
+	// Absent step of the former name, after which the renamed one makes them anew.
 	Name string
 
 	// Action is what the step does. It may be nil if Skip is set.
@@ -161,9 +164,10 @@ type Plan struct {
 
 	// Journal remembers what the steps change, and who owns the node: Apply claims
 	// the node, and neither Apply nor Revert changes anything on a node that has
-	// another owner. Revert undoes what each step has recorded in the journal,
-	// which actions get with their context. If it is nil, nothing is recorded, and each
-	// action reverts only what it knows of itself.
+	// another owner, except that a process without an owner, such as an
+	// administrator's, may apply on any node. Revert undoes what each step has recorded
+	// in the journal, which actions get with their context. If it is nil, nothing is
+	// recorded, and each action reverts only what it knows of itself.
 	Journal Journal
 
 	// Node is the node's name, Version that of the program, and Command the name of what

@@ -179,8 +179,8 @@ func JoinTraces(traces ...*Trace) *Trace {
 // LogTrace returns a Trace that logs runs and their steps. At level Error: steps
 // that failed, and a plan that could not run. At Warn: steps that are unknown,
 // blocked or were not run, and advice. At Info: what changed or would change, and
-// waits. Everything else is at Debug, so a run that changes nothing logs at that
-// level only. What failed has its code (see [Code]) as the attribute "code". If l is
+// waits. Everything else is at Debug, so a run that changes nothing, and has no advice,
+// logs at that level only. What failed has its code (see [Code]) as the attribute "code". If l is
 // nil, the Trace has no hooks.
 func LogTrace(l *slog.Logger) *Trace {
 	if l == nil {

@@ -27,7 +27,8 @@ var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 // Leftovers keeps everything that the other packages of this module have recorded in the
 // journal that a plan has entered or that journal.With provides: the journal's directory
 // and recorded paths as if they were in Keep, recorded directories as if they were in
-// KeepDirs. A journal that cannot be read is an error, and nothing is removed.
+// KeepDirs. Links and other objects of the network are not kept. A journal that cannot be
+// read is an error, and nothing is removed.
 type Leftovers struct {
 	// Ownership describes the agent's property.
 	Ownership Ownership

@@ -73,7 +73,8 @@ func NewKernel(links ...string) *Kernel {
 }
 
 // Reboot starts the kernel anew: nothing is mounted, every value has its default,
-// and the boot id changes. Links stay.
+// and the boot id changes: give a plan's journal.Node the new one, which is
+// kernel.random.boot_id in Values, as Boot. Links stay.
 func (k *Kernel) Reboot() {
 	defer k.lock()()
 	k.mounts = nil
