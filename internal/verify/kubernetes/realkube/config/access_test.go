@@ -64,13 +64,8 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 		require.NoError(t, server.Admin().ApplyYAML(t.Context(), path, []byte(document)))
 	}
 	all := grants(t, "../../../../../examples/deploy/nodeinit.yaml")
-	for path, document := range all {
-		apply(path, document)
-	}
-	for path, document := range reportGrants(t) {
-		apply(path, document)
-		t.Cleanup(func() { require.NoError(t, server.Admin().Delete(context.WithoutCancel(t.Context()), path)) })
-	}
+	grantAll(t, all)
+	grantAll(t, reportGrants(t))
 	says(deployed, 0)
 
 	for path, document := range all {

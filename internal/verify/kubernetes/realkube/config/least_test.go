@@ -37,6 +37,15 @@ func grants(t *testing.T, file string) map[string]string {
 	return found
 }
 
+// grantAll gives the account its rights until the test ends.
+func grantAll(t *testing.T, all map[string]string) {
+	t.Helper()
+	for path, document := range all {
+		require.NoError(t, server.Admin().ApplyYAML(t.Context(), path, []byte(document)))
+		t.Cleanup(func() { require.NoError(t, server.Admin().Delete(context.WithoutCancel(t.Context()), path)) })
+	}
+}
+
 var ruleLine = regexp.MustCompile(`(?m)^  - apiGroups: \[(.*)\]\n    resources: \[(.*)\]\n(?:    resourceNames: \[(.*)\]\n)?    verbs: \[(.*)\]\n?`)
 
 // printed is a rule as an error prints it, without resource names: the manifest cannot know a
@@ -57,9 +66,7 @@ func TestDeploymentExampleGrantsTheLeast(t *testing.T) {
 	apply := func(path, document string) {
 		require.NoError(t, server.Admin().ApplyYAML(t.Context(), path, []byte(document)))
 	}
-	for path, document := range all {
-		apply(path, document)
-	}
+	grantAll(t, all)
 	resolve := func(ctx context.Context) (*configresolve.Config, error) {
 		client, _ := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, deployed)})
 		return configresolve.Resolve(ctx, sources(t, client, namespace, node, "config-map:cilium-config", "cilium-node-config:kube-system", "node")...)
