@@ -5,13 +5,11 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"syscall"
 	"time"
 
-	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -306,13 +304,32 @@ func (j *Journal) mayApply() error {
 	case j.missing != nil:
 		return j.missing
 	}
-	if _, err := durable.Writable(j.dir); errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("state directory %s: %w", j.dir, remedy.File(err))
+	if err := j.recordable(); err != nil {
+		return err
 	}
 	if j.hasApplied() {
 		return j.revoked(p)
 	}
 	return j.claimable(p)
+}
+
+// recordable returns an error if the state directory, or the one that it would be made in,
+// is read-only. Both are looked at through open directories: this process may be in a
+// container, and they on the host.
+func (j *Journal) recordable() error {
+	d, err := j.openDir()
+	if err != nil {
+		return err
+	}
+	in := j.parent
+	if d != nil {
+		defer d.Close()
+		in = d
+	}
+	if in != nil && in.ReadOnly() {
+		return fmt.Errorf("state directory %s: %w", j.dir, remedy.File(syscall.EROFS))
+	}
+	return nil
 }
 
 // bind remembers which journal and generation this process has applied to.

@@ -26,3 +26,9 @@ func Writable(dir string) (nearest string, err error) {
 	}
 	return dir, unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }
+
+// ReadOnly reports whether the directory is on a file system mounted read-only.
+func (d *Dir) ReadOnly() bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(int(d.self.Fd()), &st) == nil && st.Flags&unix.ST_RDONLY != 0
+}
