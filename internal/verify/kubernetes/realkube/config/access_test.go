@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -27,6 +28,19 @@ func reportGrants(t *testing.T) map[string]string {
 	return all
 }
 
+// without returns a role without its rule for the resource.
+func without(document, resource string) string {
+	for _, rule := range ruleLine.FindAllStringSubmatch(document, -1) {
+		if rule[2] == resource {
+			document = strings.Replace(document, rule[0], "", 1)
+		}
+	}
+	if strings.HasSuffix(document, "rules:\n") {
+		document = strings.TrimSuffix(document, "rules:\n") + "rules: []\n"
+	}
+	return document
+}
+
 // Before anything is changed, check asks a real API server for each right that the sources and
 // the report need: with the shipped manifests nothing is missing, and a right that is missing is
 // named with the rule that grants it.
@@ -34,8 +48,8 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 	const node = "asking"
 	createNode(t, node, values{"zone": "asking"}, nil)
 	program := buildNodeinit(t)
-	check := func(ctx context.Context, u realkube.User) (code int, text string) {
-		cmd := exec.CommandContext(ctx, program, append([]string{"check", "--only", "preflight", "--report-node", "--node-name", node, "--state-dir", t.TempDir(),
+	check := func(u realkube.User) (code int, text string) {
+		cmd := exec.CommandContext(t.Context(), program, append([]string{"check", "--only", "preflight", "--report-node", "--node-name", node, "--state-dir", t.TempDir(),
 			"--k8s-kubeconfig-path", kubeconfig(t, server, u), "--k8s-namespace", "kube-system"}, threeFlags...)...)
 		out, err := cmd.CombinedOutput()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -46,8 +60,8 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 	// says waits until the authorizer has seen the last change.
 	says := func(u realkube.User, wantCode int, want ...string) {
 		t.Helper()
-		eventually(t, func(ctx context.Context) error {
-			code, text := check(ctx, u)
+		eventually(t, func(context.Context) error {
+			code, text := check(u)
 			for _, line := range want {
 				if !strings.Contains(text, line) {
 					return fmt.Errorf("exit status %d, without %q: %s", code, line, text)
@@ -64,18 +78,29 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 		require.NoError(t, server.Admin().ApplyYAML(t.Context(), path, []byte(document)))
 	}
 	all := grants(t, "../../../../../examples/deploy/nodeinit.yaml")
+	maps.Copy(all, reportGrants(t))
 	grantAll(t, all)
-	grantAll(t, reportGrants(t))
 	says(deployed, 0)
 
-	for path, document := range all {
-		if rule := ruleLine.FindStringSubmatch(document); strings.Contains(path, "/roles/") {
-			apply(path, strings.Replace(document, rule[0], "", 1))
-			says(deployed, 1, `access: the API server does not allow to get configmaps cilium-config in kube-system, which the plan needs `+
-				`(grant it by the rule {apiGroups: [""], resources: [configmaps], resourceNames: ["cilium-config"], verbs: ["get"]})`, "[kube.forbidden]")
-			apply(path, document)
-			says(deployed, 0)
+	for _, missing := range []struct {
+		resource   string
+		code       int
+		says, rule string
+	}{
+		{"configmaps", 1, "access: the API server does not allow to get configmaps cilium-config in kube-system", `[""], resources: [configmaps], resourceNames: ["cilium-config"], verbs: ["get"]`},
+		{"ciliumnodeconfigs", 1, "access: the API server does not allow to list ciliumnodeconfigs in kube-system", `["cilium.io"], resources: [ciliumnodeconfigs], verbs: ["list"]`},
+		{"nodes", 1, "access: the API server does not allow to get nodes asking", `[""], resources: [nodes], resourceNames: ["asking"], verbs: ["get"]`},
+		{"nodes/status", 0, "access: --report-node: the API server does not allow to patch nodes/status asking", `[""], resources: [nodes/status], resourceNames: ["asking"], verbs: ["patch"]`},
+		{"events", 0, "access: --report-node: the API server does not allow to create events in default", `[""], resources: [events], verbs: ["create"]`},
+	} {
+		for path, document := range all { // both ClusterRoles grant to get nodes
+			apply(path, without(document, missing.resource))
 		}
+		says(deployed, missing.code, missing.says+", which the plan needs (grant it by the rule {apiGroups: "+missing.rule+"})", "kube.forbidden")
+		for path, document := range all {
+			apply(path, document)
+		}
+		says(deployed, 0)
 	}
 	says(nobody, 1, "to get configmaps cilium-config in kube-system, ", "to list ciliumnodeconfigs in kube-system, ", "to get nodes asking, ",
 		"to patch nodes/status asking, ", "to create events in default, ")
