@@ -50,7 +50,33 @@
 //
 // It records its changes in journal.From(ctx) of package bootstrap/journal, with the
 // context that the plan gives it. If nothing is to be recorded, that is a nil journal,
-// whose methods do nothing. A handler undoes what was recorded. To share an
+// whose methods do nothing. A handler undoes what was recorded:
+//
+//	func (l Link) Kinds() []string      { return []string{"acme/link"} }
+//	func (l Link) Namespaces() []string { return []string{"net"} }
+//
+//	func (l Link) Apply(ctx context.Context) error {
+//		j := journal.From(ctx)
+//		e := journal.Entry{
+//			Kind: "acme/link", Object: l.Name, Boot: j.Boot(), // a reboot removes it
+//			Before: l.state(), // the zero value: it does not exist
+//			After:  journal.State{Type: "link"},
+//		}
+//		if err := j.Begin(ctx, e); err != nil { // on disk, before the change
+//			return err
+//		}
+//		if err := l.makeAndSetUp(); err != nil {
+//			return err // begun: the handler's Look finds whether there is something to undo
+//		}
+//		return j.Complete(ctx, e)
+//	}
+//
+//	// Look is the handler's: it returns what undoes the entry, or nothing if that is done.
+//	func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error)
+//
+// An action that repairs its own object calls Begin and Complete too, as if it made it
+// anew: the state before the first change remains recorded, and is what comes back. To
+// share an
 // object with other agents of the node, an action also calls Journal.CheckWishes at the
 // end of its Check, and Journal.Wish at the end of its Apply. [Func] makes an action of two
 // functions; its methods In and Recording declare namespaces and kinds. An action that is

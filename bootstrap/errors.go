@@ -20,8 +20,10 @@ import (
 var ErrNotConverged = errors.New("still not as it should be")
 
 // ErrUnrecorded means that an action changed something and did not record it in the
-// plan's journal, although it declares that it does: the change cannot be undone. A
-// wrapper that does not pass the context on is one cause.
+// plan's journal, although it declares that it does: the change cannot be undone. The
+// causes are a wrapper that does not pass the context on, and an action that calls Begin
+// for some of its changes only, such as those that make its object but not those that
+// repair it.
 var ErrUnrecorded error = code.New(code.PlanUnrecorded, "it was changed, and not recorded")
 
 var (

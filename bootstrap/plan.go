@@ -176,7 +176,8 @@ type Plan struct {
 
 	// Gates are waited for by Apply before anything else: before Prepare, and while
 	// the node is neither locked nor claimed, so that others can go on. Nothing
-	// that they do is recorded. Check says what would be waited for.
+	// that they do is recorded. Check says what would be waited for. One that was waited
+	// for is [Changed] in the report, and an Apply that only waits counts as a change.
 	Gates []Step
 
 	// Steps run in this order; Revert runs them backwards.

@@ -112,7 +112,7 @@ func (w *walk) unrecorded(ctx context.Context, s *Step) error {
 	if !ok || len(r.Kinds()) == 0 || w.plan.Journal == nil || !s.recorded(w.plan.Host) || w.plan.Journal.Noted(ctx) {
 		return nil
 	}
-	return fmt.Errorf("%w: a %T, although it declares that it records %s (pass the plan's context to journal.From, and call Begin before each change, also one that repairs what is recorded)", ErrUnrecorded, s.Action, strings.Join(r.Kinds(), ", "))
+	return fmt.Errorf("%w: a %T, although it declares that it records %s (its Apply must call Begin before each change, also one to an object that is recorded already, and get the journal by journal.From of the context that it is given)", ErrUnrecorded, s.Action, strings.Join(r.Kinds(), ", "))
 }
 
 // verify checks the action again, after changes have been made.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -179,13 +180,15 @@ func JoinTraces(traces ...*Trace) *Trace {
 // LogTrace returns a Trace that logs runs and their steps. At level Error: steps
 // that failed, and a plan that could not run. At Warn: steps that are unknown,
 // blocked or were not run, and advice. At Info: what changed or would change, and
-// waits. Everything else is at Debug, so a run that changes nothing, and has no advice,
-// logs at that level only. What failed has its code (see [Code]) as the attribute "code". If l is
+// waits. Everything else is at Debug, also the advice of an unchanged step that the same
+// Trace has just logged: the further runs of a loop that change nothing log at that level
+// only. What failed has its code (see [Code]) as the attribute "code". If l is
 // nil, the Trace has no hooks.
 func LogTrace(l *slog.Logger) *Trace {
 	if l == nil {
 		return &Trace{}
 	}
+	var said sync.Map // step: the advice of its last result
 	return &Trace{
 		PlanStart: func(ctx context.Context, op Op) context.Context {
 			l.DebugContext(ctx, "plan started", "op", op)
@@ -196,8 +199,12 @@ func LogTrace(l *slog.Logger) *Trace {
 			l.DebugContext(ctx, "step started", "op", op, "step", step)
 			return ctx
 		},
-		StepDone: func(ctx context.Context, op Op, r Result) { logResult(ctx, l, op, r) },
-		Waiting:  func(ctx context.Context, w Wait) { logWait(ctx, l, w) },
+		StepDone: func(ctx context.Context, op Op, r Result) {
+			last, _ := said.Swap(r.Step, r.Advice)
+			before, _ := last.([]string)
+			logResult(ctx, l, op, r, !slices.Equal(before, r.Advice))
+		},
+		Waiting: func(ctx context.Context, w Wait) { logWait(ctx, l, w) },
 	}
 }
 
@@ -216,7 +223,8 @@ func logReport(ctx context.Context, l *slog.Logger, r *Report) {
 	l.LogAttrs(ctx, level, "plan done", attrs...)
 }
 
-func logResult(ctx context.Context, l *slog.Logger, op Op, r Result) {
+// logResult logs the result of a step; news says that its advice is not that of the last one.
+func logResult(ctx context.Context, l *slog.Logger, op Op, r Result, news bool) {
 	attrs := []slog.Attr{
 		slog.String("op", string(op)),
 		slog.String("step", r.Step),
@@ -242,7 +250,7 @@ func logResult(ctx context.Context, l *slog.Logger, op Op, r Result) {
 	switch {
 	case r.Status == Failed:
 		level = slog.LevelError
-	case slices.Contains([]Status{Unknown, Blocked, NotRun}, r.Status), len(r.Advice) > 0:
+	case slices.Contains([]Status{Unknown, Blocked, NotRun}, r.Status), len(r.Advice) > 0 && (news || r.Status != Unchanged):
 		level = slog.LevelWarn
 	case r.Status == Changed, r.Status == WouldChange:
 		level = slog.LevelInfo

@@ -204,3 +204,20 @@ func TestLogTrace(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, b.String(), "level=INFO", "nothing changes")
 }
+
+// An agent that converges every minute does not repeat its advice each minute.
+func TestLogTraceWarnsOfTheSameAdviceOnce(t *testing.T) {
+	var b bytes.Buffer
+	advice := []string{"look at it"}
+	trace := bootstrap.LogTrace(slog.New(slog.NewTextHandler(&b, nil)))
+	for _, tc := range []struct {
+		advice []string
+		warns  bool
+	}{{advice, true}, {advice, false}, {[]string{"and at that"}, true}, {nil, false}, {advice, true}, {advice, false}} {
+		b.Reset()
+		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: "a", Status: bootstrap.Unchanged, Advice: tc.advice})
+		require.Equal(t, tc.warns, strings.Contains(b.String(), "level=WARN"), b.String())
+	}
+	trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: "a", Status: bootstrap.Changed, Advice: advice})
+	require.Contains(t, b.String(), "level=WARN", "what changed is told with its advice")
+}

@@ -16,7 +16,9 @@ var ErrPluginMissing = code.New(code.CNIPluginMissing, "plugin missing")
 
 // ErrNoLoopback means that no runtime would find the plugin loopback, which no
 // configuration names: see [Install.Names]. The error also matches
-// ErrPluginMissing.
+// ErrPluginMissing. The reference plugins have it. Name it in [Install].Elsewhere
+// if the runtime finds it where this process does not look, or in Optional if pods on
+// this node need none.
 var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopback for every pod")
 
 // ErrTargetMissing means that the network that a [Chained] should join is not in

@@ -6,8 +6,10 @@ package sysctl_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -324,6 +326,20 @@ func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
 	require.ErrorContains(t, s.Apply(t.Context()), "CAP_NET_ADMIN")
 	require.Empty(t, checkRevert(t, s))
 	require.NoDirExists(t, state)
+}
+
+func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
+	fake := bootstraptest.NewKernel("eth0")
+	fake.Fail = func(op, path string) error {
+		if op == "read" && strings.HasSuffix(path, "ipv4/ip_forward") {
+			return syscall.EACCES
+		}
+		return nil
+	}
+	_, err := forwarding(t, fake, filepath.Join(t.TempDir(), "state")).Check(t.Context())
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorContains(t, err, "read net.ipv4.ip_forward: permission denied (reading it needs root, and a /proc/sys that no LSM profile denies)")
+	require.NotContains(t, err.Error(), "CAP_NET_ADMIN")
 }
 
 func TestADoneContextWritesNothing(t *testing.T) {

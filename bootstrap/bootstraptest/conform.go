@@ -44,7 +44,8 @@ func Conform(t testing.TB, newAction func() bootstrap.Action, handlers ...journa
 //   - CheckRevert names nothing before Apply, something after it, and nothing
 //     after Revert; it changes nothing and answers the same when asked again.
 //   - Revert leaves what others have applied.
-//   - A failed Apply names the object in its error, and its work can be reverted.
+//   - A failed Apply names the object in its error, and its work can be reverted, or
+//     completed by the next Apply, which records the change that was missing.
 //   - The handlers undo the kinds that a Recorder declares: Revert and CheckRevert
 //     are then those of the journal, in which each Apply must have recorded all that it
 //     changed.
@@ -74,7 +75,7 @@ type Conformance struct {
 	Others func() bootstrap.Action
 
 	// Break makes Apply fail until mend is called. object is what the error must name,
-	// such as a path. If nil, no failure is tested.
+	// such as a path. It is called twice. If nil, no failure is tested.
 	Break func() (object string, mend func())
 }
 
@@ -115,7 +116,7 @@ func (c Conformance) test(ctx context.Context, dir string) (err error) {
 	if len(s.first) == 0 {
 		return errors.New("the first Check names no changes: this node cannot test the action")
 	}
-	rules := []rule{s.pure, s.revertNothing, s.refuseApply, s.fail, s.apply, s.applyAgain}
+	rules := []rule{s.pure, s.revertNothing, s.refuseApply, s.fail, s.resume, s.apply, s.applyAgain}
 	undo := []rule{s.refuseRevert, s.revert, s.revertAgain, s.apply, s.revert, s.leaveOthers}
 	if err := inOrder(ctx, rules); err != nil || !s.reverts {
 		return err

@@ -10,6 +10,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
 func (s *subject) state() map[string]string {
@@ -76,7 +79,7 @@ func (s *subject) refuseApply(ctx context.Context) error {
 	return s.is(ctx, false, "after Apply with a context that is done")
 }
 
-// fail tests a failing Apply, and leaves its unfinished work to the next one.
+// fail tests that a failing Apply can be reverted.
 func (s *subject) fail(ctx context.Context) error {
 	if s.Break == nil {
 		return nil
@@ -98,12 +101,49 @@ func (s *subject) fail(ctx context.Context) error {
 	return s.is(ctx, false, "after an Apply that failed, and Revert")
 }
 
+// resume tests that the next Apply completes, and records, what a failing one began.
+func (s *subject) resume(ctx context.Context) error {
+	if s.Break == nil || !s.reverts {
+		return nil
+	}
+	_, mend := s.Break()
+	err := s.callApply(ctx)
+	mend()
+	if err == nil {
+		return errors.New("Apply on the broken node, the second time, returns no error")
+	}
+	if err := inOrder(ctx, []rule{s.apply, s.revert}); err != nil {
+		return fmt.Errorf("after an Apply that failed: %w", err)
+	}
+	return nil
+}
+
 func (s *subject) apply(ctx context.Context) error {
-	if err := s.callApply(ctx); err != nil {
+	if err := s.with(ctx, s.applyRecording); err != nil {
 		return fmt.Errorf("Apply: %w", err)
 	}
 	s.applied = s.state()
 	return s.is(ctx, true, "after Apply")
+}
+
+// applyRecording applies the action and, as a plan does, returns an error if that changes
+// something and records nothing.
+func (s *subject) applyRecording(ctx context.Context, a bootstrap.Action) error {
+	changes, err := a.Check(ctx)
+	if err != nil {
+		return err
+	}
+	if j := journal.From(ctx); j != nil {
+		ctx = journal.With(ctx, j.Step("conformance")) // what the check has asked does not count
+	}
+	if err := a.Apply(ctx); err != nil {
+		return err
+	}
+	r, ok := a.(bootstrap.Recorder)
+	if !ok || len(r.Kinds()) == 0 || len(s.Handlers) == 0 || len(changes) == 0 || (&journal.Node{}).Noted(ctx) {
+		return nil
+	}
+	return fmt.Errorf("%w: call Begin before each change, also one to an object that is recorded already", bootstrap.ErrUnrecorded)
 }
 
 func (s *subject) applyAgain(ctx context.Context) error {

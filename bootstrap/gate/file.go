@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -49,6 +50,10 @@ func TCP(address string) Gate {
 		case ctx.Err() != nil:
 			return context.Cause(ctx).Error(), nil
 		}
-		return strings.TrimPrefix(err.Error(), "dial tcp "), nil
+		seen := strings.TrimPrefix(err.Error(), "dial tcp ")
+		if errors.Is(err, syscall.ENETUNREACH) {
+			seen += " (no route from this network namespace: in a container, hostns.Host.Proc says where the host's is)"
+		}
+		return seen, nil
 	}}
 }

@@ -53,6 +53,15 @@ func check(t *testing.T, n *bootstraptest.Node, g gate.Gate) ([]string, error) {
 	return report.Results[0].Changes, err
 }
 
+// What a pod sees that has not said where its host is.
+func TestRDY1_TCPWithoutARouteNamesProc(t *testing.T) {
+	testns.Enter(t, testns.Net)
+	changes, err := gate.TCP("192.0.2.1:443").Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.Contains(t, changes[0], "network is unreachable (no route from this network namespace: in a container, hostns.Host.Proc says where the host's is)")
+}
+
 func TestRDY1_KubeProxysRules(t *testing.T) {
 	if _, err := exec.LookPath("iptables-legacy"); err != nil {
 		testns.Skip(t, "iptables-legacy is missing: make tools")
