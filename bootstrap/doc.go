@@ -75,9 +75,9 @@
 //	func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error)
 //
 // An action that repairs its own object calls Begin and Complete too, as if it made it
-// anew: the state before the first change remains recorded, and is what comes back. To
-// share an
-// object with other agents of the node, an action also calls Journal.CheckWishes at the
+// anew: the state before the first change remains recorded, and is what comes back.
+//
+// To share an object with other agents of the node, an action also calls Journal.CheckWishes at the
 // end of its Check, and Journal.Wish at the end of its Apply. [Func] makes an action of two
 // functions; its methods In and Recording declare namespaces and kinds. An action that is
 // Placed needs a type of its own.
