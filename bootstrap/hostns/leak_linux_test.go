@@ -109,7 +109,9 @@ func TestNS1_TenThousandCallsLeaveNothing(t *testing.T) {
 		t.Fatal("a goroutine ran in a foreign namespace: ", link)
 	default:
 	}
-	require.Equal(t, fds, descriptors(t))
+	// Fewer is no leak: one that an earlier test left to the garbage collector may be closed
+	// by now.
+	require.LessOrEqual(t, descriptors(t), fds)
 	// The last threads may still be exiting.
 	require.Eventually(t, func() bool {
 		now, foreign := foreignThreads(t)
