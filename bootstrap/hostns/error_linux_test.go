@@ -63,7 +63,7 @@ func TestNS2_WrongDirectoryIsNamed(t *testing.T) {
 			require.ErrorAs(t, err, new(*hostns.Error))
 			require.Equal(t, errors.Is(err, fs.ErrNotExist), code.Of(err) == "host.no-process", "%s", code.Of(err))
 			require.NotErrorIs(t, err, fs.ErrPermission)
-			require.LessOrEqual(t, descriptors(t), before)
+			require.Equal(t, before, descriptors(t))
 		})
 	}
 }
