@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,6 +19,7 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/slipway-dev/slipway/internal/hosttool"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -73,7 +73,7 @@ func (r *runner) ExecPlugin(caller context.Context, path string, stdin []byte, e
 
 // interpreter names the program without which the kernel does not run the one at path.
 func interpreter(path string) string {
-	f, err := os.Open(path)
+	f, err := input.Open(path)
 	if err != nil {
 		return "the plugin any more"
 	}
