@@ -80,7 +80,7 @@ func (f *firewalled) requireNoneMarked(t *testing.T) {
 
 const dropsUnmarked = "meta mark != 0x10b00 drop"
 
-func TestCFG12_AServerBehindAFirewallAnswersWithTheMark(t *testing.T) {
+func TestCFG13_AServerBehindAFirewallAnswersWithTheMark(t *testing.T) {
 	f := newFirewalled(t, dropsUnmarked)
 	start := time.Now()
 	require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
@@ -96,14 +96,14 @@ func TestCFG12_AServerBehindAFirewallAnswersWithTheMark(t *testing.T) {
 }
 
 // If the firewall rejects the connection, the marked attempt follows at once.
-func TestCFG12_AServerThatIsRefusedIsTriedWithTheMarkAtOnce(t *testing.T) {
+func TestCFG13_AServerThatIsRefusedIsTriedWithTheMarkAtOnce(t *testing.T) {
 	f := newFirewalled(t, "meta mark != 0x10b00 reject with tcp reset")
 	require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
 	require.Len(t, f.attempts, 2)
 	require.ErrorIs(t, f.attempts[0].Err, unix.ECONNREFUSED)
 }
 
-func TestCFG12_AServerThatAnswersSeesNoMark(t *testing.T) {
+func TestCFG13_AServerThatAnswersSeesNoMark(t *testing.T) {
 	f := newFirewalled(t)
 	for range 20 {
 		require.NoError(t, f.dial(t, kube.Cilium().Mark, 0))
@@ -113,7 +113,7 @@ func TestCFG12_AServerThatAnswersSeesNoMark(t *testing.T) {
 }
 
 // A server that was away is found again even if marked packets do not arrive.
-func TestCFG12_ItIsTriedAgainWithoutTheMark(t *testing.T) {
+func TestCFG13_ItIsTriedAgainWithoutTheMark(t *testing.T) {
 	f := newFirewalled(t, "drop")
 	f.after = func() {
 		if len(f.attempts) == 2 {
@@ -126,7 +126,7 @@ func TestCFG12_ItIsTriedAgainWithoutTheMark(t *testing.T) {
 	require.False(t, f.attempts[2].Marked)
 }
 
-func TestCFG12_NoAnswerAtAll(t *testing.T) {
+func TestCFG13_NoAnswerAtAll(t *testing.T) {
 	f := newFirewalled(t, "drop")
 	err := f.dial(t, kube.Cilium().Mark, 5*time.Second)
 	require.ErrorContains(t, err, "timeout")
@@ -144,7 +144,7 @@ func TestCFG12_NoAnswerAtAll(t *testing.T) {
 	require.Len(t, f.attempts, 2)
 }
 
-func TestCFG13_ConnectingTakesAsLongAsIsSaid(t *testing.T) {
+func TestCFG14_ConnectingTakesAsLongAsIsSaid(t *testing.T) {
 	f := newFirewalled(t, "drop")
 	start := time.Now()
 	require.ErrorContains(t, f.dial(t, 0, 300*time.Millisecond), "timeout")
@@ -153,7 +153,7 @@ func TestCFG13_ConnectingTakesAsLongAsIsSaid(t *testing.T) {
 
 // Setting a mark needs CAP_NET_ADMIN: without it, connections are made without a mark, and that
 // is no error.
-func TestCFG12_TheMarkNeedsACapabilityAndGoesOnWithout(t *testing.T) {
+func TestCFG13_TheMarkNeedsACapabilityAndGoesOnWithout(t *testing.T) {
 	f := newFirewalled(t, dropsUnmarked)
 	withoutCapabilities(t)
 	err := f.dial(t, kube.Cilium().Mark, 5*time.Second)

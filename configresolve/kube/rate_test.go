@@ -37,7 +37,7 @@ func limited(t *testing.T, answer transport) (configresolve.Source, *[]time.Dura
 
 var paced = []time.Duration{0, 0, 0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond}
 
-func TestCFG13_NoMoreRequestsASecondThanAreSaid(t *testing.T) {
+func TestCFG14_NoMoreRequestsASecondThanAreSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, asked := limited(t, func(int, *http.Request) (*http.Response, error) { return found() })
 		for range paced {
@@ -49,7 +49,7 @@ func TestCFG13_NoMoreRequestsASecondThanAreSaid(t *testing.T) {
 }
 
 // Retries count too, whatever the spread.
-func TestCFG13_RepeatedRequestsCount(t *testing.T) {
+func TestCFG14_RepeatedRequestsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, asked := limited(t, func(n int, _ *http.Request) (*http.Response, error) {
 			if n < len(paced) {
@@ -63,7 +63,7 @@ func TestCFG13_RepeatedRequestsCount(t *testing.T) {
 	})
 }
 
-func TestCFG13_ALimitThatLeavesNoTimeIsSaid(t *testing.T) {
+func TestCFG14_ALimitThatLeavesNoTimeIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, asked := limited(t, func(int, *http.Request) (*http.Response, error) { return found() })
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -99,7 +99,7 @@ func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
 
 // The flags of Cilium's build-config in 1.18, 1.19 or 1.20. make compare reads the list from
 // the programs themselves.
-func TestCFG13_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {
+func TestCFG14_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {
 	c := newCluster(t)
 	dest := filepath.Join(t.TempDir(), "config-map")
 	o := here(t, nil, "build-config", "--dest="+dest, "--node-name=node1",
@@ -120,7 +120,7 @@ func TestCFG13_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {
 	require.Contains(t, o.stderr, "source config-map:ns1/cilium-config is in the cluster, and --enable-k8s is false")
 }
 
-func TestCFG13_BuildConfigKeepsToItsLimitOfRequests(t *testing.T) {
+func TestCFG14_BuildConfigKeepsToItsLimitOfRequests(t *testing.T) {
 	c := newCluster(t)
 	args := []string{"build-config", "--k8s-api-server-urls", c.URL, "--dest", filepath.Join(t.TempDir(), "dest"), "--source", "config-map,cilium-node-config,node",
 		"--k8s-client-qps", "4", "--k8s-client-burst", "1"}

@@ -61,7 +61,7 @@ func (n firewalled) build(capabilities, host string, args ...string) (outcome, t
 
 // If a policy of the host firewall drops packets to the API server, no agent runs that could
 // change the policy, unless its configuration can be read.
-func TestCFG12_BuildConfigPassesCiliumsHostFirewall(t *testing.T) {
+func TestCFG13_BuildConfigPassesCiliumsHostFirewall(t *testing.T) {
 	n := newFirewalled(t)
 	o, took := n.build("", "127.0.0.1")
 	require.Zero(t, o.code, o.stderr)
@@ -81,7 +81,7 @@ func TestCFG12_BuildConfigPassesCiliumsHostFirewall(t *testing.T) {
 }
 
 // Without NET_ADMIN nothing is marked, and that is no error.
-func TestCFG12_BuildConfigNeedsNoCapability(t *testing.T) {
+func TestCFG13_BuildConfigNeedsNoCapability(t *testing.T) {
 	n := newFirewalled(t)
 	o, _ := n.build("-all", "127.0.0.1")
 	require.Zero(t, o.code, o.stderr)
@@ -97,7 +97,7 @@ func TestCFG12_BuildConfigNeedsNoCapability(t *testing.T) {
 
 // An API server's name is looked up with the mark too: the agent's own DNS proxy, which would
 // otherwise answer, may not run yet.
-func TestCFG12_BuildConfigAsksForANameWithTheMark(t *testing.T) {
+func TestCFG13_BuildConfigAsksForANameWithTheMark(t *testing.T) {
 	n := newFirewalled(t)
 	var server net.PacketConn
 	n.do(func() (err error) {

@@ -104,7 +104,7 @@ func TestChartsNodeConfigsAreReadInTheVersionsThatTheyHave(t *testing.T) {
 }
 
 // We have every flag of build-config, hidden ones included.
-func TestCFG13_ChartsBuildConfigHasNoFlagThatOursRefuses(t *testing.T) {
+func TestCFG14_ChartsBuildConfigHasNoFlagThatOursRefuses(t *testing.T) {
 	ours := buildNodeinit(t)
 	counts := map[string]int{}
 	for _, version := range ciliumReleases {
