@@ -152,26 +152,28 @@ func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
 // loadedBy returns the error of libcni's own loader for a file, or of its checks when a pod
 // starts; nil if it accepts the file.
 func loadedBy(path string) error {
-	if filepath.Ext(path) == ".conflist" {
-		list, err := libcni.NetworkConfFromFile(path)
-		if err != nil {
-			return err
-		}
-		return named(list.Name)
-	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	conf, err := libcni.NetworkPluginConfFromBytes(raw)
-	if err != nil {
-		return err
-	}
-	list, err := libcni.ConfListFromConf(conf) //lint:ignore SA1019 it is what runtimes call
+	list, err := loadedList(path)
 	if err != nil {
 		return err
 	}
 	return named(list.Name)
+}
+
+// loadedList is what containerd (go-cni's loadFromConfDir) and CRI-O (ocicni's loadNetworks)
+// read from a file, by the suffix of its name alone.
+func loadedList(path string) (*libcni.NetworkConfigList, error) {
+	if filepath.Ext(path) == ".conflist" {
+		return libcni.NetworkConfFromFile(path)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := libcni.NetworkPluginConfFromBytes(raw)
+	if err != nil {
+		return nil, err
+	}
+	return libcni.ConfListFromConf(conf) //lint:ignore SA1019 it is what runtimes call
 }
 
 func named(network string) error {

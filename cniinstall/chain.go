@@ -60,7 +60,7 @@ func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("chain onto CNI network %s: %w", c.target(), err)
 	}
-	return Chain(target, plugin)
+	return target.chain(plugin)
 }
 
 func (c Chained) target() string { return cmp.Or(c.Target, AnyNetwork) }
@@ -86,7 +86,7 @@ func (c Chained) plugin() ([]byte, error) {
 }
 
 // find returns the configuration to chain onto.
-func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, error) {
+func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, error) {
 	own, err := pluginType(plugin)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) ([]byte, err
 			skipped = append(skipped, fmt.Sprintf("%s is skipped: %v", t.name, err))
 		case c.fits(n, own):
 			f.report(skipped)
-			return n.raw, nil
+			return n, nil
 		}
 	}
 	f.report(skipped)
@@ -140,18 +140,23 @@ func joinTexts(texts []string) error {
 // none, it is added at the end. A configuration of a single plugin (.conf) becomes
 // a list with its name and cniVersion. Apart from white space, nothing else
 // changes: keys keep their order, numbers their digits. If a runtime would refuse
-// the configuration, the error is an [InvalidError].
+// the configuration, the error is an [InvalidError]; so it is if the configuration has
+// both "type" and "plugins", since only the name of its file tells which of them counts.
 func Chain(conf, plugin []byte) ([]byte, error) {
-	typ, err := pluginType(plugin)
-	if err != nil {
-		return nil, fmt.Errorf("plugin to chain: %w", err)
-	}
 	n, err := parse("", conf)
 	if err != nil {
 		return nil, err
 	}
-	top := members(conf)
-	plugins := []json.RawMessage{conf}
+	return n.chain(plugin)
+}
+
+func (n *network) chain(plugin []byte) ([]byte, error) {
+	typ, err := pluginType(plugin)
+	if err != nil {
+		return nil, fmt.Errorf("plugin to chain: %w", err)
+	}
+	top := members(n.raw)
+	plugins := []json.RawMessage{n.raw}
 	if n.isList {
 		plugins = elements(top.get("plugins"))
 	} else {
@@ -170,7 +175,7 @@ func Chain(conf, plugin []byte) ([]byte, error) {
 		}
 	}
 	out := top.with("plugins", chain).json()
-	_, err = parse("", out)
+	_, err = libcni.NetworkConfFromBytes(out)
 	return out, err
 }
 
@@ -228,9 +233,14 @@ func (o object) get(key string) json.RawMessage {
 	return nil
 }
 
-// only keeps the members with these keys.
-func (o object) only(keys ...string) object {
-	return slices.DeleteFunc(slices.Clone(o), func(m member) bool { return !slices.Contains(keys, m.key) })
+// only keeps the members with these keys, in any case, as libcni reads a single plugin's.
+func (o object) only(keys ...string) (kept object) {
+	for _, m := range o {
+		if i := slices.IndexFunc(keys, func(key string) bool { return strings.EqualFold(key, m.key) }); i >= 0 {
+			kept = kept.with(keys[i], m.value)
+		}
+	}
+	return kept
 }
 
 // with sets a member, which comes last if it is new.

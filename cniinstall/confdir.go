@@ -16,6 +16,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -106,7 +107,7 @@ func (f folder) read(ctx context.Context, name string) ([]byte, error) {
 // loads returns the network that containerd finds in a file, or the reason why it
 // fails: it is less strict than [parse], which checks what pods will need.
 func loads(name string, raw []byte) (network string, err error) {
-	if filepath.Ext(name) == ".conflist" {
+	if cniresult.IsList(name) {
 		list, err := libcni.NetworkConfFromBytes(raw)
 		if err == nil && len(list.Plugins) == 0 {
 			err = errors.New("it has no plugins")

@@ -130,7 +130,7 @@ func (f folder) needs(ctx context.Context, plugin, conf string, raw []byte, unre
 	case cniresult.Names(raw, name):
 		return stays("%s names it", conf)
 	}
-	return f.eachPart(ctx, raw, func(part string, raw []byte, err error) error {
+	return f.eachPart(ctx, conf, raw, func(part string, raw []byte, err error) error {
 		switch {
 		case err != nil:
 			return untold(plugin, part, err)
@@ -156,27 +156,25 @@ func untold(plugin, conf string, err error) error {
 // to it.
 func (f folder) parseWhole(ctx context.Context, name string, raw []byte) (*network, error) {
 	var parts []part
-	if filepath.Ext(name) == ".conflist" {
-		err := f.eachPart(ctx, raw, func(path string, raw []byte, err error) error {
-			p := part{path: path}
-			if err == nil {
-				p.plugin, p.err = pluginName(raw)
-			}
-			parts = append(parts, p)
-			return err
-		})
-		if err != nil {
-			return nil, err
+	err := f.eachPart(ctx, name, raw, func(path string, raw []byte, err error) error {
+		p := part{path: path}
+		if err == nil {
+			p.plugin, p.err = pluginName(raw)
 		}
+		parts = append(parts, p)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return parse(name, raw, parts...)
 }
 
-// eachPart calls each for the plugins that libcni adds to the list raw from the folder of
-// the network's name (NetworkConfFromFile, since 1.3), until it returns an error.
-func (f folder) eachPart(ctx context.Context, raw []byte, each func(path string, raw []byte, err error) error) error {
+// eachPart calls each for the plugins that libcni adds to a list from the folder of the
+// network's name (NetworkConfFromFile, since 1.3), until it returns an error.
+func (f folder) eachPart(ctx context.Context, conf string, raw []byte, each func(path string, raw []byte, err error) error) error {
 	var list struct{ Name string }
-	if json.Unmarshal(raw, &list) != nil || utils.ValidateNetworkName(list.Name) != nil {
+	if !cniresult.IsList(conf) || json.Unmarshal(raw, &list) != nil || utils.ValidateNetworkName(list.Name) != nil {
 		return nil
 	}
 	d := folder{dir: filepath.Join(f.dir, list.Name)}

@@ -75,7 +75,7 @@ func (n *network) needs(plugin string) bool {
 }
 
 // parse reads a configuration like a runtime that finds it under the name file, and
-// parts in the folder of its network. Without a name, the content decides whether
+// parts in the folder of its network. Without a name, the content must tell whether
 // it is a list.
 func parse(file string, raw []byte, parts ...part) (*network, error) {
 	n := &network{file: file, raw: raw}
@@ -88,23 +88,18 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 	}
 	var single struct{ Name, CNIVersion, Type json.RawMessage } // in any case, as libcni reads it
 	_ = json.Unmarshal(raw, &single)                            // it is an object
-	_, isList := top["plugins"]
-	if isPlugin := single.Type != nil; isPlugin && slices.Contains([]string{".conf", ".json"}, filepath.Ext(file)) {
-		isList = false // regardless of other keys
-	} else if err := kindFits(file, isList, isPlugin); err != nil && (len(parts) == 0 || isList) {
+	inline, hasPlugins := top["plugins"]
+	n.isList = cniresult.IsList(file) || file == "" && single.Type == nil
+	if err := n.kindFits(hasPlugins, single.Type != nil); err != nil && (hasPlugins || len(parts) == 0) {
 		return nil, n.invalid(-1, err)
 	}
-	n.isList = isList
-	var plugins []json.RawMessage
-	switch {
-	case isList:
-		if err := json.Unmarshal(top["plugins"], &plugins); err != nil {
-			return nil, n.invalid(-1, errors.New(`"plugins" is not an array`))
-		}
-	case single.Type != nil && len(parts) == 0:
-		plugins, raw = []json.RawMessage{raw}, asList(single.Name, single.CNIVersion, raw)
+	plugins := []json.RawMessage{raw}
+	if !n.isList {
+		raw = asList(single.Name, single.CNIVersion, raw)
+	} else if plugins = nil; hasPlugins && json.Unmarshal(inline, &plugins) != nil {
+		return nil, n.invalid(-1, errors.New(`"plugins" is not an array`))
 	}
-	if err := n.checkPlugins(plugins, isList); err != nil {
+	if err := n.checkPlugins(plugins, n.isList && hasPlugins); err != nil {
 		return nil, err
 	}
 	list, err := libcni.NetworkConfFromBytes(raw)
@@ -117,18 +112,18 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 	return n, n.adopt(list, parts)
 }
 
-// kindFits checks that the content is of the kind that the file's suffix promises
-// to a runtime.
-func kindFits(file string, isList, isPlugin bool) error {
-	wantList := filepath.Ext(file) == ".conflist" || file == "" && !isPlugin
+// kindFits checks that the content is of the kind that a runtime takes it for.
+func (n *network) kindFits(hasPlugins, hasType bool) error {
 	switch {
-	case wantList && !isList && isPlugin:
+	case n.file == "" && hasPlugins && hasType:
+		return errors.New(`it has "type" and "plugins": only its file's name tells which counts`)
+	case n.isList && !hasPlugins && hasType:
 		return errors.New(`it is a single plugin's configuration ("type"), which belongs in a .conf file`)
-	case wantList && !isList:
+	case n.isList && !hasPlugins:
 		return errors.New(`it has no "plugins"`)
-	case !wantList && isList && file != "":
+	case !n.isList && !hasType && hasPlugins:
 		return errors.New(`it is a list ("plugins"), which belongs in a .conflist file`)
-	case !wantList && !isList && !isPlugin:
+	case !n.isList && !hasType:
 		return errors.New(`it has no "type"`)
 	}
 	return nil

@@ -86,7 +86,7 @@ func (n *network) speak(ctx context.Context, r *runner, plugins []string) error 
 
 // index returns plugin's index in the list, or -1 without a list.
 func (n *network) index(plugin string) int {
-	if pluginOffset(n.raw, 0) < 0 {
+	if !n.isList {
 		return -1
 	}
 	return slices.Index(n.types, plugin)
