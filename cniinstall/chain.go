@@ -110,14 +110,15 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		}
 	}
 	f.report(skipped)
-	err = fmt.Errorf("%w: %s has no valid configuration of it (yet)", ErrTargetMissing, f.dir)
+	err = fmt.Errorf("%w: %s has no valid configuration of it (yet); loopback alone is none", ErrTargetMissing, f.dir)
 	return nil, errors.Join(missing{err, []string{f.dir}}, joinTexts(skipped))
 }
 
-// fits returns false for a configuration with only our plugin: it is one of ours.
+// fits returns false for a configuration with only our plugin, which is one of ours,
+// or with loopback, which connects pods to nothing.
 func (c Chained) fits(n *network, own string) bool {
 	return (c.target() == AnyNetwork || c.target() == n.name) &&
-		slices.ContainsFunc(n.types, func(t string) bool { return t != own })
+		slices.ContainsFunc(n.types, func(t string) bool { return t != own && t != loopback })
 }
 
 func (f folder) report(skipped []string) {

@@ -273,10 +273,10 @@ func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		n := newNodeIn(t, fastDir(t, "/bin/true"))
 		other := func(mtu int) string {
-			return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"cilium-cni"},{"type":"loopback","mtu":%d}]}`, mtu)
+			return fmt.Sprintf(`{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"cilium-cni"},{"type":"bridge","mtu":%d}]}`, mtu)
 		}
 		path := n.conf + "/10-other.conflist"
-		n.source("loopback", script("0.3.1", "1.0.0"))
+		n.source("bridge", script("0.3.1", "1.0.0"))
 		write(t, path, other(1), 0o644)
 		i := n.install()
 		i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"cilium-cni","mine":true}`)}

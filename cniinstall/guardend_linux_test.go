@@ -73,8 +73,8 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 	} {
 		n := newNode(t)
 		other := n.conf + "/10-other.conflist"
-		write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
-		n.source("loopback", script("0.3.1", "1.0.0"))
+		write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"bridge"}]}`, 0o644)
+		n.source("bridge", script("0.3.1", "1.0.0"))
 		i := n.install()
 		i.Config = chainedOf(cniinstall.Chained{})
 		require.NoError(t, i.Apply(t.Context()))

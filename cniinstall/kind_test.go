@@ -82,3 +82,33 @@ func TestCNI4_AVersionIsThatOfThePluginThatRuns(t *testing.T) {
 	require.Equal(t, -1, invalid.Plugin, err)
 	require.ErrorContains(t, err, "10-x.conf: plugin cilium-cni does not speak")
 }
+
+// Loopback gives pods no network: a chain is not built on it, under any name, and is worth
+// waiting for.
+func TestCNI4_LoopbackAloneIsNoTarget(t *testing.T) {
+	for target, content := range map[string]string{
+		"*":  `{"cniVersion":"0.3.1","name":"lo","type":"loopback"}`,
+		"lo": `{"cniVersion":"0.3.1","name":"lo","type":"loopback"}`,
+	} {
+		n := newNode(t)
+		write(t, n.other("200-loopback.conf"), content, 0o644)
+		write(t, n.other("99-loopback.conflist"), `{"cniVersion":"1.0.0","name":"lo","plugins":[{"type":"loopback"},{"type":"cilium-cni"}]}`, 0o644)
+		write(t, n.other("98-loopback.conflist.cilium_bak"), `{"cniVersion":"1.0.0","name":"lo","plugins":[{"type":"loopback"}]}`, 0o644)
+		i := n.install()
+		i.Config = chainedOf(cniinstall.Chained{Target: target})
+		before := tree(t, n.root)
+		require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
+		seen, err := i.Missing(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, seen, "loopback alone is none", "a gate waits")
+		require.Equal(t, before, tree(t, n.root))
+
+		write(t, n.other("30-real.conflist"), `{"cniVersion":"0.3.1","name":"lo","plugins":[{"type":"loopback"},{"type":"cloud"}]}`, 0o644)
+		write(t, n.plugin("cloud"), script("0.3.1"), 0o755)
+		write(t, n.plugin("loopback"), script("0.3.1"), 0o755)
+		require.NoError(t, i.Apply(t.Context()))
+		list, err := libcni.NetworkConfFromFile(n.confFile())
+		require.NoError(t, err)
+		require.Equal(t, []string{"loopback", "cloud", "cilium-cni"}, plugins(list))
+	}
+}

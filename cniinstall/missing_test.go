@@ -138,8 +138,8 @@ func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 // A file set aside under an earlier suffix is known only from the journal.
 func TestCNI4_CNI5_WhatWasSetAsideIsNotMissing(t *testing.T) {
 	n := newNode(t)
-	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"loopback"}]}`, 0o644)
-	n.source("loopback", script("0.3.1", "1.0.0"))
+	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"bridge"}]}`, 0o644)
+	n.source("bridge", script("0.3.1", "1.0.0"))
 	i := n.install()
 	i.Config, i.Exclusive = chainedOf(cniinstall.Chained{Target: "other"}), true
 	require.NoError(t, i.Apply(t.Context()))
