@@ -17,14 +17,15 @@ import (
 // Advise returns remarks for an administrator, one line each, on conditions that
 // are no change for Check: the container runtime looks in other folders, or does
 // not report them (see [Install.For]); one of several plugin folders is not
-// writable; an optional plugin is missing; files that were installed before, under
-// another name or elsewhere, stay because they were changed or are needed; users
-// other than root may write to a folder whose files a runtime will run, and plugins
-// are not asked for their versions because of that; a file among those searched for
-// a network to chain onto is invalid; and runtimes will not use the configuration
-// because another file sorts before it, perhaps one so invalid that containerd,
-// which takes the first file, loads none at all. In exclusive mode Apply sets such
-// files aside. Advise changes nothing.
+// writable; an optional plugin is missing; files among the plugins to install are not
+// executable, and left out; files that were installed before, under another name or
+// elsewhere, stay because they were changed or are needed; users other than root may
+// write to a folder whose files a runtime will run, and plugins are not asked for
+// their versions because of that; a file among those searched for a network to chain
+// onto is invalid; and runtimes will not use the configuration because another file
+// sorts before it, perhaps one so invalid that containerd, which takes the first file,
+// loads none at all. In exclusive mode Apply sets such files aside. Advise changes
+// nothing.
 func (i Install) Advise(ctx context.Context) ([]string, error) {
 	i, err := i.withDefaults()
 	if err != nil {
@@ -34,7 +35,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice = slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.shut(), i.shared(), advice)
+	advice = slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.leftOut(ctx), i.shut(), i.shared(), advice)
 	if i.Config == nil {
 		return advice, nil
 	}

@@ -38,7 +38,8 @@ type Install struct {
 	Plugins fs.FS
 
 	// Names lists those to install. If nil, all are, except names that start with a
-	// dot or end as a configuration's does (.conflist, .conf, .json). A missing
+	// dot or end as a configuration's does (.conflist, .conf, .json) and, in a
+	// PluginFS, files that are not executable, which Advise names. A missing
 	// plugin is an error, unless it is in Optional or its Policy excludes it. A
 	// plugin without a Policy has DefaultPolicy, except loopback, which has
 	// IfMissing.

@@ -15,7 +15,8 @@ import (
 
 // PluginFS holds the plugins of open folders, for [Install.Plugins]: a plan that
 // runs in the host's namespaces can still read them from the caller's. If several
-// folders have a plugin, the first counts. Opening a file never blocks.
+// folders have a plugin, the first counts. A file without an executable bit is a
+// plugin only if [Install.Names] lists it. Opening a file never blocks.
 type PluginFS struct {
 	union union
 	roots []*os.Root

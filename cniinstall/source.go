@@ -84,45 +84,66 @@ func (i Install) installedAs(source string) []string {
 func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 	names := slices.Clone(i.Names)
 	if names == nil {
-		all, err := i.listPlugins(ctx)
-		if err != nil {
+		all, others, err := i.listPlugins(ctx)
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("list the CNI plugins to install: %w", err)
-		}
-		for _, name := range all {
-			if info, err := fs.Stat(i.Plugins, name); err != nil {
-				return nil, fmt.Errorf("CNI plugin to install: %w", err)
-			} else if info.Mode().IsRegular() {
-				names = append(names, name)
-			}
-		}
-		if len(names) == 0 {
+		case len(all) == 0 && len(others) > 0:
+			return nil, fmt.Errorf("no CNI plugin to install in %v: not executable are %s", i.Plugins, strings.Join(others, ", "))
+		case len(all) == 0:
 			return nil, errors.New("the folder of CNI plugins to install is empty")
 		}
+		names = all
 	}
 	return unique(append(names, i.Optional...)), nil
 }
 
-// listPlugins lists the plugins in the source.
-func (i Install) listPlugins(ctx context.Context) ([]string, error) {
+// listPlugins lists the plugins in the source and, if it is a directory on disk, the
+// files that are none, since they are not executable, such as an archive's LICENSE.
+func (i Install) listPlugins(ctx context.Context) (plugins, others []string, err error) {
 	f, err := i.Plugins.Open(".")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
+		return nil, nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
 	}
 	folder := "the folder"
-	if named, ok := i.Plugins.(*PluginFS); ok {
-		folder = named.String()
+	disk, onDisk := i.Plugins.(*PluginFS)
+	if onDisk {
+		folder = disk.String()
 	}
 	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, ".") || isConfName(name)
 	})
-	slices.Sort(names)
-	return names, err
+	for _, name := range unique(names) {
+		info, err := fs.Stat(i.Plugins, name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !info.Mode().IsRegular():
+		case onDisk && hasModes && info.Mode().Perm()&0o111 == 0:
+			others = append(others, name)
+		default:
+			plugins = append(plugins, name)
+		}
+	}
+	return plugins, others, err
+}
+
+// leftOut names the files that are no plugins.
+func (i Install) leftOut(ctx context.Context) []string {
+	if i.Plugins == nil || i.Names != nil {
+		return nil
+	}
+	_, others, err := i.listPlugins(ctx)
+	if err != nil || len(others) == 0 {
+		return nil // Check reports the error
+	}
+	return []string{fmt.Sprintf("left out of the CNI plugins to install, since they are not executable: %s (in %v)", strings.Join(others, ", "), i.Plugins)}
 }
 
 // pluginTarget returns nil for a plugin that its policy excludes, or that is

@@ -139,7 +139,7 @@ func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 
 func (a *app) cniFlags(f *pflag.FlagSet) {
 	a.cniPlaceFlags(f)
-	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container; of two plugins with the same name, the one in the first directory is installed")
+	f.StringSliceVar(&a.plugins, "plugins", nil, "directories of CNI plugins to install, in this container: their executable files; of two with the same name, the one in the first directory is installed")
 	f.StringSliceVar(&a.optionalPlugins, "optional-plugins", nil, "plugins that may be missing, including loopback if pods need none from this node (not needed for a runtime that reports so)")
 	f.StringSliceVar(&a.pluginsElsewhere, "plugins-elsewhere", nil, "plugins that the container runtime finds elsewhere, such as in the node's image: neither searched nor asked for their versions")
 	f.StringSliceVar(&a.alsoBinDirs, "also-cni-bin-dir", nil, "further directories to install the plugins in, on the host; of all the directories, those that cannot be written to are skipped")
