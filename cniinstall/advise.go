@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/hosttool"
+	"github.com/slipway-dev/slipway/internal/perrun"
 )
 
 // Advise returns remarks for an administrator, one line each, on conditions that
@@ -21,11 +22,11 @@ import (
 // executable, and left out; files that were installed before, under another name or
 // elsewhere, stay because they were changed or are needed; users other than root may
 // write to a folder whose files a runtime will run, and plugins are not asked for
-// their versions because of that; a file among those searched for a network to chain
-// onto is invalid; and runtimes will not use the configuration because another file
-// sorts before it, perhaps one so invalid that containerd, which takes the first file,
-// loads none at all. In exclusive mode Apply sets such files aside. Advise changes
-// nothing.
+// their versions because of that; a plugin of others was asked in this run of a plan,
+// and did not answer; a file among those searched for a network to chain onto is
+// invalid; and runtimes will not use the configuration because another file sorts
+// before it, perhaps one so invalid that containerd, which takes the first file, loads
+// none at all. In exclusive mode Apply sets such files aside. Advise changes nothing.
 func (i Install) Advise(ctx context.Context) ([]string, error) {
 	i, err := i.withDefaults()
 	if err != nil {
@@ -42,7 +43,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	f := i.folder()
 	f.passedOver = func(text string) { advice = append(advice, text) }
 	if raw, err := i.renderConfig(ctx, f); err == nil { // Check reports other errors
-		advice = append(advice, i.unasked(raw)...)
+		advice = append(advice, i.unasked(ctx, raw)...)
 	}
 	names, err := i.Before(ctx)
 	if err != nil {
@@ -96,8 +97,9 @@ func (i Install) shared() (texts []string) {
 	return texts
 }
 
-// unasked names the plugins of a configuration that are not run for their versions.
-func (i Install) unasked(raw []byte) (texts []string) {
+// unasked names the plugins of a configuration that are not run for their versions, or
+// were in this run, and did not answer.
+func (i Install) unasked(ctx context.Context, raw []byte) (texts []string) {
 	n, err := parse(i.ConfName, raw)
 	if err != nil {
 		return nil
@@ -107,8 +109,13 @@ func (i Install) unasked(raw []byte) (texts []string) {
 		if err != nil || slices.Contains(i.Elsewhere, plugin) {
 			continue
 		}
-		if err := hosttool.Trust(path); errors.Is(err, hosttool.ErrUntrusted) {
-			texts = append(texts, fmt.Sprintf("cannot tell whether CNI plugin %s speaks cniVersion %s, since it is not run: %v", plugin, n.version, err))
+		does, why := "is not run", hosttool.Trust(path)
+		if !errors.Is(why, hosttool.ErrUntrusted) {
+			does = "does not answer"
+			why, _ = perrun.Do(ctx, unanswered(path), func(context.Context) (error, error) { return nil, errors.ErrUnsupported })
+		}
+		if why != nil {
+			texts = append(texts, fmt.Sprintf("cannot tell whether CNI plugin %s speaks cniVersion %s, since it %s: %v", plugin, n.version, does, why))
 		}
 	}
 	return texts

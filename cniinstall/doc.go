@@ -12,10 +12,11 @@
 // anything is published, by libcni and by running its plugins with
 // CNI_COMMAND=VERSION; if it is invalid, nothing is changed at all. Plugins that
 // users other than root may change, for example in a user's folder, are installed
-// but not run: [Install.Advise] names those whose versions are unknown. A file that
-// is equal is not written, so a folder that is part of a read-only image is no
-// error. If the sizes are the same, every byte is compared; a plugin that
-// Install.IfMissing names is not compared, and stays as it is.
+// but not run. [Install.Advise] names those whose versions are unknown, also because
+// a plugin that others have installed did not answer. A file that is equal is not
+// written, so a folder that is part of a read-only image is no error. If the sizes
+// are the same, every byte is compared; a plugin that Install.IfMissing names is not
+// compared, and stays as it is.
 //
 // The configuration is given as a [Whole], made from a template ([Agent]) or by a function
 // ([Func]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the

@@ -145,7 +145,8 @@ func (i Install) Validate() error {
 
 // Check lists the changes that Apply would make. A plugin that Apply would install
 // counts as present. If the configuration differs, the other plugins that it names
-// are run to ask for the versions that they support.
+// are run to ask for the versions that they support. In a plan's run, Advise names
+// those that do not answer; only the agent's own, and those that i installs, must.
 func (i Install) Check(ctx context.Context) ([]string, error) {
 	j, err := i.survey(ctx)
 	if err != nil {

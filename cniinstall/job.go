@@ -173,13 +173,28 @@ func (j *job) loopbackPresent(coming map[string]bool) error {
 }
 
 func (j *job) runner() *runner {
-	r := &runner{dirs: j.searchDirs(), staged: map[string]string{}, lenient: true}
+	r := &runner{dirs: j.searchDirs(), staged: map[string]string{}, mustAnswer: j.isOurs}
 	for _, t := range j.plugins {
 		if t.staged != nil && !t.staged.done {
 			r.staged[t.plugin] = t.staged.file.Name()
 		}
 	}
 	return r
+}
+
+// isOurs reports whether i brings the plugin, or renders a configuration for it: if so,
+// it is known to answer for its versions.
+func (i Install) isOurs(ctx context.Context, plugin string) bool {
+	names, err := i.brought(ctx)
+	switch c := i.Config.(type) {
+	case Agent:
+		names = append(names, c.Plugin)
+	case Chained:
+		plugin, _ := c.plugin() // it has been rendered
+		own, _ := pluginType(plugin)
+		names = append(names, own)
+	}
+	return err != nil || slices.Contains(names, plugin)
 }
 
 // early lists the configuration's plugins to run before anything is touched: all of

@@ -16,6 +16,7 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 
 	"github.com/slipway-dev/slipway/internal/hosttool"
+	"github.com/slipway-dev/slipway/internal/perrun"
 )
 
 // Validate returns an error unless a runtime that looks for plugins in binDirs (if
@@ -69,7 +70,7 @@ func (n *network) speak(ctx context.Context, r *runner, plugins []string) error 
 			return errors.Join(append(errs, err)...)
 		}
 		info, err := cni.GetVersionInfo(ctx, t)
-		if r.lenient && errors.Is(err, hosttool.ErrUntrusted) {
+		if err != nil && r.excuses(ctx, t, err) {
 			continue
 		}
 		if err != nil {
@@ -82,6 +83,24 @@ func (n *network) speak(ctx context.Context, r *runner, plugins []string) error 
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unanswered is the path of a plugin that has not answered for its versions in this run.
+type unanswered string
+
+// excuses reports whether err is no reason not to publish, but one for Advise.
+func (r *runner) excuses(ctx context.Context, plugin string, err error) bool {
+	switch {
+	case r.mustAnswer == nil || ctx.Err() != nil || errors.Is(err, ErrPluginMissing):
+		return false
+	case errors.Is(err, hosttool.ErrUntrusted):
+		return true
+	case r.mustAnswer(ctx, plugin):
+		return false
+	}
+	path, _ := r.FindInPath(plugin, nil)
+	_, _ = perrun.Do(ctx, unanswered(path), func(context.Context) (error, error) { return err, nil })
+	return true
 }
 
 // index returns plugin's index in the list, or -1 without a list.

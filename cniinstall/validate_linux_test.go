@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -147,4 +150,67 @@ func TestCNI2_NamespaceOfThePlugin(t *testing.T) {
 		want = append(want, own)
 	}
 	require.Equal(t, want, strings.Fields(string(raw)))
+}
+
+// Only the plugins that an installation brings, and the agent's own, must answer for their
+// versions: another's that fails, hangs or prints something else is named by the run that asks
+// it, and holds nothing up. One that answers and does not speak the version is an error.
+func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
+	const fails, chatty = "#!/bin/sh\necho no library >&2\nexit 7\n", "#!/bin/sh\necho hello\n"
+	for name, tt := range map[string]struct {
+		theirs, ours string
+		alter        func(i *cniinstall.Install)
+		advice, fail string
+	}{
+		"theirs fails":              {theirs: fails, advice: `portmap speaks cniVersion 1.0.0, since it does not answer: exit status 7: "no library"`},
+		"theirs prints anything":    {theirs: chatty, advice: "portmap speaks cniVersion 1.0.0, since it does not answer: decoding version info"},
+		"theirs has no interpreter": {theirs: "#!/no/such/sh\n", advice: "since it does not answer: "},
+		"theirs speaks another":     {theirs: script("0.1.0"), fail: "plugin portmap does not speak cniVersion 1.0.0"},
+		"ours fails":                {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version: exit status 7"},
+		"ours fails, installed before": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",
+			alter: func(i *cniinstall.Install) { i.DefaultPolicy = cniinstall.IfMissing }},
+		"ours fails, brought by another step": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",
+			alter: func(i *cniinstall.Install) { i.Plugins = nil }},
+		"the agent's in a chain fails": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",
+			alter: func(i *cniinstall.Install) {
+				i.Plugins, i.Config = nil, cniinstall.Chained{Target: "theirs", Plugin: []byte(`{"type":"cilium-cni"}`)}
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.ownLoopback()
+			write(t, n.plugin("portmap"), tt.theirs, 0o755)
+			write(t, n.other("10-theirs.conflist"), `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"portmap"}]}`, 0o644)
+			if tt.ours != "" {
+				n.source("cilium-cni", tt.ours)
+				write(t, n.plugin("cilium-cni"), tt.ours, 0o755)
+			}
+			i := n.install()
+			i.Config = agentOf(cniinstall.Agent{Mode: cniinstall.ModePortmap})
+			if tt.alter != nil {
+				tt.alter(&i.Install)
+			}
+			plan := &bootstrap.Plan{
+				Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+				Journal: &journal.Node{Dir: filepath.Join(n.root, "journal"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
+				Steps:   []bootstrap.Step{{Name: "cni", Action: i.Install}},
+			}
+			checked, errCheck := plan.Check(t.Context())
+			applied, errApply := plan.Apply(t.Context())
+			if tt.fail != "" {
+				require.ErrorContains(t, errCheck, tt.fail)
+				require.ErrorContains(t, errApply, tt.fail)
+				require.NoFileExists(t, n.confFile())
+				return
+			}
+			require.NoError(t, errCheck)
+			require.NoError(t, errApply)
+			require.FileExists(t, n.confFile())
+			require.Contains(t, strings.Join(told(checked), "\n"), tt.advice)
+			require.Contains(t, strings.Join(told(applied), "\n"), tt.advice)
+			again, err := plan.Apply(t.Context())
+			require.NoError(t, err)
+			require.NotContains(t, strings.Join(told(again), "\n"), "does not answer", "nobody asked it")
+		})
+	}
 }
