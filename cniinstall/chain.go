@@ -156,19 +156,13 @@ func (n *network) chain(plugin []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin to chain: %w", err)
 	}
-	top := members(n.raw)
-	plugins := []json.RawMessage{n.raw}
-	if n.isList {
-		plugins = elements(top.get("plugins"))
-	} else {
-		top = top.only("cniVersion", "name")
-	}
+	top := members(n.list)
 	at := slices.Index(n.types, typ)
 	if at < 0 {
 		at = len(n.types)
 	}
 	var chain []json.RawMessage
-	for i, p := range append(plugins, plugin) {
+	for i, p := range append(elements(top.get("plugins")), plugin) {
 		if i == at {
 			chain = append(chain, plugin)
 		} else if i < len(n.types) && n.types[i] != typ {
@@ -204,16 +198,20 @@ type member struct {
 // value counts, as everywhere in encoding/json.
 func members(raw []byte) object {
 	var o object
+	at := map[string]int{}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.Token() // {
 	for d.More() {
 		key, _ := d.Token()
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
+		m := member{}
+		if m.key, _ = key.(string); d.Decode(&m.value) != nil {
 			return o
 		}
-		name, _ := key.(string)
-		o = o.with(name, value)
+		if i, known := at[m.key]; known {
+			o[i] = m
+		} else {
+			at[m.key], o = len(o), append(o, m)
+		}
 	}
 	return o
 }

@@ -57,6 +57,7 @@ func (e *InvalidError) Code() string { return code.CNIConfigInvalid }
 type network struct {
 	file    string
 	raw     []byte
+	list    []byte // raw, or as runtimes wrap a single plugin's configuration
 	name    string
 	isList  bool
 	version string   // the version requested from the plugins; never empty
@@ -78,7 +79,7 @@ func (n *network) needs(plugin string) bool {
 // parts in the folder of its network. Without a name, the content must tell whether
 // it is a list.
 func parse(file string, raw []byte, parts ...part) (*network, error) {
-	n := &network{file: file, raw: raw}
+	n := &network{file: file, raw: raw, list: raw}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &top); err != nil {
 		return nil, n.syntax(err)
@@ -86,23 +87,19 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 	if top == nil {
 		return nil, n.invalid(-1, errors.New("it is null, not an object"))
 	}
-	var single struct{ Name, CNIVersion, Type json.RawMessage } // in any case, as libcni reads it
-	_ = json.Unmarshal(raw, &single)                            // it is an object
-	inline, hasPlugins := top["plugins"]
-	n.isList = cniresult.IsList(file) || file == "" && single.Type == nil
-	if err := n.kindFits(hasPlugins, single.Type != nil); err != nil && (hasPlugins || len(parts) == 0) {
+	o := members(raw)
+	hasPlugins, hasType := o.get("plugins") != nil, o.only("type") != nil
+	n.isList = cniresult.IsList(file) || file == "" && !hasType
+	if err := n.kindFits(hasPlugins || len(parts) > 0, hasType); err != nil {
 		return nil, n.invalid(-1, err)
 	}
-	plugins := []json.RawMessage{raw}
 	if !n.isList {
-		raw = asList(single.Name, single.CNIVersion, raw)
-	} else if plugins = nil; hasPlugins && json.Unmarshal(inline, &plugins) != nil {
-		return nil, n.invalid(-1, errors.New(`"plugins" is not an array`))
+		n.list = o.only("cniVersion", "name").with("plugins", []json.RawMessage{raw}).json()
 	}
-	if err := n.checkPlugins(plugins, n.isList && hasPlugins); err != nil {
+	if err := n.checkPlugins(); err != nil {
 		return nil, err
 	}
-	list, err := libcni.NetworkConfFromBytes(raw)
+	list, err := libcni.NetworkConfFromBytes(n.list)
 	if err != nil {
 		return nil, n.invalid(-1, err)
 	}
@@ -117,40 +114,26 @@ func (n *network) kindFits(hasPlugins, hasType bool) error {
 	switch {
 	case n.file == "" && hasPlugins && hasType:
 		return errors.New(`it has "type" and "plugins": only its file's name tells which counts`)
-	case n.isList && !hasPlugins && hasType:
-		return errors.New(`it is a single plugin's configuration ("type"), which belongs in a .conf file`)
 	case n.isList && !hasPlugins:
-		return errors.New(`it has no "plugins"`)
-	case !n.isList && !hasType && hasPlugins:
-		return errors.New(`it is a list ("plugins"), which belongs in a .conflist file`)
+		return errors.New(`it has no "plugins" (the configuration of a single plugin belongs in a .conf file)`)
 	case !n.isList && !hasType:
-		return errors.New(`it has no "type"`)
+		return errors.New(`it has no "type" (a list of plugins belongs in a .conflist file)`)
 	}
 	return nil
 }
 
-// asList wraps a single plugin's configuration in a list, as runtimes do.
-func asList(name, version, raw json.RawMessage) []byte {
-	list := map[string]json.RawMessage{"plugins": append(append([]byte("["), raw...), ']')}
-	if name != nil {
-		list["name"] = name
-	}
-	if version != nil {
-		list["cniVersion"] = version
-	}
-	out, _ := json.Marshal(list) // raw was parsed before
-	return out
-}
-
 // checkPlugins lets libcni read each plugin by itself, for its index.
-func (n *network) checkPlugins(plugins []json.RawMessage, indexed bool) error {
-	if len(plugins) == 0 && indexed {
+func (n *network) checkPlugins() error {
+	raw := members(n.list).get("plugins")
+	var plugins []json.RawMessage
+	switch {
+	case raw == nil: // they are in the folder of the network
+	case json.Unmarshal(raw, &plugins) != nil:
+		return n.invalid(-1, errors.New(`"plugins" is not an array`))
+	case len(plugins) == 0:
 		return n.invalid(-1, errors.New(`"plugins" is empty`))
 	}
 	for i, raw := range plugins {
-		if !indexed {
-			i = -1
-		}
 		if _, err := pluginName(raw); err != nil {
 			return n.invalid(i, err)
 		}
@@ -195,8 +178,11 @@ func (n *network) adopt(list *libcni.NetworkConfigList, parts []part) error {
 	return nil
 }
 
-// invalid returns an error about the plugin at index or, for -1, the whole.
+// invalid returns an error about the plugin at index in a list or, for -1, the whole.
 func (n *network) invalid(index int, err error) error {
+	if !n.isList {
+		index = -1
+	}
 	e := &InvalidError{Name: n.file, Offset: -1, Plugin: index, Err: err}
 	if index >= 0 {
 		e.locate(n.raw, pluginOffset(n.raw, index))

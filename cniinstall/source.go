@@ -84,16 +84,13 @@ func (i Install) installedAs(source string) []string {
 func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 	names := slices.Clone(i.Names)
 	if names == nil {
-		all, others, err := i.listPlugins(ctx)
-		switch {
-		case err != nil:
+		var err error
+		if names, _, err = i.listPlugins(ctx); err != nil {
 			return nil, fmt.Errorf("list the CNI plugins to install: %w", err)
-		case len(all) == 0 && len(others) > 0:
-			return nil, fmt.Errorf("no CNI plugin to install in %v: not executable are %s", i.Plugins, strings.Join(others, ", "))
-		case len(all) == 0:
-			return nil, errors.New("the folder of CNI plugins to install is empty")
 		}
-		names = all
+		if len(names) == 0 {
+			return nil, errors.New("the folder of CNI plugins to install is empty, or no file in it is executable")
+		}
 	}
 	return unique(append(names, i.Optional...)), nil
 }

@@ -78,7 +78,7 @@ func (n *network) speak(ctx context.Context, r *runner, plugins []string) error 
 			continue
 		}
 		if supported := info.SupportedVersions(); !slices.Contains(supported, n.version) {
-			errs = append(errs, n.invalid(n.index(t), fmt.Errorf("plugin %s does not speak cniVersion %s, only %s",
+			errs = append(errs, n.invalid(slices.Index(n.types, t), fmt.Errorf("plugin %s does not speak cniVersion %s, only %s",
 				t, n.version, strings.Join(supported, ", "))))
 		}
 	}
@@ -101,14 +101,6 @@ func (r *runner) excuses(ctx context.Context, plugin string, err error) bool {
 	path, _ := r.FindInPath(plugin, nil)
 	_, _ = perrun.Do(ctx, unanswered(path), func(context.Context) (error, error) { return err, nil })
 	return true
-}
-
-// index returns plugin's index in the list, or -1 without a list.
-func (n *network) index(plugin string) int {
-	if !n.isList {
-		return -1
-	}
-	return slices.Index(n.types, plugin)
 }
 
 // find returns the plugin's path in the first of dirs that has it.
