@@ -220,6 +220,35 @@ func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
 	require.Equal(t, "missing", n.shell("test -e /var/lib/slipway && echo there || echo missing"))
 }
 
+// CILIUM_CNI_CONF is the configuration's path for Cilium's cni-install.sh up to 1.13, below the
+// host's prefix like the other directories of older installers.
+func TestPLAN10_TheConfigurationsPathInTheEnvironmentOfOlderInstallers(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d")
+	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
+	env := []string{"HOST_PREFIX=/opt/host", "CILIUM_CNI_CONF=/opt/host/etc/cni/mine/07-cilium.conflist"}
+	o := n.runEnv(env, args...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, conflist, n.read("/opt/host/etc/cni/mine/07-cilium.conflist"))
+	require.Equal(t, plugin, n.read("/opt/host/opt/cni/bin/test-cni"))
+	require.Empty(t, n.shell("ls /opt/host/etc/cni/net.d"))
+	require.Zero(t, n.runEnv(env, "uninstall-cni").code)
+	require.Equal(t, "missing", n.shell("test -e /opt/host/etc/cni/mine && echo there || echo missing"))
+
+	o = n.runEnv(env, append(args, "--cni-conf-name=08-flag.conflist", "--cni-conf-dir=/opt/flag")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, conflist, n.read("/opt/flag/08-flag.conflist"), "a flag wins")
+	for _, wrong := range []string{"/opt/host/etc/cni/net.d/", "net.d/x.conf", "/opt/host/x.txt"} {
+		o = n.runEnv([]string{"CILIUM_CNI_CONF=" + wrong}, args...)
+		require.Equal(t, 64, o.code, wrong)
+		require.Contains(t, o.stderr, "environment variable CILIUM_CNI_CONF", wrong)
+	}
+	o = n.runEnv(env, append(args, "--host-proc=/proc", "--cni-bin-dir=/opt/bin", "--cni-conf-dir=/opt/flag")...)
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "HOST_PREFIX, CNI_DIR and CILIUM_CNI_CONF have no use with --host-proc")
+}
+
 // Links on the host lead to the host's files, even absolute links, as on NixOS.
 func TestCNI1_AHostPrefixHoldsLinks(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ type options struct {
 	cniWait, kubeProxyWait                                                     time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf                       bool
 	keepPlugins                                                                bool
-	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint                        string
+	writeWhenReady, hostPrefix, cniDir, cniConfPath, runtimeEndpoint           string
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, owner                                                     string
 	takeOver, anyOwner, force, acceptKept                                      bool
@@ -132,7 +132,8 @@ func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "another program manages the CNI configuration: neither write nor remove it")
 	f.StringVar(&a.hostPrefix, "host-prefix", "", "where the host's root is mounted; prefix of the default CNI directories")
 	f.StringVar(&a.cniDir, "cni-dir", "", "parent directory of the directory bin for CNI plugins")
-	for _, name := range []string{"host-prefix", "cni-dir"} {
+	f.StringVar(&a.cniConfPath, "cni-conf-path", "", "path of the CNI configuration")
+	for _, name := range []string{"host-prefix", "cni-dir", "cni-conf-path"} {
 		must(f.MarkHidden(name)) // they exist for the environment of older installers
 	}
 }
@@ -197,19 +198,26 @@ func must(err error) {
 // host's root by a prefix, unless a flag sets it.
 func (a *app) olderInstallerPaths(f *pflag.FlagSet) {
 	if a.hostProc != "" {
-		return // paths are the host's own
+		if a.hostPrefix+a.cniDir+a.cniConfPath != "" {
+			a.logger().Warn("HOST_PREFIX, CNI_DIR and CILIUM_CNI_CONF have no use with --host-proc: paths are the host's own")
+		}
+		return
 	}
-	unset := func(name string) bool { flag := f.Lookup(name); return flag != nil && !flag.Changed }
-	if unset("cni-bin-dir") {
-		switch {
-		case a.cniDir != "":
-			a.cniBinDir = filepath.Join(a.cniDir, "bin")
-		case a.hostPrefix != "":
-			a.cniBinDir = below(a.hostPrefix, usualBinDir)
+	derive := func(to *string, name, value string) {
+		if flag := f.Lookup(name); flag != nil && !flag.Changed {
+			*to = value
 		}
 	}
-	if unset("cni-conf-dir") && a.hostPrefix != "" {
-		a.cniConfDir = below(a.hostPrefix, usualConfDir)
+	if a.hostPrefix != "" {
+		derive(&a.cniBinDir, "cni-bin-dir", below(a.hostPrefix, usualBinDir))
+		derive(&a.cniConfDir, "cni-conf-dir", below(a.hostPrefix, usualConfDir))
+	}
+	if a.cniDir != "" {
+		derive(&a.cniBinDir, "cni-bin-dir", filepath.Join(a.cniDir, "bin"))
+	}
+	if a.cniConfPath != "" {
+		derive(&a.cniConfDir, "cni-conf-dir", filepath.Dir(a.cniConfPath))
+		derive(&a.cniConfName, "cni-conf-name", filepath.Base(a.cniConfPath))
 	}
 }
 

@@ -58,7 +58,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 
 // runtime returns the folders of the node's container runtime, as it reports them.
 func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
-	if a.hostProc == "" && (a.hostPrefix != "" || a.cniDir != "") {
+	if a.hostProc == "" && a.hostPrefix+a.cniDir+a.cniConfPath != "" {
 		return cri.CNI{}, nil // the paths are not those that the runtime knows
 	}
 	if err := a.seesHost(); err != nil {

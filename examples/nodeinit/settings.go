@@ -31,6 +31,7 @@ var variables = map[string][]string{
 	"owner":                     {"POD_UID"},
 	"host-prefix":               {"HOST_PREFIX"},
 	"cni-dir":                   {"CNI_DIR"},
+	"cni-conf-path":             {"CILIUM_CNI_CONF"}, // of cni-install.sh, which Cilium had until 1.13
 	"cni-conf-name":             {"CNI_CONF_NAME"},
 	"overwrite-loopback":        {"OVERWRITE_LOOPBACK"},
 	"overwrite-plugins":         {"OVERWRITE_CILIUM"},

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -51,10 +52,13 @@ var checks = map[string]func(value string) error{
 	"sysctl-config-file":  func(v string) error { return sysctl.DropIn{Name: v, Settings: sysctl.Cilium().Settings}.Validate() },
 	"drop-capabilities":   func(v string) error { _, err := capabilityNumbers([]string{v}); return err },
 
-	"cni-bin-dir":       func(v string) error { return cniinstall.Install{BinDir: folderOr(v, "")}.Validate() },
-	"cni-conf-dir":      func(v string) error { return cniinstall.Install{ConfDir: folderOr(v, "")}.Validate() },
-	"also-cni-bin-dir":  func(v string) error { return cniinstall.Install{AlsoBinDirs: []string{v}}.Validate() },
-	"cni-conf-name":     func(v string) error { return cniinstall.Install{ConfName: v}.Validate() },
+	"cni-bin-dir":      func(v string) error { return cniinstall.Install{BinDir: folderOr(v, "")}.Validate() },
+	"cni-conf-dir":     func(v string) error { return cniinstall.Install{ConfDir: folderOr(v, "")}.Validate() },
+	"also-cni-bin-dir": func(v string) error { return cniinstall.Install{AlsoBinDirs: []string{v}}.Validate() },
+	"cni-conf-name":    func(v string) error { return cniinstall.Install{ConfName: v}.Validate() },
+	"cni-conf-path": func(v string) error {
+		return cmp.Or(absolute(v), cniinstall.Install{ConfName: filepath.Base(v)}.Validate())
+	},
 	"cni-backup-suffix": suffix,
 	"cni-chain":         network,
 	"cni-version":       func(v string) error { return oneOf(v, cniversion.All.SupportedVersions()) },

@@ -39,6 +39,7 @@ var badValues = map[string][]string{
 	"cni-conf-dir":                     {"net.d", "/etc"},
 	"cni-conf-key":                     {"a/b"},
 	"cni-conf-name":                    {"../x.conflist", "x", "a/b.conf", ".."},
+	"cni-conf-path":                    {"net.d/x.conf", "/etc/cni/net.d/", "/etc/cni/net.d/x"},
 	"cni-dir":                          {"opt/cni"},
 	"cni-log-file":                     {"log"},
 	"cni-template":                     {"portmpa", "Flannel"},

@@ -94,7 +94,7 @@ func (n *node) checkCgroup(config map[string]string) error {
 }
 
 // foreign are variables that nodeinit reads and the chart's containers do not.
-var foreign = strings.Fields(`CGROUP_ROOT NODE_NAME POD_NAMESPACE POD_UID HOST_PREFIX CNI_DIR CNI_CONF_NAME
+var foreign = strings.Fields(`CGROUP_ROOT NODE_NAME POD_NAMESPACE POD_UID HOST_PREFIX CNI_DIR CILIUM_CNI_CONF CNI_CONF_NAME
 	OVERWRITE_LOOPBACK OVERWRITE_CILIUM CILIUM_CUSTOM_CNI_CONF`)
 
 // checkAgent checks the agent's own container if nodeinit runs in it.
