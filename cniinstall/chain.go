@@ -114,8 +114,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 	return nil, errors.Join(missing{err, []string{f.dir}}, joinTexts(skipped))
 }
 
-// fits returns false for a configuration with only our plugin, which is one of ours,
-// or with loopback, which connects pods to nothing.
+// fits returns false for a configuration with only our plugin, or loopback: no network.
 func (c Chained) fits(n *network, own string) bool {
 	return (c.target() == AnyNetwork || c.target() == n.name) &&
 		slices.ContainsFunc(n.types, func(t string) bool { return t != own && t != loopback })
@@ -141,8 +140,8 @@ func joinTexts(texts []string) error {
 // none, it is added at the end. A configuration of a single plugin (.conf) becomes
 // a list with its name and cniVersion. Apart from white space, nothing else
 // changes: keys keep their order, numbers their digits. If a runtime would refuse
-// the configuration, the error is an [InvalidError]; so it is if the configuration has
-// both "type" and "plugins", since only the name of its file tells which of them counts.
+// the configuration, or it has both "type" and "plugins", of which its file's name
+// tells which counts, the error is an [InvalidError].
 func Chain(conf, plugin []byte) ([]byte, error) {
 	n, err := parse("", conf)
 	if err != nil {
@@ -162,7 +161,7 @@ func (n *network) chain(plugin []byte) ([]byte, error) {
 		at = len(n.types)
 	}
 	var chain []json.RawMessage
-	for i, p := range append(elements(top.get("plugins")), plugin) {
+	for i, p := range append(n.plugins, plugin) {
 		if i == at {
 			chain = append(chain, plugin)
 		} else if i < len(n.types) && n.types[i] != typ {
@@ -214,13 +213,6 @@ func members(raw []byte) object {
 		}
 	}
 	return o
-}
-
-// elements splits a valid JSON array.
-func elements(raw []byte) []json.RawMessage {
-	var all []json.RawMessage
-	json.Unmarshal(raw, &all)
-	return all
 }
 
 func (o object) get(key string) json.RawMessage {

@@ -32,12 +32,9 @@ const (
 // temporary names, and runs each with no environment but CNI's.
 type runner struct {
 	version.PluginDecoder
-	staged map[string]string // plugin: its temporary path
-	dirs   []string
-
-	// mustAnswer tells which plugins must answer for their versions, unless they are
-	// untrusted. If nil, all must.
-	mustAnswer func(ctx context.Context, plugin string) bool
+	staged     map[string]string // plugin: its temporary path
+	dirs       []string
+	mustAnswer func(ctx context.Context, plugin string) bool // for its versions, if not untrusted; nil: all must
 }
 
 // FindInPath looks among the staged plugins, then in the runner's folders.

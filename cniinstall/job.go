@@ -182,8 +182,7 @@ func (j *job) runner() *runner {
 	return r
 }
 
-// isOurs reports whether i brings the plugin, or renders a configuration for it: if so,
-// it is known to answer for its versions.
+// isOurs reports whether i brings the plugin, or renders its configuration.
 func (i Install) isOurs(ctx context.Context, plugin string) bool {
 	names, err := i.brought(ctx)
 	switch c := i.Config.(type) {

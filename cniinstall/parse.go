@@ -60,8 +60,9 @@ type network struct {
 	list    []byte // raw, or as runtimes wrap a single plugin's configuration
 	name    string
 	isList  bool
-	version string   // the version requested from the plugins; never empty
-	types   []string // of the plugins, in their order
+	version string            // the version requested from the plugins; never empty
+	types   []string          // of the plugins, in their order
+	plugins []json.RawMessage // those in list
 }
 
 // part is a plugin in the folder of a list's network.
@@ -125,15 +126,14 @@ func (n *network) kindFits(hasPlugins, hasType bool) error {
 // checkPlugins lets libcni read each plugin by itself, for its index.
 func (n *network) checkPlugins() error {
 	raw := members(n.list).get("plugins")
-	var plugins []json.RawMessage
 	switch {
 	case raw == nil: // they are in the folder of the network
-	case json.Unmarshal(raw, &plugins) != nil:
+	case json.Unmarshal(raw, &n.plugins) != nil:
 		return n.invalid(-1, errors.New(`"plugins" is not an array`))
-	case len(plugins) == 0:
+	case len(n.plugins) == 0:
 		return n.invalid(-1, errors.New(`"plugins" is empty`))
 	}
-	for i, raw := range plugins {
+	for i, raw := range n.plugins {
 		if _, err := pluginName(raw); err != nil {
 			return n.invalid(i, err)
 		}

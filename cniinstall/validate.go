@@ -90,12 +90,8 @@ type unanswered string
 
 // excuses reports whether err is no reason not to publish, but one for Advise.
 func (r *runner) excuses(ctx context.Context, plugin string, err error) bool {
-	switch {
-	case r.mustAnswer == nil || ctx.Err() != nil || errors.Is(err, ErrPluginMissing):
-		return false
-	case errors.Is(err, hosttool.ErrUntrusted):
-		return true
-	case r.mustAnswer(ctx, plugin):
+	untrusted := errors.Is(err, hosttool.ErrUntrusted)
+	if r.mustAnswer == nil || ctx.Err() != nil || errors.Is(err, ErrPluginMissing) || !untrusted && r.mustAnswer(ctx, plugin) {
 		return false
 	}
 	path, _ := r.FindInPath(plugin, nil)

@@ -16,9 +16,8 @@ import (
 // flannel-io/cni-plugin).
 var implied = map[string][]string{"flannel": {"bridge", "host-local"}}
 
-// IsList reports whether runtimes read the file as a list of plugins, whatever it holds; any
-// other one that they load is a single plugin's (go-cni: loadFromConfDir; ocicni:
-// loadNetworks).
+// IsList reports whether runtimes read the file as a list of plugins, or else as a single
+// plugin's configuration (go-cni: loadFromConfDir; ocicni: loadNetworks).
 func IsList(file string) bool { return filepath.Ext(file) == ".conflist" }
 
 // Names reports whether a configuration, a list or that of a single plugin, names the
