@@ -40,7 +40,7 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	}
 	result("x", "other", others)
 	undo := func(h cniinstall.Handler) error {
-		h.Results = results
+		h.Results, h.ConfDir = results, n.conf
 		return i.Journal.Undo(t.Context(), h)
 	}
 
