@@ -110,7 +110,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		}
 	}
 	f.report(skipped)
-	err = fmt.Errorf("%w: %s has no valid configuration of it (yet); loopback alone is none", ErrTargetMissing, f.dir)
+	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.dir)
 	return nil, errors.Join(missing{err, []string{f.dir}}, joinTexts(skipped))
 }
 

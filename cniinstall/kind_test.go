@@ -100,7 +100,7 @@ func TestCNI4_LoopbackAloneIsNoTarget(t *testing.T) {
 		require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
 		seen, err := i.Missing(t.Context())
 		require.NoError(t, err)
-		require.Contains(t, seen, "loopback alone is none", "a gate waits")
+		require.Contains(t, seen, "loopback alone does not count", "a gate waits")
 		require.Equal(t, before, tree(t, n.root))
 
 		write(t, n.other("30-real.conflist"), `{"cniVersion":"0.3.1","name":"lo","plugins":[{"type":"loopback"},{"type":"cloud"}]}`, 0o644)
