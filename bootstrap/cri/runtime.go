@@ -22,26 +22,7 @@ type Runtime struct {
 // Runtime asks the runtime once for its name and version (RuntimeService/Version). Set a
 // deadline in ctx, as for [Endpoint.Status].
 func (e Endpoint) Runtime(ctx context.Context) (Runtime, error) {
-	e, err := e.found(ctx)
-	if err != nil {
-		return Runtime{}, err
-	}
-	r, err := e.version(ctx)
-	if err != nil {
-		return Runtime{}, fmt.Errorf("ask the container runtime at %q which it is: %w", e.Path, err)
-	}
-	return r, nil
-}
-
-func (e Endpoint) version(ctx context.Context) (Runtime, error) {
-	if _, err := socket(e.Path); err != nil {
-		return Runtime{}, err
-	}
-	answer, err := e.ask(ctx, rpc{"Version", nil, maxMessage})
-	if err != nil {
-		return Runtime{}, err
-	}
-	return parseVersion(answer)
+	return ask(ctx, e, rpc{"Version", nil, maxMessage}, " which it is", parseVersion)
 }
 
 // callsStatus has the version since which each runtime calls STATUS of CNI 1.1.0:
