@@ -60,9 +60,6 @@ func Find(ctx context.Context, hostProc string) (Endpoint, error) {
 
 func (e Endpoint) proc() string { return cmp.Or(e.HostProc, "/proc") }
 
-// String returns the path of the socket.
-func (e Endpoint) String() string { return e.Path }
-
 const scheme = "unix://"
 
 // socket returns the path of a socket given in the form of the kubelet's flag.

@@ -38,11 +38,10 @@
 // connection; else the error matches [ErrUnproven]. Sockets anywhere else are not looked
 // at.
 //
-// A kubelet is a process of the host's root: it has 0 for its four user ids, every
-// capability that pid 1 passes on, a cgroup outside all pods, and the pid and user
-// namespaces of pid 1. Its program has no set-id bit and no capabilities, and lies where
-// only root can have put it, or did so before it was replaced. Its mount namespace may be
-// its own.
+// A kubelet is a process with that name of the host's root: all its user ids are 0, it has
+// every capability that pid 1 passes on, it is in no pod's cgroup and in pid 1's pid and
+// user namespaces, and its program has no set-id bit and no capabilities and lies where
+// only root can have put it.
 //
 // # What it needs
 //

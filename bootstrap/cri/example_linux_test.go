@@ -37,7 +37,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(endpoint, "reads", status.CNI.ConfDir, "and", status.CNI.PluginDirs)
+	fmt.Println(endpoint.Path, "reads", status.CNI.ConfDir, "and", status.CNI.PluginDirs)
 	// Output: /run/k3s/containerd/containerd.sock reads /var/lib/rancher/k3s/agent/etc/cni/net.d and [/var/lib/rancher/k3s/data/cni]
 }
 

@@ -27,15 +27,10 @@ var errStranger = errors.New("it is not a process of the host's root")
 // processes are those of a host, by its /proc.
 //
 // Any user can have a process with any name, any arguments and, with a set-user-id
-// program, root's user id, and any container can have one of root's. A process is the
-// host's root's if all of these hold, each of which excludes some impostor:
-//
-//   - its four user ids are 0, and it has every capability that pid 1 passes on:
-//     pid 1's bounding set, since some hosts, such as Talos, take a few from all processes;
-//   - it is in no pod, by its cgroup, and in the pid and user namespaces of pid 1. Its
-//     mount namespace may be its own, as on OpenShift, Talos, RKE and MicroK8s;
-//   - what it executes has no set-id bit and no capabilities, and is at a place where
-//     only root can have put it: it was root who started it.
+// program, root's user id, and any container can have one of root's. Each condition of the
+// package's comment excludes some impostor. The capabilities are those of pid 1's bounding
+// set, since some hosts, such as Talos, take a few from all processes. The mount namespace
+// may be another, as on OpenShift, Talos, RKE and MicroK8s.
 type processes struct {
 	proc   string
 	first  process.Process

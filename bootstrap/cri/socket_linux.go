@@ -27,10 +27,10 @@ var places = []string{
 	"/run/crio/crio.sock",
 	"/run/cri-dockerd.sock",
 	"/run/isulad.sock",
-	"/run/k3s/containerd/containerd.sock",           // and RKE2's
-	"/run/k3s/cri-dockerd/cri-dockerd.sock",         // k3s server --docker
-	"/run/k0s/containerd.sock",                      //
-	"/var/snap/microk8s/common/run/containerd.sock", //
+	"/run/k3s/containerd/containerd.sock",   // and RKE2's
+	"/run/k3s/cri-dockerd/cri-dockerd.sock", // of k3s server --docker
+	"/run/k0s/containerd.sock",
+	"/var/snap/microk8s/common/run/containerd.sock",
 }
 
 func find(ctx context.Context, proc string) (Endpoint, error) {
@@ -73,7 +73,10 @@ func (h host) listening(ctx context.Context) (paths []string, err error) {
 	var seen []fs.FileInfo
 	var unproven error
 	for _, path := range places {
-		info, err := h.answers(ctx, path)
+		conn, info, err := h.connect(ctx, path)
+		if err == nil {
+			err = conn.Close()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -93,21 +96,6 @@ func (h host) listening(ctx context.Context) (paths []string, err error) {
 	return nil, unproven
 }
 
-// answers describes the socket at the path, if root listens at it.
-func (h host) answers(ctx context.Context, path string) (fs.FileInfo, error) {
-	f, err := h.socket(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	conn, err := connect(ctx, f)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	return info, errors.Join(err, conn.Close())
-}
-
 // dial connects to the runtime, if its socket is believed.
 func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
 	h, err := openHost(e.proc())
@@ -115,12 +103,8 @@ func (e Endpoint) dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	defer h.Close()
-	f, err := h.socket(strings.TrimPrefix(e.Path, scheme))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return connect(ctx, f)
+	conn, _, err := h.connect(ctx, strings.TrimPrefix(e.Path, scheme))
+	return conn, err
 }
 
 // host is the root directory of pid 1.
@@ -158,23 +142,30 @@ func (h host) socket(path string) (*os.File, error) {
 	return f, nil
 }
 
-// connect connects to the socket that f refers to, at which root must listen, or this
-// process's own user.
-func connect(ctx context.Context, f *os.File) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", again(f))
+// connect connects to the socket at the path, at which root must listen, or this process's
+// own user. info describes the socket.
+func (h host) connect(ctx context.Context, path string) (conn net.Conn, info fs.FileInfo, err error) {
+	f, err := h.socket(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err == nil {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "unix", again(f))
+	}
 	var errno syscall.Errno
 	switch {
 	case errors.Is(err, fs.ErrPermission) && errors.As(err, &errno):
-		return nil, remedy.Add(fmt.Errorf("%w: connect: %w", ErrUnproven, errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
+		return nil, nil, remedy.Add(fmt.Errorf("%w: connect: %w", ErrUnproven, errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
 	case errors.As(err, &errno):
-		return nil, fmt.Errorf("connect: %w", errno)
+		return nil, nil, fmt.Errorf("connect: %w", errno)
 	case err != nil:
-		return nil, ended(ctx, err)
+		return nil, nil, ended(ctx, err)
 	}
 	if err := peerIsRoot(conn.(*net.UnixConn)); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, nil, errors.Join(err, conn.Close())
 	}
-	return conn, nil
+	return conn, info, nil
 }
 
 // peerIsRoot returns an error unless root called listen(2) for the socket at the other end.
