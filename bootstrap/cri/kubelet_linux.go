@@ -90,14 +90,7 @@ func (p *processes) kubelet(ctx context.Context, one process.Process) (k kubelet
 	if err != nil || !isKubelet(name) {
 		return k, nil
 	}
-	image, err := os.Open(one.Path("maps"))
-	var readErr error
-	if err == nil {
-		defer image.Close()
-		k.folder = withOthers[name]
-		k.endpoint, readErr = endpoint(ctx, one, k.folder == "")
-		err = p.prove(ctx, one, image)
-	}
+	k, readErr, err := p.proven(ctx, one)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH), errors.Is(err, errStranger):
 		return kubelet{}, nil
@@ -107,6 +100,27 @@ func (p *processes) kubelet(ctx context.Context, one process.Process) (k kubelet
 		return k, fmt.Errorf("process %d, %s: read which runtime it uses: %w", one.PID, name, readErr)
 	}
 	return k, nil
+}
+
+// proven returns the kubelet that a process with such a name is, if it is the host's
+// root's, and why its configuration cannot be read. All of it concerns one program, whose
+// image stays open.
+func (p *processes) proven(ctx context.Context, one process.Process) (k kubelet, readErr, err error) {
+	image, err := os.Open(one.Path("maps"))
+	if err != nil {
+		return k, nil, err
+	}
+	defer image.Close()
+	name, err := one.Program()
+	if err == nil && !isKubelet(name) {
+		err = errStranger
+	}
+	if err != nil {
+		return k, nil, err
+	}
+	k.folder = withOthers[name]
+	k.endpoint, readErr = endpoint(ctx, one, k.folder == "")
+	return k, readErr, p.prove(ctx, one, image)
 }
 
 // endpoint returns the endpoint in a kubelet's arguments or, if these are all its own, in

@@ -64,8 +64,12 @@ func find(ctx context.Context, proc string) (Endpoint, error) {
 	return Endpoint{}, several
 }
 
-// none are the errors at a place where no runtime is, or where one has ended.
-var none = []error{fs.ErrNotExist, unix.ENOTDIR, unix.ENOTSOCK, unix.ECONNREFUSED}
+// isNone reports whether an error means that no runtime is at a place, or that it has ended
+// or is about to start.
+func isNone(err error) bool {
+	none := []error{fs.ErrNotExist, unix.ENOTDIR, unix.ENOTSOCK, unix.ECONNREFUSED}
+	return slices.ContainsFunc(none, func(target error) bool { return errors.Is(err, target) })
+}
 
 // listening lists the places at which root listens, each socket once: some nodes have links
 // from one place to another.
@@ -80,7 +84,7 @@ func (h host) listening(ctx context.Context) (paths []string, err error) {
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case slices.ContainsFunc(none, func(target error) bool { return errors.Is(err, target) }):
+		case isNone(err):
 		case err != nil:
 			unproven = errors.Join(unproven, fmt.Errorf("%s: %w", path, err))
 		case !slices.ContainsFunc(seen, func(s fs.FileInfo) bool { return os.SameFile(s, info) }):
@@ -127,10 +131,10 @@ func openHost(proc string) (host, error) {
 func (h host) socket(path string) (*os.File, error) {
 	f, err := durable.OpenVetted(h.File, path)
 	switch {
-	case errors.Is(err, durable.ErrShared), errors.Is(err, durable.ErrUntrusted):
-		return nil, fmt.Errorf("%w: %w", errUnproven(), err)
-	case err != nil:
+	case isNone(err):
 		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errUnproven(), err)
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode().Type() != fs.ModeSocket {
@@ -155,10 +159,12 @@ func (h host) connect(ctx context.Context, path string) (conn net.Conn, info fs.
 	}
 	var errno syscall.Errno
 	switch {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return nil, nil, fmt.Errorf("connect: %w", unix.ECONNREFUSED)
 	case errors.Is(err, fs.ErrPermission) && errors.As(err, &errno):
 		return nil, nil, remedy.Add(fmt.Errorf("%w: connect: %w", ErrUnproven, errno), "needs root, and under SELinux a type that may connect to the runtime, such as spc_t")
-	case errors.As(err, &errno):
-		return nil, nil, fmt.Errorf("connect: %w", errno)
+	case errors.As(err, &errno): // such as EAGAIN: many wait to be accepted
+		return nil, nil, fmt.Errorf("%w: connect: %w", ErrUnproven, errno)
 	case err != nil:
 		return nil, nil, ended(ctx, err)
 	}

@@ -126,20 +126,26 @@ func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
 	}
 }
 
-// A socket that may not be connected to, as under SELinux, is not taken for missing.
+// A socket that may not be connected to, as under SELinux, or that many wait for, is not
+// taken for missing.
 func TestSEC11_ASocketThatCannotBeReachedIsAnError(t *testing.T) {
 	h := newHost(t)
 	h.listen(usual)
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
-		err := testns.Refuse(unix.EACCES, testns.Call{Number: unix.SYS_CONNECT})
-		if err == nil {
-			_, err = cri.Find(t.Context(), h.proc)
-		}
-		done <- err
-	}()
-	err := <-done
-	require.ErrorIs(t, err, cri.ErrUnproven)
-	require.ErrorContains(t, err, "connect: permission denied (needs root, and under SELinux a type that may connect to the runtime, such as spc_t)")
+	for errno, want := range map[unix.Errno]string{
+		unix.EACCES: "connect: permission denied (needs root, and under SELinux a type that may connect to the runtime, such as spc_t)",
+		unix.EAGAIN: "connect: resource temporarily unavailable",
+	} {
+		done := make(chan error)
+		go func() {
+			runtime.LockOSThread() // the thread ends with the goroutine
+			err := testns.Refuse(errno, testns.Call{Number: unix.SYS_CONNECT})
+			if err == nil {
+				_, err = cri.Find(t.Context(), h.proc)
+			}
+			done <- err
+		}()
+		err := <-done
+		require.ErrorIs(t, err, cri.ErrUnproven)
+		require.ErrorContains(t, err, want)
+	}
 }
