@@ -86,11 +86,9 @@ func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 }
 
 // Listen makes a unix socket at path on the node, and its folder if that is missing. The
-// test accepts; a process of the node's, cat(1), has the socket open too, so that a look
-// at the listening process finds one of the node's. It ends with the listener, or at the
-// end of the test.
+// test accepts. It ends at the end of the test.
 func (n *Node) Listen(path string) (net.Listener, error) {
-	l, err := n.node.Listen(path, exec.CommandContext(n.ctx, "cat"))
+	l, err := n.node.Listen(path)
 	if err == nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()

@@ -39,11 +39,7 @@ func (e Endpoint) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s, err := e.status(ctx)
-	if err != nil {
-		return Status{}, fmt.Errorf("ask the container runtime at %q: %w", e.Path, err)
-	}
-	return s, nil
+	return ask(ctx, e, rpc{"Status", verbose, maxMessage}, "", func(answer []byte) (Status, error) { return e.status(ctx, answer) })
 }
 
 // found is e with a path.
@@ -54,14 +50,8 @@ func (e Endpoint) found(ctx context.Context) (Endpoint, error) {
 	return Find(ctx, e.HostProc)
 }
 
-func (e Endpoint) status(ctx context.Context) (Status, error) {
-	if _, err := socket(e.Path); err != nil {
-		return Status{}, err
-	}
-	answer, err := e.ask(ctx, rpc{"Status", verbose, maxMessage})
-	if err != nil {
-		return Status{}, err
-	}
+// status reads the answer, and asks CRI-O for the rest.
+func (e Endpoint) status(ctx context.Context, answer []byte) (Status, error) {
 	s, info, err := parseStatus(answer)
 	if err != nil {
 		return Status{}, err
@@ -82,26 +72,7 @@ func (e Endpoint) status(ctx context.Context) (Status, error) {
 // containerd lists it only once it has a network. Set a deadline in ctx, as for
 // [Endpoint.Status].
 func (e Endpoint) SandboxIDs(ctx context.Context) ([]string, error) {
-	e, err := e.found(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := e.sandboxIDs(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask the container runtime at %q for its sandboxes: %w", e.Path, err)
-	}
-	return ids, nil
-}
-
-func (e Endpoint) sandboxIDs(ctx context.Context) ([]string, error) {
-	if _, err := socket(e.Path); err != nil {
-		return nil, err
-	}
-	answer, err := e.ask(ctx, rpc{"ListPodSandbox", nil, maxList}) // no filter: all
-	if err != nil {
-		return nil, err
-	}
-	return parseSandboxes(answer)
+	return ask(ctx, e, rpc{"ListPodSandbox", nil, maxList}, " for its sandboxes", parseSandboxes) // no filter: all
 }
 
 // rpc is a call of the RuntimeService, with its message and the bound on its answer.
@@ -111,18 +82,30 @@ type rpc struct {
 	limit   uint32
 }
 
-// ask returns the answer, and explains the error of a runtime that does not know the
-// call.
-func (e Endpoint) ask(ctx context.Context, r rpc) ([]byte, error) {
+// ask parses the answer to a call, which is made on a connection of its own. It explains
+// the error of a runtime that does not know the call.
+func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func([]byte) (T, error)) (parsed T, err error) {
+	if e, err = e.found(ctx); err != nil {
+		return parsed, err
+	}
 	answer, err := e.call(ctx, r)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return nil, fmt.Errorf("it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: %w", err)
+		err = fmt.Errorf("it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: %w", err)
 	}
-	return answer, err
+	if err == nil {
+		parsed, err = parse(answer)
+	}
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("ask the container runtime at %q%s: %w", e.Path, what, err)
+	}
+	return parsed, nil
 }
 
-// call makes one call on a connection of its own.
 func (e Endpoint) call(ctx context.Context, r rpc) ([]byte, error) {
+	if _, err := socket(e.Path); err != nil {
+		return nil, err
+	}
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ var ErrNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
 var ErrSeveral = code.New(code.CRISeveral, "several container runtimes listen")
 
 // ErrUnproven is matched by the error of a call, or of a [Find] that found no other
-// socket, if no process of the host's root can be shown to listen at the socket: any user
-// can listen at a socket with a runtime's name.
+// socket, if another user than root listens at the socket or may change its path, or it
+// cannot be told.
 var ErrUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
 
 // Endpoint is the socket of a container runtime.
@@ -43,19 +43,12 @@ type Endpoint struct {
 // hostProc, such as /hostproc; empty: /proc.
 //
 // A running kubelet decides: by the flag --container-runtime-endpoint, else by
-// containerRuntimeEndpoint in the files of its flags --config and --config-dir. A kubelet
-// is a process of the host's root (see the package's comment) whose program is named
-// kubelet or hyperkube; of k3s, RKE2 and MicroK8s' kubelite only the flag counts. If no
-// kubelet names one, Find takes the only listening socket with the name of a runtime's
-// (containerd.sock, crio.sock, cri-dockerd.sock, isulad.sock; not that of Docker's
-// private containerd, which has no CRI), provided that a process of the host's root
-// listens at it, and that it and the folders above it belong to root and only root can
-// write to them. If there are several and a kubelet runs that names none, Find takes the
-// kubelet's default, /run/containerd/containerd.sock. If there are several and no
-// kubelet, Find asks each, for three seconds at most, and leaves out those that report
-// that they have no CRI.
-//
-// Otherwise Find sends no request: it only connects, to see which process listens.
+// containerRuntimeEndpoint in the files of its flags --config and --config-dir, else by its
+// default, /run/containerd/containerd.sock. Of k3s, RKE2 and MicroK8s' kubelite, which
+// contain one, only the flag counts. If no kubelet names one, Find takes the only socket
+// that answers among the places of distributions: those of containerd, CRI-O, cri-dockerd,
+// iSulad, k3s and RKE2, k0s, and MicroK8s. If there are several, it takes the one of the
+// running k3s, RKE2 or MicroK8s. Find sends no request: it only connects.
 func Find(ctx context.Context, hostProc string) (Endpoint, error) {
 	e, err := find(ctx, cmp.Or(hostProc, "/proc"))
 	if err != nil {
@@ -66,9 +59,6 @@ func Find(ctx context.Context, hostProc string) (Endpoint, error) {
 }
 
 func (e Endpoint) proc() string { return cmp.Or(e.HostProc, "/proc") }
-
-// String returns the path of the socket.
-func (e Endpoint) String() string { return e.Path }
 
 const scheme = "unix://"
 

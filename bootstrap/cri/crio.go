@@ -5,11 +5,10 @@ package cri
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -53,11 +52,10 @@ func (e Endpoint) getConfig(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-var errConfig = errors.New("read CRI-O's configuration")
-
 // parseConfig reads network_dir and plugin_dirs of the table crio.network. It supports as
 // much of TOML as CRI-O writes there: one line for a key, with a string or a list of
-// strings (github.com/BurntSushi/toml escapes the ends of lines in strings).
+// strings (github.com/BurntSushi/toml escapes the ends of lines in strings), which JSON
+// writes alike.
 func parseConfig(text string) (c CNI, err error) {
 	table := ""
 	for line := range strings.Lines(text) {
@@ -71,43 +69,15 @@ func parseConfig(text string) (c CNI, err error) {
 		}
 		switch strings.TrimSpace(key) {
 		case "network_dir":
-			var dirs []string
-			if dirs, err = stringList("[" + value + "]"); err == nil && len(dirs) != 1 {
-				err = fmt.Errorf("%w: network_dir is not a string", errConfig)
-			} else if err == nil {
-				c.ConfDir = dirs[0]
-			}
+			err = json.Unmarshal([]byte(value), &c.ConfDir)
 		case "plugin_dirs":
-			c.PluginDirs, err = stringList(value)
+			if err = countElements(value); err == nil {
+				err = json.Unmarshal([]byte(value), &c.PluginDirs)
+			}
 		}
 		if err != nil {
-			return CNI{}, err
+			return CNI{}, fmt.Errorf("read CRI-O's configuration: %w", err)
 		}
 	}
 	return c, c.clean()
-}
-
-// stringList reads a list of strings in quotes.
-func stringList(text string) (all []string, err error) {
-	if err := countElements(text); err != nil {
-		return nil, fmt.Errorf("%w: %w", errConfig, err)
-	}
-	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "[")
-	for ok {
-		rest = strings.TrimSpace(rest)
-		if rest == "]" {
-			return all, nil
-		}
-		var quoted, one string
-		if quoted, err = strconv.QuotedPrefix(rest); err != nil || quoted[0] != '"' {
-			break
-		}
-		if one, err = strconv.Unquote(quoted); err != nil {
-			break
-		}
-		all, rest = append(all, one), strings.TrimSpace(rest[len(quoted):])
-		rest, ok = strings.CutPrefix(rest, ",")
-		ok = ok || rest == "]"
-	}
-	return nil, fmt.Errorf("%w: %q is not a list of strings", errConfig, text)
 }

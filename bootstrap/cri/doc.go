@@ -21,42 +21,40 @@
 //
 // # How
 //
-// [Find] looks for the socket among those that listen on the host, and prefers the one
-// that the kubelet names. [Endpoint.Status] makes one call of the Container Runtime
-// Interface, RuntimeService/Status with verbose set ([Endpoint.SandboxIDs]:
-// ListPodSandbox), in version v1. It takes about a millisecond. containerd reports its
-// directories and the networks that it has loaded; CRI-O reports its directories at
-// /config on the same socket; cri-dockerd reports neither. Configuration files of
-// runtimes are not read: they import others, and may have changed since the runtime
-// started.
+// [Find] takes the socket that the kubelet names, or else one at a place of a
+// distribution. [Endpoint.Status] makes one call of the Container Runtime Interface,
+// RuntimeService/Status with verbose set ([Endpoint.SandboxIDs]: ListPodSandbox), in
+// version v1. It takes about a millisecond. containerd reports its directories and the
+// networks that it has loaded; CRI-O reports its directories at /config on the same
+// socket; cri-dockerd reports neither. Configuration files of runtimes are not read: they
+// import others, and may have changed since the runtime started.
 //
 // # Which processes are trusted
 //
 // The answers of a runtime decide where files are written as root, and which addresses
-// are released. So neither a kubelet nor a runtime is trusted for its name: each must be
-// a process of the host's root. Such a process has 0 for its four user ids, every
-// capability that pid 1 passes on, a cgroup outside all pods, and the pid and user
-// namespaces of pid 1. Its program has no set-id bit and no capabilities, and lies where
-// only root can have put it, or did so before it was replaced. Its mount namespace may be
-// its own. For a socket, the process that has it open must be such a process, and root
-// must have called listen(2) for it. The kernel is asked which socket is bound to a file
-// (unix_diag), since a name in /proc/1/net/unix may imitate lines of other sockets. Only
-// root may be able to change the socket's path. All this is checked for each connection,
-// also to a given path. If it cannot be shown, the error matches [ErrUnproven].
+// are released. So no process is trusted for its name. A socket is believed if the caller
+// or the kubelet names it, or it is at a place of a distribution, and only root may change
+// any part of its path, and root listens (SO_PEERCRED). This is checked for each
+// connection; else the error matches [ErrUnproven]. Sockets anywhere else are not looked
+// at.
+//
+// A kubelet is a process with that name of the host's root: all its user ids are 0, it has
+// every capability that pid 1 passes on, it is in no pod's cgroup and in pid 1's pid and
+// user namespaces, and its program has no set-id bit and no capabilities and lies where
+// only root can have put it.
 //
 // # What it needs
 //
-// Linux with unix_diag (a module in most kernels, loaded on demand), the host's /proc,
-// and a runtime with version v1 of the CRI, which the kubelet needs since 1.26:
-// containerd 1.6 or newer, CRI-O, cri-dockerd, or iSulad where its enable-cri-v1 is set.
-// Version v1alpha2, the only one of containerd 1.4 and 1.5, is not supported.
+// Linux, the host's /proc, and a runtime with version v1 of the CRI, which the kubelet
+// needs since 1.26: containerd 1.6 or newer, CRI-O, cri-dockerd, or iSulad where its
+// enable-cri-v1 is set. Version v1alpha2, the only one of containerd 1.4 and 1.5, is not
+// supported.
 //
-// Outside the host's network namespace, asking which sockets listen there takes
-// CAP_SYS_ADMIN. The socket is root's and is reached through /proc/1/root. That, and
-// reading the open files of other processes, takes CAP_SYS_PTRACE if pid 1 has
-// capabilities that this process lacks (proc_pid_root(5), ptrace(2)). Under SELinux, the
-// process needs a type that may connect to the runtime, such as spc_t. On other systems
-// every call returns an error matching [errors.ErrUnsupported].
+// The socket is root's and is reached through /proc/1/root. That, and reading about a
+// kubelet, takes CAP_SYS_PTRACE if pid 1 has capabilities that this process lacks
+// (proc_pid_root(5), ptrace(2)). Under SELinux, the process needs a type that may connect
+// to the runtime, such as spc_t. On other systems every call returns an error matching
+// [errors.ErrUnsupported].
 //
 // Do not make the calls inside hostns.Do: connecting starts goroutines, which would run
 // in other namespaces. They leave none behind, and no connection.
@@ -64,8 +62,8 @@
 // # What can go wrong
 //
 // The error matches [ErrNoRuntime] if nothing listens, [ErrSeveral] if several runtimes
-// do and the kubelet does not decide, and [ErrUnproven] if a process other than the
-// host's runtime may listen. An error from the runtime itself is an [*RPCError]. An
+// do and the kubelet does not decide, and [ErrUnproven] if another user than root may
+// listen. An error from the runtime itself is an [*RPCError]. An
 // answer of more than 4 MiB, gRPC's own limit (a list of sandboxes: 16 MiB, the
 // kubelet's), is an error; a call waits until ctx ends for a runtime that does not
 // answer.

@@ -37,7 +37,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(endpoint, "reads", status.CNI.ConfDir, "and", status.CNI.PluginDirs)
+	fmt.Println(endpoint.Path, "reads", status.CNI.ConfDir, "and", status.CNI.PluginDirs)
 	// Output: /run/k3s/containerd/containerd.sock reads /var/lib/rancher/k3s/agent/etc/cni/net.d and [/var/lib/rancher/k3s/data/cni]
 }
 
@@ -47,28 +47,12 @@ func exampleNode() (hostProc string, stop func()) {
 	proc, root := filepath.Join(dir, "proc"), filepath.Join(dir, "root")
 	const socket = "/run/k3s/containerd/containerd.sock"
 	must(os.MkdirAll(filepath.Join(root, filepath.Dir(socket)), 0o755))
-	must(os.WriteFile(filepath.Join(root, "k3s"), nil, 0o755))
-	for _, pid := range []string{"1", "500"} { // both are root's; the second one listens
-		at := filepath.Join(proc, pid)
-		must(os.MkdirAll(filepath.Join(at, "ns"), 0o755))
-		for name, text := range map[string]string{"status": "Uid:\t0\t0\t0\t0\nCapEff:\t1ff\nCapBnd:\t1ff\n", "cgroup": "0::/k3s\n", "maps": "0-1\n"} {
-			must(os.WriteFile(filepath.Join(at, name), []byte(text), 0o644))
-		}
-		for name, target := range map[string]string{"root": root, "exe": root + "/k3s", "ns/user": root, "ns/pid": root, "ns/net": "/proc/self/ns/net"} {
-			must(os.Symlink(target, filepath.Join(at, name)))
-		}
-	}
-	must(os.Mkdir(filepath.Join(proc, "500/fd"), 0o755))
-	must(os.Mkdir(filepath.Join(proc, "1/net"), 0o755))
-	must(os.WriteFile(filepath.Join(proc, "1/net/unix"), []byte("0: 00000002 00000000 00010000 0001 01 16390 "+socket+"\n"), 0o644))
+	must(os.MkdirAll(filepath.Join(proc, "1"), 0o755))
+	must(os.Symlink(root, filepath.Join(proc, "1/root")))
+	must(os.WriteFile(filepath.Join(proc, "1/status"), []byte("Uid:\t0\t0\t0\t0\n"), 0o644))
+	must(os.WriteFile(filepath.Join(proc, "1/cgroup"), []byte("0::/init.scope\n"), 0o644))
 	l, err := net.Listen("unix", filepath.Join(root, socket))
 	must(err)
-	raw, err := l.(*net.UnixListener).SyscallConn()
-	must(err)
-	must(raw.Control(func(fd uintptr) {
-		opened, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-		must(errors.Join(err, os.Symlink(opened, filepath.Join(proc, "500/fd/7"))))
-	}))
 	k3s := &http.Server{
 		Handler:   critest.Runtime{Info: critest.Containerd("/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/lib/rancher/k3s/data/cni")},
 		Protocols: &http.Protocols{},

@@ -5,7 +5,9 @@ package cri_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,16 +20,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-func TestTheOnlySocketIsTheRuntime(t *testing.T) {
+func TestSEC11_TheOnlySocketAtAPlaceOfADistributionIsTheRuntime(t *testing.T) {
 	for _, path := range []string{
-		usual, "/run/k3s/containerd/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock",
-		"/var/run/crio/crio.sock", "/run/cri-dockerd.sock", "/run/a folder/isulad.sock",
+		usual, "/run/crio/crio.sock", "/run/cri-dockerd.sock", "/run/isulad.sock", "/run/k3s/containerd/containerd.sock",
+		"/run/k3s/cri-dockerd/cri-dockerd.sock", "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock",
 	} {
 		h := newHost(t)
 		h.listen("/run/docker/containerd/containerd.sock")
-		h.listen(usual + ".ttrpc")
+		h.listen("/system/run/containerd/containerd.sock") // Talos' own, without the CRI
 		h.listen(path)
-		h.list("/gone/containerd.sock")
 		found, err := cri.Find(t.Context(), h.proc)
 		require.NoError(t, err)
 		require.Equal(t, cri.Endpoint{HostProc: h.proc, Path: path}, found)
@@ -36,10 +37,11 @@ func TestTheOnlySocketIsTheRuntime(t *testing.T) {
 
 func TestNoSocketIsSaid(t *testing.T) {
 	h := newHost(t)
-	h.list("/run/in-a-container/containerd.sock")
-	h.write(filepath.Join(h.root, "run/file/containerd.sock"), "")
-	h.list("/run/file/containerd.sock")
-	h.list("relative/containerd.sock")
+	ended := h.listen(usual)
+	ended.(*net.UnixListener).SetUnlinkOnClose(false)
+	require.NoError(t, ended.Close())
+	h.write(filepath.Join(h.root, "run/crio"), "no folder")
+	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "run/isulad.sock"), 0o755))
 	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrNoRuntime)
 	require.Equal(t, "cri.no-runtime", code.Of(err))
@@ -49,9 +51,10 @@ func TestNoSocketIsSaid(t *testing.T) {
 func TestOneSocketOfTwoPathsIsOne(t *testing.T) {
 	h := newHost(t)
 	h.listen(usual)
+	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "run/k0s"), 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "var"), 0o755))
 	require.NoError(t, os.Symlink("/run", filepath.Join(h.root, "var/run"))) // absolute: the host's
-	h.list("/var" + usual)
+	require.NoError(t, os.Symlink("/var"+usual, filepath.Join(h.root, "run/k0s/containerd.sock")))
 	found, err := cri.Find(t.Context(), h.proc)
 	require.NoError(t, err)
 	require.Equal(t, usual, found.Path)
@@ -100,18 +103,23 @@ func TestTheKubeletsWordNeedsNoUsualName(t *testing.T) {
 	require.Equal(t, "/run/acme.socket", found.Path)
 }
 
+// No other runtime is taken instead.
 func TestTheKubeletsRuntimeIsNotThere(t *testing.T) {
+	for _, tc := range []struct{ listens, flag, missing string }{
+		{usual, "--container-runtime-endpoint=unix:///run/crio/crio.sock", "/run/crio/crio.sock"},
+		{"/run/crio/crio.sock", "--v=2", usual},
+	} {
+		h := newHost(t)
+		h.listen(tc.listens)
+		h.process("812", "kubelet", "kubelet", tc.flag)
+		_, err := cri.Find(t.Context(), h.proc)
+		require.ErrorIs(t, err, cri.ErrNoRuntime)
+		require.EqualError(t, err, `find the container runtime: no container runtime listens at the kubelet's runtime endpoint: open `+tc.missing+`: no such file or directory`)
+	}
 	h := newHost(t)
 	h.listen(usual)
-	h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=unix:///run/crio/crio.sock")
-	_, err := cri.Find(t.Context(), h.proc)
-	require.ErrorIs(t, err, cri.ErrNoRuntime)
-	require.EqualError(t, err, `find the container runtime: no container runtime listens at the kubelet's runtime endpoint: open on the host "/run/crio/crio.sock": no such file or directory`)
-
-	h = newHost(t)
-	h.listen(usual)
 	h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=tcp://10.0.0.1:3735")
-	_, err = cri.Find(t.Context(), h.proc)
+	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorContains(t, err, `the kubelet's runtime endpoint "tcp://10.0.0.1:3735": want the absolute path of a unix socket`)
 }
 
@@ -140,27 +148,22 @@ func TestSeveralWithoutAKubeletAreListed(t *testing.T) {
 	}
 }
 
-// Talos runs its kubelet in a container, and a second containerd without the CRI.
-func TestOfSeveralThoseWithoutTheCRIAreLeftOut(t *testing.T) {
-	h := newHost(t)
-	const systems = "/system/run/containerd/containerd.sock"
-	h.serve(critest.Runtime{})
-	critest.Serve(t, h.listen(systems), critest.Runtime{NoCRI: true})
-	found, err := cri.Find(t.Context(), h.proc)
-	require.NoError(t, err)
-	require.Equal(t, usual, found.Path)
-
-	critest.Serve(t, h.listen("/run/crio/crio.sock"), critest.Runtime{})
-	_, err = cri.Find(t.Context(), h.proc)
-	require.ErrorIs(t, err, cri.ErrSeveral)
-	require.ErrorContains(t, err, `["/run/containerd/containerd.sock" "/run/crio/crio.sock"]`)
-
-	h = newHost(t)
-	for _, path := range []string{usual, systems} {
-		critest.Serve(t, h.listen(path), critest.Runtime{NoCRI: true})
+// Docker brings a containerd without the CRI.
+func TestADistributionHasARuntimeOfItsOwn(t *testing.T) {
+	for program, own := range map[string]string{
+		"k3s": "/run/k3s/containerd/containerd.sock", "rke2": "/run/k3s/containerd/containerd.sock", "kubelite": "/var/snap/microk8s/common/run/containerd.sock",
+	} {
+		h := newHost(t)
+		h.process("812", program, program, "server")
+		h.listen(usual)
+		found, err := cri.Find(t.Context(), h.proc)
+		require.NoError(t, err)
+		require.Equal(t, usual, found.Path, "it may be configured so")
+		h.listen(own)
+		found, err = cri.Find(t.Context(), h.proc)
+		require.NoError(t, err)
+		require.Equal(t, own, found.Path)
 	}
-	_, err = cri.Find(t.Context(), h.proc)
-	require.ErrorIs(t, err, cri.ErrSeveral, "either may be starting")
 }
 
 func TestAKubeletsFileThatCannotBeRead(t *testing.T) {
@@ -173,68 +176,71 @@ func TestAKubeletsFileThatCannotBeRead(t *testing.T) {
 	critest.Serve(t, h.listen("/run/crio/crio.sock"), critest.Runtime{})
 	_, err = cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrSeveral)
-	require.ErrorContains(t, err, `read which runtime the kubelet uses: open on the host "/gone.yaml": no such file or directory`)
+	require.ErrorContains(t, err, `(process 812, kubelet: read which runtime it uses: open /gone.yaml: no such file or directory)`)
 }
 
 func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
-	h := newHost(t)
-	for _, path := range []string{"/run/\x1b[2J\u202e/containerd.sock", "/run/b/containerd.sock"} {
-		critest.Serve(t, h.listen(path), critest.Runtime{})
-	}
-	h.list("/run/a\nnodeinit: all well/containerd.sock")
-	_, err := cri.Find(t.Context(), h.proc)
-	require.ErrorContains(t, err, `["/run/\x1b[2J\u202e/containerd.sock" "/run/b/containerd.sock"]`)
-	_, err = cri.Endpoint{HostProc: h.proc, Path: "/run/\x1b/containerd.sock"}.Status(t.Context())
-	require.EqualError(t, err, `ask the container runtime at "/run/\x1b/containerd.sock": open on the host "/run/\x1b/containerd.sock": no such file or directory`)
+	_, err := cri.Endpoint{HostProc: newHost(t).proc, Path: "/run/\x1b/containerd.sock"}.Status(t.Context())
+	require.EqualError(t, err, `ask the container runtime at "/run/\x1b/containerd.sock": open /run/\x1b/containerd.sock: no such file or directory`)
 }
 
-// A pod that is root in its container, in the host's network namespace, with an emptyDir,
-// cannot make the node install plugins elsewhere.
-func TestSEC1_ASocketInAFolderOfOthersIsNotTheRuntime(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, h *host, dir string){
-		"world-writable folder": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(dir, 0o777)) },
-		"a group's folder": func(t *testing.T, _ *host, dir string) {
-			testns.Root(t)
-			require.NoError(t, os.Chown(dir, 0, 1000))
-			require.NoError(t, os.Chmod(dir, 0o775))
+// What root may not be the only one to change is not believed, and not taken for missing:
+// not at a known place, and not where the caller or the kubelet names it.
+func TestSEC1_SEC11_OnlyRootMayChangeTheWholePath(t *testing.T) {
+	testns.Root(t)
+	const path = "/run/k3s/containerd/containerd.sock"
+	const last, above, first = "/run/k3s/containerd", "/run/k3s", "/run"
+	for name, spoil := range map[string]func(at func(string) string) error{
+		"world-writable folder":      func(at func(string) string) error { return os.Chmod(at(last), 0o777) },
+		"below a world-writable one": func(at func(string) string) error { return os.Chmod(at(first), 0o777) },
+		"a group's folder": func(at func(string) string) error {
+			return errors.Join(os.Chown(at(above), 0, nobody), os.Chmod(at(above), 0o775))
 		},
-		"below a world-writable one": func(t *testing.T, _ *host, dir string) { require.NoError(t, os.Chmod(filepath.Dir(dir), 0o777)) },
-		"another user's folder": func(t *testing.T, _ *host, dir string) {
-			testns.Root(t)
-			require.NoError(t, os.Chown(dir, 1000, 1000))
+		"another user's folder": func(at func(string) string) error { return os.Chown(at(above), nobody, nobody) },
+		"another user's socket": func(at func(string) string) error { return os.Chown(at(path), nobody, nobody) },
+		"another user's link on the way": func(at func(string) string) error {
+			return errors.Join(os.Rename(at(above), at("/moved")), os.Symlink("/moved", at(above)), os.Lchown(at(above), nobody, nobody))
 		},
-		"another user's socket": func(t *testing.T, _ *host, dir string) {
-			testns.Root(t)
-			require.NoError(t, os.Chown(filepath.Join(dir, "containerd.sock"), 1000, 1000))
+		"a link of root's, in a folder of another user": func(at func(string) string) error {
+			return errors.Join(os.Rename(at(above), at("/moved")), os.Symlink("/moved", at(above)), os.Chown(at(first), nobody, nobody))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
-			const planted = "/var/lib/kubelet/pods/x/volumes/empty/containerd.sock"
-			h.listen(planted)
-			_, err := cri.Find(t.Context(), h.proc)
-			require.NoError(t, err)
-			spoil(t, h, filepath.Dir(filepath.Join(h.root, planted)))
-			_, err = cri.Find(t.Context(), h.proc)
-			require.ErrorIs(t, err, cri.ErrNoRuntime)
-			h.listen(usual)
+			critest.Serve(t, h.listen(path), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") }))
 			found, err := cri.Find(t.Context(), h.proc)
 			require.NoError(t, err)
-			require.Equal(t, usual, found.Path)
+			require.NoError(t, spoil(func(name string) string { return filepath.Join(h.root, name) }))
+			_, err = cri.Find(t.Context(), h.proc)
+			require.ErrorIs(t, err, cri.ErrUnproven)
+			require.Equal(t, "cri.unproven", code.Of(err))
+			require.ErrorContains(t, err, path+": nothing proves that the host's container runtime listens (root must listen, and no other user may change the socket's path): ")
+			_, err = found.Status(t.Context())
+			require.ErrorIs(t, err, cri.ErrUnproven)
+			h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint="+path)
+			_, err = cri.Find(t.Context(), h.proc)
+			require.ErrorIs(t, err, cri.ErrUnproven)
 		})
 	}
 }
 
-func TestSEC6_WhatIsListedHasABound(t *testing.T) {
+// A place that is not believed does not keep another one from it.
+func TestSEC11_AnUnprovenSocketIsPassedBy(t *testing.T) {
 	h := newHost(t)
-	for i := range 101 {
-		h.listen(fmt.Sprintf("/run/%d/containerd.sock", i))
-	}
-	_, err := cri.Find(t.Context(), h.proc)
-	require.ErrorContains(t, err, "more than 100 sockets are named as a runtime's")
+	h.listen("/run/crio/crio.sock")
+	h.listen(usual)
+	require.NoError(t, os.Chmod(filepath.Join(h.root, "run/crio"), 0o777))
+	found, err := cri.Find(t.Context(), h.proc)
+	require.NoError(t, err)
+	require.Equal(t, usual, found.Path)
+}
+
+func TestSEC6_FindEndsWithItsContext(t *testing.T) {
+	h := newHost(t)
+	h.listen(usual)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = cri.Find(ctx, h.proc)
+	_, err := cri.Find(ctx, h.proc)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

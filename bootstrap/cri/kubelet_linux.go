@@ -10,12 +10,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/process"
 )
 
 // defaultEndpoint is used by a kubelet without configuration (KubeletConfiguration
@@ -24,8 +28,8 @@ const defaultEndpoint = "/run/containerd/containerd.sock"
 
 // kubelet is that of the host.
 type kubelet struct {
-	running  bool
-	endpoint string // empty: it names none
+	endpoint string
+	folder   string // of its distribution's runtimes, if it names no endpoint
 }
 
 // runtime returns the endpoint that the kubelet names.
@@ -34,140 +38,132 @@ func (k kubelet) runtime(h host) (Endpoint, error) {
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("the kubelet's runtime endpoint %w", err)
 	}
-	f, err := h.openSocket(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := h.socket(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return Endpoint{}, fmt.Errorf("%w at the kubelet's runtime endpoint: %w", ErrNoRuntime, err)
-	}
-	if err != nil {
+	case err != nil:
 		return Endpoint{}, fmt.Errorf("the kubelet's runtime endpoint: %w", err)
 	}
 	return Endpoint{Path: path}, f.Close()
 }
 
 // ownName matches the name of a kubelet's program, to which some distributions add a
-// version; hyperkube is a kubelet if its first argument is kubelet.
-var ownName = regexp.MustCompile(`^(kubelet([-_.]?v?[0-9][0-9.]*)?|hyperkube)$`)
+// version.
+var ownName = regexp.MustCompile(`^kubelet([-_.]?v?[0-9][0-9.]*)?$`)
 
-// withOthers are programs that contain a kubelet among others. They do not take a
-// kubelet's --config, and their default is not the kubelet's.
-var withOthers = []string{"k3s", "rke2", "kubelite"}
+// withOthers are programs that contain a kubelet among others, and the folders of their
+// runtimes. They do not take a kubelet's --config, and their default is not the kubelet's.
+var withOthers = map[string]string{"k3s": "/run/k3s/", "rke2": "/run/k3s/", "kubelite": "/var/snap/microk8s/"}
 
-// findKubelet looks for the kubelet among the processes of the host, and reads
-// which runtime it uses.
-func (p *processes) findKubelet(ctx context.Context) (k kubelet, err error) {
-	var doubt error
-	for pid, err := range p.all(ctx) {
+func isKubelet(name string) bool { return ownName.MatchString(name) || withOthers[name] != "" }
+
+// findKubelet looks for the kubelet among the processes of the host, and reads which
+// runtime it uses. An error is why there may be another.
+func (p *processes) findKubelet(ctx context.Context) (k kubelet, doubt error) {
+	for one, err := range process.In(ctx, p.proc) {
 		if err != nil {
 			return k, err
 		}
-		one, err := p.kubelet(ctx, pid)
-		switch {
-		case ctx.Err() != nil:
-			return k, context.Cause(ctx)
-		case err != nil:
-			doubt = cmp.Or(doubt, err)
+		its, err := p.kubelet(ctx, one)
+		if its.endpoint != "" {
+			return its, nil
 		}
-		if k.running = k.running || one.running; one.endpoint != "" {
-			return one, nil
-		}
+		k.folder, doubt = cmp.Or(k.folder, its.folder), cmp.Or(doubt, err)
 	}
 	return k, doubt
 }
 
-// kubelet returns the kubelet that a process is; zero if it is none. An error concerns a
-// process that is or seems to be one.
-func (p *processes) kubelet(ctx context.Context, pid string) (k kubelet, err error) {
-	one, err := p.open(ctx, pid)
-	if err != nil {
-		return k, nil // a stranger's
+// kubelet returns the kubelet that a process is; zero if it is none. An error concerns one
+// that is or seems to be a kubelet: a stranger's process of that name, or one that has
+// ended, must not cause any.
+func (p *processes) kubelet(ctx context.Context, one process.Process) (k kubelet, err error) {
+	if p.isRoots(ctx, one) != nil {
+		return k, nil
 	}
-	defer one.Close()
-	name, err := one.program()
+	name, err := one.Program()
 	if errors.Is(err, fs.ErrPermission) {
-		if name, err := one.read(ctx, "comm", maxName); err == nil && isKubelet(strings.TrimSpace(string(name))) {
-			return k, fmt.Errorf("cannot tell whether process %s is the kubelet: %w", pid, unreadable(fs.ErrPermission))
+		if s, err := one.Status(ctx); err == nil && isKubelet(s.Name) {
+			return k, fmt.Errorf("cannot tell whether process %d is the kubelet: %w", one.PID, fs.ErrPermission)
 		}
 	}
 	if err != nil || !isKubelet(name) {
 		return k, nil
 	}
-	k, err = one.kubelet(ctx, !slices.Contains(withOthers, name))
-	if !k.running && (isGone(err) || errors.Is(err, errStranger)) {
-		return k, nil // a stranger's process of that name must not cause errors either
+	k, readErr, err := p.proven(ctx, one)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH), errors.Is(err, errStranger):
+		return kubelet{}, nil
+	case err != nil:
+		return kubelet{}, fmt.Errorf("process %d, %s: %w", one.PID, name, err)
+	case readErr != nil:
+		return k, fmt.Errorf("process %d, %s: read which runtime it uses: %w", one.PID, name, readErr)
 	}
-	if err != nil {
-		err = fmt.Errorf("process %s, %s: %w", pid, name, unreadable(err))
-	}
-	return k, err
+	return k, nil
 }
 
-// kubelet returns the process's configuration, if it is the host's root's. own is true
-// for a program that is only a kubelet.
-func (p *process) kubelet(ctx context.Context, own bool) (k kubelet, err error) {
-	image, err := p.image()
+// proven returns the kubelet that a process with such a name is, if it is the host's
+// root's, and why its configuration cannot be read. All of it concerns one program, whose
+// image stays open.
+func (p *processes) proven(ctx context.Context, one process.Process) (k kubelet, readErr, err error) {
+	image, err := os.Open(one.Path("maps"))
 	if err != nil {
-		return k, err
+		return k, nil, err
 	}
 	defer image.Close()
-	endpoint, readErr := p.endpoint(ctx, own)
-	if err := p.prove(ctx, image); err != nil {
-		return k, err
+	name, err := one.Program()
+	if err == nil && !isKubelet(name) {
+		err = errStranger
 	}
-	if readErr != nil {
-		readErr = fmt.Errorf("read which runtime the kubelet uses: %w", readErr)
+	if err != nil {
+		return k, nil, err
 	}
-	return kubelet{running: own, endpoint: endpoint}, readErr
-}
-
-func isKubelet(name string) bool {
-	return ownName.MatchString(name) || slices.Contains(withOthers, name)
+	k.folder = withOthers[name]
+	k.endpoint, readErr = endpoint(ctx, one, k.folder == "")
+	return k, readErr, p.prove(ctx, one, image)
 }
 
 // endpoint returns the endpoint in a kubelet's arguments or, if these are all its own, in
-// its files. They are in its own mount namespace.
-func (p *process) endpoint(ctx context.Context, own bool) (string, error) {
-	line, err := p.read(ctx, "cmdline", maxCommandLine)
-	if err != nil {
-		return "", err
+// its files, or its default. The files are in its own mount namespace.
+func endpoint(ctx context.Context, one process.Process, own bool) (string, error) {
+	line, err := one.Read(ctx, "cmdline")
+	args := strings.Split(line, "\x00")
+	named := flag(args, "container-runtime-endpoint")
+	if err != nil || named != "" || !own {
+		return named, err
 	}
-	args := strings.Split(string(line), "\x00")
-	if !own {
-		return flag(args, "container-runtime-endpoint"), nil
-	}
-	root, err := openRoot(p.path("root"))
+	root, err := openRoot(one)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
-	return root.endpoint(ctx, args)
+	if named, err = configured(ctx, root, args); err != nil {
+		return "", err
+	}
+	return cmp.Or(named, defaultEndpoint), nil
 }
 
-// endpoint returns what the kubelet with these arguments uses: flags win over
-// files, and each file of --config-dir, in the order of their names, over those
-// before it (kubernetes.io, Set Kubelet Parameters Via A Configuration File).
-func (h host) endpoint(ctx context.Context, args []string) (endpoint string, err error) {
-	if endpoint = flag(args, "container-runtime-endpoint"); endpoint != "" {
-		return endpoint, nil
-	}
+// configured returns the endpoint in the files of a kubelet with these arguments: each
+// file of --config-dir, in the order of their names, wins over those before it
+// (kubernetes.io, Set Kubelet Parameters Via A Configuration File).
+func configured(ctx context.Context, root *os.File, args []string) (endpoint string, err error) {
 	var files []string
 	if config := flag(args, "config"); config != "" {
 		files = append(files, config)
 	}
 	if dir := flag(args, "config-dir"); dir != "" {
-		more, err := h.dropIns(ctx, dir)
+		more, err := dropIns(ctx, root, dir)
 		if err != nil {
 			return "", err
 		}
 		files = append(files, more...)
 	}
 	for _, file := range files {
-		content, err := h.read(ctx, file)
+		content, err := read(ctx, root, file)
 		if err != nil {
 			return "", err
 		}
-		if said := configured(content); said != "" {
-			endpoint = said
-		}
+		endpoint = cmp.Or(endpointIn(content), endpoint)
 	}
 	return endpoint, nil
 }
@@ -186,8 +182,8 @@ func flag(args []string, name string) (value string) {
 }
 
 // dropIns lists the files of --config-dir.
-func (h host) dropIns(ctx context.Context, dir string) ([]string, error) {
-	f, err := h.open(dir)
+func dropIns(ctx context.Context, root *os.File, dir string) ([]string, error) {
+	f, err := process.OpenIn(root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -200,8 +196,8 @@ func (h host) dropIns(ctx context.Context, dir string) ([]string, error) {
 	return files, err
 }
 
-func (h host) read(ctx context.Context, path string) ([]byte, error) {
-	f, err := h.open(path)
+func read(ctx context.Context, root *os.File, path string) ([]byte, error) {
+	f, err := process.OpenIn(root, path)
 	if err != nil {
 		return nil, err
 	}
@@ -216,8 +212,8 @@ func (h host) read(ctx context.Context, path string) ([]byte, error) {
 // inYAML finds the key at the start of a line, where people and kubeadm write it.
 var inYAML = regexp.MustCompile(`(?m)^["']?containerRuntimeEndpoint["']?:[ \t]*["']?([^"'\s#]*)`)
 
-// configured returns the containerRuntimeEndpoint of a KubeletConfiguration.
-func configured(content []byte) string {
+// endpointIn returns the containerRuntimeEndpoint of a KubeletConfiguration.
+func endpointIn(content []byte) string {
 	var config struct {
 		ContainerRuntimeEndpoint string `json:"containerRuntimeEndpoint"`
 	}

@@ -37,9 +37,9 @@ func TestEachContainerdSaysWhatItReads(t *testing.T) {
 func TestCRIOsConfigurationInSmall(t *testing.T) {
 	for text, want := range map[string]cri.CNI{
 		"": {},
-		"[crio.network]\nnetwork_dir = \"/a\\tb/\"\nplugin_dirs = [ \"/x\" , \"/\\u00fc\", ]": {ConfDir: "/a\tb", PluginDirs: []string{"/x", "/ü"}},
-		"[crio.network]\nplugin_dirs = []\n[crio]\nplugin_dirs = 7":                           {},
-		"[crio]\n[crio.network]\r\nnetwork_dir = \"/a=b # c\"\r\n":                            {ConfDir: "/a=b # c"},
+		"[crio.network]\nnetwork_dir = \"/a\\tb/\"\nplugin_dirs = [ \"/x\" , \"/\\u00fc\" ]": {ConfDir: "/a\tb", PluginDirs: []string{"/x", "/ü"}},
+		"[crio.network]\nplugin_dirs = []\n[crio]\nplugin_dirs = 7":                          {PluginDirs: []string{}},
+		"[crio]\n[crio.network]\r\nnetwork_dir = \"/a=b # c\"\r\n":                           {ConfDir: "/a=b # c"},
 	} {
 		got, err := cri.ParseConfig(text)
 		require.NoError(t, err, text)

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Runtime identifies a container runtime, in its own words.
@@ -22,26 +21,7 @@ type Runtime struct {
 // Runtime asks the runtime once for its name and version (RuntimeService/Version). Set a
 // deadline in ctx, as for [Endpoint.Status].
 func (e Endpoint) Runtime(ctx context.Context) (Runtime, error) {
-	e, err := e.found(ctx)
-	if err != nil {
-		return Runtime{}, err
-	}
-	r, err := e.version(ctx)
-	if err != nil {
-		return Runtime{}, fmt.Errorf("ask the container runtime at %q which it is: %w", e.Path, err)
-	}
-	return r, nil
-}
-
-func (e Endpoint) version(ctx context.Context) (Runtime, error) {
-	if _, err := socket(e.Path); err != nil {
-		return Runtime{}, err
-	}
-	answer, err := e.ask(ctx, rpc{"Version", nil, maxMessage})
-	if err != nil {
-		return Runtime{}, err
-	}
-	return parseVersion(answer)
+	return ask(ctx, e, rpc{"Version", nil, maxMessage}, " which it is", parseVersion)
 }
 
 // callsStatus has the version since which each runtime calls STATUS of CNI 1.1.0:
@@ -72,30 +52,20 @@ func (r Runtime) CallsStatus() error {
 // String returns name and version, quoted: they are the runtime's own words.
 func (r Runtime) String() string { return fmt.Sprintf("%.100q", r.Name+" "+r.Version) }
 
-// parseNumbers reads the three numbers at the start of a version. A pre-release, such as
-// 2.0.1-rc.0, is less than its release.
+var release = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})([-~](alpha|beta|rc|dev))?`)
+
+// parseNumbers reads the three numbers at the start of a version. A pre-release, in the
+// notation of semantic versions or of Debian, such as 2.0.1-rc.0, is less than its release.
 func parseNumbers(version string) (n [3]int, ok bool) {
-	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
-	if len(parts) < 3 {
+	match := release.FindStringSubmatch(version)
+	if match == nil {
 		return n, false
 	}
-	end := strings.IndexFunc(parts[2], func(c rune) bool { return c < '0' || c > '9' })
-	rest := ""
-	if end >= 0 {
-		parts[2], rest = parts[2][:end], parts[2][end:]
+	for i := range n {
+		n[i], _ = strconv.Atoi(match[i+1]) // it has a few digits
 	}
-	for i, part := range parts {
-		number, err := strconv.ParseUint(part, 10, 16)
-		if err != nil {
-			return n, false
-		}
-		n[i] = int(number)
-	}
-	if preRelease.MatchString(rest) {
+	if match[4] != "" {
 		n[2]-- // for x.y.0 that is x.y.-1, which is less as well
 	}
 	return n, true
 }
-
-// preRelease finds a pre-release in the notation of semantic versions and of Debian.
-var preRelease = regexp.MustCompile(`^[-~](alpha|beta|rc|dev)`)

@@ -264,7 +264,7 @@ func TestNoProcessListens(t *testing.T) {
 	h.write(filepath.Join(h.root, "file"), "")
 	e.Path = "/file"
 	_, err = e.Status(t.Context())
-	require.ErrorContains(t, err, `"/file" is not a socket`)
+	require.ErrorContains(t, err, `connect /file: socket operation on non-socket`)
 	e.Path = "run/containerd.sock"
 	_, err = e.Status(t.Context())
 	require.ErrorContains(t, err, "want the absolute path of a unix socket")

@@ -48,5 +48,5 @@ func starting(err error) bool {
 	case errors.As(err, new(*RPCError)):
 		return true
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN)
 }

@@ -26,7 +26,7 @@ import (
 const grace = time.Second
 
 // untilTold returns a context that ends with the first signal to end. With the
-// second the process ends, whatever it is doing.
+// second the process ends, whatever it is doing, until the function is called.
 func (a *app) untilTold() (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(context.Background(), toEnd()...)
 	signals := make(chan os.Signal, 2)
@@ -36,7 +36,7 @@ func (a *app) untilTold() (context.Context, func()) {
 		<-signals
 		a.giveUp(errors.New("asked to end a second time"))
 	}()
-	return ctx, stop
+	return ctx, func() { stop(); signal.Stop(signals) }
 }
 
 // toEnd are the signals that ask the process to end. One says that its terminal has gone,

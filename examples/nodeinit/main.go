@@ -77,12 +77,14 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(enough)
 	}
-	code := make(chan int)
-	go func() { code <- run() }()
-	os.Exit(<-code)
+	end := make(chan func() int)
+	go func() { end <- run() }()
+	os.Exit((<-end)())
 }
 
-func run() int {
+// run returns what remains to be done, on the main thread: a signal that this thread
+// handles is complete before it executes a command.
+func run() (end func() int) {
 	surviveClosedPipes()
 	out := &output{w: os.Stdout}
 	a := &app{stdout: bootstrap.Printable(out), stderr: bootstrap.Printable(os.Stderr), shell: out, getenv: os.LookupEnv}
@@ -93,17 +95,19 @@ func run() int {
 	}
 	a.ends.Store(true)
 	ctx, stop := a.untilTold()
-	defer stop()
 	code := a.run(ctx, os.Args[1:])
+	stop()
 	if err := out.failed(); err != nil && (code == 0 || code == exitChanges) {
 		a.printError(err)
-		return exitError
+		code = exitError
 	}
-	if code == 0 && a.next != nil {
+	if code != 0 || a.next == nil {
+		return func() int { return code }
+	}
+	return func() int {
 		a.printError(a.next())
 		return exitError
 	}
-	return code
 }
 
 // The exit statuses that mean more than success and failure.

@@ -73,7 +73,7 @@ type handover struct {
 // become does not return unless it fails. The journal is closed and the lock free by
 // then; every descriptor of ours is closed by the kernel.
 func (h handover) become() error {
-	signal.Reset(toEnd()...) // from here on they end the process
+	signal.Stop(h.told) // those from here on end the process; unlike Reset, it waits for those before
 	select {
 	case <-h.told:
 		return fmt.Errorf("%s is not run: asked to end", h.path)

@@ -5,7 +5,6 @@ package main_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -216,26 +215,21 @@ func TestPLAN7_TheRuntimeIsAskedFromAContainer(t *testing.T) {
 	require.Equal(t, "05-cilium.conflist", n.shell("ls /var/lib/k3s/net.d"))
 }
 
-// A pod that is root in its container, and has one of the host's folders, is not asked, and
-// nothing is installed where no runtime reads.
+// A runtime at a place that another user may change is not asked, and nothing is installed
+// where no runtime reads; one anywhere else is not looked at.
 func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	n := newNode(t)
-	var his net.Listener
-	n.do(func() (err error) {
-		if err := os.MkdirAll("/var/lib/app", 0o755); err != nil {
-			return err
-		}
-		his, err = net.Listen("unix", "/var/lib/app/containerd.sock")
-		return err
-	})
-	his.(*net.UnixListener).SetUnlinkOnClose(false) // its path is on the node
-	critest.Serve(t, his, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") }))
+	stranger := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") })
+	n.runtime("/var/lib/app/containerd.sock", stranger)
+	n.runtime("/run/crio/crio.sock", stranger)
+	n.shell("chmod 777 /run/crio")
 	before := n.state()
-	const says = `nothing proves that the host's container runtime listens (it must listen as root, on the host, outside all pods; from a container, verifying that in the host's /proc takes CAP_SYS_PTRACE) at ["/var/lib/app/containerd.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`
+	const says = `/run/crio/crio.sock: nothing proves that the host's container runtime listens (root must listen, and no other user may change the socket's path): `
 	for _, command := range []string{"check", "apply"} {
 		o := n.run(n.args(command)...)
 		require.Equal(t, 1, o.code, o.stderr)
 		require.Contains(t, o.stderr, says)
+		require.Contains(t, o.stderr, `(give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`)
 	}
 	require.Empty(t, before.Diff(n.state()))
 	require.Equal(t, 2, n.run(n.args("check", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")...).code)

@@ -170,7 +170,7 @@ func Table() []Meaning {
 
 		{CRINoRuntime, "No container runtime is listening.", "Start it, or name its socket."},
 		{CRISeveral, "Several container runtimes listen, and no setting selects the node's.", "Name the socket."},
-		{CRIUnproven, "There is no proof that the listening process is the host's container runtime.", "Run with the host's /proc and CAP_SYS_PTRACE, and check which process listens on the socket."},
+		{CRIUnproven, "There is no proof that the host's container runtime listens.", "Check that root listens on the socket and that no other user may change its path, or name the socket. Reaching it takes the host's /proc and CAP_SYS_PTRACE."},
 		{CRINotLoaded, "The container runtime has not loaded the CNI configuration in time.", "Read the runtime's message in the error."},
 
 		{CleanupAgentAlive, "The agent whose leftovers would be removed is running.", "Stop it first."},

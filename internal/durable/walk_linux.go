@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // maxLinks is how many symbolic links a path may lead through, as in
@@ -42,7 +44,7 @@ func (w *walker) walk() (*os.File, error) {
 	}
 	if err != nil {
 		w.close()
-		return nil, fmt.Errorf("open %s%s: %w", w.wanted(), path, err)
+		return nil, fmt.Errorf("open %s%s: %w", w.wanted(), printable.Line(path), err)
 	}
 	return os.NewFile(uintptr(w.fd), path), nil
 }

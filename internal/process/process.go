@@ -3,7 +3,7 @@
 
 // Package process reads about the node's processes in /proc.
 //
-// It is the /proc of the calling thread's mount namespace: on a thread that has
+// Unless [Process.Proc] is set, it is the /proc of the calling thread's mount namespace: on a thread that has
 // entered the host's (package hostns), all processes of the host are in it, including
 // those of its containers. Except for [Process.Open], reading never waits for a file
 // system of another user.
@@ -20,6 +20,9 @@ import "slices"
 type Process struct {
 	// PID is its number in the pid namespace of /proc.
 	PID int
+
+	// Proc is where that is mounted. If empty, it is /proc.
+	Proc string
 }
 
 // Status is the world-readable part of a process's state.
@@ -32,6 +35,9 @@ type Status struct {
 
 	// Innermost is its number in its own pid namespace.
 	Innermost int
+
+	// Effective and Bounding are sets of capabilities, by their numbers (capabilities(7)).
+	Effective, Bounding uint64
 }
 
 // RunsAs reports whether all user ids of the process are among uids. A set-user-id

@@ -4,6 +4,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,12 @@ const proc = "/proc"
 const maxFile = 1 << 20
 
 // All yields all processes, in no order, and the error that stopped it early.
-func All(ctx context.Context) iter.Seq2[Process, error] {
+func All(ctx context.Context) iter.Seq2[Process, error] { return In(ctx, "") }
+
+// In yields all processes of the /proc that is mounted there, as All does.
+func In(ctx context.Context, mounted string) iter.Seq2[Process, error] {
 	return func(yield func(Process, error) bool) {
-		dir, err := input.OpenDir(proc)
+		dir, err := input.OpenDir(cmp.Or(mounted, proc))
 		if err != nil {
 			yield(Process{}, err)
 			return
@@ -43,7 +47,7 @@ func All(ctx context.Context) iter.Seq2[Process, error] {
 			if err == nil && notOne != nil {
 				continue
 			}
-			if !yield(Process{pid}, err) || err != nil {
+			if !yield(Process{pid, mounted}, err) || err != nil {
 				return
 			}
 		}
@@ -58,17 +62,18 @@ func Self() (Process, error) {
 		return Process{}, err
 	}
 	pid, err := strconv.Atoi(name)
-	return Process{pid}, err
+	return Process{PID: pid}, err
 }
 
-func (p Process) path(name string) string {
-	return filepath.Join(proc, strconv.Itoa(p.PID), name)
+// Path returns the path of one of the process's files.
+func (p Process) Path(name string) string {
+	return filepath.Join(cmp.Or(p.Proc, proc), strconv.Itoa(p.PID), name)
 }
 
-// read reads a file of the process. For an ended process the error is ENOENT or, if the
-// file was open already, ESRCH.
-func (p Process) read(ctx context.Context, name string) (string, error) {
-	content, err := input.ReadFile(ctx, p.path(name), maxFile)
+// Read reads one of the process's files. For an ended process the kernel's error is ENOENT
+// or, if the file was open already, ESRCH.
+func (p Process) Read(ctx context.Context, name string) (string, error) {
+	content, err := input.ReadFile(ctx, p.Path(name), maxFile)
 	return string(content), gone(err)
 }
 
@@ -81,7 +86,7 @@ func gone(err error) error {
 
 // Status returns the world-readable part of the process's state.
 func (p Process) Status(ctx context.Context) (Status, error) {
-	text, err := p.read(ctx, "status")
+	text, err := p.Read(ctx, "status")
 	if err != nil {
 		return Status{}, err
 	}
@@ -101,9 +106,13 @@ func (p Process) Status(ctx context.Context) (Status, error) {
 			err = s.setUIDs(fields)
 		case "NSpid":
 			s.Innermost, err = strconv.Atoi(fields[len(fields)-1])
+		case "CapEff":
+			s.Effective, err = strconv.ParseUint(fields[0], 16, 64)
+		case "CapBnd":
+			s.Bounding, err = strconv.ParseUint(fields[0], 16, 64)
 		}
 		if err != nil {
-			return Status{}, fmt.Errorf("%s: %w", p.path("status"), err)
+			return Status{}, fmt.Errorf("%s: %w", p.Path("status"), err)
 		}
 	}
 	return s, nil
@@ -124,14 +133,14 @@ func (s *Status) setUIDs(fields []string) (err error) {
 // Start returns when the process started, in clock ticks since the boot. With its number
 // and the boot, that identifies it.
 func (p Process) Start(ctx context.Context) (uint64, error) {
-	text, err := p.read(ctx, "stat")
+	text, err := p.Read(ctx, "stat")
 	if err != nil {
 		return 0, err
 	}
 	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:]) // the name may have any character
 	const start = 22 - 3                                            // as proc_pid_stat(5) counts: the field after the name is the third
 	if len(fields) <= start {
-		return 0, fmt.Errorf("%s has %d fields after the name", p.path("stat"), len(fields))
+		return 0, fmt.Errorf("%s has %d fields after the name", p.Path("stat"), len(fields))
 	}
 	return strconv.ParseUint(fields[start], 10, 64)
 }
@@ -140,7 +149,7 @@ func (p Process) Start(ctx context.Context) (uint64, error) {
 // hierarchy, from the root of the calling thread's cgroup namespace. None is of a
 // cgroup that has been removed.
 func (p Process) Cgroups(ctx context.Context) (paths []string, err error) {
-	text, err := p.read(ctx, "cgroup")
+	text, err := p.Read(ctx, "cgroup")
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if fields := strings.SplitN(line, ":", 3); len(fields) == 3 && !strings.HasSuffix(line, " (deleted)") {
@@ -154,11 +163,11 @@ func (p Process) Cgroups(ctx context.Context) (paths []string, err error) {
 // directory, also if the file has been removed. For a set-user-id or set-group-id
 // program, whose starter chooses its descriptors and its name, the result is empty.
 func (p Process) Program() (string, error) {
-	path, err := os.Readlink(p.path("exe"))
+	path, err := os.Readlink(p.Path("exe"))
 	if err != nil {
 		return "", p.permitted(err)
 	}
-	st, err := stat(p.path("exe"))
+	st, err := stat(p.Path("exe"))
 	if err != nil {
 		return "", p.permitted(err)
 	}
@@ -171,11 +180,17 @@ func (p Process) Program() (string, error) {
 // Open opens an absolute path in the process's own root directory, as a reference only
 // (O_PATH).
 func (p Process) Open(path string) (*os.File, error) {
-	root, err := os.OpenFile(p.path("root"), unix.O_PATH|unix.O_DIRECTORY, 0)
+	root, err := os.OpenFile(p.Path("root"), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, p.permitted(err)
 	}
 	defer root.Close()
+	return OpenIn(root, path)
+}
+
+// OpenIn opens a path below a root directory, which links do not leave, as a reference
+// only (O_PATH).
+func OpenIn(root *os.File, path string) (*os.File, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for {
 		fd, err := unix.Openat2(int(root.Fd()), path, &how)
@@ -184,7 +199,7 @@ func (p Process) Open(path string) (*os.File, error) {
 			return os.NewFile(uintptr(fd), path), nil
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN): // something on the way was renamed
 		default:
-			return nil, &fs.PathError{Op: "open", Path: p.path("root") + path, Err: err}
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 	}
 }
@@ -193,7 +208,7 @@ func (p Process) Open(path string) (*os.File, error) {
 // even if another process took it: a lock goes with the open file, which a child
 // inherits.
 func (p Process) HoldsLock(ctx context.Context, dev, inode uint64) (bool, error) {
-	dir, err := input.OpenDir(p.path("fdinfo"))
+	dir, err := input.OpenDir(p.Path("fdinfo"))
 	if err != nil {
 		return false, p.permitted(gone(err))
 	}
@@ -202,11 +217,11 @@ func (p Process) HoldsLock(ctx context.Context, dev, inode uint64) (bool, error)
 		if err != nil {
 			return false, gone(err)
 		}
-		info, err := p.read(ctx, "fdinfo/"+name)
+		info, err := p.Read(ctx, "fdinfo/"+name)
 		if err != nil || !strings.Contains(info, "\nlock:") {
 			continue // it has been closed, mostly
 		}
-		if st, err := stat(p.path("fd/" + name)); err == nil && unix.Mkdev(st.Dev_major, st.Dev_minor) == dev && st.Ino == inode {
+		if st, err := stat(p.Path("fd/" + name)); err == nil && unix.Mkdev(st.Dev_major, st.Dev_minor) == dev && st.Ino == inode {
 			return true, nil
 		}
 	}

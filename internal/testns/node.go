@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 )
 
 // NodeOptions configure a node. The zero value is a node named "slipway-node".
@@ -64,11 +66,21 @@ func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 func (n *Node) StartCommand(cmd *exec.Cmd) error { return n.startCommand(cmd) }
 
 // Listen makes a unix socket at path on the node, and its folder if that is missing. The
-// caller accepts, and holder has the socket open too: a program that runs on the node
-// until its standard input ends, so that one of the node's processes listens, like a
-// service whose socket systemd has made. It ends with the listener.
-func (n *Node) Listen(path string, holder *exec.Cmd) (net.Listener, error) {
-	return n.listen(path, holder)
+// caller accepts.
+func (n *Node) Listen(path string) (net.Listener, error) {
+	var l net.Listener
+	err := n.do(context.Background(), func(context.Context) (err error) {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		l, err = net.Listen("unix", path)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen on the node: %w", err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its path is the node's
+	return l, nil
 }
 
 // Kill kills every process of the node, so that a Wait for them returns.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
 	"runtime"
 )
@@ -24,6 +23,5 @@ func (*node) start(context.Context, NodeOptions) error              { return uns
 func (*node) proc() string                                          { return "" }
 func (*node) do(context.Context, func(context.Context) error) error { return unsupported() }
 func (*node) startCommand(*exec.Cmd) error                          { return unsupported() }
-func (*node) listen(string, *exec.Cmd) (net.Listener, error)        { return nil, unsupported() }
 func (*node) kill() error                                           { return nil }
 func (*node) close() error                                          { return nil }

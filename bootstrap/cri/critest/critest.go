@@ -8,9 +8,8 @@
 //	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
 //
 // It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
-// For the runtime of a throw-away node, make the listener with bootstraptest.Node.Listen:
-// package cri trusts only a process of the node's. Do not use it to prove that a runtime
-// takes a configuration: it reads none.
+// For the runtime of a throw-away node, make the listener with bootstraptest.Node.Listen.
+// Do not use it to prove that a runtime takes a configuration: it reads none.
 package critest
 
 import (

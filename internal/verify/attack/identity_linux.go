@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,12 +37,6 @@ func identityTargets() []target {
 		name: "which kubelet", lie: "kubelet", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
 	}, {
 		name: "which kubelet, of a pod", lie: "kubelet of a pod", node: true, rare: true, setup: runtimes, try: find, naive: findByComm,
-	}, {
-		name: "which socket, of many", lie: "sockets", node: true, rare: true, setup: runtimes, try: find, naive: findByName,
-	}, {
-		name: "which socket, of a pod", lie: "planted", node: true, rare: true, setup: another, try: refuse(planted), naive: connectByName,
-	}, {
-		name: "which socket, of a stale name", lie: "stale", node: true, rare: true, setup: stale, try: refuse(usual), naive: findByName,
 	}, {
 		name: "which folder, as a runtime says", setup: nowhere, try: choose, naive: chooseAsTold,
 	}, {
@@ -119,7 +112,7 @@ func runtimes(a *arena) {
 	switch {
 	case a.err != nil:
 	case n.kubelet == nil && sometimes(4):
-		l, err := n.Listen(named, exec.Command("cat"))
+		l, err := n.Listen(named)
 		if a.do(err); err != nil {
 			return
 		}
@@ -133,13 +126,6 @@ func runtimes(a *arena) {
 	case n.kubelet != nil && sometimes(4):
 		a.do(n.kubelet())
 		n.kubelet, n.wants = nil, usual
-	}
-}
-
-// another makes root listen where no runtime does.
-func another(a *arena) {
-	if n := a.node; n.ends == nil {
-		a.do(n.serve(named))
 	}
 }
 
@@ -176,71 +162,6 @@ func findByComm(a *arena) error {
 		return nil
 	}
 	return err
-}
-
-// listeners lists the host's sockets by name.
-func listeners(a *arena) (paths []string, err error) {
-	table, err := os.ReadFile(a.node.Proc() + "/1/net/unix")
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) == 8 && f[3] == "00010000" && filepath.Base(f[7]) == "containerd.sock" {
-			paths = append(paths, f[7])
-		}
-	}
-	return paths, err
-}
-
-// findByName trusts the name of a socket, and gives up at a hundred.
-func findByName(a *arena) error {
-	paths, err := listeners(a)
-	for _, path := range paths {
-		if _, err := os.Stat(a.node.Proc() + "/1/root" + path); err == nil && (a.node.wants == "" || path != a.node.wants && len(paths) > 100) {
-			a.fooled = "the runtime is one of " + strings.Join(paths, ", ")
-		}
-	}
-	return err
-}
-
-// connectByName takes the process that answers for the runtime.
-func connectByName(a *arena) error {
-	paths, err := listeners(a)
-	for _, path := range paths {
-		if conn, err := net.Dial("unix", a.node.Proc()+"/1/root"+path); err == nil {
-			a.fooled = "the runtime is at " + path
-			_ = conn.Close()
-		}
-	}
-	return err
-}
-
-// stale leaves the name of a socket at which no process listens any more.
-func stale(a *arena) {
-	a.do(a.on(func(context.Context) error {
-		if _, err := os.Lstat(usual); err == nil {
-			return nil
-		}
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: usual})
-		if err != nil {
-			return err
-		}
-		l.SetUnlinkOnClose(false)
-		return l.Close()
-	}))
-}
-
-// refuse fails for every call to the process that listens at the path.
-func refuse(path string) func(*arena) error {
-	return func(a *arena) error {
-		ctx, cancel := context.WithTimeout(a.ctx, patience)
-		defer cancel()
-		at := cri.Endpoint{HostProc: a.node.Proc(), Path: path}
-		found, err := cri.Find(ctx, a.node.Proc())
-		ids, errIDs := at.SandboxIDs(ctx)
-		_, errStatus := at.Status(ctx)
-		if err == nil || errIDs == nil || errStatus == nil || ctx.Err() != nil {
-			a.fooled = fmt.Sprintf("the runtime is at %q (%v), with sandboxes %q (%v), and reports where it looks (%v)", found.Path, err, ids, errIDs, errStatus)
-		}
-		return nil
-	}
 }
 
 // told is where a lying runtime claims to look.

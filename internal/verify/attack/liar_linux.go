@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -36,9 +35,6 @@ func allLies() map[string]lie {
 		"kubelet":          {tell: pretend("kubelet", liars+"/su", "--container-runtime-endpoint=unix://"+his), at: his},
 		"kubelet of a pod": {tell: pretend("kubelet", programs, "--container-runtime-endpoint=unix://"+his), at: his, pod: true},
 		"agent":            {tell: pretend("cilium-agent", liars+"/su")},
-		"sockets":          {tell: listenOften},
-		"planted":          {tell: plant, pod: true},
-		"stale":            {tell: listenElsewhere, pod: true},
 		"locks":            {tell: lockAll, each: true},
 	}
 }
@@ -76,7 +72,7 @@ func lieUntilEnd(name string) error {
 		return fmt.Errorf("no lie is called %q", name)
 	}
 	if l.at != "" {
-		if _, _, err := listenAt(l.at); err != nil {
+		if err := listenAt(l.at); err != nil {
 			return err
 		}
 	}
@@ -154,89 +150,19 @@ func pretend(name, dir string, args ...string) func() (func() error, uint64, err
 	}
 }
 
-// listenOften makes more sockets with a runtime's name than any search would examine.
-func listenOften() (func() error, uint64, error) {
-	var all []net.Listener
-	end := func() (err error) {
-		for _, l := range all {
-			err = errors.Join(err, l.Close())
-		}
-		return err
-	}
-	for i := range 101 + rand.IntN(20) {
-		dir := fmt.Sprintf("%s/%d", liars, i)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, 0, errors.Join(err, end())
-		}
-		l, err := net.Listen("unix", dir+"/containerd.sock")
-		if err != nil {
-			return nil, 0, errors.Join(err, end())
-		}
-		all = append(all, l)
-	}
-	return end, 0, nil
-}
-
 // listenAt is a runtime that names folders it must not name.
-func listenAt(path string) (func() error, uint64, error) {
+func listenAt(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, 0, err
+		return err
 	}
 	l, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, 0, err
-	}
-	return serve(l, critest.Runtime{
-		Info: critest.Containerd("/etc/ssh/sshd_config.d", liars), Sandboxes: func() []string { return []string{"a liar's"} },
-	}), 0, nil
-}
-
-// plant is a runtime in one of the host's folders; the names of the attacker's other sockets
-// pretend that each of root's sockets listens there.
-func plant() (end func() error, about uint64, err error) {
-	ends := []func() error{}
-	end = func() (err error) {
-		for _, e := range ends {
-			err = errors.Join(err, e())
-		}
 		return err
 	}
-	table, err := os.ReadFile("/proc/1/net/unix")
-	if err != nil {
-		return nil, 0, err
-	}
-	for line := range strings.Lines(string(table)) {
-		f := strings.Fields(line)
-		if len(f) != 8 || f[3] != "00010000" || !filepath.IsAbs(f[7]) {
-			continue
-		}
-		l, err := net.Listen("unix", fmt.Sprintf("@\n0: 2 0 10000 1 1 %s %s", f[6], planted))
-		if err != nil {
-			return nil, 0, errors.Join(err, end())
-		}
-		ends = append(ends, l.Close)
-	}
-	serving, about, err := listenAt(planted)
-	if err != nil {
-		return nil, 0, errors.Join(err, end())
-	}
-	ends = append(ends, serving)
-	return end, about, nil
-}
-
-// listenElsewhere listens at the usual path, in his own mount namespace.
-func listenElsewhere() (func() error, uint64, error) {
-	if err := unix.Mount("his", "/run", "tmpfs", 0, "mode=0755"); err != nil {
-		return nil, 0, err
-	}
-	if err := os.Mkdir(filepath.Dir(usual), 0o755); err != nil {
-		return nil, 0, err
-	}
-	end, about, err := listenAt(usual)
-	if err != nil {
-		return nil, 0, err
-	}
-	return func() error { return errors.Join(end(), unix.Unmount("/run", unix.MNT_DETACH)) }, about, nil
+	serve(l, critest.Runtime{ // until he ends
+		Info: critest.Containerd("/etc/ssh/sshd_config.d", liars), Sandboxes: func() []string { return []string{"a liar's"} },
+	})
+	return nil
 }
 
 // lockAll locks all files that he may open below run, in the directory that he was given.

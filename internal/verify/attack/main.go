@@ -21,12 +21,10 @@
 //
 // The second kind of attacker exchanges nothing, but lies about his identity. As a user,
 // he runs a set-user-id program through a link named kubelet or cilium-agent, hands it a
-// lock, has more sockets with a runtime's name than any search would examine, opens and
-// closes them, and locks all files that he may open. As root in a pod, he runs a program
-// named kubelet, and is a runtime: in a folder of the host's, or at the usual path in his
-// own mount namespace. His answers are well-formed: they name folders to write to, and
-// destructive keys. No operation may believe him, or be held up by him for two seconds. A
-// column counts his exchanges, or his lies.
+// lock, and locks all files that he may open. As root in a pod, he runs a program named
+// kubelet. Both kubelets name a runtime of his, whose answers are well-formed: they name
+// folders to write to, and destructive keys. No operation may believe him, or be held up
+// by him for two seconds. A column counts his exchanges, or his lies.
 //
 // All files lie on a tmpfs in a throw-away mount namespace, or on a throw-away node. It
 // needs root and Linux.

@@ -28,7 +28,6 @@ const (
 	programs = "/opt/attack" // of root's, each is this one: attack, kubelet, cilium-agent, and su, which is set-user-id
 	liars    = "/var/liar"   // the attacker's
 	his      = liars + "/his.sock"
-	planted  = "/var/lib/app/containerd.sock"
 	usual    = "/run/containerd/containerd.sock"
 	named    = "/run/acme/acme.sock" // by a kubelet
 	pidFile  = "/run/cilium/cilium.pid"
@@ -85,7 +84,7 @@ func equip(context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range []string{programs, liars + "/su", liars + "/plain", filepath.Dir(planted), filepath.Dir(usual), filepath.Dir(named), filepath.Dir(pidFile)} {
+	for _, dir := range []string{programs, liars + "/su", liars + "/plain", filepath.Dir(usual), filepath.Dir(named), filepath.Dir(pidFile)} {
 		err = errors.Join(err, os.MkdirAll(dir, 0o755), os.Chmod(dir, 0o755))
 	}
 	for name, mode := range map[string]os.FileMode{"attack": 0o755, "su": 0o755 | os.ModeSetuid} {
@@ -113,7 +112,7 @@ func (n *node) close() error {
 
 // serve starts a runtime of root's.
 func (n *node) serve(path string) error {
-	l, err := n.Listen(path, exec.Command("cat"))
+	l, err := n.Listen(path)
 	if err != nil {
 		return err
 	}

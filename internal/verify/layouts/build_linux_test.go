@@ -184,7 +184,7 @@ func (n *node) do(f func() error) {
 func (n *node) runtimes() {
 	n.t.Helper()
 	for _, r := range n.layout.all("containerd", "crio", "nocri") {
-		l, err := n.Listen(r.args[0], exec.Command(filepath.Join(work, "standin")))
+		l, err := n.Listen(r.args[0])
 		require.NoError(n.t, err)
 		critest.Serve(n.t, l, answers(r))
 	}

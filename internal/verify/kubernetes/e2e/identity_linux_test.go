@@ -17,15 +17,12 @@ import (
 const (
 	liarsProgram = "/opt/attack"
 	liarsFolder  = "/var/liar"
-	liarsVolume  = "/var/lib/app"
 )
 
 // A node's life with an agent, beside a user who runs a set-user-id program by a link
-// named kubelet, and has a hundred sockets named as a runtime's, and pods that are root:
-// one with one of the host's folders, where a runtime listens that lies, also about the
-// names of root's sockets, and a privileged one that is called kubelet, among the host's
-// processes. By their word plugins would go to the user's folder, and the configuration
-// to that of sshd.
+// named kubelet, and a privileged pod that is called kubelet, among the host's processes.
+// By their word plugins would go to the user's folder, and the configuration to that of
+// sshd.
 func TestSEC11_LifeOfANodeBesideLiars(t *testing.T) {
 	testns.SkipShort(t, "a minute")
 	begin(t)
@@ -42,30 +39,26 @@ func lie(t *testing.T) {
 	t.Helper()
 	program, err := build(t.Context(), "internal/verify/attack")
 	require.NoError(t, err)
-	on(t, "mkdir -p -m 755 "+liarsProgram+" "+liarsVolume+" "+liarsFolder+"/su "+liarsFolder+"/plain")
+	on(t, "mkdir -p -m 755 "+liarsProgram+" "+liarsFolder+"/su "+liarsFolder+"/plain")
 	require.NoError(t, os.WriteFile(filepath.Join(node.Root(), liarsProgram, "attack"), program, 0o755))
 	t.Cleanup(func() {
-		on(t, "xargs -r kill < /run/e2e/liars || true; rm -rf /run/e2e/liars "+liarsFolder+" "+liarsProgram+" "+liarsVolume)
+		on(t, "xargs -r kill < /run/e2e/liars || true; rm -rf /run/e2e/liars "+liarsFolder+" "+liarsProgram)
 	})
 	on(t, `cd `+liarsProgram+`
 chmod 755 attack; cp attack su; chmod 4755 su; ln attack kubelet
 ln -s $PWD/su `+liarsFolder+`/su/kubelet; ln -s $PWD/attack `+liarsFolder+`/plain/kubelet
 chown 65534:65534 `+liarsFolder+`
 mkdir -p /run/e2e
-for lie in kubelet sockets; do
-	(echo; exec sleep 900) 2>/dev/null | setpriv --reuid 65534 --regid 65534 --clear-groups ./attack -as liar $lie >/dev/null 2>&1 &
-	echo $! >> /run/e2e/liars
-done`)
-	pods := []object{liarInAPod("liar-runtime", "planted"), liarInAPod("liar-kubelet", "kubelet of a pod")}
-	kubelet := pods[1]["spec"].(object)
+(echo; exec sleep 900) 2>/dev/null | setpriv --reuid 65534 --regid 65534 --clear-groups ./attack -as liar kubelet >/dev/null 2>&1 &
+echo $! > /run/e2e/liars`)
+	pod := liarInAPod("liar-kubelet", "kubelet of a pod")
+	kubelet := pod["spec"].(object)
 	kubelet["hostPID"] = true
 	kubelet["containers"].([]any)[0].(object)["securityContext"] = object{"privileged": true}
 	t.Cleanup(func() { kubectl(t, "delete", "pods", "--selector=app=liar", "--ignore-not-found") })
-	applyObjects(t, pods...)
+	applyObjects(t, pod)
 	kubectl(t, "wait", "pods", "--selector=app=liar", "--for=condition=Ready", "--timeout=60s")
-	for _, socket := range []string{liarsVolume + "/containerd.sock", liarsFolder + "/100/containerd.sock", liarsFolder + "/his.sock"} {
-		on(t, "timeout 20 sh -c 'until test -S "+socket+"; do :; done'") // each comes and goes
-	}
+	on(t, "timeout 20 sh -c 'until test -S "+liarsFolder+"/his.sock; do :; done'")
 	on(t, "xargs kill -0 < /run/e2e/liars")
 }
 
@@ -81,13 +74,11 @@ func liarInAPod(name, lie string) object {
 				"command": []any{"/bin/sh", "-c", `(echo; exec sleep 900) | ` + liarsProgram + `/attack -as liar "` + lie + `" >/dev/null`},
 				"volumeMounts": []any{
 					object{"name": "program", "mountPath": liarsProgram, "readOnly": true},
-					object{"name": "volume", "mountPath": liarsVolume},
 					object{"name": "folder", "mountPath": liarsFolder},
 				},
 			}},
 			"volumes": []any{
 				object{"name": "program", "hostPath": object{"path": liarsProgram}},
-				object{"name": "volume", "hostPath": object{"path": liarsVolume}},
 				object{"name": "folder", "hostPath": object{"path": liarsFolder}},
 			},
 		},
