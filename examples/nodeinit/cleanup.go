@@ -241,7 +241,7 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	var found *cleanup.Inventory
 	findErr := a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
-		return err
+		return errors.Join(err, o.addUnasked(ctx, c, found))
 	})
 	if found == nil {
 		return findErr
@@ -268,6 +268,33 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 		}
 	}
 	return errors.Join(findErr, a.remove(ctx, c, o, found.Items))
+}
+
+// addUnasked adds to what is left the items that further flags would add to Cilium's state.
+// Namespaces of pods are not among them.
+func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, found *cleanup.Inventory) error {
+	if c.Scope != cleanup.AllState || o.ownership != "" || o.aws {
+		return nil
+	}
+	tables, err := cleanup.CiliumENITables(ctx)
+	tables = slices.DeleteFunc(tables, func(table uint32) bool { return slices.Contains(o.eniTables, uint(table)) })
+	c.Ownership = cleanup.CiliumENI(tables...)
+	c.Ownership.NetNS, c.Ownership.XFRM = []string{"cilium-*"}, cleanup.CiliumOnRequest().XFRM
+	unasked, findErr := c.Inventory(ctx)
+	flags := map[string]string{"network namespace": "--netns", "xfrm policy": "--xfrm", "xfrm state": "--xfrm"}
+	known := map[string]bool{}
+	for _, item := range found.Items {
+		known[item.String()] = true
+	}
+	var left []cleanup.Item
+	for _, item := range unasked.Items {
+		if !known[item.String()] {
+			flag := cmp.Or(flags[item.Kind], "--eni-tables "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(tables)), ","), "[]"))
+			left = append(left, cleanup.Item{Kind: item.Kind, Object: item.Object, Detail: "not asked for: " + flag + " removes it"})
+		}
+	}
+	found.Left = append(left, found.Left...)
+	return errors.Join(err, findErr)
 }
 
 // remove removes the items under the node's lock, unless their agent is alive.
