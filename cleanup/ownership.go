@@ -76,8 +76,8 @@ type Ownership struct {
 	// chains, the rules in them, and the rules that jump to them are owned.
 	ChainPrefixes []string `json:"chainPrefixes,omitempty" yaml:"chainPrefixes"`
 
-	// RuleComments are regular expressions for a whole comment (of iptables-extensions(8))
-	// of rules in other chains of iptables and ip6tables, which are owned whatever they do.
+	// RuleComments are patterns ([path.Match]) of comments (iptables-extensions(8)) of rules
+	// in other chains of iptables and ip6tables. Such a rule is owned whatever it does.
 	RuleComments []string `json:"ruleComments,omitempty" yaml:"ruleComments"`
 
 	// NFTables are nftables tables that belong to the agent alone, with everything in them.
@@ -213,10 +213,9 @@ func CiliumOnRequest() Ownership {
 // owned is an Ownership that was checked and compiled.
 type owned struct {
 	Ownership
-	links    []linkMatcher
-	comments []*regexp.Regexp
-	routes   []routeMatcher
-	rules    []policyMatcher
+	links  []linkMatcher
+	routes []routeMatcher
+	rules  []policyMatcher
 }
 
 type linkMatcher struct {
@@ -252,13 +251,6 @@ func (o Ownership) compile() (*owned, error) {
 		}
 		out.links = append(out.links, m)
 	}
-	for _, comment := range o.RuleComments {
-		expression, err := wholeName(comment)
-		if err != nil {
-			return nil, fmt.Errorf("cleanup: ownership: rule comment %q: %w", comment, err)
-		}
-		out.comments = append(out.comments, expression)
-	}
 	if err := out.compileNet(); err != nil {
 		return nil, err
 	}
@@ -281,16 +273,12 @@ func (r LinkRule) compile() (linkMatcher, error) {
 	if err := validNames(r.Programs); err != nil {
 		return m, fmt.Errorf("link rule %q: %w", r.Name, err)
 	}
-	name, err := wholeName(r.Name)
+	name, err := regexp.Compile(`^(?:` + r.Name + `)$`)
 	if err != nil {
 		return m, fmt.Errorf("cleanup: ownership: link rule %q: %w", r.Name, err)
 	}
 	m.name = name
 	return m, nil
-}
-
-func wholeName(expression string) (*regexp.Regexp, error) {
-	return regexp.Compile(`^(?:` + expression + `)$`)
 }
 
 func validPinPattern(pattern string) error {
@@ -338,11 +326,6 @@ func hasPrefix(name string, prefixes []string) bool {
 // ownsChain reports whether a chain of iptables is owned.
 func (o *owned) ownsChain(name string) bool {
 	return hasPrefix(name, o.ChainPrefixes) || slices.Contains(o.Exceptions, Exception{kindChain, name})
-}
-
-// ownsComment reports whether a rule of iptables with a comment is owned.
-func (o *owned) ownsComment(comment string) bool {
-	return comment != "" && slices.ContainsFunc(o.comments, func(e *regexp.Regexp) bool { return e.MatchString(comment) })
 }
 
 func (o *owned) ownsIPSet(name string) bool {

@@ -67,8 +67,8 @@ func (o Ownership) Moved(from, to string) Ownership {
 
 // validHost checks the netfilter objects and the files of an ownership.
 func (o Ownership) validHost() error {
-	if slices.Contains(slices.Concat(o.ChainPrefixes, o.IPSetPrefixes, o.RuleComments), "") {
-		return errors.New("cleanup: ownership: an empty prefix or comment would own every iptables chain, ipset or rule")
+	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
+		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
 	}
 	for _, t := range o.NFTables {
 		if err := t.validate(); err != nil {

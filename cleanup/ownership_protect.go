@@ -47,6 +47,7 @@ func (o *owned) checkProtected() error {
 		{"filters", kindProgram, o.Filters, func(s string) string { return upTo(s, "{") }},
 		{"pins", kindBPFPin, o.Pins, func(s string) string { return upTo(s, `*?[\`) }},
 		{"chainPrefixes", kindChain, o.ChainPrefixes, func(s string) string { return s + "*" }},
+		{"ruleComments", kindComment, o.RuleComments, func(s string) string { return upTo(s, `*?[\`) }},
 		{"ipsetPrefixes", kindSet, o.IPSetPrefixes, func(s string) string { return s + "*" }},
 	}
 	for _, f := range fields {
@@ -63,11 +64,6 @@ func (o *owned) checkProtected() error {
 	}
 	for _, rule := range o.Links {
 		if err := o.refuseLinks("links", rule, false); err != nil {
-			return err
-		}
-	}
-	for _, comment := range o.RuleComments {
-		if err := o.refuseMatches("ruleComments", comment, kindComment, false); err != nil {
 			return err
 		}
 	}
@@ -138,35 +134,31 @@ func (o *owned) refusal(field, value string, p protected, name string) error {
 }
 
 // refuseLinks is refuse for a rule for links.
-func (o *owned) refuseLinks(field string, rule LinkRule, exception bool) error {
-	err := o.refuseMatches(field, rule.Name, kindAnyLink, exception)
-	if err == nil && (rule.Kind == "" || rule.Kind == kindBridge) {
-		err = o.refuseMatches(field, rule.Name, kindBridge, exception)
-	}
-	return err
-}
-
-// refuseMatches is refuse for a kind whose protected names are regular expressions, too.
-func (o *owned) refuseMatches(field, expression, kind string, exception bool) error {
-	wanted, err := program(expression)
+func (o *owned) refuseLinks(field string, rule LinkRule, exception bool) (err error) {
+	wanted, err := program(rule.Name)
 	if err != nil {
 		return err
 	}
-	each(kind, func(p protected, name string) {
-		if p.has(o.Agent) || exception && p.owners != "" || err != nil {
-			return
+	for _, kind := range []string{kindAnyLink, kindBridge} {
+		if kind == kindBridge && rule.Kind != "" && rule.Kind != kindBridge {
+			continue
 		}
-		if theirs, e := program(name); e != nil || meet(wanted, theirs) {
-			err = errors.Join(e, o.refusal(field, expression, p, name))
-		}
-	})
+		each(kind, func(p protected, name string) {
+			if p.has(o.Agent) || exception && p.owners != "" || err != nil {
+				return
+			}
+			if theirs, e := program(name); e != nil || meet(wanted, theirs) {
+				err = errors.Join(e, o.refusal(field, rule.Name, p, name))
+			}
+		})
+	}
 	return err
 }
 
 func program(expression string) (*syntax.Prog, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf("cleanup: ownership: %q: %w", expression, err)
+		return nil, fmt.Errorf("cleanup: ownership: link rule %q: %w", expression, err)
 	}
 	return syntax.Compile(parsed.Simplify())
 }
@@ -216,7 +208,7 @@ func ofLetter(i syntax.Inst) bool {
 
 // shareLetter reports whether two patterns match a common letter, of those in protected names.
 func shareLetter(x, y syntax.Inst) bool {
-	for letter := ' '; letter <= '~' && x.Op != syntax.InstMatch && y.Op != syntax.InstMatch; letter++ {
+	for letter := '!'; letter <= '~' && x.Op != syntax.InstMatch && y.Op != syntax.InstMatch; letter++ {
 		if x.MatchRune(letter) && y.MatchRune(letter) {
 			return true
 		}

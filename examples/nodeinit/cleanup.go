@@ -282,15 +282,11 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 	c.Ownership.NetNS, c.Ownership.XFRM = []string{"cilium-*"}, cleanup.CiliumOnRequest().XFRM
 	unasked, findErr := c.Inventory(ctx)
 	flags := map[string]string{"network namespace": "--netns", "xfrm policy": "--xfrm", "xfrm state": "--xfrm"}
-	known := map[string]bool{}
-	for _, item := range found.Items {
-		known[item.String()] = true
-	}
+	eni := "--eni-tables " + strings.Trim(strings.ReplaceAll(fmt.Sprint(tables), " ", ","), "[]")
 	var left []cleanup.Item
 	for _, item := range unasked.Items {
-		if !known[item.String()] {
-			flag := cmp.Or(flags[item.Kind], "--eni-tables "+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(tables)), ","), "[]"))
-			left = append(left, cleanup.Item{Kind: item.Kind, Object: item.Object, Detail: "not asked for: " + flag + " removes it"})
+		if !slices.Contains(found.Items, item) {
+			left = append(left, cleanup.Item{Kind: item.Kind, Object: item.Object, Detail: "not asked for: " + cmp.Or(flags[item.Kind], eni) + " removes it"})
 		}
 	}
 	found.Left = append(left, found.Left...)
