@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,19 @@ func TestCLN12_ARuleOfOthersThatUsesOurSetIsNamedWithTheCommandThatDeletesIt(t *
 			require.Equal(t, "foreign\n", run(t, "ipset", "list", "-n"))
 		})
 	}
+}
+
+// A host with plain names alone has no tool of another name, and of many rules some are listed.
+func TestCLN12_TheCommandIsOneThatTheHostHas(t *testing.T) {
+	t.Parallel()
+	enterNetfilter(t, "ipset", "iptables-nft")
+	run(t, "ipset", "create", "ovn40subnets", "hash:ip")
+	rules(t, "iptables-nft", append(append([]string{"*filter"}, slices.Repeat([]string{"-A FORWARD -m set --match-set ovn40subnets src -j ACCEPT"}, 7)...), "COMMIT")...)
+	restore := toolsOnly(t, map[string]string{"iptables": "xtables-nft-multi", "iptables-save": "xtables-nft-multi", "iptables-restore": "xtables-nft-multi"})
+	err := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: "ovn-kubernetes", IPSetPrefixes: []string{"ovn40"}}, Scope: cleanup.AllState}.Apply(t.Context())
+	restore()
+	require.ErrorContains(t, err, ", to delete with: iptables -t filter -D FORWARD -m set --match-set ovn40subnets src -j ACCEPT; ")
+	require.ErrorContains(t, err, "; 2 more)")
 }
 
 // What no tool of iptables shows is said, and not guessed.

@@ -6,6 +6,7 @@ package cleanup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -16,7 +17,7 @@ import (
 type legacyObject struct{ iptables.Object }
 
 func findLegacy(ctx context.Context, s *search) error {
-	if !s.own.ownsIPTables() {
+	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
 	}
 	var errs failure.Set

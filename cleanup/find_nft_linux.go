@@ -6,6 +6,7 @@ package cleanup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/slipway-dev/slipway/internal/netfilter"
@@ -15,7 +16,7 @@ import (
 type nftObject struct{ netfilter.Object }
 
 func findNFT(ctx context.Context, s *search) error {
-	if !s.own.ownsIPTables() {
+	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
 	}
 	sock, err := s.sockets.netfilter()
@@ -40,11 +41,6 @@ func findNFT(ctx context.Context, s *search) error {
 		})
 	}
 	return err
-}
-
-// ownsIPTables reports whether any chain or rule could be owned.
-func (o *owned) ownsIPTables() bool {
-	return len(o.RuleComments) > 0 || o.hasNetfilter(kindChain, o.ChainPrefixes)
 }
 
 func (o *owned) iptables() netfilter.Owned {

@@ -332,9 +332,9 @@ func (o *owned) ownsIPSet(name string) bool {
 	return hasPrefix(name, o.IPSetPrefixes) || slices.Contains(o.Exceptions, Exception{kindSet, name})
 }
 
-// hasNetfilter reports whether any chain, or any ipset, could be owned.
-func (o *owned) hasNetfilter(kind string, prefixes []string) bool {
-	return len(prefixes) > 0 || slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind })
+// hasNetfilter reports whether any chain or rule, or any ipset, could be owned.
+func (o *owned) hasNetfilter(kind string, names []string) bool {
+	return len(names) > 0 || slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind })
 }
 
 func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables, t) }

@@ -71,8 +71,12 @@ func (c *Conn) tryDelete(ctx context.Context, owned Owned, objects []Object, ref
 	return len(errs) > 0, err
 }
 
-// UsedBy adds the users of an object to the error that it is in use.
+// UsedBy adds the users of an object, or some of many, to the error that it is in use.
 func UsedBy(err error, users ...string) error {
+	const most = 5
+	if len(users) > most {
+		users = append(users[:most:most], fmt.Sprintf("%d more", len(users)-most))
+	}
 	return remedy.Add(err, "used by "+strings.Join(users, "; "))
 }
 
@@ -117,11 +121,12 @@ func leadsTo(elements []byte, chain string) (leads bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return leads, nlmsg.Attrs(list, func(_ uint16, element []byte) error {
+	err = nlmsg.Attrs(list, func(_ uint16, element []byte) error {
 		to, err := verdictChain(element, unix.NFTA_SET_ELEM_DATA)
 		leads = leads || to == chain
 		return err
 	})
+	return leads, err
 }
 
 // deletions returns the messages for the objects that still exist and were not refused

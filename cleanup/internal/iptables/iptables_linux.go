@@ -47,15 +47,13 @@ func (r Rule) family() string { return r.Family }
 func (r Rule) after() int { return r.nth }
 
 // toolPair is the pair of tools that reads and changes legacy tables.
-type toolPair struct{ save, restore hosttool.Tool }
+type toolPair struct {
+	name          string // of the tool for single rules
+	save, restore hosttool.Tool
+}
 
-// The variants of iptables, each of which sees only its own tables.
-const (
-	legacy = "legacy"
-	nft    = "nft"
-)
-
-// tools finds the host's tools of a variant. The plain names belong to nft on most hosts.
+// tools finds the host's tools of a variant, "legacy" or "nft", which sees only its own
+// tables. The plain names belong to nft on most hosts.
 func tools(ctx context.Context, f netfilter.Family, variant string) (toolPair, error) {
 	named, err := pair(f.Tool + "-" + variant)
 	if err == nil {
@@ -63,14 +61,14 @@ func tools(ctx context.Context, f netfilter.Family, variant string) (toolPair, e
 	}
 	t, multiErr := hosttool.Find("xtables-" + variant + "-multi")
 	if multiErr == nil {
-		return toolPair{append(t[:1:1], f.Tool+"-save"), append(t[:1:1], f.Tool+"-restore")}, nil
+		return toolPair{"xtables-" + variant + "-multi " + f.Tool, append(t[:1:1], f.Tool+"-save"), append(t[:1:1], f.Tool+"-restore")}, nil
 	}
 	plain, plainErr := pair(f.Tool)
 	main, mainErr := hosttool.Find(f.Tool)
 	if plainErr == nil && mainErr == nil {
 		var version string
 		err := main.Run(ctx, "", func(line string) { version += line }, "--version")
-		if err == nil && strings.Contains(version, "nf_tables") == (variant == nft) {
+		if err == nil && strings.Contains(version, "nf_tables") == (variant == "nft") {
 			return plain, nil
 		}
 	}
@@ -79,6 +77,7 @@ func tools(ctx context.Context, f netfilter.Family, variant string) (toolPair, e
 
 func pair(name string) (t toolPair, err error) {
 	var other error
+	t.name = name
 	t.save, err = hosttool.Find(name + "-save")
 	t.restore, other = hosttool.Find(name + "-restore")
 	return t, errors.Join(err, other)
@@ -96,7 +95,7 @@ func List(ctx context.Context, f netfilter.Family, owned netfilter.Owned) (*Rule
 	if err != nil || len(tables) == 0 {
 		return set, err
 	}
-	t, err := tools(ctx, f, legacy)
+	t, err := tools(ctx, f, "legacy")
 	if err != nil {
 		return set, err
 	}
@@ -114,7 +113,7 @@ func List(ctx context.Context, f netfilter.Family, owned netfilter.Owned) (*Rule
 // that delete them, as far as the host has the tools to list them.
 func IPSetUsers(ctx context.Context, name string) (users []string, err error) {
 	for _, f := range netfilter.Families() {
-		for _, variant := range []string{nft, legacy} {
+		for _, variant := range []string{"nft", "legacy"} {
 			t, e := tools(ctx, f, variant)
 			if err = errors.Join(err, e); t.save == nil {
 				continue
@@ -126,7 +125,7 @@ func IPSetUsers(ctx context.Context, name string) (users []string, err error) {
 			set.options = []string{"--match-set", "--add-set", "--del-set", "--map-set"}
 			err = errors.Join(err, t.save.Run(ctx, "", set.line))
 			for _, r := range set.Rules {
-				users = append(users, r.describe(f.Tool+"-"+variant))
+				users = append(users, r.describe(t.name))
 			}
 		}
 	}
@@ -217,14 +216,14 @@ func deleteAll(ctx context.Context, f netfilter.Family, owned netfilter.Owned, o
 		return nil
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
-	t, err := tools(ctx, f, legacy)
+	t, err := tools(ctx, f, "legacy")
 	if err != nil {
 		return err
 	}
 	err = capabilityHint(t.restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
 	for _, r := range set.broken {
 		if slices.Equal(objects, []Object{Chain{r.Family, r.Table, r.JumpsTo()}}) {
-			err = netfilter.UsedBy(err, r.describe(f.Tool+"-legacy"))
+			err = netfilter.UsedBy(err, r.describe(t.name))
 		}
 	}
 	return err
