@@ -26,7 +26,7 @@ import (
 // agentAlive looks at processes first, since that evidence names a process to stop.
 func (o Ownership) agentAlive(ctx context.Context, j *journal.Journal) error {
 	var unknown error
-	for _, look := range []func(context.Context) (string, error){o.running, j.OwnerAlive, o.locking, o.listening} {
+	for _, look := range []func(context.Context) (string, error){o.running, o.executing, j.OwnerAlive, o.locking, o.listening} {
 		seen, err := look(ctx)
 		if seen != "" {
 			return fmt.Errorf("cleanup: %w: %s: stop it first", ErrAgentAlive, seen)
@@ -52,7 +52,7 @@ func (o Ownership) running(ctx context.Context) (seen string, err error) {
 		if !ok {
 			return "", nil
 		}
-		return f.find(ctx, func(p process.Process, s process.Status) (string, error) {
+		return find(ctx, f.believed, func(p process.Process, s process.Status) (string, error) {
 			if s.Innermost != number || p == self || p.PID == 1 { // the number of a container's agent is often 1
 				return "", nil
 			}
@@ -65,13 +65,39 @@ func (o Ownership) running(ctx context.Context) (seen string, err error) {
 	})
 }
 
-// isAgent reports whether the process runs the agent's program and sees the pid file.
-func (o Ownership) isAgent(p process.Process, s process.Status, f pidFile) (bool, error) {
+// executing looks for processes in this network namespace that run the program of an agent
+// without a pid file. Those in other namespaces are of nodes in containers.
+func (o Ownership) executing(ctx context.Context) (seen string, err error) {
+	if len(o.Executables) == 0 || len(o.PidFiles) > 0 {
+		return "", nil
+	}
+	here, err := os.Stat("/proc/thread-self/ns/net")
+	if err != nil {
+		return "", err
+	}
+	return find(ctx, []int{0, os.Geteuid()}, func(p process.Process, s process.Status) (string, error) {
+		if is, err := o.runs(p, s); !is || err != nil {
+			return "", err
+		}
+		if its, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", p.PID)); err != nil || !os.SameFile(here, its) {
+			return "", err
+		}
+		return fmt.Sprintf("process %d (%s) runs", p.PID, s.Name), nil
+	})
+}
+
+// runs reports whether the process runs the agent's program.
+func (o Ownership) runs(p process.Process, s process.Status) (bool, error) {
 	program, err := p.Program()
 	if errors.Is(err, fs.ErrPermission) && !slices.ContainsFunc(o.Executables, s.Called) {
 		return false, nil // only its name can be read, and it is not the agent's
 	}
-	if err != nil || !slices.Contains(o.Executables, program) {
+	return err == nil && slices.Contains(o.Executables, program), err
+}
+
+// isAgent reports whether the process runs the agent's program and sees the pid file.
+func (o Ownership) isAgent(p process.Process, s process.Status, f pidFile) (bool, error) {
+	if is, err := o.runs(p, s); !is || err != nil {
 		return false, err
 	}
 	its, err := p.Open(f.path)
@@ -95,7 +121,7 @@ func (o Ownership) locking(ctx context.Context) (seen string, err error) {
 		if !f.opensToStrangers() {
 			return f.path + " is locked", nil
 		}
-		return f.find(ctx, func(p process.Process, s process.Status) (string, error) {
+		return find(ctx, f.believed, func(p process.Process, s process.Status) (string, error) {
 			if program, err := p.Program(); program == "" {
 				return "", err
 			}
@@ -177,13 +203,13 @@ func (f pidFile) number() (pid int, ok bool) {
 }
 
 // find calls look for the processes of users that are believed.
-func (f pidFile) find(ctx context.Context, look func(process.Process, process.Status) (string, error)) (seen string, err error) {
+func find(ctx context.Context, believed []int, look func(process.Process, process.Status) (string, error)) (seen string, err error) {
 	for p, err := range process.All(ctx) {
 		if err != nil {
 			return "", err
 		}
 		s, err := p.Status(ctx)
-		if err == nil && s.RunsAs(f.believed...) {
+		if err == nil && s.RunsAs(believed...) {
 			seen, err = look(p, s)
 		}
 		if errors.Is(err, fs.ErrNotExist) {

@@ -137,6 +137,42 @@ func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
 	}
 }
 
+// An agent without a pid file is alive while its program runs in the node's network namespace,
+// on the host or in a pod; in another, it is the agent of a node in a container. Each preset of
+// an agent that keeps none says how its program is called.
+func TestCLN7_CLN12_APresetsAgentIsAliveWhileItRuns(t *testing.T) {
+	for _, preset := range []string{"kube-proxy", "ip-masq-agent", "calico", "aws-leftovers"} {
+		t.Run(preset, func(t *testing.T) {
+			own := exampleOwnership(t, preset)
+			n := newAgentNode(t)
+			n.env = append(n.env, "PROGRAM=/opt/"+own.Executables[0], "WAITS=echo ready; read end")
+			n.start(`cp $AGENT $PROGRAM; chmod a+rx /opt $PROGRAM; echo ready`)()
+			alive := func() error {
+				return n.Do(t.Context(), func(ctx context.Context) error { return own.AgentAlive(ctx, nil) })
+			}
+			for name, script := range map[string]string{
+				"on the host": `exec $PROGRAM -c "$WAITS"`,
+				"in a pod":    inPod + `$PROGRAM -c "$WAITS"`,
+			} {
+				end := n.start(script)
+				err := alive()
+				require.ErrorIs(t, err, cleanup.ErrAgentAlive, name)
+				require.Regexp(t, `the agent is running: process \d+ \(.*\) runs: stop it first`, err.Error(), name)
+				end()
+				require.NoError(t, alive(), name)
+			}
+			for name, script := range map[string]string{
+				"of another node": `exec unshare --net $PROGRAM -c "$WAITS"`,
+				"a user's":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $PROGRAM -c "$WAITS"`,
+				"another program": `exec $OTHER -c "$WAITS" $PROGRAM`,
+			} {
+				defer n.start(script)()
+				require.NoError(t, alive(), name)
+			}
+		})
+	}
+}
+
 // An unprivileged user cannot block a cleanup with a process of the right name and number.
 func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
 	for name, script := range map[string]string{

@@ -32,7 +32,7 @@ ip route add 10.244.9.128/26 dev tunl0 proto static
 ip rule add pref 99 not fwmark 0x400000/0x400000 lookup 1
 ip rule add pref 98 not fwmark 0x200000/0x200000 lookup 1
 ip route add 10.8.0.0/16 dev eth0 table 1
-printf '%s\n' '*filter' ':KUBE-FORWARD -' ':calico-mine -' '-A FORWARD -j KUBE-FORWARD' '-A FORWARD -j calico-mine' COMMIT >/run/foreign.rules
+printf '%s\n' '*filter' ':KUBE-FORWARD -' ':calico-mine -' '-A FORWARD -j KUBE-FORWARD' '-A FORWARD -j calico-mine' '-A FORWARD -m comment --comment "cali:S93hcgKJrXEqnTfs-" -j ACCEPT' COMMIT >/run/foreign.rules
 for tool in iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do $tool-restore --noflush </run/foreign.rules; done
 nft 'add table inet calico; add chain inet calico x; add table ip calico2; add table ip kube-proxy'
 ipset create cali-mine hash:ip; ipset create KUBE-CLUSTER-IP hash:ip
@@ -60,7 +60,7 @@ ip route add blackhole 10.244.0.0/26 proto 80
 ip route add 10.244.3.0/26 via 10.9.0.5 dev tunl0 onlink proto bird
 ip rule add pref 99 not fwmark 0x200000/0x200000 lookup 1
 ip -6 rule add pref 99 not fwmark 0x200000/0x200000 lookup 2
-printf '%s\n' '*filter' ':cali-FORWARD -' ':cali-tw-cali0123456789f -' ':felix-INPUT -' '-I FORWARD 1 -m comment --comment "cali:wUHhoiAYhphO9Mso" -j cali-FORWARD' '-A cali-FORWARD -o cali+ -j cali-tw-cali0123456789f' '-A cali-tw-cali0123456789f -j DROP' COMMIT >/run/ours.rules
+printf '%s\n' '*filter' ':cali-FORWARD -' ':cali-tw-cali0123456789f -' ':felix-INPUT -' '-I FORWARD 1 -m comment --comment "cali:wUHhoiAYhphO9Mso" -j cali-FORWARD' '-A FORWARD -m comment --comment "cali:S93hcgKJrXEqnTfs" -m comment --comment "Policy explicitly accepted packet." -m mark --mark 0x10000/0x10000 -j ACCEPT' '-A cali-FORWARD -o cali+ -j cali-tw-cali0123456789f' '-A cali-tw-cali0123456789f -j DROP' COMMIT >/run/ours.rules
 for tool in iptables-nft ip6tables-nft iptables-legacy ip6tables-legacy; do $tool-restore --noflush </run/ours.rules; done
 rm /run/ours.rules
 nft 'add table ip calico; add set ip calico cali40masq-ipam-pools { type ipv4_addr; flags interval; elements = { 10.244.0.0/16 }; }; add chain ip calico nat-POSTROUTING { type nat hook postrouting priority 100; }; add chain ip calico cali-POSTROUTING; add rule ip calico nat-POSTROUTING jump cali-POSTROUTING; add rule ip calico cali-POSTROUTING ip saddr @cali40masq-ipam-pools masquerade; add table ip6 calico; add table arp calico-arp; add chain arp calico-arp filter-OUTPUT { type filter hook output priority 0; }'
@@ -104,6 +104,7 @@ func TestCLN6_NodeThatCalicoLeft(t *testing.T) {
 			"route 10.244.2.0/26 via 10.9.0.4 dev eth0 table 254\n", "route fd00:244::/122 ", "route blackhole 10.244.0.0/26 ", "route 10.244.3.0/26 via 10.9.0.5 dev tunl0 ",
 			"ip rule IPv4 99: not fwmark 0x200000/0x200000 lookup 1\n", "ip rule IPv6 99: not fwmark 0x200000/0x200000 lookup 2\n",
 			"iptables-nft ip filter rule FORWARD -> cali-FORWARD\n", "iptables-legacy ip6 filter chain felix-INPUT\n",
+			"iptables-nft ip filter rule FORWARD \"cali:S93hcgKJrXEqnTfs\"\n", "iptables-legacy ip6 filter rule FORWARD \"cali:S93hcgKJrXEqnTfs\"\n",
 			"nftables table ip calico\n", "nftables table ip6 calico\n", "nftables table arp calico-arp\n",
 			"ipset cali40masq-ipam-pools\n", "ipset cali60all-hosts-net\n", "ipset cali4t0\n",
 			"pin /sys/fs/bpf/calico/xdp/eth0_ipv4_v1_blacklist\n", "pin /sys/fs/bpf/tc/globals/cali_v4_ct3\n", "pin /sys/fs/bpf/ctlb/calico_connect_v4\n",

@@ -28,6 +28,7 @@ type Things struct {
 	NetNS    []string // names of network namespaces
 	XFRM     []Mark   // of IPsec policies and states
 	Chains   []string // names of iptables and ip6tables chains
+	Comments []string // of rules in other chains
 	NFTables []NFTable
 	IPSets   []string // names
 	Mounts   []MountRule
@@ -71,6 +72,7 @@ func (o Ownership) Of(things Things) (Things, error) {
 		NetNS:    kept(things.NetNS, own.ownsNetNS),
 		XFRM:     kept(things.XFRM, own.ownsXFRM),
 		Chains:   kept(things.Chains, own.ownsChain),
+		Comments: kept(things.Comments, own.ownsComment),
 		NFTables: kept(things.NFTables, own.ownsNFTable),
 		IPSets:   kept(things.IPSets, own.ownsIPSet),
 		Mounts:   kept(things.Mounts, func(m MountRule) bool { return slices.Contains(own.Mounts, m) }),

@@ -5,7 +5,11 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
@@ -43,6 +47,15 @@ func removeIPSets(ctx context.Context, r *removal, objects []ipsetObject, done f
 		}
 	}
 	if err == nil {
-		sock.Destroy(ctx, list, done)
+		sock.Destroy(ctx, list, func(i int, err error) {
+			if errors.Is(err, unix.EBUSY) {
+				users, lookErr := iptables.IPSetUsers(ctx, list[i].Name)
+				if len(users) == 0 {
+					users = []string{"another set, or a rule that no tool of iptables on the host lists"}
+				}
+				err = netfilter.UsedBy(errors.Join(err, lookErr), users...)
+			}
+			done(i, err)
+		})
 	}
 }

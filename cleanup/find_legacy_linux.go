@@ -6,27 +6,28 @@ package cleanup
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// legacyObject is a chain of legacy iptables, or a rule that jumps to one.
+// legacyObject is a chain of legacy iptables, or a rule in a chain of another owner.
 type legacyObject struct{ iptables.Object }
 
 func findLegacy(ctx context.Context, s *search) error {
-	if !s.own.hasNetfilter(kindChain, s.own.ChainPrefixes) {
+	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
 	}
 	var errs failure.Set
 	for _, f := range netfilter.Families() {
-		set, err := iptables.List(ctx, f, s.own.ownsChain)
+		set, err := iptables.List(ctx, f, s.own.iptables())
 		errs.Add(err)
-		for _, rule := range set.Jumps {
+		for _, rule := range set.Rules {
 			s.found(Item{
 				Kind:   kindLegacy,
-				Object: fmt.Sprintf("%s %s rule %s -> %s", f.Name, rule.Table, rule.Chain, rule.JumpsTo()),
+				Object: fmt.Sprintf("%s %s rule %s %s", f.Name, rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo())),
 				Detail: rule.Spec,
 				object: legacyObject{rule},
 			})
@@ -55,5 +56,5 @@ func removeLegacy(ctx context.Context, r *removal, objects []legacyObject, done 
 	for i, o := range objects {
 		list[i] = o.Object
 	}
-	iptables.Delete(ctx, r.own.ownsChain, list, done)
+	iptables.Delete(ctx, r.own.iptables(), list, done)
 }

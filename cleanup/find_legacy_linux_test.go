@@ -313,31 +313,64 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 	}
 }
 
-// The AWS VPC CNI's chains are owned only on request.
-func TestCLN2_AWSLeftovers(t *testing.T) {
+// iptables-restore reads no line break, so a rule with one in its comment keeps our chain. It is
+// named with the command that deletes it.
+func TestCLN12_ARuleOfLegacyIPTablesWithALineBreakIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
+	t.Parallel()
+	enterNetfilter(t, "iptables-legacy")
+	rules(t, "iptables-legacy", "*nat", ":CILIUM_PRE_nat - [0:0]", ":CILIUM_other - [0:0]", "COMMIT")
+	run(t, "iptables-legacy", "-t", "nat", "-A", "PREROUTING", "-m", "comment", "--comment", "a\nb \"c\"", "-j", "CILIUM_PRE_nat")
+	before := saved(t, "iptables-legacy")
+	c := netfilterOnly()
+	err := c.Apply(t.Context())
+	require.ErrorContains(t, err, "cleanup: remove iptables-legacy ip nat chain CILIUM_PRE_nat: ")
+	require.ErrorContains(t, err, " of chain PREROUTING in table nat, to delete with: iptables-legacy -t nat -D PREROUTING -m comment --comment \"a\nb \\\"c\\\"\" -j CILIUM_PRE_nat)")
+	require.Equal(t, strings.Replace(before, ":CILIUM_other -\n", "", 1), saved(t, "iptables-legacy"))
+
+	_, command, _ := strings.Cut(err.Error(), ", to delete with: ")
+	run(t, "sh", "-c", strings.TrimSuffix(command, ")"))
+	apply(t, c)
+	require.NotContains(t, saved(t, "iptables-legacy"), "CILIUM")
+}
+
+// The AWS VPC CNI's chains, table and rules are owned only on request. Rules of others with
+// such a comment among other words, or inside quotes, stay byte for byte.
+func TestCLN2_CLN12_AWSLeftovers(t *testing.T) {
 	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
-	enterNetfilter(t, tools...)
+	enterNetfilter(t, append(tools, "nft")...)
 	all := func() string {
-		var b strings.Builder
+		b := run(t, "ip", "rule") + run(t, "nft", "list", "tables")
 		for _, tool := range tools {
-			b.WriteString(saved(t, tool))
+			b += saved(t, tool)
 		}
-		return b.String()
+		return b
 	}
+	run(t, "nft", "add table ip aws-cni-mine; add table inet aws-cni")
 	for _, tool := range tools {
 		rules(t, tool, append(slices.Clone(foreignRules),
-			"*nat", `-A PREROUTING -i eni+ -m comment --comment "AWS, outbound connections" -j MARK --set-xmark 0x80/0x80`, "COMMIT",
-			"*mangle", `-A PREROUTING -i eth0 -m comment --comment "AWS, primary ENI" -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark 0x80/0x80`, "COMMIT")...)
+			"*nat", `-A PREROUTING -i eni+ -m comment --comment "AWS, outbound connections" -j MARK --set-xmark 0x80/0x80`,
+			`-A PREROUTING -m comment --comment "not AWS, CONNMARK" -j ACCEPT`, `-A PREROUTING -m comment --comment "AWS, CONNMARK." -j ACCEPT`,
+			`-A PREROUTING -m comment --comment "-m comment --comment \"AWS, CONNMARK\" " -j ACCEPT`,
+			`-A PREROUTING -m comment --comment AWS -j ACCEPT`, "COMMIT",
+			"*mangle", `-A FORWARD -j ACCEPT`, "COMMIT", "*raw", "-A OUTPUT -j ACCEPT", "COMMIT")...)
 	}
 	before := all()
+	run(t, "nft", "add table ip aws-cni; add chain ip aws-cni snat-mark; add chain ip aws-cni nat-prerouting { type nat hook prerouting priority -90; }; add rule ip aws-cni nat-prerouting iifname \"eni*\" counter jump snat-mark")
+	run(t, "ip", "rule", "add", "pref", "1024", "fwmark", "0x80/0x80", "lookup", "main")
 	for _, tool := range tools {
 		rules(t, tool, "*nat", ":AWS-SNAT-CHAIN-0 - [0:0]", ":AWS-SNAT-CHAIN-1 - [0:0]", ":AWS-CONNMARK-CHAIN-0 - [0:0]",
 			`-A POSTROUTING -m comment --comment "AWS SNAT CHAIN" -j AWS-SNAT-CHAIN-0`,
 			`-A AWS-SNAT-CHAIN-0 -m comment --comment "AWS SNAT CHAIN" -j AWS-SNAT-CHAIN-1`,
 			`-A AWS-SNAT-CHAIN-1 ! -o vlan+ -m comment --comment "AWS, SNAT" -m addrtype ! --dst-type LOCAL -j MASQUERADE`,
 			`-I PREROUTING 1 -i eni+ -m comment --comment "AWS, outbound connections" -m state --state NEW -j AWS-CONNMARK-CHAIN-0`,
-			`-A AWS-CONNMARK-CHAIN-0 -m comment --comment "AWS, CONNMARK" -j CONNMARK --set-xmark 0x80/0x80`, "COMMIT")
+			`-A PREROUTING -m comment --comment "AWS, CONNMARK" -j CONNMARK --restore-mark --mask 0x80`,
+			`-A AWS-CONNMARK-CHAIN-0 -m comment --comment "AWS, CONNMARK" -j CONNMARK --set-xmark 0x80/0x80`, "COMMIT",
+			"*mangle", `-I PREROUTING 1 -i eth0 -m comment --comment "AWS, primary ENI" -m addrtype --dst-type LOCAL --limit-iface-in -j CONNMARK --set-xmark 0x80/0x80`,
+			`-A PREROUTING -i eni+ -m comment --comment "AWS, primary ENI" -j CONNMARK --restore-mark --mask 0x80`,
+			`-A PREROUTING -i eni+ -m comment --comment "AWS, primary ENI" -j CONNMARK --restore-mark --mask 0x80`, "COMMIT",
+			"*filter", `-I FORWARD 1 -m conntrack --ctstate NEW -m comment --comment "Block Node Local Pod access via IPv4" -j REJECT`, "COMMIT",
+			"*raw", `-A OUTPUT -o vlan+ -m comment --comment "AWS, conntrack zone for SGP strict mode" -j CT --zone 1`, "COMMIT")
 	}
 	dirty := all()
 	for _, scope := range []cleanup.Scope{cleanup.BPFState, cleanup.AllState} {
@@ -348,7 +381,13 @@ func TestCLN2_AWSLeftovers(t *testing.T) {
 	c := cleanup.Leftovers{Ownership: exampleOwnership(t, "aws-leftovers"), Scope: cleanup.AllState}
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
-	require.Len(t, inv.Items, 4*(2+3))
+	require.Len(t, inv.Items, 4*(2+6+3)+2)
+	for _, item := range []string{
+		`iptables-nft ip mangle rule PREROUTING "AWS, primary ENI"`, `iptables-legacy ip6 nat rule PREROUTING "AWS, CONNMARK"`,
+		`iptables-nft ip6 nat rule PREROUTING -> AWS-CONNMARK-CHAIN-0`, "nftables table ip aws-cni", "ip rule IPv4 1024: fwmark 0x80/0x80 lookup 254",
+	} {
+		require.Contains(t, objects(inv.Items), item)
+	}
 	require.Equal(t, dirty, all())
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
 	require.Equal(t, before, all())

@@ -6,26 +6,28 @@ package cleanup
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// nftObject is a chain of iptables-nft, or a rule that jumps to one.
+// nftObject is a chain of iptables-nft, or a rule in a chain of another owner.
 type nftObject struct{ netfilter.Object }
 
 func findNFT(ctx context.Context, s *search) error {
-	if !s.own.hasNetfilter(kindChain, s.own.ChainPrefixes) {
+	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
 	}
 	sock, err := s.sockets.netfilter()
 	if err != nil {
 		return err
 	}
-	set, err := sock.Ruleset(ctx, s.own.ownsChain)
-	for _, rule := range set.Jumps {
+	set, err := sock.Ruleset(ctx, s.own.iptables())
+	for _, rule := range set.Rules {
 		s.found(Item{
 			Kind:   kindNFT,
-			Object: fmt.Sprintf("%s rule %s -> %s", rule.Table, rule.Chain, rule.JumpsTo),
+			Object: fmt.Sprintf("%s rule %s %s", rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo)),
 			Detail: fmt.Sprintf("handle %d", rule.Handle),
 			object: nftObject{rule},
 		})
@@ -39,6 +41,22 @@ func findNFT(ctx context.Context, s *search) error {
 		})
 	}
 	return err
+}
+
+func (o *owned) iptables() netfilter.Owned {
+	owned := netfilter.Owned{Chain: o.ownsChain}
+	if len(o.RuleComments) > 0 {
+		owned.Comment = o.ownsComment
+	}
+	return owned
+}
+
+// because is what makes a rule owned: its comment, or the chain that it jumps to.
+func because(comment, jumpsTo string) string {
+	if comment != "" {
+		return strconv.Quote(comment)
+	}
+	return "-> " + jumpsTo
 }
 
 // remove deletes one chain or rule; removeNFT deletes many.
@@ -57,6 +75,6 @@ func removeNFT(ctx context.Context, r *removal, objects []nftObject, done func(i
 		}
 	}
 	if err == nil {
-		sock.Delete(ctx, r.own.ownsChain, list, done)
+		sock.Delete(ctx, r.own.iptables(), list, done)
 	}
 }

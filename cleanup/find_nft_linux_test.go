@@ -186,7 +186,7 @@ func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	}
 	err := c.Apply(context.Background())
 	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "remove iptables-nft ip nat chain CILIUM_PRE_nat: device or resource busy (another rule or a map refers to it)")
+	require.ErrorContains(t, err, "remove iptables-nft ip nat chain CILIUM_PRE_nat: device or resource busy (used by an element of map foreign in table ip nat: see nft list map ip nat foreign, and nft delete element)")
 	require.Equal(t, []int{14, 1}, []int{gone, left})
 	require.Equal(t, 1, strings.Count(run(t, "nft", "list", "ruleset"), "chain CILIUM_"))
 
@@ -194,6 +194,27 @@ func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	c.Progress = nil
 	apply(t, c)
 	require.NotContains(t, run(t, "nft", "list", "ruleset"), "CILIUM_PRE")
+}
+
+// A verdict map without a name belongs to a rule, which is named with its command and stays.
+func TestCLN12_ARuleOfOthersThatLeadsToOurChainIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
+	t.Parallel()
+	enterNetfilter(t, "iptables-nft", "nft")
+	rules(t, "iptables-nft", "*nat", ":CILIUM_PRE_nat - [0:0]", "-A PREROUTING -j CILIUM_PRE_nat", "COMMIT")
+	run(t, "nft", "add rule ip nat PREROUTING tcp dport vmap { 79 : accept, 81 : drop }")
+	run(t, "nft", "add rule ip nat PREROUTING tcp dport vmap { 80 : jump CILIUM_PRE_nat, 81 : accept }")
+	c := netfilterOnly()
+	err := c.Apply(t.Context())
+	require.ErrorIs(t, err, unix.EBUSY)
+	const says = "remove iptables-nft ip nat chain CILIUM_PRE_nat: device or resource busy (used by a rule of chain PREROUTING in table ip nat, to delete with: nft delete rule ip nat PREROUTING handle "
+	require.ErrorContains(t, err, says)
+	require.Contains(t, run(t, "nft", "list", "chain", "ip", "nat", "PREROUTING"), "80 : jump CILIUM_PRE_nat")
+
+	_, command, _ := strings.Cut(err.Error(), ", to delete with: ")
+	run(t, "sh", "-c", strings.TrimSuffix(command, ")"))
+	require.Contains(t, run(t, "nft", "list", "chain", "ip", "nat", "PREROUTING"), "79 : accept")
+	apply(t, c)
+	require.NotContains(t, run(t, "nft", "list", "ruleset"), "CILIUM")
 }
 
 // In a table that was remade, a rule with the handle of a listed one is a different rule.

@@ -74,6 +74,26 @@ func findMarkedRules(ctx context.Context, s *search) error {
 	return errs.Join()
 }
 
+func ciliumENITables(ctx context.Context) (tables []uint32, err error) {
+	var sockets sockets
+	defer sockets.close()
+	sock, err := sockets.rtnetlink()
+	if err != nil {
+		return nil, err
+	}
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		list, e := sock.Rules(ctx, family)
+		err = errors.Join(err, e)
+		for _, r := range list {
+			if own, e := CiliumENI(r.Table).compile(); e == nil && own.ownsRule(asRule(r)) {
+				tables = append(tables, r.Table)
+			}
+		}
+	}
+	slices.Sort(tables)
+	return slices.Compact(tables), err
+}
+
 // moreSpecialFirst compares rules by priority, and those of one by how much they select by:
 // the kernel could take a more special one for a plainer one, which goes when that has gone.
 func moreSpecialFirst(a, b rtnl.Rule) bool {

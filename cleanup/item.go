@@ -140,7 +140,7 @@ func (inv Inventory) MarshalJSON() ([]byte, error) {
 }
 
 // WriteText writes the inventory for people: a heading with a count for each
-// kind, a line for each item. Of a kind with more than fold items only the
+// kind and one for Left, a line for each item. Of a kind with more than fold items only the
 // first ones are shown, fold lines in all, with the number of the others; 0
 // shows everything.
 func (inv Inventory) WriteText(w io.Writer, fold int) error {
@@ -149,11 +149,14 @@ func (inv Inventory) WriteText(w io.Writer, fold int) error {
 		b.WriteString("nothing to remove\n")
 	}
 	for _, g := range groups(inv.Items) {
-		writeGroup(&b, fmt.Sprintf("%s (%d)", g.Kind, g.Count), g.Items, fold, Item.line)
+		fmt.Fprintf(&b, "%s (%d)\n", g.Kind, g.Count)
+		writeGroup(&b, g.Items, fold, Item.line)
 	}
 	if len(inv.Left) > 0 {
-		heading := fmt.Sprintf("left as it is (%d)", len(inv.Left))
-		writeGroup(&b, heading, inv.Left, fold, func(i Item) string { return i.Kind + " " + i.line() })
+		fmt.Fprintf(&b, "left as it is (%d)\n", len(inv.Left))
+		for _, g := range groups(inv.Left) {
+			writeGroup(&b, g.Items, fold, func(i Item) string { return i.Kind + " " + i.line() })
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -166,8 +169,7 @@ func (i Item) line() string {
 	return i.Object + "  (" + i.Detail + ")"
 }
 
-func writeGroup(b *strings.Builder, heading string, items []Item, fold int, line func(Item) string) {
-	fmt.Fprintf(b, "%s\n", heading)
+func writeGroup(b *strings.Builder, items []Item, fold int, line func(Item) string) {
 	show := items
 	if fold > 0 && len(items) > fold {
 		show = items[:fold-1]

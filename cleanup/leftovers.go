@@ -97,7 +97,8 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 //
 //   - another process has the number in one of PidFiles as its pid in its own pid
 //     namespace, sees that very file in its own root directory, and executes one
-//     of Executables;
+//     of Executables; or, if there are no PidFiles, executes one of them in the calling
+//     thread's network namespace;
 //   - [journal.Journal.OwnerAlive] of this agent's journal, j, reports it; nil means
 //     that there is no journal;
 //   - one of PidFiles is locked exclusively. If users other than root can open the

@@ -30,3 +30,5 @@ func (l Leftovers) remove(context.Context, *owned, []Item) error { return errPla
 type removal struct{}
 
 func (o Ownership) agentAlive(context.Context, *journal.Journal) error { return errPlatform }
+
+func ciliumENITables(context.Context) ([]uint32, error) { return nil, errPlatform }

@@ -76,6 +76,10 @@ type Ownership struct {
 	// chains, the rules in them, and the rules that jump to them are owned.
 	ChainPrefixes []string `json:"chainPrefixes,omitempty" yaml:"chainPrefixes"`
 
+	// RuleComments are patterns ([path.Match]) of comments (iptables-extensions(8)) of rules
+	// in other chains of iptables and ip6tables. Such a rule is owned whatever it does.
+	RuleComments []string `json:"ruleComments,omitempty" yaml:"ruleComments"`
+
 	// NFTables are nftables tables that belong to the agent alone, with everything in them.
 	NFTables []NFTable `json:"nfTables,omitempty" yaml:"nfTables"`
 
@@ -110,7 +114,8 @@ type Ownership struct {
 
 	// Executables are the names of the files that a running agent executes, such as
 	// "cilium-agent", without a directory. If empty, the number in a pid file is no
-	// evidence of a running agent.
+	// evidence of a running agent; without PidFiles, a process of root's in the node's
+	// network namespace that executes one of them is.
 	Executables []string `json:"executables,omitempty"`
 
 	// Sockets are absolute paths of Unix sockets (SOCK_STREAM) on which only a running
@@ -327,9 +332,9 @@ func (o *owned) ownsIPSet(name string) bool {
 	return hasPrefix(name, o.IPSetPrefixes) || slices.Contains(o.Exceptions, Exception{kindSet, name})
 }
 
-// hasNetfilter reports whether any chain, or any ipset, could be owned.
-func (o *owned) hasNetfilter(kind string, prefixes []string) bool {
-	return len(prefixes) > 0 || slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind })
+// hasNetfilter reports whether any chain or rule, or any ipset, could be owned.
+func (o *owned) hasNetfilter(kind string, names []string) bool {
+	return len(names) > 0 || slices.ContainsFunc(o.Exceptions, func(e Exception) bool { return e.Kind == kind })
 }
 
 func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables, t) }

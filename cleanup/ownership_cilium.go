@@ -3,6 +3,8 @@
 
 package cleanup
 
+import "context"
+
 // The routing tables of Cilium (RouteTable* of linux_defaults).
 const (
 	tableIPsec     = 200
@@ -83,3 +85,7 @@ func CiliumENI(tables ...uint32) Ownership {
 	}
 	return own
 }
+
+// CiliumENITables lists the tables for which [CiliumENI] owns rules from pods. It reads IPv4
+// and IPv6 in the calling thread's network namespace.
+func CiliumENITables(ctx context.Context) ([]uint32, error) { return ciliumENITables(ctx) }

@@ -60,7 +60,7 @@ func TestOwnershipMoved(t *testing.T) {
 // Objects that an AWS node still needs while its CNI is chained are in no preset.
 func TestCLN2_AWSChainsAreInNoPreset(t *testing.T) {
 	require.NotContains(t, cleanup.Cilium().ChainPrefixes, "AWS-SNAT-CHAIN")
-	require.Equal(t, cleanup.Ownership{Agent: "aws-vpc-cni", ChainPrefixes: []string{"AWS-SNAT-CHAIN", "AWS-CONNMARK-CHAIN"}}, exampleOwnership(t, "aws-leftovers"))
+	require.Contains(t, exampleOwnership(t, "aws-leftovers").ChainPrefixes, "AWS-SNAT-CHAIN")
 }
 
 // exampleOwnership is the content of a file of examples/ownership.

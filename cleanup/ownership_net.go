@@ -58,13 +58,13 @@ func (m Mark) validate() error {
 	return nil
 }
 
-// validNetNSPattern refuses patterns that could match any name.
-func validNetNSPattern(pattern string) error {
+// validPattern refuses patterns that could match any name.
+func validPattern(what, pattern string) error {
 	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Errorf("cleanup: ownership: network namespace %q: %w", pattern, err)
+		return fmt.Errorf("cleanup: ownership: %s %q: %w", what, pattern, err)
 	}
 	if pattern == "" || strings.Contains(pattern, "/") || strings.ContainsAny(pattern[:1], `*?[\.`) {
-		return fmt.Errorf("cleanup: ownership: network namespace %q: want a name, or a pattern that starts with a part of one", pattern)
+		return fmt.Errorf("cleanup: ownership: %s %q: want a name, or a pattern that starts with a part of one", what, pattern)
 	}
 	return nil
 }
@@ -86,7 +86,12 @@ func (o *owned) compileNet() error {
 		o.rules = append(o.rules, m)
 	}
 	for _, pattern := range o.NetNS {
-		if err := validNetNSPattern(pattern); err != nil {
+		if err := validPattern("network namespace", pattern); err != nil {
+			return err
+		}
+	}
+	for _, pattern := range o.RuleComments {
+		if err := validPattern("rule comment", pattern); err != nil {
 			return err
 		}
 	}
@@ -98,13 +103,15 @@ func (o *owned) compileNet() error {
 	return nil
 }
 
-func (o *owned) ownsNetNS(name string) bool {
-	for _, pattern := range o.NetNS {
-		if match, _ := path.Match(pattern, name); match {
-			return true
-		}
-	}
-	return false
+func (o *owned) ownsNetNS(name string) bool { return matches(o.NetNS, name) }
+
+func (o *owned) ownsComment(comment string) bool { return matches(o.RuleComments, comment) }
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		match, _ := path.Match(pattern, name)
+		return match
+	})
 }
 
 func (o *owned) ownsXFRM(mark Mark) bool {

@@ -47,6 +47,7 @@ func (o *owned) checkProtected() error {
 		{"filters", kindProgram, o.Filters, func(s string) string { return upTo(s, "{") }},
 		{"pins", kindBPFPin, o.Pins, func(s string) string { return upTo(s, `*?[\`) }},
 		{"chainPrefixes", kindChain, o.ChainPrefixes, func(s string) string { return s + "*" }},
+		{"ruleComments", kindComment, o.RuleComments, func(s string) string { return upTo(s, `*?[\`) }},
 		{"ipsetPrefixes", kindSet, o.IPSetPrefixes, func(s string) string { return s + "*" }},
 	}
 	for _, f := range fields {

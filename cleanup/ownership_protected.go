@@ -16,6 +16,7 @@ const (
 	kindAnyLink    = "link"
 	kindBridge     = "bridge"
 	kindChain      = "chain"
+	kindComment    = "comment of iptables"
 	kindSet        = "ipset"
 	kindTable      = "nftables table"
 	kindProgram    = "program"
@@ -56,6 +57,7 @@ func protectedNames() []protected {
 
 		// Property of Kubernetes, container runtimes and firewalls.
 		{"kube-proxy", kindChain, "KUBE-*", "kubernetes: pkg/proxy/iptables/proxier.go, pkg/kubelet/kubelet_network_linux.go"},
+		{"kube-proxy", kindComment, "kubernetes*", "kubernetes: pkg/proxy/iptables/proxier.go"},
 		{"kube-proxy", kindSet, "KUBE-*", "kubernetes: pkg/proxy/ipvs/ipset.go"},
 		{"kube-proxy", kindTable, "kube-proxy", "kubernetes: pkg/proxy/nftables/proxier.go"},
 		{"kube-proxy", kindAnyLink, "kube-ipvs0", "kubernetes: pkg/proxy/ipvs/proxier.go"},
@@ -86,6 +88,7 @@ func protectedNames() []protected {
 		{"istio", kindChain, "ISTIO_*", "istio: tools/istio-iptables/pkg/constants"},
 		{"istio", kindCNIFile, "istio-cni* ZZZ-istio-cni-kubeconfig", "istio: cni/pkg/install"},
 		{"ip-masq-agent", kindChain, "IP-MASQ*", "kubernetes-sigs/ip-masq-agent: cmd/ip-masq-agent/ip-masq-agent.go"},
+		{"ip-masq-agent", kindComment, "ip-masq-agent*", "kubernetes-sigs/ip-masq-agent: cmd/ip-masq-agent/ip-masq-agent.go"},
 		{"openvswitch", kindAnyLink, "ovs-system ovs-netdev", "openvswitch: lib/dpif-netlink.c"},
 		{"openvswitch", kindFolder, "openvswitch ovn", "openvswitch: lib/dirs.c.in"},
 
@@ -98,6 +101,7 @@ func protectedNames() []protected {
 
 		// Property of one agent.
 		{"cilium", kindChain, "CILIUM_* OLD_CILIUM_*", "cilium: pkg/datapath/iptables/iptables.go"},
+		{"cilium", kindComment, "cilium*", "cilium: pkg/datapath/iptables/iptables.go"},
 		{"cilium", kindSet, "cilium_*", "cilium: pkg/datapath/ipset"},
 		{"cilium", kindAnyLink, `cilium_[a-z0-9_]+ lxc_health lxc[0-9a-f]{5,12}`, "cilium: pkg/defaults/node.go, pkg/datapath/connector"},
 		{"cilium", kindProgram, "cil_*", "cilium: bpf"},
@@ -108,6 +112,7 @@ func protectedNames() []protected {
 		{"tetragon", kindBPFPin, "tetragon", "cilium/tetragon: pkg/bpf"},
 		{"tetragon", kindFolder, "tetragon", "cilium/tetragon: pkg/defaults"},
 		{"calico", kindChain, "cali* felix-*", "calico: felix/rules/rule_defs.go"},
+		{"calico", kindComment, "cali:*", "calico: felix/rules/rulesdefs/rulesdefs.go"},
 		{"calico", kindSet, "cali* felix-*", "calico: felix/ipsets/ipset_defs.go"},
 		{"calico", kindTable, "calico*", "calico: felix/dataplane/linux/int_dataplane.go"},
 		{"calico", kindAnyLink, `cali[0-9a-f]{11} tunl0 vxlan(-v6)?\.calico wireguard\.cali wg-v6\.cali bpf(in|out)\.cali`, "calico: felix/dataplane/linux/dataplanedefs/dataplane_defs.go"},
@@ -117,6 +122,7 @@ func protectedNames() []protected {
 		{"calico", kindNetwork, "k8s-pod-network", "calico: manifests/calico.yaml"},
 		{"calico", kindFolder, "calico nodeagent", "calico: manifests/calico.yaml"},
 		{"flannel", kindChain, "FLANNEL-*", "flannel: pkg/trafficmngr/iptables/iptables.go"},
+		{"flannel", kindComment, "flannel*", "flannel: pkg/trafficmngr/iptables/iptables.go"},
 		{"flannel", kindTable, "flannel-ipv4 flannel-ipv6", "flannel: pkg/trafficmngr/nftables/nftables.go"},
 		{"flannel", kindBridge, "cni0", "flannel: Documentation/kube-flannel.yml; containernetworking/plugins: plugins/main/bridge/bridge.go"},
 		{"flannel", kindAnyLink, `flannel[0-9]+ flannel(-v6)?\.([0-9]+|ipip) flannel-wg(-v6)?`, "flannel: pkg/backend"},
@@ -124,6 +130,7 @@ func protectedNames() []protected {
 		{"flannel", kindNetwork, "cbr0", "flannel: Documentation/kube-flannel.yml"},
 		{"flannel", kindFolder, "flannel", "flannel: main.go"},
 		{"kube-router", kindChain, "KUBE-ROUTER-* KUBE-POD-FW-* KUBE-NWPLCY-*", "kube-router: pkg/controllers/netpol/network_policy_controller.go"},
+		{"kube-router", kindComment, "kube-router*", "kube-router: pkg/controllers/netpol/network_policy_controller.go"},
 		{"kube-router", kindSet, "kube-router-* KUBE-SRC-* KUBE-DST-* inet6:kube-router-* inet6:KUBE-*", "kube-router: pkg/controllers/netpol, pkg/utils/ipset.go"},
 		{"kube-router", kindTable, "kube-router-*", "kube-router: pkg/controllers/netpol/npc_nftables.go"},
 		{"kube-router", kindAnyLink, "kube-bridge kube-dummy-if kube-tunnel-(if|v6) tun-[0-9a-f]{11}", "kube-router: pkg/controllers/proxy/network_services_controller.go, pkg/tunnels/linux_tunnels.go"},
@@ -136,7 +143,8 @@ func protectedNames() []protected {
 		{"antrea", kindCNIFile, "10-antrea* antrea", "antrea: build/images/scripts/install_cni"},
 		{"antrea", kindNetwork, "antrea", "antrea: build/charts/antrea/conf/antrea-cni.conflist"},
 		{"antrea", kindFolder, "antrea", "antrea: build/yamls/antrea.yml"},
-		{"aws-vpc-cni", kindChain, "AWS-*", "amazon-vpc-cni-k8s: pkg/networkutils/network.go"},
+		{"aws-vpc-cni", kindChain, "AWS-* CNI-E4-* CNI-E6-*", "amazon-vpc-cni-k8s: pkg/networkutils/network.go, cmd/egress-cni-plugin/main.go"},
+		{"aws-vpc-cni", kindComment, "AWS*", "amazon-vpc-cni-k8s: pkg/networkutils/network.go"},
 		{"aws-vpc-cni", kindTable, "aws-cni", "amazon-vpc-cni-k8s: pkg/networkutils/nftables_connmark.go"},
 		{"aws-vpc-cni", kindAnyLink, `eni[0-9a-f]{11} vlan[0-9a-f]{11} vlan\.eth\.[0-9]+`, "amazon-vpc-cni-k8s: pkg/networkutils/names.go, pkg/sgpp/utils.go"},
 		{"aws-vpc-cni", kindBPFPin, "globals/aws", "aws-network-policy-agent: pkg/ebpf"},

@@ -15,14 +15,17 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 )
 
-// The objects that seven agents own, according to their manifests and sources, are accepted
+// The objects that nine agents own, according to their manifests and sources, are accepted
 // under the agent's own name; under another agent's name, or none, each is refused.
 func TestSEC9_OwnershipsOfRealAgents(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(t, err)
 	require.Len(t, files, 5)
 	owned := map[string]cleanup.Ownership{"cilium": cleanup.Cilium()}
-	for _, name := range append(files, "../../examples/ownership/calico.yaml") {
+	for _, name := range []string{"calico", "kube-proxy", "ip-masq-agent"} {
+		files = append(files, "../../examples/ownership/"+name+".yaml")
+	}
+	for _, name := range files {
 		content, err := os.ReadFile(name)
 		require.NoError(t, err)
 		own, err := ownershipfile.Parse(content)
@@ -30,7 +33,7 @@ func TestSEC9_OwnershipsOfRealAgents(t *testing.T) {
 		require.Equal(t, strings.TrimSuffix(filepath.Base(name), ".yaml"), own.Agent)
 		owned[own.Agent] = own
 	}
-	require.Len(t, owned, 7)
+	require.Len(t, owned, 9)
 	for agent, own := range owned {
 		for other := range owned {
 			if own.Agent = other; other != agent {
@@ -61,6 +64,7 @@ func TestSEC9_WhatNoOwnershipTakes(t *testing.T) {
 		},
 		"links":         {"docker0", "cni0", "veth.*", "eth0", "lo", "en.*", "br-[0-9a-f]+", "kube-ipvs0", "cali.*", "flannel.1", "weave", "virbr0", "tunl0"},
 		"chainPrefixes": {"KUBE-", "K", "D", "DOCKER", "CNI-", "CILIUM_", "cali-", "ufw", "f2b-", "KUBE-ROUTER-", "IN", "FWD", "NETAVARK", "LIBVIRT_", "ISTIO_"},
+		"ruleComments":  {"AWS, CONNMARK", "AWS, *", "A*", "AWS?x", "k[a-z]*", "kubernetes service portals", "cali:x", "cilium-feeder: x", "kube-router netpol"},
 		"ipsetPrefixes": {"KUBE-", "cali40", "f2b-", "weave-"},
 		"pins":          {"cilium", "calico", "tc/globals/cilium_*", "systemd"},
 		"programs":      {"cil_from_netdev", "cali_tc_main", "sd_fw_ingress"},

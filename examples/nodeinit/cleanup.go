@@ -55,8 +55,8 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-* (the latter may belong to another CNI)")
 	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
 	f.UintSliceVar(&o.eniTables, "eni-tables", nil, "with --all-state: also the agent's rules and routes of ENI or Azure pods for these routing `tables`, such as 10,11 (see ip rule; another CNI of the cloud makes similar ones)")
-	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: remove the iptables chains of an AWS VPC CNI that is gone from this node")
-	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: remove that of another agent, described by this YAML `file`: its links, routes, chains, files and so on (there is one for Calico in examples/ownership)")
+	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: remove the rules of iptables and nftables of an AWS VPC CNI that is gone from this node")
+	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: remove that of another agent, described by this YAML `file`: its links, routes, chains, files and so on (examples/ownership has those of Calico, kube-proxy and ip-masq-agent)")
 	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, although it is known to belong to another agent or lies in a place that agents do not use: link, chain, ipset, file or folder, with its whole name; or treat mount or cni-folder:PATH as one of the agent's")
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
 	f.BoolVar(&o.whileAlive, "while-alive", false, "remove even while the agent is running, including files that sandboxes still need for their deletion")
@@ -241,7 +241,7 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	var found *cleanup.Inventory
 	findErr := a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
-		return err
+		return errors.Join(err, o.addUnasked(ctx, c, found))
 	})
 	if found == nil {
 		return findErr
@@ -268,6 +268,29 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 		}
 	}
 	return errors.Join(findErr, a.remove(ctx, c, o, found.Items))
+}
+
+// addUnasked adds to what is left the items that further flags would add to Cilium's state.
+// Namespaces of pods are not among them.
+func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, found *cleanup.Inventory) error {
+	if c.Scope != cleanup.AllState || o.ownership != "" || o.aws {
+		return nil
+	}
+	tables, err := cleanup.CiliumENITables(ctx)
+	tables = slices.DeleteFunc(tables, func(table uint32) bool { return slices.Contains(o.eniTables, uint(table)) })
+	c.Ownership = cleanup.CiliumENI(tables...)
+	c.Ownership.NetNS, c.Ownership.XFRM = []string{"cilium-*"}, cleanup.CiliumOnRequest().XFRM
+	unasked, findErr := c.Inventory(ctx)
+	flags := map[string]string{"network namespace": "--netns", "xfrm policy": "--xfrm", "xfrm state": "--xfrm"}
+	eni := "--eni-tables " + strings.Trim(strings.ReplaceAll(fmt.Sprint(tables), " ", ","), "[]")
+	var left []cleanup.Item
+	for _, item := range unasked.Items {
+		if !slices.Contains(found.Items, item) {
+			left = append(left, cleanup.Item{Kind: item.Kind, Object: item.Object, Detail: "not asked for: " + cmp.Or(flags[item.Kind], eni) + " removes it"})
+		}
+	}
+	found.Left = append(left, found.Left...)
+	return errors.Join(err, findErr)
 }
 
 // remove removes the items under the node's lock, unless their agent is alive.

@@ -9,5 +9,6 @@ func Parse(b []byte) []error {
 	_, rule := parseRule(2, b)
 	_, set := parseIPSet(b)
 	_, table := parseTable(2, b)
-	return []error{chain, rule, set, table}
+	_, elements := leadsTo(b, "x")
+	return []error{chain, rule, set, table, elements}
 }

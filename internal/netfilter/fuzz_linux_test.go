@@ -22,6 +22,8 @@ func FuzzNetfilterMessages(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(append(attr(unix.NFTA_RULE_CHAIN, []byte("x\x00")), attr(unix.NFTA_RULE_EXPRESSIONS, attr(unix.NFTA_LIST_ELEM, jump))...))
 	f.Add(append(attr(unix.NFTA_CHAIN_NAME, []byte("CILIUM_x\x00")), attr(unix.NFTA_CHAIN_HANDLE, []byte{0, 0, 0, 0, 0, 0, 0, 9})...))
+	comment := attr(unix.NFTA_EXPR_DATA, append(attr(unix.NFTA_MATCH_NAME, []byte("comment\x00")), attr(unix.NFTA_MATCH_INFO, []byte("x"))...))
+	f.Add(attr(unix.NFTA_RULE_EXPRESSIONS, attr(unix.NFTA_LIST_ELEM, append(attr(unix.NFTA_EXPR_NAME, []byte("match\x00")), comment...))))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, err := range netfilter.Parse(b) {
 			if err != nil && err.Error() == "" {

@@ -120,7 +120,7 @@ func (c *Conn) destroy(ctx context.Context, set IPSet) error {
 	req := ipsetRequest(ipsetDestroy, unix.NLM_F_ACK, nlmsg.String(ipsetAttrName, set.Name))
 	switch err := c.socket.Do(req, 0, nil); {
 	case errors.Is(err, ipsetErrBusy):
-		return fmt.Errorf("a rule or another set uses it: %w", busyErrno{ipsetErrBusy})
+		return busyErrno{ipsetErrBusy}
 	case nlmsg.Gone(err):
 		return nil
 	default:

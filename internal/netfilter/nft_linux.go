@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -63,47 +64,69 @@ type Chain struct {
 	handle uint64
 }
 
-// Rule identifies a rule in a chain of another owner that jumps to an owned one.
+// Rule identifies a rule.
 type Rule struct {
 	Table
 	Chain   string
 	Handle  uint64
 	JumpsTo string
+	Comment string // if that makes it owned
+}
+
+// Owned describes the owned part of the tables of iptables: chains, with the rules that
+// jump to them, and the rules in other chains that have an owned comment. Comment may be nil.
+type Owned struct {
+	Chain, Comment func(name string) bool
+}
+
+// CommentOf returns the owned one of a rule's comments.
+func (o Owned) CommentOf(comments []string) string {
+	if i := slices.IndexFunc(comments, o.Comment); i >= 0 {
+		return comments[i]
+	}
+	return ""
 }
 
 // Ruleset is the owned part of nf_tables.
 type Ruleset struct {
 	Chains map[Chain][]Rule // with the rules in them
-	Jumps  []Rule           // rules in other chains that jump to them
+	Rules  []Rule           // owned rules in other chains
 }
 
 // Ruleset lists the owned objects. It is empty if the kernel has no nf_tables, and with
 // an error holds what could be listed.
-func (c *Conn) Ruleset(ctx context.Context, owned func(chain string) bool) (*Ruleset, error) {
+func (c *Conn) Ruleset(ctx context.Context, owned Owned) (*Ruleset, error) {
 	set := &Ruleset{Chains: map[Chain][]Rule{}}
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
-	chains, err := dump(ctx, c, req, unix.NFT_MSG_NEWCHAIN, func(family uint8, b []byte) (Chain, bool, error) {
+	list, err := dump(ctx, c, req, unix.NFT_MSG_NEWCHAIN, func(family uint8, b []byte) (Chain, bool, error) {
 		chain, base, err := parseChain(family, b)
-		return chain, err == nil && !base && chain.isIptables() && owned(chain.Name), err
+		return chain, err == nil && !base && chain.isIptables() && owned.Chain(chain.Name), err
 	})
 	if err != nil {
 		return set, fmt.Errorf("list chains: %w", err)
 	}
-	tables := map[Table]map[string]Chain{}
-	for _, chain := range chains {
+	tables := map[Table]map[string]Chain{} // the owned chains of each
+	for _, f := range Families() {
+		for _, name := range Tables() {
+			if owned.Comment != nil {
+				tables[Table{f.protocol, name}] = map[string]Chain{}
+			}
+		}
+	}
+	for _, chain := range list {
 		set.Chains[chain] = nil
 		if tables[chain.Table] == nil {
 			tables[chain.Table] = map[string]Chain{}
 		}
 		tables[chain.Table][chain.Name] = chain
 	}
-	for table, owned := range tables {
-		if err := set.addRules(ctx, c, table, owned); err != nil {
+	for table, chains := range tables {
+		if err := set.addRules(ctx, c, table, chains, owned); err != nil {
 			return set, fmt.Errorf("list rules of %s: %w", table, err)
 		}
 	}
-	sort.Slice(set.Jumps, func(i, j int) bool {
-		a, b := set.Jumps[i], set.Jumps[j]
+	sort.Slice(set.Rules, func(i, j int) bool {
+		a, b := set.Rules[i], set.Rules[j]
 		return cmp.Or(cmp.Compare(a.family, b.family), cmp.Compare(a.name, b.name), cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Handle, b.Handle)) < 0
 	})
 	return set, nil
@@ -138,25 +161,35 @@ func (s *Ruleset) SortedChains() []Chain {
 	return chains
 }
 
-// addRules adds the rules in owned chains and those that jump to them, but not the
-// others, which may be 100,000.
-func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, owned map[string]Chain) error {
-	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, table.family,
-		nlmsg.String(unix.NFTA_RULE_TABLE, table.name))
-	rules, err := dump(ctx, c, req, unix.NFT_MSG_NEWRULE, func(family uint8, b []byte) (Rule, bool, error) {
-		rule, err := parseRule(family, b)
-		_, inside := owned[rule.Chain]
-		_, jumps := owned[rule.JumpsTo]
-		return rule, err == nil && rule.Table == table && (inside || jumps), err
+// addRules adds the rules in owned chains and the owned ones in others, but not the rest,
+// which may be 100,000.
+func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, chains map[string]Chain, owned Owned) error {
+	rules, err := c.rules(ctx, table, func(rule *parsedRule) bool {
+		_, inside := chains[rule.Chain]
+		_, jumps := chains[rule.JumpsTo]
+		if !inside && !jumps && owned.Comment != nil {
+			rule.Comment = owned.CommentOf(rule.comments)
+		}
+		return inside || jumps || rule.Comment != ""
 	})
 	for _, rule := range rules {
-		if chain, inside := owned[rule.Chain]; inside {
-			s.Chains[chain] = append(s.Chains[chain], rule)
+		if chain, inside := chains[rule.Chain]; inside {
+			s.Chains[chain] = append(s.Chains[chain], rule.Rule)
 		} else {
-			s.Jumps = append(s.Jumps, rule)
+			s.Rules = append(s.Rules, rule.Rule)
 		}
 	}
 	return err
+}
+
+// rules lists the wanted rules of a table.
+func (c *Conn) rules(ctx context.Context, table Table, wanted func(*parsedRule) bool) ([]parsedRule, error) {
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, table.family,
+		nlmsg.String(unix.NFTA_RULE_TABLE, table.name))
+	return dump(ctx, c, req, unix.NFT_MSG_NEWRULE, func(family uint8, b []byte) (parsedRule, bool, error) {
+		rule, err := parseRule(family, b)
+		return rule, err == nil && rule.Table == table && wanted(&rule), err
+	})
 }
 
 // parseChain reads a chain, and reports whether it has a hook, as the table's own chains
@@ -179,8 +212,15 @@ func parseChain(family uint8, b []byte) (chain Chain, base bool, err error) {
 	return chain, base, err
 }
 
-func parseRule(family uint8, b []byte) (Rule, error) {
-	rule := Rule{Table: Table{family: family}}
+// parsedRule is a rule with its comments, and the names of the sets and maps that it looks
+// up in.
+type parsedRule struct {
+	Rule
+	comments, lookups []string
+}
+
+func parseRule(family uint8, b []byte) (parsedRule, error) {
+	rule := parsedRule{Rule: Rule{Table: Table{family: family}}}
 	err := nlmsg.Attrs(b, func(typ uint16, value []byte) (err error) {
 		switch typ {
 		case unix.NFTA_RULE_TABLE:
@@ -190,35 +230,44 @@ func parseRule(family uint8, b []byte) (Rule, error) {
 		case unix.NFTA_RULE_HANDLE:
 			rule.Handle = be64(value)
 		case unix.NFTA_RULE_EXPRESSIONS:
-			err = nlmsg.Attrs(value, func(_ uint16, expr []byte) error {
-				chain, err := parseJump(expr)
-				rule.JumpsTo = cmp.Or(chain, rule.JumpsTo)
-				return err
-			})
+			err = nlmsg.Attrs(value, func(_ uint16, expr []byte) error { return rule.parseExpr(expr) })
 		}
 		return err
 	})
 	return rule, err
 }
 
-// parseJump returns the chain that an expression jumps or goes to: an
-// immediate verdict.
-func parseJump(expr []byte) (chain string, err error) {
-	immediate := false
-	var data []byte
-	err = nlmsg.Attrs(expr, func(typ uint16, value []byte) error {
-		switch typ {
-		case unix.NFTA_EXPR_NAME:
-			immediate = unix.ByteSliceToString(value) == "immediate"
-		case unix.NFTA_EXPR_DATA:
-			data = value
-		}
-		return nil
-	})
-	if err != nil || !immediate {
-		return "", err
+// parseExpr reads an expression: a verdict, a lookup, or the comment of iptables.
+func (r *parsedRule) parseExpr(expr []byte) error {
+	name, err := nlmsg.Attr(expr, unix.NFTA_EXPR_NAME)
+	data, dataErr := nlmsg.Attr(expr, unix.NFTA_EXPR_DATA)
+	if err = errors.Join(err, dataErr); err != nil {
+		return err
 	}
-	for _, inner := range []uint16{unix.NFTA_IMMEDIATE_DATA, unix.NFTA_DATA_VERDICT, unix.NFTA_VERDICT_CHAIN} {
+	switch unix.ByteSliceToString(name) {
+	case "immediate":
+		chain, err := verdictChain(data, unix.NFTA_IMMEDIATE_DATA)
+		r.JumpsTo = cmp.Or(chain, r.JumpsTo)
+		return err
+	case "lookup":
+		set, err := nlmsg.Attr(data, unix.NFTA_LOOKUP_SET)
+		r.lookups = append(r.lookups, unix.ByteSliceToString(set))
+		return err
+	case "match":
+		match, err := nlmsg.Attr(data, unix.NFTA_MATCH_NAME)
+		if err != nil || unix.ByteSliceToString(match) != "comment" {
+			return err
+		}
+		info, err := nlmsg.Attr(data, unix.NFTA_MATCH_INFO) // linux/netfilter/xt_comment.h
+		r.comments = append(r.comments, unix.ByteSliceToString(info))
+		return err
+	}
+	return nil
+}
+
+// verdictChain returns the chain that a verdict within an attribute of data jumps or goes to.
+func verdictChain(data []byte, within uint16) (chain string, err error) {
+	for _, inner := range []uint16{within, unix.NFTA_DATA_VERDICT, unix.NFTA_VERDICT_CHAIN} {
 		if data, err = nlmsg.Attr(data, inner); err != nil {
 			return "", err
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -19,11 +20,11 @@ import (
 // maxTries bounds how often a transaction is repeated without the refused objects.
 const maxTries = 16
 
-// Delete deletes rules and chains in one transaction: first the rules that jump
-// to owned chains, then the rules in them, then the chains. If the kernel refuses some,
+// Delete deletes rules and chains in one transaction: first the rules in chains of other
+// owners, then the rules in owned chains, then the chains. If the kernel refuses some,
 // the transaction is repeated without them. It calls done for each object by its index,
 // or for none if ctx is done.
-func (c *Conn) Delete(ctx context.Context, owned func(chain string) bool, objects []Object, done func(i int, err error)) {
+func (c *Conn) Delete(ctx context.Context, owned Owned, objects []Object, done func(i int, err error)) {
 	refused := map[Object]error{}
 	again, last := true, error(nil)
 	for try := 0; again && try < maxTries; try++ {
@@ -40,13 +41,16 @@ func (c *Conn) Delete(ctx context.Context, owned func(chain string) bool, object
 		if !known {
 			err = last
 		}
+		if chain, is := object.(Chain); is && errors.Is(err, unix.EBUSY) {
+			err = c.explain(ctx, chain, err)
+		}
 		done(i, err)
 	}
 }
 
 // tryDelete adds the objects that the kernel refuses to refused. again is true if there
 // are new ones: then the others still exist.
-func (c *Conn) tryDelete(ctx context.Context, owned func(string) bool, objects []Object, refused map[Object]error) (again bool, err error) {
+func (c *Conn) tryDelete(ctx context.Context, owned Owned, objects []Object, refused map[Object]error) (again bool, err error) {
 	set, err := c.Ruleset(ctx, owned)
 	if err != nil {
 		return false, err
@@ -58,7 +62,7 @@ func (c *Conn) tryDelete(ctx context.Context, owned func(string) bool, objects [
 	errs, err := c.transaction(unix.NFNL_SUBSYS_NFTABLES, msgs)
 	for i, err := range errs {
 		if !nlmsg.Gone(err) {
-			refused[about[i]] = busyHint(err)
+			refused[about[i]] = err
 		}
 	}
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS) {
@@ -67,11 +71,62 @@ func (c *Conn) tryDelete(ctx context.Context, owned func(string) bool, objects [
 	return len(errs) > 0, err
 }
 
-func busyHint(err error) error {
-	if errors.Is(err, unix.EBUSY) {
-		return remedy.Add(err, "another rule or a map refers to it")
+// UsedBy adds the users of an object, or some of many, to the error that it is in use.
+func UsedBy(err error, users ...string) error {
+	const most = 5
+	if len(users) > most {
+		users = append(users[:most:most], fmt.Sprintf("%d more", len(users)-most))
 	}
-	return err
+	return remedy.Add(err, "used by "+strings.Join(users, "; "))
+}
+
+// explain adds the maps that lead to a chain, or their rules, to the error that the chain is
+// in use. The rules that jump to it are removed before it.
+func (c *Conn) explain(ctx context.Context, chain Chain, busy error) error {
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETSET, unix.NLM_F_DUMP, chain.family, nlmsg.String(unix.NFTA_SET_TABLE, chain.name))
+	maps, err := dump(ctx, c, req, unix.NFT_MSG_NEWSET, func(_ uint8, b []byte) (string, bool, error) {
+		name, err := nlmsg.Attr(b, unix.NFTA_SET_NAME)
+		return unix.ByteSliceToString(name), err == nil, err
+	})
+	var users []string
+	for _, name := range maps {
+		req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETSETELEM, unix.NLM_F_DUMP, chain.family,
+			nlmsg.String(unix.NFTA_SET_ELEM_LIST_TABLE, chain.name), nlmsg.String(unix.NFTA_SET_ELEM_LIST_SET, name))
+		leads, e := dump(ctx, c, req, unix.NFT_MSG_NEWSETELEM, func(_ uint8, b []byte) (bool, bool, error) {
+			leads, err := leadsTo(b, chain.Name)
+			return leads, leads, err
+		})
+		err = errors.Join(err, e)
+		switch {
+		case len(leads) == 0:
+		case strings.HasPrefix(name, "__"): // nft(8) made it for a rule
+			rules, e := c.rules(ctx, chain.Table, func(r *parsedRule) bool { return slices.Contains(r.lookups, name) })
+			err = errors.Join(err, e)
+			for _, r := range rules {
+				users = append(users, fmt.Sprintf("a rule of chain %s in table %s, to delete with: nft delete rule %[2]s %[1]s handle %[3]d", r.Chain, r.Table, r.Handle))
+			}
+		default:
+			users = append(users, fmt.Sprintf("an element of map %s in table %s: see nft list map %[2]s %[1]s, and nft delete element", name, chain.Table))
+		}
+	}
+	if len(users) == 0 {
+		users = []string{"a rule that another program added"}
+	}
+	return UsedBy(errors.Join(busy, err), users...)
+}
+
+// leadsTo reports whether elements of a map lead to a chain.
+func leadsTo(elements []byte, chain string) (leads bool, err error) {
+	list, err := nlmsg.Attr(elements, unix.NFTA_SET_ELEM_LIST_ELEMENTS)
+	if err != nil {
+		return false, err
+	}
+	err = nlmsg.Attrs(list, func(_ uint16, element []byte) error {
+		to, err := verdictChain(element, unix.NFTA_SET_ELEM_DATA)
+		leads = leads || to == chain
+		return err
+	})
+	return leads, err
 }
 
 // deletions returns the messages for the objects that still exist and were not refused
@@ -87,7 +142,7 @@ func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []
 		}
 		switch object := object.(type) {
 		case Rule:
-			if slices.Contains(s.Jumps, object) {
+			if slices.Contains(s.Rules, object) {
 				add(object, object.deletion())
 			}
 		case Chain:

@@ -30,11 +30,12 @@ func (c Chain) family() string { return c.Family }
 
 func (Chain) after() int { return -1 }
 
-// Rule identifies a rule that jumps from a foreign chain to an owned one, by its text.
-// Equal rules are distinguished by their number.
+// Rule identifies a rule in a foreign chain by its text. Equal rules are distinguished by
+// their number.
 type Rule struct {
 	Family, Table, Chain string
 	Spec                 string // all but the chain, as iptables-save writes it
+	Comment              string // if that makes it owned
 	nth                  int
 }
 
@@ -46,25 +47,28 @@ func (r Rule) family() string { return r.Family }
 func (r Rule) after() int { return r.nth }
 
 // toolPair is the pair of tools that reads and changes legacy tables.
-type toolPair struct{ save, restore hosttool.Tool }
+type toolPair struct {
+	name          string // of the tool for single rules
+	save, restore hosttool.Tool
+}
 
-// tools finds the host's tools. The plain names belong to iptables-nft on
-// most hosts, which sees nothing of the legacy tables.
-func tools(ctx context.Context, f netfilter.Family) (toolPair, error) {
-	legacy, err := pair(f.Tool + "-legacy")
+// tools finds the host's tools of a variant, "legacy" or "nft", which sees only its own
+// tables. The plain names belong to nft on most hosts.
+func tools(ctx context.Context, f netfilter.Family, variant string) (toolPair, error) {
+	named, err := pair(f.Tool + "-" + variant)
 	if err == nil {
-		return legacy, nil
+		return named, nil
 	}
-	t, multiErr := hosttool.Find("xtables-legacy-multi")
+	t, multiErr := hosttool.Find("xtables-" + variant + "-multi")
 	if multiErr == nil {
-		return toolPair{append(t[:1:1], f.Tool+"-save"), append(t[:1:1], f.Tool+"-restore")}, nil
+		return toolPair{"xtables-" + variant + "-multi " + f.Tool, append(t[:1:1], f.Tool+"-save"), append(t[:1:1], f.Tool+"-restore")}, nil
 	}
 	plain, plainErr := pair(f.Tool)
 	main, mainErr := hosttool.Find(f.Tool)
 	if plainErr == nil && mainErr == nil {
 		var version string
 		err := main.Run(ctx, "", func(line string) { version += line }, "--version")
-		if err == nil && !strings.Contains(version, "nf_tables") {
+		if err == nil && strings.Contains(version, "nf_tables") == (variant == "nft") {
 			return plain, nil
 		}
 	}
@@ -73,6 +77,7 @@ func tools(ctx context.Context, f netfilter.Family) (toolPair, error) {
 
 func pair(name string) (t toolPair, err error) {
 	var other error
+	t.name = name
 	t.save, err = hosttool.Find(name + "-save")
 	t.restore, other = hosttool.Find(name + "-restore")
 	return t, errors.Join(err, other)
@@ -84,13 +89,13 @@ func untrusted(errs ...error) error {
 }
 
 // List looks at the tables of one family.
-func List(ctx context.Context, f netfilter.Family, owned func(chain string) bool) (*Ruleset, error) {
+func List(ctx context.Context, f netfilter.Family, owned netfilter.Owned) (*Ruleset, error) {
 	set := newRuleset(owned, f.Name)
 	tables, err := f.LegacyTables(ctx)
 	if err != nil || len(tables) == 0 {
 		return set, err
 	}
-	t, err := tools(ctx, f)
+	t, err := tools(ctx, f, "legacy")
 	if err != nil {
 		return set, err
 	}
@@ -104,12 +109,40 @@ func List(ctx context.Context, f netfilter.Family, owned func(chain string) bool
 	return set, set.end()
 }
 
+// IPSetUsers describes the rules that use an ipset, of whatever owner, with the commands
+// that delete them, as far as the host has the tools to list them.
+func IPSetUsers(ctx context.Context, name string) (users []string, err error) {
+	for _, f := range netfilter.Families() {
+		for _, variant := range []string{"nft", "legacy"} {
+			t, e := tools(ctx, f, variant)
+			if err = errors.Join(err, e); t.save == nil {
+				continue
+			}
+			set := newRuleset(netfilter.Owned{
+				Chain:   func(string) bool { return false },
+				Comment: func(used string) bool { return used == name },
+			}, f.Name)
+			set.options = []string{"--match-set", "--add-set", "--del-set", "--map-set"}
+			err = errors.Join(err, t.save.Run(ctx, "", set.line))
+			for _, r := range set.Rules {
+				users = append(users, r.describe(t.name))
+			}
+		}
+	}
+	return users, err
+}
+
+// describe has the rule, and the command that deletes it.
+func (r Rule) describe(tool string) string {
+	return fmt.Sprintf("the rule %q of chain %s in table %s, to delete with: %s -t %[3]s -D %[2]s %[1]s", r.Spec, r.Chain, r.Table, tool)
+}
+
 // Delete deletes the objects of each family with one run of iptables-restore,
 // which changes each table in one transaction and leaves all other rules in it
 // as they are, their counters included. Where it refuses, the objects are tried
 // one by one. It calls done for each object that it came to before ctx was done,
 // by its index.
-func Delete(ctx context.Context, owned func(chain string) bool, objects []Object, done func(i int, err error)) {
+func Delete(ctx context.Context, owned netfilter.Owned, objects []Object, done func(i int, err error)) {
 	for _, f := range netfilter.Families() {
 		var mine []int
 		var all []Object
@@ -141,7 +174,7 @@ func isLocked(err error) bool {
 // deleteSingly goes on for as long as something goes: a chain may be in use by
 // another one that goes after it. Of equal rules the kernel takes the first, so
 // the last one goes first.
-func deleteSingly(ctx context.Context, f netfilter.Family, owned func(string) bool, objects []Object, done func(i int, err error)) {
+func deleteSingly(ctx context.Context, f netfilter.Family, owned netfilter.Owned, objects []Object, done func(i int, err error)) {
 	var todo []int
 	for i := range objects {
 		todo = append(todo, i)
@@ -173,7 +206,7 @@ func deleteSingly(ctx context.Context, f netfilter.Family, owned func(string) bo
 }
 
 // deleteAll deletes those objects that are still there.
-func deleteAll(ctx context.Context, f netfilter.Family, owned func(string) bool, objects []Object) error {
+func deleteAll(ctx context.Context, f netfilter.Family, owned netfilter.Owned, objects []Object) error {
 	set, err := List(ctx, f, owned)
 	if err != nil {
 		return err
@@ -183,11 +216,17 @@ func deleteAll(ctx context.Context, f netfilter.Family, owned func(string) bool,
 		return nil
 	}
 	const seconds = "5" // to wait for the lock that all of iptables share
-	t, err := tools(ctx, f)
+	t, err := tools(ctx, f, "legacy")
 	if err != nil {
 		return err
 	}
-	return capabilityHint(t.restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
+	err = capabilityHint(t.restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
+	for _, r := range set.broken {
+		if slices.Equal(objects, []Object{Chain{r.Family, r.Table, r.JumpsTo()}}) {
+			err = netfilter.UsedBy(err, r.describe(t.name))
+		}
+	}
+	return err
 }
 
 // capabilityHint names the capabilities that the tool needs and cannot get; its

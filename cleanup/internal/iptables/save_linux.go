@@ -17,25 +17,27 @@ import (
 // iptables-save.
 type Ruleset struct {
 	Chains map[Chain]int // how many rules are in them
-	Jumps  []Rule        // rules in other chains that jump to them
+	Rules  []Rule        // owned rules in other chains
 
-	owned  func(chain string) bool
-	family string
-	table  string // that the line is about; "" between tables
-	quoted bool   // the line before ended within quotes
-	seen   map[Rule]int
+	owned   netfilter.Owned
+	options []string // whose values are taken for comments
+	broken  []Rule   // rules with line breaks that jump to owned chains
+	family  string
+	table   string // that the line is about; "" between tables
+	begun   string // the start of a rule whose last line so far ended within quotes
+	seen    map[Rule]int
 }
 
-func newRuleset(owned func(chain string) bool, family string) *Ruleset {
-	return &Ruleset{owned: owned, family: family, Chains: map[Chain]int{}, seen: map[Rule]int{}}
+func newRuleset(owned netfilter.Owned, family string) *Ruleset {
+	return &Ruleset{owned: owned, options: []string{"--comment"}, family: family, Chains: map[Chain]int{}, seen: map[Rule]int{}}
 }
 
 // line reads a line: "*table", ":chain policy [counters]", "-A chain rule",
 // "COMMIT" or "# comment". In a table, the chains come before the rules.
 func (s *Ruleset) line(line string) {
 	switch {
-	case s.quoted: // the rest of a rule
-		s.quoted = endsQuoted(line, true)
+	case s.begun != "":
+		s.command(s.begun + "\n" + line)
 	case strings.HasPrefix(line, "*"):
 		s.table = line[1:]
 	case line == "COMMIT":
@@ -43,58 +45,90 @@ func (s *Ruleset) line(line string) {
 	case !slices.Contains(netfilter.Tables(), s.table):
 	case strings.HasPrefix(line, ":"):
 		name, policy, _ := strings.Cut(line[1:], " ")
-		if strings.HasPrefix(policy, "- ") && s.owned(name) {
+		if strings.HasPrefix(policy, "- ") && s.owned.Chain(name) {
 			s.Chains[Chain{s.family, s.table, name}] = 0
 		}
 	case strings.HasPrefix(line, "-A "):
-		s.quoted = endsQuoted(line, false)
-		chain, spec, _ := strings.Cut(line[3:], " ")
-		s.rule(chain, spec)
+		s.command(line)
 	}
 }
 
-// rule notes a rule that is in an owned chain, or jumps to one from another. A
-// rule with a line break in it is not noted: iptables-restore could not read it
-// either, and the chain that it jumps to is reported as in use.
-func (s *Ruleset) rule(chain, spec string) {
-	if inside := (Chain{s.family, s.table, chain}); hasKey(s.Chains, inside) {
+// command reads what may be the start of a rule only.
+func (s *Ruleset) command(text string) {
+	if _, open := words(text); open {
+		s.begun = text
+		return
+	}
+	s.begun = ""
+	chain, spec, _ := strings.Cut(text[len("-A "):], " ")
+	s.rule(Rule{Family: s.family, Table: s.table, Chain: chain, Spec: spec})
+}
+
+// rule notes a rule that is in an owned chain, or owned in another. iptables-restore cannot
+// read one with a line break either, so that keeps the chain that it jumps to.
+func (s *Ruleset) rule(r Rule) {
+	if inside := (Chain{s.family, s.table, r.Chain}); hasKey(s.Chains, inside) {
 		s.Chains[inside]++
 		return
 	}
-	if s.quoted || !hasKey(s.Chains, Chain{s.family, s.table, jumpsTo(spec)}) {
-		return
+	jumps := hasKey(s.Chains, Chain{s.family, s.table, r.JumpsTo()})
+	if !jumps && s.owned.Comment != nil {
+		r.Comment = s.owned.CommentOf(r.values(s.options))
 	}
-	r := Rule{Family: s.family, Table: s.table, Chain: chain, Spec: spec}
-	nth := s.seen[r]
-	s.seen[r]++
-	r.nth = nth
-	s.Jumps = append(s.Jumps, r)
+	switch {
+	case !jumps && r.Comment == "":
+	case strings.Contains(r.Spec, "\n"):
+		s.broken = append(s.broken, r)
+	default:
+		nth := s.seen[r]
+		s.seen[r]++
+		r.nth = nth
+		s.Rules = append(s.Rules, r)
+	}
 }
 
-// end brings the jumps into the order of iptables' tables.
+// end brings the rules into the order of iptables' tables.
 func (s *Ruleset) end() error {
-	if s.quoted {
+	if s.begun != "" {
 		return errors.New("iptables-save ends within quotes")
 	}
 	tables := netfilter.Tables()
-	sort.SliceStable(s.Jumps, func(i, j int) bool {
-		return slices.Index(tables, s.Jumps[i].Table) < slices.Index(tables, s.Jumps[j].Table)
+	sort.SliceStable(s.Rules, func(i, j int) bool {
+		return slices.Index(tables, s.Rules[i].Table) < slices.Index(tables, s.Rules[j].Table)
 	})
 	return nil
 }
 
-// endsQuoted reports whether a line ends within double quotes, in which a backslash takes
-// the next character's meaning; open reports whether it begins within them.
-func endsQuoted(line string, open bool) bool {
-	for i := 0; i < len(line); i++ {
+// words splits a text at its blanks. Within double quotes, which iptables-save writes around
+// unusual characters, a backslash takes the next character's meaning; open reports whether
+// the text ends within them.
+func words(text string) (list []string, open bool) {
+	var word []byte
+	for i := 0; i < len(text); i++ {
 		switch {
-		case line[i] == '"':
+		case text[i] == '"':
 			open = !open
-		case line[i] == '\\' && open:
+			continue
+		case text[i] == ' ' && !open:
+			list, word = append(list, string(word)), nil
+			continue
+		case text[i] == '\\' && open && i+1 < len(text):
 			i++
 		}
+		word = append(word, text[i])
 	}
-	return open
+	return append(list, string(word)), open
+}
+
+// values returns those of the rule's options.
+func (r Rule) values(options []string) (values []string) {
+	list, _ := words(r.Spec)
+	for i, word := range list[1:] {
+		if slices.Contains(options, list[i]) {
+			values = append(values, word)
+		}
+	}
+	return values
 }
 
 func hasKey[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
@@ -123,8 +157,8 @@ func (s *Ruleset) SortedChains() []Chain {
 	return chains
 }
 
-// deletions writes the input of iptables-restore: the rules that jump to owned chains go
-// first, then the rules in them, then the chains.
+// deletions writes the input of iptables-restore: the rules in other owners' chains go
+// first, then the rules in owned chains, then the chains.
 func (s *Ruleset) deletions(objects []Object) string {
 	lines := map[string][3][]string{} // by table
 	add := func(table string, phase int, line string) {
@@ -135,7 +169,7 @@ func (s *Ruleset) deletions(objects []Object) string {
 	for _, object := range objects {
 		switch object := object.(type) {
 		case Rule:
-			if slices.Contains(s.Jumps, object) {
+			if slices.Contains(s.Rules, object) {
 				add(object.Table, 0, "-D "+object.Chain+" "+object.Spec)
 			}
 		case Chain:

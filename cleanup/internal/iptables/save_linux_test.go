@@ -24,14 +24,15 @@ func FuzzIPTablesSave(f *testing.F) {
 		`-A KUBE-SERVICES -m comment --comment "-j CILIUM_POST_nat" -j MARK --set-xmark 0x4000/0x4000` + "\nCOMMIT\n")
 	f.Add("*nat\n:CILIUM_x - [0:0]\n-A INPUT -j CILIUM_x\n-A INPUT -j CILIUM_x\n-A CILIUM_x\n-A\n-A \n:\n: -\n-A INPUT -g CILIUM_x -j ACCEPT\n")
 	f.Add("*nat\n:CILIUM_x - [0:0]\n-A INPUT -m comment --comment \"a\\\" \n-A INPUT -j CILIUM_x\nCOMMIT\" -j CILIUM_x\nCOMMIT\n")
+	f.Add("*nat\n-A INPUT -m comment --comment \"of ours\" -j ACCEPT\n-A INPUT -m comment --comment \"--comment \\\"of ours\\\"\" -j ACCEPT\n-A INPUT -m comment --comment ours -j CILIUM_x\n--comment\nCOMMIT\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := strings.Split(text, "\n")
-		for line := range strings.Lines(iptables.ParseSave(text, owned)) {
+		for line := range strings.Lines(iptables.ParseSave(text, owned, "of ours")) {
 			line = strings.TrimSuffix(line, "\n")
 			cmd, rest, _ := strings.Cut(line, " ")
 			switch cmd {
 			case "-D":
-				if !slices.Contains(lines, "-A "+rest) || !strings.Contains(rest, "CILIUM_") {
+				if !slices.Contains(lines, "-A "+rest) || !strings.Contains(rest, "CILIUM_") && !strings.Contains(rest, "of ours") {
 					t.Errorf("deletes %q", line)
 				}
 			case "-F", "-X":
