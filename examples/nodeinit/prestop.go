@@ -19,12 +19,11 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if a.writeWhenReady == "" || a.userManagedConf {
 		return nil, nil
 	}
-	i, err := a.placed(ctx, cniinstall.Install{})
-	if err != nil {
+	if err := a.search(ctx); err != nil {
 		return nil, err
 	}
 	c := cniinstall.AgentConf{
-		ConfDir: i.ConfDir, ConfName: filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
+		ConfDir: a.confDirs[0], ConfName: filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
 		Force: a.keepPlugins || a.force,
 	}
 	own := cleanup.Ownership{

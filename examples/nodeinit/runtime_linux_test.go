@@ -194,16 +194,73 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	require.Empty(t, n.shell("ls /opt"))
 }
 
-// Cleanup searches the runtime's folders for an agent's leftovers too.
-func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
+// Cleanup searches all of the runtime's folders for an agent's leftovers, whoever has
+// others of its files there, and whether a plugin could be installed there or not.
+func TestCLN12_CleanupLooksWhereverTheRuntimeDoes(t *testing.T) {
+	t.Parallel()
+	const k3s = "/var/lib/rancher/k3s"
+	for name, dirs := range map[string][]string{ // the first is of configurations
+		"k3s":           {k3s + "/agent/etc/cni/net.d", k3s + "/data/cni"},
+		"Debian":        {"/etc/cni/net.d", "/usr/lib/cni"}, // on the node, /usr is mounted read-only
+		"in two":        {"/etc/k3s/net.d", "/opt/k3s/bin", "/opt/other/bin"},
+		"none by names": {"/var/lib/kubelet/networks", "/usr/libexec/plugins", "/etc/kubernetes/plugins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.containerd(dirs[0], dirs[1:]...)
+			var ours []string
+			for i, dir := range dirs {
+				if !strings.HasPrefix(dir, "/usr/") {
+					file := filepath.Join(dir, map[bool]string{true: "05-cilium.conflist", false: "cilium-cni"}[i == 0])
+					ours = append(ours, file)
+					n.shell("mkdir -p " + dir + "; touch " + file + " " + dir + "/theirs")
+				}
+			}
+			n.shell("ip link add cilium_host type bridge")
+			o := n.run("cleanup", "--all-state", "--dry-run")
+			require.Zero(t, o.code, o.stderr)
+			require.Empty(t, o.stderr)
+			for _, file := range ours {
+				require.Contains(t, o.stdout, file)
+			}
+			require.Zero(t, n.run("cleanup", "--bpf-state", "-f").code)
+			o = n.run("uninstall-cni", "--write-cni-conf-when-ready=/host"+ours[0])
+			require.Zero(t, o.code, o.stderr)
+			n.shell("test ! -e " + ours[0] + "; touch " + ours[0])
+			o = n.run("cleanup", "--all-state", "-f")
+			require.Zero(t, o.code, o.stderr)
+			for i, file := range ours {
+				require.Equal(t, "theirs", n.shell("ls "+filepath.Dir(file)), i)
+			}
+			require.Empty(t, n.shell("ip -o link show cilium_host 2>/dev/null || true"))
+
+			n.shell("touch " + strings.Join(ours, " "))
+			o = n.runEnv(cleanState, "apply", "--only", "cleanup", "--cni-bin-dir", dirs[1])
+			require.Zero(t, o.code, o.stderr)
+			for i, file := range ours {
+				require.Equal(t, "theirs", n.shell("ls "+filepath.Dir(file)), i)
+			}
+		})
+	}
+}
+
+// Where no runtime answers, cleanup says which folders it searched instead; so does it where
+// a drop-in is in a folder of any name.
+func TestCLN12_CleanupSaysWhereItAssumesTheRuntimeToLook(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.containerd("/etc/k3s/net.d", "/opt/k3s/bin")
-	n.shell("mkdir -p /etc/k3s/net.d /opt/k3s/bin")
-	n.write("/etc/k3s/net.d/05-cilium.conflist", conflist)
-	o := n.run("cleanup", "--all-state", "-f")
-	require.Zero(t, o.code, o.stderr)
-	require.Empty(t, n.shell("ls /etc/k3s/net.d"))
+	n.shell("mkdir -p /etc/own; touch /etc/own/99-zzz-override_cilium.conf")
+	for _, how := range []string{"--dry-run", "-f"} {
+		o := n.run("cleanup", "--all-state", how, "--sysctl-conf-dir", "/etc/own")
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stderr, "no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: find the container runtime: no container runtime listens")
+		require.Contains(t, o.stdout, "/etc/own/99-zzz-override_cilium.conf")
+	}
+	require.Empty(t, n.shell("ls /etc/own"))
+	o := n.run("cleanup", "--all-state", "-f", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")
+	require.Zero(t, o.code)
+	require.Empty(t, o.stderr, "nothing is assumed")
 }
 
 // The deployment example's three capabilities are enough to ask the runtime.
