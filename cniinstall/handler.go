@@ -324,7 +324,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 	}
 	var plugins []string
 	for _, e := range entries {
-		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.needs(ctx, e.Object, conf.Object, raw, nil) != nil {
+		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.conf().Needs(ctx, e.Object, conf.Object, raw, nil) != nil {
 			plugins = append(plugins, e.Object)
 		}
 	}

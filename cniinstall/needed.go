@@ -6,19 +6,12 @@ package cniinstall
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"syscall"
-
-	"github.com/containernetworking/cni/pkg/utils"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -56,21 +49,10 @@ func (r *remains) add(dir string) {
 // configurations needs the plugin, and names it. It stops reading at the first that
 // does.
 func (r remains) need(ctx context.Context, plugin string) error {
+	counts := func(path string) bool { return !r.undone(path) && (r.counts == nil || r.counts(path)) }
 	for _, dir := range r.dirs {
-		f := folder{dir: dir}
-		names, err := f.list(ctx, isConfName)
-		if err != nil {
+		if err := (cniconf.Folder{Dir: dir}).Need(ctx, plugin, counts); err != nil {
 			return err
-		}
-		for _, name := range names {
-			path := filepath.Join(dir, name)
-			if r.undone(path) || r.counts != nil && !r.counts(path) {
-				continue
-			}
-			raw, err := f.read(ctx, name)
-			if err := f.needs(ctx, plugin, path, raw, err); err != nil {
-				return err
-			}
 		}
 	}
 	return r.needRestored(ctx, plugin)
@@ -84,7 +66,7 @@ func (r remains) needRestored(ctx context.Context, plugin string) error {
 			continue
 		}
 		raw, err := r.original(ctx, e)
-		if err := (folder{dir: filepath.Dir(e.Object)}).needs(ctx, plugin, e.Object, raw, err); err != nil {
+		if err := (cniconf.Folder{Dir: filepath.Dir(e.Object)}).Needs(ctx, plugin, e.Object, raw, err); err != nil {
 			return err
 		}
 	}
@@ -111,53 +93,12 @@ func (r remains) original(ctx context.Context, e journal.Entry) ([]byte, error) 
 	return raw, err
 }
 
-// needs returns an error if the configuration with this content needs the plugin,
-// or if it cannot tell.
-func (f folder) needs(ctx context.Context, plugin, conf string, raw []byte, unread error) error {
-	stays := func(why string, args ...any) error {
-		return told{plugin + " stays: " + fmt.Sprintf(why, args...), journal.ErrNeeded}
-	}
-	name := filepath.Base(plugin)
-	switch {
-	case errors.Is(unread, fs.ErrNotExist): // gone, or a dangling link
-		return nil
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case name == loopback:
-		return stays("container runtimes run it for each pod, and %s remains", conf)
-	case unread != nil:
-		return untold(plugin, conf, unread)
-	case cniresult.Names(raw, name):
-		return stays("%s names it", conf)
-	}
-	return f.eachPart(ctx, raw, func(part string, raw []byte, err error) error {
-		switch {
-		case err != nil:
-			return untold(plugin, part, err)
-		case cniresult.Names(raw, name):
-			return stays("%s names it", part)
-		}
-		return nil
-	})
-}
-
-// untold returns the error for a configuration that cannot be read. If it is not a
-// file, that is the node's state, and the plugin stays; if reading fails, the undo
-// has failed.
-func untold(plugin, conf string, err error) error {
-	err = fmt.Errorf("%s stays: cannot tell whether %s names it: %w", plugin, conf, err)
-	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ELOOP {
-		return err
-	}
-	return told{err.Error(), journal.ErrNeeded}
-}
-
 // parseWhole reads a configuration of the folder with the plugins that libcni adds
 // to it.
 func (f folder) parseWhole(ctx context.Context, name string, raw []byte) (*network, error) {
 	var parts []part
 	if filepath.Ext(name) == ".conflist" {
-		err := f.eachPart(ctx, raw, func(path string, raw []byte, err error) error {
+		err := f.conf().EachPart(ctx, raw, func(path string, raw []byte, err error) error {
 			p := part{path: path}
 			if err == nil {
 				p.plugin, p.err = pluginName(raw)
@@ -170,28 +111,4 @@ func (f folder) parseWhole(ctx context.Context, name string, raw []byte) (*netwo
 		}
 	}
 	return parse(name, raw, parts...)
-}
-
-// eachPart calls each for the plugins that libcni adds to the list raw from the folder of
-// the network's name (NetworkConfFromFile, since 1.3), until it returns an error.
-func (f folder) eachPart(ctx context.Context, raw []byte, each func(path string, raw []byte, err error) error) error {
-	var list struct{ Name string }
-	if json.Unmarshal(raw, &list) != nil || utils.ValidateNetworkName(list.Name) != nil {
-		return nil
-	}
-	d := folder{dir: filepath.Join(f.dir, list.Name)}
-	names, err := d.list(ctx, func(name string) bool { return filepath.Ext(name) == ".conf" })
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		return nil
-	case err != nil:
-		return each(d.dir, nil, err)
-	}
-	for _, name := range names {
-		raw, err := d.read(ctx, name)
-		if err := each(filepath.Join(d.dir, name), raw, err); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -104,7 +104,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	if o.ownership == "" && !o.aws { // whose files name their own folders
-		if err := a.search(cmd.Context()); err != nil {
+		if err := a.search(cmd.Context(), func(text string) { a.notes = append(a.notes, text) }); err != nil {
 			return err
 		}
 	}
@@ -339,8 +339,14 @@ func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned
 	if a.output == formatJSON {
 		return a.writeFound(found, missing)
 	}
-	if err := found.WriteText(a.stdout, foldLists); err != nil || len(missing) == 0 {
+	if err := found.WriteText(a.stdout, foldLists); err != nil {
 		return err
+	}
+	for _, note := range a.notes {
+		fmt.Fprintf(a.stdout, "note: %s\n", bootstrap.OneLine(note))
+	}
+	if len(missing) == 0 {
+		return nil
 	}
 	fmt.Fprintf(a.stdout, "in the plan, and not here (%d)\n", len(missing))
 	for i, m := range missing {

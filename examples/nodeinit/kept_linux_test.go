@@ -77,6 +77,28 @@ func TestPLAN6_WhatIsForgottenIsOnRecord(t *testing.T) {
 	require.Equal(t, "gone", n.shell("test -e /var/lib/slipway && echo there || echo gone"))
 }
 
+// A user's own configuration that names the agent's plugin keeps it, as in uninstall: the
+// node's pods would have no network.
+func TestCLN12_CleanupKeepsWhatAConfigurationNames(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	const conf, cni = "/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni"
+	n.shell("mkdir -p /etc/cni/net.d /opt/cni/bin; touch " + cni)
+	n.write(conf, `{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
+	for _, how := range []string{"--dry-run", "-f"} {
+		o := n.run("cleanup", "--all-state", "--custom-cni-conf", how)
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "nothing to remove\nleft as it is (1)\n  file "+cni+"  ("+conf+" names it)\n")
+		n.shell("test -e " + conf + " -a -e " + cni)
+	}
+	o := n.runEnv(cleanState, "apply", "--only", "cleanup", "--custom-cni-conf")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("test -e " + cni)
+	o = n.run("cleanup", "--all-state", "-f")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("test ! -e " + conf + " -a ! -e " + cni)
+}
+
 // Files of the agent's own installer are not recorded: its pods can still be deleted after a
 // cleanup, and the cleanup finishes once they are.
 func TestCNI8_CleanupKeepsWhatSandboxesNeed(t *testing.T) {

@@ -40,7 +40,7 @@ type options struct {
 	cniWait, kubeProxyWait                                                     time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf                       bool
 	keepPlugins                                                                bool
-	binDirs, confDirs                                                          []string // that search has found
+	binDirs, confDirs, notes                                                   []string // that search has found
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint                        string
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, owner                                                     string

@@ -189,7 +189,7 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 		scope = max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) { return a.destroys(config, key) }))
 	}
 	if scope != 0 && !a.leftOut(stepCleanup) {
-		if err := a.search(ctx); err != nil {
+		if err := a.search(ctx, a.warn); err != nil {
 			return bootstrap.Step{}, err
 		}
 	}

@@ -60,8 +60,8 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 // search finds the folders in which an agent's plugins and configurations are searched:
 // those of the flags, all of the runtime's, and if no flag says otherwise the journal's or
 // the usual ones. They need to be neither writable nor for CNI by their names: nothing is
-// installed there.
-func (a *app) search(ctx context.Context) error {
+// installed there. It calls note where it had to assume some.
+func (a *app) search(ctx context.Context, note func(text string)) error {
 	looks, asked, err := a.looks(ctx)
 	if err != nil {
 		return err
@@ -74,13 +74,15 @@ func (a *app) search(ctx context.Context) error {
 		}
 		return err
 	})
-	for _, note := range notes {
-		a.logger().Warn(bootstrap.OneLine(note))
+	for _, text := range notes {
+		note(text)
 	}
 	a.binDirs = distinct(append(append([]string{folderOr(a.cniBinDir, "")}, looks.PluginDirs...), known.BinDir)...)
 	a.confDirs = distinct(folderOr(a.cniConfDir, ""), looks.ConfDir, known.ConfDir)
 	return err
 }
+
+func (a *app) warn(text string) { a.logger().Warn(bootstrap.OneLine(text)) }
 
 // distinct returns the directories that are given, each once.
 func distinct(dirs ...string) (all []string) {
