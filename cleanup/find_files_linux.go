@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/cniconf"
-	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
@@ -63,10 +62,21 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 		} else if err != nil {
 			return err
 		} else {
+			if err := s.inUse(ctx, path); err != nil {
+				item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
+			}
 			s.found(item)
 		}
 	}
 	return nil
+}
+
+// inUse returns an error if sandboxes need a file of CNI for their deletion.
+func (n *node) inUse(ctx context.Context, path string) error {
+	if n.strandPods || !n.own.isCNIFolder(filepath.Dir(path)) {
+		return nil
+	}
+	return n.results.FileInUse(ctx, path)
 }
 
 // needed returns an error that matches [journal.ErrNeeded] if a configuration that does
@@ -141,10 +151,8 @@ func (o fileObject) removeUnneeded(ctx context.Context, r *removal) error {
 	if aside := r.unrestored[t.Dir]; aside != "" {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
 	}
-	if !r.strandPods && r.own.isCNIFolder(filepath.Dir(o.path)) {
-		if err := cniresult.FileInUse(ctx, cniresult.Dirs(""), o.path); err != nil {
-			return err
-		}
+	if err := r.inUse(ctx, o.path); err != nil {
+		return err
 	}
 	goes := func(conf string) bool { return r.going[filetree.ResolveParents(conf)] }
 	if err := r.own.needed(ctx, o.path, goes); err != nil {

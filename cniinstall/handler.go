@@ -62,6 +62,11 @@ type Handler struct {
 	// /var/lib/cni/cache/results; with KeepPlugins it is ignored.
 	Results string
 
+	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
+	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing. It is called
+	// in the process's own namespaces. If nil, or if it fails, each result counts.
+	Sandboxes func(context.Context) ([]string, error)
+
 	// Force undoes even files that sandboxes need. Their pods are then stuck until
 	// the plugins are back.
 	Force bool
@@ -196,7 +201,7 @@ func (h Handler) inUse(ctx context.Context, object string, needs func(cniresult.
 	if h.Force {
 		return nil
 	}
-	return cniresult.InUse(ctx, cniresult.Dirs(h.Results), object, needs)
+	return cniresult.Cache{Dirs: cniresult.Dirs(h.Results), Sandboxes: h.Sandboxes}.InUse(ctx, object, needs)
 }
 
 // isBackup reports whether the file at path is the original of e's object, in the

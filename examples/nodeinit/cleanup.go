@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
+	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/examples/ownership"
 )
 
@@ -113,7 +114,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive, Sandboxes: a.sandboxes,
 	}
 	if o.plan != nil && o.plan.Agent != own.Agent {
 		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", o.planFrom, o.plan.Agent, own.Agent)}
@@ -262,6 +263,11 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	})
 	if found == nil {
 		return findErr
+	}
+	for i, item := range found.Items {
+		if strings.Contains(item.Detail, cniinstall.ErrInUse.Error()) {
+			found.Items[i].Detail += " (" + strandsPods + ")"
+		}
 	}
 	found, missing := o.selected(found)
 	if o.force && !o.dryRun && o.planTo == "" && len(found.Items) > 0 { // a list would look removed

@@ -41,7 +41,7 @@ func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 			cgroup.Handler{},
 			bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes an agent's leftovers there"},
 			sysctl.Handler{Dir: a.sysctlConfDir},
-			cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force},
+			cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force, Sandboxes: a.sandboxes},
 			configdir.Handler{},
 		},
 	}

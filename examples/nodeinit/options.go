@@ -41,6 +41,7 @@ type options struct {
 	overwriteLoopback, overwritePlugins, userManagedConf                       bool
 	keepPlugins                                                                bool
 	binDirs, confDirs, notes                                                   []string // that search has found
+	unlisted                                                                   error    // of sandboxes
 	writeWhenReady, hostPrefix, cniDir, runtimeEndpoint                        string
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, owner                                                     string

@@ -24,7 +24,7 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	}
 	c := cniinstall.AgentConf{
 		ConfDir: a.confDirs[0], ConfName: filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
-		Force: a.keepPlugins || a.force,
+		Force: a.keepPlugins || a.force, Sandboxes: a.sandboxes,
 	}
 	own := cleanup.Ownership{
 		Agent: cleanup.Cilium().Agent, Files: []string{filepath.Join(c.ConfDir, c.ConfName)},

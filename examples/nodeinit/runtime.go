@@ -153,6 +153,21 @@ func (a *app) statusCalled(ctx context.Context) error {
 // runtimeAnswers is the time limit for a runtime that has just reported its folders.
 const runtimeAnswers = 10 * time.Second
 
+// sandboxes lists the runtime's sandboxes, once it is proven to be the host's. One that gave
+// no answer is not asked again.
+func (a *app) sandboxes(ctx context.Context) (ids []string, err error) {
+	if a.unlisted != nil {
+		return nil, a.unlisted
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimeAnswers, fmt.Errorf("no answer within %v", runtimeAnswers))
+	defer cancel()
+	if err = a.seesHost(); err == nil {
+		ids, err = a.endpoint().SandboxIDs(ctx)
+	}
+	a.unlisted = err
+	return ids, err
+}
+
 // endpoint is the runtime's, if a flag sets it.
 func (a *app) endpoint() cri.Endpoint {
 	return cri.Endpoint{HostProc: a.hostProc, Path: a.runtimeEndpoint}
