@@ -55,8 +55,7 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	case t.IsDir:
 		s.leave(item, "it is a directory")
 	default:
-		goes := func(conf string) bool { return s.own.ownsFile(conf) && !s.keep.Keeps(conf) }
-		err := cmp.Or(s.own.needed(ctx, path, goes), s.neededBack(ctx, path))
+		err := cmp.Or(s.own.needed(ctx, path, s.goes), s.neededBack(ctx, path))
 		if errors.Is(err, journal.ErrNeeded) {
 			s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
 		} else if err != nil {

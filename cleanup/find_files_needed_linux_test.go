@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,8 +41,8 @@ func TestCLN12_APluginThatAConfigurationNamesStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			conf, plugin := filepath.Join(dir, "etc/cni/net.d"), filepath.Join(dir, "opt/cni/bin/cilium-cni")
-			files(t, dir, "opt/cni/bin/cilium-cni")
-			require.NoError(t, os.MkdirAll(filepath.Join(conf, "pods"), 0o755))
+			files(t, dir, "opt/cni/bin/cilium-cni", "opt/cni/bin/bridge", "etc/cni/net.d/pods/")
+			require.NoError(t, errors.Join(os.Chmod(plugin, 0o755), os.Chmod(filepath.Join(dir, "opt/cni/bin/bridge"), 0o755)))
 			for file, content := range c.files {
 				if content == "" {
 					require.NoError(t, os.Symlink("11-loop.conf", filepath.Join(conf, "11-loop.conf")))

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
@@ -66,6 +68,48 @@ func (f Folder) List(ctx context.Context, wanted func(name string) bool) ([]stri
 func (f Folder) Read(ctx context.Context, name string) ([]byte, error) {
 	raw, err := input.ReadFile(ctx, filepath.Join(f.Dir, name), input.MaxNetwork)
 	return raw, remedy.File(err)
+}
+
+// Types lists the types of the plugins that a runtime runs for a pod by a configuration,
+// which it finds under the name: those of a list, or the single one. There are none in a
+// file that is no configuration.
+func Types(name string, raw []byte) (types []string) {
+	type plugin struct{ Type string }
+	var conf struct {
+		plugin
+		Plugins []plugin
+	}
+	if json.Unmarshal(raw, &conf) != nil {
+		return nil
+	}
+	if conf.Type != "" && filepath.Ext(name) != ".conflist" {
+		return []string{conf.Type}
+	}
+	for _, p := range conf.Plugins {
+		types = append(types, p.Type)
+	}
+	return types
+}
+
+// Missing lists the plugins that are in none of the folders.
+func Missing(types, dirs []string) []string {
+	return slices.DeleteFunc(slices.Clone(types), func(plugin string) bool {
+		return filepath.Base(plugin) == plugin && slices.ContainsFunc(dirs, func(dir string) bool {
+			info, err := os.Stat(filepath.Join(dir, plugin))
+			return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+		})
+	})
+}
+
+// StaysAside is why a configuration that was set aside, with plugins that are missing,
+// does not get its name back.
+func StaysAside(aside, name string, missing []string) string {
+	return fmt.Sprintf("no network works by it without %s, not found where the runtime looks; %s", strings.Join(missing, ", "), Restore(aside, name))
+}
+
+// Restore tells how a user restores a configuration that stays aside.
+func Restore(aside, name string) string {
+	return fmt.Sprintf("mv %s %s restores it", aside, filepath.Join(filepath.Dir(aside), name))
 }
 
 // Need returns an error that matches [journal.ErrNeeded] if one of the configurations that
