@@ -21,15 +21,17 @@ type remains struct {
 	dirs    []string        // with configurations
 	entries []journal.Entry // of all steps
 	journal *journal.Journal
-	undone  func(path string) bool // true for paths restored by then
-	counts  func(path string) bool // nil: all do
+	undone  func(path string) bool   // true for paths restored by then
+	counts  func(path string) bool   // nil: all do
+	aside   func(journal.Entry) bool // true for one that stays aside
 }
 
 // remains searches the handler's folder, and those in which a configuration is
 // recorded, under their recorded names, which the entries of their files use.
-func (h Handler) remains(j *journal.Journal, undone func(path string) bool) (remains, error) {
+func (h Handler) remains(ctx context.Context, j *journal.Journal, undone func(path string) bool) (remains, error) {
 	entries, err := j.Entries()
 	r := remains{entries: entries, journal: j, undone: undone}
+	r.aside = func(e journal.Entry) bool { return len(h.missing(ctx, j, e)) > 0 }
 	for _, e := range entries {
 		if isConf(e) {
 			r.add(filepath.Dir(e.Object))
@@ -62,7 +64,7 @@ func (r remains) need(ctx context.Context, plugin string) error {
 // aside, with a later one.
 func (r remains) needRestored(ctx context.Context, plugin string) error {
 	for _, e := range r.entries {
-		if !isConf(e) || e.Before.Type == "" || !r.undone(e.Object) && e.After.Type != "" || r.counts != nil && !r.counts(e.Object) {
+		if !isConf(e) || e.Before.Type == "" || !r.undone(e.Object) && e.After.Type != "" || r.counts != nil && !r.counts(e.Object) || r.aside(e) {
 			continue
 		}
 		raw, err := r.original(ctx, e)

@@ -185,13 +185,40 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	require.Zero(t, n.run("install-cni", "--plugins", n.plugins).code)
 	n.shell("mkdir -p /etc/k3s/net.d")
 	n.write("/etc/k3s/net.d/10-theirs.conflist", conflist)
-	o := n.run("uninstall", "--custom-cni-conf")
-	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
-	require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni stays: /etc/k3s/net.d/10-theirs.conflist names it")
+	for _, args := range [][]string{{"uninstall", "--custom-cni-conf"}, {"uninstall-cni"}, {"uninstall"}} {
+		o := n.run(args...)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
+		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni stays: /etc/k3s/net.d/10-theirs.conflist names it")
+	}
 	n.shell("rm /etc/k3s/net.d/10-theirs.conflist")
 	require.Zero(t, n.run("uninstall").code)
 	require.Empty(t, n.shell("ls /opt"))
+}
+
+// A network whose plugins are gone by the time of the uninstall stays aside, as far as the
+// runtime says where it looks; otherwise it comes back.
+func TestCLN12_UninstallLeavesANetworkWithoutPluginsAside(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{true, false} {
+		n := newNode(t)
+		n.containerd("/etc/cni/net.d", "/opt/cni/bin")
+		n.shell("mkdir -p /etc/cni/net.d")
+		n.write("/etc/cni/net.d/10-aws.conflist", `{"cniVersion":"0.4.0","name":"aws","plugins":[{"type":"aws-cni"}]}`)
+		o := n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-exclusive")
+		require.Zero(t, o.code, o.stderr)
+		if !answers {
+			n.shell("rm /run/containerd/containerd.sock")
+		}
+		o = n.run("uninstall")
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, answers, strings.Contains(o.stdout, "without aws-cni, not found where the runtime looks; mv /etc/cni/net.d/10-aws.conflist.cilium_bak /etc/cni/net.d/10-aws.conflist restores it"), o.stdout)
+		require.Equal(t, answers, n.shell("ls /etc/cni/net.d") == "10-aws.conflist.cilium_bak")
+		require.Equal(t, answers, n.shell("ls /opt") == "", "loopback is for the network")
+		if answers {
+			require.Contains(t, n.run("uninstall").stdout, "nothing is recorded")
+		}
+	}
 }
 
 // Cleanup searches all of the runtime's folders for an agent's leftovers, whoever has
