@@ -7,14 +7,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -63,14 +66,14 @@ func findAsides(ctx context.Context, s *search) error {
 	for _, a := range asides {
 		// The agent's own configuration is removed as a file.
 		if !s.own.ownsFile(a.original()) && !s.own.ownsFile(a.path()) {
-			errs.Add(s.foundAside(a, given))
+			errs.Add(s.foundAside(ctx, a, given))
 		}
 	}
 	return errs.Join()
 }
 
 // foundAside adds to given which file gets a name.
-func (s *search) foundAside(a aside, given map[filetree.Location]string) error {
+func (s *search) foundAside(ctx context.Context, a aside, given map[filetree.Location]string) error {
 	t, err := filetree.Open(a.path())
 	if t == nil {
 		return err
@@ -95,11 +98,54 @@ func (s *search) foundAside(a aside, given map[filetree.Location]string) error {
 	case given[gets] != "":
 		s.leave(item, given[gets]+", set aside after it, gets the name "+a.name)
 	default:
+		why, err := s.staysAside(ctx, a)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			s.leave(item, why)
+			return nil
+		}
 		given[gets] = a.base
 		s.found(item)
 	}
 	return nil
 }
+
+// staysAside is why a configuration does not get its name back: no record says that it was
+// in use. All are judged by what is there before any of them returns.
+func (s *search) staysAside(ctx context.Context, a aside) (why string, err error) {
+	if !cniconf.IsName(a.name) {
+		return "", nil
+	}
+	dir, plugins := cniconf.Folder{Dir: a.dir}, append(s.own.cniFolders(), "/opt/cni/bin")
+	raw, _ := dir.Read(ctx, a.base) // one that cannot be read is no network
+	if missing := cniconf.Missing(cniconf.Types(a.name, raw), plugins); len(missing) > 0 {
+		return cniconf.StaysAside(a.path(), a.name, missing), nil
+	}
+	names, err := dir.List(ctx, cniconf.IsName)
+	for _, name := range names {
+		raw, _ := dir.Read(ctx, name)
+		types := cniconf.Types(name, raw)
+		isNetwork := slices.ContainsFunc(types, func(t string) bool { return t != "loopback" }) && !isDefault(name)
+		if name > a.name && isNetwork && !s.goes(filepath.Join(a.dir, name)) && len(cniconf.Missing(types, plugins)) == 0 {
+			return fmt.Sprintf("it would be read before the network of %s; %s", name, cniconf.Restore(a.path(), a.name)), nil
+		}
+	}
+	return "", err
+}
+
+// isDefault reports whether a configuration comes with a container runtime, for nodes
+// without an agent.
+func isDefault(name string) (is bool) {
+	each(kindCNIFile, func(p protected, theirs string) {
+		is = is || (p.has("podman") || p.has("cri-o")) && covers(theirs, name)
+	})
+	return is
+}
+
+// goes reports whether a file is the agent's, and is not kept.
+func (s *search) goes(path string) bool { return s.own.ownsFile(path) && !s.keep.Keeps(path) }
 
 func (o *owned) ownsFile(path string) bool {
 	path = filetree.ResolveParents(path)

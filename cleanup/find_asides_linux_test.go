@@ -160,3 +160,59 @@ func TestCLN1_FilesAreListedOnce(t *testing.T) {
 	apply(t, c)
 	require.Equal(t, []string{"10-a.conf", "30-c.conf.cilium_bak", "dir"}, names(t, real))
 }
+
+// No record says that a configuration that an agent's own installer set aside was in use: it
+// does not come back to take the pods of another network, nor without its plugins.
+func TestCLN12_WhatWasSetAsideTakesNoNetworkAway(t *testing.T) {
+	testns.Root(t)
+	conf := func(plugin string) string {
+		return `{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"` + plugin + `"}]}`
+	}
+	const works, gone = "acme-works", "acme-gone"
+	for name, c := range map[string]struct {
+		beside map[string]string // files of the folder
+		why    string            // 10-a.conflist stays aside; empty: it comes back
+	}{
+		"alone":                    {nil, ""},
+		"before a working network": {map[string]string{"10-b.conflist": conf(works)}, "it would be read before the network of 10-b.conflist"},
+		"after it":                 {map[string]string{"09-b.conflist": conf(works)}, ""},
+		"before a single plugin":   {map[string]string{"20-b.conf": `{"name":"n","type":"` + works + `"}`}, "it would be read before the network of 20-b.conf"},
+		"before a broken network":  {map[string]string{"20-b.conflist": conf(gone)}, ""},
+		"before loopback":          {map[string]string{"99-loopback.conf": `{"name":"lo","type":"loopback"}`}, ""},
+		"before podman's":          {map[string]string{"87-podman-bridge.conflist": conf(works)}, ""},
+		"before CRI-O's":           {map[string]string{"100-crio-bridge.conflist": conf(works), "11-crio-ipv4-bridge.conflist": conf(works)}, ""},
+		"before the agent's own":   {map[string]string{"20-cilium.conflist": conf(works), "05-cilium.conflist": conf(works)}, "it would be read before the network of 20-cilium.conflist"},
+		"before another, too":      {map[string]string{"20-b.conflist.cilium_bak": conf(works)}, ""},
+		"without its plugin":       {map[string]string{"10-a.conflist.cilium_bak": conf(gone)}, "no network works by it without " + gone},
+		"an older version":         {map[string]string{"10-a.conflist.cilium_bak.1": "{", "20-b.conflist": conf(works)}, "it would be read before the network of 20-b.conflist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			at := filepath.Join(dir, "etc/cni/net.d")
+			files(t, dir, "opt/cni/bin/"+works, "opt/cni/bin/loopback", "etc/cni/net.d/")
+			for _, plugin := range []string{works, "loopback"} {
+				require.NoError(t, os.Chmod(filepath.Join(dir, "opt/cni/bin", plugin), 0o755))
+			}
+			aside := filepath.Join(at, "10-a.conflist.cilium_bak")
+			require.NoError(t, os.WriteFile(aside, []byte(conf(works)), 0o600))
+			for name, content := range c.beside {
+				require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(content), 0o600))
+			}
+			l := filesOnly(dir)
+			inv, err := l.Inventory(context.Background())
+			require.NoError(t, err)
+			require.NoError(t, l.Remove(context.Background(), inv.Items))
+			if c.why == "" {
+				require.NoFileExists(t, aside)
+				require.FileExists(t, filepath.Join(at, "10-a.conflist"))
+				return
+			}
+			require.FileExists(t, aside)
+			require.NoFileExists(t, filepath.Join(at, "10-a.conflist"))
+			for _, left := range inv.Left {
+				require.Contains(t, left.Detail, c.why)
+				require.Contains(t, left.Detail, "; mv "+left.Object+" "+filepath.Join(at, "10-a.conflist")+" restores it")
+			}
+		})
+	}
+}

@@ -4,13 +4,17 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
-	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
@@ -25,19 +29,19 @@ type fileObject struct {
 func findFiles(ctx context.Context, s *search) error {
 	var errs failure.Set
 	for _, path := range s.own.Files {
-		errs.Add(s.foundFile(path, ""))
+		errs.Add(s.foundFile(ctx, path, ""))
 	}
 	asides, err := s.own.asides(ctx)
 	errs.Add(err)
 	for _, a := range asides {
 		if s.own.ownsFile(a.original()) {
-			errs.Add(s.foundFile(a.path(), "the agent's own, set aside"))
+			errs.Add(s.foundFile(ctx, a.path(), "the agent's own, set aside"))
 		}
 	}
 	return errs.Join()
 }
 
-func (s *search) foundFile(path, detail string) error {
+func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	t, err := filetree.Open(path)
 	if t == nil {
 		return err
@@ -51,14 +55,93 @@ func (s *search) foundFile(path, detail string) error {
 	case t.IsDir:
 		s.leave(item, "it is a directory")
 	default:
-		s.found(item)
+		err := cmp.Or(s.own.needed(ctx, path, s.goes), s.neededBack(ctx, path))
+		if errors.Is(err, journal.ErrNeeded) {
+			s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
+		} else if err != nil {
+			return err
+		} else {
+			if err := s.inUse(ctx, path); err != nil {
+				item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
+			}
+			s.found(item)
+		}
 	}
 	return nil
+}
+
+// inUse returns an error if sandboxes need a file of CNI for their deletion.
+func (n *node) inUse(ctx context.Context, path string) error {
+	if n.strandPods || !n.own.isCNIFolder(filepath.Dir(path)) {
+		return nil
+	}
+	return n.results.FileInUse(ctx, path)
+}
+
+// needed returns an error that matches [journal.ErrNeeded] if a configuration that does
+// not go names the plugin: pods would get no network any more.
+func (o *owned) needed(ctx context.Context, plugin string, goes func(conf string) bool) error {
+	if !o.isPlugin(plugin) {
+		return nil
+	}
+	for _, dir := range o.cniFolders() {
+		if err := (cniconf.Folder{Dir: dir}).Need(ctx, plugin, func(conf string) bool { return !goes(conf) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// neededBack is needed for the configurations that get their names back.
+func (s *search) neededBack(ctx context.Context, plugin string) error {
+	for _, item := range s.inv.Items {
+		a, ok := item.object.(asideObject)
+		if !ok || !s.own.isPlugin(plugin) {
+			continue
+		}
+		dir := cniconf.Folder{Dir: filepath.Dir(a.path)}
+		raw, err := dir.Read(ctx, filepath.Base(a.path))
+		if err := dir.Needs(ctx, plugin, filepath.Join(dir.Dir, a.name), raw, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isPlugin reports whether a file of the agent is a plugin.
+func (o *owned) isPlugin(path string) bool {
+	return o.isCNIFolder(filepath.Dir(path)) && !cniconf.IsName(path)
+}
+
+// cniFolders lists the folders for CNI in which something is owned or searched.
+func (o *owned) cniFolders() (dirs []string) {
+	add := func(dir string) {
+		if o.isCNIFolder(dir) && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, path := range slices.Concat(o.Files, o.SetAside) {
+		add(filepath.Dir(path))
+	}
+	for _, e := range o.Exceptions {
+		if e.Kind == exceptCNIFolder {
+			add(e.Name)
+		}
+	}
+	return dirs
 }
 
 // remove removes no file beside a configuration that was set aside and did not
 // get its name back: the file may be the last configuration that is loaded.
 func (o fileObject) remove(ctx context.Context, r *removal) error {
+	err := o.removeUnneeded(ctx, r)
+	if err != nil {
+		delete(r.going, filetree.ResolveParents(o.path))
+	}
+	return err
+}
+
+func (o fileObject) removeUnneeded(ctx context.Context, r *removal) error {
 	t, err := o.open()
 	if t == nil {
 		return err
@@ -67,10 +150,12 @@ func (o fileObject) remove(ctx context.Context, r *removal) error {
 	if aside := r.unrestored[t.Dir]; aside != "" {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
 	}
-	if !r.strandPods && r.own.isCNIFolder(filepath.Dir(o.path)) {
-		if err := cniresult.FileInUse(ctx, cniresult.Dirs(""), o.path); err != nil {
-			return err
-		}
+	if err := r.inUse(ctx, o.path); err != nil {
+		return err
+	}
+	goes := func(conf string) bool { return r.going[filetree.ResolveParents(conf)] }
+	if err := r.own.needed(ctx, o.path, goes); err != nil {
+		return err
 	}
 	return t.Remove()
 }

@@ -224,3 +224,19 @@ func TestCLN8_FilesAndNetfilterAreNotBPFState(t *testing.T) {
 	require.Len(t, changes, 7)
 	apply(t, c)
 }
+
+// The preset knows all files that Cilium's own post-uninstall-cleanup removes (cniConfigV1 to
+// V5 of cilium-dbg/cmd/cleanup.go, 1.20.2), and the programs that an init container of the
+// chart copies beside the plugins and, if killed, leaves there.
+func TestCLN12_FilesOfCiliumsOlderVersions(t *testing.T) {
+	testns.Root(t)
+	dir := t.TempDir()
+	files(t, dir, foreignFiles...)
+	before := tree(t, dir)
+	for _, name := range []string{"10-cilium-cni.conf", "00-cilium-cni.conf", "05-cilium-cni.conf", "05-cilium.conf", "05-cilium.conflist"} {
+		files(t, dir, "etc/cni/net.d/"+name)
+	}
+	files(t, dir, "opt/cni/bin/cilium-cni", "opt/cni/bin/cilium-mount", "opt/cni/bin/cilium-sysctlfix")
+	apply(t, filesOnly(dir))
+	require.Equal(t, before, tree(t, dir))
+}

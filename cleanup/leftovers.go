@@ -56,8 +56,14 @@ type Leftovers struct {
 
 	// StrandPods makes Remove also remove the plugins and the configuration that, by
 	// libcni's cached results, sandboxes need for their deletion: their pods are then
-	// stuck. Otherwise these files stay, and their errors report the number of sandboxes.
+	// stuck. Otherwise these files stay: Inventory's details and Remove's errors have the
+	// number of sandboxes and a result's path.
 	StrandPods bool
+
+	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
+	// cri.Endpoint.SandboxIDs: a cached result for any other counts for nothing. It is
+	// called in the process's own namespaces. If nil, or if it fails, each result counts.
+	Sandboxes func(context.Context) ([]string, error)
 
 	// Progress, if set, is called after each item that Remove processed, on the calling
 	// goroutine: err is nil for one that is gone.

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
+	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
@@ -21,6 +22,8 @@ type node struct {
 	own        *owned
 	keep       *filetree.Keep
 	cgroupRoot string
+	strandPods bool
+	results    cniresult.Cache
 	sockets    sockets
 	links      links
 	pins       pins
@@ -34,7 +37,8 @@ func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cleanup: paths to keep: %w", err)
 	}
-	n := &node{own: own, keep: keep, cgroupRoot: l.CgroupRoot}
+	n := &node{own: own, keep: keep, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
+	n.results = cniresult.Cache{Dirs: cniresult.Dirs(""), Sandboxes: l.Sandboxes}
 	n.links = links{sockets: &n.sockets, carried: map[int][]string{}}
 	n.pins = pins{roots: pinRoots(l.bpfRoots(), own.Mounts), patterns: own.Pins}
 	n.programs = programs{own: own, pins: &n.pins, known: map[uint32]bpfProgram{}}

@@ -181,7 +181,9 @@ func Cilium() Ownership {
 		},
 		Files: []string{
 			"/etc/cni/net.d/05-cilium.conflist", "/etc/cni/net.d/05-cilium.conf", "/etc/cni/net.d/04-cilium.conflist",
+			"/etc/cni/net.d/00-cilium-cni.conf", "/etc/cni/net.d/05-cilium-cni.conf", "/etc/cni/net.d/10-cilium-cni.conf",
 			"/opt/cni/bin/cilium-cni", "/opt/cni/bin/.cilium-cni.new", "/opt/cni/bin/cilium-cni.old",
+			"/opt/cni/bin/cilium-mount", "/opt/cni/bin/cilium-sysctlfix", // an init container's, while it runs
 			"/etc/sysctl.d/99-zzz-override_cilium.conf",
 		},
 		SetAside:  []string{"/etc/cni/net.d/*.cilium_bak"},

@@ -17,8 +17,10 @@ import (
 // place that agents do not use. Property of the node cannot be an exception.
 type Exception struct {
 	// Kind is "link", "chain" (of iptables), "ipset", "file" or "folder" (with everything
-	// in it). A "mount" is owned if it is in Mounts, too; a "cni-folder" is not owned,
-	// but is treated as a folder for CNI, whatever its name.
+	// in it). A "mount" is owned if it is in Mounts, too. A "cni-folder" or a
+	// "sysctl-folder" is not owned but searched, as one for CNI or for sysctl.d files,
+	// wherever it is: where the node or another agent has files, only the agent's own
+	// names can be in it.
 	Kind string `json:"kind"`
 
 	// Name is the whole name, or an absolute path.
@@ -30,6 +32,7 @@ const (
 	exceptFolder    = "folder"
 	exceptMount     = "mount"
 	exceptCNIFolder = "cni-folder"
+	exceptSysctl    = "sysctl-folder"
 )
 
 // checkProtected refuses fields that would match names of other owners. It runs after
@@ -234,10 +237,12 @@ func (o *owned) checkExceptions() error {
 		case exceptFolder:
 			o.StateDirs = append(slices.Clip(o.StateDirs), e.Name)
 			err = o.checkException(e)
-		case exceptMount, exceptCNIFolder:
+		case exceptMount:
 			err = o.checkException(e)
+		case exceptCNIFolder, exceptSysctl:
+			err = validPath("exceptions", e.Name)
 		default:
-			err = errors.New("cleanup: ownership: exceptions: want the kind link, chain, ipset, file, folder, mount or cni-folder")
+			err = errors.New("cleanup: ownership: exceptions: want the kind link, chain, ipset, file, folder, mount, cni-folder or sysctl-folder")
 		}
 		if err == nil && e.Name == "" {
 			err = errors.New("cleanup: ownership: exceptions: the name is empty")
@@ -265,9 +270,6 @@ func (o *owned) checkException(e Exception) error {
 		return fmt.Errorf("cleanup: ownership: exceptions: %q: a directory at the root cannot be owned", e.Name)
 	}
 	kind, element := o.place(name)
-	if kind == kindCNIFile && e.Kind == exceptCNIFolder {
-		return nil // it is one already
-	}
 	if kind == kindCNIFile || kind == kindNetwork {
 		return o.refuse("exceptions", kind, e.Name, element, true)
 	}
@@ -298,6 +300,9 @@ func (o *owned) checkPaths() error {
 		if dir := path.Dir(pattern); !o.isCNIFolder(dir) {
 			return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a folder for CNI by its name: if it is one, name it in exceptions, as a cni-folder", pattern, dir)
 		}
+		if _, err := o.searched("setAside", pattern, strings.TrimPrefix(path.Base(pattern), "*")); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -307,6 +312,11 @@ func (o *owned) checkPath(field, kind, value string) error {
 		return nil // looked at as an exception
 	}
 	name := inRun(value)
+	if kind == exceptFile {
+		if agents, err := o.searched(field, value, path.Base(name)); err != nil || agents {
+			return err
+		}
+	}
 	place, element := o.place(name)
 	if place == "" || place == kindFolder {
 		if err := o.refuse(field, kindPath, value, name, false); err != nil {
@@ -316,15 +326,40 @@ func (o *owned) checkPath(field, kind, value string) error {
 	if err := o.refuse(field, place, value, element, false); err != nil {
 		return err
 	}
-	listed := false
-	each(place, func(p protected, name string) { listed = listed || covers(name, element) }) // and so the agent's
-	switch named := listed || o.isNamed(element); {
+	switch named := o.isAgents(place, element); {
 	case place == kindNetwork && kind != exceptMount, place == kindCNIFile && kind == exceptFile, place == kindSysctlFile && kind == exceptFile,
 		place == kindFolder && named, place == kindCNIFile && kind == exceptFolder && named:
 		return nil
 	}
 	return fmt.Errorf("cleanup: ownership: %s: %q lies where the agent %q has nothing: want a file in a folder for CNI or of the form sysctl.d/*.conf, "+
 		"or a path in a folder of the agent's name in /run, /var/lib or /var/log; or name it in exceptions, as a %s", field, value, o.Agent, kind)
+}
+
+// searched reports whether a name is the agent's in a directory that only an exception
+// makes one for CNI or sysctl.d files. It refuses any other name where the node or another
+// agent has files.
+func (o *owned) searched(field, value, name string) (agents bool, err error) {
+	dir := path.Dir(value)
+	for folder, file := range map[string]string{exceptCNIFolder: kindCNIFile, exceptSysctl: kindSysctlFile} {
+		switch {
+		case !o.excepts(folder, dir), cniFolder.MatchString(dir), path.Base(dir) == sysctlFolder:
+		case o.isAgents(file, name):
+			return true, nil
+		default:
+			err = o.checkException(Exception{folder, dir})
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("cleanup: ownership: %s: %q: only names of the agent %q are searched for there: %w", field, value, o.Agent, err)
+	}
+	return false, err
+}
+
+// isAgents reports whether an element of a path is the agent's by its name.
+func (o *owned) isAgents(kind, element string) bool {
+	listed := false
+	each(kind, func(p protected, name string) { listed = listed || p.has(o.Agent) && covers(name, element) })
+	return listed || o.isNamed(element)
 }
 
 // isNamed reports whether a name is the agent's, or begins with that and no letter or digit.
@@ -340,6 +375,8 @@ var (
 	networkFolder = regexp.MustCompile(`/var/lib/cni/networks/([^/]+)`)
 	stateFolder   = regexp.MustCompile(`/(?:run|var/lib|var/log)/([^/]+)`)
 )
+
+const sysctlFolder = "sysctl.d"
 
 // isCNIFolder reports whether plugins or configurations of CNI are in a folder, by its
 // name.
@@ -367,7 +404,7 @@ func (o *owned) place(name string) (kind, element string) {
 	case o.isCNIFolder(dir) && (in == nil || !o.isOthers(in[1])),
 		path.Base(dir) == "bin" && o.isNamed(base):
 		return kindCNIFile, base
-	case path.Base(dir) == "sysctl.d" && path.Ext(base) == ".conf":
+	case (path.Base(dir) == sysctlFolder || o.excepts(exceptSysctl, dir)) && path.Ext(base) == ".conf":
 		return kindSysctlFile, base
 	case in != nil:
 		return kindFolder, in[1]

@@ -106,7 +106,7 @@ func protectedNames() []protected {
 		{"cilium", kindAnyLink, `cilium_[a-z0-9_]+ lxc_health lxc[0-9a-f]{5,12}`, "cilium: pkg/defaults/node.go, pkg/datapath/connector"},
 		{"cilium", kindProgram, "cil_*", "cilium: bpf"},
 		{"cilium", kindBPFPin, "cilium tc/globals/cilium_*", "cilium: pkg/bpf/bpffs_linux.go"},
-		{"cilium", kindCNIFile, "05-cilium* 04-cilium* cilium-*", "cilium: install/kubernetes/cilium/values.yaml"},
+		{"cilium", kindCNIFile, "00-cilium* 04-cilium* 05-cilium* 10-cilium* cilium-*", "cilium: install/kubernetes/cilium/values.yaml"},
 		{"cilium", kindSysctlFile, "99-zzz-override_cilium.conf", "cilium: tools/sysctlfix/main.go"},
 		{"cilium", kindFolder, "cilium", "cilium: pkg/defaults/defaults.go"},
 		{"tetragon", kindBPFPin, "tetragon", "cilium/tetragon: pkg/bpf"},

@@ -6,6 +6,7 @@ package cleanup_test
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -144,5 +145,33 @@ func TestSEC9_AnExceptionIsForItsKindAndName(t *testing.T) {
 				require.Equal(t, kind == excepted && path == here, err == nil, "%s %s, excepted as a %s: %v", kind, path, excepted, err)
 			}
 		}
+	}
+}
+
+// Wherever a runtime has its plugins and configurations, the agent's names are found there,
+// and no other name and no directory is.
+func TestCLN12_ADirectoryThatIsSearchedIsNotOwned(t *testing.T) {
+	for _, dir := range []string{
+		"/var/lib/rancher/k3s/data/cni", "/var/lib/rancher/k3s/data/7c2f9a/bin", "/usr/lib/cni", "/usr/libexec/cni", "/usr/share/plugins",
+		"/var/lib/kubelet/plugins", "/var/lib/calico/bin", "/var/run/containerd/plugins", "/etc/kubernetes/plugins", "/cni", "/etc", "/usr/bin",
+	} {
+		cilium := cleanup.Cilium().Moved("/opt/cni/bin", dir).Moved("/etc/cni/net.d", dir).Moved("/etc/sysctl.d", dir)
+		cilium.Exceptions = []cleanup.Exception{{Kind: "cni-folder", Name: dir}, {Kind: "sysctl-folder", Name: dir}}
+		require.NoError(t, cilium.Validate(), dir)
+
+		for _, theirs := range []string{"loopback", "calico-ipam", "10-calico.conflist"} {
+			own := cilium
+			own.Files = []string{filepath.Join(dir, theirs)}
+			require.Error(t, own.Validate(), "%s in %s", theirs, dir)
+		}
+		own := cilium
+		own.StateDirs = []string{dir}
+		require.ErrorContains(t, own.Validate(), "cleanup: ownership: stateDirs: ", dir)
+	}
+	for dir, name := range map[string]string{"/etc/ssh": "sshd_config", "/usr/bin": "sh", "/var/lib/kubelet": "config.yaml"} {
+		own := cleanup.Ownership{Agent: "cilium", Files: []string{filepath.Join(dir, name)}, Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}}}
+		require.ErrorContains(t, own.Validate(), `only names of the agent "cilium" are searched for there: `, dir)
+		own.Files, own.SetAside = nil, []string{filepath.Join(dir, "*.bak")}
+		require.ErrorContains(t, own.Validate(), `only names of the agent "cilium" are searched for there: `, dir)
 	}
 }

@@ -14,10 +14,10 @@ import (
 // removal is one call of Remove: the state that objects pass to those removed after them.
 type removal struct {
 	*node
-	strandPods bool
 	slowLinks  map[int]bool              // that take long to delete
 	remaining  lazy[map[int]bool]        // links, after some were removed
 	unrestored map[filetree.Inode]string // by directory, a file set aside that did not get its name back
+	going      map[string]bool           // the files of this call, without those that stay
 }
 
 // remover removes items, and calls done for each that it came to before ctx was
@@ -63,7 +63,12 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 		return err
 	}
 	defer n.close()
-	r := &removal{node: n, strandPods: l.StrandPods, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
+	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}, going: map[string]bool{}}
+	for _, item := range items {
+		if file, ok := item.object.(fileObject); ok {
+			r.going[filetree.ResolveParents(file.path)] = true
+		}
+	}
 	t := &tally{progress: l.Progress, total: len(items)}
 	steps, unlisted := plan(items)
 	for _, item := range unlisted {

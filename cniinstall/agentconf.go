@@ -34,6 +34,9 @@ type AgentConf struct {
 	// /var/lib/cni/results and /var/lib/cni/cache/results.
 	Results string
 
+	// Sandboxes is that of [Handler].
+	Sandboxes func(context.Context) ([]string, error)
+
 	// Force removes the file even if sandboxes need it, for when the plugins stay
 	// and the agent will return and write it again.
 	Force bool
@@ -107,7 +110,7 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", c.path(), filemode.Type(info.Mode()))
 	}
 	if !c.Force {
-		if err := cniresult.FileInUse(ctx, cniresult.Dirs(c.Results), c.path()); err != nil {
+		if err := (cniresult.Cache{Dirs: cniresult.Dirs(c.Results), Sandboxes: c.Sandboxes}).FileInUse(ctx, c.path()); err != nil {
 			return err
 		}
 	}

@@ -304,3 +304,33 @@ func requireBeside(t *testing.T, state string, size int64) {
 	}
 	require.Equal(t, 1, beside)
 }
+
+// A configuration that is recorded comes back, also before another network: it was read first
+// before the agent came. If its plugins are gone meanwhile, it stays aside, and nothing waits
+// for it.
+func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("00-multus.conf"), `{"name":"multus","type":"multus"}`, 0o600)
+	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
+	write(t, n.plugin("multus"), "plugin", 0o755)
+	i := n.exclusive()
+	require.NoError(t, i.Apply(t.Context()))
+	left := n.other("10-aws.conflist.cilium_bak")
+	undo := cniinstall.Handler{ConfDir: n.conf, PluginDirs: []string{filepath.Join(n.root, "none"), n.bin}}
+
+	changes, err := i.Journal.CheckUndo(t.Context(), undo)
+	require.NoError(t, err)
+	require.NoError(t, i.Journal.Undo(t.Context(), undo))
+	says := "leave " + n.other("10-aws.conflist") + " set aside: no network works by it without aws-cni, portmap, not found where the runtime looks; mv " + left + " " + n.other("10-aws.conflist") + " restores it"
+	require.Contains(t, changes, says)
+	require.FileExists(t, n.other("00-multus.conf"))
+	requireContent(t, left, awsConf, 0o644)
+	require.NoFileExists(t, n.other("10-aws.conflist"))
+	require.NoFileExists(t, n.confFile())
+	require.NoFileExists(t, n.plugin("cilium-cni"))
+
+	require.NoError(t, os.Remove(n.other("00-multus.conf"))) // for which loopback stays
+	require.NoError(t, i.Journal.Undo(t.Context(), undo))
+	require.NoDirExists(t, n.state, "nothing is recorded any more")
+	requireContent(t, left, awsConf, 0o644)
+}

@@ -6,19 +6,15 @@ package cniinstall
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // folder is the folder with the configurations, and identifies ours among them.
@@ -47,32 +43,13 @@ func (f folder) others(ctx context.Context) ([]string, error) {
 	return f.list(ctx, func(name string) bool { return name != f.own && isConfName(name) })
 }
 
-func isConfName(name string) bool { return slices.Contains(confSuffixes, filepath.Ext(name)) }
+func isConfName(name string) bool { return cniconf.IsName(name) }
+
+func (f folder) conf() cniconf.Folder { return cniconf.Folder{Dir: f.dir, Opened: f.opened} }
 
 // list lists the wanted files, in the order of their names.
 func (f folder) list(ctx context.Context, wanted func(name string) bool) ([]string, error) {
-	d := f.opened
-	if d == nil {
-		var err error
-		d, err = durable.OpenDir(f.dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list CNI configurations: %w", hint(err))
-		}
-		defer d.Close()
-	}
-	names, err := input.Collect(ctx, f.dir, d.All(), wanted)
-	if err != nil {
-		return nil, fmt.Errorf("list CNI configurations: %w", hint(err))
-	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		info, err := d.Lstat(name)
-		return err == nil && info.IsDir() || errors.Is(err, fs.ErrNotExist)
-	})
-	slices.Sort(names)
-	return names, nil
+	return f.conf().List(ctx, wanted)
 }
 
 // backup is the n-th name (from 0) under which a file is set aside.
@@ -100,14 +77,13 @@ func isNumber(s string) bool {
 
 // read returns the content of a file as a runtime sees it.
 func (f folder) read(ctx context.Context, name string) ([]byte, error) {
-	raw, err := input.ReadFile(ctx, filepath.Join(f.dir, name), input.MaxNetwork)
-	return raw, hint(err)
+	return f.conf().Read(ctx, name)
 }
 
 // loads returns the network that containerd finds in a file, or the reason why it
 // fails: it is less strict than [parse], which checks what pods will need.
 func loads(name string, raw []byte) (network string, err error) {
-	if cniresult.IsList(name) {
+	if cniconf.IsList(name) {
 		list, err := libcni.NetworkConfFromBytes(raw)
 		if err == nil && len(list.Plugins) == 0 {
 			err = errors.New("it has no plugins")

@@ -88,7 +88,7 @@ func (h former) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u j
 
 // lookPlugin keeps a plugin that is needed.
 func (h former) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	r, err := h.remains(p.Journal(), p.WillUndo)
+	r, err := h.remains(ctx, p.Journal(), p.WillUndo)
 	if err != nil {
 		return journal.Undo{}, err
 	}
@@ -138,7 +138,7 @@ func (i Install) keptFormer(ctx context.Context) (advice []string, err error) {
 		}
 	}
 	goes := func(path string) bool { is, known := changed[path]; return known && !is }
-	r, err := h.remains(journal.From(ctx), goes)
+	r, err := h.remains(ctx, journal.From(ctx), goes)
 	if err != nil {
 		return advice, err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -62,6 +63,16 @@ type Handler struct {
 	// /var/lib/cni/cache/results; with KeepPlugins it is ignored.
 	Results string
 
+	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
+	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing. It is called
+	// in the process's own namespaces. If nil, or if it fails, each result counts.
+	Sandboxes func(context.Context) ([]string, error)
+
+	// PluginDirs lists all folders in which the container runtime looks for plugins. A
+	// configuration that was set aside stays so, and is recorded no longer, if a plugin
+	// of it is in none of them. If empty, each comes back.
+	PluginDirs []string
+
 	// Force undoes even files that sandboxes need. Their pods are then stuck until
 	// the plugins are back.
 	Force bool
@@ -94,7 +105,7 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (u 
 	case isConf(e):
 		u, err = h.lookConf(ctx, p, e)
 	case e.Kind == kindBackup:
-		u, err = lookBackup(ctx, p, e)
+		u, err = h.lookBackup(ctx, p, e)
 	case e.Kind == kindFile:
 		u, err = h.lookPlugin(ctx, p, e)
 	default:
@@ -136,6 +147,10 @@ func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry)
 		if err != nil {
 			return journal.Undo{}, err
 		}
+		if missing := h.missing(ctx, p.Journal(), e); is && len(missing) > 0 {
+			why := cniconf.StaysAside(backup, filepath.Base(e.Object), missing)
+			return journal.Undo{Change: "leave " + e.Object + " set aside: " + why, Run: func(context.Context) error { return nil }}, nil
+		}
 		if is {
 			u.Removes = []string{backup}
 			u.Run = func(ctx context.Context) error { return putBack(ctx, backup, e, restore) }
@@ -143,6 +158,19 @@ func (h Handler) lookConf(ctx context.Context, p *journal.Pass, e journal.Entry)
 		}
 	}
 	return u, nil
+}
+
+// missing lists the plugins of a configuration that was set aside that the runtime does not
+// find.
+func (h Handler) missing(ctx context.Context, j *journal.Journal, e journal.Entry) []string {
+	if len(h.PluginDirs) == 0 || !isAside(e) {
+		return nil
+	}
+	raw, err := remains{journal: j}.original(ctx, e)
+	if err != nil { // the undo reports it
+		return nil
+	}
+	return cniconf.Missing(cniconf.Types(e.Object, raw), h.PluginDirs)
 }
 
 // confInUse returns an error if sandboxes have the network of the configuration to
@@ -196,7 +224,7 @@ func (h Handler) inUse(ctx context.Context, object string, needs func(cniresult.
 	if h.Force {
 		return nil
 	}
-	return cniresult.InUse(ctx, cniresult.Dirs(h.Results), object, needs)
+	return cniresult.Cache{Dirs: cniresult.Dirs(h.Results), Sandboxes: h.Sandboxes}.InUse(ctx, object, needs)
 }
 
 // isBackup reports whether the file at path is the original of e's object, in the
@@ -237,10 +265,14 @@ func putBack(ctx context.Context, backup string, e journal.Entry, restore func(c
 }
 
 // lookBackup removes a backup whose original was restored in another way. If
-// another file is at the original's path, the backup is not removed.
-func lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
+// another file is at the original's path, the backup is not removed, nor is one that stays
+// aside.
+func (h Handler) lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
 	if p.WillRemove(e.Object) { // it is put back
 		return journal.Undo{}, nil
+	}
+	if original, known, err := originalOf(p.Journal(), e); err != nil || known && len(h.missing(ctx, p.Journal(), original)) > 0 {
+		return journal.Undo{}, err
 	}
 	u, err := files.Look(ctx, p, e)
 	if err != nil || len(u.Removes) == 0 {
@@ -260,23 +292,27 @@ func lookBackup(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.
 }
 
 func placeIsTaken(ctx context.Context, p *journal.Pass, backup journal.Entry) error {
-	entries, err := p.Journal().Entries()
-	if err != nil {
+	e, known, err := originalOf(p.Journal(), backup)
+	if err != nil || !known {
 		return err
 	}
-	for _, e := range entries {
-		if e.Step != backup.Step || !isConf(e) || !slices.Contains(e.Needs, backup.Object) {
-			continue
-		}
-		now, err := journal.Snapshot(ctx, e.Object)
-		if err != nil {
-			return err
-		}
-		if !now.Same(e.Before) && !e.MatchesAfter(now) {
-			return told{backup.Object + ", which was set aside, is kept beside it", journal.ErrChanged}
-		}
+	now, err := journal.Snapshot(ctx, e.Object)
+	if err == nil && !now.Same(e.Before) && !e.MatchesAfter(now) {
+		err = told{backup.Object + ", which was set aside, is kept beside it", journal.ErrChanged}
 	}
-	return nil
+	return err
+}
+
+// originalOf returns the entry of the file that was set aside as backup.
+func originalOf(j *journal.Journal, backup journal.Entry) (e journal.Entry, known bool, err error) {
+	entries, err := j.Entries()
+	i := slices.IndexFunc(entries, func(e journal.Entry) bool {
+		return e.Step == backup.Step && isConf(e) && slices.Contains(e.Needs, backup.Object)
+	})
+	if i < 0 {
+		return e, false, err
+	}
+	return entries[i], true, err
 }
 
 // lookDir keeps a directory in which a configuration is restored.
@@ -324,7 +360,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 	}
 	var plugins []string
 	for _, e := range entries {
-		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.needs(ctx, e.Object, conf.Object, raw, nil) != nil {
+		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.conf().Needs(ctx, e.Object, conf.Object, raw, nil) != nil {
 			plugins = append(plugins, e.Object)
 		}
 	}
@@ -339,7 +375,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 // lookPlugin keeps a plugin as long as a configuration or sandbox on the node needs
 // it.
 func (h Handler) lookPlugin(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	r, err := h.remains(p.Journal(), p.WillUndo)
+	r, err := h.remains(ctx, p.Journal(), p.WillUndo)
 	if err != nil {
 		return journal.Undo{}, err
 	}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+
+	"github.com/slipway-dev/slipway/internal/cniconf"
 )
 
 // The defaults: the folders that containerd and CRI-O use, and a suffix that
@@ -22,7 +24,7 @@ const (
 )
 
 // confSuffixes are the suffixes of the files that runtimes load.
-var confSuffixes = []string{".conflist", ".conf", ".json"}
+var confSuffixes = cniconf.Suffixes
 
 // Install is a state of a node: these plugins in BinDir, this configuration in
 // ConfDir. The zero value installs nothing; [Cilium] returns the installation of

@@ -16,6 +16,7 @@ import (
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -90,7 +91,7 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 	}
 	o := members(raw)
 	hasPlugins, hasType := o.get("plugins") != nil, o.only("type") != nil
-	n.isList = cniresult.IsList(file) || file == "" && !hasType
+	n.isList = cniconf.IsList(file) || file == "" && !hasType
 	if err := n.kindFits(hasPlugins || len(parts) > 0, hasType); err != nil {
 		return nil, n.invalid(-1, err)
 	}

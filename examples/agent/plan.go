@@ -72,7 +72,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	return &bootstrap.Plan{
 		Host: a.host,
 		Journal: &journal.Node{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Handlers: []journal.Handler{
-			cgroup.Handler{}, bpffs.Handler{}, bpfmap.Handler{}, sysctl.Handler{}, cniinstall.Handler{}, configdir.Handler{}, hostpath.Handler{},
+			cgroup.Handler{}, bpffs.Handler{}, bpfmap.Handler{}, sysctl.Handler{}, cniinstall.Handler{Sandboxes: a.sandboxes}, configdir.Handler{}, hostpath.Handler{},
 		}},
 		Gates:   gates,
 		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),

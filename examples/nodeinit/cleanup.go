@@ -57,7 +57,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	f.UintSliceVar(&o.eniTables, "eni-tables", nil, "with --all-state: also the agent's rules and routes of ENI or Azure pods for these routing `tables`, such as 10,11 (see ip rule; another CNI of the cloud makes similar ones)")
 	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: remove the rules of iptables and nftables of an AWS VPC CNI that is gone from this node")
 	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: remove that of another agent, described by this YAML `file`: its links, routes, chains, files and so on (examples/ownership has those of Calico, kube-proxy and ip-masq-agent)")
-	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, although it is known to belong to another agent or lies in a place that agents do not use: link, chain, ipset, file or folder, with its whole name; or treat mount or cni-folder:PATH as one of the agent's")
+	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, although it is known to belong to another agent or lies in a place that agents do not use: link, chain, ipset, file or folder, with its whole name; or have cni-folder:PATH or sysctl-folder:PATH searched too, or treat mount:PATH as one of the agent's")
 	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
 	f.BoolVar(&o.whileAlive, "while-alive", false, "remove even while the agent is running, including files that sandboxes still need for their deletion")
 	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
@@ -104,8 +104,8 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.openJournal(cmd.Context()); err != nil {
 		return err
 	}
-	if o.ownership == "" && !o.aws { // finds the CNI folders that no flag names
-		if _, err := a.placed(cmd.Context(), cniinstall.Install{}); err != nil {
+	if o.ownership == "" && !o.aws { // whose files name their own folders
+		if err := a.search(cmd.Context(), func(text string) { a.notes = append(a.notes, text) }); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive, Sandboxes: a.sandboxes,
 	}
 	if o.plan != nil && o.plan.Agent != own.Agent {
 		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", o.planFrom, o.plan.Agent, own.Agent)}
@@ -198,13 +198,11 @@ func eniOwnership(tables []uint) (cleanup.Ownership, error) {
 // places are not among it: those that this program made are in its record, and any other
 // may be the node's own.
 func (a *app) ownership() (cleanup.Ownership, error) {
-	binDir, confDir := folderOr(a.cniBinDir, usualBinDir), folderOr(a.cniConfDir, usualConfDir)
-	own := cleanup.Cilium().
-		Moved(usualConfDir, confDir).
-		Moved(usualBinDir, binDir)
-	for _, dir := range []string{binDir, confDir} { // by the flags
-		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Clean(dir)})
+	binDirs, confDirs := a.binDirs, a.confDirs
+	if len(confDirs) == 0 { // no runtime was asked
+		binDirs, confDirs = []string{folderOr(a.cniBinDir, usualBinDir)}, []string{folderOr(a.cniConfDir, usualConfDir)}
 	}
+	own := cleanup.Cilium()
 	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
 	own = own.Moved(defaultSysctlConfDir, sysctlConfDir)
 	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {
@@ -213,18 +211,38 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 		}
 	}
 	if a.cniBackupSuffix != "" {
-		own.SetAside = []string{filepath.Join(confDir, "*"+a.cniBackupSuffix)}
+		own.SetAside = []string{filepath.Join(usualConfDir, "*"+a.cniBackupSuffix)}
 	}
-	for _, path := range []string{filepath.Join(confDir, a.cniConfName), filepath.Join(sysctlConfDir, a.sysctlConfFile)} {
+	for _, path := range []string{filepath.Join(usualConfDir, a.cniConfName), filepath.Join(sysctlConfDir, a.sysctlConfFile)} {
 		if !slices.Contains(own.Files, path) {
 			own.Files = append(own.Files, path)
 		}
 	}
 	if a.userManagedConf {
 		own.SetAside = nil
-		own.Files = slices.DeleteFunc(own.Files, func(path string) bool { return filepath.Dir(path) == filepath.Clean(confDir) })
+		own.Files = slices.DeleteFunc(own.Files, func(path string) bool { return filepath.Dir(path) == usualConfDir })
 	}
+	own.Files = inEach(inEach(own.Files, usualConfDir, confDirs), usualBinDir, binDirs)
+	own.SetAside = inEach(own.SetAside, usualConfDir, confDirs)
+	for _, dir := range slices.Concat(confDirs, binDirs) {
+		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Clean(dir)})
+	}
+	own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "sysctl-folder", Name: filepath.Clean(sysctlConfDir)})
 	return own, nil
+}
+
+// inEach returns the paths, each one of the directory in all of dirs instead.
+func inEach(paths []string, dir string, dirs []string) (all []string) {
+	for _, path := range paths {
+		in := dirs
+		if filepath.Dir(path) != dir {
+			in = []string{filepath.Dir(path)}
+		}
+		for _, dir := range in {
+			all = append(all, filepath.Join(dir, filepath.Base(path)))
+		}
+	}
+	return all
 }
 
 func (a *app) bpfRoots() []string {
@@ -245,6 +263,11 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	})
 	if found == nil {
 		return findErr
+	}
+	for i, item := range found.Items {
+		if strings.Contains(item.Detail, cniinstall.ErrInUse.Error()) {
+			found.Items[i].Detail += " (" + strandsPods + ")"
+		}
 	}
 	found, missing := o.selected(found)
 	if o.force && !o.dryRun && o.planTo == "" && len(found.Items) > 0 { // a list would look removed
@@ -345,8 +368,14 @@ func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned
 	if a.output == formatJSON {
 		return a.writeFound(found, missing)
 	}
-	if err := found.WriteText(a.stdout, foldLists); err != nil || len(missing) == 0 {
+	if err := found.WriteText(a.stdout, foldLists); err != nil {
 		return err
+	}
+	for _, note := range a.notes {
+		fmt.Fprintf(a.stdout, "note: %s\n", bootstrap.OneLine(note))
+	}
+	if len(missing) == 0 {
+		return nil
 	}
 	fmt.Fprintf(a.stdout, "in the plan, and not here (%d)\n", len(missing))
 	for i, m := range missing {

@@ -138,9 +138,10 @@ func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 	return nil
 }
 
-// writeFound writes the inventory as JSON, with the parts of a plan that were not found.
+// writeFound writes the inventory as JSON, with the parts of a plan that were not found,
+// and the notes as "advice".
 func (a *app) writeFound(found *cleanup.Inventory, missing []cleanup.Planned) error {
-	if len(missing) == 0 {
+	if len(missing)+len(a.notes) == 0 {
 		return a.writeJSON(found)
 	}
 	text, err := json.Marshal(found)
@@ -151,6 +152,11 @@ func (a *app) writeFound(found *cleanup.Inventory, missing []cleanup.Planned) er
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return err
 	}
-	doc["missing"] = missing
+	if len(missing) > 0 {
+		doc["missing"] = missing
+	}
+	if len(a.notes) > 0 {
+		doc["advice"] = a.notes
+	}
 	return a.writeJSON(doc)
 }

@@ -4,8 +4,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +34,7 @@ func (a *app) node(ctx context.Context) *journal.Node {
 
 // nodeOf returns the record of an agent's changes.
 func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
+	confDir, pluginDirs := a.undoesIn(ctx)
 	return &journal.Node{
 		Dir: a.stateDir, Agent: agent, Owner: a.owner, NoOwner: a.owner == "",
 		TakeOver: a.takeOver, AnyOwner: a.anyOwner, AcceptKept: a.acceptKept,
@@ -41,7 +44,10 @@ func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 			cgroup.Handler{},
 			bpffs.Handler{Remedy: "nodeinit cleanup --all-state removes an agent's leftovers there"},
 			sysctl.Handler{Dir: a.sysctlConfDir},
-			cniinstall.Handler{ConfDir: a.handlersConfDir(ctx), KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force},
+			cniinstall.Handler{
+				ConfDir: confDir, PluginDirs: pluginDirs, Sandboxes: a.sandboxes,
+				KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force,
+			},
 			configdir.Handler{},
 		},
 	}
@@ -61,14 +67,19 @@ func (a *app) openJournal(ctx context.Context) error {
 	return err
 }
 
-// handlersConfDir is the directory of configurations of other owners, which keep the
-// plugins that they name. Nothing else about undoing depends on the flags.
-func (a *app) handlersConfDir(ctx context.Context) string {
-	if a.userManagedConf && folderOr(a.cniConfDir, "") == "" {
-		looks, _ := a.runtime(ctx) // the usual folder if it reports none
-		return looks.ConfDir
+// undoesIn is where other owners have configurations, which keep the plugins that they name,
+// and where the runtime looks for plugins, if it says so. Nothing else about undoing depends
+// on the flags.
+func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string) {
+	confDir = folderOr(a.cniConfDir, "")
+	if !a.userManagedConf && !strings.HasPrefix(a.name, "uninstall") {
+		return cmp.Or(confDir, usualConfDir), nil
 	}
-	return folderOr(a.cniConfDir, usualConfDir)
+	looks, _ := a.runtime(ctx)
+	if pluginDirs = looks.PluginDirs; len(pluginDirs) > 0 {
+		pluginDirs = distinct(append([]string{folderOr(a.cniBinDir, "")}, pluginDirs...)...)
+	}
+	return cmp.Or(confDir, looks.ConfDir, usualConfDir), pluginDirs
 }
 
 // lock is the node's lock: one run at a time.

@@ -40,6 +40,8 @@ type options struct {
 	cniWait, kubeProxyWait                                                     time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf                       bool
 	keepPlugins                                                                bool
+	binDirs, confDirs, notes                                                   []string // that search has found
+	unlisted                                                                   error    // of sandboxes
 	writeWhenReady, hostPrefix, cniDir, cniConfPath, runtimeEndpoint           string
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, owner                                                     string

@@ -59,7 +59,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
-	cleaning, err := a.cleanupStep(config)
+	cleaning, err := a.cleanupStep(ctx, config)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
@@ -183,10 +183,15 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 
 // cleanupStep runs if the environment or the configuration asks for it. Objects of this
 // plan stay: uninstall removes them.
-func (a *app) cleanupStep(config *configresolve.Config) (bootstrap.Step, error) {
+func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bootstrap.Step, error) {
 	scope := cleanup.CiliumScopeFromEnv(a.getenv)
 	if config != nil {
 		scope = max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) { return a.destroys(config, key) }))
+	}
+	if scope != 0 && !a.leftOut(stepCleanup) {
+		if err := a.search(ctx, a.warn); err != nil {
+			return bootstrap.Step{}, err
+		}
 	}
 	own, err := a.ownership()
 	if err != nil {

@@ -19,13 +19,12 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if a.writeWhenReady == "" || a.userManagedConf {
 		return nil, nil
 	}
-	i, err := a.placed(ctx, cniinstall.Install{})
-	if err != nil {
+	if err := a.search(ctx, a.warn); err != nil {
 		return nil, err
 	}
 	c := cniinstall.AgentConf{
-		ConfDir: i.ConfDir, ConfName: filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
-		Force: a.keepPlugins || a.force,
+		ConfDir: a.confDirs[0], ConfName: filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
+		Force: a.keepPlugins || a.force, Sandboxes: a.sandboxes,
 	}
 	own := cleanup.Ownership{
 		Agent: cleanup.Cilium().Agent, Files: []string{filepath.Join(c.ConfDir, c.ConfName)},

@@ -30,9 +30,13 @@ var remedies = []struct {
 	{bpffs.ErrForeign, "bpf-shared", "--bpf-root names another place, and --bpf-fallback one for where that is taken"},
 	{cgroup.ErrNotRoot, "cgroup-repair", "--cgroup-repair replaces it"},
 	{cgroup.ErrForeign, "cgroup-root", "--cgroup-root names another place"},
+	{cniinstall.ErrInUse, "while-alive", strandsPods},
+	{cniinstall.ErrInUse, "force", "--force removes it nevertheless"},
 	{cniinstall.ErrPluginMissing, "cni-wait", "--plugins installs it, --cni-wait waits until another agent has, and --plugins-elsewhere declares that the container runtime finds it"},
 	{cniinstall.ErrTargetMissing, "cni-wait", "--cni-wait waits until another agent has written it"},
 }
+
+const strandsPods = "--while-alive removes it nevertheless"
 
 // withRemedies returns err with the flags that end it.
 func withRemedies(cmd *cobra.Command, err error) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	cniversion "github.com/containernetworking/cni/pkg/version"
@@ -42,11 +43,11 @@ func folderOr(flag, usual string) string {
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
 	i.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories; auto means those of the runtime"
-	looks, asked := a.runtime(ctx)
-	if (errors.Is(asked, cri.ErrSeveral) || errors.Is(asked, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
-		return i, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", asked)
+	looks, asked, err := a.looks(ctx)
+	if err != nil {
+		return i, err
 	}
-	err := a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
 		i, err = i.For(journal.With(ctx, a.journal.Step(stepCNI)), cniinstall.Runtime(looks), asked)
 		return err
 	})
@@ -54,6 +55,52 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 		a.cniBinDir, a.cniConfDir = i.BinDir, i.ConfDir
 	}
 	return i, err
+}
+
+// search finds the folders in which an agent's plugins and configurations are searched:
+// those of the flags, all of the runtime's, and if no flag says otherwise the journal's or
+// the usual ones. They need to be neither writable nor for CNI by their names: nothing is
+// installed there. It calls note where it had to assume some.
+func (a *app) search(ctx context.Context, note func(text string)) error {
+	looks, asked, err := a.looks(ctx)
+	if err != nil {
+		return err
+	}
+	known := cniinstall.Install{BinDir: folderOr(a.cniBinDir, ""), ConfDir: folderOr(a.cniConfDir, "")}
+	var notes []string
+	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+		if known, err = known.For(journal.With(ctx, a.journal.Step(stepCNI)), cniinstall.Runtime{}, asked); err == nil {
+			notes, err = known.Advise(ctx)
+		}
+		return err
+	})
+	for _, text := range notes {
+		note(text)
+	}
+	a.binDirs = distinct(append(append([]string{folderOr(a.cniBinDir, "")}, looks.PluginDirs...), known.BinDir)...)
+	a.confDirs = distinct(folderOr(a.cniConfDir, ""), looks.ConfDir, known.ConfDir)
+	return err
+}
+
+func (a *app) warn(text string) { a.logger().Warn(bootstrap.OneLine(text)) }
+
+// distinct returns the directories that are given, each once.
+func distinct(dirs ...string) (all []string) {
+	for _, dir := range dirs {
+		if dir != "" && !slices.Contains(all, filepath.Clean(dir)) {
+			all = append(all, filepath.Clean(dir))
+		}
+	}
+	return all
+}
+
+// looks is runtime, with an error where the flags have to say which one counts.
+func (a *app) looks(ctx context.Context) (looks cri.CNI, asked, err error) {
+	looks, asked = a.runtime(ctx)
+	if (errors.Is(asked, cri.ErrSeveral) || errors.Is(asked, cri.ErrUnproven)) && (folderOr(a.cniBinDir, "") == "" || folderOr(a.cniConfDir, "") == "") {
+		err = fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", asked)
+	}
+	return looks, asked, err
 }
 
 // runtime returns the folders of the node's container runtime, as it reports them.
@@ -105,6 +152,21 @@ func (a *app) statusCalled(ctx context.Context) error {
 
 // runtimeAnswers is the time limit for a runtime that has just reported its folders.
 const runtimeAnswers = 10 * time.Second
+
+// sandboxes lists the runtime's sandboxes, once it is proven to be the host's. One that gave
+// no answer is not asked again.
+func (a *app) sandboxes(ctx context.Context) (ids []string, err error) {
+	if a.unlisted != nil {
+		return nil, a.unlisted
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, runtimeAnswers, fmt.Errorf("no answer within %v", runtimeAnswers))
+	defer cancel()
+	if err = a.seesHost(); err == nil {
+		ids, err = a.endpoint().SandboxIDs(ctx)
+	}
+	a.unlisted = err
+	return ids, err
+}
 
 // endpoint is the runtime's, if a flag sets it.
 func (a *app) endpoint() cri.Endpoint {

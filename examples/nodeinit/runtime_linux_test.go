@@ -184,25 +184,110 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	require.Zero(t, n.run("install-cni", "--plugins", n.plugins).code)
 	n.shell("mkdir -p /etc/k3s/net.d")
 	n.write("/etc/k3s/net.d/10-theirs.conflist", conflist)
-	o := n.run("uninstall", "--custom-cni-conf")
-	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
-	require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni stays: /etc/k3s/net.d/10-theirs.conflist names it")
+	for _, args := range [][]string{{"uninstall", "--custom-cni-conf"}, {"uninstall-cni"}, {"uninstall"}} {
+		o := n.run(args...)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
+		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni stays: /etc/k3s/net.d/10-theirs.conflist names it")
+	}
 	n.shell("rm /etc/k3s/net.d/10-theirs.conflist")
 	require.Zero(t, n.run("uninstall").code)
 	require.Empty(t, n.shell("ls /opt"))
 }
 
-// Cleanup searches the runtime's folders for an agent's leftovers too.
-func TestCleanupLooksWhereTheRuntimeDoes(t *testing.T) {
+// A network whose plugins are gone by the time of the uninstall stays aside, as far as the
+// runtime says where it looks; otherwise it comes back.
+func TestCLN12_UninstallLeavesANetworkWithoutPluginsAside(t *testing.T) {
+	t.Parallel()
+	for _, answers := range []bool{true, false} {
+		n := newNode(t)
+		n.containerd("/etc/cni/net.d", "/opt/cni/bin")
+		n.shell("mkdir -p /etc/cni/net.d")
+		n.write("/etc/cni/net.d/10-aws.conflist", `{"cniVersion":"0.4.0","name":"aws","plugins":[{"type":"aws-cni"}]}`)
+		o := n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-exclusive")
+		require.Zero(t, o.code, o.stderr)
+		if !answers {
+			n.shell("rm /run/containerd/containerd.sock")
+		}
+		o = n.run("uninstall")
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, answers, strings.Contains(o.stdout, "without aws-cni, not found where the runtime looks; mv /etc/cni/net.d/10-aws.conflist.cilium_bak /etc/cni/net.d/10-aws.conflist restores it"), o.stdout)
+		require.Equal(t, answers, n.shell("ls /etc/cni/net.d") == "10-aws.conflist.cilium_bak")
+		require.Equal(t, answers, n.shell("ls /opt") == "", "loopback is for the network")
+		if answers {
+			require.Contains(t, n.run("uninstall").stdout, "nothing is recorded")
+		}
+	}
+}
+
+// Cleanup searches all of the runtime's folders for an agent's leftovers, whoever has
+// others of its files there, and whether a plugin could be installed there or not.
+func TestCLN12_CleanupLooksWhereverTheRuntimeDoes(t *testing.T) {
+	t.Parallel()
+	const k3s = "/var/lib/rancher/k3s"
+	for name, dirs := range map[string][]string{ // the first is of configurations
+		"k3s":           {k3s + "/agent/etc/cni/net.d", k3s + "/data/cni"},
+		"Debian":        {"/etc/cni/net.d", "/usr/lib/cni"}, // on the node, /usr is mounted read-only
+		"in two":        {"/etc/k3s/net.d", "/opt/k3s/bin", "/opt/other/bin"},
+		"none by names": {"/var/lib/kubelet/networks", "/usr/libexec/plugins", "/etc/kubernetes/plugins"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNode(t)
+			n.containerd(dirs[0], dirs[1:]...)
+			var ours []string
+			for i, dir := range dirs {
+				if !strings.HasPrefix(dir, "/usr/") {
+					file := filepath.Join(dir, map[bool]string{true: "05-cilium.conflist", false: "cilium-cni"}[i == 0])
+					ours = append(ours, file)
+					n.shell("mkdir -p " + dir + "; touch " + file + " " + dir + "/theirs")
+				}
+			}
+			n.shell("ip link add cilium_host type bridge")
+			o := n.run("cleanup", "--all-state", "--dry-run")
+			require.Zero(t, o.code, o.stderr)
+			require.NotContains(t, o.stdout, "note:")
+			for _, file := range ours {
+				require.Contains(t, o.stdout, file)
+			}
+			require.Zero(t, n.run("cleanup", "--bpf-state", "-f").code)
+			o = n.run("uninstall-cni", "--write-cni-conf-when-ready=/host"+ours[0])
+			require.Zero(t, o.code, o.stderr)
+			n.shell("test ! -e " + ours[0] + "; touch " + ours[0])
+			o = n.run("cleanup", "--all-state", "-f")
+			require.Zero(t, o.code, o.stderr)
+			for i, file := range ours {
+				require.Equal(t, "theirs", n.shell("ls "+filepath.Dir(file)), i)
+			}
+			require.Empty(t, n.shell("ip -o link show cilium_host 2>/dev/null || true"))
+
+			n.shell("touch " + strings.Join(ours, " "))
+			o = n.runEnv(cleanState, "apply", "--only", "cleanup", "--cni-bin-dir", dirs[1])
+			require.Zero(t, o.code, o.stderr)
+			for i, file := range ours {
+				require.Equal(t, "theirs", n.shell("ls "+filepath.Dir(file)), i)
+			}
+		})
+	}
+}
+
+// Where no runtime answers, cleanup says which folders it searched instead; so does it where
+// a drop-in is in a folder of any name.
+func TestCLN12_CleanupSaysWhereItAssumesTheRuntimeToLook(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.containerd("/etc/k3s/net.d", "/opt/k3s/bin")
-	n.shell("mkdir -p /etc/k3s/net.d /opt/k3s/bin")
-	n.write("/etc/k3s/net.d/05-cilium.conflist", conflist)
-	o := n.run("cleanup", "--all-state", "-f")
-	require.Zero(t, o.code, o.stderr)
-	require.Empty(t, n.shell("ls /etc/k3s/net.d"))
+	n.shell("mkdir -p /etc/own; touch /etc/own/99-zzz-override_cilium.conf")
+	for _, how := range []string{"--dry-run", "-f"} {
+		o := n.run("cleanup", "--all-state", how, "--sysctl-conf-dir", "/etc/own")
+		require.Zero(t, o.code, o.stderr)
+		require.Contains(t, o.stdout, "note: no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: find the container runtime: no container runtime listens")
+		require.Contains(t, o.stdout, "/etc/own/99-zzz-override_cilium.conf")
+	}
+	require.Empty(t, n.shell("ls /etc/own"))
+	require.Contains(t, n.run("cleanup", "--all-state", "-f", "--output", "json").stdout, `"no container runtime says where it looks`)
+	o := n.run("cleanup", "--all-state", "-f", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")
+	require.Zero(t, o.code)
+	require.NotContains(t, o.stdout, "note:", "nothing is assumed")
 }
 
 // The deployment example's three capabilities are enough to ask the runtime.

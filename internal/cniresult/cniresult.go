@@ -11,7 +11,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -46,18 +48,27 @@ type Result struct {
 // Names reports whether the configuration names the plugin.
 func (r Result) Names(plugin string) bool { return Names(r.Config, plugin) }
 
-// InUse returns an error that matches [ErrInUse] if sandboxes have a result in one of
-// dirs that needs the object. An unreadable result counts as needing it.
-func InUse(ctx context.Context, dirs []string, object string, needs func(Result) bool) error {
-	for _, dir := range dirs {
-		if err := inUse(ctx, dir, object, needs); err != nil {
+// Cache is libcni's cache on a node.
+type Cache struct {
+	Dirs []string
+
+	// Sandboxes lists the IDs of all sandboxes that the node's container runtime knows: a
+	// result for any other counts for nothing. If nil, or if it fails, each counts.
+	Sandboxes func(context.Context) ([]string, error)
+}
+
+// InUse returns an error that matches [ErrInUse] if sandboxes have a result that needs the
+// object. An unreadable result counts as needing it.
+func (c Cache) InUse(ctx context.Context, object string, needs func(Result) bool) error {
+	for _, dir := range c.Dirs {
+		if err := c.inUse(ctx, dir, object, needs); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func inUse(ctx context.Context, dir, object string, needs func(Result) bool) error {
+func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result) bool) error {
 	names, err := input.ReadNames(ctx, dir, func(string) bool { return true })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -65,8 +76,8 @@ func inUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 	if err != nil {
 		return fmt.Errorf("find the sandboxes that need %s: %w", object, err)
 	}
-	sandboxes := map[string]bool{}
-	for _, name := range names {
+	results := map[string]string{} // the first of each sandbox
+	for _, name := range slices.Backward(slices.Sorted(slices.Values(names))) {
 		cached, err := readResult(ctx, filepath.Join(dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // it was deleted meanwhile
@@ -75,22 +86,45 @@ func inUse(ctx context.Context, dir, object string, needs func(Result) bool) err
 		case err != nil:
 			return fmt.Errorf("%s is kept: %w: cannot tell which sandbox needs %s (%w)", object, ErrInUse, filepath.Join(dir, name), err)
 		case needs(cached):
-			sandboxes[cached.ContainerID] = true
+			results[cached.ContainerID] = name
 		}
 	}
-	if len(sandboxes) == 0 {
+	unsure := c.dropStale(ctx, results)
+	if len(results) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s is kept: %w: %d, by %s: delete the pods that have a network from it, and undo again", object, ErrInUse, len(sandboxes), dir)
+	first := slices.Sorted(maps.Values(results))[0]
+	return fmt.Errorf("%s is kept: %w: %d, by %s%s: delete the pods that have a network from it, and undo again",
+		object, ErrInUse, len(results), filepath.Join(dir, first), unsure)
 }
 
-// FileInUse returns an error that matches [ErrInUse] if sandboxes have a result in one of
-// dirs that needs the file: a plugin by its name, or the configuration of their network.
-func FileInUse(ctx context.Context, dirs []string, path string) error {
+// dropStale drops the results, by their sandboxes, that are of none any more. Asked after
+// they were read, the runtime knows each sandbox that they are of.
+func (c Cache) dropStale(ctx context.Context, results map[string]string) (unsure string) {
+	if c.Sandboxes == nil || len(results) == 0 {
+		return ""
+	}
+	var listed []string
+	var err error
+	done := make(chan struct{})
+	go func() { // in the process's own namespaces: this thread may be in the host's
+		defer close(done)
+		listed, err = c.Sandboxes(ctx)
+	}()
+	<-done
+	if err != nil {
+		return fmt.Sprintf(" (whether they still exist is unknown: %v)", err)
+	}
+	maps.DeleteFunc(results, func(sandbox, _ string) bool { return !slices.Contains(listed, sandbox) })
+	return ""
+}
+
+// FileInUse is InUse for a file: a plugin by its name, or the configuration of a network.
+func (c Cache) FileInUse(ctx context.Context, path string) error {
 	var conf struct{ Name string }
 	content, err := input.ReadFile(ctx, path, input.MaxNetwork)
 	isConf := err == nil && json.Unmarshal(content, &conf) == nil && conf.Name != ""
-	return InUse(ctx, dirs, path, func(r Result) bool {
+	return c.InUse(ctx, path, func(r Result) bool {
 		return isConf && r.NetworkName == conf.Name || r.Names(filepath.Base(path))
 	})
 }

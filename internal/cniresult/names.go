@@ -6,7 +6,6 @@ package cniresult
 import (
 	"bytes"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -15,10 +14,6 @@ import (
 // flannel delegates to bridge and host-local by default (delegateAdd in
 // flannel-io/cni-plugin).
 var implied = map[string][]string{"flannel": {"bridge", "host-local"}}
-
-// IsList reports whether runtimes read the file as a list of plugins, or else as a single
-// plugin's configuration (go-cni: loadFromConfDir; ocicni: loadNetworks).
-func IsList(file string) bool { return filepath.Ext(file) == ".conflist" }
 
 // Names reports whether a configuration, a list or that of a single plugin, names the
 // plugin: as a type of its own, of an ipam or of a delegate, however deep. In a text that

@@ -4,6 +4,9 @@
 package cniresult_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +71,7 @@ func TestCNI10_EachCacheCounts(t *testing.T) {
 	root := t.TempDir()
 	dirs := []string{filepath.Join(root, "results"), filepath.Join(root, "cache/results")}
 	uses := func(plugin string) error {
-		return cniresult.InUse(t.Context(), dirs, plugin, func(r cniresult.Result) bool { return r.Names(plugin) })
+		return cniresult.Cache{Dirs: dirs}.InUse(t.Context(), plugin, func(r cniresult.Result) bool { return r.Names(plugin) })
 	}
 	require.NoError(t, uses("portmap"), "no result exists")
 	for _, dir := range dirs {
@@ -81,6 +84,34 @@ func TestCNI10_EachCacheCounts(t *testing.T) {
 		require.NoError(t, uses("bridge"))
 		require.NoError(t, os.Remove(path))
 	}
+}
+
+// Only a runtime's word that it does not know the sandbox makes a result stale.
+func TestCLN12_AResultOfNoSandboxCountsForNothing(t *testing.T) {
+	dir := t.TempDir()
+	for sandbox, conf := range map[string]string{"a": `{"type":"portmap"}`, "b": `{"type":"portmap"}`, "c": `{"type":"bridge"}`} {
+		content, err := json.Marshal(cniresult.Result{ContainerID: sandbox, NetworkName: "n", Config: []byte(conf)})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "n-"+sandbox+"-eth0"), content, 0o600))
+	}
+	asked := 0
+	uses := func(plugin string, listed []string, fails error) error {
+		c := cniresult.Cache{Dirs: []string{dir}, Sandboxes: func(context.Context) ([]string, error) { asked++; return listed, fails }}
+		return c.InUse(t.Context(), plugin, func(r cniresult.Result) bool { return r.Names(plugin) })
+	}
+	const kept = "portmap is kept: sandboxes need it for their deletion: "
+	require.NoError(t, uses("portmap", nil, nil))
+	require.NoError(t, uses("portmap", []string{"c", "d"}, nil))
+	require.ErrorContains(t, uses("portmap", []string{"b"}, nil), kept+"1, by "+dir+"/n-b-eth0: delete the pods")
+	require.ErrorContains(t, uses("portmap", []string{"b", "a"}, nil), kept+"2, by "+dir+"/n-a-eth0: delete the pods")
+	err := uses("portmap", nil, errors.New("nobody answers"))
+	require.ErrorIs(t, err, cniresult.ErrInUse)
+	require.ErrorContains(t, err, kept+"2, by "+dir+"/n-a-eth0 (whether they still exist is unknown: nobody answers): delete the pods")
+	asked = 0
+	require.NoError(t, uses("tuning", nil, nil))
+	require.Zero(t, asked, "no result needs it")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "n-e-eth0"), []byte("{"), 0o600))
+	require.ErrorContains(t, uses("tuning", nil, nil), "cannot tell which sandbox needs "+dir+"/n-e-eth0")
 }
 
 func TestCNI8_WhichConfigurationServesForAnother(t *testing.T) {

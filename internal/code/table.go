@@ -165,7 +165,7 @@ func Table() []Meaning {
 		{CNITargetMissing, "The network to chain onto has no valid configuration yet.", "Check the other CNI: it may not have started."},
 		{CNIConfigInvalid, "No runtime would accept the CNI configuration.", "Correct the part that the error names."},
 		{CNIDirectoryUnusable, "The directory cannot be used for CNI files: it is read-only or noexec, or not a CNI directory.", "Choose another directory, and configure the container runtime to use it."},
-		{CNIInUse, "Plugins or a configuration are kept, since sandboxes need them for their deletion.", "Delete the pods with its networks, and undo again."},
+		{CNIInUse, "Plugins or a configuration are kept, since sandboxes need them for their deletion.", "Delete the pods with its networks, and undo again; start the container runtime, which tells which still exist."},
 		{CNIPreceded, "A configuration of another CNI sorts before the agent's, so container runtimes use that one.", "Move it away, or make the agent's sort before it."},
 
 		{CRINoRuntime, "No container runtime is listening.", "Start it, or name its socket."},

@@ -132,8 +132,9 @@ func images(t *testing.T) (dir string) {
 	return dir
 }
 
-// life plays the life of a node: check, apply, apply again, uninstall. If the first apply
-// is refused, it takes each of the remedies named, on the same node.
+// life plays the life of a node: check, apply, apply again, uninstall, and cleanup of what
+// another installer left. If the first apply is refused, it takes each of the remedies named,
+// on the same node.
 func (l layout) life(t *testing.T, dir string) row {
 	n := build(t, l, dir)
 	var flags []string
@@ -155,6 +156,7 @@ func (l layout) life(t *testing.T, dir string) row {
 		fmt.Fprintf(&golden, "== with %s\n", strings.Join(r.args[1:], " "))
 		n.installed(&golden, before, append(slices.Clone(flags), r.args[1:]...))
 	}
+	n.cleaned(&golden, before)
 	compare(t, filepath.Join("testdata", "golden", l.name+".txt"), golden.String())
 	return l.row(n.plugins)
 }
@@ -199,6 +201,39 @@ func (n *node) installed(golden *strings.Builder, before snapshot.Snapshot, flag
 	uninstall := n.show(golden, "uninstall")
 	require.Zero(n.t, uninstall.code, uninstall)
 	require.Empty(n.t, before.Diff(n.state()), "after uninstall")
+}
+
+// cleaned leaves what the agent's own installer does, wherever the runtime looks, and cleans
+// up on the node itself, which must restore it.
+func (n *node) cleaned(golden *strings.Builder, before snapshot.Snapshot) {
+	n.t.Helper()
+	confDir, pluginDirs := n.layout.reads()
+	var left []string
+	n.do(func() error {
+		for _, dir := range append([]string{confDir}, pluginDirs...) {
+			name := plugin
+			if dir == confDir {
+				name = confName
+			}
+			err := os.WriteFile(filepath.Join(dir, name), nil, 0o644)
+			if err == nil {
+				left = append(left, filepath.Join(dir, name))
+			} else if !errors.Is(err, unix.EROFS) && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		left = append(left, "/run/cilium")
+		return os.MkdirAll("/run/cilium/state", 0o755)
+	})
+	for _, how := range []string{"--dry-run", "-f"} {
+		o := n.run(nil, work+"/pod/nodeinit", "cleanup", "--all-state", how)
+		fmt.Fprintf(golden, "$ nodeinit cleanup --all-state %s\n%v", how, o)
+		require.Zero(n.t, o.code, o)
+		for _, object := range left {
+			require.Contains(n.t, o.stdout, object)
+		}
+	}
+	require.Empty(n.t, before.Diff(n.state()), "after cleanup")
 }
 
 // inUse returns an error unless the installed files are in use.
