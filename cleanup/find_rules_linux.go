@@ -90,7 +90,7 @@ func ciliumENITables(ctx context.Context) (tables []uint32, err error) {
 			}
 		}
 	}
-	slices.Sort(tables)
+	sort.Slice(tables, func(i, j int) bool { return tables[i] < tables[j] })
 	return slices.Compact(tables), err
 }
 

@@ -92,9 +92,9 @@ func (c *Conn) explain(ctx context.Context, chain Chain, busy error) error {
 	for _, name := range maps {
 		req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETSETELEM, unix.NLM_F_DUMP, chain.family,
 			nlmsg.String(unix.NFTA_SET_ELEM_LIST_TABLE, chain.name), nlmsg.String(unix.NFTA_SET_ELEM_LIST_SET, name))
-		leads, e := dump(ctx, c, req, unix.NFT_MSG_NEWSETELEM, func(_ uint8, b []byte) (bool, bool, error) {
+		leads, e := dump(ctx, c, req, unix.NFT_MSG_NEWSETELEM, func(_ uint8, b []byte) (string, bool, error) {
 			leads, err := leadsTo(b, chain.Name)
-			return leads, leads, err
+			return name, leads, err
 		})
 		err = errors.Join(err, e)
 		switch {
