@@ -372,7 +372,11 @@ func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned
 		return err
 	}
 	for _, note := range a.notes {
-		fmt.Fprintf(a.stdout, "note: %s\n", bootstrap.OneLine(note))
+		note = "note: " + bootstrap.OneLine(note)
+		if a.terminal != nil {
+			note = strings.TrimSpace(wrapped(note, "  ", columns))
+		}
+		fmt.Fprintln(a.stdout, note)
 	}
 	if len(missing) == 0 {
 		return nil

@@ -655,7 +655,7 @@ func TestSEC9_NoFlagTakesWhatIsTheNodes(t *testing.T) {
 	}{
 		{append(all, "--ownership", "/run/files.yaml"), `files: "/etc/passwd" would match the path /etc/passwd*, which is the node's`},
 		{append(all, "--ownership", "/run/chains.yaml"), `chainPrefixes: "KUBE-" would match the chain KUBE-*, which is kube-proxy's`},
-		{append(all, "--sysctl-conf-dir=/etc", "--sysctl-config-file=passwd.conf"), `files: "/etc/99-zzz-override_cilium.conf" lies where the agent "cilium" has nothing`},
+		{append(all, "--sysctl-conf-dir=/etc", "--sysctl-config-file=passwd.conf"), `files: "/etc/passwd.conf": only names of the agent "cilium" are searched for there: `},
 		{append(all, "--cni-conf-dir=/etc/ssh", "--cni-conf-name=sshd.conf"), `"/etc/ssh" would match the path /etc/ssh, which is the node's`},
 		{append(all, "--exception=file:/etc/passwd"), `exceptions: "/etc/passwd" would match`},
 		{append(all, "--exception=/etc/cni"), "want KIND:NAME"},

@@ -74,7 +74,7 @@ func leafTargets() []target {
 		slow: true, name: "find and clean a file up", pairs: parent, naive: naivelyBelow(os.Remove), setup: besideLink(holding("")),
 		try: func(a *arena) error { return agent(a, cleanup.Ownership{Files: []string{"pub/p/x"}}).Apply(a.ctx) },
 	}, {
-		slow: true, name: "find and clean up what was set aside", pairs: parent, naive: inDir(theirs)(back), setup: besideLink(cniFolder(theirs + suffix)),
+		slow: true, name: "find and clean up what was set aside", pairs: parent, naive: inDir(theirs)(back), setup: besideLink(setAside),
 		try: func(a *arena) error {
 			return agent(a, cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}).Apply(a.ctx)
 		},
@@ -106,7 +106,7 @@ func leafTargets() []target {
 		try: func(a *arena) error { return agent(a, cleanup.Ownership{Pins: []string{"agent"}}).Apply(a.ctx) },
 	}, {
 		name: "clean up what was set aside", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
-		setup: listed(besideLink(cniFolder(theirs+suffix)), cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}),
+		setup: listed(besideLink(setAside), cleanup.Ownership{SetAside: []string{"pub/p/*" + suffix}}),
 	}}
 }
 
@@ -156,6 +156,9 @@ const (
 func cniFolder(name string) func(*arena, string) {
 	return func(a *arena, dir string) { a.file(dir+"/"+name, conflist, 0o644, 0) }
 }
+
+// setAside makes a file that was set aside, and names no plugin that has to be there.
+func setAside(a *arena, dir string) { a.file(dir+"/"+theirs+suffix, "{}", 0o644, 0) }
 
 func aside(path string) error { return os.Rename(path, path+suffix) }
 func back(path string) error  { return os.Rename(path+suffix, path) }
