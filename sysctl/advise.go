@@ -4,22 +4,27 @@
 package sysctl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/dropin"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Advise lists what Apply cannot achieve, even though Check finds nothing to
-// change: another file overrides this one at the next boot, the kernel takes the
-// reverse path filter from another key, a default route would be lost at the next
-// boot, systemd may read a file differently, users other than root may write to the
-// directory, or Reload needs systemd and there is none. Each item is one line for
-// an administrator. Advise changes nothing.
+// change: another file overrides or cancels a line at the next boot, or is read after
+// all of sysctl.d, a failure is ignored, the kernel takes the reverse path filter from
+// another key, a default route would be lost at the next boot, systemd may read a file
+// differently, users other than root may write to the directory, or Reload needs systemd
+// and there is none. Each item is one line for an administrator. Advise changes nothing.
 func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	content, err := d.content(ctx)
 	if err != nil {
@@ -28,7 +33,10 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 	all, advice, err := effective(ctx, d.dirs(), d.path(), content)
 	errs := []error{err}
 	own, err := expand(d.Kernel.files(), d.assignments())
-	advice = append(advice, overridden(d.Kernel.files(), own, all)...)
+	lines := withPatterns(own, d.assignments())
+	advice = append(advice, d.Kernel.overridden(lines, all, "at the next boot")...)
+	more, lateErr := d.readLater(ctx, lines)
+	advice = append(append(advice, more...), d.Kernel.ignored(own, writer(d.Reload != nil))...)
 	advice = append(advice, d.shared()...)
 	more, rpErr := d.Kernel.adviseRPFilter(own)
 	advice = append(advice, more...)
@@ -39,7 +47,7 @@ func (d DropIn) Advise(ctx context.Context) ([]string, error) {
 			advice = append(advice, fmt.Sprintf("values are set directly, without a reload: %v", err))
 		}
 	}
-	return advice, errors.Join(append(errs, err, rpErr, raErr, ctx.Err())...)
+	return advice, errors.Join(append(errs, err, lateErr, rpErr, raErr, ctx.Err())...)
 }
 
 // shared warns if users other than root may write to the file's directory. They
@@ -57,36 +65,80 @@ func (d DropIn) shared() []string {
 }
 
 // Advise lists the settings that have no effect, even though Check finds nothing to
-// change, because the kernel takes the reverse path filter from another key.
+// change: a failure is ignored, or the kernel takes the reverse path filter from another
+// key.
 func (s Settings) Advise(ctx context.Context) ([]string, error) {
 	own, err := expand(s.Kernel.files(), assignments(s.Values))
 	advice, rpErr := s.Kernel.adviseRPFilter(own)
-	return advice, errors.Join(err, rpErr, ctx.Err())
+	return append(s.Kernel.ignored(own, thisProcess), advice...), errors.Join(err, rpErr, ctx.Err())
 }
 
-// overridden lists our values that systemd will not set because of other files.
-func overridden(f Files, own []target, all []assignment) []string {
-	final := map[string]target{}
-	targets, _ := expand(f, all) // [effective] has reported the errors of other files
-	for _, t := range targets {
-		final[t.path] = t
-	}
-	excluded := map[Key]assignment{}
-	for _, a := range all {
-		if a.Exclude {
-			excluded[a.Key] = a
+// withPatterns adds the patterns and exclusions in as to targets: systemd merges lines
+// before it expands them.
+func withPatterns(targets []target, as []assignment) []target {
+	as, _ = override(as) // its errors have been reported
+	for _, a := range as {
+		if path, err := a.Key.path(); err == nil && (a.Exclude || isGlob(path)) {
+			targets = append(targets, target{assignment: a, path: path})
 		}
+	}
+	return targets
+}
+
+// overridden lists our lines and values that are not set because of lines in all, of other
+// files too.
+func (k Kernel) overridden(own []target, all []assignment, when string) []string {
+	final := map[string]target{}
+	targets, _ := expand(k.files(), all) // [effective] has reported the errors of other files
+	for _, t := range withPatterns(targets, all) {
+		final[t.path] = t
 	}
 	var causes notes
 	for _, t := range own {
 		won, set := final[t.path]
-		off, isOff := excluded[t.Key]
+		by := fmt.Sprintf("%s:%d ", won.File, won.Line)
 		switch {
-		case set && !sameValue(won.Value, t.Value):
-			causes.add(fmt.Sprintf("%s:%d sets ", won.File, won.Line), t.Key,
-				fmt.Sprintf(" = %s, which overrides %s at the next boot", oneLine(won.Value), oneLine(t.Value)))
-		case isOff:
-			causes.add(fmt.Sprintf("%s:%d excludes ", off.File, off.Line), t.Key, " from globs, and so from "+t.File)
+		case !set || won.Exclude && t.Exclude:
+		case won.Exclude && t.byGlob:
+			causes.add(by+"excludes ", t.Key, " from globs, and so from "+t.File)
+		case won.Exclude:
+			causes.add(by+"excludes ", t.Key, ", which cancels that line of "+t.File+" "+when)
+		case t.Exclude:
+			causes.add(by+"sets ", t.Key, ", which cancels that it is excluded "+when)
+		case !sameValue(t.path, strings.Join(printed(t.path, won.Value), " "), t.Value):
+			causes.add(by+"sets ", t.Key, fmt.Sprintf(" = %s, which overrides %s %s", shown(t.Key, won.Value), shown(t.Key, t.Value), when))
+		}
+	}
+	return causes.lines()
+}
+
+// readLater lists what two files set otherwise than own that other programs read after all
+// of sysctl.d, unless systemd reads them through a link, as on Debian.
+func (d DropIn) readLater(ctx context.Context, own []target) (advice []string, err error) {
+	etc := filepath.Dir(append(d.dirs(), d.dir())[0])
+	read, _ := dropin.Files(ctx, d.dirs(), "") // [effective] has reported the error
+	for _, late := range []struct{ name, reader string }{{"/sysctl.conf", "sysctl --system"}, {"ufw/sysctl.conf", "ufw"}} {
+		file := filepath.Join(etc, late.name)
+		if slices.ContainsFunc(read, func(link string) bool { to, _ := filepath.EvalSymlinks(link); return to == file }) {
+			continue
+		}
+		content, readErr := dropin.Read(ctx, file, input.MaxSysctl)
+		as, _, parseErr := parse(bytes.NewReader(content), file)
+		as = slices.DeleteFunc(as, func(a assignment) bool { return a.Exclude }) // only systemd has them
+		advice = append(advice, d.Kernel.overridden(own, as, "when "+late.reader+" reads it, after all of sysctl.d")...)
+		err = errors.Join(err, readErr, parseErr)
+	}
+	return advice, err
+}
+
+// ignored lists the values that differ although no change is due, since they may fail.
+func (k Kernel) ignored(own []target, w writer) []string {
+	var causes notes
+	for _, t := range own {
+		now, err := k.look(t.path)
+		due, dueErr := k.differs(t, w)
+		if due == nil && dueErr == nil && !errors.Is(err, fs.ErrNotExist) && (err != nil || !sameValue(t.path, now, t.Value)) {
+			causes.add("", t.Key, " is not set to "+shown(t.Key, t.Value)+", and the - before it ignores that")
 		}
 	}
 	return causes.lines()
@@ -135,55 +187,28 @@ const rpFilterDir, rpFilterAll = "net/ipv4/conf", "net/ipv4/conf/all/rp_filter"
 func (k Kernel) adviseRPFilter(targets []target) ([]string, error) {
 	wanted := map[string]string{}
 	for _, t := range targets {
-		wanted[t.path] = t.Value
+		if strings.HasPrefix(t.path, rpFilterDir+"/") && path.Base(t.path) == "rp_filter" {
+			wanted[t.path] = t.Value
+		}
 	}
-	links, err := rpFilterLinks(k.files(), wanted)
-	if len(links) == 0 {
-		return nil, err
+	if len(wanted) == 0 {
+		return nil, nil
 	}
-	all, _, err := k.wantedNumber(wanted, rpFilterAll)
-	if err != nil {
-		return nil, err
-	}
-	var byAll, byLink []string
+	links, err := k.files().ReadDir(rpFilterDir)
+	all, allWanted, allErr := k.wantedNumber(wanted, rpFilterAll)
+	var byAll, byLink notes
 	for _, link := range links {
 		at := path.Join(rpFilterDir, link, "rp_filter")
 		own, isWanted, err := k.wantedNumber(wanted, at)
-		_, allWanted := wanted[rpFilterAll]
 		switch {
-		case err != nil: // the link is gone
+		case err != nil || allErr != nil || link == "all" || link == "default": // or the link is gone
 		case isWanted && own < all:
-			byAll = append(byAll, link)
+			byAll.add("lower rp_filter of ", Key(link), fmt.Sprintf(" has no effect while %s = %d: the kernel takes the larger", keyOf(rpFilterAll), all))
 		case allWanted && own > all:
-			byLink = append(byLink, fmt.Sprintf("%s = %d", keyOf(at), own))
+			byLink.add(fmt.Sprintf("%s = %d does not lower ", keyOf(rpFilterAll), all), Key(fmt.Sprintf("%s = %d", keyOf(at), own)), ": the kernel takes the larger")
 		}
 	}
-	return rpFilterAdvice(all, byAll, byLink), nil
-}
-
-func rpFilterAdvice(all int64, byAll, byLink []string) (advice []string) {
-	if len(byAll) > 0 {
-		advice = append(advice, fmt.Sprintf("lower rp_filter of %s has no effect while %s = %d: the kernel takes the larger",
-			few(byAll), keyOf(rpFilterAll), all))
-	}
-	if len(byLink) > 0 {
-		advice = append(advice, fmt.Sprintf("%s = %d does not lower %s: the kernel takes the larger",
-			keyOf(rpFilterAll), all, few(byLink)))
-	}
-	return advice
-}
-
-// rpFilterLinks lists the links if wanted has a key of the filter.
-func rpFilterLinks(f Files, wanted map[string]string) ([]string, error) {
-	concerned := false
-	for at := range wanted {
-		concerned = concerned || strings.HasPrefix(at, rpFilterDir+"/") && path.Base(at) == "rp_filter"
-	}
-	if !concerned {
-		return nil, nil
-	}
-	links, err := f.ReadDir(rpFilterDir)
-	return slices.DeleteFunc(links, func(l string) bool { return l == "all" || l == "default" }), err
+	return append(byAll.lines(), byLink.lines()...), errors.Join(err, allErr)
 }
 
 // wantedNumber returns the wanted value of the path at or, if there is none, its
@@ -195,7 +220,7 @@ func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWa
 			return 0, false, err
 		}
 	}
-	n, err = number(strings.TrimSpace(value))
+	n, err = number(strings.Join(printed(at, value), " "))
 	return n, isWanted, err
 }
 
@@ -214,7 +239,7 @@ func (k Kernel) adviseRouters(targets []target) ([]string, error) {
 	var advice []string
 	for _, link := range links {
 		key := keyOf(path.Join("net/ipv6/conf", link, "accept_ra"))
-		if !slices.ContainsFunc(targets, func(t target) bool { return t.Key == key && sameValue(t.Value, "2") }) {
+		if !slices.ContainsFunc(targets, func(t target) bool { return t.Key == key && sameValue(t.path, "2", t.Value) }) {
 			advice = append(advice, fmt.Sprintf("IPv6 forwarding survives the next boot but %s = 2 does not: link %s would take no default route from router advertisements", key, link))
 		}
 	}

@@ -31,7 +31,7 @@ type companion struct {
 
 // companions finds the companions of e, by the newest entry of each.
 func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, error) {
-	at, err := Key(e.Object).path()
+	at, err := keyIn(e).path()
 	if err != nil || len(sidePatterns(at)) == 0 {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (k Kernel) companions(j *journal.Journal, e journal.Entry) (companions, err
 		}
 		c := companion{path: p, found: found, next: dragged(p, at, e.Before.Value), others: others}
 		c.Entry, c.settles = settled(o, found)
-		comesNext := o.Step == e.Step && left(o, found) && !sameValue(found, o.Before.Value)
+		comesNext := o.Step == e.Step && left(o, found) && !sameValue(p, found, o.Before.Value)
 		c.holds = (others || !comesNext) && !oneValue(p, at)
 		all = append(all, c)
 	}
@@ -93,7 +93,7 @@ func (k Kernel) lookAlong(j *journal.Journal, e journal.Entry, at string) (u jou
 			return u, err
 		}
 		was := dragged(p, at, e.Before.Value)
-		if err == nil && others && theirs.Done && sameValue(now, was) && !sameValue(now, theirs.After.Value) && !oneValue(p, at) {
+		if err == nil && others && theirs.Done && sameValue(p, now, was) && !sameValue(p, now, theirs.After.Value) && !oneValue(p, at) {
 			changes = append(changes, Change{Key: keyOf(p), Old: now, New: theirs.After.Value})
 		}
 	}
@@ -126,7 +126,7 @@ func newestValues(j *journal.Journal) (map[Key]journal.Entry, error) {
 	newest := map[Key]journal.Entry{}
 	for _, e := range entries {
 		if e.Kind == kindValue && (e.Boot == "" || e.Boot == j.Boot()) {
-			newest[Key(e.Object)] = e
+			newest[keyIn(e)] = e
 		}
 	}
 	return newest, err
@@ -169,8 +169,8 @@ func (cs companions) hold(ctx context.Context, k Kernel, j *journal.Journal) err
 			}
 			err := k.put(keyOf(c.path), c.found)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, fmt.Errorf("keep %s = %s, which the kernel changes along: %w", c.Object, oneLine(c.found), err))
-			} else if c.Done && !c.others && sameValue(c.found, c.Before.Value) {
+				errs = append(errs, fmt.Errorf("keep %s = %s, which the kernel changes along: %w", c.Object, shown(keyIn(c.Entry), c.found), err))
+			} else if c.Done && !c.others && sameValue(c.path, c.found, c.Before.Value) {
 				wasBack = append(wasBack, c.Entry) // completing it would make it a wanted value
 			} else if c.Done && !c.others {
 				held = append(held, c.Entry)

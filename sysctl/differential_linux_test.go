@@ -39,13 +39,16 @@ func findSystemdSysctl(t *testing.T) (program string, version int) {
 
 // For generated trees of files, Effective and a Kernel that expands its globs agree
 // with systemd's own program: on the keys, their values, their order, and which of
-// them may fail.
+// them may fail. With a drop-in of ours among them, Advise names exactly the values that
+// systemd does not take from it.
 func TestSYS5_RealSystemdReadsGeneratedTreesAlike(t *testing.T) {
 	testns.Root(t)
 	program, version := findSystemdSysctl(t)
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "lxc1", "lxc2.7")
 	veth(t, "eth0", "hub0")
+	veth(t, "br[0]", "lxc[1]")
+	veth(t, "caf\xe9", "café")
 	mounted := []string{"/etc", "/run", "/usr/local/lib", "/usr/lib/sysctl.d"}
 	if _, err := os.Stat("/lib/sysctl.d"); err == nil && !sameDir(t, "/lib", "/usr/lib") {
 		mounted = append(mounted, "/lib/sysctl.d")
@@ -53,7 +56,7 @@ func TestSYS5_RealSystemdReadsGeneratedTreesAlike(t *testing.T) {
 	for _, dir := range mounted {
 		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
 	}
-	const trees = 320
+	const trees = 500
 	for seed := range uint64(trees) {
 		for _, dir := range mounted {
 			empty(t, dir)
@@ -64,8 +67,59 @@ func TestSYS5_RealSystemdReadsGeneratedTreesAlike(t *testing.T) {
 		got, gotFailing := byEffective(t)
 		require.Equal(t, want, got, "seed %d, systemd %d:\n%s", seed, version, &g.notes)
 		require.Equal(t, wantFailing, gotFailing, "seed %d, systemd %d: which may fail:\n%s", seed, version, &g.notes)
+		require.Equal(t, lostBySystemd(t, program), lostByAdvise(t), "seed %d, systemd %d: our lines that are lost:\n%s", seed, version, &g.notes)
 	}
 	t.Logf("%d generated trees, read as systemd %d reads them", trees, version)
+}
+
+// ownFile is a drop-in of ours between the generated ones.
+func ownFile() sysctl.DropIn {
+	return sysctl.DropIn{Name: "55-own.conf", Settings: []sysctl.Setting{
+		{Key: "net.ipv4.conf.lxc*.tag", Value: "77"}, {Key: "net.ipv4.conf.b*.tag", Value: "77"}, {Key: "net.ipv4.conf.all.log_martians", Value: "77"},
+		{Key: "net.ipv4.conf.eth0.tag", Value: "77"}, {Key: "net.ipv4.conf.hub0.tag", Value: "77"}, {Key: "net.ipv4.ip_forward", Value: "77"},
+	}}
+}
+
+func ownKeys() []string {
+	var keys []string
+	for _, link := range []string{"lxc1", "lxc2.7", "lxc[1]", "br[0]", "eth0", "hub0"} {
+		keys = append(keys, "net/ipv4/conf/"+link+"/tag")
+	}
+	return append(keys, "net/ipv4/conf/all/log_martians", "net/ipv4/ip_forward")
+}
+
+// lostBySystemd lists those of our keys that systemd does not set to our value.
+func lostBySystemd(t *testing.T, program string) (lost []string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll("/etc/sysctl.d", 0o755))
+	var lines strings.Builder
+	for _, s := range ownFile().Settings {
+		lines.WriteString(s.String() + "\n")
+	}
+	require.NoError(t, os.WriteFile("/etc/sysctl.d/55-own.conf", []byte(lines.String()), 0o644))
+	by, _ := bySystemd(t, program)
+	for _, key := range ownKeys() {
+		if by.values[key] != "77" {
+			lost = append(lost, key)
+		}
+	}
+	return lost
+}
+
+// lostByAdvise lists those that Advise names, or whose pattern it says is cancelled.
+func lostByAdvise(t *testing.T) (lost []string) {
+	t.Helper()
+	advice, _ := ownFile().Advise(t.Context())
+	said := strings.NewReplacer(",", " ").Replace(strings.Join(advice, "\n"))
+	for _, key := range ownKeys() {
+		name := strings.NewReplacer(".", "/", "/", ".").Replace(key)
+		cancelled := strings.Contains(said, " net.ipv4.conf.lxc*.tag  which cancels") && strings.Contains(key, "/lxc") ||
+			strings.Contains(said, " net.ipv4.conf.b*.tag  which cancels") && strings.Contains(key, "/br")
+		if cancelled || strings.Contains(said, " "+name+" ") {
+			lost = append(lost, key)
+		}
+	}
+	return lost
 }
 
 func sameDir(t *testing.T, a, b string) bool {
@@ -135,9 +189,12 @@ func bySystemd(t *testing.T, program string) (s set, mayFail map[string]bool) {
 	return s, mayFail
 }
 
-// isKey reports whether path may be a key: systemd also tries a pattern that
+// isKey reports whether path may be a key, and not a pattern: systemd also tries one that
 // matches nothing and, since about version 258, a line that begins with ";".
-func isKey(path string) bool { return !strings.ContainsAny(path, "*?[") && path[0] != ';' }
+func isKey(path string) bool {
+	_, err := os.Lstat("/proc/sys/" + path)
+	return err == nil || !strings.ContainsAny(path, "*?[") && path[0] != ';'
+}
 
 func byEffective(t *testing.T) (s set, mayFail map[string]bool) {
 	t.Helper()
@@ -276,13 +333,14 @@ func (g *generator) line() string {
 }
 
 func (g *generator) value() string {
-	return one(g, "0", "1", "2", "1", "0", "4096\t65536 1048576", "", "a = b", "1 # no comment", "x;y", "-1", "0x1", "\"quoted\"", "ä")
+	return one(g, "0", "1", "2", "1", "0", "4096\t65536 1048576", "", "a = b", "1 # no comment", "0   # why", "0#", "x;y", "-1", "0x1", "\"quoted\"", "ä")
 }
 
 // key is an existing key, one that does not exist, or a pattern, in any spelling.
 func (g *generator) key() string {
 	link := one(g, "lxc1", "lxc2.7", "eth0", "hub0", "lo", "all", "default", "none0", "lxc*", "*", "?xc1", "lxc[!1]*",
-		"[a-h]*[0-9]", "{eth,hub}?", "{lxc1,eth*}", "{lxc1,eth0}", "lx{c*", `lxc\1*`, `\lxc?`, "*.*", ".*", "[^l]*")
+		"[a-h]*[0-9]", "{eth,hub}?", "{lxc1,eth*}", "{lxc1,eth0}", "lx{c*", `lxc\1*`, `\lxc?`, "*.*", ".*", "[^l]*",
+		"br[0]", "br0", "lxc[1]", `br\[0]`, "br[[]0]", "b*", "caf\xe9", "caf?", "café", "caf*")
 	name := one(g, "tag", "rp_filter", "log_martians", "arp_ignore", "no_such", "{tag,medium_id}", "ta?", "t*g", "*_martians")
 	path := one(g,
 		"net/ipv4/conf/"+link+"/"+name, "net/ipv4/conf/"+link+"/"+name, "net/ipv4/conf/"+link+"/"+name, "net/ipv4/conf/"+link+"/"+name,

@@ -19,7 +19,9 @@ import (
 //   - any other conf/default value of IPv4 goes to each link whose own was
 //     never set and that never had an address (devinet_copy_dflt_conf, there);
 //   - four of IPv6's conf/all values go to every link and the default
-//     (net/ipv6/addrconf.c).
+//     (net/ipv6/addrconf.c);
+//   - a link's stable_secret makes its addr_gen_mode 2, the default's that of every
+//     link (there).
 func sides(f Files, at string) ([]string, error) {
 	var found []string
 	for _, pattern := range sidePatterns(at) {
@@ -45,6 +47,10 @@ func sidePatterns(at string) []string {
 		return []string{"net/ipv4/conf/*/" + name}
 	case dir == "net/ipv6/conf/all/" && slices.Contains(copied6(), name):
 		return []string{"net/ipv6/conf/*/" + name}
+	case at == "net/ipv6/conf/default/stable_secret":
+		return []string{"net/ipv6/conf/*/addr_gen_mode"}
+	case name == "stable_secret" && !strings.ContainsAny(dir, `*?[{\`): // it is a pattern
+		return []string{dir + "addr_gen_mode"}
 	}
 	return nil
 }
@@ -62,10 +68,13 @@ func forGood(at, value string) bool {
 
 // dragged returns the value that the kernel gives side when cause becomes value.
 func dragged(side, cause, value string) string {
+	if path.Base(cause) == "stable_secret" {
+		return "2"
+	}
 	if path.Base(side) != "accept_redirects" || path.Base(cause) == "accept_redirects" {
 		return value
 	}
-	if sameValue(value, "0") {
+	if sameValue(cause, "0", value) {
 		return "1"
 	}
 	return "0"

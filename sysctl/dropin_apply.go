@@ -63,7 +63,7 @@ func (p *dropInPlan) writeFile(ctx context.Context, k Kernel, r *recorder) error
 func (p *dropInPlan) keys(k Kernel) (keys []string) {
 	targets, _ := expand(k.files(), p.own) // its errors have been reported
 	for _, t := range targets {
-		keys = append(keys, string(t.Key))
+		keys = append(keys, object(t.Key))
 	}
 	return keys
 }
@@ -147,7 +147,7 @@ func (p *dropInPlan) blame(ctx context.Context, k Kernel) error {
 		case err != nil && !denied(err):
 			errs.Add(fmt.Errorf("%s:%d: %w", t.File, t.Line, err))
 		case err == nil && c != nil && !t.IgnoreFailure:
-			errs.Add(fmt.Errorf("%s:%d sets %s = %s, but it is %s", t.File, t.Line, t.Key, oneLine(t.Value), oneLine(c.Old)))
+			errs.Add(fmt.Errorf("%s:%d sets %s = %s, but it is %s", t.File, t.Line, t.Key, shown(t.Key, t.Value), shown(t.Key, c.Old)))
 		}
 	}
 	return errs.Join()

@@ -616,3 +616,77 @@ func TestSYS9_TwoActionsShareAJournal(t *testing.T) {
 	require.Equal(t, before, n.Values())
 	require.NoDirExists(t, n.state())
 }
+
+// A line of ours that another file cancels is reported, whether or not a link matches it.
+func TestSYS5_ALineThatAnotherFileCancelsIsReported(t *testing.T) {
+	pattern, explicit := sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0"}, sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "0"}
+	exclusion := sysctl.Setting{Key: "net.ipv4.conf.lo.rp_filter", Exclude: true}
+	for later, want := range map[string]string{
+		"-net.ipv4.conf.lxc*.rp_filter\n":           ":1 excludes net.ipv4.conf.lxc*.rp_filter, which cancels that line of OURS at the next boot",
+		"#\n-net/ipv4/conf/all/rp_filter\n":         ":2 excludes net.ipv4.conf.all.rp_filter, which cancels that line of OURS at the next boot",
+		"net.ipv4.conf.lxc*.rp_filter = 1\n":        ":1 sets net.ipv4.conf.lxc*.rp_filter = 1, which overrides 0 at the next boot",
+		"net.ipv4.conf.lo.rp_filter = 0\n":          ":1 sets net.ipv4.conf.lo.rp_filter, which cancels that it is excluded at the next boot",
+		"-net.ipv4.conf.lxc?.rp_filter\n":           "",
+		"-net.ipv4.conf.lxc*.rp_filter = 0 # why\n": "",
+		"net.ipv4.conf.all.rp_filter = 0   # why\n": "",
+		"net.ipv4.conf.all.rp_filter = 00\n":        "",
+	} {
+		for _, links := range [][]string{nil, {"lxc1", "lxc2"}} {
+			n := newNode(t, links...)
+			d := n.dropIn()
+			d.Settings = []sysctl.Setting{pattern, explicit, exclusion}
+			file := n.put(t, "etc/99-zzzz.conf", later)
+			advice, err := d.Advise(t.Context())
+			require.NoError(t, err)
+			text := strings.Join(advice, "\n")
+			if want == "" {
+				require.Empty(t, text, later)
+				continue
+			}
+			if strings.Contains(want, "lxc*.rp_filter = 1") && len(links) > 0 {
+				want = strings.Replace(want, "net.ipv4.conf.lxc*.rp_filter", "net.ipv4.conf.lxc1.rp_filter, net.ipv4.conf.lxc2.rp_filter, net.ipv4.conf.lxc*.rp_filter", 1)
+			}
+			require.Equal(t, file+strings.Replace(want, "OURS", n.file(), 1), text, later)
+		}
+	}
+}
+
+// Values that another file spells otherwise are the same.
+func TestSYS5_AValueThatIsSpelledOtherwiseOverridesNothing(t *testing.T) {
+	n := newNode(t)
+	n.PutValue("net.ipv4.ip_local_reserved_ports", "")
+	d := n.dropIn()
+	for value, want := range map[string]int{"30000-32767,8472": 0, "8472,30000-30999,31000-32767": 0, "8472": 1, "": 1} {
+		d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_local_reserved_ports", Value: "8472,30000-32767"}}
+		n.put(t, "etc/99-zzzz.conf", "net.ipv4.ip_local_reserved_ports = "+value+"\n")
+		advice, err := d.Advise(t.Context())
+		require.NoError(t, err)
+		require.Len(t, advice, want, "%s: %v", value, advice)
+	}
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.tcp_rmem", Value: "4096 131072 6291456"}}
+	n.put(t, "etc/99-zzzz.conf", "net.ipv4.tcp_rmem = 4096\n")
+	advice, err := d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Len(t, advice, 1, "the other two would not be set")
+	d.Settings[0].Value = "4096"
+	n.put(t, "etc/99-zzzz.conf", "net.ipv4.tcp_rmem = 4096 131072 6291456\n")
+	advice, err = d.Advise(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, advice)
+}
+
+// Files that other programs read after all of sysctl.d are reported where they set a key of
+// ours otherwise.
+func TestSYS5_AFileThatIsReadAfterAllOthersIsReported(t *testing.T) {
+	n := newNode(t, "lxc1")
+	for name, reader := range map[string]string{"/sysctl.conf": "sysctl --system", "ufw/sysctl.conf": "ufw"} {
+		file := n.put(t, name, "# net.ipv4.conf.all.rp_filter=2\nnet/ipv4/conf/all/rp_filter=1\nnet/ipv4/ip_forward=1\nnet.ipv4.conf.lxc1.rp_filter = 0 # as ours\n")
+		advice, err := n.dropIn().Advise(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{file + ":2 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 when " + reader + " reads it, after all of sysctl.d"}, advice)
+		require.NoError(t, os.Remove(file))
+	}
+	advice, err := n.dropIn().Advise(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, advice)
+}

@@ -319,7 +319,7 @@ func TestEqualValues(t *testing.T) {
 		same       bool
 	}{
 		{"1", " 1 ", true}, {"1", "01", true}, {"8", "010", true}, {"31", "0x1F", true}, {"-1", "-0x1", true},
-		{"1", "0b1", false}, {"8", "0o10", false}, {"1000", "1_000", false}, {"1\t2", "1 2", true}, {"1 2", "1", false},
+		{"1", "0b1", false}, {"8", "0o10", false}, {"1000", "1_000", false}, {"1\t2", "1 2", true}, {"1 2", "1", true}, {"1", "1 2", false}, {"1 2", "2", false}, {"1 2", "1 x", false},
 		{"cubic", "cubic", true}, {"cubic", "reno", false}, {"", "", true}, {"", "1", false},
 	} {
 		fake := &bootstraptest.Kernel{}

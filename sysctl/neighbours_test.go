@@ -22,7 +22,10 @@ type neighbour struct {
 }
 
 func newNeighbour(t *testing.T, dir, name string, k *bootstraptest.Kernel) neighbour {
-	n := neighbour{t: t, kernel: sysctl.Kernel{Files: k}}
+	n := neighbour{t: t}
+	if k != nil { // nil: the real one
+		n.kernel.Files = k
+	}
 	node := &journal.Node{Dir: dir, Agent: name, NoOwner: true, Handlers: []journal.Handler{sysctl.Handler{Kernel: n.kernel}}}
 	j, err := node.Open(t.Context(), nil)
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ func TestSEC3_WhatNoSettingCanHaveRecordedIsNotObeyed(t *testing.T) {
 	for object, want := range map[string]string{
 		"sysctl/value net.ipv4.ip_forward":       "",
 		"sysctl/value net/ipv4/ip_forward":       "is not one key in its dotted spelling",
-		"sysctl/value net.ipv4.conf.*.rp_filter": "is not one key in its dotted spelling",
+		"sysctl/value net.ipv4.conf.*.rp_filter": "", // a link may have this name; nothing reads it as a pattern
 		"sysctl/value kernel/../../../etc/x":     "sysctl key",
 		"sysctl/value ":                          "sysctl key",
 		"sysctl/file /etc/sysctl.d/99-x.conf":    "",

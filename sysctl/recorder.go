@@ -41,7 +41,8 @@ func state(value string) journal.State { return journal.State{Type: "value", Val
 // left reports whether, according to e, a value is as the step left it. Until e is
 // completed, that is the intended value, or the one left the time before.
 func left(e journal.Entry, now string) bool {
-	return sameValue(now, e.After.Value) || e.Was != nil && sameValue(now, e.Was.Value)
+	at, _ := keyIn(e).path()
+	return sameValue(at, now, e.After.Value) || e.Was != nil && sameValue(at, now, e.Was.Value)
 }
 
 // settled returns e completed, if e was only begun and the value is as the step
@@ -93,8 +94,8 @@ func (r *recorder) begin(ctx context.Context, k Kernel, changes []Change) error 
 // add adds the entry of key. It keeps an earlier run's record: the first value, and
 // that no reboot undoes the change.
 func (r *recorder) add(ctx context.Context, key, cause Key, found, meant string) error {
-	b := begun{cause: cause, found: found, Entry: valueEntry(key, state(found), state(meant), r.boot)}
-	prior, known, err := r.journal.Lookup(ctx, kindValue, string(key))
+	b := begun{cause: cause, found: found, Entry: valueEntry(key, state(found), meant, r.boot)}
+	prior, known, err := r.journal.Lookup(ctx, kindValue, object(key))
 	if err != nil {
 		return err
 	}
@@ -148,15 +149,17 @@ func (r *recorder) end(ctx context.Context, k Kernel, changes []Change) error {
 	}
 	missed := map[Key]bool{} // for certain
 	for _, c := range changes {
-		now, err := k.Get(c.Key)
-		missed[c.Key] = err == nil && !sameValue(now, c.New) || errors.Is(err, fs.ErrNotExist)
+		at, _ := c.Key.path()
+		now, err := k.lookAgain(at, c.Old)
+		missed[c.Key] = err == nil && !sameValue(at, now, c.New) || errors.Is(err, fs.ErrNotExist)
 	}
 	var done, dropped []journal.Entry
 	var errs []error
 	for _, b := range r.begun {
-		now, err := k.Get(Key(b.Object))
+		at, _ := keyIn(b.Entry).path()
+		now, err := k.lookAgain(at, b.Before.Value)
 		gone := errors.Is(err, fs.ErrNotExist)
-		moved := !gone && !sameValue(now, b.found)
+		moved := !gone && now != b.found
 		switch {
 		case err != nil && !gone:
 			errs = append(errs, fmt.Errorf("record the resulting value: %w", err))
@@ -191,7 +194,7 @@ func (r *recorder) outlast(ctx context.Context, k Kernel, as []assignment) error
 				continue
 			}
 			brought[p] = true
-			e, known, err := r.journal.Lookup(ctx, kindValue, string(keyOf(p)))
+			e, known, err := r.journal.Lookup(ctx, kindValue, object(keyOf(p)))
 			if err != nil {
 				return err
 			}

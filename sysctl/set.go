@@ -76,7 +76,7 @@ func (k Kernel) write(key Key, value string) error {
 	if err != nil {
 		return err
 	}
-	if now, err := k.read(at); err == nil && sameValue(now, value) {
+	if now, err := k.read(at); err == nil && sameValue(at, now, value) {
 		return nil
 	}
 	return hint(key, pathless(k.files().WriteFile(at, []byte(value+"\n"))))
@@ -87,9 +87,10 @@ func (k Kernel) put(key Key, value string) error {
 	if err := k.write(key, value); err != nil {
 		return err
 	}
-	now, err := k.Get(key)
-	if err == nil && !sameValue(now, value) {
-		err = swallowed{now: now}
+	at, _ := key.path()
+	now, err := k.read(at)
+	if err == nil && !sameValue(at, now, value) {
+		err = swallowed{now: shown(key, now)}
 	}
 	return err
 }
@@ -98,7 +99,7 @@ func refused(changes []Change) error {
 	var errs []error
 	for _, c := range changes {
 		if !c.ignore {
-			errs = append(errs, &Error{opSet, c.Key, c.New, swallowed{c.Old, " (another key, a security module or the kernel's limits decide it)"}})
+			errs = append(errs, &Error{opSet, c.Key, c.New, swallowed{shown(c.Key, c.Old), " (another key, a security module or the kernel's limits decide it)"}})
 		}
 	}
 	return errors.Join(errs...)

@@ -27,6 +27,9 @@ func TestSYS8_OnlyCopiedValuesHaveSides(t *testing.T) {
 		"net/ipv6/conf/eth0/disable_ipv6":  nil,
 		"net/ipv6/conf/default/forwarding": nil,
 		"kernel/forwarding":                nil,
+
+		"net/ipv6/conf/eth0/stable_secret":    {"net/ipv6/conf/eth0/addr_gen_mode"},
+		"net/ipv6/conf/default/stable_secret": {"net/ipv6/conf/*/addr_gen_mode"},
 	} {
 		require.Equal(t, want, sysctl.Sides(at), at)
 	}

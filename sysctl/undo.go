@@ -47,11 +47,11 @@ func (Handler) Owns(e journal.Entry) error {
 	if e.Kind != kindValue {
 		return dropIns.Owns(e)
 	}
-	key, err := ParseKey(e.Object)
+	key, err := ParseKey(string(keyIn(e)))
 	switch {
 	case err != nil:
 		return err
-	case string(key) != e.Object || isGlob(e.Object):
+	case object(key) != e.Object:
 		return fmt.Errorf("%w: %q is not one key in its dotted spelling", errKey, e.Object)
 	case e.Before.Type != state("").Type:
 		return fmt.Errorf("the previous state is not a value but %q", e.Before.Type)
@@ -64,28 +64,29 @@ func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (jo
 	if e.Kind != kindValue {
 		return lookAtFile(ctx, p, e)
 	}
-	at, err := Key(e.Object).path()
+	key := keyIn(e)
+	at, err := key.path()
 	if err != nil {
 		return journal.Undo{}, err
 	}
-	switch now, err := h.Kernel.read(at); {
+	switch now, err := h.Kernel.lookAgain(at, e.Before.Value); {
 	case errors.Is(err, fs.ErrNotExist): // the link is gone
 		return journal.Undo{}, nil
 	case err != nil:
 		return journal.Undo{}, fmt.Errorf("put back: %w", err)
-	case sameValue(now, e.Before.Value):
+	case sameValue(at, now, e.Before.Value):
 		return h.Kernel.lookAlong(p.Journal(), e, at)
 	case !left(e, now) && !e.MatchesAfter(state(now)): // it also accepts what other agents left there
-		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), so it is kept", e.Object, oneLine(now), journal.ErrChanged, oneLine(e.After.Value))
-	case forGood(at, now):
+		return journal.Undo{}, fmt.Errorf("%s is %s, %w (%s), so it is kept", e.Object, shown(key, now), journal.ErrChanged, shown(key, e.After.Value))
+	case forGood(at, now), e.Before.Value == unset:
 		return journal.Undo{
 			Change: fmt.Sprintf("leave %s = %s until the next boot (was %s): the kernel does not allow changing it back",
-				e.Object, oneLine(now), oneLine(e.Before.Value)),
+				e.Object, shown(key, now), shown(key, e.Before.Value)),
 			Run: func(context.Context) error { return nil },
 		}, nil
 	default:
 		return journal.Undo{
-			Change: Change{Key: Key(e.Object), Old: now, New: e.Before.Value}.String(),
+			Change: Change{Key: key, Old: now, New: e.Before.Value}.String(),
 			Run:    func(ctx context.Context) error { return h.Kernel.putBack(ctx, p.Journal(), e) },
 		}, nil
 	}
@@ -107,14 +108,14 @@ func (k Kernel) putBack(ctx context.Context, j *journal.Journal, e journal.Entry
 		err = all.begin(ctx, j)
 	}
 	if err == nil {
-		err = k.put(Key(e.Object), e.Before.Value)
+		err = k.put(keyIn(e), e.Before.Value)
 		if errors.Is(err, fs.ErrNotExist) { // the link is gone
 			err = nil
 		}
 		err = errors.Join(err, all.hold(ctx, k, j))
 	}
 	if err != nil {
-		return &Error{opPutBack, Key(e.Object), e.Before.Value, err}
+		return &Error{opPutBack, keyIn(e), e.Before.Value, err}
 	}
 	return nil
 }

@@ -6,6 +6,9 @@ package sysctl
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
@@ -30,9 +33,11 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 	own := map[Key]bool{}
 	for _, t := range targets {
 		own[t.Key] = true
-		w := journal.Wish{Entry: valueEntry(t.Key, journal.State{}, state(t.Value), j.Boot())}
+		w := journal.Wish{Entry: valueEntry(t.Key, journal.State{}, t.Value, j.Boot())}
 		now, err := k.read(t.path)
-		w.Met = err == nil && !differs[t.Key] && sameValue(now, t.Value)
+		if w.Met = err == nil && !differs[t.Key] && sameValue(t.path, now, t.Value); w.Met {
+			w.After = state(now)
+		}
 		w.Claim = slices.ContainsFunc(named, func(a assignment) bool { return a.Key == t.Key })
 		wishes = append(wishes, w)
 	}
@@ -48,7 +53,7 @@ func (k Kernel) wishes(j *journal.Journal, as []assignment, changes []Change) (w
 			along = append(along, k.along(j, t)...)
 		}
 	}
-	return append(wishes, slices.DeleteFunc(along, func(w journal.Wish) bool { return own[Key(w.Object)] })...)
+	return append(wishes, slices.DeleteFunc(along, func(w journal.Wish) bool { return own[keyIn(w.Entry)] })...)
 }
 
 // along returns the values that the kernel changed along with t when another agent
@@ -59,8 +64,8 @@ func (k Kernel) along(j *journal.Journal, t target) (wishes []journal.Wish) {
 	for _, p := range paths {
 		now, err := k.read(p)
 		theirs, others := wanted[identityOf(keyOf(p))]
-		if err == nil && others && sameValue(now, dragged(p, t.path, t.Value)) && sameValue(now, theirs.After.Value) {
-			wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, state(now), j.Boot()), Met: true})
+		if err == nil && others && sameValue(p, now, dragged(p, t.path, t.Value)) && sameValue(p, now, theirs.After.Value) {
+			wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, now, j.Boot()), Met: true})
 		}
 	}
 	return wishes
@@ -74,18 +79,37 @@ func (k Kernel) dragged(c Change, boot string) (wishes []journal.Wish) {
 	}
 	paths, _ := sides(k.files(), at) // Apply reports the error
 	for _, p := range paths {
-		after := state(dragged(p, at, c.New))
-		wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, after, boot)})
+		wishes = append(wishes, journal.Wish{Entry: valueEntry(keyOf(p), journal.State{}, dragged(p, at, c.New), boot)})
 	}
 	return wishes
 }
 
-func valueEntry(key Key, before, after journal.State, boot string) journal.Entry {
-	return journal.Entry{Kind: kindValue, Object: string(key), Identity: identityOf(key), Before: before, After: after, Boot: boot}
+// valueEntry returns an entry of key that becomes after, as the kernel will print it:
+// the journal compares the wishes of several agents as texts.
+func valueEntry(key Key, before journal.State, after, boot string) journal.Entry {
+	at, _ := key.path() // it is valid here
+	to := state(strings.Join(printed(at, after), " "))
+	return journal.Entry{Kind: kindValue, Object: object(key), Identity: identityOf(key), Before: before, After: to, Boot: boot}
+}
+
+// object is the entry's name of key. The journal holds only UTF-8, and the name of a
+// link may be any bytes.
+func object(key Key) string {
+	if utf8.ValidString(string(key)) {
+		return string(key)
+	}
+	return strconv.QuoteToASCII(string(key))
+}
+
+func keyIn(e journal.Entry) Key {
+	if key, err := strconv.Unquote(e.Object); err == nil {
+		return Key(key)
+	}
+	return Key(e.Object)
 }
 
 // identityOf identifies a value, whichever agent sets it.
-func identityOf(key Key) string { return "sysctl " + string(key) }
+func identityOf(key Key) string { return "sysctl " + object(key) }
 
 func (k Kernel) checkWishes(ctx context.Context, as []assignment, changes []Change) ([]string, error) {
 	j := journal.From(ctx)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/printable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -294,7 +295,7 @@ func mayEqual(a, b string) bool { return a == b || a == "" || b == "" }
 // conflict is the error for a claim c that blocks e.
 func (c *claim) conflict(e Entry) error {
 	return conflict{fmt.Errorf("%s: %w: agent %q has %s, and this one wants %s: uninstall or release that agent, change one of the two, or override it",
-		e.Object, ErrConflict, c.agent, c.After.wish(), e.After.wish())}
+		e.Object, ErrConflict, c.agent, c.wish(), e.wish())}
 }
 
 // conflict is an error that no step of a plan can resolve.
@@ -306,12 +307,13 @@ func (conflict) Certain() {}
 func (c conflict) Unwrap() error { return c.error }
 
 // wish describes the state that a step wants in a word or two.
-func (s State) wish() string {
+func (e Entry) wish() string {
+	s := e.After
 	switch {
 	case s.Type == "":
 		return "nothing there"
 	case s.Value != "":
-		return strings.Join(strings.Fields(s.Value), " ")
+		return printable.Masked(e.Object, strings.Join(strings.Fields(s.Value), " "))
 	case s.Target != "":
 		return "a link to " + s.Target
 	case s.SHA256 != "":

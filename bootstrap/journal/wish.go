@@ -203,7 +203,7 @@ func (j *Journal) grantOne(l *log, e Entry, w Wish, others claims) (g granted, e
 		return j.grantFound(l, e, w, top), nil
 	case !top.agrees(e): // which is overridden
 		e.Before, e.Turn = begun.Before, begun.Turn
-		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.After.wish()), true}, nil
+		return granted{e, fmt.Sprintf("keep %s as it is: agent %q, which wants %s, is overridden", e.Object, top.agent, top.wish()), true}, nil
 	default:
 		e.Before, e.Turn, e.Boot = made.Before, top.Turn+1, top.Boot
 		if found := e.After.Type == "mount" && e.After.Value != "" || e.After.File != ""; !found { // which distinguishes it from the previous one

@@ -9,6 +9,7 @@ package printable
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -101,4 +102,37 @@ func (w Writer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Mask replaces a value that is not shown.
+const Mask = "(masked)"
+
+// secretWords are the words in a key that mark its value as a secret. They may be
+// part of a longer word; dots, dashes and underscores are the same.
+func secretWords() []string {
+	return []string{
+		"password", "passwd", "passphrase", "secret", "token", "credential",
+		"private-key", "privatekey", "api-key", "apikey", "access-key", "accesskey",
+		"encryption-key", "encryptionkey", "auth-key", "authkey", "fastopen-key", "tls-key", "client-key", "server-key", "ca-key",
+		"psk", "pre-shared-key", "preshared-key", "kubeconfig", "dockerconfig",
+	}
+}
+
+// placeWords are the endings of keys whose value is only the location of a secret.
+func placeWords() []string { return []string{"-namespace", "-file", "-path", "-dir"} }
+
+// Secret reports whether, judging by its name, the value of key is a secret.
+func Secret(key string) bool {
+	key = strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(key))
+	holds := func(word string) bool { return strings.Contains(key, word) }
+	ends := func(word string) bool { return strings.HasSuffix(key, word) }
+	return slices.ContainsFunc(secretWords(), holds) && !slices.ContainsFunc(placeWords(), ends)
+}
+
+// Masked returns the kernel's value of key, or Mask if the key's last element looks secret.
+func Masked(key, value string) string {
+	if Secret(key[strings.LastIndexAny(key, "./")+1:]) {
+		return Mask
+	}
+	return value
 }

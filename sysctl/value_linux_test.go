@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package sysctl_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/sysctl"
+)
+
+// otherwise has values that the kernel prints otherwise than they are written: each key's
+// spellings have one meaning.
+func otherwise() map[sysctl.Key][]string {
+	return map[sysctl.Key][]string{
+		"net.ipv4.ip_local_reserved_ports":                    {"30000-32767,8472", "8472,30000-32767", "8472,8472,31000-32767,30000-30999,30500-31500", "0x2118,30000-32767,"},
+		"net.ipv6.icmp.ratemask":                              {"9,5-7,6", "5-7,9"},
+		"net.ipv6.conf.lo.stable_secret":                      {"2001:DB8::1", "2001:db8:0:0::0.0.0.1", "2001:0db8:0000:0000:0000:0000:0000:0001"},
+		"net.ipv4.tcp_rmem":                                   {"4096 65536 1048576", "4096 65536", "0x1000", "4096 65536 1048576 # why"},
+		"net.ipv4.ip_local_port_range":                        {"40000", "40000\t60999"},
+		"net.ipv4.neigh.lo.retrans_time_ms":                   {"1001"},
+		"net.ipv4.neigh.lo.base_reachable_time_ms":            {"30007"},
+		"net.ipv4.icmp_ratelimit":                             {"17"},
+		"net.ipv6.conf.all.mldv1_unsolicited_report_interval": {"9001"},
+		"net.ipv4.ip_forward":                                 {"1", "01", "0x1", "1 # why", "1\t#"},
+	}
+}
+
+func setTo(key sysctl.Key, value string) sysctl.Setting {
+	return sysctl.Setting{Key: key, Value: value}
+}
+
+func TestSYS2_TheRealKernelPrintsAValueInAnotherForm(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	k := sysctl.Kernel{}
+	for key, spellings := range otherwise() {
+		for i, value := range spellings {
+			changes, err := k.Diff(setTo(key, value))
+			require.NoError(t, err)
+			require.Equal(t, i == 0, len(changes) == 1, "%s = %s: %v", key, value, changes)
+			require.NoError(t, k.Set(setTo(key, value)), "%s = %s", key, value)
+		}
+	}
+}
+
+// A value that the kernel clamps, or refuses silently, is not the wanted one.
+func TestSYS2_TheRealKernelTakesAnotherValue(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	k := sysctl.Kernel{}
+	for key, values := range map[sysctl.Key][2]string{
+		"net.ipv4.ping_group_range": {"9 3", "1 0"},
+	} {
+		for range 2 {
+			err := k.Set(setTo(key, values[0]))
+			require.ErrorIs(t, err, sysctl.ErrSwallowed)
+			require.ErrorContains(t, err, "set "+string(key)+" = "+values[0]+": written, but it is still "+values[1])
+		}
+	}
+	for _, value := range []string{"8472 8473", "5,x", "9-3"} {
+		require.Error(t, k.Set(setTo("net.ipv4.ip_local_reserved_ports", value)), value)
+	}
+	require.NoError(t, k.Set(setTo("net.ipv4.ip_local_reserved_ports", "8472,8474"), setTo("net.ipv4.neigh.lo.retrans_time_ms", "1000")))
+	changes, err := k.Diff(setTo("net.ipv4.ip_local_reserved_ports", "8472-8474"), setTo("net.ipv4.neigh.lo.retrans_time_ms", "989"))
+	require.NoError(t, err)
+	require.Len(t, changes, 2)
+}
+
+// For each key below net that is a number, whichever value is written: the kernel has
+// taken it, or it is an error; and what Set says is what Diff says afterwards.
+func TestSYS2_EachNumberBelowNetIsSetOrAnError(t *testing.T) {
+	testns.Root(t)
+	testns.Enter(t, testns.Mount|testns.Net)
+	k := sysctl.Kernel{}
+	var tried, other int
+	require.NoError(t, filepath.WalkDir("/proc/sys/net", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		old, err := os.ReadFile(path)
+		if err != nil || os.WriteFile(path, old, 0) != nil || len(strings.Fields(string(old))) != 1 || strings.Contains(path, "nf_hooks_lwtunnel") { // only once
+			return nil
+		}
+		key := sysctl.Key(strings.TrimPrefix(path, "/proc/sys/"))
+		for _, value := range []string{"7", "1001", "1"} {
+			if err := k.Set(setTo(key, value)); err != nil {
+				continue
+			}
+			tried++
+			now, err := os.ReadFile(path)
+			require.NoError(t, err)
+			if strings.TrimSpace(string(now)) != value {
+				other++
+				require.Regexp(t, `_ms$|ratelimit$|_report_interval$`, path, "%s reads %s", value, now)
+			}
+			changes, err := k.Diff(setTo(key, value))
+			require.NoError(t, err)
+			require.Empty(t, changes)
+		}
+		return os.WriteFile(path, old, 0)
+	}))
+	require.Greater(t, tried, 300)
+	t.Logf("%d values set, %d of them printed otherwise", tried, other)
+}
+
+// The value is as it was before, however it is spelled, and a second agent that spells it
+// otherwise wants the same.
+func TestSYS2_AgentsThatSpellAValueDifferentlyAgree(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for key, spellings := range otherwise() {
+		if key == "net.ipv6.conf.lo.stable_secret" {
+			continue // nothing unsets it
+		}
+		dir := filepath.Join(t.TempDir(), "state")
+		before, err := sysctl.Kernel{}.Get(key)
+		require.NoError(t, err)
+		first, second := newNeighbour(t, dir, "first", nil), newNeighbour(t, dir, "second", nil)
+		first.apply(setTo(key, spellings[0]))
+		for _, drifts := range []bool{false, true} {
+			if drifts && strings.Contains(spellings[len(spellings)-1], " ") || key == "net.ipv4.ip_local_port_range" {
+				continue // a part of a vector
+			}
+			if drifts {
+				require.NoError(t, os.WriteFile("/proc/sys/"+pathOf(key), []byte(before+"\n"), 0))
+			}
+			for _, value := range spellings {
+				_, err := second.settings(setTo(key, value)).Check(t.Context())
+				require.NoError(t, err, "%s = %s", key, value)
+			}
+		}
+		second.apply(setTo(key, spellings[len(spellings)-1]))
+		first.uninstall()
+		second.uninstall()
+		after, err := sysctl.Kernel{}.Get(key)
+		require.NoError(t, err)
+		require.Equal(t, before, after, key)
+		require.NoDirExists(t, dir)
+	}
+}
+
+// A value that cannot be read before it is written is written, and then read. Nothing puts
+// it back: that is said.
+func TestSYS2_AValueThatIsNotSetYetIsWritten(t *testing.T) {
+	for _, mayFail := range []bool{false, true} {
+		testns.Enter(t, testns.Mount|testns.Net)
+		const key, secret = "net.ipv6.conf.lo.stable_secret", "fe80::1"
+		setting := sysctl.Setting{Key: key, Value: secret, IgnoreFailure: mayFail}
+		d := recordedFile{
+			sysctl.DropIn{Dir: t.TempDir(), Name: "50-x.conf", Settings: []sysctl.Setting{setting}},
+			journaltest.Open(t, filepath.Join(t.TempDir(), "state")),
+		}
+		before := values(t)
+		require.Contains(t, check(t, d), "set "+key+" = (masked) (is not set)")
+		require.NoError(t, d.Apply(t.Context()))
+		value, err := sysctl.Kernel{}.Get(key)
+		require.NoError(t, err)
+		require.Equal(t, "fe80:0000:0000:0000:0000:0000:0000:0001", value)
+		require.Empty(t, check(t, d))
+		require.Contains(t, checkRevert(t, d), "leave "+key+" = (masked) until the next boot (was not set): the kernel does not allow changing it back")
+		require.NoError(t, d.Revert(t.Context()))
+		require.Empty(t, checkRevert(t, d))
+		require.Len(t, differing(before, values(t)), 1, "addr_gen_mode, which the kernel changes along, is back")
+	}
+}
+
+// An ignored failure does not count as set.
+func TestSYS2_AnIgnoredFailureIsNotSet(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for key, value := range map[sysctl.Key]string{"net.ipv6.conf.all.stable_secret": "fe80::1", "net.ipv4.ip_forward": "abc"} {
+		setting := sysctl.Setting{Key: key, Value: value, IgnoreFailure: true}
+		s := recordedValues{sysctl.Settings{Values: []sysctl.Setting{setting}}, journaltest.Open(t, filepath.Join(t.TempDir(), "state"))}
+		require.NoError(t, s.Apply(t.Context()))
+		require.Len(t, check(t, s), 1, "%s is not set", key)
+		require.Empty(t, checkRevert(t, s), "and nothing is recorded")
+	}
+	// The file system of these values is read-only here.
+	s := sysctl.Settings{Values: []sysctl.Setting{{Key: "kernel.pid_max", Value: "99", IgnoreFailure: true}}}
+	require.Empty(t, check(t, s))
+	advice, err := s.Advise(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"kernel.pid_max is not set to 99, and the - before it ignores that"}, advice)
+}
+
+func TestSEC8_AValueThatLooksSecretIsMasked(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	for key, values := range map[sysctl.Key][2]string{
+		"net.ipv6.conf.lo.stable_secret": {"2001:db8::dead", "2001:db8::beef"},
+		"net.ipv4.tcp_fastopen_key":      {"0000dead-00000000-00000000-00000000", "0000beef-00000000-00000000-00000000"},
+	} {
+		dir := filepath.Join(t.TempDir(), "state")
+		first, second := newNeighbour(t, dir, "first", nil), newNeighbour(t, dir, "second", nil)
+		var said []string
+		say := func(lines []string, err error) {
+			if said = append(said, lines...); err != nil {
+				said = append(said, err.Error())
+			}
+		}
+		say(first.settings(setTo(key, values[0])).Check(t.Context()))
+		first.apply(setTo(key, values[0]))
+		_, err := second.settings(setTo(key, values[1])).Check(t.Context())
+		require.ErrorIs(t, err, journal.ErrConflict)
+		say(nil, err)
+		say(nil, sysctl.Kernel{}.Set(setTo(key, values[1]+"x")))
+		require.NoError(t, sysctl.Kernel{}.Set(setTo(key, values[1])))
+		undone, err := first.journal.CheckRevertAll(t.Context())
+		say(nil, errors.Join(err, errors.New(fmt.Sprint(undone))))
+		d := sysctl.DropIn{Dir: t.TempDir(), Name: "50-x.conf", Settings: []sysctl.Setting{setTo(key, values[0])}}
+		require.NoError(t, os.WriteFile(filepath.Join(d.Dir, "60-y.conf"), []byte(string(key)+" = "+values[1]+"\n"), 0o644))
+		say(d.Advise(t.Context()))
+		text := strings.Join(said, "\n")
+		require.GreaterOrEqual(t, strings.Count(text, "(masked)"), 5, text)
+		require.NotRegexp(t, `dead|beef`, text)
+		var set *sysctl.Error
+		require.ErrorAs(t, sysctl.Kernel{}.Set(setTo(key, values[1]+"x")), &set)
+		require.Equal(t, values[1]+"x", set.Value, "a program reads it")
+	}
+}
