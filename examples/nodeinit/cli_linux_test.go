@@ -40,6 +40,22 @@ func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
 	require.Equal(t, "2", n.read("/run/dest/x"))
 }
 
+// The flags of a second document would not count.
+func TestCFG4_TheFlagsAreInOneDocument(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.write("/run/config.yaml", "---\n# ours\n---\nbpf-root: /run/file\n---\n")
+	o := n.run("check", "--only", "bpffs", "--config", "/run/config.yaml")
+	require.Contains(t, o.stdout, "mount bpf on /run/file", o.stderr)
+	n.write("/run/config.yaml", "bpf-root: /run/file\n---\nskip: [cni]\n")
+	o = n.run("check", "--config", "/run/config.yaml")
+	require.Equal(t, 64, o.code, o.stdout)
+	require.Contains(t, o.stderr, "--config: parse /run/config.yaml: line 3 starts a second document")
+	n.write("/run/source.yaml", "apiVersion: v1\nkind: ConfigMap\nstringData: {a: b}\n---\n")
+	o = n.run("check", "--only", "config", "--source", "file:/run/source.yaml")
+	require.Contains(t, o.stderr, "empty file:/run/source.yaml: it has no data (binaryData and stringData are not read)")
+}
+
 func TestSingleCommandsConvergeAndTheSecondRunTakesNoLock(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"mount-cgroup", "mount-bpffs", "sysctlfix"} {
@@ -545,11 +561,11 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	before := n.state()
 	n.shell("mkdir -p /var/lib/acme && ip link add acme0 type veth peer name eth7")
 	for content, want := range map[string]string{
-		"stateDirs: [/var/lib]\n":             "which is the node's",
-		"linsk: []\npins: 7\n":                "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal",
-		"":                                    "it owns nothing",
-		strings.Repeat("#", 1<<20) + "\n":     "larger than 1048576 bytes",
-		"links: [{name: 'acme[0-9]'}]\n---\n": "want one document",
+		"stateDirs: [/var/lib]\n":         "which is the node's",
+		"linsk: []\npins: 7\n":            "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal",
+		"":                                "it owns nothing",
+		strings.Repeat("#", 1<<20) + "\n": "larger than 1048576 bytes",
+		"pins: [a]\n---\npins: [b]\n":     "line 3 starts a second document",
 	} {
 		n.write("/run/acme.yaml", content)
 		o := n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
@@ -559,7 +575,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	for _, args := range [][]string{{"--ownership", ""}, {"--ownership", "/run/acme.yaml", "--netns"}, {"--ownership", "/run/acme.yaml", "--aws-leftovers"}} {
 		require.Equal(t, 64, n.run(append(args, "cleanup", "--all-state", "-f")...).code, args)
 	}
-	n.write("/run/acme.yaml", "agent: acme\nlinks: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n")
+	n.write("/run/acme.yaml", "---\n---\nagent: acme\nlinks: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n---\n")
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "cleanup", "--ownership", "/run/acme.yaml", "-f")
 	require.Contains(t, o.stderr, "nothing selected", "the variable speaks of Cilium")
 	o = n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "--dry-run")

@@ -217,18 +217,13 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 		return nil
 	}
 	a.at.work("", "--config "+a.configFile)
-	raw, err := configresolve.File{Path: a.configFile}.Content(ctx)
-	if err != nil {
+	var top yaml.Node
+	if err := (configresolve.File{Path: a.configFile}).Decode(ctx, &top); err != nil {
 		return usageError{fmt.Errorf("--config: %w", err)}
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(raw, &document); err != nil {
-		return usageError{fmt.Errorf("--config: %s: %w", a.configFile, err)}
-	}
-	if len(document.Content) == 0 {
+	if top.Kind == 0 {
 		return nil // an empty file
 	}
-	top := document.Content[0]
 	if top.Kind != yaml.MappingNode {
 		return usageError{fmt.Errorf("--config: %s: line %d: must be a map of flags to values", a.configFile, top.Line)}
 	}
