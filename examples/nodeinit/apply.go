@@ -212,9 +212,9 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 // that way.
 func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	entry := config.Explain(a.cgroupRootKey).Keys[0]
-	root, ok := config.Lookup(a.cgroupRootKey)
+	root := interpreted(config, a.cgroupRootKey)
 	switch {
-	case !ok || root == "":
+	case root == "":
 		return nil
 	case entry.Source.Kind == configresolve.KindNode:
 		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node must not choose a mount point", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
@@ -224,6 +224,13 @@ func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	}
 	a.cgroupRoot = root
 	return nil
+}
+
+// interpreted returns the value of a key that this program itself interprets: a ConfigMap
+// made of files has a newline at the end of each.
+func interpreted(config *configresolve.Config, key string) string {
+	value, _ := config.Lookup(key)
+	return strings.TrimSpace(value)
 }
 
 // runner is one of the plan's methods.

@@ -492,6 +492,61 @@ func (n *node) annotated(annotations string) *httptest.Server {
 	return server
 }
 
+// A ConfigMap made of files has a newline at the end of each value, which is no part of a
+// path; the agent gets it as it is.
+func TestCFG12_BlanksAroundAValueThatIsInterpretedDoNotCount(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.write("/run/config.yaml", "bpf-root: \"/run/bpf\\n\"\nwait-loaded: \" 0s \"\nplugins: [\""+n.plugins+"\\n\"]\n")
+	n.write("/run/source.yaml", "cgroup-root: \"/run/cg\\n\"\nmtu: \"9000\\n\"\nkube-proxy-replacement: \"true\\n\"\n")
+	o := n.runEnv([]string{"SLIPWAY_TIMEOUT= 60s\n", "SLIPWAY_SYSCTL_CONF_DIR=/run/sysctl.d\n", "SLIPWAY_ONLY=config,cgroup,bpffs,sysctl\n", "SLIPWAY_AGENT=\n"},
+		"apply", "--config", "/run/config.yaml", "--source=file:/run/source.yaml\n", "--dest", "/run/dest\n", "--cgroup-root-key=cgroup-root\n", "--wait-for-kube-proxy=1h\n", "--output=json\n")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "skipped", o.report(t).statuses()["kube-proxy"])
+	require.Equal(t, "9000\n", n.read("/run/dest/mtu"))
+	require.Equal(t, "/run/bpf /run/cg", n.shell("grep -oE ' /run/(bpf|cg) ' /proc/mounts | sort | xargs"))
+	require.Equal(t, "/run/sysctl.d/99-zzz-override_cilium.conf", n.shell("ls /run/sysctl.d/*"))
+	o = n.run("run", "--only", "bpffs", "--", "printf", "%s", " kept\n")
+	require.Equal(t, " kept\n", o.stdout, o.stderr)
+}
+
+// What asks for a removal in another spelling removes nothing, and the report names it.
+func TestCLN10_OnlyTrueDestroysAndAnythingElseIsNamed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/precious")
+	cleanup := func(env []string, source string) outcome {
+		require.NoError(t, os.WriteFile(n.source, []byte(source), 0o644))
+		return n.runEnv(env, "apply", "--only", "config,cleanup", "--source", "file:"+n.source, "--dest", "/run/dest", "--output", "json")
+	}
+	for name, c := range map[string]struct {
+		env, source string
+		named       string // empty: nothing is
+	}{
+		"a newline":         {"X=", "clean-cilium-state: \"true\\n\"\n", `clean-cilium-state = "true\n": only "true" counts`},
+		"in capitals":       {"CILIUM_ALL_STATE=True", "mtu: 1\n", `CILIUM_ALL_STATE = "True": only "true" counts`},
+		"a number":          {"CLEAN_CILIUM_BPF_STATE=1", "mtu: 1\n", `CLEAN_CILIUM_BPF_STATE = "1": only "true" counts`},
+		"false":             {"CILIUM_ALL_STATE=false", "clean-cilium-bpf-state: false\n", ""},
+		"empty":             {"CILIUM_ALL_STATE=", "clean-cilium-bpf-state: ''\n", ""},
+		"beside one of two": {"CILIUM_BPF_STATE=true", "clean-cilium-state: yes\n", `clean-cilium-state = "yes": only "true" counts`},
+	} {
+		o := cleanup([]string{c.env}, c.source)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, "precious", n.shell("ls /run/cilium/state"), name)
+		for _, r := range o.report(t).Results {
+			if said := strings.Join(append(r.Advice, r.Reason), "; "); r.Step == "cleanup" && c.named != "" {
+				require.Contains(t, said, "ignored: "+c.named, name)
+			} else {
+				require.NotContains(t, said, "ignored", name)
+			}
+		}
+	}
+	o := n.runEnv([]string{"CILIUM_ALL_STATE=yes"}, "cleanup", "-f")
+	require.Zero(t, o.code)
+	require.Contains(t, o.stderr, `nothing selected, so nothing is done: `)
+	require.Contains(t, o.stderr, `ignored: CILIUM_ALL_STATE = "yes": only "true" counts`)
+}
+
 // More people may annotate a Node than may destroy a node's state.
 func TestCLN10_ANodesAnnotationDestroysNothing(t *testing.T) {
 	n := newNode(t)

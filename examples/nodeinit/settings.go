@@ -148,8 +148,8 @@ func (a *app) fromEnvironment(f *pflag.FlagSet) (err error) {
 			return
 		}
 		for _, name := range append([]string{ownVariable(flag.Name)}, variables[flag.Name]...) {
-			value, ok := a.getenv(name)
-			if !ok || value == "" {
+			value, _ := a.getenv(name)
+			if strings.TrimSpace(value) == "" {
 				continue
 			}
 			if e := setFlag(f, flag, splitVariable(flag, value)); e != nil {
@@ -173,8 +173,22 @@ func splitVariable(flag *pflag.Flag, value string) []string {
 	return []string{value}
 }
 
+// withoutBlanks returns values, or arguments up to a command of others, without white space
+// around them, such as the newline at the end of a ConfigMap's value that was a file.
+func withoutBlanks(values []string) []string {
+	values = slices.Clone(values)
+	for i, value := range values {
+		if value == "--" {
+			break
+		}
+		values[i] = strings.TrimSpace(value)
+	}
+	return values
+}
+
 // setFlag gives a flag its values, as they are: one, but for a list.
 func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
+	values = withoutBlanks(values)
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		flag.Changed = true
 		if err := list.Replace(values); err != nil {
