@@ -122,7 +122,7 @@ func Delete(ctx context.Context, owned func(chain string) bool, objects []Object
 			continue
 		}
 		err := deleteAll(ctx, f, owned, all)
-		if err != nil && !isLocked(err) {
+		if err != nil && !isLocked(err) && ctx.Err() == nil {
 			deleteSingly(ctx, f, owned, all, func(i int, err error) { done(mine[i], err) })
 			continue
 		}
@@ -187,7 +187,11 @@ func deleteAll(ctx context.Context, f netfilter.Family, owned func(string) bool,
 	if err != nil {
 		return err
 	}
-	return capabilityHint(t.restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
+	err = capabilityHint(t.restore.Run(ctx, input, nil, "-w", seconds, "--noflush"))
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w (it waits for /run/xtables.lock, the lock of all of iptables, as long as another program holds that)", err)
+	}
+	return err
 }
 
 // capabilityHint names the capabilities that the tool needs and cannot get; its
