@@ -103,6 +103,14 @@ func (a *app) choose(p *bootstrap.Plan) {
 	}
 }
 
+// stepsToRun are the plan's, as far as they are known before the configuration is.
+func (a *app) stepsToRun() []string {
+	if len(a.modules) == 0 {
+		return stepNames
+	}
+	return slices.Insert(slices.Clone(stepNames), slices.Index(stepNames, stepSysctl), stepModules)
+}
+
 func choosable() []string { return append(slices.Clone(stepNames), stepModules, stepPreflight) }
 
 func (a *app) leftOut(step string) bool {
@@ -121,6 +129,7 @@ func (a *app) host() hostns.Host {
 
 // checkHost reports early, and once, that the host cannot be entered.
 func (a *app) checkHost() error {
+	a.at.work("", "--host-proc "+a.hostProc)
 	if err := a.host().Check(); err != nil {
 		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
 	}

@@ -111,21 +111,25 @@ func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	if f.Lookup("any-owner") != nil {
 		return nil // undoing works from the record
 	}
-	onlyOfCheck := ""
+	all := a.lacks()
 	if f.Lookup("ignore-preflight") == nil {
-		onlyOfCheck = "only check has that step"
+		all[stepPreflight] = "only check has that step"
 	}
-	for step, lacks := range map[string]string{
-		stepPreflight: onlyOfCheck,
-		stepModules:   lacking("--kernel-modules names none", a.modules...),
-		stepConfig:    lacking("no --source is given", a.sources...),
-		stepCNI:       lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
-	} {
+	for step, lacks := range all {
 		if slices.Contains(a.only, step) && lacks != "" {
 			return usageError{fmt.Errorf("--only %s, and %s", step, lacks)}
 		}
 	}
 	return nil
+}
+
+// lacks is what the steps lack to which no flag gives anything to do.
+func (a *app) lacks() map[string]string {
+	return map[string]string{
+		stepModules: lacking("--kernel-modules names none", a.modules...),
+		stepConfig:  lacking("no --source is given", a.sources...),
+		stepCNI:     lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
+	}
 }
 
 // lacking returns the message if none of the values is given.

@@ -33,11 +33,11 @@ func Decode(content []byte, into any) error {
 		err = d.Decode(into) // to which empty documents add nothing
 	}
 	var mistakes *yaml.TypeError
-	if errors.As(err, &mistakes) {
-		err = errors.New(strings.Join(mistakes.Errors, "\n"))
-	}
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		return nil
+	case errors.As(err, &mistakes):
+		return errors.New(strings.Join(mistakes.Errors, "\n"))
 	}
 	return err
 }
