@@ -111,8 +111,8 @@ type PermissionChecker interface {
 
 	// CheckPermission returns the error that Apply would meet because a capability is
 	// missing, or something may not be written. It changes nothing. A plan's Apply asks
-	// each action that has something to change, before anything is changed; its Check does
-	// not, so that a look needs no privilege.
+	// each action that has something to change, before anything is changed, and so does its
+	// Check in a process of root's. Other users may look without privileges.
 	CheckPermission(ctx context.Context) error
 }
 

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // Func returns an Action made of two functions. It has no Revert. If a function is
@@ -182,7 +184,7 @@ func (r retry) again(err error) bool {
 // sleep waits for d, or returns why ctx ended first.
 func sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return failure.Ended(ctx)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -190,6 +192,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return failure.Ended(ctx)
 	}
 }

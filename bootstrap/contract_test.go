@@ -6,7 +6,9 @@ package bootstrap_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"testing"
 	"time"
 
@@ -182,6 +184,42 @@ func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
 	}
 }
 
+// An error that is none of a step's ends a run that is being prepared, and no step is blamed.
+func TestPLAN21_AFailureOfNoStepLeavesAReasonForEachStep(t *testing.T) {
+	ends := unwritable{errors.New("no host")}
+	plan := bootstrap.Plan{
+		Steps:   []bootstrap.Step{{Name: "first"}, {Name: "second"}},
+		Prepare: func(context.Context, *bootstrap.Plan) error { return ends },
+	}
+	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
+		report, err := run(t.Context())
+		require.ErrorIs(t, err, ends)
+		require.ErrorIs(t, report.Err, ends)
+		require.Len(t, report.Results, 2)
+		for _, r := range report.Results {
+			require.Equal(t, bootstrap.NotRun, r.Status)
+			require.Equal(t, "the plan stopped before it", r.Reason)
+		}
+	}
+}
+
+// The error of a step that was waiting when the run was to end names why that was.
+func TestPLAN20_AWaitThatEndsNamesTheCause(t *testing.T) {
+	cause := errors.New("--timeout of 3s is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	waiting := &bootstraptest.Script{Changes: []string{"one"}}
+	waiting.Hook = func(ctx context.Context, call string) error {
+		if call != "apply" {
+			return nil
+		}
+		cancel(cause)
+		return fmt.Errorf("wait for it: %w", ctx.Err())
+	}
+	_, err := (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "waits", Action: waiting}}}).Apply(ctx)
+	require.EqualError(t, err, "step waits: apply: wait for it: context canceled: --timeout of 3s is over")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
 // denied is an action whose Check succeeds and whose Apply is denied.
 type denied struct{ *bootstraptest.Script }
 
@@ -191,8 +229,12 @@ func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
 	first, second := &bootstraptest.Script{Changes: []string{"one"}}, &bootstraptest.Script{Changes: []string{"two"}}
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "second", After: []string{"first"}, Action: denied{second}}}}
 	report, err := plan.Check(t.Context())
-	require.NoError(t, err, "Check needs no permission")
-	require.Equal(t, 2, report.Count(bootstrap.WouldChange))
+	if os.Geteuid() == 0 {
+		require.ErrorIs(t, err, fs.ErrPermission)
+	} else {
+		require.NoError(t, err, "a user may look who may change nothing")
+		require.Equal(t, 2, report.Count(bootstrap.WouldChange))
+	}
 	report, err = plan.Apply(t.Context())
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.Equal(t, "plan.permission", report.Code())

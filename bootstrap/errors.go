@@ -64,15 +64,6 @@ func blockedBy(step string) error {
 	return fmt.Errorf("it comes after step %s, which failed", step)
 }
 
-// ended is why ctx is done: it matches ctx.Err, and names the cause too.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
-}
-
 // nothingToRevert reports whether err says, by matching [errors.ErrUnsupported],
 // that there is nothing to revert. The errnos for calls that a kernel or a file
 // system lacks (ENOSYS, EOPNOTSUPP) match it too, but mean that a Revert failed. If

@@ -187,8 +187,8 @@ type Plan struct {
 	// configuration: it sets their actions, and which of them are skipped or absent.
 	// Check and Apply call it after the gates, without the lock, on a copy of
 	// the plan that is made for this one run. Until then actions may be nil. If it
-	// returns a [*StepError], the step named there has failed; with any other error,
-	// the first step has. All other steps are then [Blocked], and the node is not
+	// returns a [*StepError], the step named there has failed; with a [PlanEnder], no
+	// step has run; with any other error, the first step has failed. All other steps are then [Blocked], and the node is not
 	// touched. Revert does not call it: the journal knows what there is to undo. If
 	// Prepare is nil, the steps are complete.
 	Prepare func(ctx context.Context, p *Plan) error

@@ -75,8 +75,8 @@ type Result struct {
 	// Status is the step's outcome.
 	Status Status
 
-	// Reason is one line that explains why the step was skipped, if no error does (see
-	// [Step.SkipReason]), or why a revert found nothing to do.
+	// Reason is one line that explains why the step was skipped or has not run, if no
+	// error does (see [Step.SkipReason]), or why a revert found nothing to do.
 	Reason string
 
 	// Excused says that the step failed and is Optional: the plan has not failed by it.

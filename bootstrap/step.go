@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -24,7 +25,7 @@ func (w *walk) check(ctx context.Context, s *Step) Result {
 			r.certain = ok && v.Validate() != nil || w.hopeless(s, err)
 			return r
 		}
-		if p, ok := as[PermissionChecker](s.Action); ok && w.silent && len(changes) > 0 {
+		if p, ok := as[PermissionChecker](s.Action); ok && (w.silent || os.Geteuid() == 0) && len(changes) > 0 {
 			if err := p.CheckPermission(ctx); err != nil {
 				denied := s.result(Failed, "check", nil, err)
 				denied.certain = true

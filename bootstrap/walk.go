@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/perrun"
 )
 
@@ -240,7 +241,14 @@ func (w *walk) prepare(ctx context.Context) error {
 	w.plan.Steps = slices.Clone(w.plan.Steps)
 	prepare := w.plan.Prepare
 	w.plan.Prepare = nil
-	if err := prepare(ctx, &w.plan); err != nil {
+	err := prepare(ctx, &w.plan)
+	if err != nil {
+		w.plan.Prepare = prepare // it is as incomplete as before
+	}
+	switch {
+	case errors.As(err, new(PlanEnder)):
+		return w.report.fail(err)
+	case err != nil:
 		return w.unprepared(ctx, err)
 	}
 	if err := w.plan.Validate(); err != nil {
@@ -394,9 +402,9 @@ func (w *walk) step(ctx context.Context, s *Step) error {
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	case ctx.Err() != nil:
 		w.stopped = true
-		failure := newStepError(s.Name, "start", ended(ctx))
-		w.done(ctx, Result{Step: s.Name, Status: NotRun, Err: failure})
-		return failure
+		err := newStepError(s.Name, "start", failure.Ended(ctx))
+		w.done(ctx, Result{Step: s.Name, Status: NotRun, Err: err})
+		return err
 	default:
 		return w.run(ctx, s)
 	}
@@ -422,6 +430,7 @@ func (w *walk) run(ctx context.Context, s *Step) error {
 	start := time.Now()
 	recording := w.recording(ctx, s)
 	r := w.bounded(recording, s)
+	addCause(ctx, r.Err)
 	if recording != ctx && r.Status != Failed {
 		r.Advice = append(r.Advice, w.plan.Journal.Advice(recording)...)
 	}
@@ -442,6 +451,16 @@ func (w *walk) recording(ctx context.Context, s *Step) context.Context {
 	return j.WithStep(ctx, s.Name)
 }
 
+// addCause adds to the error of a step that was waiting for something why it did not wait
+// any longer, unless the error names that too.
+func addCause(ctx context.Context, err error) {
+	var failed *StepError
+	cause := context.Cause(ctx)
+	if cause != nil && errors.As(err, &failed) && errors.Is(failed.Err, ctx.Err()) && !errors.Is(failed.Err, cause) {
+		failed.Err = fmt.Errorf("%w: %w", failed.Err, cause)
+	}
+}
+
 // bounded does s within its timeout.
 func (w *walk) bounded(ctx context.Context, s *Step) Result {
 	if s.Timeout == 0 {
@@ -450,11 +469,11 @@ func (w *walk) bounded(ctx context.Context, s *Step) Result {
 	limited, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	r := w.do(w, limited, s)
-	var failure *StepError
-	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failure) {
-		failure.Err = fmt.Errorf("%w (the step's timeout is %s)", failure.Err, s.Timeout)
-		if failure.Code == code.PlanFailed {
-			failure.Code = code.PlanTimeout
+	var failed *StepError
+	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
+		failed.Err = fmt.Errorf("%w (the step's timeout is %s)", failed.Err, s.Timeout)
+		if failed.Code == code.PlanFailed {
+			failed.Code = code.PlanTimeout
 		}
 	}
 	return r
@@ -484,6 +503,9 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 func (w *walk) done(ctx context.Context, r Result) {
 	if w.reverse && w.plan.Journal != nil && r.Status == Unchanged && len(r.Advice) == 0 {
 		r.Reason = "nothing is recorded of it"
+	}
+	if r.Status == NotRun && r.Err == nil {
+		r.Reason = "the plan stopped before it"
 	}
 	w.report.Results = append(w.report.Results, r)
 	w.trace.stepDone(ctx, w.op, r)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // removal is one call of Remove: the state that objects pass to those removed after them.
@@ -78,6 +79,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 		if ctx.Err() != nil {
 			break
 		}
+		t.at = step.items[0].String()
 		if step.attached {
 			step.items = r.withoutGone(ctx, step.items, t.done)
 		}
@@ -91,6 +93,7 @@ type tally struct {
 	progress func(done, total int, item string, err error)
 	total    int
 	dealt    int
+	at       string // the first item of those removed last
 	errs     []error
 }
 
@@ -107,7 +110,7 @@ func (t *tally) done(item Item, err error) {
 
 func (t *tally) err(ctx context.Context) error {
 	if rest := t.total - t.dealt; rest > 0 {
-		t.errs = append(t.errs, fmt.Errorf("stopped with %d of %d items left: %w", rest, t.total, ctx.Err()))
+		t.errs = append(t.errs, fmt.Errorf("stopped with %d of %d items left, at %s: %w", rest, t.total, t.at, failure.Ended(ctx)))
 	}
 	if len(t.errs) == 0 {
 		return nil

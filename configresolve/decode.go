@@ -121,7 +121,7 @@ func (f target) decode(c *Config) error {
 	_, set := c.Lookup(f.key)
 	switch {
 	case set || f.required:
-		_, err := Get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
+		_, err := get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
 		return err
 	case f.has:
 		if err := decodeValue(f.value, f.standby); err != nil {

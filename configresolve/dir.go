@@ -55,7 +55,7 @@ func (d Dir) layer(values map[string]string, err error) ([]Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Layer{{Ref: d.Ref(), Values: values}}, nil
+	return []Layer{{Ref: d.Ref(), Values: values, Empty: "it has no files"}}, nil
 }
 
 // version names the data directory that the kubelet has put in place.

@@ -4,4 +4,7 @@
 package configresolve
 
 // ParseFile is File.Read's parser.
-var ParseFile = parse
+func ParseFile(content []byte) (map[string]string, error) {
+	values, _, err := parse(content)
+	return values, err
+}

@@ -13,13 +13,14 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/onedoc"
 )
 
 // File is a YAML or JSON file that contains either a map of keys to scalars or the
 // manifest of a ConfigMap, whose data is read but not its binaryData. A scalar that
 // is not a string is taken as written (0.0025, true, 1e3), and null is the empty
-// value. A duplicate key, a list or map as a value, a second document and a
-// manifest of another kind are errors.
+// value. A duplicate key, a list or map as a value, a second document that is not empty
+// and a manifest of another kind are errors.
 type File struct {
 	Path string
 }
@@ -37,11 +38,25 @@ func (f File) Read(ctx context.Context) ([]Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := parse(content)
+	values, empty, err := parse(content)
 	if err != nil {
 		return nil, code.Errorf(code.ConfigInvalid, "parse %s: %w", f.Path, err)
 	}
-	return []Layer{{Ref: f.Ref(), Values: values}}, nil
+	return []Layer{{Ref: f.Ref(), Values: values, Empty: empty}}, nil
+}
+
+// Decode decodes a YAML file of another form than a source's, such as a program's own
+// flags, by the same rules: of several documents all but one are empty, and a field that
+// the struct into does not have is an error. If there is no document, into stays as it is.
+func (f File) Decode(ctx context.Context, into any) error {
+	content, err := f.Content(ctx)
+	if err != nil {
+		return err
+	}
+	if err := onedoc.Decode(content, into); err != nil {
+		return code.Errorf(code.ConfigInvalid, "parse %s: %w", f.Path, err)
+	}
+	return nil
 }
 
 // Content reads the file without parsing it, for a program that has a file of
@@ -72,8 +87,8 @@ type field struct {
 }
 
 // parse reads JSON by its own rules, since YAML's differ in tabs and escapes,
-// and anything else as YAML.
-func parse(content []byte) (map[string]string, error) {
+// and anything else as YAML. If there are no values, empty says why.
+func parse(content []byte) (values map[string]string, empty string, err error) {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	read := yamlFields
 	if json.Valid(content) {
@@ -81,12 +96,13 @@ func parse(content []byte) (map[string]string, error) {
 	}
 	fields, err := read(content)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if data, ok, err := manifestData(fields); ok || err != nil {
-		return data, err
+		return data, "it has no data (binaryData and stringData are not read)", err
 	}
-	return scalars(fields)
+	values, err = scalars(fields)
+	return values, "it has no keys", err
 }
 
 // manifestData returns the data of a ConfigMap, or false if the fields are not a

@@ -4,40 +4,24 @@
 package configresolve
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/slipway-dev/slipway/internal/onedoc"
 )
 
 // yamlFields reads the one document of content, to the depth that a manifest
 // has. It works on nodes, since decoding would turn 0.10 into 0.1.
 func yamlFields(content []byte) ([]field, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	var document, more yaml.Node
-	err := decoder.Decode(&document)
-	if errors.Is(err, io.EOF) || err == nil && len(document.Content) == 0 {
-		return nil, nil
-	}
-	if err != nil {
+	var root yaml.Node
+	if err := onedoc.Decode(content, &root); err != nil || root.Kind == 0 {
 		return nil, err
-	}
-	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		if err != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("line %d starts a second document", more.Line)
-	}
-	root := document.Content[0]
-	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
-		return nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: it holds no map of keys", root.Line)
 	}
-	return yamlMap(root, true)
+	return yamlMap(&root, true)
 }
 
 func yamlMap(node *yaml.Node, nested bool) ([]field, error) {

@@ -19,6 +19,7 @@ const (
 	Denied   Problem = "denied"   // dropped by the override policy
 	Doubled  Problem = "doubled"  // set by two objects of one source: the later one wins
 	Missing  Problem = "missing"  // an optional source does not exist
+	Empty    Problem = "empty"    // an object that exists sets no keys
 )
 
 // Finding is a remark about a resolution for an administrator.
@@ -33,8 +34,8 @@ type Finding struct {
 // String formats f as one line, which is safe to print whatever the key contains.
 func (f Finding) String() string {
 	from := origin(f.Source, f.Part)
-	if f.Problem == Missing {
-		return "missing " + from + ": " + printable.Line(f.Reason)
+	if f.Problem == Missing || f.Problem == Empty {
+		return string(f.Problem) + " " + from + ": " + printable.Line(f.Reason)
 	}
 	return string(f.Problem) + " key " + quote(f.Key) + " from " + from + ": " + printable.Line(f.Reason)
 }

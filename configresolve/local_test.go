@@ -160,6 +160,46 @@ func TestFile(t *testing.T) {
 	}
 }
 
+func TestCFG4_OneDocumentOfAFileSaysSomething(t *testing.T) {
+	const manifest = "apiVersion: v1\nkind: ConfigMap\n"
+	for content, want := range map[string]values{
+		manifest + "data: {a: b}\n---\n":               {"a": "b"},
+		"---\n# nothing\n---\na: b\n---\n# end\n...\n": {"a": "b"},
+	} {
+		require.Equal(t, want, read(t, configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), content)}), content)
+	}
+	f := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b\n---\nc: d\n")}
+	_, err := f.Read(t.Context())
+	require.ErrorContains(t, err, "line 3 starts a second document")
+	require.ErrorContains(t, f.Decode(t.Context(), new(struct{ A string })), "parse "+f.Path+": line 3 starts a second document")
+}
+
+func TestCFG4_ASourceThatExistsAndGivesNoKeysIsReported(t *testing.T) {
+	const manifest, noData = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "it has no data (binaryData and stringData are not read)"
+	for content, why := range map[string]string{
+		manifest: noData, manifest + "data:\n": noData, manifest + "data: {}\n": noData,
+		manifest + "binaryData: {a: AAAA}\n":          noData,
+		manifest + "stringData: {a: b}\n":             noData,
+		"# nothing\n":                                 "it has no keys",
+		manifest + "data: {a: b}\nstringData: {c: d}": "",
+		"kind: ConfigMap\n":                           "",
+	} {
+		f := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), content)}
+		config, err := configresolve.Resolve(t.Context(), f)
+		require.NoError(t, err)
+		if why == "" {
+			require.Empty(t, config.Findings(), content)
+			continue
+		}
+		require.Equal(t, []configresolve.Finding{{Problem: configresolve.Empty, Source: f.Ref(), Reason: why}}, config.Findings(), content)
+		require.Contains(t, config.Explain().String(), "! empty file:"+f.Path+": "+why)
+	}
+	config, err := configresolve.Resolve(t.Context(), configresolve.Dir{Path: t.TempDir()}, configresolve.Env{Prefix: "NONE_"})
+	require.NoError(t, err)
+	require.Len(t, config.Findings(), 1)
+	require.Equal(t, "it has no files", config.Findings()[0].Reason)
+}
+
 func TestFileErrors(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
 		"bad yaml":         {"a: [", "line 1"},

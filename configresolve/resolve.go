@@ -124,6 +124,9 @@ func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, err
 func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 	from := map[string]Ref{} // the object of this source that set the key
 	for _, layer := range layers {
+		if len(layer.Values) == 0 && layer.Empty != "" {
+			m.config.report(Finding{Problem: Empty, Source: layer.Ref, Part: layer.Part, Reason: layer.Empty})
+		}
 		for _, key := range slices.Sorted(maps.Keys(layer.Values)) {
 			if f, ok := m.unusable(layer, key); ok {
 				m.config.report(f)

@@ -59,6 +59,7 @@ type Layer struct {
 	Ref
 	Part   string // the part of the object that holds the values, such as "annotations"; may be empty
 	Values map[string]string
+	Empty  string // why there are no values, for a finding; may be empty
 }
 
 // Source is one place from which configuration is read.

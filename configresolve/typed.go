@@ -6,6 +6,7 @@ package configresolve
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -22,9 +23,14 @@ func (u unshown) Unwrap() error { return u.error }
 
 // Get parses the value of key. The error names the key and the source of the value.
 // If the key has no value, the error matches [ErrUnset], and mentions a value that
-// the policy denied, if any. The function parse gets the value unchanged, including
-// a newline at its end.
+// the policy denied, if any. The function parse gets the value without white space around
+// it, such as the newline that a ConfigMap made of files has at the end of each value;
+// [Config.Lookup] returns it as it is, to be passed on.
 func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
+	return get(c, key, func(value string) (T, error) { return parse(strings.TrimSpace(value)) })
+}
+
+func get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	value, ok := c.Lookup(key)
 	if !ok {

@@ -39,6 +39,25 @@ func TestCFG11_Get(t *testing.T) {
 	require.ErrorContains(t, err, `static:node gives it, but it is in the deny list`)
 }
 
+func TestCFG12_BlanksAroundAValueCountOnlyWhereItIsPassedOn(t *testing.T) {
+	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("files", values{"mtu": "1500\n", "interval": " 5m\n", "root": "/run\n"})}})
+	mtu, err := configresolve.Get(c, "mtu", strconv.Atoi)
+	require.NoError(t, err)
+	require.Equal(t, 1500, mtu)
+	interval, err := configresolve.Get(c, "interval", time.ParseDuration)
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Minute, interval)
+
+	var decoded struct {
+		MTU  int    `config:"mtu"`
+		Root string `config:"root"`
+	}
+	require.NoError(t, configresolve.Decode(c, &decoded))
+	require.Equal(t, 1500, decoded.MTU)
+	require.Equal(t, "/run\n", decoded.Root)
+	require.Equal(t, "1500\n", c.Data()["mtu"])
+}
+
 func TestCFG11_Unknown(t *testing.T) {
 	known := []string{"enable-ipv4", "enable-ipv6", "mtu", "debug", "routing-mode"}
 	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("s", values{

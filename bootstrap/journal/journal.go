@@ -114,6 +114,9 @@ type Node struct {
 	// while the first owner has the node. With NoOwner, each apply counts as the first.
 	Adopt bool
 
+	// Remedy is added to the error if the directory is read-only: how to name another one.
+	Remedy string
+
 	// Boot names the running boot. If empty, the kernel is asked.
 	Boot string
 

@@ -327,7 +327,7 @@ func (j *Journal) recordable() error {
 		in = d
 	}
 	if in != nil && in.ReadOnly() {
-		return fmt.Errorf("state directory %s: %w", j.dir, remedy.File(syscall.EROFS))
+		return fmt.Errorf("state directory %s: %w%s", j.dir, remedy.File(syscall.EROFS), j.options.Remedy)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	case d.Namespace == "" || d.Name == "" || d.Node == "":
 		return Unknown, errors.New("needs the namespace and name of the DaemonSet, and the name of the node")
 	}
-	set, err := d.Client.Resource(daemonSets).Namespace(d.Namespace).Get(ctx, d.Name, metav1.GetOptions{})
+	set, err := get(ctx, d.Client, daemonSets, d.Namespace, d.Name)
 	switch {
 	case err != nil && isGone(err):
 		return Gone, nil
@@ -95,7 +95,7 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	case set.GetDeletionTimestamp() != nil:
 		return Deleting, nil
 	}
-	node, err := d.Client.Resource(nodes).Get(ctx, d.Node, metav1.GetOptions{})
+	node, err := get(ctx, d.Client, nodes, "", d.Node)
 	if err != nil {
 		return Unknown, explain(err, "get", nodes, "", d.Node)
 	}

@@ -123,7 +123,7 @@ func merged(theirs, ours map[string]string) map[string]string {
 
 // get returns nil if there is none.
 func (d Definitions) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
-	crd, err := d.Client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+	crd, err := get(ctx, d.Client, definitions, "", name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

@@ -10,9 +10,13 @@ import (
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 var (
@@ -41,6 +45,16 @@ func explain(err error, verb string, resource schema.GroupVersionResource, subre
 	}
 	return code.Errorf(code.KubeForbidden, "%w (grant it by the rule {apiGroups: [%q], resources: [%s], resourceNames: [%q], verbs: [%q]}, or see which admission policy denies it)",
 		err, resource.Group, what, name, verb)
+}
+
+// get reads an object, and makes sure that the answer is that object: what a node is to do
+// is decided by it.
+func get(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	object, err := client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		err = kube.Answers(object, gvr, namespace, name)
+	}
+	return object, err
 }
 
 // final reports whether waiting does not help: a client without permission does not get

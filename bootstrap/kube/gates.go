@@ -13,7 +13,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -98,7 +97,7 @@ func established(ctx context.Context, client dynamic.Interface, name string) (se
 	if client == nil {
 		return "", errNoClient
 	}
-	crd, err := client.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+	crd, err := get(ctx, client, definitions, "", name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "is not installed", nil

@@ -71,7 +71,7 @@ func TestRDY1_AnAPIServerThatIsNotReadySaysWhy(t *testing.T) {
 func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"
 	set := func(pod string) string {
-		return `200 {"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"agent"},"spec":{"template":` + pod + `}}`
+		return `200 {"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"agent","namespace":"kube-system"},"spec":{"template":` + pod + `}}`
 	}
 	for answer, want := range map[string]kube.Reason{
 		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"agent","group":"apps","kind":"daemonsets"},"code":404}`: kube.Gone,
@@ -99,6 +99,23 @@ func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 		got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
 		require.Equal(t, want, got.Reason, "%s: %s", answer, got)
 		require.Equal(t, want == kube.Gone || want == kube.NotMatching, got.Uninstall)
+	}
+}
+
+// Another object that is being deleted uninstalls nothing.
+func TestCFG4_AnAnswerOfAnotherKindOrNameDecidesNothing(t *testing.T) {
+	const deleted = `200 {"apiVersion":"apps/v1","kind":%q,"metadata":{"name":%q,"namespace":%q,"deletionTimestamp":"2026-01-02T03:04:05Z"}}`
+	for answer, want := range map[string]kube.Reason{
+		fmt.Sprintf(deleted, "DaemonSet", "agent", "kube-system"):  kube.Deleting,
+		fmt.Sprintf(deleted, "Deployment", "agent", "kube-system"): kube.Unknown,
+		fmt.Sprintf(deleted, "DaemonSet", "other", "kube-system"):  kube.Unknown,
+		fmt.Sprintf(deleted, "DaemonSet", "agent", "default"):      kube.Unknown,
+	} {
+		client, err := dynamic.NewForConfig(serve(t, map[string]string{"/apis/apps/v1/namespaces/kube-system/daemonsets/agent": answer}))
+		require.NoError(t, err)
+		got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
+		require.Equal(t, want, got.Reason, "%s: %s", answer, got)
+		require.Equal(t, want == kube.Deleting, got.Uninstall)
 	}
 }
 

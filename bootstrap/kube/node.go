@@ -125,7 +125,7 @@ func (n Node) get(ctx context.Context) (*unstructured.Unstructured, error) {
 	case n.Name == "":
 		return nil, errors.New("no node name given")
 	}
-	node, err := n.Client.Resource(nodes).Get(ctx, n.Name, metav1.GetOptions{})
+	node, err := get(ctx, n.Client, nodes, "", n.Name)
 	if err != nil {
 		return nil, explain(err, "get", nodes, "", n.Name)
 	}

@@ -18,6 +18,9 @@ import (
 // server through a Service. Without kube-proxy it never can, because the agent itself must
 // first set up that route. The finding is a warning, because kube-proxy's leftover rules
 // may still work for a while.
+// What helps is the address of the API server's own endpoint: the agent intercepts that of a
+// load balancer too if it is a service of its cluster, and keeps it from the node until that
+// reboots.
 type APIServer struct {
 	// Servers are the URLs, or the addresses, by which the agent reaches the API server.
 	// Nothing is found if one of them is not a Service's, or if there are none.
@@ -25,7 +28,8 @@ type APIServer struct {
 
 	// Services are addresses of the API server's Service. A pod finds one in its
 	// environment, as KUBERNETES_PORT_443_TCP_ADDR, even if its KUBERNETES_SERVICE_HOST has
-	// been changed. Names below "default.svc" always count as a service's.
+	// been changed. An address does not tell that it is a load balancer's of this cluster;
+	// the caller may know. Names below "default.svc" always count as a service's.
 	Services []string
 }
 
@@ -34,7 +38,7 @@ func (a APIServer) Findings(context.Context) ([]error, error) {
 	if len(a.Servers) == 0 || slices.ContainsFunc(a.Servers, func(server string) bool { return !a.isService(host(server)) }) {
 		return nil, nil
 	}
-	return []error{code.Errorf(code.PreflightServiceAddress, "the agent is to reach the API server at %s, which is the address of a service, and the agent itself implements services: on a node without kube-proxy it waits forever (give it the address of a load balancer, or of the API server itself: k8sServiceHost and k8sServicePort of Cilium's chart)",
+	return []error{code.Errorf(code.PreflightServiceAddress, "the agent is to reach the API server at %s, which is the address of a service, and the agent itself implements services: on a node without kube-proxy it waits forever (give it the address of the endpoint itself, which kubectl get endpointslices lists for the service kubernetes, by k8sServiceHost and k8sServicePort of Cilium's chart; never that of a load balancer that is a service of this cluster, which the agent intercepts too, and a node is then locked out until it reboots)",
 		strings.Join(a.Servers, ", "))}, nil
 }
 

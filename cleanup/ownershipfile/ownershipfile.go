@@ -14,17 +14,14 @@
 package ownershipfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/onedoc"
 )
 
 // ErrInvalid is matched by the error for content that is not a valid ownership.
@@ -46,7 +43,7 @@ func ReadFile(ctx context.Context, path string) (cleanup.Ownership, error) {
 	return own, nil
 }
 
-// Parse reads the single document in content and validates it. The caller must bound the
+// Parse reads the one document in content and validates it; empty documents beside it are skipped. The caller must bound the
 // size of content. The error names the lines of all fields that are unknown or of the
 // wrong type or, if there are none, the first invalid rule. It matches [ErrInvalid].
 func Parse(content []byte) (cleanup.Ownership, error) {
@@ -65,31 +62,13 @@ func (i invalid) Is(target error) bool { return target == ErrInvalid }
 func (i invalid) Unwrap() error        { return i.error }
 
 func parse(content []byte) (own cleanup.Ownership, err error) {
-	d := yaml.NewDecoder(bytes.NewReader(content))
-	d.KnownFields(true)
-	if err := d.Decode(&own); err != nil && !errors.Is(err, io.EOF) {
-		return own, byLine(err)
-	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return own, errors.New("want one document")
+	if err := onedoc.Decode(content, &own); err != nil {
+		return own, err
 	}
 	if isEmpty(own) {
 		return own, errors.New("it owns nothing")
 	}
 	return own, own.Validate()
-}
-
-// byLine makes an error of each mistake that the decoder found.
-func byLine(err error) error {
-	var mistakes *yaml.TypeError
-	if !errors.As(err, &mistakes) {
-		return err
-	}
-	var errs []error
-	for _, text := range mistakes.Errors {
-		errs = append(errs, errors.New(text))
-	}
-	return errors.Join(errs...)
 }
 
 // isEmpty reports whether nothing but the agent's name is set, and no list has an element.

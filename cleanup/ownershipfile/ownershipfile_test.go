@@ -54,7 +54,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 		"empty lists":      {"links: []\npins:\n", []string{"it owns nothing"}},
 		"a list":           {"- links\n", []string{"line 1: cannot unmarshal"}},
 		"no YAML":          {"links: [\n", []string{"line 1"}},
-		"two documents":    {"pins: [a]\n---\npins: [b]\n", []string{"want one document"}},
+		"two documents":    {"pins: [a]\n---\npins: [b]\n", []string{"line 3 starts a second document"}},
 		"twice":            {"pins: [a]\npins: [b]\n", []string{`line 2: mapping key "pins" already defined at line 1`}},
 		"names of Go":      {"Pins: [a]\nchainprefixes: [B]\n", []string{"line 1: field Pins not found", "line 2: field chainprefixes not found"}},
 		"types":            {"pins: a\nroutes:\n- table: -1\n  type: 2\n", []string{"line 1: cannot unmarshal !!str `a`", "line 3: cannot unmarshal !!int `-1` into uint32"}},

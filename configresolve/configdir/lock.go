@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // A write takes milliseconds. Root, or this user, may still stop one.
@@ -40,7 +41,7 @@ func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) 
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another writer: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for another writer, which holds the lock %s: %w", d.Path(lockName), failure.Ended(ctx))
 		case <-time.After(lockWait):
 		}
 	}

@@ -64,7 +64,7 @@ func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, err)
 	}
-	return []configresolve.Layer{{Ref: s.Ref(), Values: data}}, nil
+	return []configresolve.Layer{{Ref: s.Ref(), Values: data, Empty: "it has no data (binaryData is not read)"}}, nil
 }
 
 // stringMap returns the map of strings at path in object, or nil if there is none.

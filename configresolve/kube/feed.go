@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 // Pauses of a feed are random parts of a window that doubles, so that nodes
@@ -201,6 +203,9 @@ func (f *feed) consume(w watch.Interface, version *string) (lost bool) {
 			object, isObject := event.Object.(metav1.Object)
 			if event.Type == watch.Error || !isObject {
 				return true
+			}
+			if event.Type != watch.Bookmark && kube.Answers(object, f.key.gvr, f.key.namespace, f.key.name) != nil {
+				return true // the next list reports it
 			}
 			*version, f.pauses = object.GetResourceVersion(), 0
 			if !f.take(event.Type, object) {

@@ -29,9 +29,9 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 // Any answer of a server yields a configuration or an error.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg"},"data":{"a":"1"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg","namespace":"kube-system"},"data":{"a":"1"}}`,
 		`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"me","labels":{"config.cilium.io/node":"1"}}}`,
-		`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x"},"spec":{"nodeSelector":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]},"defaults":{"cr":"1"}}}]}`,
+		`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","namespace":"kube-system"},"spec":{"nodeSelector":{"matchExpressions":[{"key":"a","operator":"In","values":["b"]}]},"defaults":{"cr":"1"}}}]}`,
 		`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410}`,
 		`{"items":[{}]}`, `{"data":{"a":1}}`, `{"data":[]}`, `null`, `[]`, `{`, "",
 	} {

@@ -166,6 +166,73 @@ func TestCFG4_MissingConfigMap(t *testing.T) {
 	require.NotErrorIs(t, err, configresolve.ErrMissing)
 }
 
+// A proxy may answer 200 with something else, whatever it was asked for.
+func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
+	const name, labelled = `"name":"cfg"`, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"other","labels":{"config.cilium.io/a":"1"}}}`
+	const list = `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{},"items":[{"metadata":{"name":"cfg","namespace":%q},"spec":{"nodeSelector":{},"defaults":{"a":"1"}}}]}`
+	whole := func(version, kind, meta string) string {
+		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{%s},"data":{"a":"1"},"spec":{"defaults":{"a":"1"}}}`, version, kind, meta)
+	}
+	nodeConfigs := func(name string) func(*kube.Client) configresolve.Source {
+		return func(c *kube.Client) configresolve.Source {
+			return kube.NodeConfigs{Client: c, Namespace: namespace, Name: name, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+		}
+	}
+	configMap := func(c *kube.Client) configresolve.Source {
+		return kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}
+	}
+	node := func(c *kube.Client) configresolve.Source {
+		return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
+	}
+	const ours = `"namespace":"kube-system"`
+	for _, test := range []struct {
+		source func(*kube.Client) configresolve.Source
+		answer string
+		says   string // "": it is what was asked for
+	}{
+		{configMap, whole("v1", "ConfigMap", name+","+ours), ""},
+		{configMap, whole("v1", "Secret", name+","+ours), `"v1 Secret kube-system/cfg" instead of "v1 ConfigMap kube-system/cfg"`},
+		{configMap, whole("v1", "ConfigMap", `"name":"other",`+ours), `kube-system/other`},
+		{configMap, whole("v1", "ConfigMap", name+`,"namespace":"default"`), `default/cfg`},
+		{configMap, whole("v2", "ConfigMap", name+","+ours), `v2 ConfigMap`},
+		{configMap, whole("v1", "ConfigMap", ""), `"v1 ConfigMap /"`},
+		{configMap, `{"apiVersion":"v1","kind":"Status","status":"Success"}`, `Status`},
+		{nodeConfigs("cfg"), whole("cilium.io/v2", "CiliumNodeConfig", name+","+ours), ""},
+		{nodeConfigs("cfg"), whole("cilium.io/v2", "CiliumNodeConfig", `"name":"other",`+ours), `kube-system/other`},
+		{nodeConfigs("cfg"), whole("v1", "ConfigMap", name+","+ours), `v1 ConfigMap`},
+		{nodeConfigs(""), fmt.Sprintf(list, namespace), ""},
+		{nodeConfigs(""), fmt.Sprintf(list, "default"), `default/cfg`},
+		{nodeConfigs(""), whole("cilium.io/v2", "CiliumNodeConfig", name+","+ours), `"CiliumNodeConfig" instead of a list`},
+		{nodeConfigs(""), `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"cfg","namespace":"kube-system"}}]}`, `v1 ConfigMap`},
+		{node, strings.Replace(labelled, "other", "me", 1), ""},
+		{node, labelled, `"/other" instead of "/me"`},
+	} {
+		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, test.answer) })
+		}}.Client()
+		require.NoError(t, err)
+		config, err := configresolve.Resolve(t.Context(), configresolve.Optional(test.source(client)))
+		if test.says == "" {
+			require.NoError(t, err, test.answer)
+			require.Equal(t, values{"a": "1"}, all(config), test.answer)
+			continue
+		}
+		require.ErrorContains(t, err, test.says, test.answer)
+		require.ErrorContains(t, err, "read source "+test.source(client).Ref().String())
+	}
+}
+
+func TestCFG4_AConfigMapWithoutDataIsReported(t *testing.T) {
+	for _, object := range []fields{{"binaryData": fields{"blob": "AAAA"}}, {"data": fields{}}, {}} {
+		object["apiVersion"], object["kind"], object["metadata"] = "v1", "ConfigMap", fields{"name": "cfg", "namespace": namespace}
+		c := newCluster(t, &unstructured.Unstructured{Object: object})
+		config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
+		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Findings()[0].String())
+	}
+	c := newCluster(t, configMap("cfg", values{"a": "1"}))
+	require.Empty(t, resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"}).Findings())
+}
+
 func TestCFG4_MissingNode(t *testing.T) {
 	c := newCluster(t)
 	_, err := configresolve.Resolve(t.Context(), kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})

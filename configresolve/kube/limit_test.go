@@ -48,7 +48,7 @@ func TestSEC6_EndlessPages(t *testing.T) {
 		want     string
 	}{
 		"of nothing":           {nobody, 0, 0, 0, 100, "a list of more than 100 pages"},
-		"of many":              {nobody, 0, 0, 20_000, 1, "more than 50000 entries in one answer"},
+		"of many":              {nobody, 0, 0, 15_000, 1, "more than 50000 entries in one answer"},
 		"of large ones":        {nobody, 0, 3 * mebibyte, 2, 1, "more than 4194304 bytes in one answer"},
 		"that are all wanted":  {every, 0, mebibyte, 2, 8, "node configs of more than 16777216 bytes for one source"},
 		"of what nobody reads": {every, mebibyte, 0, 2, 32, "more than 67108864 bytes for one source"},
@@ -66,7 +66,7 @@ func TestSEC6_EndlessPages(t *testing.T) {
 					if i > 0 {
 						fmt.Fprint(w, ",")
 					}
-					fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","annotations":{"a":"%s"}},"spec":{"nodeSelector":%s,"defaults":{"a":"%s"}}}`,
+					fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","namespace":"kube-system","annotations":{"a":"%s"}},"spec":{"nodeSelector":%s,"defaults":{"a":"%s"}}}`,
 						i, padding, test.selector, value)
 				}
 				fmt.Fprint(w, "]}")
@@ -137,10 +137,10 @@ func TestSEC6_EndlessAnswer(t *testing.T) {
 func TestSEC6_EndlessWatch(t *testing.T) {
 	for name, stream := range map[string]func(int) string{
 		"of events": func(n int) string {
-			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":{"a":%q}}}`+"\n", n, strings.Repeat("a", mebibyte))
+			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","namespace":"kube-system","resourceVersion":"2"},"spec":{"a":%q}}}`+"\n", n, strings.Repeat("a", mebibyte))
 		},
 		"of small things": func(n int) string {
-			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","resourceVersion":"2"},"spec":{"a":[0%s]}}}`+"\n", n, strings.Repeat(",[]", 10_000))
+			return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d","namespace":"kube-system","resourceVersion":"2"},"spec":{"a":[0%s]}}}`+"\n", n, strings.Repeat(",[]", 10_000))
 		},
 		"of one event": func(n int) string {
 			if n == 0 {
@@ -244,7 +244,7 @@ func TestSEC6_WhatIsNoObjectIsNotRepeated(t *testing.T) {
 		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(*http.Request) (*http.Response, error) {
 				return respond(200, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{},"items":[`+
-					`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x"},"spec":`+spec+`}]}`)
+					`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","namespace":"kube-system"},"spec":`+spec+`}]}`)
 			})
 		}}.Client()
 		require.NoError(t, err)

@@ -5,12 +5,16 @@ package kube
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 const pageSize = 250
@@ -23,6 +27,9 @@ func (c *Client) get(ctx context.Context, gvr schema.GroupVersionResource, names
 		return object, err
 	}
 	object, err := c.Dynamic.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		err = kube.Answers(object, gvr, namespace, name)
+	}
 	return object, request{[]string{"get"}, gvr.GroupResource(), namespace, name}.explain(err)
 }
 
@@ -34,6 +41,9 @@ func (c *Client) getMeta(ctx context.Context, gvr schema.GroupVersionResource, n
 		return object, err
 	}
 	object, err := c.Metadata.Resource(gvr).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		err = kube.Answers(object, gvr, "", name)
+	}
 	return object, request{[]string{"get"}, gvr.GroupResource(), "", name}.explain(err)
 }
 
@@ -94,6 +104,9 @@ func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptio
 			return nil, "", err
 		}
 		for _, o := range page {
+			if err := kube.Answers(o, key.gvr, key.namespace, key.name); err != nil {
+				return nil, "", err
+			}
 			if !wanted(o) {
 				continue
 			}
@@ -143,6 +156,9 @@ func (c *Client) page(ctx context.Context, key feedKey, options metav1.ListOptio
 		return objects, list.ListMeta, nil
 	}
 	list, err := c.Dynamic.Resource(key.gvr).Namespace(key.namespace).List(ctx, options)
+	if err == nil && !strings.HasSuffix(list.GetKind(), "List") {
+		err = fmt.Errorf("the answer is a %.300q instead of a list", list.GetKind())
+	}
 	if err != nil {
 		return nil, meta, err
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // A failed read is tried again at once, within firstWindow, and then at a random
@@ -92,7 +94,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func gaveUp(ctx context.Context, attempts int, last answer) error {
-	return fmt.Errorf("%w after %d attempts, the last: %w", ended(ctx), attempts, last.err)
+	return fmt.Errorf("%w after %d attempts, the last: %w", failure.Ended(ctx), attempts, last.err)
 }
 
 // pause waits before another attempt: for as long as the server asks, and then
@@ -185,7 +187,7 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 	}
 	switch {
 	case ctx.Err() != nil:
-		return answer{err: ended(ctx), final: true}
+		return answer{err: failure.Ended(ctx), final: true}
 	case err != nil && (tlsRefused(err) || errors.Is(err, errRedirect)):
 		return answer{err: err, final: true, refused: true}
 	case err != nil:
@@ -201,10 +203,10 @@ func (r *retrier) wait(ctx context.Context) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return failure.Ended(ctx)
 	}
 	<-ctx.Done()
-	return fmt.Errorf("%w: the rate limit leaves no time for another request", ended(ctx))
+	return fmt.Errorf("%w: the rate limit leaves no time for another request", failure.Ended(ctx))
 }
 
 func judge(response *http.Response) answer {
@@ -259,14 +261,4 @@ func tlsRefused(err error) bool {
 	var remote *net.OpError
 	return errors.As(err, &certificate) || errors.As(err, &alert) || errors.As(err, &record) ||
 		errors.As(err, &remote) && remote.Op == "remote error" // an alert of the other side
-}
-
-// ended returns the reason why ctx is done: it matches ctx.Err, and names the cause
-// too.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -340,7 +340,9 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 					require.Empty(t, a.asked(), "a resource that is not served is not requested")
 				}
 				a.mu.Lock()
-				a.objects[test.version] = map[string]fields{"x": crObject("x", "a")}
+				object := crObject("x", "a")
+				object["apiVersion"] = strings.TrimPrefix(strings.Split(test.version, "/namespaces")[0], "/apis/")
+				a.objects[test.version] = map[string]fields{"x": object}
 				a.mu.Unlock()
 				if test.watched {
 					a.set(definitionsPath, "ADDED", definition)

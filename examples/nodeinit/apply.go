@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -26,10 +25,7 @@ func (a *app) applyCommand() *cobra.Command {
 		Use: "apply", Args: arguments(0),
 		Short: "Bring the node to the state that the agent needs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needsRoot(os.Geteuid(), "apply"); err != nil {
-				return err
-			}
-			return a.reporting(cmd, bootstrap.OpApply, func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
+			return a.reporting(cmd, bootstrap.OpApply, a.stepsToRun(), func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
 		},
 	}
 	a.planFlags(c)
@@ -45,7 +41,7 @@ func (a *app) checkCommand() *cobra.Command {
 				return a.checkEvery(cmd.Context())
 			}
 			a.cniWait, a.preflight = 0, true // a dry run waits for nothing
-			return a.reporting(cmd, bootstrap.OpCheck, func() error { return a.runPlan(cmd.Context(), checkPlan) })
+			return a.reporting(cmd, bootstrap.OpCheck, append([]string{stepPreflight}, a.stepsToRun()...), func() error { return a.runPlan(cmd.Context(), checkPlan) })
 		},
 	}
 	a.planFlags(c)
@@ -67,17 +63,14 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Long: "Undo the recorded changes of apply and the other commands. Of apply's flags it needs only those for directories and places, but " +
 			"takes all of them, so that it can be called with the same flags.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			op := bootstrap.OpRevert
-			if dryRun {
-				op = bootstrap.OpCheckRevert
-			}
-			return a.reporting(cmd, op, func() error {
+			all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
+			return a.reporting(cmd, revertOp(dryRun), all, func() error {
 				if allAgents {
 					return a.uninstallAll(cmd, dryRun)
 				}
 				var steps []string // nil: all that is recorded
 				if len(a.skip)+len(a.only) > 0 {
-					steps = slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
+					steps = all
 				}
 				return a.uninstall(cmd, steps, dryRun)
 			})
@@ -90,6 +83,13 @@ func (a *app) uninstallCommand() *cobra.Command {
 	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo the changes of every agent in the state directory, whatever its owner, unless one of them is running")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
 	return c
+}
+
+func revertOp(dryRun bool) bootstrap.Op {
+	if dryRun {
+		return bootstrap.OpCheckRevert
+	}
+	return bootstrap.OpRevert
 }
 
 // dry is the result of a dry run, shown by its exit status.
@@ -166,9 +166,6 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr != nil && ctx.Err() != nil {
 		return unresolved(resolveErr) // the host would not be asked any more
 	}
-	if resolveErr != nil && a.cniConfKey != "" {
-		a.cniConfKey, a.cniTemplate = "", cniinstall.ModeNone // for the step to be in the report; nothing is installed
-	}
 	if err := a.checkHost(); err != nil {
 		return err
 	}
@@ -178,16 +175,14 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr == nil || bootstrap.Code(resolveErr) == forbidden {
 		a.access = a.askAccess(ctx, config)
 	}
+	if resolveErr != nil {
+		return unresolved(errors.Join(append([]error{resolveErr}, a.access.findings...)...)) // whatever else is denied
+	}
 	plan, closeAll, err := a.nodePlan(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	if resolveErr != nil {
-		resolveErr = errors.Join(append([]error{resolveErr}, a.access.findings...)...) // whatever else is denied
-		plan.Gates = nil                                                               // nothing is to be waited for
-		plan.Prepare = func(context.Context, *bootstrap.Plan) error { return unresolved(resolveErr) }
-	}
 	return a.showPlan(ctx, plan, run)
 }
 
@@ -212,9 +207,9 @@ func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, err
 // that way.
 func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	entry := config.Explain(a.cgroupRootKey).Keys[0]
-	root, ok := config.Lookup(a.cgroupRootKey)
+	root := interpreted(config, a.cgroupRootKey)
 	switch {
-	case !ok || root == "":
+	case root == "":
 		return nil
 	case entry.Source.Kind == configresolve.KindNode:
 		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node must not choose a mount point", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
@@ -224,6 +219,13 @@ func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	}
 	a.cgroupRoot = root
 	return nil
+}
+
+// interpreted returns the value of a key that this program itself interprets: a ConfigMap
+// made of files has a newline at the end of each.
+func interpreted(config *configresolve.Config, key string) string {
+	value, _ := config.Lookup(key)
+	return strings.TrimSpace(value)
 }
 
 // runner is one of the plan's methods.
@@ -239,6 +241,10 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 
 // show shows the reports of run: by a.trace as it goes, or at the end as one document.
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
+	if err := a.timeline.save(); err != nil { // it could not be written in the end either
+		a.timeline.path = ""
+		return err
+	}
 	a.shown = true
 	if a.output == formatJSON {
 		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))

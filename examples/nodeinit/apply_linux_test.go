@@ -298,7 +298,7 @@ func ignoreRecord(s map[string]string) {
 func TestPLAN2_SecondRunWaitsForTheFirst(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	release := n.locked()
+	release := n.locked("/run/slipway.lock")
 	before := n.state()
 	o := n.run(n.args("apply", "--lock-timeout", "100ms")...)
 	require.Equal(t, 1, o.code)

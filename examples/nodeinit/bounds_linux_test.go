@@ -385,7 +385,7 @@ func TestSEC6_LyingAPIServer(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				switch {
 				case strings.Contains(r.URL.Path, "/configmaps/"):
-					fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b"%s}}`, c.values)
+					fmt.Fprintf(w, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"kube-system"},"data":{"a":"b"%s}}`, c.values)
 				case strings.Contains(r.URL.Path, "/nodes/"):
 					fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"n","annotations":{"a":"b"%s}}}`, c.values)
 				case strings.HasSuffix(r.URL.Path, "/ciliumnodeconfigs"):
@@ -398,7 +398,7 @@ func TestSEC6_LyingAPIServer(t *testing.T) {
 						if i > 0 {
 							fmt.Fprint(w, ",")
 						}
-						fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d-%d"},"spec":{"nodeSelector":%s,"defaults":{"a":"b"%s}}}`,
+						fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x%d-%d","namespace":"kube-system"},"spec":{"nodeSelector":%s,"defaults":{"a":"b"%s}}}`,
 							k, i, c.selector, c.values)
 					}
 					fmt.Fprint(w, "]}")

@@ -92,7 +92,8 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	if scope == 0 {
-		fmt.Fprintln(a.stderr, "nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true")
+		_, ignored := a.scopeFrom(nil)
+		fmt.Fprintln(a.stderr, strings.Join(append([]string{"nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true"}, ignored...), "; "))
 		return a.showInventory(&cleanup.Inventory{})
 	}
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {

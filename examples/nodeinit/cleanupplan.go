@@ -9,14 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -78,39 +76,24 @@ func (o *cleanupOptions) selected(found *cleanup.Inventory) (*cleanup.Inventory,
 	return o.plan.Select(found)
 }
 
+// configInvalid is the code of content that cannot be understood.
+const configInvalid = "config.invalid"
+
+// readPlan reads the plan in a file. An unknown field may restrict what to remove, so it is
+// an error, as is another version.
 func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
-	content, err := configresolve.File{Path: path}.Content(ctx)
-	if err != nil {
+	var plan cleanup.Plan
+	switch err := (configresolve.File{Path: path}).Decode(ctx, &plan); {
+	case err == nil, plan.Version > cleanup.PlanVersion: // which has other fields
+	case bootstrap.Code(err) == configInvalid:
+		return nil, usageError{fmt.Errorf("--plan: %w", err)}
+	default:
 		return nil, fmt.Errorf("--plan: %w", err)
 	}
-	plan, err := parsePlan(content)
-	if err != nil {
+	if err := plan.Validate(); err != nil {
 		return nil, usageError{fmt.Errorf("--plan %s: %w", path, err)}
 	}
-	return plan, nil
-}
-
-// parsePlan reads the single document in content. An unknown field may restrict what to
-// remove, so it is an error, as is another version.
-func parsePlan(content []byte) (*cleanup.Plan, error) {
-	var plan cleanup.Plan
-	d := yaml.NewDecoder(bytes.NewReader(content))
-	d.KnownFields(true)
-	err := d.Decode(&plan)
-	if plan.Version > cleanup.PlanVersion {
-		err = plan.Validate() // which is why it has other fields
-	}
-	var mistakes *yaml.TypeError
-	if errors.As(err, &mistakes) {
-		err = errors.New(strings.Join(mistakes.Errors, "\n"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("want one document")
-	}
-	return &plan, plan.Validate()
+	return &plan, nil
 }
 
 // writePlan writes a plan to a new file: an existing one may have been reviewed.

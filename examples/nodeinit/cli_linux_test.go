@@ -41,6 +41,22 @@ func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
 	require.Equal(t, "2", n.read("/run/dest/x"))
 }
 
+// The flags of a second document would not count.
+func TestCFG4_TheFlagsAreInOneDocument(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.write("/run/config.yaml", "---\n# ours\n---\nbpf-root: /run/file\n---\n")
+	o := n.run("check", "--only", "bpffs", "--config", "/run/config.yaml")
+	require.Contains(t, o.stdout, "mount bpf on /run/file", o.stderr)
+	n.write("/run/config.yaml", "bpf-root: /run/file\n---\nskip: [cni]\n")
+	o = n.run("check", "--config", "/run/config.yaml")
+	require.Equal(t, 64, o.code, o.stdout)
+	require.Contains(t, o.stderr, "--config: parse /run/config.yaml: line 3 starts a second document")
+	n.write("/run/source.yaml", "apiVersion: v1\nkind: ConfigMap\nstringData: {a: b}\n---\n")
+	o = n.run("check", "--only", "config", "--source", "file:/run/source.yaml")
+	require.Contains(t, o.stderr, "empty file:/run/source.yaml: it has no data (binaryData and stringData are not read)")
+}
+
 func TestSingleCommandsConvergeAndTheSecondRunTakesNoLock(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"mount-cgroup", "mount-bpffs", "sysctlfix"} {
@@ -169,7 +185,7 @@ func TestPLAN8_ConfigurationThatCannotBeHadBlocksTheRest(t *testing.T) {
 	for _, command := range []string{"apply", "check"} {
 		o := n.run(command, "--source", "file:/run/missing", "--plugins", n.plugins, "--output", "json")
 		require.Equal(t, 1, o.code)
-		want := each("blocked", "cleanup")
+		want := each("blocked") // whether to clean up is not known either
 		want["config"] = "failed"
 		if command == "check" {
 			want["preflight"] = "blocked"
@@ -421,14 +437,15 @@ func TestPLAN4_OneDocumentAlsoWhereNoPlanCouldBeBuilt(t *testing.T) {
 	for _, args := range [][]string{
 		{"check", "--plugins", "/nonexistent"},
 		{"apply", "--cni-conf", "/nonexistent"},
-		{"mount-bpffs", "--host-proc", "/nonexistent"},
+		{"explain", "--source", "file:/nonexistent"},
 	} {
 		o := here(t, nil, append(args, "--output", "json")...)
 		require.Equal(t, 1, o.code, o.stderr)
 		r := o.report(t)
-		require.Len(t, r.Results, 1)
-		require.Equal(t, "failed", r.Results[0].Status)
-		require.NotEmpty(t, r.Results[0].Error)
+		require.NotEmpty(t, r.Results)
+		failed := r.Results[len(r.Results)-1]
+		require.Equal(t, "failed", failed.Status)
+		require.NotEmpty(t, failed.Error)
 	}
 }
 
@@ -504,6 +521,61 @@ func (n *node) annotated(annotations string) *httptest.Server {
 	server.Start()
 	n.t.Cleanup(server.Close)
 	return server
+}
+
+// A ConfigMap made of files has a newline at the end of each value, which is no part of a
+// path; the agent gets it as it is.
+func TestCFG12_BlanksAroundAValueThatIsInterpretedDoNotCount(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.write("/run/config.yaml", "bpf-root: \"/run/bpf\\n\"\nwait-loaded: \" 0s \"\nplugins: [\""+n.plugins+"\\n\"]\n")
+	n.write("/run/source.yaml", "cgroup-root: \"/run/cg\\n\"\nmtu: \"9000\\n\"\nkube-proxy-replacement: \"true\\n\"\n")
+	o := n.runEnv([]string{"SLIPWAY_TIMEOUT= 60s\n", "SLIPWAY_SYSCTL_CONF_DIR=/run/sysctl.d\n", "SLIPWAY_ONLY=config,cgroup,bpffs,sysctl\n", "SLIPWAY_AGENT=\n"},
+		"apply", "--config", "/run/config.yaml", "--source=file:/run/source.yaml\n", "--dest", "/run/dest\n", "--cgroup-root-key=cgroup-root\n", "--wait-for-kube-proxy=1h\n", "--output=json\n")
+	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, "skipped", o.report(t).statuses()["kube-proxy"])
+	require.Equal(t, "9000\n", n.read("/run/dest/mtu"))
+	require.Equal(t, "/run/bpf /run/cg", n.shell("grep -oE ' /run/(bpf|cg) ' /proc/mounts | sort | xargs"))
+	require.Equal(t, "/run/sysctl.d/99-zzz-override_cilium.conf", n.shell("ls /run/sysctl.d/*"))
+	o = n.run("run", "--only", "bpffs", "--", "printf", "%s", " kept\n")
+	require.Equal(t, " kept\n", o.stdout, o.stderr)
+}
+
+// What asks for a removal in another spelling removes nothing, and the report names it.
+func TestCLN10_OnlyTrueDestroysAndAnythingElseIsNamed(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/precious")
+	cleanup := func(env []string, source string) outcome {
+		require.NoError(t, os.WriteFile(n.source, []byte(source), 0o644))
+		return n.runEnv(env, "apply", "--only", "config,cleanup", "--source", "file:"+n.source, "--dest", "/run/dest", "--output", "json")
+	}
+	for name, c := range map[string]struct {
+		env, source string
+		named       string // empty: nothing is
+	}{
+		"a newline":         {"X=", "clean-cilium-state: \"true\\n\"\n", `clean-cilium-state = "true\n": only "true" counts`},
+		"in capitals":       {"CILIUM_ALL_STATE=True", "mtu: 1\n", `CILIUM_ALL_STATE = "True": only "true" counts`},
+		"a number":          {"CLEAN_CILIUM_BPF_STATE=1", "mtu: 1\n", `CLEAN_CILIUM_BPF_STATE = "1": only "true" counts`},
+		"false":             {"CILIUM_ALL_STATE=false", "clean-cilium-bpf-state: false\n", ""},
+		"empty":             {"CILIUM_ALL_STATE=", "clean-cilium-bpf-state: ''\n", ""},
+		"beside one of two": {"CILIUM_BPF_STATE=true", "clean-cilium-state: yes\n", `clean-cilium-state = "yes": only "true" counts`},
+	} {
+		o := cleanup([]string{c.env}, c.source)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, "precious", n.shell("ls /run/cilium/state"), name)
+		for _, r := range o.report(t).Results {
+			if said := strings.Join(append(r.Advice, r.Reason), "; "); r.Step == "cleanup" && c.named != "" {
+				require.Contains(t, said, "ignored: "+c.named, name)
+			} else {
+				require.NotContains(t, said, "ignored", name)
+			}
+		}
+	}
+	o := n.runEnv([]string{"CILIUM_ALL_STATE=yes"}, "cleanup", "-f")
+	require.Zero(t, o.code)
+	require.Contains(t, o.stderr, `nothing selected, so nothing is done: `)
+	require.Contains(t, o.stderr, `ignored: CILIUM_ALL_STATE = "yes": only "true" counts`)
 }
 
 // More people may annotate a Node than may destroy a node's state.
@@ -613,11 +685,11 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	before := n.state()
 	n.shell("mkdir -p /var/lib/acme && ip link add acme0 type veth peer name eth7")
 	for content, want := range map[string]string{
-		"stateDirs: [/var/lib]\n":             "which is the node's",
-		"linsk: []\npins: 7\n":                "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal",
-		"":                                    "it owns nothing",
-		strings.Repeat("#", 1<<20) + "\n":     "larger than 1048576 bytes",
-		"links: [{name: 'acme[0-9]'}]\n---\n": "want one document",
+		"stateDirs: [/var/lib]\n":         "which is the node's",
+		"linsk: []\npins: 7\n":            "line 1: field linsk not found in type cleanup.Ownership; line 2: cannot unmarshal",
+		"":                                "it owns nothing",
+		strings.Repeat("#", 1<<20) + "\n": "larger than 1048576 bytes",
+		"pins: [a]\n---\npins: [b]\n":     "line 3 starts a second document",
 	} {
 		n.write("/run/acme.yaml", content)
 		o := n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
@@ -627,7 +699,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	for _, args := range [][]string{{"--ownership", ""}, {"--ownership", "/run/acme.yaml", "--netns"}, {"--ownership", "/run/acme.yaml", "--aws-leftovers"}} {
 		require.Equal(t, 64, n.run(append(args, "cleanup", "--all-state", "-f")...).code, args)
 	}
-	n.write("/run/acme.yaml", "agent: acme\nlinks: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n")
+	n.write("/run/acme.yaml", "---\n---\nagent: acme\nlinks: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n---\n")
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "cleanup", "--ownership", "/run/acme.yaml", "-f")
 	require.Contains(t, o.stderr, "nothing selected", "the variable speaks of Cilium")
 	o = n.run("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "--dry-run")

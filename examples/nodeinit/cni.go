@@ -27,15 +27,14 @@ func (a *app) installCNICommand() *cobra.Command {
 		Use: "install-cni", Args: arguments(0),
 		Short: "Install CNI plugins, and the network configuration after them",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-				return err
-			}
-			install, closeAll, err := a.installFromFlags(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer closeAll()
-			return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), (*bootstrap.Plan).Apply)
+			return a.reporting(cmd, bootstrap.OpApply, []string{stepCNI}, func() error {
+				install, closeAll, err := a.installFromFlags(cmd.Context())
+				if err != nil {
+					return err
+				}
+				defer closeAll()
+				return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), (*bootstrap.Plan).Apply)
+			})
 		},
 	}
 	a.sourceFlags(c.Flags())
@@ -63,7 +62,9 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 					return nil
 				}
 			}
-			err := a.takeBack(cmd, []string{stepCNI}, dryRun, a.agentsConfStep)
+			err := a.reporting(cmd, revertOp(dryRun), []string{stepCNI}, func() error {
+				return a.takeBack(cmd, []string{stepCNI}, dryRun, a.agentsConfStep)
+			})
 			if configDir != "" && errors.Is(err, journal.ErrNotOwner) {
 				a.logger().Warn(bootstrap.OneLine(err.Error())) // the newer pod's, whose node this is by now
 				return nil
@@ -247,6 +248,7 @@ func (i installing) withCNIFlags(err error) error {
 // folders. Its sources are on this side, so they are opened here, before anything runs in
 // the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
+	a.at.work(stepCNI, "")
 	closeAll = func() error { return nil }
 	i = cniinstall.Cilium("")
 	i.ConfName = cmp.Or(a.cniConfName, i.ConfName)

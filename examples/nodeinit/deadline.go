@@ -66,10 +66,12 @@ func (a *app) giveUp(why error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		report, err := a.at.unfinished(why)
+		report, err := a.at.unfinished("wait", why)
 		a.printError(fmt.Errorf("given up: %w", err))
 		if a.output == formatJSON {
 			_ = report.WriteJSON(a.stdout) // it ends with an error anyway
+		} else if report.Op != "" {
+			_ = report.WriteText(a.stdout)
 		}
 	}()
 	select {
@@ -156,23 +158,28 @@ func (p *position) finish(r bootstrap.Result) {
 
 // unfinished is the report of the finished steps, of the unfinished one, whose error it
 // returns too, and of those that did not run.
-func (p *position) unfinished(why error) (*bootstrap.Report, error) {
+func (p *position) unfinished(op string, why error) (*bootstrap.Report, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.what != "" {
 		why = fmt.Errorf("%w (at %s)", why, p.what)
 	}
 	if p.step != "" {
-		why = &bootstrap.StepError{Step: p.step, Op: "wait", Err: why}
+		why = &bootstrap.StepError{Step: p.step, Op: op, Err: why}
 	}
 	report := p.run
-	report.Results = append(slices.Clone(p.run.Results), bootstrap.Result{Step: p.step, Status: bootstrap.Failed, Err: why})
+	report.Results = slices.Clone(p.run.Results)
+	if p.step != "" {
+		report.Results = append(report.Results, bootstrap.Result{Step: p.step, Status: bootstrap.Failed, Err: why})
+	} else {
+		report.Err = why
+	}
 	if !report.Start.IsZero() {
 		report.Elapsed = time.Since(report.Start)
 	}
 	for _, step := range p.steps {
 		if !slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool { return r.Step == step }) {
-			report.Results = append(report.Results, bootstrap.Result{Step: step, Status: bootstrap.NotRun})
+			report.Results = append(report.Results, bootstrap.Result{Step: step, Status: bootstrap.NotRun, Reason: "the run ended before it"})
 		}
 	}
 	return &report, why

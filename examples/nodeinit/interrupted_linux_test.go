@@ -39,11 +39,11 @@ func (n *node) interrupted(then func(pid int), args ...string) outcome {
 	return finish(n.t, cmd.Wait, &stdout, &stderr)
 }
 
-// locked holds the node's lock until it is told to release it.
-func (n *node) locked() (release func()) {
+// locked holds a lock, such as the node's, until it is told to release it.
+func (n *node) locked(file string) (release func()) {
 	n.t.Helper()
-	n.shell("touch /run/slipway.lock && chmod 600 /run/slipway.lock")
-	hold := n.Command("flock", "/run/slipway.lock", "sh", "-c", "echo held; read end")
+	n.shell("touch " + file + " && chmod 600 " + file)
+	hold := n.Command("flock", file, "sh", "-c", "echo held; read end")
 	in, err := hold.StdinPipe()
 	require.NoError(n.t, err)
 	out, err := hold.StdoutPipe()
@@ -89,7 +89,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			n := newNode(t)
 			then := func(int) {}
 			if c.hangs { // only once all has been checked
-				release := n.locked()
+				release := n.locked("/run/slipway.lock")
 				then = func(pid int) { n.dead("/run/dead"); release(); n.awaitCall(pid) }
 			} else {
 				n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")})

@@ -38,7 +38,7 @@ func (a *app) nodeOf(ctx context.Context, agent string) *journal.Node {
 	return &journal.Node{
 		Dir: a.stateDir, Agent: agent, Owner: a.owner, NoOwner: a.owner == "",
 		TakeOver: a.takeOver, AnyOwner: a.anyOwner, AcceptKept: a.acceptKept,
-		Override: a.override, Adopt: a.adopt,
+		Override: a.override, Adopt: a.adopt, Remedy: ": --state-dir names another",
 		Handlers: []journal.Handler{
 			hostpath.Handler{},
 			cgroup.Handler{},

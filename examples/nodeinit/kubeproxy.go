@@ -37,6 +37,5 @@ func replacesKubeProxy(config *configresolve.Config) bool {
 	if config == nil {
 		return false
 	}
-	value, _ := config.Lookup("kube-proxy-replacement")
-	return slices.Contains([]string{"true", "strict"}, value)
+	return slices.Contains([]string{"true", "strict"}, interpreted(config, "kube-proxy-replacement"))
 }

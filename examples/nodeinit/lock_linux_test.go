@@ -18,7 +18,7 @@ import (
 // busy starts an apply for the owner, which holds the node's lock and hangs in a step.
 func (n *node) busy(owner string) (pid int) {
 	n.t.Helper()
-	release := n.locked()
+	release := n.locked("/run/slipway.lock")
 	dead := filepath.Join(n.work, "dead")
 	cmd := n.Command(binary, "apply", "--only", "bpffs", "--bpf-root", dead+"/bpf", "--owner", owner)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}

@@ -176,7 +176,7 @@ const runsForever = "runs-forever"
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.command(args...)
-	root.SetArgs(args)
+	root.SetArgs(withoutBlanks(args))
 	root.SetOut(a.stdout)
 	if len(args) > 0 && (args[0] == "completion" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)) {
 		root.SetOut(a.shell) // a shell reads it, tabs and all; it contains no text from outside

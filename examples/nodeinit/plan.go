@@ -103,6 +103,14 @@ func (a *app) choose(p *bootstrap.Plan) {
 	}
 }
 
+// stepsToRun are the plan's, as far as they are known before the configuration is.
+func (a *app) stepsToRun() []string {
+	if len(a.modules) == 0 {
+		return stepNames
+	}
+	return slices.Insert(slices.Clone(stepNames), slices.Index(stepNames, stepSysctl), stepModules)
+}
+
 func choosable() []string { return append(slices.Clone(stepNames), stepModules, stepPreflight) }
 
 func (a *app) leftOut(step string) bool {
@@ -121,6 +129,7 @@ func (a *app) host() hostns.Host {
 
 // checkHost reports early, and once, that the host cannot be entered.
 func (a *app) checkHost() error {
+	a.at.work("", "--host-proc "+a.hostProc)
 	if err := a.host().Check(); err != nil {
 		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
 	}
@@ -184,9 +193,9 @@ func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 // cleanupStep runs if the environment or the configuration asks for it. Objects of this
 // plan stay: uninstall removes them.
 func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bootstrap.Step, error) {
-	scope := cleanup.CiliumScopeFromEnv(a.getenv)
-	if config != nil {
-		scope = max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) { return a.destroys(config, key) }))
+	scope, ignored := a.scopeFrom(config)
+	for _, text := range ignored {
+		a.logger().Warn(bootstrap.OneLine(text), "step", stepCleanup)
 	}
 	if scope != 0 && !a.leftOut(stepCleanup) {
 		if err := a.search(ctx, a.warn); err != nil {
@@ -216,20 +225,42 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
 	return bootstrap.Step{
-		Name: stepCleanup, Skip: scope == 0, SkipReason: "neither the environment nor the configuration asks for it", Action: c, NoUndo: true,
+		Name: stepCleanup, Skip: scope == 0, Action: cleaning{c, ignored}, NoUndo: true,
+		SkipReason: strings.Join(append([]string{"neither the environment nor the configuration asks for it"}, ignored...), "; "),
 	}, nil
 }
 
-// destroys looks up a key that requests a removal. If the key is ignored because of its
-// source, destroys logs that source.
-func (a *app) destroys(config *configresolve.Config, key string) (string, bool) {
-	value, trusted := config.Trusted(key)
-	if given, _ := config.Lookup(key); !trusted && given == "true" {
-		entry := config.Explain(key).Keys[0]
-		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = true from %s: a key that destroys counts from the environment, and from the first --source unless that is a node (set it there, or run nodeinit cleanup)",
-			key, strings.TrimSpace(entry.Source.String()+" "+entry.Part))), "step", stepCleanup)
+// cleaning is a cleanup, and what asks for one in vain.
+type cleaning struct {
+	cleanup.Leftovers
+	ignored []string
+}
+
+func (c cleaning) Advise(context.Context) ([]string, error) { return c.ignored, nil }
+
+// scopeFrom is the scope that the environment and the configuration select, and what does
+// not count there although it is set: exactly "true" destroys, from a trusted source.
+func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, ignored []string) {
+	exact := func(name string, lookup func(string) (string, bool)) (string, bool) {
+		value, ok := lookup(name)
+		if !slices.Contains([]string{"", "false", "true"}, value) {
+			ignored = append(ignored, fmt.Sprintf("ignored: %s = %.100q: only \"true\" counts", name, value))
+		}
+		return value, ok
 	}
-	return value, trusted
+	scope = cleanup.CiliumScopeFromEnv(func(name string) (string, bool) { return exact(name, a.getenv) })
+	if config == nil {
+		return scope, ignored
+	}
+	return max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) {
+		value, trusted := config.Trusted(key)
+		if given, _ := exact(key, config.Lookup); !trusted && given == "true" {
+			entry := config.Explain(key).Keys[0]
+			ignored = append(ignored, fmt.Sprintf("ignored: %s = true from %s: a key that destroys counts from the environment, and from the first --source unless that is a node (set it there, or run nodeinit cleanup)",
+				key, strings.TrimSpace(entry.Source.String()+" "+entry.Part)))
+		}
+		return value, trusted
+	})), ignored
 }
 
 // needsRoot explains, before anything is done, a failure that would come in the middle.

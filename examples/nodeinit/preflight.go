@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -51,8 +52,8 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 func (a *app) apiServerAddress(config *configresolve.Config) preflight.Checker {
 	var check preflight.APIServer
 	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server"} {
-		if value, ok := config.Lookup(key); ok && len(check.Servers) == 0 {
-			check.Servers = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+		if len(check.Servers) == 0 {
+			check.Servers = strings.FieldsFunc(interpreted(config, key), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 		}
 	}
 	if len(check.Servers) == 0 {

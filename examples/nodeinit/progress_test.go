@@ -71,7 +71,7 @@ func TestWhatIsFinishedIsInTheReportOfARunThatIsGivenUp(t *testing.T) {
 		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: step, Status: bootstrap.Changed, Changes: []string{"mount it"}})
 	}
 	trace.StepStart(t.Context(), bootstrap.OpApply, stepCNI)
-	report, err := a.at.unfinished(errors.New("too long"))
+	report, err := a.at.unfinished("wait", errors.New("too long"))
 	require.EqualError(t, err, "step cni: wait: too long")
 	require.Equal(t, bootstrap.OpApply, report.Op)
 	require.Equal(t, "4 steps: 2 changed, 1 failed, 1 not-run", report.Summary())

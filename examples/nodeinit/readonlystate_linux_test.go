@@ -23,7 +23,7 @@ func TestPLAN17_AReadOnlyStateDirectory(t *testing.T) {
 			for _, command := range []string{"check", "apply"} {
 				o := n.run(n.args(command)...)
 				require.Equal(t, 1, o.code, "%s: %s", command, o.stdout)
-				require.Contains(t, o.stderr, "state directory /var/lib/slipway: read-only file system (needs a file system mounted read-write)", command)
+				require.Contains(t, o.stderr, "state directory /var/lib/slipway: read-only file system (needs a file system mounted read-write): --state-dir names another", command)
 			}
 			require.Empty(t, before.Diff(n.state()))
 			o := n.run(n.args("check", "--state-dir=")...)

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,28 +38,71 @@ func (o *outcomeOptions) flags(f *pflag.FlagSet) {
 // longestReport bounds the report to the cluster. It is part of --timeout.
 const longestReport = 10 * time.Second
 
-// reporting calls run, and reports its result, if requested.
-func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, run func() error) error {
-	if !a.reportNode && a.reportMetrics == "" || op == bootstrap.OpCheckRevert {
-		return run()
-	}
-	whole, start := cmd.Context(), time.Now()
+// reporting calls run, sees to it that there is a report of the steps, and reports the
+// result elsewhere too, if requested.
+func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, steps []string, run func() error) error {
+	whole := cmd.Context()
 	ctx, cancel := a.withoutReport(whole)
 	defer cancel()
 	cmd.SetContext(ctx)
-	err := run()
-	report := a.ran
-	if report == nil { // the run ended before it had a plan
-		report = &bootstrap.Report{Op: op, Agent: a.agent, Version: version(), Start: start, Elapsed: time.Since(start), Err: err}
+	if err := a.statMetrics(ctx); err != nil { // before anything is changed
+		a.logger().Warn("the result will not be reported", "error", err)
 	}
-	if whole.Err() != nil {
+	a.at.begin(bootstrap.Report{Op: op, Node: a.nodeName, Version: version(), Command: a.name, Agent: a.agent, Start: time.Now()}, steps)
+	var err error
+	if op == bootstrap.OpApply {
+		err = needsRoot(os.Geteuid(), cmd.Name())
+	}
+	if err == nil {
+		err = run()
+	}
+	switch {
+	case a.shown, err == nil:
+	case errors.As(err, new(usageError)):
+		a.ran, _ = a.at.unfinished("prepare", err)
+	default:
+		err = a.unplanned(ctx, op, steps, err)
+	}
+	if whole.Err() != nil || op == bootstrap.OpCheckRevert {
 		return err // it was asked to end, and has no time left
 	}
-	if failed := errors.Join(a.tellNode(whole, report), a.writeMetrics(whole, report)); failed != nil {
+	if failed := errors.Join(a.tellNode(whole, a.ran), a.writeMetrics(whole, a.ran)); failed != nil {
 		a.logger().Warn("the result is not reported", "error", failed)
 	}
 	return err
 }
+
+// unplanned shows the report of a run that ended before it had a plan, as that of a plan of
+// which no step could run. Its error is that of the step that was being prepared, if any.
+func (a *app) unplanned(ctx context.Context, op bootstrap.Op, steps []string, err error) error {
+	if !errors.As(err, new(*bootstrap.StepError)) {
+		_, err = a.at.unfinished("prepare", err)
+	}
+	if !errors.As(err, new(*bootstrap.StepError)) {
+		err = ending{err}
+	}
+	p, reverts := a.plan(ctx), op == bootstrap.OpRevert || op == bootstrap.OpCheckRevert
+	for _, name := range steps {
+		why := a.lacks()[name]
+		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: why != "" && !reverts, SkipReason: why})
+	}
+	a.choose(p)
+	p.Prepare = func(context.Context, *bootstrap.Plan) error { return err }
+	return a.showPlan(ctx, p, func(p *bootstrap.Plan, ctx context.Context) (report *bootstrap.Report, err error) {
+		if op == bootstrap.OpApply {
+			return p.Apply(ctx) // which keeps the report
+		}
+		report, err = p.Check(ctx)
+		report.Op = op
+		return report, err
+	})
+}
+
+// ending is an error of no step.
+type ending struct{ error }
+
+func (ending) EndsPlan()       {}
+func (e ending) Unwrap() error { return e.error }
 
 // withoutReport returns ctx with a deadline that leaves time for the report.
 func (a *app) withoutReport(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -106,11 +151,21 @@ func (a *app) withdraw(ctx context.Context, to kube.Reporter, agent string) erro
 	return err
 }
 
+// statMetrics returns an error if there is no directory for writeMetrics.
+func (a *app) statMetrics(ctx context.Context) error {
+	return a.metrics(ctx, func(path string) error { _, err := os.Stat(filepath.Dir(path)); return err })
+}
+
 func (a *app) writeMetrics(ctx context.Context, report *bootstrap.Report) error {
+	return a.metrics(ctx, func(path string) error { return textfile.WriteFile(path, report) })
+}
+
+// metrics calls do on the host with the path of the file for node_exporter, if there is to be one.
+func (a *app) metrics(ctx context.Context, do func(path string) error) error {
 	if a.reportMetrics == "" {
 		return nil
 	}
-	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return textfile.WriteFile(a.reportMetrics, report) })
+	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return do(a.reportMetrics) })
 	if err != nil {
 		return fmt.Errorf("--report-metrics: %w", err)
 	}

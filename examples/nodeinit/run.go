@@ -37,24 +37,22 @@ stop a process stay ignored for the command. The others, such as SIGPIPE and
 SIGUSR1, act as by default: the runtime of Go takes them over before this program
 begins, and does not pass on their former state.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needsRoot(os.Geteuid(), "run"); err != nil {
-				return err
-			}
 			h := handover{args: args, told: make(chan os.Signal, 1)}
-			var err error
-			if h.drop, err = capabilityNumbers(drop); err != nil {
-				return err
-			}
-			if h.path, err = exec.LookPath(args[0]); err != nil {
-				return err // before anything is changed
-			}
 			signal.Notify(h.told, toEnd()...)
 			a.stdout, a.terminal = a.stderr, nil // the command has a use for its own
-			if err := a.reporting(cmd, bootstrap.OpApply, func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) }); err != nil {
-				return err
+			err := a.reporting(cmd, bootstrap.OpApply, a.stepsToRun(), func() (err error) {
+				if h.drop, err = capabilityNumbers(drop); err != nil {
+					return err
+				}
+				if h.path, err = exec.LookPath(args[0]); err != nil {
+					return err // before anything is changed
+				}
+				return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply)
+			})
+			if err == nil {
+				a.next = h.become
 			}
-			a.next = h.become
-			return nil
+			return err
 		},
 	}
 	a.planFlags(c)

@@ -112,21 +112,25 @@ func (a *app) onlyNothing(f *pflag.FlagSet) error {
 	if f.Lookup("any-owner") != nil {
 		return nil // undoing works from the record
 	}
-	onlyOfCheck := ""
+	all := a.lacks()
 	if f.Lookup("ignore-preflight") == nil {
-		onlyOfCheck = "only check has that step"
+		all[stepPreflight] = "only check has that step"
 	}
-	for step, lacks := range map[string]string{
-		stepPreflight: onlyOfCheck,
-		stepModules:   lacking("--kernel-modules names none", a.modules...),
-		stepConfig:    lacking("no --source is given", a.sources...),
-		stepCNI:       lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
-	} {
+	for step, lacks := range all {
 		if slices.Contains(a.only, step) && lacks != "" {
 			return usageError{fmt.Errorf("--only %s, and %s", step, lacks)}
 		}
 	}
 	return nil
+}
+
+// lacks is what the steps lack to which no flag gives anything to do.
+func (a *app) lacks() map[string]string {
+	return map[string]string{
+		stepModules: lacking("--kernel-modules names none", a.modules...),
+		stepConfig:  lacking("no --source is given", a.sources...),
+		stepCNI:     lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
+	}
 }
 
 // lacking returns the message if none of the values is given.
@@ -149,8 +153,8 @@ func (a *app) fromEnvironment(f *pflag.FlagSet) (err error) {
 			return
 		}
 		for _, name := range append([]string{ownVariable(flag.Name)}, variables[flag.Name]...) {
-			value, ok := a.getenv(name)
-			if !ok || value == "" {
+			value, _ := a.getenv(name)
+			if strings.TrimSpace(value) == "" {
 				continue
 			}
 			if e := setFlag(f, flag, splitVariable(flag, value)); e != nil {
@@ -174,8 +178,22 @@ func splitVariable(flag *pflag.Flag, value string) []string {
 	return []string{value}
 }
 
+// withoutBlanks returns values, or arguments up to a command of others, without white space
+// around them, such as the newline at the end of a ConfigMap's value that was a file.
+func withoutBlanks(values []string) []string {
+	values = slices.Clone(values)
+	for i, value := range values {
+		if value == "--" {
+			break
+		}
+		values[i] = strings.TrimSpace(value)
+	}
+	return values
+}
+
 // setFlag gives a flag its values, as they are: one, but for a list.
 func setFlag(f *pflag.FlagSet, flag *pflag.Flag, values []string) error {
+	values = withoutBlanks(values)
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		flag.Changed = true
 		if err := list.Replace(values); err != nil {
@@ -218,18 +236,13 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 		return nil
 	}
 	a.at.work("", "--config "+a.configFile)
-	raw, err := configresolve.File{Path: a.configFile}.Content(ctx)
-	if err != nil {
+	var top yaml.Node
+	if err := (configresolve.File{Path: a.configFile}).Decode(ctx, &top); err != nil {
 		return usageError{fmt.Errorf("--config: %w", err)}
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(raw, &document); err != nil {
-		return usageError{fmt.Errorf("--config: %s: %w", a.configFile, err)}
-	}
-	if len(document.Content) == 0 {
+	if top.Kind == 0 {
 		return nil // an empty file
 	}
-	top := document.Content[0]
 	if top.Kind != yaml.MappingNode {
 		return usageError{fmt.Errorf("--config: %s: line %d: must be a map of flags to values", a.configFile, top.Line)}
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -83,15 +82,14 @@ func (a *app) singleFlags(c *cobra.Command) {
 // to take over from, it takes no lock and writes nothing: it is called at every start of a
 // pod.
 func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.Action, error)) error {
-	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-		return err
-	}
-	if err := a.checkHost(); err != nil {
-		return err
-	}
-	do, err := action()
-	if err != nil {
-		return err
-	}
-	return a.showPlan(cmd.Context(), a.plan(cmd.Context(), bootstrap.Step{Name: name, Action: do}), (*bootstrap.Plan).Apply)
+	return a.reporting(cmd, bootstrap.OpApply, []string{name}, func() error {
+		if err := a.checkHost(); err != nil {
+			return err
+		}
+		do, err := action()
+		if err != nil {
+			return err
+		}
+		return a.showPlan(cmd.Context(), a.plan(cmd.Context(), bootstrap.Step{Name: name, Action: do}), (*bootstrap.Plan).Apply)
+	})
 }

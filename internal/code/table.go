@@ -180,6 +180,6 @@ func Table() []Meaning {
 		{PreflightNoBTF, "The kernel does not describe its types, which BPF programs compiled for all kernels need.", "Boot a kernel built with CONFIG_DEBUG_INFO_BTF."},
 		{PreflightTableInUse, "Others have routes in the agent's routing tables, rules that lead there, or rules for the agent's packet marks.", "Give them another table or mark, or verify that they are from an earlier run of the agent."},
 		{PreflightNetworkd, "systemd-networkd removes routes or rules that it did not make, including the agent's.", "Set ManageForeignRoutes and ManageForeignRoutingPolicyRules to no in a drop-in of networkd.conf."},
-		{PreflightServiceAddress, "The agent would reach the API server through a service that it implements itself.", "Give it an API server address that does not belong to a service."},
+		{PreflightServiceAddress, "The agent would reach the API server through a service that it implements itself.", "Give it the address of the API server's own endpoint, never that of a load balancer that is a service of this cluster."},
 	}
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package failure joins errors, deduplicated and capped.
+// Package failure joins errors, deduplicated and capped, and explains the end of a wait.
 package failure
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -47,4 +48,13 @@ func (s *Set) Join() error {
 		return errors.Join(append(s.errs, fmt.Errorf("and %d more errors", s.more))...)
 	}
 	return errors.Join(s.errs...)
+}
+
+// Ended is why ctx is done: it matches ctx.Err, and names the cause too.
+func Ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // maxVanished bounds how often in a row the file may be removed between two calls before
@@ -61,7 +63,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return failure.Ended(ctx)
 	case <-timer.C:
 		return nil
 	}

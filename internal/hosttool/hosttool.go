@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -75,7 +76,7 @@ func (t Tool) Run(ctx context.Context, stdin string, line func(string), args ...
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		err = context.Cause(ctx)
+		err = failure.Ended(ctx)
 	case stdout.err != nil:
 		err = stdout.err
 	}

@@ -155,7 +155,7 @@ func Delete(ctx context.Context, owned netfilter.Owned, objects []Object, done f
 			continue
 		}
 		err := deleteAll(ctx, f, owned, all)
-		if err != nil && !isLocked(err) {
+		if err != nil && !isLocked(err) && ctx.Err() == nil {
 			deleteSingly(ctx, f, owned, all, func(i int, err error) { done(mine[i], err) })
 			continue
 		}
@@ -225,6 +225,9 @@ func deleteAll(ctx context.Context, f netfilter.Family, owned netfilter.Owned, o
 		if slices.Equal(objects, []Object{Chain{r.Family, r.Table, r.JumpsTo()}}) {
 			err = netfilter.UsedBy(err, r.describe(t.name))
 		}
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w (it waits for /run/xtables.lock, the lock of all of iptables, as long as another program holds that)", err)
 	}
 	return err
 }
