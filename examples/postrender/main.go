@@ -7,17 +7,16 @@
 //
 // The chart's settings for its init containers reach nodeinit. Where it cannot, and where
 // there is a container, a flag or a variable that is not known here, nothing is written,
-// and one sentence explains why. Everything not about these containers stays as it is.
+// and a sentence explains each cause. All but the agent's DaemonSet stays byte for byte.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-
-	"sigs.k8s.io/kustomize/kyaml/kio"
 )
 
 const (
@@ -27,12 +26,13 @@ const (
 
 // options are settings that the chart cannot know.
 type options struct {
-	as          string // one of the constants
-	imageVolume string // image with nodeinit; empty: the chart's image has it
-	keep        string // names of init containers that stay as they are, after nodeinit
-	agentEnv    string // names of variables that are for the agent only
-	readOnlyEtc bool   // nothing is written to the host's /etc
-	clusterIP   bool   // the API server's ClusterIP is reached without Cilium
+	as          string   // one of the constants
+	imageVolume string   // image with nodeinit; empty: the chart's image has it
+	keep        []string // names of init containers that stay as they are, after nodeinit
+	agentEnv    []string // names of variables that are for the agent only
+	hasNodeinit bool     // the chart's image has it, whatever its tag
+	readOnlyEtc bool     // nothing is written to the host's /etc
+	clusterIP   bool     // the API server's ClusterIP is reached without Cilium
 }
 
 func main() {
@@ -63,8 +63,11 @@ func run(args []string, in io.Reader, out, usage io.Writer) error {
 	f.SetOutput(usage)
 	f.StringVar(&o.as, "as", asInit, "init: nodeinit is the only init container; run: there is none, nodeinit prepares the node in the agent's container, then executes the agent")
 	f.StringVar(&o.imageVolume, "image-volume", "", "image with nodeinit, mounted as a volume; empty: nodeinit is in the PATH of the image that the chart's image.override names")
-	f.StringVar(&o.keep, "keep", "", "names of additional init containers, separated by commas, that stay unchanged, after nodeinit")
-	f.StringVar(&o.agentEnv, "agent-env", "", "names of variables of extraEnv, separated by commas, that are for the agent only, and that nodeinit does not get")
+	f.Func("keep", "names of additional init containers, separated by commas, that stay unchanged, after nodeinit; may be repeated",
+		func(names string) error { o.keep = append(o.keep, strings.Split(names, ",")...); return nil })
+	f.Func("agent-env", "names of variables of extraEnv, separated by commas, that are for the agent only, and that nodeinit does not get; may be repeated",
+		func(names string) error { o.agentEnv = append(o.agentEnv, strings.Split(names, ",")...); return nil })
+	f.BoolVar(&o.hasNodeinit, "image-has-nodeinit", false, "the chart's image has nodeinit in its PATH, although its tag is that of a release of Cilium")
 	f.BoolVar(&o.readOnlyEtc, "read-only-etc", false, "the host's /etc is read-only: kernel values are set at each start, and no file keeps them")
 	f.BoolVar(&o.clusterIP, "cluster-ip", false, "the API server's ClusterIP is reachable before Cilium runs, although Cilium replaces kube-proxy")
 	if err := f.Parse(args); err != nil {
@@ -82,12 +85,12 @@ func (o options) render(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	node, err := o.node(release)
-	if err != nil {
+	node := o.node(release)
+	if len(node.replaced) > 0 {
+		err = errors.Join(o.check(release, node), o.write(release, node))
+	}
+	if err := errors.Join(append(node.causes, err)...); err != nil {
 		return err
 	}
-	if err := o.write(release, node); err != nil {
-		return err
-	}
-	return kio.ByteWriter{Writer: out}.Write(release.objects)
+	return release.write(out)
 }

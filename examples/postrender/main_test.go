@@ -129,17 +129,89 @@ func TestAnInitContainerFromAnImageVolume(t *testing.T) {
 }
 
 // Cilium's released images have no nodeinit: the pods would not start.
-func TestAReleasedImageIsRefused(t *testing.T) {
+func TestAReleasedImageIsRefusedOnAnyRegistry(t *testing.T) {
+	const none = " has no nodeinit: set image.override to one that has it, or give --post-renderer-args=--image-volume=IMAGE"
+	const flag = "--post-renderer-args=--image-has-nodeinit says that this one has it"
+	const digest = "@sha256:5649db451c88d928ea585514746d50d91e6210801b300c897283ea319d68de15" // of 1.18.3
+	another := "@sha256:" + strings.Repeat("5", 64)
+	for _, c := range []struct {
+		image               string
+		refused, withTheTag bool // without flags, and with --image-has-nodeinit
+	}{
+		{"quay.io/cilium/cilium:v1.18.3" + digest, true, true},
+		{"rancher/mirrored-cilium-cilium:v1.18.3" + digest, true, true},
+		{"quay.tencentcloudcr.com/cilium/cilium:v1.18.3" + digest, true, true},
+		{"localhost:5000/mine" + digest, true, true},
+		{"localhost:5000/mine:1" + digest, true, true},
+		{"quay.io/cilium/cilium:v1.18.3", true, false},
+		{"rancher/mirrored-cilium-cilium:v1.18.3", true, false},
+		{"localhost:5000/cilium:v1.20.0-rc.1", true, false},
+		{"example.com/cilium:v1.18.999" + another, true, false}, // a release that we do not know, perhaps
+		{"example.com/cilium:v1.18.3" + another, false, false},  // no release: that has another digest
+		{"example.com/cilium" + another, false, false},
+		{"quay.io/cilium/cilium:mine", false, false},
+		{"example.com/cilium:v1.18.3-nodeinit", false, false},
+		{"example.com:1/v1.18.3/cilium", false, false},
+	} {
+		for _, as := range []string{asInit, asRun} {
+			t.Run(as+" "+c.image, func(t *testing.T) {
+				chart := strings.ReplaceAll(charts(t)["cilium-1.18.3.yaml"], own+"1.18.3", c.image)
+				_, err := render(t, chart, "--as="+as)
+				_, flagged := render(t, chart, "--as="+as, "--image-has-nodeinit")
+				_, mounted := render(t, chart, "--as="+as, "--image-volume=example.com/nodeinit:1")
+				require.NoError(t, mounted)
+				if c.refused {
+					require.ErrorContains(t, err, none)
+					require.Equal(t, c.withTheTag, !strings.Contains(err.Error(), flag), "the flag is offered where it helps")
+				} else {
+					require.NoError(t, err)
+				}
+				if c.withTheTag {
+					require.ErrorContains(t, flagged, none)
+				} else {
+					require.NoError(t, flagged)
+				}
+			})
+		}
+	}
 	for name, chart := range charts(t) {
-		t.Run(name, func(t *testing.T) {
-			released := strings.ReplaceAll(chart, own, "quay.io/cilium/cilium:v")
-			for _, as := range []string{asInit, asRun} {
-				_, err := render(t, released, "--as="+as)
-				require.ErrorContains(t, err, " has no nodeinit: set image.override to one that has it, or give --post-renderer-args=--image-volume=IMAGE")
-				_, err = render(t, released, "--as="+as, "--image-volume=example.com/nodeinit:1")
-				require.NoError(t, err)
-			}
-		})
+		_, err := render(t, strings.ReplaceAll(chart, own, "quay.io/cilium/cilium:v"))
+		require.ErrorContains(t, err, none, name)
+	}
+}
+
+// Each release has one digest, and the tag's form is known.
+func TestReleasesAreTold(t *testing.T) {
+	seen := map[string]bool{}
+	for line := range strings.Lines(released) {
+		require.Regexp(t, `^v1\.(18|19|20)\.\d+ sha256:[0-9a-f]{64}\n$`, line)
+		for word := range strings.FieldsSeq(line) {
+			require.False(t, seen[word], word)
+			seen[word] = true
+		}
+	}
+	require.True(t, seen["v1.18.3"] && seen["v1.19.7"] && seen["v1.20.2"])
+}
+
+// The values with which a managed cloud's guide (Tencent's, for TKE) installs Cilium: an image of the cloud's own registry,
+// no kube-proxy, and no container for kernel values.
+func TestAManagedCloudsValues(t *testing.T) {
+	chart := without(t, charts(t)["cilium-1.18.3.yaml"], "apply-sysctl-overwrites")
+	chart = edit(t, chart, built+"        env:\n", built+"        env:\n        - name: KUBERNETES_SERVICE_HOST\n          value: 169.254.128.1\n        - name: KUBERNETES_SERVICE_PORT\n          value: \"60002\"\n")
+	chart += configMap("kube-proxy-replacement", "true")
+	mirrored := strings.ReplaceAll(chart, own+"1.18.3", "quay.tencentcloudcr.com/cilium/cilium:v1.18.3@sha256:5649db451c88d928ea585514746d50d91e6210801b300c897283ea319d68de15")
+	_, err := render(t, mirrored)
+	require.EqualError(t, err, "the image quay.tencentcloudcr.com/cilium/cilium:v1.18.3@sha256:5649db451c88d928ea585514746d50d91e6210801b300c897283ea319d68de15 "+
+		"is a release of Cilium's, by its digest, and has no nodeinit: set image.override to one that has it, or give --post-renderer-args=--image-volume=IMAGE")
+	for _, rendered := range []struct {
+		chart string
+		args  []string
+	}{{mirrored, []string{"--image-volume=example.com/nodeinit:1"}}, {chart, nil}} {
+		r, err := render(t, rendered.chart, rendered.args...)
+		require.NoError(t, err)
+		require.Len(t, r.init, 1)
+		require.Contains(t, r.init[0].Command, "--skip=sysctl")
+		require.Subset(t, variableNames(r.init[0].Env), []string{"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"})
 	}
 }
 
@@ -182,6 +254,10 @@ func TestWhatTheChartSaysReachesNodeinit(t *testing.T) {
 		{"blanks", []string{built, built + "        - \"--source=config-map:mine node\"\n"}, []string{"--source=config-map:mine,node"}},
 		{"policy", []string{built, built + "        - --allow-config-keys=debug\n        - --deny-config-keys=mtu\n"}, []string{"--allow-config-keys=debug", "--deny-config-keys=mtu"}},
 		{"servers", []string{built, built + "        - \"--k8s-api-server-urls=https://a https://b\"\n"}, []string{"--k8s-api-server-urls=https://a,https://b"}},
+		{"several times", []string{built, built + "        - --source=node\n        - --source=config-map:mine\n        - --deny-config-keys=mtu\n        - --deny-config-keys=debug\n"}, []string{"--source=node", "--source=config-map:mine", "--deny-config-keys=mtu", "--deny-config-keys=debug"}},
+		{"arguments", []string{built, built + "        args:\n        - --source=node\n"}, []string{"--source=node"}},
+		{"arguments and one word", []string{built, "        - cilium-dbg\n        args:\n        - build-config\n        - --source=node\n"}, []string{"--source=node"}},
+		{"arguments alone", []string{"        command:\n" + built, "        args:\n" + built + "        - --source=node\n"}, []string{"--source=node"}},
 		{"kubeconfig", []string{built, built + "        - --k8s-kubeconfig-path=/k\n"}, []string{"--k8s-kubeconfig-path=/k"}},
 		{"hostRoot", []string{"value: /run/cilium/cgroupv2", "value: /sys/fs/cgroup"}, []string{"--cgroup-root=/sys/fs/cgroup"}},
 		{"folders", []string{"path:  /opt/cni/bin", "path: /bin2", "path: /etc/cni/net.d", "path: /conf2"}, []string{"--cni-bin-dir=/bin2", "--cni-conf-dir=/conf2"}},
@@ -341,6 +417,11 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	}{
 		{"flag", "init container config: its flag --frobnicate=1 is not known", []string{built, built + "        - --frobnicate=1\n"}},
 		{"flag without value", "its flag --source has no value", []string{built, built + "        - --source\n        - node\n"}},
+		{"one word", "init container config: nodeinit does not replace its command: cilium-dbg build-config --source=node", []string{built, "        - cilium-dbg build-config --source=node\n"}},
+		{"half a command", "init container config: nodeinit does not replace its command: cilium-dbg", []string{built, "        - cilium-dbg\n"}},
+		{"no command", "init container config: nodeinit does not replace its command: x", []string{"        command:\n" + built, "        args:\n        - x\n"}},
+		{"kubeProxyReplacement of the source named second", "no address of the API server", []string{built, built + "        - --source=node\n        - --source=config-map:mine\n",
+			"---\n# Source", strings.Replace(configMap("kube-proxy-replacement", "true"), "cilium-config", "mine", 1) + "---\n# Source"}},
 		{"command", "init container install-cni-binaries: nodeinit does not replace its command: /other.sh", []string{`"/install-plugin.sh"`, `"/other.sh"`}},
 		{"script", "init container mount-cgroup: nodeinit does not replace its command", []string{"rm /hostbin/cilium-mount\n", "rm /hostbin/cilium-mount; sleep 1\n"}},
 		{"variable", "init container clean-cilium-state: its variable FROB means nothing to nodeinit: --post-renderer-args=--agent-env=FROB leaves it to the agent", []string{"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: CILIUM_ALL_STATE"}},
@@ -369,8 +450,43 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "its variable CNI_DIR is for the agent")
 	_, err = render(t, chart, "--as=both")
 	require.Error(t, err)
-	_, err = render(t, "a: [")
+	_, err = render(t, "kind: DaemonSet\na: [cilium-agent")
 	require.ErrorContains(t, err, "read the chart")
+}
+
+// Whoever mends one cause and tries again should not find the next.
+func TestAllCausesAreReportedInOneGo(t *testing.T) {
+	chart := edit(t, charts(t)["cilium-1.20.2.yaml"], built, built+"        - --frobnicate=1\n        - --source\n",
+		cleaning, "      - name: mine\n        image: b\n"+cleaning+"        restartPolicy: Always\n        resources: {limits: {cpu: x}}\n",
+		"- name: CILIUM_ALL_STATE", "- name: FROB\n          value: x\n        - name: FROB2\n          value: x\n        - name: CILIUM_ALL_STATE",
+		`"/install-plugin.sh"`, `"/other.sh"`, "value: /run/cilium/cgroupv2", "value: run/cgroupv2",
+		"path:  /opt/cni/bin", "path: opt/bin", "path: /etc/cni/net.d", "path: net.d",
+		"        kubectl.kubernetes.io/default-container", "        "+appArmor+"mount-cgroup: localhost/mine\n        kubectl.kubernetes.io/default-container",
+		"        - name: CILIUM_CLUSTERMESH_CONFIG\n", "        - name: CNI_DIR\n          value: x\n        - name: POD_UID\n          value: x\n        - name: CILIUM_CLUSTERMESH_CONFIG\n")
+	chart = strings.ReplaceAll(chart, own, "example.com/mirror:v") + configMap("kube-proxy-replacement", "true")
+	for as, only := range map[string][]string{asInit: {"resources: cpu: x"}, asRun: {
+		"init container clean-cilium-state: it has resources", "container cilium-agent: its variable CNI_DIR", "container cilium-agent: POD_UID is",
+	}} {
+		_, err := render(t, chart, "--as="+as)
+		for _, cause := range append([]string{
+			"init container config: its flag --frobnicate=1 is not known", "init container config: its flag --source has no value",
+			"the init container mine is not known", "init container clean-cilium-state: it has fields", "init container clean-cilium-state: its variable FROB means",
+			"init container clean-cilium-state: its variable FROB2 means", "init container install-cni-binaries: nodeinit does not replace its command",
+			"the image example.com/mirror:v1.20.2 has the tag", "no address of the API server", "cgroup.hostRoot is run/cgroupv2", "cni.binPath is opt/bin", "cni.confPath is net.d",
+			"mount-cgroup is localhost/mine: with that profile",
+		}, only...) {
+			require.ErrorContains(t, err, cause, as)
+		}
+	}
+}
+
+func TestRepeatedFlagsAccumulate(t *testing.T) {
+	const first = "- name: K8S_NODE_NAME"
+	chart := strings.ReplaceAll(charts(t)["cilium-1.20.2.yaml"], first, "- name: A\n          value: x\n        - name: B\n          value: x\n        "+first)
+	chart = edit(t, chart, cleaning, "      - name: one\n        image: b\n      - name: two\n        image: b\n      - name: three\n        image: b\n"+cleaning)
+	r, err := render(t, chart, "--keep=one", "--keep=two,three", "--agent-env=A", "--agent-env=B")
+	require.NoError(t, err)
+	require.Len(t, r.init, 4)
 }
 
 // With helm 4, a plugin's output that is no object is shown, and a failing program's output is
@@ -384,12 +500,13 @@ func TestAPluginsReasonIsNoObject(t *testing.T) {
 }
 
 func TestTheLargestResourcesCount(t *testing.T) {
-	sum, err := greatest([]resources{
+	n := &node{resources: []resources{
 		{Requests: map[string]string{"cpu": "100m"}, Limits: map[string]string{"cpu": "1", "memory": "1Gi"}},
 		{Requests: map[string]string{"cpu": "1", "memory": "1Mi"}, Limits: map[string]string{"memory": "900Mi"}},
-	})
-	require.NoError(t, err)
-	require.Equal(t, resources{Requests: map[string]string{"cpu": "1", "memory": "1Mi"}, Limits: map[string]string{"memory": "1Gi"}}, sum)
-	_, err = greatest([]resources{{Requests: map[string]string{"cpu": "x"}}})
-	require.ErrorContains(t, err, "resources: cpu: x")
+	}}
+	require.Equal(t, resources{Requests: map[string]string{"cpu": "1", "memory": "1Mi"}, Limits: map[string]string{"memory": "1Gi"}}, n.greatest())
+	require.Empty(t, n.causes)
+	n = &node{resources: []resources{{Requests: map[string]string{"cpu": "x"}}}}
+	n.greatest()
+	require.ErrorContains(t, n.causes[0], "resources: cpu: x")
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,16 +19,11 @@ var order = []string{"cleanup", "cgroup", "sysctl", "bpffs", "cni"}
 
 // write puts nodeinit into the pod.
 func (o options) write(r *release, n *node) error {
-	unconfined, err := r.dropAppArmor(n)
-	if err != nil {
-		return err
-	}
+	put := o.writeInit
 	if o.as == asRun {
-		err = o.writeAgent(r, n)
-	} else {
-		err = o.writeInit(r, n, unconfined)
+		put = o.writeAgent
 	}
-	return errors.Join(err, o.writeVolumes(r))
+	return errors.Join(r.dropAppArmor(n), put(r, n), o.writeVolumes(r))
 }
 
 // command is nodeinit's command line up to the subcommand.
@@ -52,12 +46,8 @@ func (o options) command(n *node, verb string) []string {
 	if o.readOnlyEtc {
 		command = append(command, "--sysctl-conf-dir=")
 	}
-	skip := slices.Clone(n.skip)
-	for _, step := range order {
-		if !slices.Contains(n.done, step) {
-			skip = append(skip, step)
-		}
-	}
+	left := slices.DeleteFunc(slices.Clone(order), func(step string) bool { return slices.Contains(n.done, step) })
+	skip := slices.Concat(n.skip, left)
 	if len(skip) > 0 {
 		command = append(command, "--skip="+strings.Join(skip, ","))
 	}
@@ -76,38 +66,33 @@ func (o options) own() []mount {
 // owner names the owner of the node.
 var owner = variable{Name: "POD_UID", ValueFrom: map[string]any{"fieldRef": map[string]any{"fieldPath": "metadata.uid"}}}
 
-func (o options) writeInit(r *release, n *node, unconfined bool) error {
-	sum, err := greatest(n.resources)
-	if err != nil {
-		return err
-	}
+func (o options) writeInit(r *release, n *node) error {
 	root, no := 0, false
 	s := security{RunAsUser: &root, ReadOnlyRoot: true, SELinux: n.seLinux, Privileged: n.privileged}
 	if !n.privileged { // the API server accepts neither of these together with it
 		s.Escalation = &no
 		s.Capabilities = capabilities{Drop: []string{"ALL"}, Add: unique(slices.Concat(needed, n.capabilities))}
 	}
-	if unconfined {
+	if n.unconfined {
 		s.AppArmor = map[string]string{"type": "Unconfined"}
 	}
-	return r.setInit(n, []container{{
+	var ours yaml.Node
+	err := ours.Encode(container{
 		Name: "nodeinit", Image: n.image, PullPolicy: n.pullPolicy, Command: o.command(n, "apply"), Env: append(n.env, owner),
-		Resources: sum, VolumeMounts: append(n.mounts, o.own()...), Termination: "FallbackToLogsOnError", SecurityContext: s,
-	}})
+		Resources: n.greatest(), VolumeMounts: append(n.mounts, o.own()...), Termination: "FallbackToLogsOnError", SecurityContext: s,
+	})
+	return errors.Join(err, set(r.spec, "initContainers", slices.Concat(n.waits, []*yaml.Node{&ours}, n.others)))
 }
 
 // writeAgent makes the agent's container start as nodeinit.
 func (o options) writeAgent(r *release, n *node) error {
 	agent := r.agent
+	n.subject = "container " + agentContainer + ": "
 	for _, v := range append(n.env, owner) {
-		if err := addOnce(&agent.Env, v, func(v variable) string { return v.Name }); err != nil {
-			return about(agentContainer, err)
-		}
+		addOnce(n, &agent.Env, v)
 	}
 	for _, m := range append(n.mounts, o.own()...) {
-		if err := addOnce(&agent.VolumeMounts, m, func(m mount) string { return m.MountPath }); err != nil {
-			return about(agentContainer, err)
-		}
+		addOnce(n, &agent.VolumeMounts, m)
 	}
 	for i, m := range agent.VolumeMounts { // the plan mounts below it after this container has started
 		if (m.Name == "cilium-run" || m.Name == "cilium-cgroup") && m.Propagation == "" {
@@ -123,131 +108,55 @@ func (o options) writeAgent(r *release, n *node) error {
 		}
 	}
 	agent.Command = slices.Concat(command, []string{"--"}, agent.Command)
-	return errors.Join(r.setInit(n, nil), r.setAgent(agent))
-}
-
-// setAgent replaces only the differences, so that the rest stays as in the chart.
-func (r *release) setAgent(agent container) error {
-	node, err := r.pod.Pipe(yaml.Lookup("spec", "containers", "[name="+agentContainer+"]"))
-	if err != nil {
-		return err
-	}
-	for _, changed := range []struct {
-		field string
-		value any
-	}{
-		{"command", agent.Command}, {"env", agent.Env}, {"volumeMounts", agent.VolumeMounts}, {"securityContext", agent.SecurityContext},
-	} {
-		encoded, err := encode(changed.value)
-		if err != nil {
-			return err
-		}
-		if err := node.PipeE(yaml.SetField(changed.field, encoded)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setInit replaces the containers: those in waits come before ours, and the kept ones after
-// them.
-func (r *release) setInit(n *node, ours []container) error {
-	kept := map[string]*yaml.Node{}
-	old := r.pod.Field("spec").Value.Field("initContainers").Value
-	for i, c := range r.init {
-		kept[c.Name] = old.Content()[i]
-	}
-	var all []*yaml.Node
-	for _, name := range n.waits {
-		all = append(all, kept[name])
-	}
-	for _, c := range ours {
-		encoded, err := encode(c)
-		if err != nil {
-			return err
-		}
-		all = append(all, encoded.YNode())
-	}
-	for _, name := range n.others {
-		all = append(all, kept[name])
-	}
-	if len(all) == 0 {
-		return r.pod.Field("spec").Value.PipeE(yaml.Clear("initContainers"))
-	}
-	old.YNode().Content = all
-	return nil
+	return errors.Join(set(r.spec, "initContainers", n.waits), // the rest stays as in the chart
+		set(r.container, "command", agent.Command), set(r.container, "env", agent.Env),
+		set(r.container, "volumeMounts", agent.VolumeMounts), set(r.container, "securityContext", agent.SecurityContext))
 }
 
 const appArmor = "container.apparmor.security.beta.kubernetes.io/"
 
 // dropAppArmor removes the annotations of containers that are gone, which the API
-// server refuses, and reports whether these containers were unconfined.
-func (r *release) dropAppArmor(n *node) (unconfined bool, err error) {
+// server refuses, and notes whether these containers were unconfined.
+func (r *release) dropAppArmor(n *node) (err error) {
 	annotations := r.pod.GetAnnotations()
 	for _, name := range n.replaced {
 		profile, ok := annotations[appArmor+name]
-		switch {
-		case !ok:
-			continue
-		case profile != "unconfined":
-			return false, fmt.Errorf("the annotation %s%s is %s: with that profile nodeinit cannot mount", appArmor, name, profile)
+		if ok && profile != "unconfined" {
+			n.refuse("the annotation %s%s is %s: with that profile nodeinit cannot mount", appArmor, name, profile)
 		}
-		unconfined = true
-		if err := r.pod.PipeE(yaml.ClearAnnotation(appArmor + name)); err != nil {
-			return false, err
-		}
+		n.unconfined = n.unconfined || ok
+		err = errors.Join(err, r.pod.PipeE(yaml.ClearAnnotation(appArmor+name)))
 	}
-	return unconfined, nil
+	return err
 }
 
 // writeVolumes adds nodeinit's volumes, and removes those that no container uses any longer:
 // the kubelet would make folders for them.
 func (o options) writeVolumes(r *release) error {
-	spec := r.pod.Field("spec").Value
-	volumes, err := spec.Pipe(yaml.LookupCreate(yaml.SequenceNode, "volumes"))
-	if err != nil {
-		return err
+	var init, containers []container
+	err := errors.Join(decode(r.spec, &init, "initContainers"), decode(r.spec, &containers, "containers"))
+	used := map[string]bool{}
+	for _, c := range append(init, containers...) {
+		for _, m := range c.VolumeMounts {
+			used[m.Name] = true
+		}
 	}
-	used, err := mounted(spec)
-	if err != nil {
-		return err
+	var volumes []*yaml.Node
+	for i, v := range r.volumes {
+		if used[v.Name] || !slices.Contains(reached, v.Name) {
+			volumes = append(volumes, r.spec.Field("volumes").Value.Content()[i])
+		}
 	}
-	volumes.YNode().Content = slices.DeleteFunc(volumes.Content(), func(n *yaml.Node) bool {
-		name := yaml.NewRNode(n).Field("name").Value.YNode().Value
-		return slices.Contains(reached, name) && !used[name]
-	})
+	var added []any
 	if r.hostPath("hostproc") == "" {
-		err = appendTo(volumes, map[string]any{"name": "hostproc", "hostPath": map[string]any{"path": "/proc", "type": "Directory"}})
+		added = append(added, map[string]any{"name": "hostproc", "hostPath": map[string]any{"path": "/proc", "type": "Directory"}})
 	}
 	if o.imageVolume != "" {
-		err = errors.Join(err, appendTo(volumes, map[string]any{"name": "nodeinit", "image": map[string]any{"reference": o.imageVolume}}))
+		added = append(added, map[string]any{"name": "nodeinit", "image": map[string]any{"reference": o.imageVolume}})
 	}
-	return err
-}
-
-func appendTo(list *yaml.RNode, item any) error {
-	encoded, err := encode(item)
-	if err != nil {
-		return err
-	}
-	return list.PipeE(yaml.Append(encoded.YNode()))
-}
-
-// mounted are the names of volumes that containers mount.
-func mounted(spec *yaml.RNode) (map[string]bool, error) {
-	used := map[string]bool{}
-	for _, field := range []string{"initContainers", "containers"} {
-		var all []container
-		if err := decode(spec.Field(field), &all, field); err != nil {
-			return nil, err
-		}
-		for _, c := range all {
-			for _, m := range c.VolumeMounts {
-				used[m.Name] = true
-			}
-		}
-	}
-	return used, nil
+	var ours yaml.Node
+	err = errors.Join(err, ours.Encode(added))
+	return errors.Join(err, set(r.spec, "volumes", append(volumes, ours.Content...)))
 }
 
 func unique(names []string) (list []string) {

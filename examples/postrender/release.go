@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
-	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -17,81 +17,114 @@ const agentContainer = "cilium-agent"
 
 // release is a rendered chart.
 type release struct {
-	objects []*yaml.RNode
-	pod     *yaml.RNode // the template of the agent's DaemonSet
-	agent   container
-	init    []container
-	volumes []volume
+	parts     [][]byte    // the stream, as split returns it
+	at        int         // which of them is the agent's DaemonSet
+	object    *yaml.RNode // the DaemonSet
+	pod, spec *yaml.RNode // its template, and the template's spec
+	container *yaml.RNode // the agent's
+	agent     container
+	init      []container
+	volumes   []volume
 }
 
 func read(in io.Reader) (*release, error) {
-	objects, err := (&kio.ByteReader{Reader: in, OmitReaderAnnotations: true}).Read()
+	stream, err := io.ReadAll(in)
 	if err != nil {
 		return nil, fmt.Errorf("read the chart: %w", err)
 	}
-	r := &release{objects: objects}
-	for _, object := range objects {
-		if err := r.find(object); err != nil {
+	r := &release{parts: split(stream)}
+	for at := 1; at < len(r.parts); at += 2 {
+		if err := r.find(at); err != nil {
 			return nil, err
 		}
 	}
-	if r.pod == nil {
+	if r.object == nil {
 		return nil, errors.New("there is no DaemonSet with a container " + agentContainer + ": is this Cilium's chart?")
 	}
 	return r, nil
 }
 
-// find keeps the object if it is the agent's.
-func (r *release) find(object *yaml.RNode) error {
-	if object.GetKind() != "DaemonSet" {
-		return nil
-	}
-	pod, err := object.Pipe(yaml.Lookup("spec", "template"))
-	if err != nil || pod == nil {
+// find keeps a document if it is the agent's.
+func (r *release) find(at int) error {
+	object, err := object(r.parts[at], "DaemonSet", agentContainer)
+	if err != nil || object == nil {
 		return err
 	}
-	agent, err := pod.Pipe(yaml.Lookup("spec", "containers", "[name="+agentContainer+"]"))
+	agent, err := object.Pipe(yaml.Lookup("spec", "template", "spec", "containers", "[name="+agentContainer+"]"))
 	if err != nil || agent == nil {
 		return err
 	}
-	if r.pod != nil {
+	if r.object != nil {
 		return errors.New("there are two DaemonSets with a container " + agentContainer)
 	}
-	r.pod = pod
-	return errors.Join(
-		decode(agent, &r.agent, "container "+agentContainer),
-		decode(pod.Field("spec").Value.Field("initContainers"), &r.init, "the init containers"),
-		decode(pod.Field("spec").Value.Field("volumes"), &r.volumes, "the volumes"),
-	)
+	unfold(object.YNode())
+	r.at, r.object, r.container = at, object, agent
+	r.pod = object.Field("spec").Value.Field("template").Value
+	r.spec = r.pod.Field("spec").Value
+	return errors.Join(decode(agent, &r.agent), decode(r.spec, &r.volumes, "volumes"),
+		decode(r.spec, &r.init, "initContainers"))
 }
 
-// decode reads a node, or the value of a field, if there is one.
-func decode[N *yaml.RNode | *yaml.MapNode](n N, to any, what string) error {
-	var node *yaml.RNode
-	switch n := any(n).(type) {
-	case *yaml.RNode:
-		node = n
-	case *yaml.MapNode:
-		if n.IsNilOrEmpty() {
-			return nil
-		}
-		node = n.Value
+// unfold takes away the style of folded texts: the encoder adds lines to them.
+func unfold(node *yaml.Node) {
+	node.Style &^= yaml.FoldedStyle
+	for _, inside := range node.Content {
+		unfold(inside)
 	}
-	if err := node.YNode().Decode(to); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+}
+
+// decode reads what a node has at a path, if anything.
+func decode(node *yaml.RNode, to any, path ...string) error {
+	found, err := node.Pipe(yaml.Lookup(path...))
+	if err != nil || found == nil {
+		return err
+	}
+	if err := found.YNode().Decode(to); err != nil {
+		return fmt.Errorf("the agent's pod: %s: %w", strings.Join(path, "."), err)
 	}
 	return nil
 }
 
-// configMap is the data of one of the release's ConfigMaps, or nil if the release has none of
-// that name.
-func (r *release) configMap(name string) map[string]string {
-	for _, object := range r.objects {
-		if object.GetKind() == "ConfigMap" && object.GetName() == name {
-			return object.GetDataMap()
+// write writes all as it came, except for the DaemonSet.
+func (r *release) write(out io.Writer) error {
+	text, err := r.object.String()
+	if err != nil {
+		return err
+	}
+	if bytes.HasSuffix(r.parts[r.at-1], []byte("---")) { // the document began in that line
+		text = "\n" + text
+	}
+	r.parts[r.at] = []byte(text)
+	_, err = out.Write(bytes.Join(r.parts, nil))
+	return err
+}
+
+// set gives a field a value, or removes it if there is none.
+func set(node *yaml.RNode, field string, value any) error {
+	encoded := yaml.Node{Kind: yaml.SequenceNode}
+	if nodes, ok := value.([]*yaml.Node); ok { // they keep their comments
+		encoded.Content = nodes
+	} else if err := encoded.Encode(value); err != nil {
+		return err
+	}
+	if len(encoded.Content) == 0 {
+		return node.PipeE(yaml.Clear(field))
+	}
+	return node.PipeE(yaml.SetField(field, yaml.NewRNode(&encoded)))
+}
+
+// configMap is the data of the release's ConfigMap of that name, or nil if it has none.
+func (r *release) configMap(name string) (map[string]string, error) {
+	for at := 1; at < len(r.parts); at += 2 {
+		object, err := object(r.parts[at], "ConfigMap", name)
+		if err != nil {
+			return nil, err
+		}
+		if object != nil && object.GetName() == name {
+			return object.GetDataMap(), nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // hostPath is a volume's path on the host, or empty if there is no such volume.
@@ -125,6 +158,8 @@ type variable struct {
 	ValueFrom map[string]any `yaml:"valueFrom,omitempty"`
 }
 
+func (v variable) key() string { return v.Name }
+
 type mount struct {
 	Name        string         `yaml:"name"`
 	MountPath   string         `yaml:"mountPath"`
@@ -132,6 +167,8 @@ type mount struct {
 	Propagation string         `yaml:"mountPropagation,omitempty"`
 	Others      map[string]any `yaml:",inline"`
 }
+
+func (m mount) key() string { return m.MountPath }
 
 // resources are quantities by name, as written.
 type resources struct {
@@ -163,13 +200,4 @@ type volume struct {
 		Type string `yaml:"type,omitempty"`
 	} `yaml:"hostPath,omitempty"`
 	Others map[string]any `yaml:",inline"`
-}
-
-// encode makes a node from a value.
-func encode(v any) (*yaml.RNode, error) {
-	var text bytes.Buffer
-	if err := yaml.NewEncoder(&text).Encode(v); err != nil {
-		return nil, err
-	}
-	return yaml.Parse(text.String())
 }
