@@ -38,7 +38,7 @@ test: tools ## the tests of the packages and examples
 race: tools ## the same under the race detector, which needs a C compiler
 	@CGO_ENABLED=1 $(GOTEST) -race -short -count 1 -timeout 25m $(TESTED) + $(call OTHERS,-race -short -count 1)
 
-verify: verify-packages attack-sample fault-sample layouts embedders image-same fuzz-chain cni kube cri-sample e2e-sample kernels-short ## all proofs that take minutes; those that take longer have targets of their own
+verify: verify-packages attack-sample fault-sample layouts neighbours image-same fuzz-chain kube cri-sample e2e-sample kernels-short ## all proofs that take minutes; those that take longer have targets of their own
 
 verify-packages: tools ## the tests of the packages and examples, those that take long too
 	@$(GOTEST) -count 1 -timeout 25m $$($(GO) list ./... | grep -v /internal/verify/)
@@ -49,16 +49,13 @@ attack-sample: tools ## each operation that touches a path 2,000 times beside an
 fault-sample: tools ## some of the faults at calls of nodeinit's commands, full disks and power cuts
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
-embedders: tools ## an agent of another author, on the public packages alone; other proofs that take no time
+neighbours: tools ## agents that share a node, what commands take in 64 MiB of memory, and what else takes no time
 	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts)(/|$$)')
 
 image-same: ## the container images are the same bytes each time
 	@$(GOTEST) -C internal/verify/image -count 1 ./...
 
 KUBERNETES   = -C internal/verify/kubernetes
-
-cni: tools ## containerd's loader, libcni and the reference plugins over what cniinstall writes
-	@$(GOTEST) $(KUBERNETES) -count 1 ./cniconform
 
 kube: tools ## a real kube-apiserver and etcd, built from their modules the first time (8 CPU-minutes, with what e2e runs)
 	@$(GOTEST) $(KUBERNETES) -count 1 -timeout 25m ./realkube/...
@@ -119,19 +116,14 @@ compare: ## nodeinit beside the build-config of Cilium 1.18 and 1.20, built from
 
 BENCH        = -run '^$$' -timeout 60m
 
-storm: ## 5,000 nodes that boot at once, against one API server, beside Cilium's requests
-	$(GO) test $(KUBERNETES) $(BENCH) -bench Storm -benchtime 1x ./realkube/bootstorm
-
 scale: ## cleanup of thousands of links, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
 	$(GO) test $(BENCH) -bench Cleanup -benchtime 3x ./internal/verify/bench $(if $(CILIUM),-cilium)
 
 growth: ## what a program grows by when it uses a package (OLDER=CHECKOUT: beside another one)
 	$(GO) test $(BENCH) -bench Growth -benchtime 1x ./internal/verify/bench $(if $(OLDER),-older $(abspath $(OLDER)))
 
-FAULTS ?= faults.json
-SHARD  ?= 0/1
-faults: tools ## every fault at every call of nodeinit's commands, and power cuts (hours; goes on where it was ended: FAULTS=FILE, SHARD=I/N)
-	$(GO) run ./internal/verify/faults/inject -state $(FAULTS) -shard $(SHARD)
+faults: tools ## every fault at every call of nodeinit's commands, and power cuts (hours)
+	$(GO) run ./internal/verify/faults/inject
 	$(GO) run ./internal/verify/faults/inject -power 200
 
 attack: ## each operation that touches a path 100,000 times beside an attacker, and who is believed 5,000 times (40 min; TARGET=REGEXP for some)

@@ -24,13 +24,6 @@ func TestFunc(t *testing.T) {
 	require.False(t, reverts)
 }
 
-func TestFuncWithoutFunctions(t *testing.T) {
-	f := bootstrap.Func(nil, nil)
-	_, err := f.Check(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.ErrorIs(t, f.Apply(t.Context()), errors.ErrUnsupported)
-}
-
 func TestRetryConforms(t *testing.T) {
 	s := todo()
 	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Retry(s, nil) })

@@ -5,7 +5,6 @@ package bootstrap_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -153,28 +152,6 @@ func TestPLAN16_WhatAGateDoesIsNotRecorded(t *testing.T) {
 	require.NoError(t, err)
 	require.FileExists(t, dir+"/gate")
 	require.NoFileExists(t, dir+"/file")
-	require.NoError(t, os.Remove(dir+"/gate"))
-
-	p.Journal, p.Steps, p.Gates = picky{t: t}, nil, []bootstrap.Step{step("gate", todo())}
-	_, err = p.Apply(t.Context())
-	require.NoError(t, err)
-}
-
-// picky is a journal that must not be given to a gate.
-type picky struct {
-	claiming
-	t *testing.T
-}
-
-func (p picky) WithStep(ctx context.Context, step string) context.Context {
-	p.t.Errorf("%s is given the journal", step)
-	return ctx
-}
-
-func TestAGateIsNoStep(t *testing.T) {
-	p := &bootstrap.Plan{Gates: []bootstrap.Step{step("gate", todo())}, Steps: []bootstrap.Step{step("s", todo())}}
-	require.Nil(t, p.Step("gate"))
-	require.Equal(t, "s", p.Step("s").Name)
 }
 
 func TestGatesAreValidated(t *testing.T) {

@@ -56,21 +56,6 @@ func TestPLAN17_ACheckFailsWhereTheJournalCannotBeMade(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// reverting is one with a Revert of its own, beside the journal's.
-type reverting struct {
-	file
-	reverted *int
-}
-
-func (r reverting) Revert(context.Context) error { *r.reverted++; return nil }
-
-func (r reverting) CheckRevert(context.Context) ([]string, error) {
-	if *r.reverted > 0 {
-		return nil, nil
-	}
-	return []string{"remove file " + r.path, "and something else"}, nil
-}
-
 // node is a journal in dir; owner may be empty.
 func node(dir, owner string) *journal.Node {
 	return &journal.Node{Dir: dir, Agent: "agent", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{acme}}
@@ -171,31 +156,6 @@ func TestPLAN12_WhatIsNoLongerWantedGoes(t *testing.T) {
 		require.NoFileExists(t, dir+"/off")
 		require.FileExists(t, dir+"/wanted")
 	}
-}
-
-// The journal knows a step by its name: what a renamed step finds as it should be stays
-// recorded under the former name.
-func TestPLAN12_ARenamedStepLeavesItsRecordUnderTheFormerName(t *testing.T) {
-	dir := t.TempDir()
-	j := node(filepath.Join(t.TempDir(), "state"), "pod")
-	_, err := on(t, j, bootstrap.Step{Name: "former", Action: file{dir + "/x"}}).Apply(t.Context())
-	require.NoError(t, err)
-
-	p := on(t, j, bootstrap.Step{Name: "renamed", Action: file{dir + "/x"}})
-	report, err := p.Apply(t.Context())
-	require.NoError(t, err)
-	require.False(t, report.Changed())
-
-	p.Steps = append(p.Steps, bootstrap.Step{Name: "former", Absent: true})
-	for _, want := range []bootstrap.Status{bootstrap.Changed, bootstrap.Unchanged} { // made anew, once
-		report, err = p.Apply(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, map[string]bootstrap.Status{"former": want, "renamed": want}, byStep(report))
-		require.FileExists(t, dir+"/x")
-	}
-	_, err = p.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.NoFileExists(t, dir+"/x")
 }
 
 func TestPLAN6_WithoutAnOwnerANodeOfAnOwnersIsAppliedToAndNotReverted(t *testing.T) {
@@ -301,20 +261,6 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	require.NoDirExists(t, j.Dir)
 }
 
-func TestEverythingIsNotUndoneFromWithinAnApply(t *testing.T) {
-	dir := t.TempDir()
-	j := node(filepath.Join(t.TempDir(), "state"), "pod")
-	all := func(ctx context.Context) error { _, err := journal.From(ctx).RevertAll(ctx); return err }
-	check := func(context.Context) ([]string, error) { return []string{"undo everything"}, nil }
-	p := on(t, j,
-		bootstrap.Step{Name: "file", Action: file{dir + "/file"}},
-		bootstrap.Step{Name: "all", Action: bootstrap.Func(check, all).Recording()},
-	)
-	_, err := p.Apply(t.Context())
-	require.ErrorContains(t, err, "in use by this very apply")
-	require.FileExists(t, dir+"/file")
-}
-
 func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	plan := func(owner string) *bootstrap.Plan {
@@ -339,16 +285,4 @@ func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	require.NoDirExists(t, state)
 	_, err = newer.Apply(t.Context())
 	require.NoError(t, err, "after its own revert an owner may claim the node again")
-}
-
-func TestAnActionsOwnRevertComesAfterTheJournals(t *testing.T) {
-	dir, reverted := t.TempDir(), 0
-	j := node(filepath.Join(t.TempDir(), "state"), "")
-	p := on(t, j, bootstrap.Step{Name: "s", Action: reverting{file{dir + "/file"}, &reverted}})
-	_, err := p.Apply(t.Context())
-	require.NoError(t, err)
-	report, err := p.Revert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"remove file " + dir + "/file", "and something else"}, report.Results[0].Changes)
-	require.Equal(t, 1, reverted)
 }

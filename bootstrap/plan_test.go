@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,20 +158,6 @@ func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
 	require.Equal(t, 4, report.Count(bootstrap.NotRun), "a cancelled run stops")
 }
 
-// unwritable is an error such as a journal's.
-type unwritable struct{ error }
-
-func (unwritable) EndsPlan() {}
-
-func TestKeepGoingEndsWhereNothingCanBeRecorded(t *testing.T) {
-	a := todo()
-	a.ApplyErrs = []error{fmt.Errorf("make it: %w", unwritable{errBoom})}
-	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", a), step("b", todo())}}
-	report, err := plan.Apply(t.Context())
-	require.Equal(t, lines("a failed", "b not-run"), statuses(report))
-	require.EqualError(t, err, "step a: apply: make it: boom", "said once")
-}
-
 func TestAFailedStepTellsWhatItChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left    []string
@@ -293,15 +278,6 @@ func TestApplyDoesNotApplyWhatItCannotCheck(t *testing.T) {
 	require.Equal(t, []string{"check"}, a.Calls())
 }
 
-func TestApplyAgainAfterFailure(t *testing.T) {
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", broken(), "a"), step("c", todo(), "b")}}
-	_, err := plan.Apply(t.Context())
-	require.ErrorIs(t, err, errBoom)
-	report, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, lines("a unchanged", "b changed", "c changed"), statuses(report))
-}
-
 func TestCancelledBetweenSteps(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	first := todo()
@@ -314,19 +290,6 @@ func TestCancelledBetweenSteps(t *testing.T) {
 	require.EqualError(t, err, "step b: start: context canceled: boom")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, errBoom, "the cause is named too")
-}
-
-func TestCancelledBeforeTheFirstStep(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	a := todo()
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), step("b", todo())}}
-	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.CheckRevert, plan.Revert} {
-		report, err := run(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, 2, report.Count(bootstrap.NotRun))
-	}
-	require.Empty(t, a.Calls())
 }
 
 func TestCancelledWithinStep(t *testing.T) {
@@ -342,26 +305,6 @@ func TestCancelledWithinStep(t *testing.T) {
 	report, err := plan.Apply(ctx)
 	require.Equal(t, lines("a failed", "b blocked", "c not-run"), statuses(report))
 	require.EqualError(t, err, "step c: start: context canceled")
-}
-
-func TestCancelledWithinStepOfAPlanThatKeepsGoing(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	a := todo()
-	a.Hook = func(context.Context, string) error { cancel(); return nil }
-	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", a), step("b", todo())}}
-	report, err := plan.Apply(ctx)
-	require.Equal(t, lines("a failed", "b not-run"), statuses(report))
-	require.EqualError(t, err, "step a: check: context canceled", "said once")
-}
-
-func TestCancelledCheckIsNotUnknown(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	b := todo()
-	b.Hook = func(context.Context, string) error { cancel(); return nil }
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", b, "a")}}
-	report, err := plan.Check(ctx)
-	require.Equal(t, lines("a would-change", "b failed"), statuses(report))
-	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestTimeout(t *testing.T) {
@@ -484,71 +427,6 @@ func TestPLAN2_LockIsHeldForApplyAndRevertOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tc.want, log)
 	}
-}
-
-// claiming is a journal whose node an apply would take over, or not.
-type claiming struct {
-	bootstrap.Journal
-	claims bool
-}
-
-func (claiming) Validate() error { return nil }
-func (claiming) Handles(string) ([]string, bool) {
-	return nil, true
-}
-func (claiming) Enter(ctx context.Context, _ string, _ enter) (context.Context, func() error, error) {
-	return ctx, func() error { return nil }, nil
-}
-func (claiming) Identity(context.Context) (string, string, int)         { return "test", "pod", 1 }
-func (claiming) SaveReport(context.Context, []byte) error               { return nil }
-func (claiming) WithStep(ctx context.Context, _ string) context.Context { return ctx }
-func (c claiming) Claims(context.Context) (bool, error)                 { return c.claims, nil }
-func (claiming) Wishes(context.Context) bool                            { return false }
-
-func TestPLAN2_AnApplyTakesTheLockForAChangeOnly(t *testing.T) {
-	var log []string
-	a := todo()
-	a.Hook = func(_ context.Context, call string) error { log = append(log, call); return nil }
-	trace := &bootstrap.Trace{
-		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
-			log = append(log, "start "+step+" "+string(op))
-			return ctx
-		},
-		StepDone: func(_ context.Context, op bootstrap.Op, r bootstrap.Result) {
-			log = append(log, string(op)+" "+string(r.Status))
-		},
-	}
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a)}, Trace: trace, Journal: claiming{},
-		Host: &host{note: func(what string) { log = append(log, what) }},
-	}
-	run := func() *bootstrap.Report {
-		log = nil
-		report, err := plan.Apply(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, bootstrap.OpApply, report.Op)
-		require.Equal(t, "pod", report.Owner)
-		return report
-	}
-	require.Equal(t, "a changed", statuses(run()))
-	require.Equal(t, []string{"check", "lock", "start a apply", "check", "apply", "check", "apply changed", "unlock"}, log)
-
-	require.Equal(t, "a unchanged", statuses(run()))
-	require.Equal(t, []string{"check", "start a apply", "apply unchanged"}, log)
-
-	plan.Journal = claiming{claims: true}
-	require.Equal(t, "a unchanged", statuses(run()))
-	require.Equal(t, []string{"check", "lock", "start a apply", "check", "apply unchanged", "unlock"}, log)
-
-	plan.Journal = others{}
-	log = nil
-	_, err := plan.Apply(t.Context())
-	require.EqualError(t, err, "the node has another owner")
-	require.NotContains(t, log, "lock")
-
-	plan.Journal, plan.Steps = claiming{}, []bootstrap.Step{optional(step("a", unreadable()))}
-	run()
-	require.Contains(t, log, "lock", "a step that cannot be checked needs the lock")
 }
 
 func TestPLAN2_LockErrors(t *testing.T) {

@@ -59,40 +59,6 @@ func TestPLAN19_AnActionThatRecordsNothingAlthoughItSaysSoFails(t *testing.T) {
 	}
 }
 
-func TestPLAN19_WhatRecordsOrAsksIsContentWithThat(t *testing.T) {
-	dir := t.TempDir()
-	j := node(filepath.Join(dir, "state"), "pod")
-	changed := false
-	check := func(context.Context) ([]string, error) {
-		if changed {
-			return nil, nil
-		}
-		return []string{"change it"}, nil
-	}
-	asks := bootstrap.Func(check, func(ctx context.Context) error {
-		changed = true
-		_, err := journal.From(ctx).Recorded(ctx)
-		return err
-	}).In("mnt").Recording("acme/file")
-	_, err := on(t, j, step("file", bootstrap.Retry(file{dir + "/file"}, nil))).Apply(t.Context())
-	require.NoError(t, err, "through a wrapper that passes the context on")
-	_, err = on(t, j, step("file", asks)).Apply(t.Context())
-	require.NoError(t, err, "a repeated change is recorded")
-	changed = false
-	_, err = on(t, j, step("another", asks)).Apply(t.Context())
-	require.ErrorIs(t, err, bootstrap.ErrUnrecorded, "nothing is recorded for this step")
-
-	for name, s := range map[string]bootstrap.Step{
-		"not to be undone":         {Name: "s", Action: asks, NoUndo: true},
-		"nothing to be undone":     {Name: "s", Action: bootstrap.Func(check, func(context.Context) error { changed = true; return nil }).Recording()},
-		"undone by its own Revert": {Name: "s", Action: todo()},
-	} {
-		changed = false
-		_, err := on(t, j, s).Apply(t.Context())
-		require.NoError(t, err, name)
-	}
-}
-
 // A step with NoUndo gets no journal to record in, but can still look up the node's records.
 func TestPLAN19_WhatIsNotToBeUndoneRecordsNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -76,21 +76,6 @@ func TestPLAN4_ReportJSON(t *testing.T) {
 	require.Equal(t, string(compact), string(byValue))
 }
 
-func TestPLAN4_ReportJSONExactly(t *testing.T) {
-	report := bootstrap.Report{Results: []bootstrap.Result{
-		{Step: "a", Status: bootstrap.Changed, Changes: []string{"do it"}, Elapsed: 1500 * time.Microsecond},
-		{Step: "b", Status: bootstrap.Failed, Err: errBoom},
-	}}
-	got, err := json.Marshal(report)
-	require.NoError(t, err)
-	require.Equal(t, `{"code":"plan.failed","results":[{"step":"a","status":"changed","changes":["do it"],"elapsedMs":1.5},`+
-		`{"step":"b","status":"failed","changes":[],"code":"plan.failed","error":"boom","elapsedMs":0}]}`, string(got))
-
-	got, err = json.Marshal(bootstrap.Report{})
-	require.NoError(t, err)
-	require.Equal(t, `{"results":[]}`, string(got))
-}
-
 func TestAReportIsReadBackFromJSON(t *testing.T) {
 	want := everything()
 	want.Op, want.Start, want.Elapsed = bootstrap.OpApply, time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
@@ -147,33 +132,6 @@ func (others) Handles(string) ([]string, bool) {
 }
 func (others) Enter(context.Context, string, enter) (context.Context, func() error, error) {
 	return nil, nil, errors.New("the node has another owner")
-}
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errBoom }
-
-func TestReportWriteErrors(t *testing.T) {
-	require.ErrorIs(t, everything().WriteText(fullDisk{}), errBoom)
-	require.ErrorIs(t, everything().WriteJSON(fullDisk{}), errBoom)
-}
-
-func TestReportQuestions(t *testing.T) {
-	r := everything()
-	require.Equal(t, 1, r.Count(bootstrap.Failed))
-	require.Equal(t, 3, r.Count(bootstrap.Failed, bootstrap.Blocked, bootstrap.NotRun))
-	require.Zero(t, r.Count())
-	for _, tc := range []struct {
-		status bootstrap.Status
-		want   bool
-	}{
-		{bootstrap.Unchanged, false}, {bootstrap.WouldChange, true}, {bootstrap.Unknown, true},
-		{bootstrap.Changed, true}, {bootstrap.Failed, false}, {bootstrap.Skipped, false},
-		{bootstrap.Blocked, false}, {bootstrap.NotRun, false},
-	} {
-		one := &bootstrap.Report{Results: []bootstrap.Result{{Status: tc.status}}}
-		require.Equal(t, tc.want, one.Changed(), tc.status)
-	}
 }
 
 // The report alone shows whether the run failed, for hooks that get no error.

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,24 +51,6 @@ func TestRevertGoesBackwardsAndOn(t *testing.T) {
 	require.Equal(t, lines("d skipped", "c unchanged", "b changed", "a unchanged"), statuses(report))
 }
 
-func TestRevertJoinsErrors(t *testing.T) {
-	a, b := todo(), todo()
-	a.RevertErrs, b.CheckRevertErrs = []error{errBoom}, []error{errBoom}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), step("b", b)}}
-	report, err := plan.Revert(t.Context())
-	require.EqualError(t, err, "step b: check-revert: boom\nstep a: revert: boom")
-	require.Equal(t, lines("b failed", "a failed"), statuses(report))
-	require.NotContains(t, b.Calls(), "revert", "what cannot be looked at is not undone")
-}
-
-func TestRevertAlwaysCallsRevert(t *testing.T) {
-	a := todo() // nothing was applied, but the record may need clearing
-	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", a)}}).Revert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "a unchanged", statuses(report))
-	require.Equal(t, []string{"check-revert", "revert", "check-revert"}, a.Calls())
-}
-
 // still has something to revert whatever happens.
 type still struct{ *bootstraptest.Script }
 
@@ -104,26 +84,6 @@ func TestNS6_NothingToRevertIsNoFailure(t *testing.T) {
 	require.False(t, report.Results[5].Status == bootstrap.Failed)
 }
 
-func TestCheckRevert(t *testing.T) {
-	applied, unrecorded, corrupt, never := todo(), todo(), todo(), todo()
-	require.NoError(t, applied.Apply(t.Context()))
-	unrecorded.CheckRevertErrs = []error{errNothing}
-	corrupt.CheckRevertErrs = []error{errBoom}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
-		step("applied", applied),
-		step("never", never, "applied"),
-		step("unrecorded", unrecorded),
-		step("corrupt", corrupt),
-		step("blind", blind(todo())),
-		step("final", final(todo())),
-	}}
-	report, err := plan.CheckRevert(t.Context())
-	require.EqualError(t, err, "step corrupt: check-revert: boom")
-	require.Equal(t, lines("final skipped", "blind unknown", "corrupt failed", "unrecorded skipped", "never unchanged", "applied would-change"), statuses(report))
-	require.Equal(t, []string{"undo do it"}, report.Results[5].Changes)
-	require.Equal(t, []string{"apply", "check-revert"}, applied.Calls())
-}
-
 func TestRevertStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	a := todo()
@@ -135,44 +95,4 @@ func TestRevertStopsWhenCancelled(t *testing.T) {
 	require.EqualError(t, err, "step a: start: context canceled")
 	require.Equal(t, lines("b unchanged", "a not-run"), statuses(report))
 	require.Empty(t, a.Calls())
-}
-
-// ending is an action whose Revert returns err, and which has no CheckRevert.
-type ending struct{ err error }
-
-func (ending) Check(context.Context) ([]string, error) { return nil, nil }
-func (ending) Apply(context.Context) error             { return nil }
-func (r ending) Revert(context.Context) error          { return r.err }
-
-func TestAFailureIsNotTakenForNothingToRevert(t *testing.T) {
-	nothing := fmt.Errorf("no state directory: %w", errors.ErrUnsupported)
-	for name, tc := range map[string]struct {
-		err  error
-		want bootstrap.Status
-	}{
-		"nothing to revert":           {nothing, bootstrap.Skipped},
-		"wrapped beside a sentinel":   {fmt.Errorf("%w: %w", errors.New("not the owner"), errors.ErrUnsupported), bootstrap.Skipped},
-		"all of several":              {errors.Join(nothing, nothing), bootstrap.Skipped},
-		"one of several":              {errors.Join(errors.New("half of it"), nothing), bootstrap.Failed},
-		"a call the kernel lacks":     {&os.PathError{Op: "rename", Path: "/x", Err: syscall.EOPNOTSUPP}, bootstrap.Failed},
-		"a call the kernel lacks too": {fmt.Errorf("undo: %w", syscall.ENOSYS), bootstrap.Failed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, a := range []bootstrap.Action{ending{tc.err}, bootstrap.Retry(ending{tc.err}, nil)} {
-				p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "s", Action: a}}}
-				report, err := p.Revert(t.Context())
-				require.Equal(t, tc.want, report.Results[0].Status)
-				require.Equal(t, tc.want == bootstrap.Failed, err != nil)
-			}
-		})
-	}
-}
-
-func TestWhatCannotSayBeforehandIsUnknownAlsoThroughWrappers(t *testing.T) {
-	for _, a := range []bootstrap.Action{ending{}, bootstrap.Retry(ending{}, nil), bootstrap.Retry(bootstrap.Retry(ending{}, nil), nil)} {
-		p := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "s", Action: a}}}
-		report, err := p.CheckRevert(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, bootstrap.Unknown, report.Results[0].Status, "%T", a)
-	}
 }

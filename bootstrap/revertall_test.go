@@ -5,7 +5,6 @@ package bootstrap_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -125,34 +124,6 @@ func TestPLAN12_WhatRevertAllLeavesIsAnErrorOfItsStep(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lines("b changed", "a changed"), statuses(report))
 	require.FileExists(t, dir+"/a")
-}
-
-// failing is a journal whose RevertAll reverts something, and then fails.
-type failing struct {
-	claiming
-	steps []string
-}
-
-func (failing) Enter(ctx context.Context, _ string, _ enter) (context.Context, func() error, error) {
-	return ctx, func() error { return errors.New("it cannot be closed") }, nil
-}
-
-func (f failing) RevertAll(_ context.Context, _ bool, report func(string, string, error)) error {
-	for _, step := range f.steps {
-		report(step, "undo it", nil)
-	}
-	return errBoom
-}
-
-func TestAJournalThatFailsIsAnErrorOfThePlan(t *testing.T) {
-	for want, steps := range map[string][]string{"a not-run": nil, "a unchanged\nx changed": {"x"}} {
-		p := &bootstrap.Plan{Host: &host{}, Journal: failing{steps: steps}, Steps: []bootstrap.Step{step("a", todo())}}
-		report, err := p.RevertAll(t.Context())
-		require.EqualError(t, err, "boom\nit cannot be closed")
-		require.EqualError(t, report.Err, "boom\nit cannot be closed")
-		require.Equal(t, want, statuses(report))
-		require.True(t, report.Failed())
-	}
 }
 
 func TestPLAN11_RevertAllOnANodeWithAnotherOwner(t *testing.T) {

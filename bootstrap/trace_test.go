@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -67,27 +66,6 @@ func TestTraceHooks(t *testing.T) {
 		"T: start check c in T", "T: done check c failed in Tc",
 		"T: done check, 3 steps: 1 would-change, 1 failed, 1 skipped in T",
 	}, log)
-}
-
-func TestTraceTellsTheOperation(t *testing.T) {
-	var log []string
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Trace: telling("T", &log)}
-	for op, run := range map[bootstrap.Op]func(context.Context) (*bootstrap.Report, error){
-		bootstrap.OpCheck: plan.Check, bootstrap.OpApply: plan.Apply, bootstrap.OpCheckRevert: plan.CheckRevert, bootstrap.OpRevert: plan.Revert,
-	} {
-		log = nil
-		before := time.Now()
-		report, err := run(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, op, report.Op)
-		require.False(t, report.Start.Before(before))
-		require.Positive(t, report.Elapsed)
-		require.Equal(t, "T: start "+string(op)+" in ", log[0])
-		require.Len(t, log, 4)
-		for _, line := range log {
-			require.Contains(t, line, " "+string(op))
-		}
-	}
 }
 
 func TestTraceIsToldOfWaiting(t *testing.T) {

@@ -4,8 +4,6 @@
 package bpffs_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
@@ -137,115 +134,6 @@ func TestBPF5_AfterAReboot(t *testing.T) {
 	require.NoError(t, m.Apply(t.Context()))
 	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is another owner's mount now")
 	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-}
-
-func TestBPF5_AppliedAgainAfterAReboot(t *testing.T) {
-	n := fsmounttest.NewFake(t)
-	m := applied(t, n)
-	n.K.Reboot()
-	journaltest.Reboot(t, m.Journal.Dir(), "bpffs/mount")
-	require.NoError(t, m.Apply(t.Context()))
-	require.Equal(t, []string{"bpf"}, n.K.Mounts(m.Path))
-	require.NoError(t, m.Revert(t.Context()))
-	clean(t, n)
-}
-
-func TestBPF5_NothingRecorded(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := recorded{Mount: bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf"), Kernel: n.Kernel()}}
-		require.NoError(t, m.Apply(t.Context()))
-		require.ErrorIs(t, m.Revert(t.Context()), errors.ErrUnsupported)
-		_, err := m.CheckRevert(t.Context())
-		require.ErrorIs(t, err, errors.ErrUnsupported)
-		m.Journal = journaltest.Open(t, filepath.Join(n.Dir(), "state"))
-		require.NoError(t, m.Revert(t.Context()))
-		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-	})
-}
-
-func TestUnchangedApplyWritesNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := applied(t, n)
-		before, err := os.Stat(filepath.Join(m.Journal.Dir(), "agent.journal"))
-		require.NoError(t, err)
-		require.NoError(t, m.Apply(t.Context()))
-		after, err := os.Stat(filepath.Join(m.Journal.Dir(), "agent.journal"))
-		require.NoError(t, err)
-		require.True(t, os.SameFile(before, after))
-		require.Equal(t, before.ModTime(), after.ModTime())
-	})
-}
-
-// errKilled simulates a SIGKILL: it ends Apply without any cleanup.
-var errKilled = errors.New("killed")
-
-// dying is a kernel on which the process dies at one point of Mount.
-type dying struct {
-	fsmount.Kernel
-	at string
-}
-
-func (k dying) Mount(path, fstype, options string, before func(root string) error) error {
-	die := func(at string) {
-		if at == k.at {
-			panic(errKilled)
-		}
-	}
-	err := k.Kernel.Mount(path, fstype, options, func(root string) error {
-		die("made")
-		err := before(root)
-		die("begun")
-		return err
-	})
-	die("attached")
-	return err
-}
-
-func applyAndDie(t *testing.T, m recorded, at string) {
-	t.Helper()
-	m.Kernel = dying{fsmount.Or(m.Kernel), at}
-	defer func() { require.Equal(t, errKilled, recover()) }()
-	_ = m.Apply(context.Background())
-	t.Error("it did not reach " + at)
-}
-
-func TestPLAN3_KilledAndRunAgain(t *testing.T) {
-	for _, at := range []string{"made", "begun", "attached"} {
-		t.Run(at, func(t *testing.T) {
-			onEach(t, func(t *testing.T, n fsmounttest.Node) {
-				m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
-				applyAndDie(t, m, at)
-				require.NoError(t, m.Apply(t.Context()))
-				require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-				require.NoError(t, m.Revert(t.Context()))
-				clean(t, n)
-			})
-		})
-	}
-}
-
-func TestPLAN6_KilledAndReverted(t *testing.T) {
-	for _, at := range []string{"made", "begun", "attached"} {
-		t.Run(at, func(t *testing.T) {
-			onEach(t, func(t *testing.T, n fsmounttest.Node) {
-				m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "a", "b"), Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
-				applyAndDie(t, m, at)
-				require.NoError(t, m.Revert(t.Context()))
-				clean(t, n)
-			})
-		})
-	}
-}
-
-func TestAnUnreadableJournalStopsApply(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := recorded{bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.Kernel()}, journaltest.Open(t, fsmounttest.Mkdir(t, n, "state"))}
-		require.NoError(t, os.Chmod(m.Journal.Dir(), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(m.Journal.Dir(), "agent.journal"), []byte("{"), 0o600))
-		require.ErrorIs(t, m.Apply(t.Context()), journal.ErrUnreadable)
-		require.ErrorIs(t, m.Revert(t.Context()), journal.ErrUnreadable)
-		require.NoDirExists(t, m.Path)
-	})
 }
 
 func TestBPF5_OfManyPinsTheFirstAreNamed(t *testing.T) {

@@ -188,23 +188,6 @@ func TestCG2_OnePlaceByAnyName(t *testing.T) {
 	})
 }
 
-func TestCG2_File(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		file := filepath.Join(n.Dir(), "file")
-		require.NoError(t, os.WriteFile(file, nil, 0o600))
-		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
-		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
-			m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
-			_, err := m.Check(t.Context())
-			require.ErrorContains(t, err, file)
-			err = m.Apply(t.Context())
-			require.ErrorContains(t, err, file)
-			require.Empty(t, n.Mounts(file))
-			require.NoDirExists(t, m.Journal.Dir())
-		}
-	})
-}
-
 func TestCG1_WithoutTheCapability(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	n.K.Fail = fsmounttest.Denied

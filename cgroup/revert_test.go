@@ -4,7 +4,6 @@
 package cgroup_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,18 +42,6 @@ func TestPLAN6_RevertTakesBackItsOwn(t *testing.T) {
 	})
 }
 
-func TestPLAN6_OthersMountStays(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := fsmounttest.Mkdir(t, n, "cgroupv2")
-		n.Put(path, "cgroup2", "")
-		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
-		require.NoError(t, m.Apply(t.Context()))
-		require.NoDirExists(t, m.Journal.Dir())
-		require.NoError(t, m.Revert(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-	})
-}
-
 func TestPLAN6_MountedAnewByOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
@@ -67,29 +54,6 @@ func TestPLAN6_MountedAnewByOthers(t *testing.T) {
 			require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
 		}
 	})
-}
-
-func TestPLAN6_BusyIsKept(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := applied(t, n)
-		release := n.Hold(m.Path)
-		err := m.Revert(t.Context())
-		require.ErrorContains(t, err, "busy")
-		require.ErrorContains(t, err, m.Path)
-		release()
-		require.NoError(t, m.Revert(t.Context()))
-		require.NoDirExists(t, filepath.Dir(m.Path))
-	})
-}
-
-func TestPLAN6_AnotherBoot(t *testing.T) {
-	n := fsmounttest.NewFake(t)
-	m := applied(t, n)
-	n.K.Reboot()
-	journaltest.Reboot(t, m.Journal.Dir(), "cgroup/mount")
-	n.Put(m.Path, "cgroup2", "")
-	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is another owner's mount now")
-	require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
 }
 
 // A repair that fails keeps the record of what Apply mounted before.
@@ -137,8 +101,15 @@ func TestCG2_AnotherProcessIsFirst(t *testing.T) {
 	})
 }
 
-func TestRevertWithoutARecord(t *testing.T) {
-	_, err := recorded{}.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.ErrorIs(t, recorded{}.Revert(t.Context()), errors.ErrUnsupported)
+func TestPLAN6_BusyIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := applied(t, n)
+		release := n.Hold(m.Path)
+		err := m.Revert(t.Context())
+		require.ErrorContains(t, err, "busy")
+		require.ErrorContains(t, err, m.Path)
+		release()
+		require.NoError(t, m.Revert(t.Context()))
+		require.NoDirExists(t, filepath.Dir(m.Path))
+	})
 }

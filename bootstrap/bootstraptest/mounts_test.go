@@ -4,11 +4,9 @@
 package bootstraptest_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -126,22 +124,6 @@ func TestCgroupsAreOneFileSystem(t *testing.T) {
 	})
 }
 
-func TestDenied(t *testing.T) {
-	k := &bootstraptest.Kernel{Fail: fsmounttest.Denied}
-	dir := t.TempDir()
-	require.ErrorIs(t, mount(k, dir, "bpf"), syscall.EPERM)
-	require.ErrorIs(t, k.Unmount(dir), syscall.EPERM)
-	require.NoError(t, k.PutMount(dir, "bpf", ""), "others have it")
-}
-
-func TestRebootForgetsMounts(t *testing.T) {
-	k := &bootstraptest.Kernel{}
-	dir := t.TempDir()
-	require.NoError(t, mount(k, dir, "bpf"))
-	k.Reboot()
-	require.Empty(t, k.Mounts(dir))
-}
-
 func TestPinsAppearAndGo(t *testing.T) {
 	k := &bootstraptest.Kernel{}
 	dir := t.TempDir()
@@ -166,17 +148,4 @@ func TestPinNeedsABpffs(t *testing.T) {
 	require.ErrorIs(t, k.Pin(filepath.Join(dir, "pin")), syscall.EINVAL)
 	require.NoError(t, k.PutMount(dir, "tmpfs", ""))
 	require.ErrorIs(t, k.Pin(filepath.Join(dir, "pin")), syscall.EINVAL)
-}
-
-func TestManyAtOnce(t *testing.T) {
-	k := &bootstraptest.Kernel{}
-	path := filepath.Join(t.TempDir(), "bpf")
-	errs := make([]error, 16)
-	var callers sync.WaitGroup
-	for i := range errs {
-		callers.Go(func() { errs[i] = bpffs.Mount{Path: path, Kernel: k}.Apply(t.Context()) })
-	}
-	callers.Wait()
-	require.NoError(t, errors.Join(errs...))
-	require.Equal(t, []string{"bpf"}, k.Mounts(path))
 }

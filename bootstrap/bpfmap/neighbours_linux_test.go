@@ -4,7 +4,6 @@
 package bpfmap_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -67,39 +66,4 @@ func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
 		n.agent(order[1], func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
 		require.NoDirExists(t, n.path(""))
 	}
-}
-
-// One agent remakes the map after another program has removed it; the other agent recognizes
-// the new map as the one it wants.
-func TestPLAN14_AMapThatWasMadeAnew(t *testing.T) {
-	n := newNode(t)
-	apply := func(p recorded) {
-		p.Maps = append(p.Maps, hash("services", 10))
-		require.NoError(t, p.Apply(t.Context()))
-	}
-	n.agent("first", apply)
-	n.agent("second", apply)
-	require.NoError(t, os.Remove(n.path("services")))
-	n.agent("second", apply)
-	n.agent("second", func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
-	n.agent("first", func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
-	require.NoDirExists(t, n.path(""))
-}
-
-// Both agents want a map that existed before as it is, and neither removes it.
-func TestPLAN14_AMapThatWasFound(t *testing.T) {
-	n := newNode(t)
-	require.NoError(t, bpfmap.Pinned{Dir: n.pinned().Dir, Maps: n.pinned(hash("services", 10)).Maps}.Apply(t.Context()))
-	id := n.id("services")
-	n.agent("first", func(p recorded) {
-		p.Maps = append(p.Maps, hash("services", 10))
-		n.apply(p)
-	})
-	n.agent("second", func(p recorded) {
-		p.Maps = append(p.Maps, hash("services", 20))
-		_, err := p.Check(t.Context())
-		require.ErrorIs(t, err, journal.ErrConflict)
-	})
-	n.agent("first", func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
-	require.Equal(t, id, n.id("services"))
 }

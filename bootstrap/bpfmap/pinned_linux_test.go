@@ -218,15 +218,6 @@ func TestRDY4_AReplacementThatIsCutShort(t *testing.T) {
 	require.NoDirExists(t, n.root)
 }
 
-func TestRDY4_AnotherBootHasNothingToUndo(t *testing.T) {
-	n := newNode(t)
-	n.apply(n.pinned(hash("endpoints", 8)))
-	journaltest.Reboot(t, n.state, "bpfmap/pin", "bpfmap/dir")
-	again := journaltest.Open(t, n.state, bpfmap.Handler{})
-	require.NoError(t, again.Undo(t.Context(), bpfmap.Handler{}))
-	require.Equal(t, []string{"endpoints"}, n.pins())
-}
-
 func TestConformsOnTheKernel(t *testing.T) {
 	n := newNode(t)
 	bootstraptest.Conformance{

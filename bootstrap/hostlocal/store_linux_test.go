@@ -291,43 +291,6 @@ func TestRDY4_TheContract(t *testing.T) {
 	require.Empty(t, entries, "without addresses to release no file is made")
 }
 
-// The store is read in the host's namespaces, and the runtime is asked outside of them.
-func TestTheStoreIsOnTheHost(t *testing.T) {
-	n := newNode(t)
-	n.write("10.9.0.2", "gone\r\neth0")
-	s, inside := n.store(), false
-	s.Enter = func(ctx context.Context, namespaces []string, f func(context.Context) error) error {
-		require.Equal(t, []string{"mnt"}, namespaces)
-		inside = true
-		defer func() { inside = false }()
-		return f(ctx)
-	}
-	s.Sandboxes = func(context.Context) ([]string, error) {
-		require.False(t, inside)
-		return nil, nil
-	}
-	require.NoError(t, s.Apply(t.Context()))
-	require.Empty(t, n.names())
-	away := errors.New("the host is away")
-	s.Enter = func(context.Context, []string, func(context.Context) error) error { return away }
-	require.ErrorIs(t, s.Apply(t.Context()), away)
-}
-
-func TestWhatWasNotGiven(t *testing.T) {
-	for name, s := range map[string]hostlocal.Store{
-		"no function given":           {Network: "a"},
-		"is not a network name":       {Network: "../a", Sandboxes: newNode(t).list},
-		`"" is not a network name`:    {Sandboxes: newNode(t).list},
-		"is not an absolute path":     {Network: "a", DataDir: "data", Sandboxes: newNode(t).list},
-		`"." is not a network name`:   {Network: ".", Sandboxes: newNode(t).list},
-		`"a/b" is not a network name`: {Network: "a/b", Sandboxes: newNode(t).list},
-	} {
-		_, err := s.Check(t.Context())
-		require.ErrorContains(t, err, name)
-		require.ErrorContains(t, s.Apply(t.Context()), name)
-	}
-}
-
 // A user who can write in the store's directory cannot make other files disappear.
 func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	n := newNode(t)

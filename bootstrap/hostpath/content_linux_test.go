@@ -20,18 +20,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-func TestHP3_ConformOnTheKernel(t *testing.T) {
-	for name, c := range contents {
-		t.Run(name, func(t *testing.T) {
-			testns.Enter(t, testns.Mount) // each subtest has its own thread
-			require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
-			c.Path = "/run/" + c.Path
-			c.UID, c.GID = 1000, 1001
-			bootstraptest.Conform(t, func() bootstrap.Action { return c }, hostpath.Handler{})
-		})
-	}
-}
-
 // A program outside the node writes on the node, and nowhere else.
 func TestHP3_OnAThrowAwayNode(t *testing.T) {
 	node := bootstraptest.NewNode(t)
@@ -89,40 +77,4 @@ func TestHP3_WhatIsMountedOrADeviceIsRefused(t *testing.T) {
 		require.ErrorContains(t, c.Apply(t.Context()), "host path "+c.Path+" is a "+is+", and must be a File: move it away")
 	}
 	require.Equal(t, before, names(t, dir))
-}
-
-func TestHP3_ErrorsNameTheRemedy(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	dir := t.TempDir()
-	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
-	defer unix.Unmount(dir, unix.MNT_DETACH)
-	c := hostpath.Content{Path: dir + "/a/b/x", Bytes: []byte("ours"), Parents: true}
-	for _, err := range []error{c.CheckPermission(t.Context()), c.Apply(t.Context())} {
-		require.ErrorIs(t, err, unix.EROFS)
-		require.ErrorContains(t, err, dir+"/a")
-		require.ErrorContains(t, err, "mounted read-write")
-	}
-}
-
-// A link is followed neither above the file nor in its place.
-func TestHP3_SEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
-	testns.Root(t)
-	const stranger = 65534
-	dir := t.TempDir()
-	for _, name := range []string{"/shared", "/host"} {
-		require.NoError(t, os.Mkdir(dir+name, 0o755))
-	}
-	require.NoError(t, os.WriteFile(dir+"/host/file", []byte("theirs"), 0o600))
-	require.NoError(t, os.Symlink(dir+"/host", dir+"/shared/link"))
-	require.NoError(t, os.Symlink(dir+"/host/file", dir+"/shared/file"))
-	require.NoError(t, os.Chown(dir+"/shared", stranger, stranger))
-	for path, parents := range map[string]bool{"/shared/link/file": false, "/shared/link/a/file": true} {
-		c := hostpath.Content{Path: dir + path, Bytes: []byte("ours"), Parents: parents}
-		require.ErrorContains(t, c.Apply(t.Context()), "a symbolic link that others may change", path)
-	}
-	require.NoError(t, hostpath.Content{Path: dir + "/shared/file", Bytes: []byte("ours")}.Apply(t.Context()))
-	require.Equal(t, []string{dir + "/host", dir + "/host/file"}, names(t, dir+"/host"))
-	content, err := os.ReadFile(dir + "/host/file")
-	require.NoError(t, err)
-	require.Equal(t, "theirs", string(content))
 }

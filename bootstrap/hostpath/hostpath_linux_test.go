@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -48,26 +46,6 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 			require.ErrorContains(t, err, path+" is a "+string(is)+", and must be a "+string(want))
 		}
 	}
-}
-
-func TestHP1_ConformOnTheKernel(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
-	a := recorded{hostpath.Paths{
-		List: []hostpath.Path{
-			{"/run", hostpath.Directory},
-			{"/run/slipway-agent/state", hostpath.DirectoryOrCreate},
-			{"/run/slipway-agent/pid", hostpath.FileOrCreate},
-			{"/dev/null", hostpath.CharDevice},
-		},
-	}, journaltest.Open(t, t.TempDir()+"/slipway")}
-	bootstraptest.Conform(t, func() bootstrap.Action { return a.Paths }, hostpath.Handler{})
-
-	lock := one("/run/xtables.lock", hostpath.FileOrCreate)
-	lock.Journal = a.Journal
-	require.NoError(t, lock.Apply(t.Context()))
-	require.NoError(t, lock.Revert(t.Context()))
-	require.FileExists(t, "/run/xtables.lock")
 }
 
 func TestUmaskDoesNotMatter(t *testing.T) {
@@ -107,52 +85,6 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 		require.ErrorContains(t, err, "look at host path "+path)
 		require.ErrorContains(t, err, "CAP_DAC_OVERRIDE")
 	}
-}
-
-// A file made on a tmpfs is gone after a reboot; a file there after the reboot is another
-// program's, and stays.
-func TestPLAN6_RevertAfterReboot(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"))
-	node := t.TempDir()
-	require.NoError(t, unix.Mount("tmpfs", node, "ramfs", 0, ""))
-	defer unix.Unmount(node, unix.MNT_DETACH)
-	disk := t.TempDir()
-	var st unix.Statfs_t
-	require.NoError(t, unix.Statfs(disk, &st))
-	onDisk := uint32(st.Type) != unix.TMPFS_MAGIC // if /tmp is on one, it behaves like /run
-	a := recorded{hostpath.Paths{List: []hostpath.Path{
-		{Path: "/run/agent", Type: hostpath.DirectoryOrCreate},
-		{Path: "/run/agent/pid", Type: hostpath.FileOrCreate},
-		{Path: node + "/x", Type: hostpath.DirectoryOrCreate},
-		{Path: disk + "/x", Type: hostpath.DirectoryOrCreate},
-	}}, journaltest.Open(t, t.TempDir()+"/slipway")}
-	require.NoError(t, a.Apply(t.Context()))
-	journaltest.Reboot(t, a.Journal.Dir())
-
-	changes, err := a.CheckRevert(t.Context())
-	require.NoError(t, err)
-	if onDisk {
-		require.Equal(t, []string{"remove directory " + disk + "/x"}, changes)
-	}
-	require.NoError(t, a.Revert(t.Context()))
-	require.FileExists(t, "/run/agent/pid")
-	require.DirExists(t, node+"/x")
-	require.Equal(t, !onDisk, exists(disk+"/x"))
-	require.NoDirExists(t, a.Journal.Dir())
-
-	require.NoError(t, os.RemoveAll("/run/agent"))
-	require.NoError(t, a.Apply(t.Context()))
-	journaltest.Reboot(t, a.Journal.Dir())
-	require.NoError(t, os.RemoveAll("/run/agent"))
-	require.NoError(t, a.Apply(t.Context()), "made again in this boot")
-	require.NoError(t, a.Revert(t.Context()))
-	require.NoDirExists(t, "/run/agent")
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // If another program makes the file first, its file stays.

@@ -4,8 +4,6 @@
 package hostpath_test
 
 import (
-	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -173,15 +171,6 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestFileIsNoDirectoryInOneList(t *testing.T) {
-	node := t.TempDir()
-	a := hostpath.Paths{List: []hostpath.Path{
-		{node + "/x", hostpath.FileOrCreate}, {node + "/x/y", hostpath.DirectoryOrCreate},
-	}}
-	_, err := a.Check(t.Context())
-	require.ErrorContains(t, err, node+"/x is listed as a File, but must be a Directory")
-}
-
 func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 	node := t.TempDir()
 	a := hostpath.Paths{List: []hostpath.Path{
@@ -212,22 +201,4 @@ func TestFollowsLinks(t *testing.T) {
 	require.DirExists(t, node+"/run/agent")
 	require.NoError(t, a.Revert(t.Context()))
 	require.NoDirExists(t, node+"/run/agent")
-}
-
-func TestZeroValueDoesNothing(t *testing.T) {
-	var a recorded
-	changes, err := a.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-	require.NoError(t, a.Apply(t.Context()))
-	require.ErrorIs(t, a.Revert(t.Context()), errors.ErrUnsupported)
-	_, err = a.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-}
-
-func TestCancelledCheck(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := one(t.TempDir()+"/x", hostpath.DirectoryOrCreate).Check(ctx)
-	require.ErrorIs(t, err, context.Canceled)
 }

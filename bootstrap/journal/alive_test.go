@@ -4,9 +4,6 @@
 package journal_test
 
 import (
-	"context"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,15 +41,5 @@ func TestCLN7_CgroupsOfAPod(t *testing.T) {
 		for _, pod := range []string{uid, static, other} {
 			require.Equal(t, pod == want, journal.PodOf(path, pod), "%s in %s", path, pod)
 		}
-	}
-}
-
-func TestAgentNames(t *testing.T) {
-	for name, good := range map[string]bool{
-		"": false, "cilium": true, "a": true, "7": true, "my-agent.v2_x": true, strings.Repeat("a", 63): true,
-		strings.Repeat("a", 64): false, "Cilium": false, "-a": false, "a-": false, "a--b": false, "a._b": false, "a b": false, "ä": false, "a/b": false, "a\n": false,
-	} {
-		_, err := (&journal.Node{Dir: filepath.Join(t.TempDir(), "state"), NoOwner: true, Agent: name}).Open(context.Background(), nil)
-		require.Equal(t, good, err == nil, "%q: %v", name, err)
 	}
 }

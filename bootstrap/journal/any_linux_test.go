@@ -13,23 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
-func TestHP3_WithAnyOnlyTheTypeCounts(t *testing.T) {
-	meant := journal.FileState([]byte("ours"), 0o600)
-	refreshed := journal.State{Type: "file", Mode: 0o640, UID: 7, GID: 7, Size: 9, SHA256: "another"}
-	was := journal.State{Type: "symlink", Target: "elsewhere"}
-	for _, done := range []bool{false, true} {
-		e := journal.Entry{After: meant, Any: true, Done: done}
-		require.True(t, e.MatchesAfter(meant), done)
-		require.True(t, e.MatchesAfter(refreshed), done)
-		require.False(t, e.MatchesAfter(journal.State{}), done)
-		require.False(t, e.MatchesAfter(was), done)
-		require.False(t, e.MatchesAfter(journal.State{Type: "dir", Mode: 0o600}), done)
-		e.Any = false
-		require.False(t, e.MatchesAfter(refreshed), done)
-	}
-	require.True(t, journal.Entry{After: meant, Any: true, Was: &was}.MatchesAfter(was), "the state left before")
-}
-
 // A file that others rewrite is undone whatever its content, and wherever the step was killed;
 // an object of another type in its place is not ours.
 func TestHP3_AFileIsUndoneWhateverItsContent(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -153,19 +152,6 @@ func TestPLAN6_DirectoriesGoIfTheyAreEmpty(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-// A recorded object that stays is reported once, not again for each directory above it.
-func TestPLAN6_ADirectoryStaysWithWhatIsRecordedInIt(t *testing.T) {
-	root, state, v := t.TempDir(), filepath.Join(t.TempDir(), "state"), newValues()
-	j := open(t, state, journal.Node{Handlers: []journal.Handler{acme, v}})
-	require.NoError(t, acme.MkdirAll(step(t, j, "one"), j, filepath.Join(root, "a/b"), 0o755))
-	path := filepath.Join(root, "a/b/file")
-	put(t, j, path, "x")
-	v.set(t, step(t, j, "two"), j, "stuck", "1", path)
-	_, err := j.RevertAll(t.Context())
-	require.EqualError(t, err, "it is stuck")
-	require.Equal(t, []string{root + "/a", root + "/a/b", path, "stuck"}, objects(t, j))
-}
-
 // The present file may have any size.
 func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
@@ -176,89 +162,6 @@ func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 	_, err := j.CheckRevert(ctx)
 	require.EqualError(t, err, path+" is no longer as it was left, so it is kept")
 	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, so it is kept")
-}
-
-// several is a handler of objects with more than one name: FILE, FILE-1 and FILE-2.
-type several struct{ fail error }
-
-func (several) Kinds() []string          { return []string{"acme/several"} }
-func (several) Namespaces() []string     { return []string{"mnt"} }
-func (several) Owns(journal.Entry) error { return nil }
-
-func (s several) Look(_ context.Context, _ *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	names := []string{e.Object, e.Object + "-1", e.Object + "-2"}
-	var leaves error
-	if content, err := os.ReadFile(names[2]); err == nil && len(content) > 0 {
-		leaves, names = fmt.Errorf("%s is %w", names[2], journal.ErrChanged), names[:2]
-	}
-	return journal.Undo{Change: "remove all of " + e.Object, Removes: names, Leaves: leaves, Run: func(context.Context) error {
-		errs := []error{leaves, s.fail}
-		for _, name := range names {
-			if s.fail == nil {
-				errs = append(errs, os.Remove(name))
-			}
-		}
-		return errors.Join(errs...)
-	}}, nil
-}
-
-// An entry's names all count for the directory that holds them. The check, too, reports a name
-// that stays because another program changed it.
-func TestPLAN6_AnEntryOfSeveralNames(t *testing.T) {
-	for name, tc := range map[string]struct {
-		theirs string // content of the last one
-		fail   error
-		would  []string
-		check  string
-		err    string
-		stays  []string
-	}{
-		"all go": {would: []string{"remove all of several", "remove directory "}},
-		"one has another owner": {
-			theirs: "x", would: []string{"remove all of several"},
-			check: "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2 (once that is gone, undoing removes the directory)",
-			err:   "several-2 is no longer as it was left\ndirectory  is kept: it holds several-2 (once that is gone, undoing removes the directory)", stays: []string{"", "several"},
-		},
-		"they cannot go": {
-			fail: errors.New("stuck"), would: []string{"remove all of several", "remove directory "},
-			err: "stuck", stays: []string{"", "several"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{acme, several{tc.fail}}})
-			ctx, dir := step(t, j, "one"), filepath.Join(root, "dir")
-			relative := func(text string) string {
-				return strings.ReplaceAll(strings.ReplaceAll(text, dir+"/", ""), dir, "")
-			}
-			message := func(err error) string {
-				if err == nil {
-					return ""
-				}
-				return relative(err.Error())
-			}
-			require.NoError(t, acme.MkdirAll(ctx, j, dir, 0o755))
-			e := journal.Entry{Kind: "acme/several", Object: filepath.Join(dir, "several"), Needs: []string{dir}}
-			require.NoError(t, j.Begin(ctx, e))
-			write(t, e.Object, "", 0o644)
-			write(t, e.Object+"-1", "", 0o644)
-			write(t, e.Object+"-2", tc.theirs, 0o644)
-			require.NoError(t, j.Complete(ctx, e))
-
-			would, err := j.CheckRevert(ctx)
-			for i := range would {
-				would[i] = relative(would[i])
-			}
-			require.Equal(t, tc.would, would)
-			require.Equal(t, tc.check, message(err))
-			require.Equal(t, tc.err, message(j.Revert(ctx)))
-			var stays []string
-			for _, object := range objects(t, j) {
-				stays = append(stays, relative(object))
-			}
-			require.Equal(t, tc.stays, stays)
-		})
-	}
 }
 
 // A link, or an object of another type, in the place of what was written is no more ours than
@@ -460,20 +363,6 @@ func TestSEC6_HashingEndsWithItsContext(t *testing.T) {
 	require.ErrorContains(t, err, "too much to keep")
 }
 
-func TestPLAN6_AReadThatFailsCompletesNothing(t *testing.T) {
-	testns.Root(t)
-	dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-	path := filepath.Join(dir, "file")
-	j := openFiles(t, state)
-	ctx := step(t, j, "files")
-	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file"}))
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	require.NoError(t, os.Truncate(path, 200<<30)) // cannot be read whole
-	require.Error(t, acme.Complete(ctx, j, path))
-	require.Len(t, entries(t, j), 1)
-	require.False(t, entries(t, j)[0].Done)
-}
-
 // A killed writer's temporary file is removed together with the entry it was for, also in a
 // directory of others; the temporary file of a writer that is still running stays.
 func TestPLAN6_WhatAKilledWriterLeftGoesToo(t *testing.T) {
@@ -508,28 +397,6 @@ func TestPLAN6_WhatAKilledWriterLeftGoesToo(t *testing.T) {
 	require.NoDirExists(t, made)
 }
 
-func TestSeveralFilesAreBegunAtOnce(t *testing.T) {
-	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-	j := openFiles(t, state)
-	ctx := step(t, j, "files")
-	var all []journal.Entry
-	for _, name := range []string{"a", "b"} {
-		write(t, filepath.Join(root, name), "before "+name, 0o640)
-		e, err := acme.Entry(ctx, j, filepath.Join(root, name), journal.State{})
-		require.NoError(t, err)
-		all = append(all, e)
-	}
-	before := takeSnapshot(t, root)
-	require.NoDirExists(t, state)
-	require.NoError(t, j.Begin(ctx, all...))
-	for _, e := range all {
-		require.NoError(t, os.Remove(e.Object))
-	}
-	require.NoError(t, j.Complete(ctx, all...))
-	require.NoError(t, j.Revert(ctx))
-	require.Equal(t, before, takeSnapshot(t, root))
-}
-
 func TestPLAN12_OnePathByTwoNames(t *testing.T) {
 	root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	require.NoError(t, os.Mkdir(root+"/run", 0o755))
@@ -545,42 +412,6 @@ func TestPLAN12_OnePathByTwoNames(t *testing.T) {
 	require.NoDirExists(t, root+"/run/other")
 }
 
-func TestPLAN6_ContentIsKeptUntilItsEntryIsBegun(t *testing.T) {
-	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	was := strings.Repeat("was", 5000)
-	write(t, path, was, 0o644)
-	j := openFiles(t, state)
-	ctx := step(t, j, "files")
-	e, err := acme.Entry(ctx, j, path, journal.State{Type: "file"})
-	require.NoError(t, err)
-	require.NoError(t, j.Forget(ctx, journal.Entry{Kind: "acme/file", Object: "/another"}))
-	require.NoError(t, j.Begin(ctx, e))
-	write(t, path, "ours", 0o644)
-	require.NoError(t, acme.Complete(ctx, j, path))
-	require.NoError(t, j.Revert(ctx))
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, was, string(content))
-	require.NoDirExists(t, state)
-}
-
-func TestPLAN6_MakingAgainForgetsNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
-	ctx := step(t, j, "files")
-	for range 2 {
-		require.NoError(t, acme.Make(ctx, j, path, journal.State{Type: "file"}, func() (bool, error) {
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
-			if err != nil {
-				return false, nil
-			}
-			return true, f.Close()
-		}))
-	}
-	require.NoError(t, j.Revert(ctx))
-	require.NoFileExists(t, path)
-}
-
 // Killed after writing, and killed again before the next write.
 func TestPLAN6_KilledTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
@@ -594,39 +425,6 @@ func TestPLAN6_KilledTwice(t *testing.T) {
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "original", string(content))
-}
-
-// If an object is a file by the time it is read, its content is kept, whatever it was a moment
-// before.
-func TestPLAN6_AFileIsNeverRecordedWithoutItsContent(t *testing.T) {
-	dir := t.TempDir()
-	path, other := filepath.Join(dir, "x"), filepath.Join(dir, "y")
-	require.NoError(t, os.WriteFile(path, []byte("content"), 0o600))
-	require.NoError(t, os.Symlink("elsewhere", other))
-	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{})
-	ctx, stop := context.WithCancel(step(t, j, "one"))
-	var exchanging sync.WaitGroup
-	exchanging.Go(func() {
-		for ctx.Err() == nil {
-			_ = unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
-		}
-	})
-	defer exchanging.Wait()
-	defer stop()
-	seen := map[string]int{}
-	for range 3000 {
-		e, err := journal.Files{Kind: "acme"}.Entry(ctx, j, path, journal.State{Type: "file"})
-		if err != nil {
-			seen["error"]++
-			continue
-		}
-		seen[e.Before.Type]++
-		if e.Before.Type == "file" {
-			require.Equal(t, "content", string(e.Before.Content))
-		}
-	}
-	require.Positive(t, seen["file"], seen)
-	require.Positive(t, seen["symlink"], seen)
 }
 
 // An action makes no object that its undo would refuse.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,22 +134,6 @@ func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
 	}
 }
 
-// The next writer continues where the last acknowledged change ends.
-func TestPLAN6_WhatAKilledWriterAppendedGoes(t *testing.T) {
-	s := newSample(t)
-	for n := int(s.lengths[0]); n < len(s.file); n += 97 {
-		j, err := s.open(t, s.file[:n])
-		require.NoError(t, err, n)
-		require.Equal(t, s.at(n), seen(t, j), n)
-		require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "next", After: value("1")}))
-		again, err := (&journal.Node{Dir: j.Dir(), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
-		require.NoError(t, err, n)
-		require.Contains(t, seen(t, again), "acme/value next one  1 false false")
-		require.Equal(t, seen(t, j), seen(t, again), n)
-		require.NoError(t, errors.Join(j.Close(), again.Close()))
-	}
-}
-
 // A changed byte is an error, wherever it is.
 func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
 	s := newSample(t)
@@ -250,45 +233,6 @@ func toBytes(records []json.RawMessage) (all [][]byte) {
 	return all
 }
 
-// An agent's name cannot collide with the names of other files.
-func TestAnAgentOfAnyName(t *testing.T) {
-	for _, agent := range []string{"blob", "lock", "journal", "agent.last", "a"} {
-		dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-		j := open(t, dir, journal.Node{Agent: agent, Handlers: []journal.Handler{v}})
-		v.set(t, step(t, j, "s"), j, "a", "1")
-		require.NoError(t, j.Forget(step(t, j, "s"), journal.Entry{Kind: "x/y", Object: "z"}))
-		require.NoError(t, j.SaveReport([]byte("{}")))
-		require.Equal(t, []string{"a"}, objects(t, open(t, dir, journal.Node{Agent: agent})))
-		_, err := j.RevertAll(t.Context())
-		require.NoError(t, err)
-		require.NoDirExists(t, dir)
-	}
-}
-
-func TestAJournalOfAnOlderBuildIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "journal.json")
-	require.NoError(t, os.WriteFile(path, []byte(`{"schema":2,"entries":[]}`), 0o600))
-	_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
-	require.ErrorIs(t, err, journal.ErrUnreadable)
-	require.ErrorContains(t, err, path+" was recorded by an older build, in another format: uninstall with that build, or undo by hand the changes in the file, and remove it")
-}
-
-func TestAnEntryHasAnIdentity(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Node{})
-	ctx := step(t, j, "s")
-	require.NoError(t, j.Begin(ctx,
-		journal.Entry{Kind: "acme/file", Object: "/etc/x"},
-		journal.Entry{Kind: "bpffs/mount", Object: "/sys/fs/bpf"},
-		journal.Entry{Kind: "acme/value", Object: "x"},
-		journal.Entry{Kind: "sysctl/value", Object: "net.ipv4.ip_forward", Identity: "sysctl net.ipv4.ip_forward"}))
-	var all []string
-	for _, e := range entries(t, j) {
-		all = append(all, e.Identity)
-	}
-	require.Equal(t, []string{"file /etc/x", "mount /sys/fs/bpf", "acme/value x", "sysctl net.ipv4.ip_forward"}, all)
-}
-
 // Obsolete records are dropped, so the file is never much longer than the current ones.
 func TestTheFileDoesNotGrowWithTheChanges(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
@@ -304,68 +248,6 @@ func TestTheFileDoesNotGrowWithTheChanges(t *testing.T) {
 	require.Less(t, info.Size(), int64(32<<10))
 	require.Equal(t, seen(t, j), seen(t, other))
 	require.Equal(t, seen(t, j), seen(t, open(t, dir, journal.Node{})))
-}
-
-func TestTheLastReportIsKept(t *testing.T) {
-	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
-	require.NoError(t, j.SaveReport([]byte("{}")))
-	require.NoDirExists(t, dir, "nothing is recorded")
-	v.set(t, step(t, j, "s"), j, "a", "1")
-	report, when, err := j.LastReport()
-	require.NoError(t, err)
-	require.Empty(t, report)
-	require.Zero(t, when)
-
-	require.ErrorContains(t, j.SaveReport(make([]byte, 256<<10+1)), "at most 262144 are kept")
-	require.NoError(t, j.SaveReport([]byte(`{"first":1}`)))
-	require.NoError(t, j.SaveReport([]byte(`{"second":2}`)))
-	info, err := os.Stat(filepath.Join(dir, "agent.last.json"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode())
-	report, when, err = open(t, dir, journal.Node{}).LastReport()
-	require.NoError(t, err)
-	require.JSONEq(t, `{"second":2}`, string(report))
-	require.Equal(t, info.ModTime(), when)
-
-	_, err = j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.NoDirExists(t, dir)
-	require.NoError(t, j.SaveReport(report))
-	require.NoDirExists(t, dir)
-}
-
-// A report without a journal is read as such: the report of an apply that failed before it
-// changed anything is kept, and removed when the agent is uninstalled.
-func TestPLAN18_AReportAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	n := &journal.Node{Dir: dir, Agent: "agent", NoOwner: true}
-	enter := func(op string) (context.Context, func() error) {
-		inside, leave, err := n.Enter(t.Context(), op, nil)
-		require.NoError(t, err)
-		return inside, leave
-	}
-	inside, leave := enter("verify")
-	require.NoError(t, n.SaveReport(inside, []byte("{}")))
-	require.NoError(t, leave())
-	listed := agents(t, dir)
-	require.Len(t, listed, 1)
-	require.Equal(t, "agent", listed[0].Name)
-	require.Zero(t, listed[0].Generation+listed[0].Entries+listed[0].Found)
-	j := open(t, dir, journal.Node{})
-	report, when, err := j.LastReport()
-	require.NoError(t, err)
-	require.Equal(t, "{}", string(report))
-	require.NotZero(t, when)
-	empty, err := j.Empty()
-	require.NoError(t, err)
-	require.False(t, empty, "there is something to remove")
-
-	inside, leave = enter("revert")
-	require.NoError(t, n.RevertAll(inside, false, nil))
-	require.NoError(t, leave())
-	require.NoError(t, n.SaveReport(inside, []byte("{}")))
-	require.NoDirExists(t, dir)
 }
 
 // The time of one change with 10 and with 10,000 entries, and the ratio.

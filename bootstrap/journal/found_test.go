@@ -88,24 +88,6 @@ func TestPLAN14_WhatWasFoundAsWantedIsAWishToo(t *testing.T) {
 	require.NoDirExists(t, s.dir)
 }
 
-// Undoing an override restores the overridden state, and an object that every agent found as
-// wanted stays.
-func TestPLAN14_WhatWasFoundIsOverridden(t *testing.T) {
-	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
-		s := newShared(t)
-		s.v.now["x"] = "1"
-		require.NoError(t, s.find(t, first))
-		require.NoError(t, s.apply(t, insists("2"), whole))
-		require.Equal(t, "2", s.v.now["x"])
-		require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict)
-		for _, agent := range order {
-			require.NoError(t, s.uninstall(t, tenant{name: agent}))
-		}
-		require.Equal(t, "1", s.v.now["x"])
-		require.NoDirExists(t, s.dir)
-	}
-}
-
 // Two agents find the value, a third program changes it, and one of the two puts it right: the
 // third one's value is restored when the last of the two is uninstalled, in either order.
 func TestPLAN14_TheLastThatFoundItBringsBackWhatAnotherHasReplaced(t *testing.T) {
@@ -122,66 +104,6 @@ func TestPLAN14_TheLastThatFoundItBringsBackWhatAnotherHasReplaced(t *testing.T)
 		require.Equal(t, "5", s.v.now["x"])
 		require.NoDirExists(t, s.dir)
 	}
-}
-
-// If an agent remakes an object that another had found as wanted, the other shares it from its
-// next run on.
-func TestPLAN14_WhatOneMadeIsSharedByWhoHasFoundIt(t *testing.T) {
-	s := newShared(t)
-	s.v.now["x"] = "1"
-	require.NoError(t, s.find(t, first))
-	s.v.now["x"] = "5"
-	require.NoError(t, s.apply(t, second, whole))
-	s.in(t, first, "apply", false, func(ctx context.Context, j *journal.Journal, _ *journal.Node) {
-		changes, err := j.CheckWishes(ctx, first.claim(s))
-		require.NoError(t, err)
-		require.Equal(t, []string{`keep x also for this agent: agent "second" has made it`}, changes)
-		require.NoError(t, j.Wish(ctx, first.claim(s)))
-		require.Equal(t, value("5"), entries(t, j)[0].Before)
-	})
-	require.NoError(t, s.uninstall(t, second))
-	require.Equal(t, "1", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, first))
-	require.Equal(t, "5", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// A step that is no longer wanted, or an agent that has vanished, gives up the objects it
-// found; the same owner may adopt them later.
-func TestPLAN14_PLAN15_WhatWasFoundIsGivenUp(t *testing.T) {
-	s := newShared(t)
-	s.v.now["x"] = "1"
-	other := tenant{name: "second", wants: "2"}
-	for name, giveUp := range map[string]func(*journal.Journal) error{
-		"step": func(j *journal.Journal) error { return j.Revert(step(t, j, "values")) },
-		"agent": func(j *journal.Journal) error {
-			left, err := j.Release(t.Context())
-			require.Empty(t, left)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, s.find(t, first))
-			require.ErrorIs(t, s.apply(t, other, whole), journal.ErrConflict)
-			require.NoError(t, giveUp(s.open(t, first)))
-			require.NoDirExists(t, s.dir)
-			require.NoError(t, s.apply(t, other, whole))
-			require.NoError(t, s.uninstall(t, other))
-			require.Equal(t, "1", s.v.now["x"])
-		})
-	}
-	require.NoError(t, s.find(t, first))
-	s.in(t, first, "apply", true, func(ctx context.Context, j *journal.Journal, _ *journal.Node) {
-		claim := first.claim(s)
-		claim.Adoptable = true
-		changes, err := j.CheckWishes(ctx, claim)
-		require.NoError(t, err)
-		require.Equal(t, []string{"adopt x: it is as wanted, and is undone with the rest"}, changes)
-		require.NoError(t, j.Wish(ctx, claim))
-	})
-	require.NoError(t, s.uninstall(t, first))
-	require.Empty(t, s.v.now["x"])
-	require.NoDirExists(t, s.dir)
 }
 
 // Another boot has other values: an object found in this boot counts in this boot only.

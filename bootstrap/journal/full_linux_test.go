@@ -49,28 +49,3 @@ func TestPLAN6_AChangeForWhichThereIsNoSpace(t *testing.T) {
 	require.NoError(t, j.Begin(ctx, e("b", 9000), e("c", 9000)))
 	require.Equal(t, []string{"a", "small", "b", "c"}, objects(t, open(t, dir, journal.Node{})))
 }
-
-// If there is no space to rewrite the file, it grows.
-func TestPLAN6_WithoutSpaceForAnotherFileTheJournalGrows(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	root := t.TempDir()
-	require.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, "nr_inodes=4")) // the root, state, the journal, and one temporary file
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(root, unix.MNT_DETACH)) })
-	dir := filepath.Join(root, "state")
-	j := open(t, dir, journal.Node{})
-	ctx := step(t, j, "s")
-	e := journal.Entry{Kind: "acme/value", Object: "a"}
-	require.NoError(t, j.Begin(ctx, e))
-	_ = os.WriteFile(filepath.Join(root, "fill"), nil, 0o600)
-	for range 100 {
-		require.NoError(t, j.Begin(ctx, e))
-	}
-	info, err := os.Stat(filepath.Join(dir, "agent.journal"))
-	require.NoError(t, err)
-	require.Greater(t, info.Size(), int64(17<<10))
-	require.NoError(t, os.Remove(filepath.Join(root, "fill")))
-	require.NoError(t, j.Begin(ctx, e))
-	info, err = os.Stat(filepath.Join(dir, "agent.journal"))
-	require.NoError(t, err)
-	require.Less(t, info.Size(), int64(1<<10))
-}

@@ -102,36 +102,6 @@ func step(t *testing.T, j *journal.Journal, name string) context.Context {
 	return journal.With(t.Context(), j.Step(name))
 }
 
-func TestPLAN6_NothingIsCreatedBeforeTheFirstBegin(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	j := open(t, dir, journal.Node{})
-	require.Empty(t, entries(t, j))
-	_, err := j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, j.Begin(step(t, j, "one")))
-	require.NoDirExists(t, dir)
-}
-
-func TestPLAN6_EntriesBegunTogetherKeepTheirOrder(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{})
-	ctx := step(t, j, "one")
-	var all []journal.Entry
-	for _, object := range []string{"a", "b", "c", "d"} {
-		v.set(t, ctx, j, object, "1")
-		all = append(all, journal.Entry{Kind: "acme/value", Object: object, Before: value("1"), After: value("2")})
-	}
-	require.NoError(t, j.Begin(ctx, all[2], all[0], all[2]))
-	require.Equal(t, []string{"b", "d", "a", "c"}, objects(t, j))
-	require.NoError(t, j.Complete(ctx, all[2], all[0]))
-	for _, e := range entries(t, j) {
-		require.Equal(t, value(""), e.Before, "the first one's")
-		require.True(t, e.Done)
-	}
-	require.NoError(t, j.Forget(ctx, all[3], all[2]))
-	require.Equal(t, []string{"b", "a"}, objects(t, j))
-}
-
 func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	j := open(t, dir, journal.Node{})
@@ -151,21 +121,6 @@ func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
 	info, err = os.Stat(dir)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-}
-
-func TestPLAN6_PriorStateIsKeptOnce(t *testing.T) {
-	dir, v := t.TempDir(), newValues()
-	v.now["a"] = "original"
-	for range 150 {
-		j := open(t, dir, journal.Node{})
-		for _, to := range []string{"1", "2"} {
-			v.set(t, step(t, j, "one"), j, "a", to)
-		}
-	}
-	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
-	require.Len(t, entries(t, j), 1)
-	require.NoError(t, j.Revert(step(t, j, "one")))
-	require.Equal(t, "original", v.now["a"])
 }
 
 func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
@@ -217,16 +172,6 @@ func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 	require.NoError(t, (*journal.Journal)(nil).SurvivesReboot(t.Context(), lasting))
 }
 
-func TestANilJournalKeepsNoContent(t *testing.T) {
-	var none *journal.Journal
-	large := filepath.Join(t.TempDir(), "large")
-	require.NoError(t, os.WriteFile(large, make([]byte, 8<<10), 0o600))
-	_, err := journal.Files{Kind: "acme"}.Entry(t.Context(), none, large, journal.State{})
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, err = none.Content(journal.State{Blob: "blob.x"})
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-}
-
 func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
 	for now, after := range map[string]string{"before": "before", "meant": "before", "foreign": "foreign"} {
 		v := newValues()
@@ -275,36 +220,6 @@ func TestPLAN12_WhatStaysKeepsWhatItNeeds(t *testing.T) {
 	require.Equal(t, []string{"needed", "changed", "stuck"}, objects(t, j), "failed entries stay recorded")
 }
 
-// An entry that fails only when it is undone keeps the objects it needs, even if those have
-// nothing to undo now.
-func TestPLAN12_WhatFailsKeepsWhatItNeeds(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
-	v.set(t, step(t, j, "one"), j, "needed", "1")
-	v.set(t, step(t, j, "one"), j, "stuck", "1", "needed")
-	v.now["needed"] = "" // already restored
-	_, err := j.RevertAll(t.Context())
-	require.ErrorContains(t, err, "it is stuck")
-	require.Equal(t, []string{"needed", "stuck"}, objects(t, j))
-}
-
-func TestRecordedIsWhatOneStepHas(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
-	v.set(t, step(t, j, "one"), j, "a", "1")
-	v.set(t, step(t, j, "two"), j, "b", "1")
-	require.NoError(t, j.Begin(step(t, j, "two"), journal.Entry{Kind: "acme/value", Object: "c", Boot: "another"}))
-	mine, err := j.Recorded(step(t, j, "two"))
-	require.NoError(t, err)
-	require.Len(t, mine, 1)
-	require.Equal(t, "b", mine[0].Object)
-	_, err = j.Recorded(t.Context())
-	require.ErrorContains(t, err, "no step to record for")
-	mine, err = (*journal.Journal)(nil).Recorded(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, mine)
-}
-
 func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 	v := newValues()
 	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
@@ -324,32 +239,6 @@ func TestPLAN6_StepsNeverUndoEachOther(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "original", "b": "original"}, v.now, "one's original was left to two")
 }
 
-func TestPLAN6_AChainIsUndoneInOnePass(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
-	v.now["a"] = "original"
-	for _, name := range []string{"one", "two", "three"} {
-		v.set(t, step(t, j, name), j, "a", name+"'s")
-	}
-	_, err := j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "original", v.now["a"])
-	require.Equal(t, []string{"a"}, *v.order)
-}
-
-func TestPLAN6_AnOlderStepLeavesAloneWhatAYoungerOneHas(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
-	v.now["a"] = "original"
-	v.set(t, step(t, j, "one"), j, "a", "1")
-	v.now["a"] = "foreign"
-	v.set(t, step(t, j, "two"), j, "a", "1")
-	require.NoError(t, j.Revert(step(t, j, "one")))
-	require.Equal(t, "1", v.now["a"])
-	require.NoError(t, j.Revert(step(t, j, "two")))
-	require.Equal(t, "foreign", v.now["a"])
-}
-
 func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 	v := newValues()
 	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
@@ -362,20 +251,6 @@ func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 	require.NoError(t, done[0].Err)
 	require.ErrorIs(t, done[1].Err, context.Canceled)
 	require.Equal(t, []string{"b"}, objects(t, j))
-}
-
-func TestPLAN6_TheOriginalStaysWhenOnlyTheBootDiffers(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}, Boot: "b1"})
-	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("original"), After: value("1")}
-	require.NoError(t, j.Begin(step(t, j, "one"), e))
-	require.NoError(t, j.Complete(step(t, j, "one"), e))
-	e.Before, e.After, e.Boot = value("1"), value("2"), "b1"
-	require.NoError(t, j.Begin(step(t, j, "one"), e))
-	require.NoError(t, j.Complete(step(t, j, "one"), e))
-	v.now["a"] = "2"
-	require.NoError(t, j.Revert(step(t, j, "one")))
-	require.Equal(t, "original", v.now["a"])
 }
 
 func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
@@ -409,42 +284,6 @@ func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
 	_, err := j.RevertAll(t.Context())
 	require.ErrorContains(t, err, "it is forbidden")
 	require.Equal(t, "1", v.now["forbidden"])
-}
-
-func TestAStepIsNeeded(t *testing.T) {
-	j := open(t, t.TempDir(), journal.Node{})
-	require.ErrorContains(t, j.Begin(t.Context(), journal.Entry{Kind: "k", Object: "o"}), "no step to record for")
-	require.NoError(t, j.Step("s").Begin(t.Context(), journal.Entry{Kind: "k", Object: "mine"}))
-	require.Equal(t, "s", entries(t, j)[0].Step)
-	require.ErrorContains(t, j.Complete(step(t, j, "s"), journal.Entry{Kind: "k", Object: "o"}), "never begun")
-}
-
-func TestANilJournalRemembersNothing(t *testing.T) {
-	var j *journal.Journal
-	require.NoError(t, j.Begin(t.Context(), journal.Entry{}))
-	require.NoError(t, j.Complete(t.Context(), journal.Entry{}))
-	require.ErrorIs(t, j.Revert(t.Context()), errors.ErrUnsupported)
-	_, err := j.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, err = j.RevertAll(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, leave, err := j.Enter(t.Context(), "apply")
-	require.NoError(t, err)
-	require.NoError(t, leave())
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	require.NoError(t, journal.Files{Kind: "acme"}.MkdirAll(t.Context(), j, dir, 0o755))
-	require.DirExists(t, dir)
-	require.NoError(t, j.Close())
-}
-
-func TestUndoStopsWhenCancelled(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
-	v.set(t, step(t, j, "one"), j, "a", "1")
-	ctx, cancel := context.WithCancel(step(t, j, "one"))
-	cancel()
-	require.ErrorIs(t, j.Revert(ctx), context.Canceled)
-	require.Len(t, entries(t, j), 1)
 }
 
 const (
@@ -505,34 +344,6 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 	}
 }
 
-// An agent may keep its own files in the same directory.
-func TestPLAN6_FilesOfOthersBesideTheJournalAreLeft(t *testing.T) {
-	dir, v := t.TempDir(), newValues()
-	path := filepath.Join(dir, "state.json")
-	require.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
-	j := open(t, dir, journal.Node{Handlers: []journal.Handler{v}})
-	v.set(t, step(t, j, "s"), j, "new", "1")
-	_, err := j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.NoFileExists(t, filepath.Join(dir, "agent.journal"))
-	require.FileExists(t, path)
-}
-
-func TestStateDirectoryErrorsNameIt(t *testing.T) {
-	_, err := (&journal.Node{Dir: "relative", Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
-	require.ErrorContains(t, err, `"relative"`)
-	parent := filepath.Join(t.TempDir(), "missing")
-	j := open(t, filepath.Join(parent, "state"), journal.Node{})
-	_, err = j.RevertAll(t.Context())
-	require.NoError(t, err)
-	err = j.Begin(step(t, j, "s"), journal.Entry{Kind: "k", Object: "o"})
-	require.ErrorContains(t, err, "create "+parent)
-	file := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	_, err = (&journal.Node{Dir: file, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
-	require.ErrorContains(t, err, file)
-}
-
 func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
 	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
 	require.NoError(t, os.Mkdir(dir, 0o700))
@@ -543,32 +354,6 @@ func TestPLAN6_AnAdministratorsStateDirectoryStays(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-}
-
-func TestPLAN3_TheNextProcessClearsAwayWhatAKilledOneLeft(t *testing.T) {
-	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-	first := open(t, dir, journal.Node{})
-	v.set(t, step(t, first, "one"), first, "a", "1")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".slipway-ABCDEFGHIJKLMNOP.tmp"), []byte("half"), 0o600))
-	j := open(t, dir, journal.Node{})
-	v.set(t, step(t, j, "one"), j, "b", "1")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 1)
-}
-
-func TestAnotherProcessesChangesAreSeen(t *testing.T) {
-	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-	one, other := open(t, dir, journal.Node{Handlers: []journal.Handler{v}}), open(t, dir, journal.Node{})
-	v.set(t, step(t, other, "s"), other, "a", "1")
-	require.Equal(t, []string{"a"}, objects(t, one))
-	v.set(t, step(t, one, "s"), one, "b", "1")
-	require.Equal(t, []string{"a", "b"}, objects(t, other))
-	_, err := one.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, entries(t, other))
-	v.set(t, step(t, other, "s"), other, "c", "1")
-	require.Equal(t, []string{"c"}, objects(t, one), "the directory was made again")
 }
 
 func FuzzOpen(f *testing.F) {

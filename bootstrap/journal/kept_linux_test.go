@@ -4,8 +4,6 @@
 package journal_test
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -113,65 +111,4 @@ func TestPLAN6_WhatIsKeptIsAccepted(t *testing.T) {
 	left, err = j.LeftForGood()
 	require.NoError(t, err)
 	require.Len(t, left, 1, "the file is recorded again")
-}
-
-// keeping is a handler that keeps some files as asked.
-type keeping struct {
-	journal.Files
-	asked string
-}
-
-func (k keeping) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error) {
-	if e.Object == k.asked {
-		return journal.Undo{}, fmt.Errorf("%s: %w", e.Object, journal.ErrKept)
-	}
-	return k.Files.Look(ctx, p, e)
-}
-
-// An object that a handler keeps on request stays recorded for a later revert; AcceptKept means
-// that there is none.
-func TestPLAN6_WhatIsKeptAsAskedIsAcceptedToo(t *testing.T) {
-	n := newKeptFile(t)
-	undo := func(accept bool) error {
-		_, err := open(t, n.state, journal.Node{AcceptKept: accept, Handlers: []journal.Handler{keeping{acme, n.other}}}).RevertAll(t.Context())
-		return err
-	}
-	require.NoError(t, os.WriteFile(n.edited, []byte("ours"), 0o644))
-	require.NoError(t, undo(false))
-	require.NoFileExists(t, n.edited)
-	entries, err := n.open(t, journal.Node{}).Entries()
-	require.NoError(t, err)
-	require.Len(t, entries, 1)
-
-	require.NoError(t, undo(true))
-	require.FileExists(t, n.other)
-	j := n.open(t, journal.Node{})
-	entries, err = j.Entries()
-	require.NoError(t, err)
-	require.Empty(t, entries)
-	left, err := j.LeftForGood()
-	require.NoError(t, err)
-	require.Len(t, left, 1)
-	require.Equal(t, n.other, left[0].Object)
-}
-
-// Any other failure is an error, and nothing is accepted then.
-func TestPLAN6_WhatFailsIsNotAccepted(t *testing.T) {
-	n := newKeptFile(t)
-	j := n.open(t, journal.Node{})
-	ctx := step(t, j, "files")
-	require.NoError(t, j.Begin(ctx, journal.Entry{Kind: "unknown/kind", Object: "x"}))
-	for range 2 {
-		_, err := n.undo(t, journal.Node{AcceptKept: true})
-		require.ErrorIs(t, err, journal.ErrUnknownKind)
-		require.ErrorIs(t, err, journal.ErrChanged)
-	}
-	dropped, err := j.ForgetObject(ctx, "x")
-	require.NoError(t, err)
-	require.Len(t, dropped, 1)
-	_, err = n.undo(t, journal.Node{AcceptKept: true})
-	require.NoError(t, err)
-	left, err := j.LeftForGood()
-	require.NoError(t, err)
-	require.Len(t, left, 3, "forgotten objects are left for good, too")
 }

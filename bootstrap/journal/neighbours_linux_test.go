@@ -67,49 +67,13 @@ func (n fileNode) requireContent(t *testing.T, want string) {
 	require.Equal(t, want, string(raw))
 }
 
-// A process has opened its journal before another agent arrives. Content kept for that agent
-// stays, and the process learns of its wish.
-func TestPLAN14_OneThatCameLater(t *testing.T) {
-	original := strings.Repeat("original", 1<<10) // too large for the record
-	n, later := newFileNode(t, original), tenant{name: "second", wants: "2"}
-	j, ctx := n.open(t, first)
-	defer j.Close()
-	for _, path := range []string{n.path() + ".1", n.path() + ".2"} {
-		write(t, path, strings.Repeat(path, 1<<10), 0o644)
-		require.NoError(t, n.files.Begin(ctx, j, path, journal.FileState(nil, 0o600)))
-	}
-	require.NoError(t, n.apply(t, later))
-	kept, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
-	require.NoError(t, err)
-	require.NoError(t, j.Forget(ctx, entries(t, j)[0]))
-	left, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
-	require.NoError(t, err)
-	require.Len(t, left, len(kept)-1, "only its own content is gone")
-	require.NoError(t, j.Verify(ctx), "as a guard does before a change")
-	require.ErrorIs(t, n.files.Write(ctx, j, n.path(), journal.File{Content: []byte("1")}), journal.ErrConflict)
-	require.NoError(t, n.uninstall(t, later))
-	n.requireContent(t, original)
-}
-
-func TestPLAN14_OneThatHasOverriddenAFileIsReleased(t *testing.T) {
-	n := newFileNode(t, "original")
-	require.NoError(t, n.apply(t, first))
-	require.NoError(t, n.apply(t, tenant{name: "second", wants: "2", force: true}))
-	j, _ := n.open(t, second)
-	_, err := j.Release(t.Context())
-	require.NoError(t, errors.Join(err, j.Close()))
-	n.requireContent(t, "2")
-	require.NoError(t, n.uninstall(t, first))
-	n.requireContent(t, "original")
-	require.NoDirExists(t, n.state())
-}
-
 // Two agents have overridden a third one's file. Whichever of them is uninstalled first, and
 // whether they agree or not, the other one's content is there again.
 func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
+	original := strings.Repeat("original", 1<<10) // too large for the record
 	for _, wants := range []string{"2", "3"} {
 		for _, secondFirst := range []bool{true, false} {
-			n := newFileNode(t, "original")
+			n := newFileNode(t, original)
 			others := []tenant{{name: "second", wants: "2", force: true}, {name: "third", wants: wants, force: true}}
 			require.NoError(t, n.apply(t, first))
 			for _, a := range others {
@@ -123,7 +87,7 @@ func TestPLAN14_TwoHaveOverriddenAFile(t *testing.T) {
 			require.NoError(t, n.uninstall(t, others[1]))
 			n.requireContent(t, "1")
 			require.NoError(t, n.uninstall(t, first))
-			n.requireContent(t, "original")
+			n.requireContent(t, original)
 			require.NoDirExists(t, n.state())
 		}
 	}
@@ -195,4 +159,28 @@ func TestPLAN14_WhatCannotBeReadNowIsNotTakenForNothing(t *testing.T) {
 	}
 	require.True(t, asked)
 	require.ErrorIs(t, err, journal.ErrConflict)
+}
+
+// A process has opened its journal before another agent arrives. Content kept for that agent
+// stays, and the process learns of its wish.
+func TestPLAN14_OneThatCameLater(t *testing.T) {
+	original := strings.Repeat("original", 1<<10) // too large for the record
+	n, later := newFileNode(t, original), tenant{name: "second", wants: "2"}
+	j, ctx := n.open(t, first)
+	defer j.Close()
+	for _, path := range []string{n.path() + ".1", n.path() + ".2"} {
+		write(t, path, strings.Repeat(path, 1<<10), 0o644)
+		require.NoError(t, n.files.Begin(ctx, j, path, journal.FileState(nil, 0o600)))
+	}
+	require.NoError(t, n.apply(t, later))
+	kept, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
+	require.NoError(t, err)
+	require.NoError(t, j.Forget(ctx, entries(t, j)[0]))
+	left, err := filepath.Glob(filepath.Join(n.state(), "blob.*"))
+	require.NoError(t, err)
+	require.Len(t, left, len(kept)-1, "only its own content is gone")
+	require.NoError(t, j.Verify(ctx), "as a guard does before a change")
+	require.ErrorIs(t, n.files.Write(ctx, j, n.path(), journal.File{Content: []byte("1")}), journal.ErrConflict)
+	require.NoError(t, n.uninstall(t, later))
+	n.requireContent(t, original)
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,9 @@ func (s shared) apply(t *testing.T, a tenant, steps int) error {
 	}
 	if steps == 0 {
 		return nil
+	}
+	if e, known, err := j.Lookup(ctx, "acme/value", "x"); err == nil && known && !e.Done && e.After.Same(value(s.v.now["x"])) {
+		require.NoError(t, j.Complete(ctx, e), "of an earlier version that was killed")
 	}
 	if err := j.Begin(ctx, a.entry(s)); err != nil || steps == 1 {
 		return err
@@ -179,265 +184,6 @@ func TestPLAN14_AnAgentThatVanishedIsReleased(t *testing.T) {
 	require.Equal(t, "0", s.v.now["x"], "the original comes back")
 }
 
-// An agent that has overridden another is released, and leaves its value: the other agent knows
-// it as that agent's.
-func TestPLAN14_OneThatHasOverriddenIsReleased(t *testing.T) {
-	for _, applies := range []bool{false, true} {
-		s := newShared(t)
-		require.NoError(t, s.apply(t, first, whole))
-		require.NoError(t, s.apply(t, tenant{name: "second", wants: "2", force: true}, whole))
-		j := s.open(t, second)
-		left, err := j.Release(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, left)
-		require.Equal(t, "2", s.v.now["x"])
-		if applies {
-			require.NoError(t, s.apply(t, first, whole))
-			require.Equal(t, "1", s.v.now["x"])
-		}
-		require.NoError(t, s.uninstall(t, first))
-		require.Equal(t, "0", s.v.now["x"])
-		require.NoDirExists(t, s.dir)
-	}
-}
-
-// The same holds for an agent that has overridden another and was itself overridden.
-func TestPLAN14_TheLastToOverrideIsReleased(t *testing.T) {
-	s := newShared(t)
-	agents := []tenant{first, {name: "second", wants: "2", force: true}, {name: "third", wants: "3", force: true}}
-	for _, a := range agents {
-		require.NoError(t, s.apply(t, a, whole))
-	}
-	_, err := s.open(t, agents[2]).Release(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, s.uninstall(t, agents[1]))
-	require.Equal(t, "1", s.v.now["x"], "the first agent's value")
-	require.NoError(t, s.uninstall(t, first))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// An agent that overrides another finds the value already as it wants it. The other had begun
-// to change it, and was killed: the value counts as found.
-func TestPLAN14_WhatIsThereMayOverride(t *testing.T) {
-	s := newShared(t)
-	s.v.now["x"] = "2"
-	other := tenant{name: "second", wants: "2", force: true}
-	require.NoError(t, s.apply(t, first, 1))
-	j := s.open(t, other)
-	changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: other.entry(s), Met: true})
-	require.NoError(t, err)
-	require.Equal(t, []string{`keep x as it is: agent "first", which wants 1, is overridden`}, changes)
-	require.NoError(t, s.apply(t, other, whole))
-	require.ErrorIs(t, s.apply(t, first, whole), journal.ErrConflict)
-	require.Equal(t, value("2"), entries(t, s.open(t, other))[0].After)
-	require.NoError(t, s.uninstall(t, first))
-	require.NoError(t, s.uninstall(t, other))
-	require.Equal(t, "2", s.v.now["x"], "as it was")
-	require.NoDirExists(t, s.dir)
-}
-
-// Two agents that agree to override a third are killed before doing so: both know the original.
-func TestPLAN14_TwoWereAboutToOverride(t *testing.T) {
-	s := newShared(t)
-	third := tenant{name: "third", wants: "3"}
-	require.NoError(t, s.apply(t, third, whole))
-	require.NoError(t, s.apply(t, tenant{name: "first", wants: "1", force: true}, 1))
-	require.NoError(t, s.apply(t, second, 1))
-	for _, a := range []tenant{third, first, second} {
-		require.NoError(t, s.uninstall(t, a))
-	}
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// An undo is killed after it has restored the original. Another agent that accepts any state
-// then sets its own value, and is uninstalled: the first knows that it may undo that value.
-func TestPLAN14_OneThatIsContentLeavesAnother(t *testing.T) {
-	s := newShared(t)
-	require.NoError(t, s.apply(t, first, whole))
-	*s.v.did = func(string) { panic("killed") }
-	require.Panics(t, func() { _ = s.uninstall(t, first) })
-	*s.v.did = nil
-	j := s.open(t, second)
-	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
-	require.NoError(t, j.Begin(step(t, j, "values"), e))
-	s.v.now["x"] = "2"
-	require.NoError(t, j.Complete(step(t, j, "values"), e))
-	require.NoError(t, s.uninstall(t, second))
-	require.NoError(t, s.uninstall(t, first))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// An agent returns to a value it had left to an agent that accepts any state: it knows the
-// value as its own.
-func TestPLAN14_OneThatComesBackToWhatItHasMade(t *testing.T) {
-	s := newShared(t)
-	j := s.open(t, second)
-	e := journal.Entry{Kind: "acme/value", Object: "x", Before: value("0"), After: value("2"), Loose: true}
-	require.NoError(t, j.Begin(step(t, j, "values"), e))
-	s.v.now["x"] = "2"
-	require.NoError(t, j.Complete(step(t, j, "values"), e))
-	for range 2 {
-		require.NoError(t, s.apply(t, first, whole))
-		require.NoError(t, s.uninstall(t, first))
-		require.Equal(t, "1", s.v.now["x"])
-	}
-	require.NoError(t, s.uninstall(t, second))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// Of agents that override each other and are killed, each knows what it found.
-func TestPLAN14_KilledWhileOverriding(t *testing.T) {
-	a := tenant{name: "first", wants: "1", force: true}
-	b := tenant{name: "second", wants: "2", force: true}
-	c := tenant{name: "third", wants: "1", force: true}
-	type run struct {
-		by    tenant
-		steps int
-	}
-	for _, runs := range [][]run{
-		{{a, 2}, {b, 2}, {a, 1}},                         // a finds the value as b made it
-		{{a, 1}, {b, 2}, {a, whole}, {b, whole}, {c, 1}}, // so does c, which wants the same as a
-	} {
-		s := newShared(t)
-		for _, r := range runs {
-			require.NoError(t, s.apply(t, r.by, r.steps))
-		}
-		for _, last := range []tenant{b, c, a} {
-			require.NoError(t, s.uninstall(t, last), "%v", runs)
-		}
-		require.Equal(t, "0", s.v.now["x"])
-		require.NoDirExists(t, s.dir)
-	}
-}
-
-// An uninstall is killed once it has restored the value that another agent wants: if the other
-// is uninstalled first, it knows the value as that agent's.
-func TestPLAN14_KilledWhilePuttingBackWhatAnotherWants(t *testing.T) {
-	s := newShared(t)
-	other := tenant{name: "second", wants: "2", force: true}
-	require.NoError(t, s.apply(t, first, whole))
-	require.NoError(t, s.apply(t, other, whole))
-	*s.v.did = func(string) { panic("killed") }
-	require.Panics(t, func() { _ = s.uninstall(t, other) })
-	*s.v.did = nil
-	require.Equal(t, "1", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, first))
-	require.NoError(t, s.uninstall(t, other))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// An agent that accepts any state does not hide a conflict with one that does not.
-func TestPLAN14_AConflictBehindOneThatIsContent(t *testing.T) {
-	s := newShared(t)
-	require.NoError(t, s.apply(t, first, whole))
-	j := s.open(t, second)
-	e := second.entry(s)
-	e.Loose = true
-	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
-	third := tenant{name: "third", wants: "2"}
-	require.ErrorIs(t, s.apply(t, third, whole), journal.ErrConflict)
-	require.Equal(t, "1", s.v.now["x"])
-	third.force = true
-	require.NoError(t, s.apply(t, third, whole))
-	require.NoError(t, s.uninstall(t, third))
-	require.Equal(t, "1", s.v.now["x"], "the first agent's value")
-	for _, a := range []tenant{first, second} {
-		require.NoError(t, s.uninstall(t, a))
-	}
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// An agent that was overridden and now wants the same value keeps it.
-func TestPLAN14_OneThatGivesIn(t *testing.T) {
-	s := newShared(t)
-	other := tenant{name: "second", wants: "2", force: true}
-	require.NoError(t, s.apply(t, first, whole))
-	require.NoError(t, s.apply(t, other, whole))
-	now := tenant{name: "first", wants: "2"}
-	require.NoError(t, s.apply(t, now, whole))
-	require.NoError(t, s.uninstall(t, other))
-	require.Equal(t, "2", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, now))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// After an agent changes a value that another accepts in any state, a foreign change is still
-// recognized.
-func TestPLAN14_WhatOneOfThemChangedIsTheirs(t *testing.T) {
-	for _, stranger := range []bool{false, true} {
-		s := newShared(t)
-		require.NoError(t, s.apply(t, first, whole))
-		j := s.open(t, second)
-		e := second.entry(s)
-		e.Loose = true
-		require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true}))
-		later := tenant{name: "first", wants: "2"}
-		require.NoError(t, s.apply(t, later, whole), "the other agent accepts any state")
-		require.NoError(t, s.uninstall(t, later))
-		require.Equal(t, "2", s.v.now["x"])
-		require.FileExists(t, filepath.Join(s.dir, "first.journal"), "it still records its changes")
-		if stranger {
-			s.v.now["x"] = "3"
-			require.ErrorIs(t, s.uninstall(t, second), journal.ErrChanged)
-			require.Equal(t, "3", s.v.now["x"])
-			continue
-		}
-		require.NoError(t, s.uninstall(t, second))
-		require.Equal(t, "0", s.v.now["x"])
-		require.NoDirExists(t, s.dir)
-	}
-}
-
-// A value that an agent has left to another is forgotten once the other is uninstalled.
-func TestPLAN14_WhatIsLeftToAnotherIsForgotten(t *testing.T) {
-	s := newShared(t)
-	require.NoError(t, s.apply(t, first, whole))
-	j := s.open(t, first)
-	s.v.set(t, step(t, j, "more"), j, "y", "1")
-	e := second.entry(s)
-	e.Loose = true
-	b := s.open(t, second)
-	require.NoError(t, b.Wish(step(t, b, "values"), journal.Wish{Entry: e, Met: true}))
-	require.NoError(t, s.apply(t, tenant{name: "first", wants: "2"}, whole))
-	j = s.open(t, first)
-	require.NoError(t, j.Revert(step(t, j, "values"))) // a step that is no longer wanted
-	require.NoError(t, s.uninstall(t, second))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, first))
-	require.NoDirExists(t, s.dir)
-}
-
-// A value left to another agent stays known until that agent is undone, whichever agent is
-// uninstalled in between, even if the value ends with the boot.
-func TestPLAN14_WhatIsLeftToAnotherOutlivesAThird(t *testing.T) {
-	s := newShared(t)
-	set := func(name, object, wants string, done bool) {
-		j := s.open(t, tenant{name: name})
-		defer j.Close()
-		e := journal.Entry{Kind: "acme/value", Object: object, Boot: j.Boot(), Loose: true, Before: value(s.v.now[object]), After: value(wants)}
-		require.NoError(t, j.Begin(step(t, j, "values"), e))
-		if done {
-			s.v.now[object] = wants
-			require.NoError(t, j.Complete(step(t, j, "values"), e))
-		}
-	}
-	set("first", "x", "1", true)
-	set("second", "x", "2", false) // killed before its change; accepts the other's value
-	set("third", "y", "1", true)
-	for _, name := range []string{"first", "third", "second"} {
-		require.NoError(t, s.uninstall(t, tenant{name: name}))
-	}
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
 func TestPLAN15_WhatIsThereIsAdoptedOnRequest(t *testing.T) {
 	for _, adopt := range []bool{false, true} {
 		s := newShared(t)
@@ -482,66 +228,105 @@ func TestPLAN15_ALaterOwnerAdoptsNothing(t *testing.T) {
 	}
 }
 
-// All that two agents can do to one value, in each order: a wanted value is never lost, and
-// when both are gone the original is back.
-func TestPLAN14_EachOrder(t *testing.T) {
-	const depth = 3
-	for _, wants := range []string{"1", "2"} {
-		for _, force := range []bool{false, true} {
-			if testing.Short() && !force {
-				continue // shorter sequences are part of longer ones
-			}
-			everyOrder(t, depth, func(ops []int) {
-				s := newShared(t)
-				agents := []*tenant{{name: "first", wants: "1"}, {name: "second", wants: wants, force: force}}
-				holds := map[string]string{} // the last value each agent was told it has
-				for _, op := range ops {
-					s.do(t, agents[op%2], op/2, holds)
-					for name, value := range holds {
-						require.True(t, s.v.now["x"] == value || force && wants == "2", "%s wants %s after %v", name, value, ops)
-					}
+// walk is a random sequence of what agents do to one value.
+type walk struct {
+	shared
+	*rand.Rand
+	agents   []tenant
+	original string            // comes back in the end: what was there before, or what a released agent has left
+	holds    map[string]string // the values that agents were told they have
+	done     []string
+	left     bool // something was left for good
+	versions bool // agents want another value later; such an agent never accepts any
+}
+
+// next has one agent do something.
+func (w *walk) next(t *testing.T) {
+	n := w.IntN(len(w.agents))
+	if w.versions && w.IntN(4) == 0 {
+		w.agents[n].wants = []string{"1", "2"}[w.IntN(2)]
+	}
+	a := w.agents[n]
+	what := []string{"apply", "apply", "begin", "change", "accept", "find", "uninstall", "fail", "release"}[w.IntN(9)]
+	if w.versions && what == "accept" {
+		what = "apply"
+	}
+	w.done = append(w.done, fmt.Sprintf("%s %s %s (%t)", a.name, what, a.wants, a.force))
+	switch what {
+	case "apply":
+		w.told(a, w.apply(t, a, whole), true)
+	case "begin", "change": // killed before the change, or after it
+		w.told(a, w.apply(t, a, map[string]int{"begin": 1, "change": 2}[what]), false)
+	case "accept":
+		w.told(a, w.accept(t, a), false)
+	case "find":
+		if w.v.now["x"] == a.wants {
+			w.in(t, a, "apply", false, func(ctx context.Context, j *journal.Journal, _ *journal.Node) {
+				changes, err := j.CheckWishes(ctx, a.claim(w.shared))
+				if len(changes) > 0 {
+					err = j.Wish(ctx, a.claim(w.shared))
 				}
-				for _, a := range agents {
-					require.NoError(t, s.uninstall(t, *a), "%v", ops)
-				}
-				require.Equal(t, "0", s.v.now["x"], "%v %s %v", ops, wants, force)
-				require.NoDirExists(t, s.dir, "%v", ops)
+				w.told(a, err, true)
 			})
 		}
+	case "uninstall", "fail":
+		delete(w.holds, a.name)
+		if what == "fail" { // killed once the value is restored
+			*w.v.did = func(string) { panic("killed") }
+		}
+		func() {
+			defer func() { _ = recover() }()
+			require.NoError(t, w.uninstall(t, a), "%v", w.done)
+		}()
+		*w.v.did = nil
+	case "release":
+		delete(w.holds, a.name)
+		left, err := w.open(t, a).Release(t.Context())
+		require.NoError(t, err)
+		if len(left) > 0 {
+			w.original, w.left = w.v.now["x"], true
+		}
+	}
+	for name, value := range w.holds {
+		require.Equal(t, value, w.v.now["x"], "%s wants it after %v", name, w.done)
 	}
 }
 
-const operations = 2 * 4
-
-func (s shared) do(t *testing.T, a *tenant, op int, holds map[string]string) {
-	switch op {
-	case 0: // apply
-		if s.apply(t, *a, whole) == nil {
-			holds[a.name] = a.wants
-		}
-	case 1: // killed before its change
-		_ = s.apply(t, *a, 1)
-	case 2: // killed after its change
-		_ = s.apply(t, *a, 2)
-	case 3:
-		require.NoError(t, s.uninstall(t, *a))
-		delete(holds, a.name)
+// told notes what an agent may rely on after an apply, and which other agents no longer may.
+func (w *walk) told(a tenant, err error, whole bool) {
+	maps.DeleteFunc(w.holds, func(name, value string) bool { return err == nil && (name == a.name || value != a.wants) })
+	if err == nil && whole {
+		w.holds[a.name] = a.wants
 	}
 }
 
-func everyOrder(t *testing.T, depth int, f func([]int)) {
-	ops := make([]int, depth)
-	for {
-		f(ops)
-		i := 0
-		for ; i < depth; i++ {
-			if ops[i]++; ops[i] < operations {
-				break
-			}
-			ops[i] = 0
+// accept is what an agent does to which any value is right.
+func (s shared) accept(t *testing.T, a tenant) error {
+	j := s.open(t, a)
+	defer j.Close()
+	e := a.entry(s)
+	e.Loose = true
+	return j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true})
+}
+
+// Agents of a node apply, override each other, are killed, accept what they find, are released
+// and uninstalled, in random order: what an agent was told it has is never lost, and when all
+// are gone the original is back.
+func TestPLAN14_Walks(t *testing.T) {
+	for seed := range uint64(300) {
+		w := &walk{shared: newShared(t), Rand: rand.New(rand.NewPCG(1, seed)), original: "0", holds: map[string]string{}, versions: seed%2 == 0}
+		for _, name := range []string{"first", "second", "third"} {
+			w.agents = append(w.agents, tenant{name, []string{"1", "2"}[w.IntN(2)], w.IntN(3) > 0})
 		}
-		if i == depth {
-			return
+		for range 3 + w.IntN(8) {
+			w.next(t)
+		}
+		for _, n := range w.Perm(len(w.agents)) {
+			require.NoError(t, w.uninstall(t, w.agents[n]), "%v", w.done)
+		}
+		require.Equal(t, w.original, w.v.now["x"], "%v", w.done)
+		if !w.left {
+			require.NoDirExists(t, w.dir, "%v", w.done)
 		}
 	}
 }
@@ -572,33 +357,6 @@ func TestPLAN14_ADirectoryOfAnother(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
-// An agent whose handler records no directories leaves them to the agents that made them.
-func TestPLAN14_ADirectoryThatIsNotTheHandlers(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, "a")
-	files := journal.Files{Kind: "acme"}
-	picky := journal.Files{Kind: "acme", May: func(path string) error {
-		if filepath.Dir(path) != dir {
-			return errors.New("it is not in " + dir)
-		}
-		return nil
-	}}
-	j1 := open(t, filepath.Join(root, "state"), journal.Node{Agent: "first", Handlers: []journal.Handler{files}})
-	require.NoError(t, files.MkdirAll(step(t, j1, "files"), j1, dir, 0o755))
-	j2 := open(t, filepath.Join(root, "state"), journal.Node{Agent: "second", Handlers: []journal.Handler{picky}})
-	ctx, path := step(t, j2, "files"), filepath.Join(dir, "file")
-	require.NoError(t, picky.Begin(ctx, j2, path, journal.FileState([]byte("x"), 0o600)))
-	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
-	require.NoError(t, picky.Complete(ctx, j2, path))
-	_, err := j1.RevertAll(t.Context())
-	require.ErrorContains(t, err, "is kept: it holds file")
-	for _, j := range []*journal.Journal{j2, j1} {
-		done, err := j.RevertAll(t.Context())
-		require.NoError(t, err, "%v", done)
-	}
-	require.NoDirExists(t, dir)
-}
-
 // A file is identified by its real path, not by the links that lead there.
 func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 	root := t.TempDir()
@@ -619,24 +377,6 @@ func TestPLAN14_OneFileByTwoNames(t *testing.T) {
 	}
 }
 
-// The same holds for the directory under another agent's mount.
-func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
-	root := t.TempDir()
-	dir := filepath.Join(root, "a/b")
-	files := journal.Files{Kind: "acme"}
-	at := func(agent string) *journal.Journal {
-		return open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}})
-	}
-	first := at("first")
-	require.NoError(t, files.MkdirAll(step(t, first, "mount"), first, dir, 0o755))
-	second := at("second")
-	require.NoError(t, second.Begin(step(t, second, "mount"), journal.Entry{Kind: "acme/mount", Object: dir, After: journal.State{Type: "mount"}}))
-	require.Equal(t, []string{filepath.Dir(dir), dir, dir}, objects(t, second))
-	_, err := first.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.DirExists(t, dir)
-}
-
 // A reader keeps other agents' journals in memory: beyond a limit, none is read.
 func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
 	s := newShared(t)
@@ -649,83 +389,24 @@ func TestPLAN14_SEC6_TheJournalsOfOthersAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "at most 20971520 are read: uninstall or release those that have gone")
 }
 
-// insists is an agent that overrides others.
-func insists(wants string) tenant { return tenant{name: "second", wants: wants, force: true} }
-
-// An object that an agent was about to change, and now wants as it is, blocks no other
-// agent.
-func TestPLAN14_AWishThatWasGivenUp(t *testing.T) {
-	for _, firstIsThere := range []bool{true, false} {
-		s := newShared(t)
-		require.NoError(t, s.apply(t, first, whole))
-		if !firstIsThere {
-			require.NoError(t, s.apply(t, second, whole))
-			require.NoError(t, s.uninstall(t, first))
-		}
-		require.NoError(t, s.apply(t, insists("2"), 1), "killed before its change")
-		j := s.open(t, second)
-		changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true})
-		require.NoError(t, err)
-		require.Len(t, changes, 1, "it is recorded")
-		require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true}))
-		require.NoError(t, s.apply(t, first, whole), "no conflict")
-		require.NoError(t, s.uninstall(t, second))
-		require.Equal(t, "1", s.v.now["x"])
-		require.NoError(t, s.uninstall(t, first))
-		require.Equal(t, "0", s.v.now["x"])
-		require.NoDirExists(t, s.dir)
+// An agent that checks an object in each boot wants it after a reboot too, even if the agent
+// that made it does not.
+func TestPLAN14_AWishThatLasts(t *testing.T) {
+	s := newShared(t)
+	at := func(agent, boot string) *journal.Journal {
+		return open(t, s.dir, journal.Node{Agent: agent, Boot: boot, Handlers: []journal.Handler{s.v}})
 	}
-}
-
-// An overridden value is restored even if the agent was killed while giving up its override.
-func TestPLAN14_AnOverrideThatWasBeingGivenUp(t *testing.T) {
-	s := newShared(t)
-	require.NoError(t, s.apply(t, first, whole))
-	require.NoError(t, s.apply(t, insists("2"), whole))
-	require.NoError(t, s.apply(t, second, 1), "killed before its change")
-	require.Equal(t, "2", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, second))
-	require.Equal(t, "1", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, first))
+	j := at("first", "one")
+	e := first.entry(s)
+	e.Boot = "one"
+	require.NoError(t, j.Begin(step(t, j, "values"), e))
+	s.v.now["x"] = "1"
+	require.NoError(t, j.Complete(step(t, j, "values"), e))
+	j = at("second", "one")
+	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true, Lasting: true}))
+	_, err := at("second", "two").RevertAll(t.Context())
+	require.NoError(t, err)
 	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// Two agents are killed in turn before they change a third one's value: the last one knows the
-// original.
-func TestPLAN14_KilledOneAfterTheOther(t *testing.T) {
-	s := newShared(t)
-	require.NoError(t, s.apply(t, insists("2"), whole))
-	require.NoError(t, s.apply(t, second, 1))
-	require.NoError(t, s.apply(t, first, 1))
-	require.NoError(t, s.uninstall(t, second))
-	require.NoError(t, s.uninstall(t, first))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-
-	third := tenant{name: "third", wants: "3", force: true}
-	require.NoError(t, s.apply(t, insists("2"), 1))
-	require.NoError(t, s.apply(t, third, 1))
-	require.NoError(t, s.apply(t, insists("2"), 1))
-	require.NoError(t, s.uninstall(t, insists("2")), "left to the third agent, which was about to override it")
-	require.NoError(t, s.uninstall(t, third))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
-}
-
-// An uninstall that is killed again and again restores the value that another agent wants.
-func TestPLAN14_AnOverrideOfWhichNothingIsCompleted(t *testing.T) {
-	s := newShared(t)
-	require.NoError(t, s.apply(t, first, whole))
-	require.NoError(t, s.apply(t, insists("2"), 2), "killed after its change")
-	*s.v.did = func(string) { s.v.now["x"] = "2"; panic("killed") } // as if killed just before
-	require.Panics(t, func() { _ = s.uninstall(t, second) })
-	*s.v.did = nil
-	require.NoError(t, s.uninstall(t, second))
-	require.Equal(t, "1", s.v.now["x"])
-	require.NoError(t, s.uninstall(t, first))
-	require.Equal(t, "0", s.v.now["x"])
-	require.NoDirExists(t, s.dir)
 }
 
 // An undo that has begun to restore the original blocks no other agent, and takes the value
@@ -789,22 +470,48 @@ func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 	}
 }
 
-// An agent that checks an object in each boot wants it after a reboot too, even if the agent
-// that made it does not.
-func TestPLAN14_AWishThatLasts(t *testing.T) {
-	s := newShared(t)
-	at := func(agent, boot string) *journal.Journal {
-		return open(t, s.dir, journal.Node{Agent: agent, Boot: boot, Handlers: []journal.Handler{s.v}})
+// The same holds for the directory under another agent's mount.
+func TestPLAN14_ADirectoryUnderTheMountOfAnother(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "a/b")
+	files := journal.Files{Kind: "acme"}
+	at := func(agent string) *journal.Journal {
+		return open(t, filepath.Join(root, "state"), journal.Node{Agent: agent, Handlers: []journal.Handler{files}})
 	}
-	j := at("first", "one")
-	e := first.entry(s)
-	e.Boot = "one"
-	require.NoError(t, j.Begin(step(t, j, "values"), e))
-	s.v.now["x"] = "1"
-	require.NoError(t, j.Complete(step(t, j, "values"), e))
-	j = at("second", "one")
-	require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: e, Met: true, Lasting: true}))
-	_, err := at("second", "two").RevertAll(t.Context())
+	first := at("first")
+	require.NoError(t, files.MkdirAll(step(t, first, "mount"), first, dir, 0o755))
+	second := at("second")
+	require.NoError(t, second.Begin(step(t, second, "mount"), journal.Entry{Kind: "acme/mount", Object: dir, After: journal.State{Type: "mount"}}))
+	require.Equal(t, []string{filepath.Dir(dir), dir, dir}, objects(t, second))
+	_, err := first.RevertAll(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "0", s.v.now["x"])
+	require.DirExists(t, dir)
 }
+
+// An object that an agent was about to change, and now wants as it is, blocks no other
+// agent.
+func TestPLAN14_AWishThatWasGivenUp(t *testing.T) {
+	for _, firstIsThere := range []bool{true, false} {
+		s := newShared(t)
+		require.NoError(t, s.apply(t, first, whole))
+		if !firstIsThere {
+			require.NoError(t, s.apply(t, second, whole))
+			require.NoError(t, s.uninstall(t, first))
+		}
+		require.NoError(t, s.apply(t, insists("2"), 1), "killed before its change")
+		j := s.open(t, second)
+		changes, err := j.CheckWishes(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true})
+		require.NoError(t, err)
+		require.Len(t, changes, 1, "it is recorded")
+		require.NoError(t, j.Wish(step(t, j, "values"), journal.Wish{Entry: second.entry(s), Met: true}))
+		require.NoError(t, s.apply(t, first, whole), "no conflict")
+		require.NoError(t, s.uninstall(t, second))
+		require.Equal(t, "1", s.v.now["x"])
+		require.NoError(t, s.uninstall(t, first))
+		require.Equal(t, "0", s.v.now["x"])
+		require.NoDirExists(t, s.dir)
+	}
+}
+
+// insists is an agent that overrides others.
+func insists(wants string) tenant { return tenant{name: "second", wants: wants, force: true} }

@@ -15,6 +15,27 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
 
+// The time to sort a journal grows almost linearly with its length: this one takes seconds,
+// where a quadratic order would take many minutes.
+func TestSEC6_ManyEntries(t *testing.T) {
+	const n = 20_000
+	v := newValues()
+	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{v}})
+	var all []journal.Entry
+	for i := range n {
+		object := fmt.Sprint(i)
+		v.now[object] = "1"
+		all = append(all, journal.Entry{Kind: "acme/value", Object: object, Before: value(""), After: value("1"), Needs: []string{fmt.Sprint(i - 1)}})
+	}
+	ctx := step(t, j, "one")
+	require.NoError(t, j.Begin(ctx, all...))
+	require.NoError(t, j.Begin(ctx, all...))
+	require.NoError(t, j.Complete(ctx, all...))
+	require.NoError(t, j.Revert(ctx))
+	require.Len(t, *v.order, n)
+	require.NoDirExists(t, j.Dir())
+}
+
 // slowOrder is a simple implementation of the order.
 func slowOrder(entries []journal.Entry) (sorted []journal.Entry) {
 	same := func(a, b journal.Entry) bool { return a.Kind == b.Kind && a.Object == b.Object && a.Step == b.Step }
@@ -46,25 +67,4 @@ func TestPLAN12_OrderOfAnyEntries(t *testing.T) {
 		}
 		require.Equal(t, slowOrder(entries), journal.Order(entries), entries)
 	}
-}
-
-// The time to sort a journal grows almost linearly with its length: this one takes seconds,
-// where a quadratic order would take many minutes.
-func TestSEC6_ManyEntries(t *testing.T) {
-	const n = 20_000
-	v := newValues()
-	j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{v}})
-	var all []journal.Entry
-	for i := range n {
-		object := fmt.Sprint(i)
-		v.now[object] = "1"
-		all = append(all, journal.Entry{Kind: "acme/value", Object: object, Before: value(""), After: value("1"), Needs: []string{fmt.Sprint(i - 1)}})
-	}
-	ctx := step(t, j, "one")
-	require.NoError(t, j.Begin(ctx, all...))
-	require.NoError(t, j.Begin(ctx, all...))
-	require.NoError(t, j.Complete(ctx, all...))
-	require.NoError(t, j.Revert(ctx))
-	require.Len(t, *v.order, n)
-	require.NoDirExists(t, j.Dir())
 }

@@ -4,24 +4,18 @@
 package journal_test
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -110,54 +104,6 @@ func exists(t *testing.T, path string) bool {
 	return err == nil
 }
 
-// If the owner is not a pod, the journal records the process that stands for it; a new process
-// takes its place even if it has nothing else to do.
-func TestPLAN11_ClaimsSaysWhetherAnotherProcessStandsForTheOwner(t *testing.T) {
-	dir := t.TempDir()
-	enter := func() {
-		_, leave, err := open(t, dir, journal.Node{Owner: "host"}).Enter(t.Context(), "apply")
-		require.NoError(t, err)
-		require.NoError(t, leave())
-	}
-	enter()
-	start := regexp.MustCompile(`"start":\d+`)
-	starts := func() string {
-		return fmt.Sprintf("%q", start.FindAll(slices.Concat(journaltest.Records(t, dir)...), -1))
-	}
-	ours := starts()
-	var all []json.RawMessage
-	for _, text := range journaltest.Records(t, dir) {
-		all = append(all, start.ReplaceAll(text, []byte(`"start":1`)))
-	}
-	journaltest.Write(t, journaltest.Path(t, dir), all...)
-	require.NotEqual(t, ours, starts())
-
-	claims, err := open(t, dir, journal.Node{Owner: "host"}).Claims()
-	require.NoError(t, err)
-	require.True(t, claims)
-	enter()
-	require.Contains(t, starts(), ours[1:len(ours)-1])
-	claims, err = open(t, dir, journal.Node{Owner: "host"}).Claims()
-	require.NoError(t, err)
-	require.False(t, claims)
-}
-
-// A directory that the journal did not make stays, with nothing left in it.
-func TestPLAN11_WhoWasUninstalledLeavesNothing(t *testing.T) {
-	dir := t.TempDir()
-	j := open(t, dir, journal.Node{Owner: "a"})
-	_, leave, err := j.Enter(t.Context(), "apply")
-	require.NoError(t, err)
-	require.NoError(t, leave())
-	_, err = open(t, dir, journal.Node{AnyOwner: true}).RevertAll(t.Context())
-	require.NoError(t, err)
-	_, _, err = j.Enter(t.Context(), "apply")
-	require.ErrorIs(t, err, journal.ErrRevoked)
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Empty(t, left)
-}
-
 func run(t *testing.T, j *journal.Journal, v values, op string) error {
 	_, leave, err := j.Enter(t.Context(), op)
 	if err != nil {
@@ -196,51 +142,6 @@ func TestPLAN11_TheErrorNamesTheOwner(t *testing.T) {
 	require.ErrorContains(t, err, "no owner is configured")
 	_, err = open(t, dir, journal.Node{AnyOwner: true}).RevertAll(t.Context())
 	require.NoError(t, err)
-}
-
-func TestPLAN11_ManyOwners(t *testing.T) {
-	dir := t.TempDir()
-	for i := range 300 {
-		_, leave, err := open(t, dir, journal.Node{Owner: "pod-" + string(rune('a'+i%26)) + time.Duration(i).String()}).Enter(t.Context(), "apply")
-		require.NoError(t, err)
-		require.NoError(t, leave())
-	}
-	_, generation, err := open(t, dir, journal.Node{}).Owner()
-	require.NoError(t, err)
-	require.Equal(t, 300, generation)
-}
-
-func TestPLAN11_ClaimsSaysWhetherAnApplyWould(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	claims := func(owner string) bool {
-		claims, err := open(t, dir, journal.Node{Owner: owner}).Claims()
-		require.NoError(t, err)
-		return claims
-	}
-	require.True(t, claims("a"))
-	require.False(t, claims(""), "without an owner, nothing is claimed")
-	_, leave, err := open(t, dir, journal.Node{Owner: "a"}).Enter(t.Context(), "apply")
-	require.NoError(t, err)
-	require.NoError(t, leave())
-	require.False(t, claims("a"))
-	require.True(t, claims("b"))
-	nothing, err := (*journal.Journal)(nil).Claims()
-	require.NoError(t, err)
-	require.False(t, nothing)
-}
-
-// An uninstall removes the journal between another process's open and its first check.
-func TestPLAN11_AFileThatIsGoneIsNoUntrustedOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "agent.journal")
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	require.NoError(t, err)
-	defer file.Close()
-	require.NoError(t, journal.Trusted(path, file.Stat))
-	require.NoError(t, os.Link(path, path+"2"))
-	require.ErrorIs(t, journal.Trusted(path, file.Stat), journal.ErrUntrusted)
-	require.NoError(t, os.Remove(path))
-	require.NoError(t, os.Remove(path+"2"))
-	require.NoError(t, journal.Trusted(path, file.Stat))
 }
 
 // Any user who may open the directory can lock it, and blocks no process by that.

@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,69 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
-
-func TestHP3_WriteKeepsWhatWasThere(t *testing.T) {
-	big := strings.Repeat("0123456789", 500) // over 4 KiB
-	for name, prepare := range map[string]func(t *testing.T, path string){
-		"absent": func(*testing.T, string) {},
-		"empty":  func(t *testing.T, path string) { write(t, path, "", 0o600) },
-		"small":  func(t *testing.T, path string) { write(t, path, "small", 0o640) },
-		"big":    func(t *testing.T, path string) { write(t, path, big, 0o755) },
-		"equal, but for its mode": func(t *testing.T, path string) {
-			write(t, path, "ours 0", 0o644)
-		},
-		"link": func(t *testing.T, path string) { require.NoError(t, os.Symlink("/etc/hostname", path)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-			path := filepath.Join(dir, "file")
-			prepare(t, path)
-			before := takeSnapshot(t, dir)
-			for i := range 3 {
-				j, file := openFiles(t, state), journal.File{Content: fmt.Append(nil, "ours ", i)}
-				ctx := step(t, j, "files")
-				written, err := acme.Written(ctx, j, path, file)
-				require.NoError(t, err)
-				require.False(t, written)
-				require.NoError(t, acme.Write(ctx, j, path, file))
-				written, err = acme.Written(ctx, j, path, file)
-				require.NoError(t, err)
-				require.True(t, written)
-				now, err := journal.Snapshot(ctx, path)
-				require.NoError(t, err)
-				require.True(t, now.Same(journal.FileState(file.Content, 0o600)))
-				require.True(t, entries(t, j)[0].Done)
-
-				require.NoError(t, os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)))
-				require.NoError(t, acme.Write(ctx, j, path, file))
-				info, err := os.Stat(path)
-				require.NoError(t, err)
-				require.Equal(t, time.Unix(1, 0), info.ModTime(), "it was already so")
-			}
-			_, err := openFiles(t, state).RevertAll(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, before, takeSnapshot(t, dir))
-			require.NoDirExists(t, state)
-		})
-	}
-}
-
-// Without a journal nothing is recorded; neither is a file that others have already written the
-// same.
-func TestHP3_WriteRecordsWhatItChanges(t *testing.T) {
-	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	file := journal.File{Content: []byte("ours"), Mode: 0o644}
-	require.NoError(t, acme.Write(t.Context(), nil, path, file))
-	j := openFiles(t, state)
-	require.NoError(t, acme.Write(step(t, j, "files"), j, path, file))
-	require.Empty(t, entries(t, j))
-	require.NoDirExists(t, state)
-	require.ErrorIs(t, acme.Write(t.Context(), nil, filepath.Join(path+"-missing", "file"), file), fs.ErrNotExist)
-}
 
 func TestHP3_WriteHasModeAndOwnerWhateverTheUmask(t *testing.T) {
 	testns.Enter(t, testns.Mount) // a thread with its own umask
@@ -106,108 +44,6 @@ func TestHP3_WriteHasModeAndOwnerWhateverTheUmask(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, written)
 	}
-}
-
-// An object that could not be restored is not replaced, and one that is not a file is refused.
-func TestHP3_WriteRefuses(t *testing.T) {
-	root := t.TempDir()
-	path := filepath.Join(root, "x")
-	file := journal.File{Content: []byte("ours")}
-	for want, make := range map[string]func() error{
-		"it is a directory": func() error { return os.Mkdir(path, 0o755) },
-		"it is a FIFO":      func() error { return unix.Mkfifo(path, 0o600) },
-		"it is a socket":    func() error { return unix.Mknod(path, unix.S_IFSOCK|0o600, 0) },
-	} {
-		require.NoError(t, make())
-		for _, j := range []*journal.Journal{nil, openFiles(t, filepath.Join(t.TempDir(), "state"))} {
-			_, err := acme.Written(step(t, j, "files"), j, path, file)
-			require.ErrorContains(t, err, want)
-			require.ErrorContains(t, acme.Write(step(t, j, "files"), j, path, file), want)
-			require.ErrorContains(t, err, path)
-			if j != nil {
-				require.Empty(t, entries(t, j))
-			}
-		}
-		require.NoError(t, os.Remove(path))
-	}
-	for want, file := range map[string]journal.File{
-		"more than permission bits": {Mode: 0o755 | fs.ModeSetuid}, "0:-1 is invalid": {GID: -1},
-	} {
-		_, err := acme.Written(t.Context(), nil, path, file)
-		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, acme.Write(t.Context(), nil, path, file), want)
-	}
-	require.NoFileExists(t, path)
-}
-
-// A failed write leaves the file as it was, and no entry that would later claim it.
-func TestHP3_AWriteThatFailsIsNotRecorded(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	path := filepath.Join(t.TempDir(), "file")
-	write(t, path, "theirs", 0o644)
-	require.NoError(t, unix.Mount(path, path, "", unix.MS_BIND, ""))
-	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
-	ctx := step(t, j, "files")
-	for range 2 {
-		require.ErrorIs(t, acme.Write(ctx, j, path, journal.File{Content: []byte("ours"), Any: true}), unix.EBUSY)
-		require.Empty(t, entries(t, j))
-	}
-	require.NoError(t, unix.Unmount(path, 0))
-	require.NoError(t, acme.Write(ctx, j, path, journal.File{Content: []byte("ours")}))
-	require.NoError(t, unix.Mount(path, path, "", unix.MS_BIND, ""))
-	require.ErrorIs(t, acme.Write(ctx, j, path, journal.File{Content: []byte("anew")}), unix.EBUSY)
-	require.NoError(t, unix.Unmount(path, 0))
-	require.NoError(t, j.Revert(ctx), "the state left before")
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "theirs", string(content))
-	left, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, left, 1)
-}
-
-// The journal keeps neither a credential nor the file it replaces; undoing removes the
-// credential, and reports that.
-func TestHP3_NoSecretLiesInTheJournal(t *testing.T) {
-	big := strings.Repeat("their token", 1000)
-	for name, original := range map[string]string{"absent": "", "small": "their token", "big": big} {
-		dir, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-		path := filepath.Join(dir, "file")
-		if original != "" {
-			write(t, path, original, 0o640)
-		}
-		j := openFiles(t, state)
-		ctx := step(t, j, "files")
-		for _, content := range []string{"our token 1", "our token 2"} {
-			require.NoError(t, acme.Write(ctx, j, path, journal.File{Content: []byte(content), Secret: true}))
-		}
-		files, err := os.ReadDir(state)
-		require.NoError(t, err)
-		require.Len(t, files, 1, name)
-		record, err := os.ReadFile(filepath.Join(state, files[0].Name()))
-		require.NoError(t, err)
-		for _, content := range []string{"their token", "our token"} {
-			require.NotContains(t, string(record), content)
-			require.NotContains(t, string(record), encoded(content))
-		}
-		want := "remove file " + path
-		if original != "" {
-			want += ": what it replaced was not kept, as asked"
-		}
-		changes, err := j.CheckRevert(ctx)
-		require.NoError(t, err)
-		require.Equal(t, []string{want}, changes)
-		require.NoError(t, j.Revert(ctx))
-		require.NoFileExists(t, path)
-		require.NoDirExists(t, state)
-	}
-}
-
-// encoded is the beginning of the JSON encoding of these bytes.
-func encoded(content string) string {
-	text, _ := journal.State{Content: []byte(content)}.MarshalJSON()
-	_, text64, _ := strings.Cut(string(text), `"content":"`)
-	return text64[:8]
 }
 
 // Wherever a write that replaces a secret is killed, undoing removes our file and nothing else.
@@ -239,52 +75,6 @@ func TestHP3_KilledWithASecret(t *testing.T) {
 		}
 		require.NoFileExists(t, path, name)
 	}
-}
-
-// A file that others refresh is left to them, until another one is wanted.
-func TestHP3_WhatIsRefreshedIsAsWanted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	write(t, path, "of an older installation", 0o600)
-	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
-	ctx := step(t, j, "files")
-	file := journal.File{Content: []byte("ours"), Any: true}
-	written := func() bool {
-		t.Helper()
-		is, err := acme.Written(ctx, j, path, file)
-		require.NoError(t, err)
-		return is
-	}
-	require.False(t, written(), "it is not ours")
-	require.NoError(t, acme.Write(ctx, j, path, file))
-	require.NoError(t, durable.WriteFile(path, 0o640, []byte("refreshed")))
-	require.True(t, written())
-	require.NoError(t, acme.Write(ctx, j, path, file))
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "refreshed", string(content))
-
-	for _, file = range []journal.File{{Content: []byte("ours, anew"), Any: true}, {Content: []byte("ours, anew"), Mode: 0o644, Any: true}} {
-		require.False(t, written(), "another file is wanted")
-		require.NoError(t, acme.Write(ctx, j, path, file))
-		require.NoError(t, durable.WriteFile(path, 0o640, []byte("refreshed")))
-		require.True(t, written())
-	}
-	file.Any = false
-	require.False(t, written())
-	require.NoError(t, acme.Write(ctx, j, path, file))
-	require.False(t, entries(t, j)[0].Any)
-	file.Any = true
-	require.False(t, written(), "the record does not allow rewrites")
-	require.NoError(t, acme.Write(ctx, j, path, file))
-	require.True(t, entries(t, j)[0].Any)
-	require.NoError(t, os.Remove(path))
-	require.False(t, written())
-	require.NoError(t, acme.Write(ctx, j, path, file))
-	require.NoError(t, durable.WriteFile(path, 0o640, []byte("refreshed")))
-	require.NoError(t, j.Revert(ctx))
-	content, err = os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "of an older installation", string(content))
 }
 
 // applyExample applies and reverts until it is killed.

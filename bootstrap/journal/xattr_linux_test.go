@@ -231,10 +231,3 @@ func TestSEC6_AttributesAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "its security.selinux has more than 4096 bytes, which is too much to keep: move it away")
 	require.Empty(t, entries(t, j))
 }
-
-// A file system without attributes is no error.
-func TestAFileSystemWithoutExtendedAttributes(t *testing.T) {
-	s, err := journal.Snapshot(t.Context(), "/proc/sys/kernel/ostype")
-	require.NoError(t, err)
-	require.Empty(t, s.Xattrs)
-}

@@ -301,8 +301,3 @@ func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 		require.False(t, plan.Gates[0].Skip, "the caller's plan is left")
 	})
 }
-
-func TestALoopWithoutAPlanSaysSo(t *testing.T) {
-	require.ErrorContains(t, reconcile.Loop{}.Run(t.Context()), "needs a plan")
-	require.Error(t, reconcile.Loop{Plan: newRuns().plan(), Interval: -1}.Run(t.Context()))
-}

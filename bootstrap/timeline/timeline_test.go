@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,26 +154,6 @@ func TestARunFailsWithItsPlan(t *testing.T) {
 	}
 }
 
-func TestTwoRecordersOfOnePlanAgree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var one, two timeline.Recorder
-		plan := bootstrap.Plan{
-			Trace: bootstrap.JoinTraces(one.Trace(), two.Trace()),
-			Steps: []bootstrap.Step{step("first", time.Second, nil)},
-			Host: busy{lock: func(waiting func(string, time.Duration)) {
-				waiting("the lock", time.Minute)
-				time.Sleep(time.Second)
-			}},
-		}
-		_, err := plan.Apply(t.Context())
-		require.NoError(t, err)
-		_, first := drawn(t, &one)
-		_, second := drawn(t, &two)
-		require.Equal(t, first, second)
-		require.Contains(t, first, "waiting for the lock")
-	})
-}
-
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "start.svg")
 	require.NoError(t, os.WriteFile(path, []byte("an older one"), 0o600))
@@ -187,11 +166,6 @@ func TestWriteFile(t *testing.T) {
 	require.ErrorIs(t, r.WriteFile(filepath.Join(filepath.Dir(path), "missing", "start.svg")), fs.ErrNotExist)
 }
 
-func TestNothing(t *testing.T) {
-	svg, _ := drawn(t, new(timeline.Recorder))
-	require.Empty(t, svg.bars())
-}
-
 func TestWhatOthersChoseIsEscaped(t *testing.T) {
 	var r timeline.Recorder
 	r.Title = `"><script>`
@@ -201,10 +175,4 @@ func TestWhatOthersChoseIsEscaped(t *testing.T) {
 	require.NotContains(t, text, "\x1b")
 	require.Contains(t, text, `aria-label="&#34;&gt;&lt;script&gt;"`)
 	require.Contains(t, text, "&lt;/title&gt;&lt;script&gt;")
-}
-
-func TestAWriterThatFails(t *testing.T) {
-	reader, w := io.Pipe()
-	reader.Close()
-	require.ErrorIs(t, new(timeline.Recorder).WriteSVG(w), io.ErrClosedPipe)
 }

@@ -4,7 +4,6 @@
 package configdir_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -96,33 +95,6 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 	require.Equal(t, []string{"write " + dir + "/b", "link " + dir + "/c", "write " + dir + "/d", "remove " + dir + "/a", "remove leftover " + dir + "/..data_1"},
 		check(values{"b": "2", "c": "1", "d": ""}))
 	require.NotEqual(t, before, state(t, dir))
-}
-
-func TestWriteUnchangedApplyWritesNothing(t *testing.T) {
-	root := t.TempDir()
-	action := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: wholeConfig(t)}, journaltest.Open(t, filepath.Join(root, "state"))}
-	require.NoError(t, action.Apply(t.Context()))
-	before := state(t, root)
-	require.NoError(t, action.Apply(t.Context()))
-	require.Equal(t, before, state(t, root))
-}
-
-func TestWriteWithoutWhatItNeeds(t *testing.T) {
-	dir := t.TempDir()
-	_, err := recorded{}.CheckRevert(t.Context())
-	for _, err := range []error{err, recorded{}.Revert(t.Context())} {
-		require.ErrorIs(t, err, errors.ErrUnsupported)
-		require.EqualError(t, err, "there is no journal, so nothing was recorded")
-	}
-	j := journaltest.Open(t, dir)
-	for _, w := range []recorded{
-		{Writer: configdir.Writer{Path: dir}}, {configdir.Writer{Path: dir}, j}, {Writer: configdir.Writer{Config: config(t, nil)}}, {configdir.Writer{Config: config(t, nil)}, j},
-	} {
-		require.Error(t, w.Apply(t.Context()))
-		_, err := w.Check(t.Context())
-		require.Error(t, err)
-		require.Empty(t, list(t, dir))
-	}
 }
 
 // An unset variable or an empty file must not empty an agent's configuration.

@@ -35,23 +35,6 @@ func held(t *testing.T, dir string) (unlock func() error) {
 	return unlock
 }
 
-func TestWriteWaitsForAnotherWriter(t *testing.T) {
-	dir := t.TempDir()
-	unlock := held(t, dir)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	c := config(t, values{"a": "1"})
-	_, err := configdir.Write(ctx, dir, c)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "wait for another writer")
-	require.Equal(t, []string{"..lock"}, list(t, dir))
-
-	require.NoError(t, unlock())
-	require.True(t, writeDir(t, dir, c))
-	requireLayout(t, dir, c)
-}
-
 // Any process that can read the directory can lock it forever, so that lock is not ours. Only
 // root and this user can open ours, and even then the wait for it is bounded.
 func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
@@ -250,19 +249,6 @@ func TestPLAN6_RevertLeavesWhatOthersChanged(t *testing.T) {
 	}
 }
 
-func TestPLAN6_AnInterruptedApplyIsDecidedByLooking(t *testing.T) {
-	root := t.TempDir()
-	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
-	require.NoError(t, os.Mkdir(w.Path, 0o755))
-	stopped, err := stop(0, func(step func(string)) error { return w.applyStep(t.Context(), step) })
-	require.NoError(t, err)
-	require.True(t, stopped)
-	theirs := config(t, values{"a": "theirs"})
-	writeDir(t, w.Path, theirs)
-	require.ErrorContains(t, w.Revert(t.Context()), "no longer as it was left")
-	requireLayout(t, w.Path, theirs)
-}
-
 func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	root := t.TempDir()
 	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1", "b": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
@@ -283,33 +269,6 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	require.Equal(t, []string{"b"}, list(t, w.Path), "the rest is done")
 }
 
-func TestCheckRevertNamesWhatRevertDoes(t *testing.T) {
-	root := t.TempDir()
-	w := recorded{configdir.Writer{Path: filepath.Join(root, "made", "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
-	require.NoError(t, w.Apply(t.Context()))
-	check := func(want string) []string {
-		before := state(t, root)
-		lines, err := w.CheckRevert(t.Context())
-		if want == "" {
-			require.NoError(t, err)
-		} else {
-			require.EqualError(t, err, want)
-		}
-		require.Equal(t, before, state(t, root))
-		return lines
-	}
-	made := filepath.Join(root, "made")
-	require.Equal(t, []string{"remove configuration from " + w.Path, "remove directory " + w.Path, "remove directory " + made}, check(""))
-	write(t, filepath.Join(w.Path, "theirs"), "x")
-	inUse := "directory " + w.Path + " is kept: it holds theirs (once that is gone, undoing removes the directory)"
-	require.Equal(t, []string{"remove configuration from " + w.Path}, check(inUse), "the directory is in use")
-	require.NoError(t, os.Rename(made, made+"-away"))
-	require.Empty(t, check(""), "it is gone")
-	require.NoError(t, os.Rename(made+"-away", made))
-	require.EqualError(t, w.Revert(t.Context()), inUse)
-	require.Equal(t, []string{"theirs"}, list(t, w.Path))
-}
-
 func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	root := t.TempDir()
 	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
@@ -320,73 +279,4 @@ func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(w.Path, data)))
 	require.NoError(t, w.Revert(t.Context()))
 	require.Equal(t, before, tree(t, root))
-}
-
-// A run is killed after completing what it began. The next run, killed earlier, does not forget
-// that.
-func TestPLAN6_StoppedTwice(t *testing.T) {
-	apply := func(w recorded) func(func(string)) error {
-		return func(step func(string)) error { return w.applyStep(t.Context(), step) }
-	}
-	for n, more := 0, true; more; n++ {
-		for _, m := range []int{0, 1, n} {
-			root := t.TempDir()
-			w := recorded{configdir.Writer{Path: filepath.Join(root, "d")}, journaltest.Open(t, filepath.Join(root, "state"))}
-			earlier["with a file in the place of a key"](t, w.Path)
-			before, was := tree(t, root), shown(w.Path)
-			var err error
-			w.Config = config(t, applied[0])
-			more, err = stop(n, apply(w))
-			require.NoError(t, err)
-			w.Config = config(t, applied[1])
-			_, err = stop(m, apply(w))
-			require.NoError(t, err)
-			replaced, stopped := shown(w.Path) != was, fmt.Sprintf("stopped at change %d, and then at %d", n, m)
-			require.NoError(t, w.Revert(t.Context()), stopped)
-			requireUndone(t, root, w.Path, before, replaced, stopped)
-		}
-	}
-}
-
-// Two steps write the same directory: reverting the older step leaves it to the newer one.
-func TestPLAN6_TwoStepsOfOneDirectory(t *testing.T) {
-	for name, order := range map[string][]int{"the newer first": {1, 0}, "the older first": {0, 1}} {
-		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			j := journaltest.Open(t, filepath.Join(root, "state"))
-			var steps []recorded
-			for i, v := range []values{{"a": "1", "b": "1", "c": "1"}, {"b": "2", "c": "2", "d": "2"}} {
-				steps = append(steps, recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, v)}, j.Step(fmt.Sprint("step-", i))})
-			}
-			require.NoError(t, os.Mkdir(steps[0].Path, 0o755))
-			before := tree(t, root)
-			for _, w := range steps {
-				require.NoError(t, w.Apply(t.Context()))
-				requireLayout(t, w.Path, w.Config)
-			}
-			require.NoError(t, steps[order[0]].Revert(t.Context()))
-			if order[0] == 0 {
-				requireLayout(t, steps[1].Path, steps[1].Config)
-			}
-			require.NoError(t, steps[order[1]].Revert(t.Context()))
-			require.Equal(t, before, tree(t, root))
-		})
-	}
-}
-
-// A renamed step is killed before it has written: the older step's configuration that it found
-// is not silently taken for another program's.
-func TestPLAN6_TheNewerOfTwoStepsIsStopped(t *testing.T) {
-	root := t.TempDir()
-	j := journaltest.Open(t, filepath.Join(root, "state"))
-	older := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, j.Step("older")}
-	newer := recorded{configdir.Writer{Path: older.Path, Config: config(t, values{"a": "2"})}, j.Step("newer")}
-	require.NoError(t, os.Mkdir(older.Path, 0o755))
-	require.NoError(t, older.Apply(t.Context()))
-	stopped, err := stop(0, func(step func(string)) error { return newer.applyStep(t.Context(), step) })
-	require.NoError(t, err)
-	require.True(t, stopped)
-	require.NoError(t, older.Revert(t.Context()), "left to the newer step")
-	require.ErrorIs(t, newer.Revert(t.Context()), journal.ErrChanged)
-	requireLayout(t, older.Path, older.Config)
 }

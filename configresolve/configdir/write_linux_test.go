@@ -124,28 +124,3 @@ func TestPLAN6_FilesFoundAfterARebootBelongToOthers(t *testing.T) {
 		require.NoError(t, os.RemoveAll(w.Path))
 	}
 }
-
-// After a reboot, the record of a configuration that the reboot erased does not count.
-func TestPLAN6_AfterARebootTheRecordStartsAnew(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	memory := testns.TempDir(t)
-	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
-	w := recorded{configdir.Writer{
-		Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}),
-	}, journaltest.Open(t, filepath.Join(testns.TempDir(t), "state"))}
-	other(t, w.Path, "..data_17", values{"a": "before the reboot"}, 0o644)
-	require.NoError(t, w.Apply(t.Context()))
-	journaltest.Reboot(t, w.Journal.Dir())
-	require.NoError(t, os.RemoveAll(w.Path))
-	other(t, w.Path, "..data_18", values{"a": "after the reboot"}, 0o644)
-	before := tree(t, w.Path)
-	stopped, err := stop(0, func(step func(string)) error { return w.applyStep(t.Context(), step) })
-	require.NoError(t, err)
-	require.True(t, stopped)
-	require.NoError(t, w.Revert(t.Context()))
-	require.Equal(t, before, tree(t, w.Path))
-
-	require.NoError(t, w.Apply(t.Context()))
-	require.NoError(t, w.Revert(t.Context()))
-	require.Empty(t, list(t, w.Path))
-}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -55,12 +54,6 @@ func TestWriteFileDoesNotFollowASymlink(t *testing.T) {
 	require.True(t, info.Mode().IsRegular())
 }
 
-func TestCopyReturnsTheSum(t *testing.T) {
-	sum, err := durable.Copy(filepath.Join(t.TempDir(), "f"), 0o644, strings.NewReader("abc"))
-	require.NoError(t, err)
-	require.Equal(t, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", sum)
-}
-
 func TestFailureLeavesTheOldFileAndNoTemporaryOne(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
@@ -87,15 +80,6 @@ func TestMissingDirectoryIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, path)
 }
 
-func TestAbortAfterCommitKeepsTheFile(t *testing.T) {
-	dir := t.TempDir()
-	f, err := durable.Create(filepath.Join(dir, "file"), 0o640)
-	require.NoError(t, err)
-	require.NoError(t, f.Commit())
-	f.Abort()
-	require.Equal(t, []string{"file"}, names(t, dir))
-}
-
 func TestSymlinkReplacesFilesAndLinks(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "link")
@@ -115,10 +99,6 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, durable.Remove(path))
 	require.NoFileExists(t, path)
 	require.NoError(t, durable.Remove(path), "already gone")
-}
-
-func TestSweepOfAMissingDirectory(t *testing.T) {
-	require.NoError(t, durable.Sweep(filepath.Join(t.TempDir(), "missing")))
 }
 
 func TestOpenAppendWritesAtTheEndOfARegularFile(t *testing.T) {

@@ -179,23 +179,6 @@ func TestAFileAndADirectoryAreMadeOnce(t *testing.T) {
 	}
 }
 
-func TestNamesAtMost(t *testing.T) {
-	dir := t.TempDir()
-	d, err := durable.OpenDir(dir)
-	require.NoError(t, err)
-	defer d.Close()
-	for i := range 3 {
-		names, err := d.NamesAtMost(2)
-		require.NoError(t, err)
-		require.Len(t, names, i)
-		if i < 2 {
-			require.NoError(t, d.CreateNew(fmt.Sprint(i), 0o600))
-		}
-	}
-	_, err = d.NamesAtMost(1)
-	require.EqualError(t, err, "list "+dir+": it holds more than 1 names")
-}
-
 func TestTryLockKeepsOthersOut(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *durable.Dir {

@@ -42,16 +42,6 @@ func TestPLAN6_WhatCannotBeFinishedIsNotLeft(t *testing.T) {
 	}
 }
 
-// Some file systems refuse every change of a mode.
-func TestAModeThatIsRightIsNotSet(t *testing.T) {
-	d, err := durable.OpenDir(t.TempDir())
-	require.NoError(t, err)
-	defer d.Close()
-	testns.Enter(t, 0)
-	require.NoError(t, testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FCHMOD}))
-	require.NoError(t, d.Mkdir("private", 0o700))
-}
-
 // A file of /proc says that it is empty, and is read up to the bound all the same.
 func TestSEC6_AFileLargerThanItSays(t *testing.T) {
 	d, err := durable.OpenDir("/proc/self")

@@ -116,37 +116,6 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 	}
 }
 
-// something is a step that always has a change to make.
-func something() bootstrap.Step {
-	return bootstrap.Step{Name: "something", SkipVerify: true, Action: bootstrap.Func(
-		func(context.Context) ([]string, error) { return []string{"do it"}, nil },
-		func(context.Context) error { return nil },
-	)}
-}
-
-func TestAPlanThatWaitsSaysWhoHoldsItsLock(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		file := flock.File{Path: filepath.Join(dir, "lock"), Owner: "first"}
-		unlock, err := file.Lock(t.Context())
-		require.NoError(t, err)
-		var waits []bootstrap.Wait
-		plan := &bootstrap.Plan{
-			Host: hostns.Host{LockFile: file.Path, LockTimeout: 2 * time.Second}, Steps: []bootstrap.Step{something()},
-			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits = append(waits, w) }},
-		}
-		report, err := plan.Apply(t.Context())
-		held := new(flock.HeldError)
-		require.ErrorAs(t, err, &held)
-		require.ErrorAs(t, report.Err, &held)
-		require.Len(t, waits, 1, "it is reported once")
-		require.Equal(t, 2*time.Second, waits[0].Pause)
-		require.Contains(t, waits[0].For, file.Path+", held by pid ")
-		require.Contains(t, waits[0].For, `owner "first"`)
-		require.NoError(t, unlock())
-	})
-}
-
 func TestCancellationEndsTheWait(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -220,14 +189,6 @@ func TestLockRefuses(t *testing.T) {
 	require.NoFileExists(t, target)
 }
 
-func TestReadOnlyDirectoryIsNamed(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	dir := testns.TempDir(t)
-	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
-	_, err := flock.File{Path: filepath.Join(dir, "lock")}.Lock(t.Context())
-	require.EqualError(t, err, "lock "+dir+"/lock: openat "+dir+"/lock: read-only file system (needs a file system mounted read-write)")
-}
-
 func TestFileRemovedByAStranger(t *testing.T) {
 	file := flock.File{Path: filepath.Join(t.TempDir(), "lock"), Timeout: -1}
 	first, err := file.Lock(t.Context())
@@ -240,11 +201,6 @@ func TestFileRemovedByAStranger(t *testing.T) {
 	_, err = file.Lock(t.Context())
 	require.ErrorAs(t, err, new(*flock.HeldError))
 	require.NoError(t, second())
-}
-
-func TestHolderThatSaysNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	require.ErrorContains(t, heldWith(t, path, ""), "by an unidentified process")
 }
 
 // heldWith returns the error of Lock for a held lock whose file has the content.

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -133,20 +132,6 @@ func TestPLAN2_SecondProcessWaitsAndGetsIt(t *testing.T) {
 	release()
 	require.NoError(t, first.Wait())
 	require.NoError(t, <-got)
-}
-
-func TestPLAN2_SecondProcessTimesOut(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	first, release := holder(t, path)
-	_, err := flock.File{Path: path, Timeout: 120 * time.Millisecond}.Lock(t.Context())
-	held := new(flock.HeldError)
-	require.ErrorAs(t, err, &held)
-	require.Equal(t, first.Process.Pid, held.Holder.PID)
-	hostname, hostErr := os.Hostname()
-	require.NoError(t, hostErr)
-	require.ErrorContains(t, err, fmt.Sprintf("by pid %d on %q (owner \"holder\", since 20", first.Process.Pid, hostname))
-	release()
-	require.NoError(t, first.Wait())
 }
 
 func TestPLAN2_KilledHolderFreesIt(t *testing.T) {

@@ -36,20 +36,6 @@ func TestBPF2_ParseMounts(t *testing.T) {
 	require.Equal(t, "/a b", on[1].Root)
 }
 
-func TestHolding(t *testing.T) {
-	mounts, err := mountinfo.Parse(strings.NewReader(mountinfoSample))
-	require.NoError(t, err)
-	for path, id := range map[string]int{
-		"/": 27, "/sys/fs": 27, "/sys/fs/bpfx": 27, "/sys/fs/bpf": 41, "/sys/fs/bpf/x": 41, "/proc/1": 22,
-	} {
-		got, ok := mountinfo.Holding(mounts, path)
-		require.True(t, ok)
-		require.Equal(t, id, got.ID, path)
-	}
-	_, ok := mountinfo.Holding(nil, "/")
-	require.False(t, ok)
-}
-
 func TestParseMountsRefuses(t *testing.T) {
 	for _, line := range []string{"x", "1 2 0:1 / / rw ext4 x rw", "1 2 0:1 / / rw -", "x 2 0:1 / / rw - a b c", "1 x 0:1 / / rw - a b c"} {
 		_, err := mountinfo.Parse(strings.NewReader(line + "\n"))

@@ -4,7 +4,6 @@
 package snapshot_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -92,67 +91,4 @@ func TestUnreadSeesWhatWasWritten(t *testing.T) {
 	} {
 		require.Contains(t, diff[i], want)
 	}
-}
-
-func TestCgroupsAreSeenAndNotWhatTheyHold(t *testing.T) {
-	testns.Root(t)
-	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
-		before, after := snapshot.Snapshot{}, snapshot.Snapshot{}
-		require.NoError(t, before.Cgroups("/sys/fs/cgroup/missing"))
-		require.Empty(t, before)
-		require.NoError(t, before.Cgroups("/sys/fs/cgroup"))
-		require.NoError(t, os.MkdirAll("/sys/fs/cgroup/a/b", 0o755))
-		require.NoError(t, after.Cgroups("/sys/fs/cgroup"))
-		require.Equal(t, []string{"new: cgroup /sys/fs/cgroup/a", "new: cgroup /sys/fs/cgroup/a/b"}, before.Diff(after))
-		return nil
-	}))
-}
-
-func TestANodeIsSeenWhereverAnAgentChangesIt(t *testing.T) {
-	testns.Root(t)
-	n, err := testns.StartNode(t.Context(), testns.NodeOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
-		before, again, after := snapshot.Snapshot{}, snapshot.Snapshot{}, snapshot.Snapshot{}
-		require.NoError(t, before.Node())
-		require.NoError(t, again.Node())
-		require.Empty(t, before.Diff(again))
-		var want []string
-		for _, path := range []string{"/etc/x", "/opt/x", "/run/x", "/var/lib/x"} {
-			require.NoError(t, os.WriteFile(path, nil, 0o600))
-			want = append(want, "new: file "+path)
-		}
-		require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/conf/lo/rp_filter", []byte("2"), 0))
-		require.NoError(t, unix.Mount("slipway-0123456789abcdef", "/mnt", "tmpfs", 0, ""))
-		require.NoError(t, after.Node())
-		diff := before.Diff(after)
-		require.Contains(t, diff[0], "changed: sysctl /proc/sys/net/ipv4/conf/lo/rp_filter: was")
-		require.Equal(t, append(want, "new: mount /mnt #1"), diff[1:])
-
-		require.Contains(t, after["mount /mnt #1"], " slipway-0123456789abcdef ")
-		after.DropSources()
-		require.Contains(t, after["mount /mnt #1"], " slipway- ")
-		return nil
-	}))
-}
-
-func TestTheMachineIsSeenWithoutWhatMoves(t *testing.T) {
-	testns.Root(t)
-	s := snapshot.Snapshot{}
-	require.NoError(t, s.Machine())
-	for _, object := range []string{"file /etc", "mount / #1", "link lo", "sysctl /proc/sys/kernel/panic", "sysctl /proc/sys/net/ipv4/ip_forward"} {
-		require.Contains(t, s, object)
-	}
-	require.NotContains(t, s, "sysctl /proc/sys/kernel/random/uuid")
-}
-
-func TestLinesOfATool(t *testing.T) {
-	before, after := snapshot.Snapshot{}, snapshot.Snapshot{}
-	before.Lines("ip", "1: lo\n2: eth0\n")
-	after.Lines("ip", "1: lo\n3: eth1")
-	require.Equal(t, []string{"gone: ip 2: eth0", "new: ip 3: eth1"}, before.Diff(after))
 }

@@ -3,8 +3,7 @@
 
 // Package bench compares the library's cost with that of others for the same work. They are
 // measured in turn, in one run on one machine, which is the only meaningful comparison on a
-// machine that also does other work. make scale and make growth run its benchmarks; make storm
-// runs those of realkube/bootstorm, which use it too.
+// machine that also does other work. make scale and make growth run its benchmarks.
 package bench
 
 import (

@@ -2,8 +2,7 @@
 // Copyright 2026 The Slipway Authors
 
 // Command gotest runs go test and prints a summary for people: a line for each package,
-// the output of failed tests, why tests were skipped, and where the time went. If there
-// is nothing else to print, it reports the current activity every five seconds.
+// the output of failed tests, and why tests were skipped.
 //
 //	gotest -short ./... + -C bootstrap/prom ./...
 //
@@ -22,25 +21,21 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
 
-// silence is the time without output after which a line reports the current activity.
-const silence = 5 * time.Second
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	d := newDigest(os.Stdout, time.Now())
+	begun, d := time.Now(), newDigest(os.Stdout)
 	for _, args := range groups(os.Args[1:]) {
 		if err := run(ctx, d, args); err != nil {
 			fmt.Fprintln(os.Stderr, "gotest:", err)
 			d.broken = true
 		}
 	}
-	if !d.end(time.Now()) {
+	if !d.end(time.Since(begun)) {
 		os.Exit(1)
 	}
 }
@@ -65,75 +60,42 @@ func run(ctx context.Context, d *digest, args []string) error {
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	events, ended := make(chan event), make(chan error)
-	cmd.Stderr = &lineWriter{events: events}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	go func() { ended <- errors.Join(decode(stdout, events), cmd.Wait()) }()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case e := <-events:
-			d.event(e, time.Now())
-		case now := <-tick.C:
-			d.tick(now)
-		case err := <-ended:
-			if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && d.failures() > 0 {
-				return nil // the failures explain it better
-			}
-			return err
-		}
+	err = errors.Join(d.read(stdout), cmd.Wait())
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && len(d.failed) > 0 {
+		return nil // the failures explain it better
 	}
+	return err
 }
 
 // event is an event of go test -json (cmd/test2json).
 type event struct {
 	Action, Package, Test, Output string
-	ImportPath                    string // the package being built
 	Elapsed                       float64
 }
 
-func decode(r io.Reader, events chan<- event) error {
+// read reads the events of one go test. A line that is none is printed as it is.
+func (d *digest) read(r io.Reader) error {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadString('\n')
-		if line != "" {
-			var e event
-			if json.Unmarshal([]byte(line), &e) != nil {
-				e = event{Action: "output", Output: line}
-			}
-			events <- e
+		var e event
+		if line != "" && json.Unmarshal([]byte(line), &e) != nil {
+			e = event{Output: line}
 		}
+		d.event(e)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-	}
-}
-
-// lineWriter passes on whole lines, as output that belongs to no package.
-type lineWriter struct {
-	events chan<- event
-	rest   string
-}
-
-func (w *lineWriter) Write(p []byte) (int, error) {
-	text := w.rest + string(p)
-	for {
-		line, rest, found := strings.Cut(text, "\n")
-		if !found {
-			w.rest = text
-			return len(p), nil
-		}
-		w.events <- event{Output: line}
-		text = rest
 	}
 }

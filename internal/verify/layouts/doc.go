@@ -32,7 +32,6 @@
 //
 // Stand-ins provide the pod's environment (a root, the node's /proc, three capabilities)
 // and the runtime's answers; the folders, mounts and links are real, and so are the
-// kernel and nodeinit. The tests with the tag realcri and
-// internal/verify/kubernetes/cniconform show that a real runtime reads the installed
-// files.
+// kernel and nodeinit. internal/verify/kubernetes/realcri shows that a real runtime reads
+// the installed files.
 package layouts

@@ -6,8 +6,11 @@ package neighbours_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,18 +30,23 @@ import (
 type onKernel struct {
 	t     *testing.T
 	node  *bootstraptest.Node
-	holds map[string]bool // what each agent was told it has
+	holds map[string]int // the versions that agents were told they have
 }
 
 var agentsOnKernel = []string{"first", "second", "third"}
 
-// plan is the plan of the agent's next process. The third agent wants another value for one
-// key.
-func (o onKernel) plan(agent string) *bootstrap.Plan {
-	filter := "0" // the value in a new network
+// filter is the value that an agent wants for one key: the third agent another one than the
+// others, for which it is the value in a new network.
+func filter(agent string) string {
 	if agent == "third" {
-		filter = "2"
+		return "2"
 	}
+	return "0"
+}
+
+// plan is the plan of the agent's next process. A later version of an agent has another
+// content, and one file less.
+func (o onKernel) plan(agent string, version int) *bootstrap.Plan {
 	const dir = "/var/agents"
 	return &bootstrap.Plan{
 		Host: hostns.Host{Proc: o.node.Proc()},
@@ -47,48 +55,57 @@ func (o onKernel) plan(agent string) *bootstrap.Plan {
 		}},
 		Steps: []bootstrap.Step{
 			{Name: "paths", Action: hostpath.Paths{List: []hostpath.Path{{Path: dir + "/run", Type: hostpath.DirectoryOrCreate}}}},
-			{Name: "shared", Action: hostpath.Content{Path: dir + "/shared", Bytes: []byte("shared")}, After: []string{"paths"}},
-			{Name: "own", Action: hostpath.Content{Path: dir + "/" + agent, Bytes: []byte(agent)}, After: []string{"paths"}},
+			{Name: "shared", Action: hostpath.Content{Path: dir + "/shared", Bytes: []byte("shared")}, After: []string{"paths"}, Absent: version > 1},
+			{Name: "own", Action: hostpath.Content{Path: dir + "/" + agent, Bytes: fmt.Append(nil, agent, version)}, After: []string{"paths"}},
 			{Name: "cgroup", Action: cgroup.Mount{Path: dir + "/run/cgroup"}},
 			{Name: "bpffs", Action: bpffs.Mount{Path: dir + "/run/bpf"}},
 			{Name: "sysctl", Action: sysctl.Settings{Values: []sysctl.Setting{
-				{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.rp_filter", Value: filter},
+				{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.rp_filter", Value: filter(agent)},
 			}}},
 		},
 	}
 }
 
-// apply applies an agent's plan, but ends it before the step named cut.
-func (o onKernel) apply(agent, cut string) {
+// apply applies a version of the agent's plan, but ends it before the step named cut. A step
+// named override makes it prevail over other agents.
+func (o onKernel) apply(agent string, version int, cut string) {
 	ctx, cancel := context.WithCancel(o.t.Context())
 	defer cancel()
-	p := o.plan(agent)
+	p := o.plan(agent, version)
+	p.Journal.(*journal.Node).Override = cut == override
 	p.Trace = &bootstrap.Trace{StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
 		if step == cut {
 			cancel()
 		}
 		return ctx
 	}}
-	_, err := p.Apply(ctx)
-	switch {
+	switch _, err := p.Apply(ctx); {
 	case err == nil:
-		o.holds[agent] = true
-	case errors.Is(err, journal.ErrConflict), cut != "" && errors.Is(err, context.Canceled):
+		for other := range o.holds {
+			if cut == override && filter(other) != filter(agent) {
+				delete(o.holds, other)
+			}
+		}
+		o.holds[agent] = version
+	case errors.Is(err, context.Canceled) && cut != "":
+		delete(o.holds, agent) // some of it may be another version's
 	default:
-		require.NoError(o.t, err)
+		require.ErrorIs(o.t, err, journal.ErrConflict)
 	}
 }
 
+const override = "override"
+
 func (o onKernel) uninstall(agent string) {
-	_, err := o.plan(agent).RevertAll(o.t.Context())
+	_, err := o.plan(agent, 1).RevertAll(o.t.Context())
 	require.NoError(o.t, err)
 	delete(o.holds, agent)
 }
 
 // verify requires that each agent has the state it was told.
 func (o onKernel) verify() {
-	for agent := range o.holds {
-		report, err := o.plan(agent).Check(o.t.Context())
+	for agent, version := range o.holds {
+		report, err := o.plan(agent, version).Check(o.t.Context())
 		require.NoError(o.t, err, agent)
 		for _, r := range report.Results {
 			require.Equal(o.t, bootstrap.Unchanged, r.Status, "%s: %s: %v", agent, r.Step, r.Changes)
@@ -103,31 +120,28 @@ func (o onKernel) look() snapshot.Snapshot {
 	return s
 }
 
-// A sample confirms on the kernel what the model finds on the node in memory.
+// Agents of a node apply versions of their plans, are cut short, override each other and are
+// uninstalled, in random order: each has what it was told it has, and in the end the node is
+// as before. SLIPWAY_NEIGHBOURS_WALKS and SLIPWAY_NEIGHBOURS_SEED give more walks, and others.
 func TestPLAN11_PLAN14_WalksOnTheKernel(t *testing.T) {
-	o := onKernel{t, bootstraptest.NewNode(t), map[string]bool{}}
-	o.apply("first", "")
+	o := onKernel{t, bootstraptest.NewNode(t), map[string]int{}}
+	o.apply("first", 1, "")
 	o.uninstall("first") // only the lock stays
 	before := o.look()
 	seed := uint64(number(t, "SLIPWAY_NEIGHBOURS_SEED", 1, 1))
-	for walk := range uint64(number(t, "SLIPWAY_NEIGHBOURS_KERNEL_WALKS", 30, 3)) {
+	for walk := range uint64(number(t, "SLIPWAY_NEIGHBOURS_WALKS", 40, 3)) {
 		random := rand.New(rand.NewPCG(seed, walk))
 		var done []string
 		for range 6 + random.IntN(6) {
-			agent := agentsOnKernel[random.IntN(len(agentsOnKernel))]
-			switch random.IntN(4) {
-			case 0, 1:
-				done = append(done, "apply "+agent)
-				o.apply(agent, "")
-			case 2:
-				cut := []string{"shared", "cgroup", "bpffs", "sysctl"}[random.IntN(4)]
-				done = append(done, "apply "+agent+" until "+cut)
-				o.apply(agent, cut)
-			case 3:
-				done = append(done, "uninstall "+agent)
-				o.uninstall(agent)
-			}
+			agent, version := agentsOnKernel[random.IntN(len(agentsOnKernel))], 1+random.IntN(2)
+			cut := []string{"", "", "shared", "cgroup", "bpffs", "sysctl", override, "uninstall"}[random.IntN(8)]
+			done = append(done, fmt.Sprint(agent, " v", version, " ", cut))
 			t.Logf("walk %d: %s", walk, done[len(done)-1])
+			if cut == "uninstall" {
+				o.uninstall(agent)
+			} else {
+				o.apply(agent, version, cut)
+			}
 			o.verify()
 		}
 		left := slices.Clone(agentsOnKernel)
@@ -138,4 +152,19 @@ func TestPLAN11_PLAN14_WalksOnTheKernel(t *testing.T) {
 		}
 		require.Empty(t, before.Diff(o.look()), "walk %d: %v, then uninstalled: %v", walk, done, left)
 	}
+}
+
+// number is a number from the environment, or else a default, with -short another one.
+func number(t *testing.T, name string, otherwise, short int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	switch {
+	case text == "" && testing.Short():
+		return short
+	case text == "":
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	return n
 }

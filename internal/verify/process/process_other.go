@@ -5,16 +5,6 @@
 
 package process
 
-import (
-	"os/exec"
-	"time"
-
-	"github.com/slipway-dev/slipway/internal/unsupported"
-)
+import "os/exec"
 
 func dieWithParent(*exec.Cmd) {}
-
-// CPU returns the processor time that the process has used so far.
-func (p *Process) CPU() (time.Duration, error) {
-	return 0, unsupported.Error("processor time of a process")
-}

@@ -26,10 +26,9 @@ var (
 // built are the programs that tests build, by their paths: guest, as go, hands them out.
 var built = map[string]programs.Program{
 	"go/go": guest, "bin/nodeinit": nodeinit, "bin/nodeinit-locked": faults.Nodeinit,
-	"bin/agent":      {Package: "./examples/agent"},
-	"bin/attack":     {Package: "./internal/verify/attack"},
-	"bin/downstream": {Package: "./internal/verify/downstream"},
-	"bin/standin":    {Package: "./internal/verify/layouts/standin"},
+	"bin/agent":   {Package: "./examples/agent"},
+	"bin/attack":  {Package: "./internal/verify/attack"},
+	"bin/standin": {Package: "./internal/verify/layouts/standin"},
 }
 
 // build makes the initial archive of a virtual machine, and an image of the tests of

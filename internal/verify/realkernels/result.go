@@ -158,6 +158,34 @@ func (r result) text(b boot) string {
 	return s.String()
 }
 
+// linesOfOne is how many lines are shown of a package whose tests failed.
+const linesOfOne = 200
+
+// passing is a line that tells nothing of a failure.
+var passing = regexp.MustCompile(`^(=== |\s*--- (PASS|SKIP): )`)
+
+// why is what packages whose tests failed, or the machine if it came to no end, printed last.
+func (r result) why(b boot) string {
+	if r.good(b) {
+		return ""
+	}
+	text := ""
+	for _, name := range r.packages() {
+		if p := r.parts[name]; p.status != "0" {
+			text += "--- of " + name + "\n" + lastLines(p.output)
+		}
+	}
+	if text == "" {
+		text = "--- the end of what it printed\n" + lastLines(r.log)
+	}
+	return text
+}
+
+func lastLines(text string) string {
+	lines := slices.DeleteFunc(strings.SplitAfter(text, "\n"), passing.MatchString)
+	return strings.Join(lines[max(0, len(lines)-linesOfOne):], "")
+}
+
 // cell is a cell of the table; empty if the part was not run.
 func (r result) cell(name string) string {
 	if name == tests {

@@ -57,6 +57,7 @@ func TestParseUnfinished(t *testing.T) {
 	require.Equal(t, "unfinished", r.parts["tests/sysctl"].status)
 	require.False(t, r.works(tests))
 	require.Contains(t, r.text(boot{parts: []string{"life"}}), "not run")
+	require.Contains(t, r.why(boot{parts: []string{tests}}), "--- of tests/sysctl\nPANIC: double fault\n")
 }
 
 func TestTableGoesBetweenItsMarks(t *testing.T) {
@@ -89,24 +90,4 @@ func TestTableGoesBetweenItsMarks(t *testing.T) {
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, old, string(text))
-}
-
-// The table covers whole runs.
-func TestSomeTestsHaveALogOfTheirOwn(t *testing.T) {
-	b := boot{name: tests}
-	require.Equal(t, filepath.Join("logs", "6.1_tests.log"), (&machines{logs: "logs"}).logFile("6.1", b))
-	require.Equal(t, filepath.Join("logs", "6.1_tests_some.log"), (&machines{logs: "logs", test: "TestOne"}).logFile("6.1", b))
-}
-
-func TestWhatKilledRunsLeftIsRemoved(t *testing.T) {
-	m := &machines{cache: t.TempDir()}
-	left := m.path(working + "4194305-1") // above the kernel's largest PID
-	require.NoError(t, os.Mkdir(left, 0o755))
-	first, err := m.work()
-	require.NoError(t, err)
-	require.NoDirExists(t, left)
-	second, err := m.work()
-	require.NoError(t, err)
-	require.DirExists(t, first)
-	require.DirExists(t, second)
 }

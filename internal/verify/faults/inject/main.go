@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command inject plays every fault at every call of nodeinit's commands, or a share of
-// them, and prints their number and the violations. It continues where it was ended: the
-// state file lists the played points. It needs Linux, root and strace.
+// Command inject plays every fault at every call of nodeinit's commands, or as many as it
+// has time for, and prints their number and the violations. It needs Linux, root and strace.
 //
-//	go run ./internal/verify/faults/inject -state faults.json
-//	go run ./internal/verify/faults/inject -shard 1/4 -scenario apply,uninstall
+//	go run ./internal/verify/faults/inject -scenario apply,uninstall
 //	go run ./internal/verify/faults/inject -seed 26 -for 10m
 //	go run ./internal/verify/faults/inject -power 200
 package main
@@ -21,10 +19,7 @@ import (
 
 func main() {
 	c := campaign{}
-	flag.StringVar(&c.state, "state", "", "file for the played points, one JSON document per line; these are not played again; empty means none")
-	flag.StringVar(&c.shard, "shard", "0/1", "share of the points, I/N")
-	flag.IntVar(&c.limit, "limit", 0, "number of points of each scenario, spread over all; 0 means all")
-	flag.Uint64Var(&c.seed, "seed", 0, "seed of the sample that -limit or -for takes")
+	flag.Uint64Var(&c.seed, "seed", 0, "seed of the sample that -for takes")
 	flag.DurationVar(&c.last, "for", 0, "how long to play, shared by the scenarios; 0 means until all points are played")
 	flag.StringVar(&c.point, "point", "", "play only points whose name has this prefix, such as apply/fsync/3/EIO")
 	flag.IntVar(&c.power, "power", 0, "play power cuts instead: this many for each command and file system")
@@ -38,9 +33,9 @@ func main() {
 }
 
 type campaign struct {
-	state, shard, point string
-	limit, power        int
-	seed                uint64
-	last                time.Duration
-	scenarios           []string
+	point     string
+	power     int
+	seed      uint64
+	last      time.Duration
+	scenarios []string
 }

@@ -96,15 +96,3 @@ func TestAProgramsModulesAreThoseThatGoTellsOf(t *testing.T) {
 	}
 	require.Equal(t, file, string(Text(append(all, all...))), "each once")
 }
-
-func TestModulesOfSeveralProgramsAreMerged(t *testing.T) {
-	a := Module{"example.com/a", "v1.0.0", []string{"MIT"}, map[string]string{"LICENSE": "mit"}}
-	more := Module{"example.com/a", "v1.0.0", []string{"Apache-2.0", "MIT"}, map[string]string{"LICENSE": "mit", "b/LICENSE": "apache"}}
-	older := Module{"example.com/a", "v0.9.0", []string{"ISC"}, map[string]string{"LICENSE": "isc"}}
-	require.Equal(t, []Module{older, more}, Merge([]Module{a, more, older, a}))
-	require.Equal(t, "These programs link the modules below, under the licences and notices that follow:\n\n"+
-		"  example.com/a v0.9.0: ISC\n  example.com/a v1.0.0: Apache-2.0, MIT\n\n"+
-		"==== example.com/a v0.9.0: LICENSE ====\n\nisc\n\n"+
-		"==== example.com/a v1.0.0: LICENSE ====\n\nmit\n\n"+
-		"==== example.com/a v1.0.0: b/LICENSE ====\n\napache\n", string(Text([]Module{a, more, older})))
-}

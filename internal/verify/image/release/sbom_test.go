@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,11 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/CycloneDX/cyclonedx-go"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/verify/image"
 	"github.com/slipway-dev/slipway/internal/verify/image/licences"
 )
 
@@ -63,32 +60,4 @@ func TestTheSBOMIsAsItWas(t *testing.T) {
 	require.Equal(t, string(want), string(text))
 	require.NoError(t, valid(t, text))
 	require.ErrorContains(t, valid(t, bytes.Replace(text, []byte(`"ISC"`), []byte(`"Isc"`), 1)), "/components/3/licenses/1/license/id")
-}
-
-func TestTheSBOMOfAProgramHasWhatGoTellsOfIt(t *testing.T) {
-	const source, pkg, arch = "../../../..", "./examples/nodeinit", "arm64"
-	program, err := image.Build(t.Context(), source, pkg, arch)
-	require.NoError(t, err)
-	info, err := buildinfo.Read(bytes.NewReader(program))
-	require.NoError(t, err)
-	linked, err := licences.Of(t.Context(), source, pkg, arch, program)
-	require.NoError(t, err)
-	text, err := sbom("v0.1.0", "2030-01-02T03:04:05Z", []built{{"nodeinit", arch, program, info, linked}})
-	require.NoError(t, err)
-	require.NoError(t, valid(t, text))
-
-	told := map[string]string{"std": strings.TrimPrefix(info.GoVersion, "go")}
-	for _, m := range info.Deps {
-		told[m.Path] = m.Version
-	}
-	var bom cyclonedx.BOM
-	require.NoError(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(&bom))
-	listed, refs := map[string]string{}, []string{}
-	for _, c := range (*bom.Components)[1:] {
-		require.NotEmpty(t, *c.Licenses, c.Name)
-		listed[c.Name] = c.Version
-		refs = append(refs, c.BOMRef)
-	}
-	require.Equal(t, told, listed)
-	require.Equal(t, refs, *(*bom.Dependencies)[1].Dependencies)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/snapshot"
-	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // arrangements are the ways in which an agent's node is prepared.
@@ -79,26 +78,6 @@ func life(t *testing.T, d *deployment) {
 	// minute later: host-local makes its folder and the lock anew for that.
 	settles(t, before, "the node is as it was before", "var/lib/cni/networks/e2e")
 	require.Empty(t, on(t, "ls -A /var/lib/cni/networks/e2e 2>/dev/null | grep -vx lock || true"))
-}
-
-// A test that fails in the middle leaves nothing to the next.
-func TestANodeIsPutRight(t *testing.T) {
-	testns.SkipShort(t, "half a minute")
-	begin(t)
-	on(t, "mkdir -p /var/lib/cni/networks; touch /run/xtables.lock; chmod 600 /run/xtables.lock; "+natTable)
-	look(t) // looking for rules makes the kernel's tables
-	nodeReady(t, "False")
-	before := look(t)
-	d := agent(t)
-	d.apply(t)
-	d.ready(t)
-	nodeReady(t, "True")
-	pingPods(t)
-
-	putRight(t)
-	nodeReady(t, "False")
-	// Also between tests: the runtime forgets pods of the one before, as in life.
-	settles(t, before, "the node is as it was before", "var/lib/cni/networks/e2e")
 }
 
 // pingEachOther starts two pods on the network and has one ping the other.

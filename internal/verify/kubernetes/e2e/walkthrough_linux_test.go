@@ -189,24 +189,3 @@ func ownMachine(chart string) string {
 	chart = regexp.MustCompile(`(?m)^ *- SYS_(MODULE|RESOURCE)\n`).ReplaceAllString(chart, "")
 	return strings.Replace(chart, "path: /lib/modules\n", "path: /run/e2e/modules\n          type: DirectoryOrCreate\n", 1)
 }
-
-// The page's row about an image without nodeinit has what the kubelet says of it.
-func TestTheWalkThroughKnowsAnImageWithoutNodeinit(t *testing.T) {
-	testns.SkipShort(t, "a pod that fails")
-	begin(t)
-	const container = `{.status.initContainerStatuses[0].lastState.terminated`
-	waits := object{"name": "nodeinit", "image": cluster.Pause, "command": []string{"nodeinit", "apply"}}
-	pod := object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "without", "namespace": "kube-system"}, "spec": object{
-		"hostNetwork": true, "tolerations": []object{{"operator": "Exists"}},
-		"initContainers": []object{waits}, "containers": []object{{"name": "agent", "image": cluster.Pause}},
-	}}
-	applyObjects(t, pod)
-	t.Cleanup(func() { kubectl(t, "delete", "pod", "without", "--namespace=kube-system", "--ignore-not-found") })
-	kubectl(t, "wait", "pod/without", "--namespace=kube-system", "--for=jsonpath="+container+".reason}=StartError", "--timeout=60s")
-	said := kubectl(t, "get", "pod", "without", "--namespace=kube-system", "--output=jsonpath="+container+".message}")
-	page, err := os.ReadFile(filepath.Join(deployFolder, "walkthrough.md"))
-	require.NoError(t, err)
-	const known = `"nodeinit": executable file not found`
-	require.Contains(t, said, known)
-	require.Regexp(t, "(?m)^.*`StartError` .*"+known, string(page))
-}

@@ -145,13 +145,6 @@ func (s *Server) KillAPIServer() { s.apiserver.End(syscall.SIGKILL) }
 // KillEtcd ends etcd at once (SIGKILL).
 func (s *Server) KillEtcd() { s.etcd.End(syscall.SIGKILL) }
 
-// CPU is the processor time that the API server and etcd have used since their last start.
-func (s *Server) CPU() (apiserver, etcd time.Duration, err error) {
-	apiserver, err1 := s.apiserver.CPU()
-	etcd, err2 := s.etcd.CPU()
-	return apiserver, etcd, errors.Join(err1, err2)
-}
-
 // Close kills both servers and removes the directory.
 func (s *Server) Close() error {
 	s.apiserver.End(syscall.SIGKILL)

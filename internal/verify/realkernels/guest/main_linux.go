@@ -180,9 +180,6 @@ func standIn(args []string) error {
 			out = args[i+1]
 		}
 	}
-	if mod, err := os.ReadFile("go.mod"); err == nil && strings.HasPrefix(string(mod), "module acme.example/agent\n") {
-		built = "downstream"
-	}
 	switch args[0] {
 	case "env":
 		fmt.Println("/t/src/go.mod")

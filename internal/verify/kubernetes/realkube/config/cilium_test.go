@@ -169,7 +169,6 @@ func TestCompare_CostOfANode(t *testing.T) {
 	logCosts(t, results)
 	mine := results[0]
 	require.LessOrEqual(t, mine.requests, 3)
-	require.Less(t, mine.nodeBytes, int64(2000), "metadata only")
 	require.Less(t, mine.bytes, int64(20_000))
 	for i, its := range results[1:] {
 		require.LessOrEqual(t, 3*mine.peak, its.peak, "at most a third of the memory of %s", releases[i].name)
@@ -191,7 +190,6 @@ func logCosts(t *testing.T, results []cost) {
 		of         func(cost) float64
 	}{
 		{"requests", "", func(c cost) float64 { return float64(c.requests) }},
-		{"bytes of Nodes", "kB", func(c cost) float64 { return float64(c.nodeBytes) / 1000 }},
 		{"bytes on the wire", "kB", func(c cost) float64 { return float64(c.bytes) / 1000 }},
 		{"time, emptyDir in memory", "ms", func(c cost) float64 { return median(c.memory, wall) }},
 		{"processor time of that", "ms", func(c cost) float64 { return median(c.memory, cpu) }},
@@ -237,9 +235,9 @@ func unpacked(t *testing.T, program string) string {
 }
 
 type cost struct {
-	requests               int
-	bytes, nodeBytes, peak int64
-	memory, disk           []took // by the file system of the directory
+	requests     int
+	bytes, peak  int64
+	memory, disk []took // by the file system of the directory
 }
 
 // median returns milliseconds.
@@ -260,21 +258,12 @@ func costOf(t *testing.T, program, name string) cost {
 	require.NoError(t, err)
 	mark, err := server.AuditMark()
 	require.NoError(t, err)
-	before := nodeBytes(t)
 	buildConfig(t, program, path, name, name, filepath.Join(t.TempDir(), "config"), threeFlags...)
 	events, err := server.Audit(mark, "")
 	require.NoError(t, err)
-	c := cost{requests: len(events), bytes: wire.up.Load() + wire.down.Load(), nodeBytes: nodeBytes(t) - before}
+	c := cost{requests: len(events), bytes: wire.up.Load() + wire.down.Load()}
 	for _, e := range events {
 		t.Logf("%s: %s", filepath.Base(program), e)
 	}
 	return c
-}
-
-// nodeBytes is the size of the answers that contain a Node.
-func nodeBytes(t *testing.T) int64 {
-	t.Helper()
-	m, err := server.Metrics(t.Context())
-	require.NoError(t, err)
-	return int64(m.Sum("apiserver_response_sizes_sum", `resource="nodes"`, `verb="GET"`))
 }

@@ -5,8 +5,6 @@ package config_test
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"io"
 	"net/url"
 	"os"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
 
@@ -93,39 +90,6 @@ func TestCFG10_BuildConfigWatch(t *testing.T) {
 
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait(), "it ends cleanly on a signal")
-}
-
-func TestExplain(t *testing.T) {
-	const name = "nodeinit-explain"
-	setUpWatch(t, name)
-	merge(t, "/api/v1/nodes/"+name, fields{"metadata": fields{"annotations": fields{"config.cilium.io/a": "n", "config.cilium.io/b": "n"}}})
-	program, path := buildNodeinit(t), kubeconfig(t, server, agent)
-	explain := func(args ...string) []byte {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, program, append([]string{"explain", "--k8s-kubeconfig-path", path, "--node-name", name, "--k8s-namespace", name,
-			"--deny-config-keys", "b"}, append(threeFlags, args...)...)...)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		require.NoError(t, err)
-		return out
-	}
-	const b = `b = "cm" from config-map:nodeinit-explain/cilium-config
-    denied "cr" from cilium-node-config:nodeinit-explain/x: in the deny list
-    denied "n" from node:nodeinit-explain (annotations): in the deny list
-`
-	require.Equal(t, `a = "n" from node:nodeinit-explain (annotations)
-    overrides "cm" from config-map:nodeinit-explain/cilium-config
-`+b, string(explain()))
-	require.Equal(t, b, string(explain("b")))
-	require.Equal(t, "\"c\" is not set\n", string(explain("c")))
-	var x configresolve.Explanation
-	require.NoError(t, json.Unmarshal(explain("--output", "json"), &x))
-	require.Len(t, x.Keys, 2)
-	require.Equal(t, "n", x.Keys[0].Value)
-	require.Equal(t, "cm", x.Keys[0].Overrode[0].Value)
-	require.Len(t, x.Keys[1].Denied, 2)
-	require.Len(t, x.Findings, 2)
 }
 
 // command is a build-config run, or one in a pod if there is no kubeconfig.

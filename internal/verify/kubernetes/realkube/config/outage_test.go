@@ -5,18 +5,12 @@ package config_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,60 +133,4 @@ func TestCFG8_OutageInTheMiddle(t *testing.T) {
 			require.Equal(t, values{"a": "cm", "b": "cr", "last": "599", "c": "n"}, maps.Collect(config.All()))
 		})
 	}
-}
-
-// TestCFG8_RetryAfter puts a proxy before the real server that rejects each request once, as a
-// server under priority and fairness does.
-func TestCFG8_RetryAfter(t *testing.T) {
-	const name = "retry-after"
-	createNamespace(t, name)
-	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
-	createNode(t, name, nil, nil)
-	var mu sync.Mutex
-	arrivals := map[string][]time.Time{}
-	url := proxy(t, func(w http.ResponseWriter, path string) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		arrivals[path] = append(arrivals[path], time.Now())
-		if len(arrivals[path]) > 1 {
-			return false
-		}
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
-		return true
-	})
-	client, err := kube.Connection{Servers: []string{url}}.Client()
-	require.NoError(t, err)
-	config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, three...)...)
-	require.NoError(t, err)
-	require.Equal(t, values{"a": "cm"}, maps.Collect(config.All()))
-	require.Len(t, arrivals, 3)
-	for path, at := range arrivals {
-		require.Len(t, at, 2, path)
-		require.GreaterOrEqual(t, at[1].Sub(at[0]), time.Second, "no request is retried early: %s", path)
-	}
-}
-
-// proxy forwards requests, with agent's token, unless reject answers them. It speaks plain
-// HTTP, like a proxy on the node.
-func proxy(t *testing.T, reject func(w http.ResponseWriter, path string) bool) string {
-	t.Helper()
-	target, err := url.Parse(server.URL)
-	require.NoError(t, err)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(server.CAPEM)
-	reverse := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Header.Set("Authorization", "Bearer "+agent.Token())
-		},
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
-	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !reject(w, r.URL.Path) {
-			reverse.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
 }

@@ -5,18 +5,11 @@ package config_test
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
-	"log"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,85 +90,6 @@ func TestCFG8_UnknownTokenIsFinal(t *testing.T) {
 	require.ErrorContains(t, err, "get configmaps default/x: Unauthorized (the API server does not accept the credentials")
 }
 
-// TestCFG8_CertificateErrors meets servers that a client must not trust.
-func TestCFG8_CertificateErrors(t *testing.T) {
-	ours, err := realkube.NewAuthority("ours")
-	require.NoError(t, err)
-	theirs, err := realkube.NewAuthority("theirs")
-	require.NoError(t, err)
-	for name, test := range map[string]struct {
-		signer *realkube.Authority
-		until  time.Time
-		host   string
-		says   string
-	}{
-		"another authority": {theirs, time.Now().Add(time.Hour), "127.0.0.1", "certificate signed by unknown authority"},
-		"another host":      {ours, time.Now().Add(time.Hour), "10.0.0.1", "certificate is valid for 10.0.0.1, not 127.0.0.1"},
-		"expired":           {ours, time.Now().Add(-time.Hour), "127.0.0.1", "certificate has expired"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cert, key, err := test.signer.Server(test.until, test.host)
-			require.NoError(t, err)
-			impostor := serveTLS(t, cert, key)
-			path, err := realkube.WriteKubeconfig(t.TempDir(), impostor, ours.PEM, "secret")
-			require.NoError(t, err)
-			var attempts atomic.Int64
-			client, _ := connect(t, kube.Connection{Kubeconfig: path, Wrap: counting(&attempts)})
-			_, err = configresolve.Resolve(t.Context(), kube.ConfigMap{Client: client, Namespace: "default", Name: "x"})
-			require.ErrorContains(t, err, "get configmaps default/x: ")
-			require.ErrorContains(t, err, test.says)
-			require.EqualValues(t, 1, attempts.Load(), "time does not change it")
-		})
-	}
-}
-
-// serveTLS answers every request that trusts the certificate with 200.
-func serveTLS(t *testing.T, certPEM, keyPEM []byte) string {
-	t.Helper()
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	require.NoError(t, err)
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the client has sent its token") }))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// counting counts attempts.
-func counting(n *atomic.Int64) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			n.Add(1)
-			return next.RoundTrip(r)
-		})
-	}
-}
-
-// TestCFG8_SeveralServers has a dead one and an untrusted one before the real one.
-func TestCFG8_SeveralServers(t *testing.T) {
-	const name = "several"
-	createNamespace(t, name)
-	createConfigMap(t, name, "cilium-config", values{"a": "1"})
-	createNode(t, name, nil, nil)
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, dead.Close())
-	other, err := realkube.NewAuthority("other")
-	require.NoError(t, err)
-	cert, key, err := other.Server(time.Now().Add(time.Hour), "127.0.0.1")
-	require.NoError(t, err)
-
-	var attempts atomic.Int64
-	client, userAgent := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, agent), Wrap: counting(&attempts),
-		Servers: []string{"https://" + dead.Addr().String(), serveTLS(t, cert, key), server.URL}})
-	config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, three...)...)
-	require.NoError(t, err)
-	require.Equal(t, values{"a": "1"}, maps.Collect(config.All()))
-	require.Len(t, audited(t, userAgent), 3)
-	require.EqualValues(t, 5, attempts.Load(), "from then on the server that answered comes first")
-}

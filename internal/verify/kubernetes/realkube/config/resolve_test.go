@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -160,37 +159,6 @@ func TestCFG3_NodeConfigsNotInstalled(t *testing.T) {
 		require.ElementsMatch(t, []string{"get v1 configmaps 200", verb + " v2 ciliumnodeconfigs 404", verb + " v2alpha1 ciliumnodeconfigs 404", "get v1 nodes 200"},
 			audited(t, userAgent))
 	}
-}
-
-func TestCFG7_KeysRemovedBetweenRuns(t *testing.T) {
-	const name = "removed"
-	createNamespace(t, name)
-	createConfigMap(t, name, "cilium-config", values{"a": "1", "b": "1"})
-	createNodeConfig(t, name, nodeConfig{"x", "{}", values{"c": "1"}})
-	createNode(t, name, nil, values{"config.cilium.io/d": "1"})
-	client, _ := connect(t, kube.Connection{})
-	dir := t.TempDir()
-	write := func() bool {
-		config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, three...)...)
-		require.NoError(t, err)
-		changed, err := configdir.Write(t.Context(), dir, config)
-		require.NoError(t, err)
-		return changed
-	}
-	require.True(t, write())
-	require.False(t, write())
-	all := []string{"config-map:removed/cilium-config", "cilium-node-config:removed/x", "node:removed"}
-	requireDir(t, dir, values{"a": "1", "b": "1", "c": "1", "d": "1"}, all)
-
-	merge(t, "/api/v1/namespaces/removed/configmaps/cilium-config", fields{"data": fields{"b": nil}})
-	require.True(t, write())
-	requireDir(t, dir, values{"a": "1", "c": "1", "d": "1"}, all)
-	require.NoError(t, server.Admin().Delete(t.Context(), nodeConfigsPath(v2, name)+"/x"))
-	require.True(t, write())
-	requireDir(t, dir, values{"a": "1", "d": "1"}, slices.Delete(slices.Clone(all), 1, 2))
-	merge(t, "/api/v1/nodes/removed", fields{"metadata": fields{"annotations": fields{"config.cilium.io/d": nil}}})
-	require.True(t, write())
-	requireDir(t, dir, values{"a": "1"}, all[:1])
 }
 
 func merge(t testing.TB, path string, patch fields) {

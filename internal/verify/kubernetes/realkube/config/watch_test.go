@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -271,37 +270,4 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 		w.expect(`b is no longer set (was "` + version + `" from cilium-node-config:watch-crd/x)`)
 	}
 	serve(t, server, v2, v2alpha1)
-}
-
-// TestCFG10_DefinitionsDenied may not watch the custom resource's definition: the watch still
-// starts, and works with the resources present.
-func TestCFG10_DefinitionsDenied(t *testing.T) {
-	const name = "watch-definitions"
-	createNamespace(t, name)
-	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
-	createNode(t, name, nil, nil)
-	role := strings.Replace(watcherRole, "name: watcher", "name: blind", 1)
-	role = role[:strings.Index(role, "- {apiGroups: [apiextensions")]
-	require.NoError(t, server.Admin().ApplyYAML(t.Context(), rbacPath+"clusterroles/blind", []byte(role)))
-	require.NoError(t, server.Admin().ApplyYAML(t.Context(), rbacPath+"clusterrolebindings/blind",
-		[]byte(strings.Replace(string(binding("blind")), "namespace: kube-system, name: blind", "namespace: kube-system, name: nobody", 1))))
-	serve(t, server)
-	defer serve(t, server, v2, v2alpha1)
-	defer func() {
-		require.NoError(t, server.Admin().Delete(context.WithoutCancel(t.Context()), rbacPath+"clusterrolebindings/blind"))
-	}()
-	eventually(t, func(ctx context.Context) error {
-		_, err := server.Client(nobody).Do(ctx, http.MethodGet, "/api/v1/nodes", "", nil)
-		return err
-	})
-	path, err := server.Kubeconfig(t.TempDir(), nobody, "")
-	require.NoError(t, err)
-	client, _ := connect(t, kube.Connection{Kubeconfig: path})
-	enough := errors.New("enough")
-	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(u configresolve.Update) error {
-		require.NoError(t, u.Err)
-		require.Equal(t, values{"a": "cm"}, maps.Collect(u.Config.All()))
-		return enough
-	})
-	require.Equal(t, enough, err)
 }
