@@ -298,3 +298,8 @@ func TestPLAN19_WhatIsNotToBeUndoneIsNotRevertedEither(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, own.Applied())
 }
+
+// unwritable is an error such as a journal's.
+type unwritable struct{ error }
+
+func (unwritable) EndsPlan() {}
