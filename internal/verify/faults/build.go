@@ -16,7 +16,7 @@ import (
 
 func init() {
 	runtime.LockOSThread()
-	os.Exit(run())
+	os.Exit(run()())
 }
 `
 
