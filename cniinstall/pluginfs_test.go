@@ -80,7 +80,7 @@ func TestPluginFSIsAFileSystem(t *testing.T) {
 func TestCNI12_FilesWithoutAnXBitAreLeftOutAndNamed(t *testing.T) {
 	n := newNode(t)
 	dir := filepath.Join(n.root, "archive")
-	for name, mode := range map[string]fs.FileMode{"tuning": 0o755, "vrf": 0o500, "owned": 0o100, "LICENSE": 0o644, "README.md": 0o444, "10-x.conf": 0o644, ".x": 0o644} {
+	for name, mode := range map[string]fs.FileMode{"tuning": 0o755, "vrf": 0o500, "owned": 0o410, "LICENSE": 0o644, "README.md": 0o444, "10-x.conf": 0o644, ".x": 0o644} {
 		write(t, filepath.Join(dir, name), script("1.0.0"), mode)
 	}
 	require.NoError(t, os.Symlink("README.md", filepath.Join(dir, "linked")))

@@ -443,6 +443,10 @@ func TestPLAN4_OneDocumentAlsoWhereNoPlanCouldBeBuilt(t *testing.T) {
 		require.Equal(t, 1, o.code, o.stderr)
 		r := o.report(t)
 		require.NotEmpty(t, r.Results)
+		if args[0] == "apply" && os.Geteuid() != 0 { // which blames no step
+			require.Contains(t, r.Error, "needs root")
+			continue
+		}
 		failed := r.Results[len(r.Results)-1]
 		require.Equal(t, "failed", failed.Status)
 		require.NotEmpty(t, failed.Error)
