@@ -64,8 +64,9 @@ type Handler struct {
 	Results string
 
 	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
-	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing. It is called
-	// in the process's own namespaces. If nil, or if it fails, each result counts.
+	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing if it is ten
+	// minutes old, so that its sandbox is not starting. It is called in the process's own
+	// namespaces. If nil, or if it fails, each result counts.
 	Sandboxes func(context.Context) ([]string, error)
 
 	// PluginDirs lists all folders in which the container runtime looks for plugins. A
