@@ -59,18 +59,25 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	case t.IsDir:
 		s.leave(item, "it is a directory")
 	default:
-		err := cmp.Or(s.own.needed(ctx, path, s.stays), s.neededBack(ctx, path))
-		if errors.Is(err, journal.ErrNeeded) {
-			s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
-		} else if err != nil {
-			return err
-		} else {
-			if err := s.inUse(ctx, path); err != nil {
-				item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
-			}
-			s.found(item)
-		}
+		return s.foundOwn(ctx, item)
 	}
+	return nil
+}
+
+// foundOwn leaves a plugin that configurations need, and tells which file sandboxes need.
+func (s *search) foundOwn(ctx context.Context, item Item) error {
+	path := item.Object
+	switch err := cmp.Or(s.own.needed(ctx, path, s.stays), s.neededBack(ctx, path)); {
+	case errors.Is(err, journal.ErrNeeded):
+		s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := s.inUse(ctx, path); err != nil {
+		item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
+	}
+	s.found(item)
 	return nil
 }
 
@@ -119,20 +126,16 @@ func (o *owned) isPlugin(path string) bool {
 
 // cniFolders lists the folders for CNI in which something is owned or searched.
 func (o *owned) cniFolders() (dirs []string) {
-	add := func(dir string) {
-		if o.isCNIFolder(dir) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
 	for _, path := range slices.Concat(o.Files, o.SetAside) {
-		add(filepath.Dir(path))
+		dirs = append(dirs, filepath.Dir(path))
 	}
 	for _, e := range o.Exceptions {
 		if e.Kind == exceptCNIFolder {
-			add(e.Name)
+			dirs = append(dirs, e.Name)
 		}
 	}
-	return dirs
+	slices.Sort(dirs)
+	return slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return !o.isCNIFolder(dir) })
 }
 
 // remove removes no file beside a configuration that was set aside and did not
