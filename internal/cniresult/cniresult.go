@@ -80,7 +80,8 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 		return fmt.Errorf("find the sandboxes that need %s: %w", object, err)
 	}
 	results := map[string]string{} // the first of each sandbox
-	for _, name := range slices.Backward(slices.Sorted(slices.Values(names))) {
+	slices.Sort(names)
+	for _, name := range names {
 		cached, err := readResult(ctx, filepath.Join(dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // it was deleted meanwhile
@@ -88,7 +89,7 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 			return context.Cause(ctx)
 		case err != nil:
 			return fmt.Errorf("%s is kept: %w: cannot tell which sandbox needs %s (%w)", object, ErrInUse, filepath.Join(dir, name), err)
-		case needs(cached):
+		case results[cached.ContainerID] == "" && needs(cached):
 			results[cached.ContainerID] = name
 		}
 	}
