@@ -128,7 +128,7 @@ func (s *search) staysAside(ctx context.Context, a aside) (why string, err error
 		raw, _ := dir.Read(ctx, name)
 		types := cniconf.Types(name, raw)
 		isNetwork := slices.ContainsFunc(types, func(t string) bool { return t != "loopback" }) && !isDefault(name)
-		if name > a.name && isNetwork && !s.goes(filepath.Join(a.dir, name)) && len(cniconf.Missing(types, plugins)) == 0 {
+		if name > a.name && isNetwork && s.stays(filepath.Join(a.dir, name)) && len(cniconf.Missing(types, plugins)) == 0 {
 			return fmt.Sprintf("it would be read before the network of %s; %s", name, cniconf.Restore(a.path(), a.name)), nil
 		}
 	}
@@ -144,8 +144,10 @@ func isDefault(name string) (is bool) {
 	return is
 }
 
-// goes reports whether a file is the agent's, and is not kept.
-func (s *search) goes(path string) bool { return s.own.ownsFile(path) && !s.keep.Keeps(path) }
+// stays reports whether a file is not the agent's, or is kept.
+func (s *search) stays(path string) bool {
+	return !s.own.ownsFile(path) || s.keep.Keeps(filetree.ResolveParents(path))
+}
 
 func (o *owned) ownsFile(path string) bool {
 	path = filetree.ResolveParents(path)

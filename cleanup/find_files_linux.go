@@ -24,12 +24,16 @@ type fileObject struct {
 	id   filetree.Inode
 }
 
-// findFiles lists owned files, in the order in which they are given, and those
-// of them that were set aside.
+// findFiles lists owned files, configurations first, since a plugin goes after those that
+// name it, and else in the order in which they are given; then those that were set aside.
 func findFiles(ctx context.Context, s *search) error {
 	var errs failure.Set
-	for _, path := range s.own.Files {
-		errs.Add(s.foundFile(ctx, path, ""))
+	for _, confs := range []bool{true, false} {
+		for _, path := range s.own.Files {
+			if isConf := s.own.isCNIFolder(filepath.Dir(path)) && cniconf.IsName(path); isConf == confs {
+				errs.Add(s.foundFile(ctx, path, ""))
+			}
+		}
 	}
 	asides, err := s.own.asides(ctx)
 	errs.Add(err)
@@ -55,18 +59,25 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	case t.IsDir:
 		s.leave(item, "it is a directory")
 	default:
-		err := cmp.Or(s.own.needed(ctx, path, s.goes), s.neededBack(ctx, path))
-		if errors.Is(err, journal.ErrNeeded) {
-			s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
-		} else if err != nil {
-			return err
-		} else {
-			if err := s.inUse(ctx, path); err != nil {
-				item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
-			}
-			s.found(item)
-		}
+		return s.foundOwn(ctx, item)
 	}
+	return nil
+}
+
+// foundOwn leaves a plugin that configurations need, and tells which file sandboxes need.
+func (s *search) foundOwn(ctx context.Context, item Item) error {
+	path := item.Object
+	switch err := cmp.Or(s.own.needed(ctx, path, s.stays), s.neededBack(ctx, path)); {
+	case errors.Is(err, journal.ErrNeeded):
+		s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := s.inUse(ctx, path); err != nil {
+		item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
+	}
+	s.found(item)
 	return nil
 }
 
@@ -78,14 +89,14 @@ func (n *node) inUse(ctx context.Context, path string) error {
 	return n.results.FileInUse(ctx, path)
 }
 
-// needed returns an error that matches [journal.ErrNeeded] if a configuration that does
-// not go names the plugin: pods would get no network any more.
-func (o *owned) needed(ctx context.Context, plugin string, goes func(conf string) bool) error {
+// needed returns an error that matches [journal.ErrNeeded] if a configuration that stays
+// names the plugin: pods would get no network any more.
+func (o *owned) needed(ctx context.Context, plugin string, stays func(conf string) bool) error {
 	if !o.isPlugin(plugin) {
 		return nil
 	}
 	for _, dir := range o.cniFolders() {
-		if err := (cniconf.Folder{Dir: dir}).Need(ctx, plugin, func(conf string) bool { return !goes(conf) }); err != nil {
+		if err := (cniconf.Folder{Dir: dir}).Need(ctx, plugin, stays); err != nil {
 			return err
 		}
 	}
@@ -115,33 +126,21 @@ func (o *owned) isPlugin(path string) bool {
 
 // cniFolders lists the folders for CNI in which something is owned or searched.
 func (o *owned) cniFolders() (dirs []string) {
-	add := func(dir string) {
-		if o.isCNIFolder(dir) && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-	}
 	for _, path := range slices.Concat(o.Files, o.SetAside) {
-		add(filepath.Dir(path))
+		dirs = append(dirs, filepath.Dir(path))
 	}
 	for _, e := range o.Exceptions {
 		if e.Kind == exceptCNIFolder {
-			add(e.Name)
+			dirs = append(dirs, e.Name)
 		}
 	}
-	return dirs
+	slices.Sort(dirs)
+	return slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return !o.isCNIFolder(dir) })
 }
 
 // remove removes no file beside a configuration that was set aside and did not
 // get its name back: the file may be the last configuration that is loaded.
 func (o fileObject) remove(ctx context.Context, r *removal) error {
-	err := o.removeUnneeded(ctx, r)
-	if err != nil {
-		delete(r.going, filetree.ResolveParents(o.path))
-	}
-	return err
-}
-
-func (o fileObject) removeUnneeded(ctx context.Context, r *removal) error {
 	t, err := o.open()
 	if t == nil {
 		return err
@@ -153,8 +152,8 @@ func (o fileObject) removeUnneeded(ctx context.Context, r *removal) error {
 	if err := r.inUse(ctx, o.path); err != nil {
 		return err
 	}
-	goes := func(conf string) bool { return r.going[filetree.ResolveParents(conf)] }
-	if err := r.own.needed(ctx, o.path, goes); err != nil {
+	isThere := func(string) bool { return true }
+	if err := r.own.needed(ctx, o.path, isThere); err != nil {
 		return err
 	}
 	return t.Remove()

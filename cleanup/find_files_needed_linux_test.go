@@ -90,6 +90,7 @@ func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(conf, "05-cilium.conflist"), []byte(chained), 0o600))
 			l := filesOnly(dir)
 			l.Ownership = excepting(l.Ownership)
+			slices.Reverse(l.Ownership.Files) // a plugin goes after the configurations in whatever order they are given
 			inv, err := l.Inventory(context.Background())
 			require.NoError(t, err)
 			err = l.Remove(context.Background(), prepare(t, conf, inv.Items))
@@ -98,4 +99,20 @@ func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
 			require.FileExists(t, plugin)
 		})
 	}
+}
+
+// A configuration that is kept names its plugin, also in a folder that is reached by a link.
+func TestCLN12_APluginOfAKeptConfigurationStays(t *testing.T) {
+	testns.Root(t)
+	dir := testns.TempDir(t)
+	conf, plugin := filepath.Join(dir, "etc/cni/net.d/05-cilium.conflist"), filepath.Join(dir, "opt/cni/bin/cilium-cni")
+	files(t, dir, "var/cni/net.d/05-cilium.conflist", "opt/cni/bin/cilium-cni", "etc/")
+	require.NoError(t, os.Symlink("../var/cni", filepath.Join(dir, "etc/cni")))
+	require.NoError(t, os.WriteFile(conf, []byte(chained), 0o600))
+	l := filesOnly(dir)
+	l.Keep = []string{conf}
+	inv, err := l.Inventory(context.Background())
+	require.NoError(t, err)
+	require.Empty(t, inv.Items)
+	require.Equal(t, []string{"file " + plugin + ": " + conf + " names it"}, []string{inv.Left[0].String() + ": " + inv.Left[0].Detail})
 }

@@ -85,18 +85,18 @@ func TestCLN12_ARuleOfOthersThatUsesOurSetIsNamedWithTheCommandThatDeletesIt(t *
 			rules(t, tool, "*filter", ":MINE - [0:0]", `-A FORWARD -m comment --comment "--match-set ovn40subnets src" -j ACCEPT`,
 				"-A FORWARD -m set --match-set foreign src -j ACCEPT", "-A FORWARD -j MINE", "COMMIT")
 			clean := saved(t, tool)
-			rules(t, tool, "*filter", `-A FORWARD -m comment --comment "why; not" -m set --match-set ovn40subnets src -j ACCEPT`, "-A MINE -j SET --add-set ovn40subnets dst", "COMMIT")
+			rules(t, tool, "*filter", `-A FORWARD -m comment --comment "why; $(id) not" -m set --match-set ovn40subnets src -j ACCEPT`, "-A MINE -j SET --add-set ovn40subnets dst", "COMMIT")
 			before := saved(t, tool)
 
 			err := own.Apply(t.Context())
 			require.ErrorIs(t, err, unix.EBUSY)
 			require.ErrorContains(t, err, "remove ipset ovn40subnets: device or resource busy (used by the rule ")
-			require.ErrorContains(t, err, ` of chain FORWARD in table filter, to delete with: `+tool+` -t filter -D FORWARD -m comment --comment "why; not" -m set --match-set ovn40subnets src -j ACCEPT; the rule "-j SET --add-set ovn40subnets dst" of chain MINE in table filter`)
+			require.ErrorContains(t, err, ` of chain FORWARD in table filter, to delete with: `+tool+` -t filter -D FORWARD -m comment --comment "why; \$(id) not" -m set --match-set ovn40subnets src -j ACCEPT; the rule "-j SET --add-set ovn40subnets dst" of chain MINE in table filter`)
 			require.Equal(t, before, saved(t, tool), "no rule is removed for it")
 			require.Equal(t, "foreign\novn40subnets\n", run(t, "sh", "-c", "ipset list -n | sort"))
 
 			for _, command := range []string{
-				tool + ` -t filter -D FORWARD -m comment --comment "why; not" -m set --match-set ovn40subnets src -j ACCEPT`, tool + " -t filter -D MINE -j SET --add-set ovn40subnets dst",
+				tool + ` -t filter -D FORWARD -m comment --comment "why; \$(id) not" -m set --match-set ovn40subnets src -j ACCEPT`, tool + " -t filter -D MINE -j SET --add-set ovn40subnets dst",
 			} {
 				require.ErrorContains(t, err, ", to delete with: "+command)
 				run(t, "sh", "-c", command)

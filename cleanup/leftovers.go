@@ -61,8 +61,9 @@ type Leftovers struct {
 	StrandPods bool
 
 	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
-	// cri.Endpoint.SandboxIDs: a cached result for any other counts for nothing. It is
-	// called in the process's own namespaces. If nil, or if it fails, each result counts.
+	// cri.Endpoint.SandboxIDs: a cached result for any other counts for nothing if it is
+	// ten minutes old, so that its sandbox is not starting. It is called in the process's
+	// own namespaces. If nil, or if it fails, each result counts.
 	Sandboxes func(context.Context) ([]string, error)
 
 	// Progress, if set, is called after each item that Remove processed, on the calling

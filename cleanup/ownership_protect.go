@@ -300,7 +300,7 @@ func (o *owned) checkPaths() error {
 		if dir := path.Dir(pattern); !o.isCNIFolder(dir) {
 			return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a folder for CNI by its name: if it is one, name it in exceptions, as a cni-folder", pattern, dir)
 		}
-		if _, err := o.searched("setAside", pattern, strings.TrimPrefix(path.Base(pattern), "*")); err != nil {
+		if _, err := o.searched("setAside", exceptFile, pattern, strings.TrimPrefix(path.Base(pattern), "*")); err != nil {
 			return err
 		}
 	}
@@ -312,10 +312,8 @@ func (o *owned) checkPath(field, kind, value string) error {
 		return nil // looked at as an exception
 	}
 	name := inRun(value)
-	if kind == exceptFile {
-		if agents, err := o.searched(field, value, path.Base(name)); err != nil || agents {
-			return err
-		}
+	if agents, err := o.searched(field, kind, value, path.Base(name)); err != nil || agents {
+		return err
 	}
 	place, element := o.place(name)
 	if place == "" || place == kindFolder {
@@ -335,15 +333,16 @@ func (o *owned) checkPath(field, kind, value string) error {
 		"or a path in a folder of the agent's name in /run, /var/lib or /var/log; or name it in exceptions, as a %s", field, value, o.Agent, kind)
 }
 
-// searched reports whether a name is the agent's in a directory that only an exception
-// makes one for CNI or sysctl.d files. It refuses any other name where the node or another
-// agent has files.
-func (o *owned) searched(field, value, name string) (agents bool, err error) {
-	dir := path.Dir(value)
+// searched reports whether a file is the agent's by its name in a directory that only an
+// exception makes one for CNI or sysctl.d files. It refuses anything else where the node or
+// another agent has files, and a name that is the node's, whatever the agent is called.
+func (o *owned) searched(field, kind, value, name string) (agents bool, err error) {
+	dir, nodes := path.Dir(value), false
+	each(kindPath, func(_ protected, theirs string) { nodes = nodes || covers(theirs, value) && !covers(theirs, dir) })
 	for folder, file := range map[string]string{exceptCNIFolder: kindCNIFile, exceptSysctl: kindSysctlFile} {
 		switch {
 		case !o.excepts(folder, dir), cniFolder.MatchString(dir), path.Base(dir) == sysctlFolder:
-		case o.isAgents(file, name):
+		case kind == exceptFile && !nodes && o.isAgents(file, name):
 			return true, nil
 		default:
 			err = o.checkException(Exception{folder, dir})

@@ -174,4 +174,20 @@ func TestCLN12_ADirectoryThatIsSearchedIsNotOwned(t *testing.T) {
 		own.Files, own.SetAside = nil, []string{filepath.Join(dir, "*.bak")}
 		require.ErrorContains(t, own.Validate(), `only names of the agent "cilium" are searched for there: `, dir)
 	}
+
+	// Nor is what is the node's, if an agent is called so.
+	called := func(agent, path string) cleanup.Ownership {
+		dir := filepath.Dir(path)
+		return cleanup.Ownership{Agent: agent, Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}, {Kind: "sysctl-folder", Name: dir}}}
+	}
+	for path, agent := range map[string]string{"/etc/passwd": "passwd", "/etc/pam.conf": "pam", "/etc/hosts": "hosts"} {
+		own := called(agent, path)
+		own.Files = []string{path}
+		require.ErrorContains(t, own.Validate(), "only names of the agent", path)
+	}
+	for path, agent := range map[string]string{"/etc/ssh": "ssh", "/etc/kubernetes": "kubernetes", "/etc/acme": "acme", "/var/lib/kubelet/pods": "pods"} {
+		own := called(agent, path)
+		own.StateDirs = []string{path}
+		require.ErrorContains(t, own.Validate(), "only names of the agent", path)
+	}
 }

@@ -18,7 +18,6 @@ type removal struct {
 	slowLinks  map[int]bool              // that take long to delete
 	remaining  lazy[map[int]bool]        // links, after some were removed
 	unrestored map[filetree.Inode]string // by directory, a file set aside that did not get its name back
-	going      map[string]bool           // the files of this call, without those that stay
 }
 
 // remover removes items, and calls done for each that it came to before ctx was
@@ -64,12 +63,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 		return err
 	}
 	defer n.close()
-	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}, going: map[string]bool{}}
-	for _, item := range items {
-		if file, ok := item.object.(fileObject); ok {
-			r.going[filetree.ResolveParents(file.path)] = true
-		}
-	}
+	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
 	t := &tally{progress: l.Progress, total: len(items)}
 	steps, unlisted := plan(items)
 	for _, item := range unlisted {

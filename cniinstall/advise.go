@@ -123,8 +123,8 @@ func (i Install) unasked(ctx context.Context, raw []byte) (texts []string) {
 
 // advise describes the effect of a file that sorts before ours.
 func (f folder) advise(ctx context.Context, name string) string {
-	path := filepath.Join(f.dir, name)
-	raw, err := f.read(ctx, name)
+	path := filepath.Join(f.Dir, name)
+	raw, err := f.Read(ctx, name)
 	var network string
 	if err == nil {
 		network, err = loads(name, raw)

@@ -111,7 +111,7 @@ func (j *job) boundAsides() error {
 // its owner would have overwritten that version.
 func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 	f := j.folder()
-	a := aside{from: filepath.Join(f.dir, name)}
+	a := aside{from: filepath.Join(f.Dir, name)}
 	if ours, err := j.isAsLeft(ctx, a.from); err != nil || ours && isOurs(j.known[a.from]) {
 		return a, err
 	}
@@ -124,7 +124,7 @@ func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
 		}
 	}
 	for n := range backupLimit {
-		a.to = filepath.Join(f.dir, f.backup(name, n))
+		a.to = filepath.Join(f.Dir, f.backup(name, n))
 		if _, err := j.confDir().Lstat(filepath.Base(a.to)); errors.Is(err, fs.ErrNotExist) {
 			return a, nil
 		} else if err != nil {

@@ -48,7 +48,7 @@ type Chained struct {
 // [ErrTargetMissing]. In an [Install], its ConfName and BackupSuffix determine
 // which files are ours; otherwise Render takes no file for ours.
 func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
-	return c.renderIn(ctx, folder{dir: dir, suffix: defaultBackupSuffix})
+	return c.renderIn(ctx, Install{ConfDir: dir, BackupSuffix: defaultBackupSuffix}.folder())
 }
 
 func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
@@ -110,8 +110,8 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		}
 	}
 	f.report(skipped)
-	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.dir)
-	return nil, errors.Join(missing{err, []string{f.dir}}, joinTexts(skipped))
+	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
+	return nil, errors.Join(missing{err, []string{f.Dir}}, joinTexts(skipped))
 }
 
 // fits returns false for a configuration with only our plugin, or loopback: no network.

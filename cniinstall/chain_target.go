@@ -46,7 +46,7 @@ func (f folder) theirs(ctx context.Context) ([]candidate, error) {
 
 // parse reads a configuration under the name that it had before it was set aside.
 func (f folder) parse(ctx context.Context, c candidate) (*network, error) {
-	raw, err := f.read(ctx, c.name)
+	raw, err := f.Read(ctx, c.name)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (f folder) parse(ctx context.Context, c candidate) (*network, error) {
 // wrote reports whether the file is ours, according to the journal. A file that was
 // there before us is ours only as long as it is as we left it.
 func (f folder) wrote(ctx context.Context, name string) bool {
-	e, known := f.known[filepath.Join(f.dir, name)]
+	e, known := f.known[filepath.Join(f.Dir, name)]
 	if !known || e.Before.Type == "" {
 		return known
 	}
@@ -67,9 +67,9 @@ func (f folder) wrote(ctx context.Context, name string) bool {
 // setAside finds the last backup of each file that has been set aside.
 func (f folder) setAside(ctx context.Context) ([]candidate, error) {
 	last := map[string]string{} // by file name
-	names, err := f.list(ctx, func(name string) bool {
+	names, err := f.List(ctx, func(name string) bool {
 		origin, ok := f.origin(name)
-		_, known := f.known[filepath.Join(f.dir, origin)]
+		_, known := f.known[filepath.Join(f.Dir, origin)]
 		return ok && !known
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func (f folder) setAside(ctx context.Context) ([]candidate, error) {
 
 // kept finds the backup from which e's object will be restored.
 func (f folder) kept(e journal.Entry) (candidate, bool) {
-	if !isConf(e) || e.Before.Type == "" || filepath.Dir(e.Object) != f.dir {
+	if !isConf(e) || e.Before.Type == "" || filepath.Dir(e.Object) != f.Dir {
 		return candidate{}, false
 	}
 	for _, path := range backupsOf(e, f.known) {

@@ -14,43 +14,34 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/cniconf"
-	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // folder is the folder with the configurations, and identifies ours among them.
 type folder struct {
-	dir        string
+	cniconf.Folder
 	own        string                   // file name of ours
 	suffix     string                   // of files that are set aside
 	passedOver func(text string)        // called for each file that is not a valid configuration; may be nil
-	opened     *durable.Dir             // nil: it is opened each time
 	known      map[string]journal.Entry // the recorded entries, by path
 }
 
 func (i Install) folder() folder {
-	return folder{dir: i.ConfDir, own: i.ConfName, suffix: i.BackupSuffix}
+	return folder{Folder: cniconf.Folder{Dir: i.ConfDir}, own: i.ConfName, suffix: i.BackupSuffix}
 }
 
 func (j *job) folder() folder {
 	f := j.Install.folder()
-	f.opened, f.known = j.confDir(), j.known
+	f.Opened, f.known = j.confDir(), j.known
 	return f
 }
 
 // others lists the files that a runtime loads besides ours, in the runtime's order:
 // by the bytes of their names, without directories.
 func (f folder) others(ctx context.Context) ([]string, error) {
-	return f.list(ctx, func(name string) bool { return name != f.own && isConfName(name) })
+	return f.List(ctx, func(name string) bool { return name != f.own && isConfName(name) })
 }
 
 func isConfName(name string) bool { return cniconf.IsName(name) }
-
-func (f folder) conf() cniconf.Folder { return cniconf.Folder{Dir: f.dir, Opened: f.opened} }
-
-// list lists the wanted files, in the order of their names.
-func (f folder) list(ctx context.Context, wanted func(name string) bool) ([]string, error) {
-	return f.conf().List(ctx, wanted)
-}
 
 // backup is the n-th name (from 0) under which a file is set aside.
 func (f folder) backup(name string, n int) string {
@@ -73,11 +64,6 @@ func (f folder) origin(backup string) (name string, ok bool) {
 func isNumber(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && n > 0 && strconv.Itoa(n) == s
-}
-
-// read returns the content of a file as a runtime sees it.
-func (f folder) read(ctx context.Context, name string) ([]byte, error) {
-	return f.conf().Read(ctx, name)
 }
 
 // loads returns the network that containerd finds in a file, or the reason why it

@@ -24,7 +24,7 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 		return nil, err
 	}
 	f := i.folder()
-	names, err := f.list(ctx, isConfName)
+	names, err := f.List(ctx, isConfName)
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
@@ -33,16 +33,16 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 			findings = append(findings, code.Wrap(code.CNIPreceded, fmt.Errorf("%s (move it away, or give the agent's a name that sorts first)", f.advise(ctx, name))))
 		}
 	}
-	raw, err := f.read(ctx, names[0])
+	raw, err := f.Read(ctx, names[0])
 	if err != nil {
 		return findings, err
 	}
-	n, err := f.parseWhole(ctx, names[0], raw)
+	n, err := parseWhole(ctx, f.Folder, names[0], raw)
 	if err != nil { // said above, unless the agent writes it anew
 		return findings, nil
 	}
 	brought, err := i.brought(ctx)
-	return append(findings, i.withoutPlugins(filepath.Join(f.dir, names[0]), n, brought)...), err
+	return append(findings, i.withoutPlugins(filepath.Join(f.Dir, names[0]), n, brought)...), err
 }
 
 // brought lists the plugins that Apply would install.

@@ -64,8 +64,9 @@ type Handler struct {
 	Results string
 
 	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
-	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing. It is called
-	// in the process's own namespaces. If nil, or if it fails, each result counts.
+	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing if it is ten
+	// minutes old, so that its sandbox is not starting. It is called in the process's own
+	// namespaces. If nil, or if it fails, each result counts.
 	Sandboxes func(context.Context) ([]string, error)
 
 	// PluginDirs lists all folders in which the container runtime looks for plugins. A
@@ -194,7 +195,7 @@ func (h Handler) confInUse(ctx context.Context, p *journal.Pass, conf journal.En
 // one at path has gone: the first in the folder that is not ours, since ours go
 // too. It is nil if there is none.
 func successor(ctx context.Context, j *journal.Journal, path string) (*network, error) {
-	names, err := (folder{dir: filepath.Dir(path)}).list(ctx, isConfName)
+	names, err := (cniconf.Folder{Dir: filepath.Dir(path)}).List(ctx, isConfName)
 	if err != nil {
 		return nil, err
 	}
@@ -346,12 +347,12 @@ func (t told) Code() string         { return code.Of(t.is) }
 // held keeps a changed configuration of ours recorded as long as it needs recorded
 // plugins: without them no pod would start.
 func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed error) error {
-	f := folder{dir: filepath.Dir(conf.Object)}
-	raw, err := f.read(ctx, filepath.Base(conf.Object))
+	f := cniconf.Folder{Dir: filepath.Dir(conf.Object)}
+	raw, err := f.Read(ctx, filepath.Base(conf.Object))
 	if err != nil {
 		return changed // gone, or no pod could start with it
 	}
-	if _, err := f.parseWhole(ctx, filepath.Base(conf.Object), raw); err != nil {
+	if _, err := parseWhole(ctx, f, filepath.Base(conf.Object), raw); err != nil {
 		return changed
 	}
 	entries, err := p.Journal().Entries()
@@ -360,7 +361,7 @@ func held(ctx context.Context, p *journal.Pass, conf journal.Entry, changed erro
 	}
 	var plugins []string
 	for _, e := range entries {
-		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.conf().Needs(ctx, e.Object, conf.Object, raw, nil) != nil {
+		if isPlugin(e) && filepath.Base(e.Object) != loopback && f.Needs(ctx, e.Object, conf.Object, raw, nil) != nil {
 			plugins = append(plugins, e.Object)
 		}
 	}
@@ -428,10 +429,10 @@ func stillOurs(e journal.Entry) error {
 
 // parseFile reads the configuration at path.
 func parseFile(ctx context.Context, path string) (*network, error) {
-	f, name := folder{dir: filepath.Dir(path)}, filepath.Base(path)
-	raw, err := f.read(ctx, name)
+	f, name := cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	raw, err := f.Read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return f.parseWhole(ctx, name, raw)
+	return parseWhole(ctx, f, name, raw)
 }

@@ -97,9 +97,9 @@ func (r remains) original(ctx context.Context, e journal.Entry) ([]byte, error) 
 
 // parseWhole reads a configuration of the folder with the plugins that libcni adds
 // to it.
-func (f folder) parseWhole(ctx context.Context, name string, raw []byte) (*network, error) {
+func parseWhole(ctx context.Context, f cniconf.Folder, name string, raw []byte) (*network, error) {
 	var parts []part
-	err := f.conf().EachPart(ctx, name, raw, func(path string, raw []byte, err error) error {
+	err := f.EachPart(ctx, name, raw, func(path string, raw []byte, err error) error {
 		p := part{path: path}
 		if err == nil {
 			p.plugin, p.err = pluginName(raw)

@@ -223,7 +223,7 @@ func (j *job) render(ctx context.Context) (*target, *network, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := j.folder().parseWhole(ctx, j.ConfName, raw)
+	n, err := parseWhole(ctx, j.folder().Folder, j.ConfName, raw)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -235,12 +235,12 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 // inEach returns the paths, each one of the directory in all of dirs instead.
 func inEach(paths []string, dir string, dirs []string) (all []string) {
 	for _, path := range paths {
-		in := dirs
 		if filepath.Dir(path) != dir {
-			in = []string{filepath.Dir(path)}
+			all = append(all, path)
+			continue
 		}
-		for _, dir := range in {
-			all = append(all, filepath.Join(dir, filepath.Base(path)))
+		for _, other := range dirs {
+			all = append(all, filepath.Join(other, filepath.Base(path)))
 		}
 	}
 	return all

@@ -159,6 +159,7 @@ func TestCLN12_ResultsOfSandboxesThatDoNotExist(t *testing.T) {
 		n.shell("mkdir -p /etc/cni/net.d /opt/cni/bin /var/lib/cni/results; cp " + n.plugins + "/test-cni " + n.plugins + "/cilium-cni")
 		n.write(result, `{"kind":"cniCacheV1","containerId":"0123","networkName":"cilium","config":"`+
 			base64.StdEncoding.EncodeToString([]byte(`{"cniVersion":"0.3.1","name":"cilium","plugins":[{"type":"cilium-cni"}]}`))+`"}`)
+		n.shell("touch -d '1 hour ago' " + result) // its sandbox is not starting
 		return n, listed
 	}
 	proven := func(n *node, sandboxes func() []string) {

@@ -66,7 +66,8 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 	if err != nil {
 		return err
 	}
-	known := cniinstall.Install{BinDir: folderOr(a.cniBinDir, ""), ConfDir: folderOr(a.cniConfDir, "")}
+	binDir, confDir := folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
+	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir}
 	var notes []string
 	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
 		if known, err = known.For(journal.With(ctx, a.journal.Step(stepCNI)), cniinstall.Runtime{}, asked); err == nil {
@@ -77,8 +78,8 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 	for _, text := range notes {
 		note(text)
 	}
-	a.binDirs = distinct(append(append([]string{folderOr(a.cniBinDir, "")}, looks.PluginDirs...), known.BinDir)...)
-	a.confDirs = distinct(folderOr(a.cniConfDir, ""), looks.ConfDir, known.ConfDir)
+	a.binDirs = distinct(slices.Concat([]string{binDir}, looks.PluginDirs, []string{known.BinDir})...)
+	a.confDirs = distinct(confDir, looks.ConfDir, known.ConfDir)
 	return err
 }
 

@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -53,7 +55,8 @@ type Cache struct {
 	Dirs []string
 
 	// Sandboxes lists the IDs of all sandboxes that the node's container runtime knows: a
-	// result for any other counts for nothing. If nil, or if it fails, each counts.
+	// result for any other counts for nothing, unless it is new. If nil, or if it fails,
+	// each counts.
 	Sandboxes func(context.Context) ([]string, error)
 }
 
@@ -77,7 +80,8 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 		return fmt.Errorf("find the sandboxes that need %s: %w", object, err)
 	}
 	results := map[string]string{} // the first of each sandbox
-	for _, name := range slices.Backward(slices.Sorted(slices.Values(names))) {
+	slices.Sort(names)
+	for _, name := range names {
 		cached, err := readResult(ctx, filepath.Join(dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // it was deleted meanwhile
@@ -85,11 +89,11 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 			return context.Cause(ctx)
 		case err != nil:
 			return fmt.Errorf("%s is kept: %w: cannot tell which sandbox needs %s (%w)", object, ErrInUse, filepath.Join(dir, name), err)
-		case needs(cached):
+		case results[cached.ContainerID] == "" && needs(cached):
 			results[cached.ContainerID] = name
 		}
 	}
-	unsure := c.dropStale(ctx, results)
+	unsure := c.dropStale(ctx, dir, results)
 	if len(results) == 0 {
 		return nil
 	}
@@ -98,9 +102,12 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 		object, ErrInUse, len(results), filepath.Join(dir, first), unsure)
 }
 
-// dropStale drops the results, by their sandboxes, that are of none any more. Asked after
-// they were read, the runtime knows each sandbox that they are of.
-func (c Cache) dropStale(ctx context.Context, results map[string]string) (unsure string) {
+// starting bounds how long a sandbox has a result before the runtime lists it: containerd
+// does so only once the network is there and the sandbox runs.
+const starting = 10 * time.Minute
+
+// dropStale drops the results in dir, by their sandboxes, that are of none any more.
+func (c Cache) dropStale(ctx context.Context, dir string, results map[string]string) (unsure string) {
 	if c.Sandboxes == nil || len(results) == 0 {
 		return ""
 	}
@@ -115,8 +122,18 @@ func (c Cache) dropStale(ctx context.Context, results map[string]string) (unsure
 	if err != nil {
 		return fmt.Sprintf(" (whether they still exist is unknown: %v)", err)
 	}
-	maps.DeleteFunc(results, func(sandbox, _ string) bool { return !slices.Contains(listed, sandbox) })
-	return ""
+	maps.DeleteFunc(results, func(sandbox, name string) bool {
+		if slices.Contains(listed, sandbox) {
+			return false
+		}
+		info, err := os.Lstat(filepath.Join(dir, name))
+		isNew := err != nil || time.Since(info.ModTime()) < starting
+		if isNew {
+			unsure = fmt.Sprintf(" (%s is none that the runtime lists, but may be starting: its result is younger than %v)", sandbox, starting)
+		}
+		return !isNew
+	})
+	return unsure
 }
 
 // FileInUse is InUse for a file: a plugin by its name, or the configuration of a network.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -92,7 +93,9 @@ func TestCLN12_AResultOfNoSandboxCountsForNothing(t *testing.T) {
 	for sandbox, conf := range map[string]string{"a": `{"type":"portmap"}`, "b": `{"type":"portmap"}`, "c": `{"type":"bridge"}`} {
 		content, err := json.Marshal(cniresult.Result{ContainerID: sandbox, NetworkName: "n", Config: []byte(conf)})
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "n-"+sandbox+"-eth0"), content, 0o600))
+		path := filepath.Join(dir, "n-"+sandbox+"-eth0")
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Hour)))
 	}
 	asked := 0
 	uses := func(plugin string, listed []string, fails error) error {
@@ -107,6 +110,12 @@ func TestCLN12_AResultOfNoSandboxCountsForNothing(t *testing.T) {
 	err := uses("portmap", nil, errors.New("nobody answers"))
 	require.ErrorIs(t, err, cniresult.ErrInUse)
 	require.ErrorContains(t, err, kept+"2, by "+dir+"/n-a-eth0 (whether they still exist is unknown: nobody answers): delete the pods")
+
+	// A sandbox that is being created has a result before the runtime lists it.
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "n-b-eth0"), time.Time{}, time.Now()))
+	require.ErrorContains(t, uses("portmap", nil, nil), kept+"1, by "+dir+"/n-b-eth0 (b is none that the runtime lists, but may be starting: its result is younger than 10m0s): delete the pods")
+	require.NoError(t, uses("bridge", nil, nil))
+
 	asked = 0
 	require.NoError(t, uses("tuning", nil, nil))
 	require.Zero(t, asked, "no result needs it")

@@ -132,9 +132,12 @@ func IPSetUsers(ctx context.Context, name string) (users []string, err error) {
 	return users, err
 }
 
+// inShell escapes what a shell would expand within the double quotes of iptables-save.
+var inShell = strings.NewReplacer("$", `\$`, "`", "\\`")
+
 // describe has the rule, and the command that deletes it.
 func (r Rule) describe(tool string) string {
-	return fmt.Sprintf("the rule %q of chain %s in table %s, to delete with: %s -t %[3]s -D %[2]s %[1]s", r.Spec, r.Chain, r.Table, tool)
+	return fmt.Sprintf("the rule %q of chain %s in table %s, to delete with: %s -t %[3]s -D %[2]s %[5]s", r.Spec, r.Chain, r.Table, tool, inShell.Replace(r.Spec))
 }
 
 // Delete deletes the objects of each family with one run of iptables-restore,
