@@ -241,10 +241,6 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 
 // show shows the reports of run: by a.trace as it goes, or at the end as one document.
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
-	if err := a.timeline.save(); err != nil { // it could not be written in the end either
-		a.timeline.path = ""
-		return err
-	}
 	a.shown = true
 	if a.output == formatJSON {
 		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))
