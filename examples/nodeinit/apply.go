@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -104,11 +103,6 @@ func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 // it lists the changes. The function more, which may be nil, returns steps that are undone
 // first.
 func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
-	if !dryRun {
-		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-			return err
-		}
-	}
 	if err := a.needJournal(cmd); err != nil {
 		return err
 	}
