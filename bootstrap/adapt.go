@@ -163,7 +163,7 @@ func (r retry) do(ctx context.Context, f func() error) error {
 			return err
 		}
 		Waiting(ctx, Wait{For: "another try", Tries: i + 1, Err: err, Pause: wait})
-		if stop := sleep(ctx, wait); stop != nil {
+		if stop := failure.Sleep(ctx, wait); stop != nil {
 			return fmt.Errorf("%w (gave up waiting for another try: %w)", err, stop)
 		}
 		err = f()
@@ -179,19 +179,4 @@ func (r retry) again(err error) bool {
 		return false
 	}
 	return r.retryable == nil || r.retryable(err)
-}
-
-// sleep waits for d, or returns why ctx ended first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
-		return failure.Ended(ctx)
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return failure.Ended(ctx)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/configresolve/internal/drift"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -63,7 +64,7 @@ func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
 	}
 	wait := func() error {
 		for {
-			if err := pause(ctx, lookEvery); err != nil {
+			if err := failure.Sleep(ctx, lookEvery); err != nil {
 				return err
 			}
 			if failed != nil || !slices.Equal(Versions(ctx, r.Sources), seen) {
@@ -74,17 +75,6 @@ func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
 	return drift.Watch(ctx, resolve, wait, Diff, func(c *Config, changes []Change, err error) error {
 		return report(Update{c, changes, err})
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Versions returns, for [Watch] here and in configresolve/kube, a text for each [Dir] and

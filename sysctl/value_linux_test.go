@@ -32,6 +32,7 @@ func otherwise() map[sysctl.Key][]string {
 		"net.ipv4.neigh.lo.retrans_time_ms":                   {"1001"},
 		"net.ipv4.neigh.lo.base_reachable_time_ms":            {"30007"},
 		"net.ipv4.icmp_ratelimit":                             {"17"},
+		"net.ipv4.tcp_fastopen_key":                           {"0000DEAD-00BEEF00-00000000-00000001", "0000dead-00beef00-00000000-00000001"},
 		"net.ipv6.conf.all.mldv1_unsolicited_report_interval": {"9001"},
 		"net.ipv4.ip_forward":                                 {"1", "01", "0x1", "1 # why", "1\t#"},
 	}
@@ -50,6 +51,19 @@ func TestSYS2_TheRealKernelPrintsAValueInAnotherForm(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, i == 0, len(changes) == 1, "%s = %s: %v", key, value, changes)
 			require.NoError(t, k.Set(setTo(key, value)), "%s = %s", key, value)
+		}
+	}
+}
+
+// A mask of processors is hexadecimal, and the kernel prints as many digits as it has
+// processors: this one may have fewer.
+func TestSYS2_AMaskIsHexadecimal(t *testing.T) {
+	for _, key := range []string{"net/core/rps_default_mask", "net/core/flow_limit_cpu_bitmap"} {
+		for now, wanted := range map[string]string{"0f": "f", "00ff": "FF", "010": "10", "00000000,00000002": "2", "1,00000000": "00000001,00000000", "00": "0"} {
+			require.True(t, sysctl.SameValue(key, now, wanted), "%s is %s", now, wanted)
+		}
+		for now, other := range map[string]string{"010": "8", "8": "010", "0": "f", "10": "16"} {
+			require.False(t, sysctl.SameValue(key, now, other), "%s is not %s", now, other)
 		}
 	}
 }

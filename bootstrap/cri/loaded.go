@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
@@ -109,10 +110,8 @@ func (l Loaded) Apply(ctx context.Context) error {
 		if said == "" || ctx.Err() == nil { // else the error only shows that there was no time to answer
 			said = now
 		}
-		select {
-		case <-ctx.Done():
+		if failure.Sleep(ctx, askEvery) != nil {
 			return l.gaveUp(ctx, said)
-		case <-time.After(askEvery):
 		}
 	}
 }

@@ -72,7 +72,8 @@ func isNone(err error) bool {
 }
 
 // listening lists the places at which root listens, each socket once: some nodes have links
-// from one place to another.
+// from one place to another. A place that others may change is passed by, but not one that
+// only cannot be reached.
 func (h host) listening(ctx context.Context) (paths []string, err error) {
 	var seen []fs.FileInfo
 	var unproven error
@@ -91,7 +92,8 @@ func (h host) listening(ctx context.Context) (paths []string, err error) {
 			seen, paths = append(seen, info), append(paths, path)
 		}
 	}
-	if len(paths) > 0 {
+	var errno syscall.Errno
+	if len(paths) > 0 && !errors.As(unproven, &errno) { // which may be the node's, such as a busy one
 		return paths, nil
 	}
 	if unproven == nil {

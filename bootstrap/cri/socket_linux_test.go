@@ -149,3 +149,26 @@ func TestSEC11_ASocketThatCannotBeReachedIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// A runtime that is too busy to accept is the node's none the less: the plugins would go
+// where another one looks.
+func TestSEC11_ABusyRuntimeIsNotPassedBy(t *testing.T) {
+	h := newHost(t)
+	h.listen("/run/crio/crio.sock")
+	place := &unix.SockaddrUnix{Name: filepath.Join(h.root, usual)}
+	require.NoError(t, os.MkdirAll(filepath.Dir(place.Name), 0o755))
+	socket := func() int {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, unix.Close(fd)) })
+		return fd
+	}
+	busy := socket()
+	require.NoError(t, errors.Join(unix.Bind(busy, place), unix.Listen(busy, 0)))
+	for err := error(nil); !errors.Is(err, unix.EAGAIN); err = unix.Connect(socket(), place) {
+		require.NoError(t, err)
+	}
+	_, err := cri.Find(t.Context(), h.proc)
+	require.ErrorIs(t, err, cri.ErrUnproven)
+	require.ErrorContains(t, err, usual+": nothing proves that the host's container runtime listens: connect: resource temporarily unavailable")
+}

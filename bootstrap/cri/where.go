@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // Bounds on the wait for a runtime's answer, which takes milliseconds, except while it
@@ -26,10 +28,8 @@ func (e Endpoint) CNI(ctx context.Context) (CNI, error) {
 	defer cancel()
 	s, err := e.Status(ctx)
 	for starting(err) {
-		select {
-		case <-ctx.Done():
+		if failure.Sleep(ctx, startPause) != nil {
 			return CNI{}, err
-		case <-time.After(startPause):
 		}
 		s, err = e.Status(ctx)
 	}

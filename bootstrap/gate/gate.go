@@ -39,6 +39,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -119,10 +120,8 @@ func (g Gate) Apply(ctx context.Context) error {
 			g.say(ctx, bootstrap.Wait{For: g.Name, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: (timeout - time.Since(start)).Round(time.Second)})
 			said = time.Now()
 		}
-		select {
-		case <-ctx.Done():
+		if failure.Sleep(ctx, cmp.Or(g.Every, defaultEvery)) != nil {
 			return g.gaveUp(ctx, seen)
-		case <-time.After(cmp.Or(g.Every, defaultEvery)):
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // The lock is a flock on the file "lock", as host-local takes it. host-local holds it for
@@ -57,10 +58,8 @@ func take(ctx context.Context, f *os.File, path string) error {
 			bootstrap.Waiting(ctx, bootstrap.Wait{For: "host-local's lock " + path, Pause: lockWait})
 			told = true
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(lockEvery):
+		if err := failure.Sleep(ctx, lockEvery); err != nil {
+			return err
 		}
 	}
 }

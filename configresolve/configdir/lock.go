@@ -39,10 +39,8 @@ func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) 
 		if !time.Now().Before(deadline) {
 			return nil, code.Errorf(code.LockHeld, "wait for another writer: it has held the lock %s for %s (lslocks or fuser tell which process)", d.Path(lockName), lockTimeout)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another writer, which holds the lock %s: %w", d.Path(lockName), failure.Ended(ctx))
-		case <-time.After(lockWait):
+		if err := failure.Sleep(ctx, lockWait); err != nil {
+			return nil, fmt.Errorf("wait for another writer, which holds the lock %s: %w", d.Path(lockName), err)
 		}
 	}
 }

@@ -103,14 +103,7 @@ func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
 	if a.now {
 		return true
 	}
-	timer := time.NewTimer(a.retryAfter + rand.N(window(attempt, a.busy, r.spread)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return failure.Sleep(ctx, a.retryAfter+rand.N(window(attempt, a.busy, r.spread))) == nil
 }
 
 // once asks one server and, if that one is not healthy, makes the next request go

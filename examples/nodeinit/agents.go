@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -21,11 +20,6 @@ import (
 func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
 	if len(a.skip)+len(a.only) > 0 {
 		return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
-	}
-	if !dryRun {
-		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-			return err
-		}
 	}
 	if err := a.journalAsked(); err != nil {
 		return err

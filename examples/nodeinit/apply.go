@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -104,11 +103,6 @@ func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 // it lists the changes. The function more, which may be nil, returns steps that are undone
 // first.
 func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
-	if !dryRun {
-		if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-			return err
-		}
-	}
 	if err := a.needJournal(cmd); err != nil {
 		return err
 	}
@@ -241,10 +235,6 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 
 // show shows the reports of run: by a.trace as it goes, or at the end as one document.
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
-	if err := a.timeline.save(); err != nil { // it could not be written in the end either
-		a.timeline.path = ""
-		return err
-	}
 	a.shown = true
 	if a.output == formatJSON {
 		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))

@@ -39,6 +39,9 @@ func (a *app) buildConfigCommand() *cobra.Command {
 			}
 			// The calls that write and sync the files report failures: reading
 			// everything back would take half as long again.
+			if err := a.timeline.save(); err != nil {
+				return err
+			}
 			plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, SkipVerify: true}}}
 			return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
 		},

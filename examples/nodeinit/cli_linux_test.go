@@ -541,7 +541,7 @@ func TestCFG12_BlanksAroundAValueThatIsInterpretedDoNotCount(t *testing.T) {
 	require.Equal(t, "9000\n", n.read("/run/dest/mtu"))
 	require.Equal(t, "/run/bpf /run/cg", n.shell("grep -oE ' /run/(bpf|cg) ' /proc/mounts | sort | xargs"))
 	require.Equal(t, "/run/sysctl.d/99-zzz-override_cilium.conf", n.shell("ls /run/sysctl.d/*"))
-	o = n.run("run", "--only", "bpffs", "--", "printf", "%s", " kept\n")
+	o = n.run("run", "--only", " bpffs, cgroup ", "--bpf-root= /run/bpf", "--drop-capabilities", "CHOWN, SYS_BOOT", "--", "printf", "%s", " kept\n")
 	require.Equal(t, " kept\n", o.stdout, o.stderr)
 }
 

@@ -115,7 +115,9 @@ func (a *app) undo(ctx context.Context, steps []string, dryRun bool, more ...boo
 		if empty, err := a.journal.Empty(); err != nil || !empty {
 			return p.RevertAll(ctx)
 		}
-		dryRun = true // nothing to lock, and nothing to do
+		report, err := p.CheckRevertAll(ctx) // nothing to lock, and nothing to do
+		report.Op = bootstrap.OpRevert
+		return report, err
 	}
 	switch {
 	case all:

@@ -55,10 +55,12 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	if err != nil {
 		return nil, nil, err
 	}
+	a.at.work(stepSysctl, "")
 	sysctls, err := a.sysctlStep(nil)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())
 	}
+	a.at.work(stepCleanup, "")
 	cleaning, err := a.cleanupStep(ctx, config)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll())

@@ -49,8 +49,8 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, steps []string, run
 		a.logger().Warn("the result will not be reported", "error", err)
 	}
 	a.at.begin(bootstrap.Report{Op: op, Node: a.nodeName, Version: version(), Command: a.name, Agent: a.agent, Start: time.Now()}, steps)
-	var err error
-	if op == bootstrap.OpApply {
+	err := a.timeline.save() // before anything is changed, too
+	if err == nil && (op == bootstrap.OpApply || op == bootstrap.OpRevert) {
 		err = needsRoot(os.Geteuid(), cmd.Name())
 	}
 	if err == nil {

@@ -206,6 +206,12 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.Equal(t, []string{read, wrote}, s.since())
 	require.Empty(t, s.annotations)
 	require.Nil(t, s.condition)
+
+	require.Equal(t, 1, run("apply", "--host-proc", "/run/none").code)
+	require.Equal(t, kube.Failed, s.outcome().Result)
+	require.Zero(t, run("uninstall").code)
+	require.Empty(t, s.annotations, "though nothing is recorded on the node")
+	require.Contains(t, n.read(metrics), `op="revert"`)
 }
 
 // A report that cannot be sent changes neither a run's result nor, by much, its duration.

@@ -91,7 +91,7 @@ var capabilityNames = strings.Fields(`CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER 
 
 func capabilityNumbers(names []string) (numbers []int, err error) {
 	for _, name := range names {
-		number := slices.Index(capabilityNames, strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(name)), "CAP_"))
+		number := slices.Index(capabilityNames, strings.TrimPrefix(strings.ToUpper(name), "CAP_"))
 		if number < 0 {
 			return nil, fmt.Errorf("%q is not the name of a capability", name)
 		}

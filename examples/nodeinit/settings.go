@@ -68,9 +68,6 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 	if err := a.onlyNothing(f); err != nil {
 		return err
 	}
-	for i, name := range a.modules {
-		a.modules[i] = strings.TrimSpace(name)
-	}
 	if a.nodeName == "" {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}

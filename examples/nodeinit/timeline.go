@@ -36,11 +36,14 @@ func (d *drawing) trace() *bootstrap.Trace {
 	return d.Trace()
 }
 
+// save writes the drawing of what is known. After an error, which the end of the run would
+// only repeat, nothing is drawn.
 func (d *drawing) save() error {
 	if d.path == "" {
 		return nil
 	}
 	if err := d.WriteFile(d.path); err != nil {
+		d.path = ""
 		return fmt.Errorf("--timeline: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ package main_test
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func (n *node) reportsAll(steps []string, args ...string) report {
 func TestPLAN21_ARunThatFailsBeforeThereIsAPlanReportsItsSteps(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.shell("ip link set lo up; mkdir -p /run/open; chmod 777 /run/open; printf 'cgroup: relative\n' > /run/relative")
+	n.shell("ip link set lo up; mkdir -p /run/open; chmod 777 /run/open; touch /run/open/sock; printf 'cgroup: relative\n' > /run/relative; printf 'clean-cilium-state: \"true\"\n' > /run/clean")
 	unreachable := []string{"--source", "config-map:kube-system/x", "--k8s-api-server-urls", "http://127.0.0.1:1", "--timeout", "300ms"}
 	checked := append([]string{"preflight"}, allSteps...)
 	for _, c := range []struct {
@@ -60,6 +61,7 @@ func TestPLAN21_ARunThatFailsBeforeThereIsAPlanReportsItsSteps(t *testing.T) {
 		{allSteps, "", "not-run", append(n.args("run"), "--", "/run/none"), false},
 		{allSteps, "", "not-run", []string{"uninstall", "--state-dir", "/run/open"}, false},
 		{allSteps, "", "not-run", []string{"uninstall", "--dry-run", "--host-proc", "/run/none"}, false},
+		{allSteps, "cleanup", "blocked", []string{"apply", "--source", "file:/run/clean", "--runtime-endpoint", "/run/open/sock"}, true},
 		{[]string{"cni"}, "", "not-run", []string{"uninstall-cni", "--state-dir", "/run/open"}, false},
 		{[]string{"cni"}, "cni", "", []string{"install-cni", "--plugins", "/run/none"}, false},
 		{[]string{"cgroup"}, "", "not-run", []string{"mount-cgroup", "--host-proc", "/run/none"}, false},
@@ -140,6 +142,10 @@ func TestPLAN17_AFileOfTheReportThatCannotBeWrittenIsFoundBeforehand(t *testing.
 		}
 	}
 	require.Empty(t, before.Diff(n.state()))
+	r := n.reportsAll(allSteps, n.args("apply", "--timeline", "/run/none/x.svg")...)
+	require.NotContains(t, slices.Collect(maps.Values(r.statuses())), "failed", "it is no step's failure")
+	n.reportsAll(allSteps, n.args("apply", "--source", "file:/run/none/x", "--timeline", "/run/none/x.svg", "--report-metrics", "/run/x.prom")...)
+	require.Contains(t, n.read("/run/x.prom"), `slipway_run_failed{agent="cilium",op="apply"`)
 
 	o := n.run(n.args("check", "--report-metrics", "/run/none/slipway.prom")...)
 	require.Equal(t, 2, o.code, o.stderr)

@@ -46,7 +46,7 @@ var checks = map[string]func(value string) error{
 	"k8s-client-burst":    notNegative,
 	"node-name":           fileName,
 
-	"kernel-modules":      func(v string) error { return fileName(strings.TrimSpace(v)) },
+	"kernel-modules":      fileName,
 	"systemd-sysctl-unit": fileName,
 	"sysctl":              setting,
 	"sysctl-config-file":  func(v string) error { return sysctl.DropIn{Name: v, Settings: sysctl.Cilium().Settings}.Validate() },
@@ -69,11 +69,17 @@ var checks = map[string]func(value string) error{
 	"ignore-preflight": func(v string) error { return oneOf(v, preflightNames) },
 }
 
-// checkGiven returns an error if the flag was given a value that has no meaning.
+// checkGiven takes the white space around a flag's values away, and returns an error if one
+// has no meaning.
 func checkGiven(flag *pflag.Flag) error {
-	values := []string{flag.Value.String()}
+	values := withoutBlanks([]string{flag.Value.String()})
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
-		values = list.GetSlice()
+		values = withoutBlanks(list.GetSlice())
+		if err := list.Replace(values); err != nil {
+			return err
+		}
+	} else if err := flag.Value.Set(values[0]); err != nil {
+		return err
 	}
 	for _, value := range values {
 		if err := checkValue(flag, value); err != nil {

@@ -58,7 +58,7 @@ var badValues = map[string][]string{
 	"host-proc":                        {"hostproc", "."},
 	"k8s-api-server":                   {"ftp://x", "https://", "https://x/path"},
 	"k8s-api-server-urls":              {"ftp://x", "https://x/path", "https://a https://b/c"},
-	"ignore-preflight":                 {"kernal", "kernel, cni"},
+	"ignore-preflight":                 {"kernal", "kernel, kernal"},
 	"k8s-client-burst":                 {"-1", "1.5"},
 	"k8s-client-connection-keep-alive": nil,
 	"k8s-client-connection-timeout":    {"-1s"},

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package failure joins errors, deduplicated and capped, and explains the end of a wait.
+// Package failure joins errors, deduplicated and capped, and waits until a context ends.
 package failure
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -48,6 +49,19 @@ func (s *Set) Join() error {
 		return errors.Join(append(s.errs, fmt.Errorf("and %d more errors", s.more))...)
 	}
 	return errors.Join(s.errs...)
+}
+
+// Sleep waits for d, or returns why ctx ended first.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return Ended(ctx)
+	}
+	select {
+	case <-ctx.Done():
+		return Ended(ctx)
+	case <-time.After(d):
+		return nil
+	}
 }
 
 // Ended is why ctx is done: it matches ctx.Err, and names the cause too.

@@ -51,21 +51,10 @@ func (f File) lock(ctx context.Context) (func() error, error) {
 			f.Waiting(fmt.Sprintf("the lock %s, held by %v", f.Path, holder), timeout-held.Waited)
 		}
 		told = true
-		if err := sleep(ctx, wait); err != nil {
+		if err := failure.Sleep(ctx, wait); err != nil {
 			held.Waited, held.Err = time.Since(start), err
 			return nil, held
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return failure.Ended(ctx)
-	case <-timer.C:
-		return nil
 	}
 }
 

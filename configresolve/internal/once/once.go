@@ -6,26 +6,21 @@ package once
 
 import (
 	"context"
-	"sync"
+
+	"github.com/slipway-dev/slipway/internal/perrun"
 )
 
 type contextKey struct{}
 
-// store holds the objects that the sources of one resolution have read.
-type store struct {
-	mu    sync.Mutex
-	cells map[any]*cell
-}
-
-type cell struct {
-	once  sync.Once
-	value any
+// answer may be an error, which is remembered too.
+type answer[T any] struct {
+	value T
 	err   error
 }
 
 // With begins a resolution, whose sources get the returned context.
 func With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, contextKey{}, &store{cells: map[any]*cell{}})
+	return perrun.With(context.WithValue(ctx, contextKey{}, true))
 }
 
 // Within begins a resolution, unless ctx already belongs to one.
@@ -43,23 +38,12 @@ func Within(ctx context.Context) context.Context {
 // calls read. key must be comparable and of a type of the caller's own package;
 // one key always goes with one T.
 func Do[T any](ctx context.Context, key any, read func(context.Context) (T, error)) (T, error) {
-	s, ok := ctx.Value(contextKey{}).(*store)
-	if !ok {
+	if ctx.Value(contextKey{}) == nil {
 		return read(ctx)
 	}
-	c := s.cell(key)
-	c.once.Do(func() { c.value, c.err = read(ctx) })
-	value, _ := c.value.(T)
-	return value, c.err
-}
-
-func (s *store) cell(key any) *cell {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.cells[key]
-	if !ok {
-		c = &cell{}
-		s.cells[key] = c
-	}
-	return c
+	a, _ := perrun.Do(ctx, key, func(ctx context.Context) (answer[T], error) {
+		value, err := read(ctx)
+		return answer[T]{value, err}, nil
+	})
+	return a.value, a.err
 }
