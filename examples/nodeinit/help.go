@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -189,7 +190,7 @@ func writeFlags(b *strings.Builder, c *cobra.Command) {
 		if len(flags) > 0 {
 			fmt.Fprintf(b, "\nFlags, %s:\n", sections[i].title)
 		}
-		slices.SortStableFunc(flags, func(a, b *pflag.Flag) int { return order(a.Name) - order(b.Name) })
+		sort.SliceStable(flags, func(a, b int) bool { return order(flags[a].Name) < order(flags[b].Name) })
 		for _, flag := range flags {
 			writeFlag(b, flag)
 		}

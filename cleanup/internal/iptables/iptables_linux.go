@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -182,7 +183,7 @@ func deleteSingly(ctx context.Context, f netfilter.Family, owned netfilter.Owned
 	for i := range objects {
 		todo = append(todo, i)
 	}
-	slices.SortStableFunc(todo, func(a, b int) int { return objects[b].after() - objects[a].after() })
+	sort.SliceStable(todo, func(a, b int) bool { return objects[todo[b]].after() < objects[todo[a]].after() })
 	for {
 		var failed []int
 		errs := map[int]error{}
