@@ -558,12 +558,13 @@ func TestCLN10_OnlyTrueDestroysAndAnythingElseIsNamed(t *testing.T) {
 		env, source string
 		named       string // empty: nothing is
 	}{
-		"a newline":         {"X=", "clean-cilium-state: \"true\\n\"\n", `clean-cilium-state = "true\n": only "true" counts`},
-		"in capitals":       {"CILIUM_ALL_STATE=True", "mtu: 1\n", `CILIUM_ALL_STATE = "True": only "true" counts`},
-		"a number":          {"CLEAN_CILIUM_BPF_STATE=1", "mtu: 1\n", `CLEAN_CILIUM_BPF_STATE = "1": only "true" counts`},
-		"false":             {"CILIUM_ALL_STATE=false", "clean-cilium-bpf-state: false\n", ""},
-		"empty":             {"CILIUM_ALL_STATE=", "clean-cilium-bpf-state: ''\n", ""},
-		"beside one of two": {"CILIUM_BPF_STATE=true", "clean-cilium-state: yes\n", `clean-cilium-state = "yes": only "true" counts`},
+		"a newline":            {"X=", "clean-cilium-state: \"true\\n\"\n", `clean-cilium-state = "true\n": only "true" counts`},
+		"in capitals":          {"CILIUM_ALL_STATE=True", "mtu: 1\n", `CILIUM_ALL_STATE = "True": only "true" counts`},
+		"a number":             {"CLEAN_CILIUM_BPF_STATE=1", "mtu: 1\n", `CLEAN_CILIUM_BPF_STATE = "1": only "true" counts`},
+		"false, and a newline": {"X=", "clean-cilium-state: \"false\\n\"\n", ""},
+		"false":                {"CILIUM_ALL_STATE=false", "clean-cilium-bpf-state: false\n", ""},
+		"empty":                {"CILIUM_ALL_STATE=", "clean-cilium-bpf-state: ''\n", ""},
+		"beside one of two":    {"CILIUM_BPF_STATE=true", "clean-cilium-state: yes\n", `clean-cilium-state = "yes": only "true" counts`},
 	} {
 		o := cleanup([]string{c.env}, c.source)
 		require.Zero(t, o.code, o.stderr)

@@ -245,7 +245,7 @@ func (c cleaning) Advise(context.Context) ([]string, error) { return c.ignored, 
 func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, ignored []string) {
 	exact := func(name string, lookup func(string) (string, bool)) (string, bool) {
 		value, ok := lookup(name)
-		if !slices.Contains([]string{"", "false", "true"}, value) {
+		if value != "true" && !slices.Contains([]string{"", "false"}, strings.TrimSpace(value)) {
 			ignored = append(ignored, fmt.Sprintf("ignored: %s = %.100q: only \"true\" counts", name, value))
 		}
 		return value, ok

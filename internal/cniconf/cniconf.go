@@ -167,8 +167,8 @@ func (f Folder) Needs(ctx context.Context, plugin, conf string, raw []byte, unre
 // needed is the text of an error that matches [journal.ErrNeeded].
 type needed string
 
-func (n needed) Error() string      { return string(n) }
-func (needed) Is(target error) bool { return errors.Is(journal.ErrNeeded, target) }
+func (n needed) Error() string { return string(n) }
+func (needed) Unwrap() error   { return journal.ErrNeeded }
 
 // untold returns the error for a configuration that cannot be read. If it is not a
 // file, that is the node's state, and the plugin stays; if reading fails, the undo
