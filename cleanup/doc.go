@@ -20,9 +20,11 @@
 // removed in an order in which packets still find the objects that they need: programs,
 // then routes and links (foreign hops of a shared route are added anew), then netfilter's
 // rules, then pins, mounts and directories. Then configurations that the agent set aside
-// get their names back. Files, including the agent's own configuration, are removed last;
-// if a configuration did not get its name back, the files beside it stay, so that no
-// failure leaves a directory without a configuration. If an item cannot be removed, the
+// get their names back, unless a plugin of theirs is missing or they would be read before
+// another network that works. Files are removed last, plugins after configurations: a
+// plugin stays as long as a configuration names it. If a configuration should have got its
+// name back and did not, the files beside it stay, so that no failure leaves a directory
+// without a configuration. If an item cannot be removed, the
 // others still are; the error joins an [Error] for each item that remains. Removing an
 // item that is already gone succeeds.
 //

@@ -177,6 +177,7 @@ func TestCLN12_WhatWasSetAsideTakesNoNetworkAway(t *testing.T) {
 		"before a working network": {map[string]string{"10-b.conflist": conf(works)}, "it would be read before the network of 10-b.conflist"},
 		"after it":                 {map[string]string{"09-b.conflist": conf(works)}, ""},
 		"before a single plugin":   {map[string]string{"20-b.conf": `{"name":"n","type":"` + works + `"}`}, "it would be read before the network of 20-b.conf"},
+		"before a list in a .conf": {map[string]string{"20-b.conf": conf(works)}, ""}, // which no runtime loads
 		"before a broken network":  {map[string]string{"20-b.conflist": conf(gone)}, ""},
 		"before loopback":          {map[string]string{"99-loopback.conf": `{"name":"lo","type":"loopback"}`}, ""},
 		"before podman's":          {map[string]string{"87-podman-bridge.conflist": conf(works)}, ""},

@@ -97,7 +97,8 @@ type Ownership struct {
 	// SetAside describes the configurations of others that the agent renamed, so that no
 	// program reads them: the absolute path of a directory with * and the suffix that it
 	// appended, such as "/etc/cni/net.d/*.cilium_bak"; a dot and a number may follow the
-	// suffix. They get their original name back, unless it is taken. If several have the
+	// suffix. They get their original name back, unless it is taken, a plugin of theirs is
+	// missing, or they would be read before another network that works. If several have the
 	// same original name, the one with the highest number gets it, and the others are
 	// reported in [Inventory.Left]. Those whose original name is in Files are removed
 	// instead.

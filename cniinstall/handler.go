@@ -21,8 +21,8 @@ import (
 )
 
 // Handler undoes the recorded changes of every [Install]. First it restores the
-// configurations that were set aside, so that there is always one; an unchanged
-// backup is renamed back. Then it removes our configuration, then the plugins, and
+// configurations that were set aside, so that there is always one, unless their plugins
+// are missing; an unchanged backup is renamed back. Then it removes our configuration, then the plugins, and
 // last the directories that Apply made, if they are empty. Files that are no longer
 // as the step left them are not touched, and are reported. If a configuration
 // cannot be restored, neither ours nor the plugins are removed. If our
@@ -32,8 +32,8 @@ import (
 //
 // A plugin stays if any remaining configuration names it, as a type, an ipam's or a
 // delegate's, whichever program wrote the configuration and whichever step
-// installed the plugin. Configurations that were set aside count too, since they
-// come back, as do the files in the folder of a list's network. In a file that is
+// installed the plugin. Configurations that were set aside and come back count
+// too, as do the files in the folder of a list's network. In a file that is
 // not JSON each word counts, and an unreadable file may name every plugin. The
 // plugin loopback stays as long as there is any configuration. A plugin that stays
 // also stays recorded, for a later revert, and the error, which matches

@@ -18,9 +18,6 @@ import (
 
 // uninstallAll undoes the changes of all agents in the state directory.
 func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
-	if len(a.skip)+len(a.only) > 0 {
-		return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
-	}
 	if err := a.journalAsked(); err != nil {
 		return err
 	}

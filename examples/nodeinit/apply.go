@@ -62,13 +62,17 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Long: "Undo the recorded changes of apply and the other commands. Of apply's flags it needs only those for directories and places, but " +
 			"takes all of them, so that it can be called with the same flags.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			chosen := len(a.skip)+len(a.only) > 0
+			if allAgents && chosen {
+				return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
+			}
 			all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 			return a.reporting(cmd, revertOp(dryRun), all, func() error {
 				if allAgents {
 					return a.uninstallAll(cmd, dryRun)
 				}
 				var steps []string // nil: all that is recorded
-				if len(a.skip)+len(a.only) > 0 {
+				if chosen {
 					steps = all
 				}
 				return a.uninstall(cmd, steps, dryRun)

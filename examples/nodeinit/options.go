@@ -128,7 +128,7 @@ func (a *app) systemdFlags(f *pflag.FlagSet) {
 func (a *app) cniPlaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cniBinDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: the container runtime's, or "+usualBinDir+" if it reports none")
 	f.StringVar(&a.cniConfDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: the container runtime's, or "+usualConfDir+" if it reports none")
-	f.StringVar(&a.runtimeEndpoint, "runtime-endpoint", "", "socket of the container runtime, on the host, such as unix:///run/containerd/containerd.sock (default: the kubelet's, or the only one that listens)")
+	f.StringVar(&a.runtimeEndpoint, "runtime-endpoint", "", "socket of the container runtime, on the host, such as unix:///run/containerd/containerd.sock (default: the kubelet's, or the only one at a place of a distribution)")
 	f.StringVar(&a.cniConfName, "cni-conf-name", cniinstall.Cilium("").ConfName, "name of the CNI configuration file")
 	f.StringVar(&a.cniBackupSuffix, "cni-backup-suffix", "", "suffix of other CNI configurations that are set aside (default "+cniinstall.Cilium("").BackupSuffix+")")
 	f.BoolVar(&a.userManagedConf, "custom-cni-conf", false, "another program manages the CNI configuration: neither write nor remove it")

@@ -153,6 +153,15 @@ func (s *apiServer) outcome() kube.Outcome {
 	return all[0]
 }
 
+// requireNoMark fails unless the node has neither an annotation nor a condition.
+func (s *apiServer) requireNoMark(args ...any) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Empty(s.t, s.annotations, args...)
+	require.Nil(s.t, s.condition, args...)
+}
+
 const (
 	read  = "GET /api/v1/nodes/worker"
 	wrote = "PATCH /api/v1/nodes/worker/status"
@@ -204,13 +213,12 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.Empty(t, s.since(), "a dry run reports nothing")
 	require.Zero(t, run("uninstall").code)
 	require.Equal(t, []string{read, wrote}, s.since())
-	require.Empty(t, s.annotations)
-	require.Nil(t, s.condition)
+	s.requireNoMark()
 
 	require.Equal(t, 1, run("apply", "--host-proc", "/run/none").code)
 	require.Equal(t, kube.Failed, s.outcome().Result)
 	require.Zero(t, run("uninstall").code)
-	require.Empty(t, s.annotations, "though nothing is recorded on the node")
+	s.requireNoMark("though nothing is recorded on the node")
 	require.Contains(t, n.read(metrics), `op="revert"`)
 }
 

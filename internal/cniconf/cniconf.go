@@ -86,11 +86,13 @@ func Types(name string, raw []byte) (types []string) {
 	if json.Unmarshal(raw, &conf) != nil {
 		return nil
 	}
-	if conf.Type != "" && !IsList(name) {
-		return []string{conf.Type}
+	if !IsList(name) {
+		conf.Plugins = []plugin{conf.plugin}
 	}
 	for _, p := range conf.Plugins {
-		types = append(types, p.Type)
+		if p.Type != "" {
+			types = append(types, p.Type)
+		}
 	}
 	return types
 }
