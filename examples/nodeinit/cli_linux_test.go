@@ -652,7 +652,8 @@ func TestCLN12_WhatWasNotAskedForIsListedAsLeftWithTheFlagThatRemovesIt(t *testi
 	n.shell("ip rule add pref 20 to 10.0.0.9 lookup main proto kernel; ip rule add pref 111 from 10.0.0.9 lookup 11 proto kernel; ip rule add pref 111 from 10.0.0.8 lookup 12 proto kernel; " +
 		"ip rule add pref 1536 from 10.0.0.7 lookup 3; ip rule add pref 9 lookup 2004; ip link add eth7 type veth peer name eth8; ip link set eth7 up; ip link set eth8 up; " +
 		"ip route add 10.9.0.2 dev eth7 scope link table 11 proto kernel; ip netns add cilium-health; ip netns add cni-12345678; " +
-		"ip xfrm policy add src 0.0.0.0/0 dst 10.3.0.0/24 dir out mark 0xd00 mask 0xf00 tmpl src 10.0.0.1 dst 10.0.0.2 proto esp reqid 1 mode tunnel")
+		"ip xfrm policy add src 0.0.0.0/0 dst 10.3.0.0/24 dir out mark 0xd00 mask 0xf00 tmpl src 10.0.0.1 dst 10.0.0.2 proto esp reqid 1 mode tunnel; " +
+		"ip xfrm state allocspi src 10.0.0.1 dst 10.0.0.2 proto esp reqid 1 mode tunnel mark 0xd00 mask 0xf00 min 3 max 3")
 	left := func(args ...string) (lines []string) {
 		o := n.run(append([]string{"cleanup", "--all-state"}, args...)...)
 		require.Zero(t, o.code, o.stderr)
@@ -666,16 +667,16 @@ func TestCLN12_WhatWasNotAskedForIsListedAsLeftWithTheFlagThatRemovesIt(t *testi
 	}
 	netns := "network namespace cilium-health  (not asked for: --netns removes it)"
 	eni := func(tables string) string { return "  (not asked for: --eni-tables " + tables + " removes it)" }
-	xfrm := "xfrm policy out from 0.0.0.0/0 to 10.3.0.0/24  (not asked for: --xfrm removes it)"
-	all := []string{
+	xfrm := []string{"xfrm policy out from 0.0.0.0/0 to 10.3.0.0/24  (not asked for: --xfrm removes it)", "xfrm state from 10.0.0.1 to 10.0.0.2 proto esp spi 0x3  (not asked for: --xfrm removes it)"}
+	all := append([]string{
 		"ip rule IPv4 20: to 10.0.0.9/32 lookup 254" + eni("11,12"), "ip rule IPv4 111: from 10.0.0.8/32 lookup 12" + eni("11,12"), "ip rule IPv4 111: from 10.0.0.9/32 lookup 11" + eni("11,12"),
-		"route 10.9.0.2/32 dev eth7 table 11" + eni("11,12"), xfrm, netns,
-	}
+		"route 10.9.0.2/32 dev eth7 table 11" + eni("11,12"), netns,
+	}, xfrm...)
 	require.ElementsMatch(t, all, left("--dry-run"))
 	require.ElementsMatch(t, all, left("-f"))
 	require.Contains(t, n.shell("ip netns; ip rule; ip xfrm policy"), "cilium-health", "they are left")
 	require.Empty(t, left("--dry-run", "--netns", "--xfrm", "--eni-tables", "11,12"))
-	require.ElementsMatch(t, []string{"ip rule IPv4 111: from 10.0.0.8/32 lookup 12" + eni("12"), xfrm, netns}, left("-f", "--eni-tables", "11"))
+	require.ElementsMatch(t, append(xfrm, "ip rule IPv4 111: from 10.0.0.8/32 lookup 12"+eni("12"), netns), left("-f", "--eni-tables", "11"))
 
 	o := n.run("cleanup", "--bpf-state", "-f")
 	require.Zero(t, o.code, o.stderr)

@@ -226,11 +226,14 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	n := newNode(t)
 	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:9", "--k8s-retry-spread", "100ms",
-		"--timeout", "20s", "--report-metrics", "/run/none/slipway.prom")...)
+		"--timeout", "20s", "--report-metrics", "/run/none/slipway.prom", "--output", "json")...)
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stderr, "the result is not reported")
 	require.Contains(t, o.stderr, "--report-node: get nodes worker")
 	require.Contains(t, o.stderr, "--report-metrics: ")
+	beforehand, _, done := strings.Cut(o.stderr, "step done")
+	require.True(t, done, o.stderr)
+	require.Contains(t, beforehand, "the result will not be reported")
 
 	o = n.run(n.args("check", "--report-node", "--enable-k8s=false")...)
 	require.Zero(t, o.code, o.stderr)
