@@ -96,7 +96,7 @@ var vectors = []vector{
 		annotations: values{"config.cilium.io/b": "n", "other/key": "n"},
 		sources:     []string{"config-map", "config-map:empty", "cilium-node-config", "node"}, deny: []string{"b"},
 		want:     values{"a": "cm"},
-		findings: []string{"denied b " + cr + "x", "denied b " + node},
+		findings: []string{"empty  config-map:NS/empty", "denied b " + cr + "x", "denied b " + node},
 		origins:  []string{cm}, requests: 4,
 	},
 	{
