@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/failure"
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // pass is one way to go over steps.
@@ -61,7 +61,7 @@ type walk struct {
 // run runs the plan by one of the methods below; all says that it is one that undoes all.
 func (p *Plan) run(ctx context.Context, op Op, all bool, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
-	ctx = p.Trace.planStart(perrun.With(ctx), op)
+	ctx = p.Trace.planStart(once.With(ctx), op)
 	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/hosttool"
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // Advise returns remarks for an administrator, one line each, on conditions that
@@ -112,7 +112,7 @@ func (i Install) unasked(ctx context.Context, raw []byte) (texts []string) {
 		does, why := "is not run", hosttool.Trust(path)
 		if !errors.Is(why, hosttool.ErrUntrusted) {
 			does = "does not answer"
-			why, _ = perrun.Do(ctx, unanswered(path), func(context.Context) (error, error) { return nil, errors.ErrUnsupported })
+			why, _ = once.Do(ctx, unanswered(path), func(context.Context) (error, error) { return nil, errors.ErrUnsupported })
 		}
 		if why != nil {
 			texts = append(texts, fmt.Sprintf("cannot tell whether CNI plugin %s speaks cniVersion %s, since it %s: %v", plugin, n.version, does, why))

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/input"
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // Config renders the configuration to publish. Each Check, Apply and Advise calls
@@ -53,7 +53,7 @@ func (r *rendered) Render(ctx context.Context, _ string) ([]byte, error) {
 	if r.render == nil {
 		return nil, errors.New("render the CNI configuration: no function given")
 	}
-	return perrun.Do(ctx, r, func(ctx context.Context) ([]byte, error) { return r.render(ctx) })
+	return once.Do(ctx, r, func(ctx context.Context) ([]byte, error) { return r.render(ctx) })
 }
 
 // ReadWhole reads a complete configuration from the regular file at path, such as a

@@ -16,7 +16,7 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 
 	"github.com/slipway-dev/slipway/internal/hosttool"
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // Validate returns an error unless a runtime that looks for plugins in binDirs (if
@@ -95,7 +95,7 @@ func (r *runner) excuses(ctx context.Context, plugin string, err error) bool {
 		return false
 	}
 	path, _ := r.FindInPath(plugin, nil)
-	_, _ = perrun.Do(ctx, unanswered(path), func(context.Context) (error, error) { return err, nil })
+	_, _ = once.Do(ctx, unanswered(path), func(context.Context) (error, error) { return err, nil })
 	return true
 }
 

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/slipway-dev/slipway/configresolve/internal/once"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // The rules by which a key of any source but the first is denied.
@@ -49,7 +49,7 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 // cannot be read, with an error that names that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	r.Sources = given(r.Sources)
-	ctx, cancel := context.WithCancel(once.With(ctx))
+	ctx, cancel := context.WithCancel(once.WithResolution(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/configresolve/internal/once"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 type values = map[string]string
@@ -235,7 +235,7 @@ func TestResolveReadsWhatSourcesShareOnce(t *testing.T) {
 	type key struct{ name string }
 	reads := 0
 	shared := func(ctx context.Context) (string, error) {
-		return once.Do(ctx, key{"node"}, func(context.Context) (string, error) {
+		return once.Read(ctx, key{"node"}, func(context.Context) (string, error) {
 			reads++
 			return "labels", nil
 		})

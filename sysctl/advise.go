@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/dropin"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
 )
@@ -116,13 +115,13 @@ func (k Kernel) overridden(own []target, all []assignment, when string) []string
 // of sysctl.d, unless systemd reads them through a link, as on Debian.
 func (d DropIn) readLater(ctx context.Context, own []target) (advice []string, err error) {
 	etc := filepath.Dir(append(d.dirs(), d.dir())[0])
-	read, _ := dropin.Files(ctx, d.dirs(), "") // [effective] has reported the error
+	read, _ := input.DropIns(ctx, d.dirs(), "") // [effective] has reported the error
 	for _, late := range []struct{ name, reader string }{{"/sysctl.conf", "sysctl --system"}, {"ufw/sysctl.conf", "ufw"}} {
 		file := filepath.Join(etc, late.name)
 		if slices.ContainsFunc(read, func(link string) bool { to, _ := filepath.EvalSymlinks(link); return to == file }) {
 			continue
 		}
-		content, readErr := dropin.Read(ctx, file, input.MaxSysctl)
+		content, readErr := input.ReadDropIn(ctx, file, input.MaxSysctl)
 		as, _, parseErr := parse(bytes.NewReader(content), file)
 		as = slices.DeleteFunc(as, func(a assignment) bool { return a.Exclude }) // only systemd has them
 		advice = append(advice, d.Kernel.overridden(own, as, "when "+late.reader+" reads it, after all of sysctl.d")...)

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // Content is the state of a node on which the file at Path has this content, mode and owner:
@@ -144,7 +144,7 @@ func (c Content) file(ctx context.Context) (journal.File, error) {
 	if c.Render == nil {
 		return file, nil
 	}
-	content, err := perrun.Do(ctx, rendered{c.clean(), reflect.ValueOf(c.Render).Pointer()}, c.Render)
+	content, err := once.Do(ctx, rendered{c.clean(), reflect.ValueOf(c.Render).Pointer()}, c.Render)
 	if err != nil {
 		return journal.File{}, fmt.Errorf("render host path %s: %w", c.Path, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/dropin"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Networkd checks whether systemd-networkd removes routes and rules of other programs, as it
@@ -46,7 +46,7 @@ func (n Networkd) Findings(ctx context.Context) ([]error, error) {
 	errs.Add(err)
 	set := map[string]bool{} // to no
 	for _, file := range files {
-		raw, err := dropin.Read(ctx, file, maxNetworkd)
+		raw, err := input.ReadDropIn(ctx, file, maxNetworkd)
 		errs.Add(err)
 		apply(set, string(raw))
 	}
@@ -88,7 +88,7 @@ func (n Networkd) files(ctx context.Context) (files []string, err error) {
 		}
 		dropins = append(dropins, n.path(dir+"/networkd.conf.d"))
 	}
-	more, err := dropin.Files(ctx, dropins, "")
+	more, err := input.DropIns(ctx, dropins, "")
 	return append(files, more...), err
 }
 

@@ -46,7 +46,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -121,7 +121,7 @@ func (c Checks) look(ctx context.Context) ([]error, error) {
 	if len(c.List) == 0 {
 		return c.find(ctx)
 	}
-	return perrun.Do(ctx, looked{&c.List[0], strings.Join(c.Ignore, ",")}, c.find)
+	return once.Do(ctx, looked{&c.List[0], strings.Join(c.Ignore, ",")}, c.find)
 }
 
 func (c Checks) find(ctx context.Context) (all []error, err error) {

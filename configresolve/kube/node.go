@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/configresolve/internal/once"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
@@ -76,7 +76,7 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 	if name == "" {
 		return nil, errors.New("no node name given")
 	}
-	return once.Do(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	return once.Read(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		meta, err := c.getMeta(ctx, nodes, name)
 		if apierrors.IsNotFound(err) && !notServed(err) {
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)

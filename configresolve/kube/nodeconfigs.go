@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/configresolve/internal/once"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 // NodeConfigs is the source that reads the node configs of a namespace: objects
@@ -94,7 +94,7 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if err := s.Resource.validate(); err != nil {
 		return nil, err
 	}
-	ctx = once.Within(ctx) // the Node is read once
+	ctx = once.WithinResolution(ctx) // the Node is read once
 	objects, err := s.objects(ctx)
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ type listKey struct {
 func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
 	r := s.Resource
 	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name, s.NodeName}
-	return once.Do(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
+	return once.Read(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		for _, version := range r.Versions {
 			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
 			if s.Name == "" && apierrors.IsNotFound(err) || notServed(err) {

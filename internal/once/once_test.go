@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package perrun_test
+package once_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/perrun"
+	"github.com/slipway-dev/slipway/internal/once"
 )
 
 type key string
@@ -18,15 +18,15 @@ type key string
 func TestARunFindsOutOnce(t *testing.T) {
 	asked := 0
 	ask := func(ctx context.Context, k key, fails error) (int, error) {
-		return perrun.Do(ctx, k, func(context.Context) (int, error) { asked++; return asked, fails })
+		return once.Do(ctx, k, func(context.Context) (int, error) { asked++; return asked, fails })
 	}
-	run, another := perrun.With(t.Context()), perrun.With(t.Context())
+	run, another := once.With(t.Context()), once.With(t.Context())
 	for _, tc := range []struct {
 		ctx  context.Context
 		key  key
 		want int
 	}{
-		{run, "a", 1}, {run, "a", 1}, {run, "b", 2}, {another, "a", 3}, {run, "a", 1}, {perrun.With(run), "a", 4},
+		{run, "a", 1}, {run, "a", 1}, {run, "b", 2}, {another, "a", 3}, {run, "a", 1}, {once.With(run), "a", 4},
 		{t.Context(), "a", 5}, {t.Context(), "a", 6},
 	} {
 		got, err := ask(tc.ctx, tc.key, nil)
