@@ -107,50 +107,47 @@ var cleanState = []string{"CLEAN_CILIUM_STATE=true"}
 // Commands that take the node away are refused while an agent is alive, whichever evidence
 // shows it, and name the evidence. Evidence goes with the agent; stale files are none.
 func TestCLN7_EachCommandIsRefused(t *testing.T) {
+	t.Parallel()
 	type setUp func(n *node) (end func())
 	script := func(script string) setUp { return func(n *node) func() { return n.alive(script) } }
+	uninstall, cleanup := []string{"uninstall", "--any-owner"}, []string{"cleanup", "--all-state", "-f"}
 	for name, c := range map[string]struct {
 		owner string // empty if there is no named owner
 		start setUp
 		says  string
-		all   bool // an apply of a new owner checks it too
+		all   bool       // an apply of a new owner checks it too
+		more  [][]string // commands, for which one kind of evidence is enough
 	}{
 		"the process of the pid file": {podA, script(ownPIDs + `$AGENT -c "$SAYS"`),
-			`process \d+ \(cilium-agent\) runs, and is process 1 that ` + pidPath + ` names`, true},
+			`process \d+ \(cilium-agent\) runs, and is process 1 that ` + pidPath + ` names`, true, [][]string{
+				{"uninstall", "--any-owner", "--dry-run"}, {"uninstall", "--any-owner", "--only", "sysctl"},
+				{"uninstall-cni", "--any-owner"}, {"journal", "forget", "--any-owner", "/sys/fs/bpf"},
+			}},
 		"of nobody in particular": {"", script(ownPIDs + `$AGENT -c "$SAYS"`),
-			`process \d+ \(cilium-agent\) runs`, true},
+			`process \d+ \(cilium-agent\) runs`, true, [][]string{{"uninstall"}, {"uninstall", "--owner", "other"}}},
 		"the owner's pod": {podA, script(inPod(podA) + ownPIDs + `sh -c "echo ready; read end"`),
-			`process \d+ \(.*\) is in the pod ` + podA + `, which owns the node`, false},
+			`process \d+ \(.*\) is in the pod ` + podA + `, which owns the node`, false, nil},
 		"the owner's pod with systemd": {podA, script(inPodOfSystemd(podA) + `echo ready; read end`),
-			`process \d+ \(.*\) is in the pod ` + podA, false},
+			`process \d+ \(.*\) is in the pod ` + podA, false, nil},
 		"the process that claimed": {"acme", nil,
-			`process \d+, which claimed the node for its owner "acme", runs`, false},
-		"a socket": {podA, (*node).listen, "a process listens at " + sockPath, true},
+			`process \d+, which claimed the node for its owner "acme", runs`, false, nil},
+		"a socket": {podA, (*node).listen, "a process listens at " + sockPath, true, nil},
 		"a lock": {podA, script(`umask 077; exec 9>` + pidPath + `; flock -n 9; echo ready; read end`),
-			pidPath + " is locked", true},
+			pidPath + " is locked", true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
+			n := newParallelNode(t)
 			var end func()
 			if c.start == nil {
 				end = n.alive(strings.Join(n.args("exec "+binary+" run"), " ") + ` --owner ` + c.owner + ` -- sh -c "echo ready; read end" 2>/run/report`)
 			} else {
-				o := n.runEnv([]string{"POD_UID=" + c.owner}, n.args("apply")...)
-				require.Zero(t, o.code, o.stderr)
+				n.okEnv([]string{"POD_UID=" + c.owner}, n.args("apply")...)
 				end = c.start(n)
 			}
 			n.write("/var/run/cilium/left", "")
 			before := n.state()
-			commands := [][]string{
-				{"uninstall", "--any-owner"}, {"uninstall", "--any-owner", "--dry-run"}, {"uninstall", "--any-owner", "--only", "sysctl"},
-				{"uninstall-cni", "--any-owner"}, {"journal", "forget", "--any-owner", "/sys/fs/bpf"}, {"cleanup", "--all-state", "-f"},
-			}
-			if c.owner == "" {
-				commands = append(commands, []string{"uninstall"}, []string{"uninstall", "--owner", "other"})
-			}
-			for _, args := range commands {
-				o := n.run(args...)
-				require.Equal(t, 1, o.code, "%s: %s", args, o.stderr)
+			for _, args := range append([][]string{uninstall, cleanup}, c.more...) {
+				o := n.exits(1, args...)
 				require.Contains(t, o.stderr, "the agent is running: ", args)
 				if args[0] == "cleanup" { // no list that would look removed
 					require.Empty(t, o.stdout)
@@ -159,33 +156,28 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 				require.Regexp(t, c.says, o.stderr, args)
 				require.Contains(t, o.stderr, map[bool]string{true: "--while-alive", false: "--force"}[args[0] == "cleanup"], args)
 			}
-			for _, args := range [][]string{commands[0], commands[len(commands)-1], {"cleanup", "--all-state", "-f"}} {
-				out := n.fromAPod(args...)
-				require.Contains(t, out, "exit 1", args)
-				require.Regexp(t, c.says, out, args)
+			for _, args := range [][]string{uninstall, cleanup} {
+				require.Regexp(t, `(?s)`+c.says+`.*exit 1`, n.fromAPod(args...), args)
 			}
-			require.Zero(t, n.run("cleanup", "--all-state", "--dry-run").code, "a dry run is always possible")
+			n.ok("cleanup", "--all-state", "--dry-run") // is always possible
 			n.shell("find /sys/fs/cgroup/pod -depth -type d -exec rmdir {} + ; rm -rf /run/mount")
 			require.Empty(t, before.Diff(n.state()))
 			if c.all {
-				o := n.runEnv(append(cleanState, "POD_UID="+podB), n.args("apply", "--only", "cleanup")...)
-				require.Equal(t, 1, o.code, o.stderr)
+				o := n.exitsEnv(1, append(cleanState, "POD_UID="+podB), n.args("apply", "--only", "cleanup")...)
 				require.Regexp(t, c.says, o.stderr)
 			}
 			end()
-			o := n.run("cleanup", "--all-state", "-f")
-			require.Zero(t, o.code, o.stderr)
-			o = n.run("uninstall", "--any-owner")
-			require.Zero(t, o.code, o.stderr)
+			n.ok(cleanup...)
+			n.ok(uninstall...)
 		})
 	}
 }
 
 func TestCLN7_WhoSaysSoMay(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	apply := func(owner string, more ...string) {
 		t.Helper()
-		require.Zero(t, n.runEnv([]string{"POD_UID=" + owner}, n.args("apply", more...)...).code)
+		n.okEnv([]string{"POD_UID=" + owner}, n.args("apply", more...)...)
 	}
 	apply(podA)
 	n.alive(inPod(podA) + ownPIDs + `$AGENT -c "echo ready; read end"`)
@@ -199,8 +191,7 @@ func TestCLN7_WhoSaysSoMay(t *testing.T) {
 	} {
 		n.write("/run/o", "agent: acme\nstateDirs: [/var/lib/acme]\n")
 		n.shell("mkdir -p /var/lib/acme")
-		o := n.run(args...)
-		require.Zero(t, o.code, "%s: %s", args, o.stderr)
+		n.ok(args...)
 		apply(podA)
 	}
 
@@ -209,10 +200,8 @@ func TestCLN7_WhoSaysSoMay(t *testing.T) {
 	n.listen()
 	o := n.run("uninstall-cni") // the preStop of an agent without an owner
 	require.Zero(t, o.code, o.stderr)
-	o = n.run("uninstall", "--force")
-	require.Zero(t, o.code, o.stderr)
-	o = n.run("uninstall")
-	require.Zero(t, o.code, "there is nothing to take back: %s", o.stderr)
+	n.ok("uninstall", "--force")
+	n.ok("uninstall")
 }
 
 // stale makes the files that a killed agent leaves.
@@ -223,6 +212,7 @@ func (n *node) stale() {
 }
 
 func TestCLN7_NothingIsAliveAfterAReboot(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]string{
 		"another boot":    `"boot":"another"`,
 		"another process": `"start":1`,
@@ -231,13 +221,10 @@ func TestCLN7_NothingIsAliveAfterAReboot(t *testing.T) {
 			n := newNode(t)
 			n.alive(binary + ` mount-bpffs --owner acme >/dev/null 2>&1; exec ` + binary + ` run --owner acme --only host-paths --dest /run/d --source env:X_ -- sh -c "echo ready; read end" 2>/run/report`)
 			n.stale()
-			o := n.run("uninstall", "--any-owner", "--only", "host-paths")
-			require.Equal(t, 1, o.code, o.stderr)
+			n.exits(1, "uninstall", "--any-owner", "--only", "host-paths")
 			n.editClaimant(edit)
-			o = n.run("uninstall", "--any-owner", "--only", "host-paths")
-			require.Zero(t, o.code, o.stderr)
-			o = n.run("cleanup", "--all-state", "-f")
-			require.Zero(t, o.code, o.stderr)
+			n.ok("uninstall", "--any-owner", "--only", "host-paths")
+			n.ok("cleanup", "--all-state", "-f")
 		})
 	}
 }
@@ -258,10 +245,9 @@ func (n *node) editClaimant(field string) {
 // In a rolling update the older pod's processes are gone when the newer one's init
 // container runs.
 func TestCLN7_NothingIsAliveInARollingUpdate(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	older := n.alive(inPod(podA) + `POD_UID=` + podA + ` ` + strings.Join(n.args(binary+" apply"), " ") + ` >/dev/null 2>&1; ` + ownPIDs + `$AGENT -c "$SAYS"`)
-	o := n.runEnv(append(cleanState, "POD_UID="+podB), n.args("check")...)
-	require.Equal(t, 2, o.code, o.stderr)
+	n.exitsEnv(2, append(cleanState, "POD_UID="+podB), n.args("check")...)
 	older()
 	n.stale()
 	n.alive(inPod(podB) + `exec 9>&1; env ` + strings.Join(cleanState, " ") + ` POD_UID=` + podB + ` ` + strings.Join(n.args(binary+" apply"), " ") +
@@ -272,31 +258,29 @@ func TestCLN7_NothingIsAliveInARollingUpdate(t *testing.T) {
 // An init container sees its own pod. The pod's older containers have left a pid file that
 // names process 1, which the init container is itself.
 func TestCLN7_NothingIsAliveInAnInitContainer(t *testing.T) {
-	for _, driver := range []func(string) string{inPod, inPodOfSystemd} {
-		for _, env := range []string{"", "POD_UID=" + podA} {
-			n := newNode(t)
-			require.Zero(t, n.runEnv([]string{"POD_UID=" + podA}, n.args("apply")...).code)
-			n.alive(driver(podA) + ownPIDs + `sh -c "echo ready; read end"`) // the sandbox
-			n.stale()
-			o := n.runEnv([]string{env}, "cleanup", "--all-state", "-f")
-			if env == "" {
-				require.Equal(t, 1, o.code, "from elsewhere it is alive")
-			}
-			n.shell(driver(podA) + env + ` ` + binary + ` cleanup --all-state -f`)
-			n.shell("test ! -e " + pidPath)
-
-			n.stale()
-			within := strings.ReplaceAll(container, "echo $$ > /sys/fs/cgroup/pod/cgroup.procs", driver(podA))
-			out := n.shell("set -- " + binary + " cleanup --all-state -f\n" + env + "\nexport POD_UID\n" + within)
-			require.Contains(t, out, "removed")
-			n.shell("test ! -e " + pidPath)
+	t.Parallel()
+	for env, driver := range map[string]func(string) string{"": inPod, "POD_UID=" + podA: inPodOfSystemd} {
+		n := newNode(t)
+		n.okEnv([]string{"POD_UID=" + podA}, n.args("apply")...)
+		n.alive(driver(podA) + ownPIDs + `sh -c "echo ready; read end"`) // the sandbox
+		n.stale()
+		if env == "" {
+			n.exitsEnv(1, []string{env}, "cleanup", "--all-state", "-f") // from elsewhere it is alive
 		}
+		n.shell(driver(podA) + env + ` ` + binary + ` cleanup --all-state -f`)
+		n.shell("test ! -e " + pidPath)
+
+		n.stale()
+		within := strings.ReplaceAll(container, "echo $$ > /sys/fs/cgroup/pod/cgroup.procs", driver(podA))
+		out := n.shell("set -- " + binary + " cleanup --all-state -f\n" + env + "\nexport POD_UID\n" + within)
+		require.Contains(t, out, "removed")
+		n.shell("test ! -e " + pidPath)
 	}
 }
 
 // Neither the node's pid 1 nor this process counts as the agent.
 func TestCLN7_NeitherPid1NorThisProcessIsTheAgent(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	for program, script := range map[string]string{
 		n.shell("basename $(readlink /proc/1/exe)"): `echo 1 > /run/acme/pid; exec ` + binary,
 		filepath.Base(binary):                       `echo $$ > /run/acme/pid; exec ` + binary,
@@ -311,26 +295,25 @@ func TestCLN7_NeitherPid1NorThisProcessIsTheAgent(t *testing.T) {
 // The process that claimed the node stands for the agent, even after commands for the same
 // owner, and after a restart.
 func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	agent := binary + ` run --owner acme --only host-paths --dest /run/d --source env:X_ -- sh -c "echo ready; read end" 2>/run/report`
 	refused := func(want int) {
 		t.Helper()
-		o := n.run("uninstall", "--any-owner", "--dry-run")
-		require.Equal(t, want, o.code, o.stderr)
+		n.exits(want, "uninstall", "--any-owner", "--dry-run")
 	}
 	end := n.alive("exec " + agent)
 	refused(1)
-	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
+	n.ok("mount-bpffs", "--owner", "acme")
 	refused(1)
 	end()
 	refused(2)
-	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
+	n.ok("mount-bpffs", "--owner", "acme")
 	refused(2)
 	end = n.alive("exec " + agent)
 	refused(1)
-	require.Zero(t, n.run("mount-bpffs", "--owner", "acme").code)
+	n.ok("mount-bpffs", "--owner", "acme")
 	refused(1)
-	require.Zero(t, n.run("mount-bpffs", "--owner", "other").code)
+	n.ok("mount-bpffs", "--owner", "other")
 	refused(2) // the node has another owner, whose process has ended
 	end()
 }

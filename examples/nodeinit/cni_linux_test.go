@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -52,89 +51,50 @@ func (n *node) network(path string) network {
 }
 
 func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.others()
 	n.agentPlugin()
-	before := n.state()
-	o := n.run("apply", "--plugins", n.plugins, "--cni-chain", "*", "--cni-exclusive")
-	require.Zero(t, o.code, o.stderr)
+	defer n.asItWas()()
+	n.ok("apply", "--plugins", n.plugins, "--cni-chain", "*", "--cni-exclusive")
 	joined := n.network("/etc/cni/net.d/05-cilium.conflist")
 	require.Equal(t, "other", joined.Name)
 	require.Equal(t, []struct{ Type string }{{"other-cni"}, {"cilium-cni"}}, joined.Plugins)
 	require.Equal(t, "05-cilium.conflist\n10-other.conflist.cilium_bak", n.shell("ls /etc/cni/net.d"))
 	require.Contains(t, n.run("apply", "--plugins", n.plugins, "--cni-chain", "*", "--cni-exclusive").stdout, "5 unchanged, 2 skipped")
 
-	o = n.run("uninstall")
-	require.Zero(t, o.code, o.stderr)
-	require.Empty(t, before.Diff(n.state()))
+	n.ok("uninstall")
 }
 
 // Plugins are installed in two folders on the node, and one plugin is vouched for by the
-// caller; then another CNI's configuration names one of ours.
-func TestCNI10_SeveralFoldersAndAPluginThatIsNeeded(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+// caller.
+func TestCNI10_SeveralFoldersAndAPluginElsewhere(t *testing.T) {
+	n := newParallelNode(t)
 	require.NoError(t, os.WriteFile(n.conf, []byte(`{"cniVersion":"1.0.0","name":"test","plugins":[{"type":"test-cni"},{"type":"baked-in"}]}`), 0o600))
 	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--also-cni-bin-dir", "/opt/second"}
-	o := n.run(args...)
-	require.Equal(t, 1, o.code)
+	o := n.exits(1, args...)
 	require.Contains(t, o.stderr, "plugin missing: baked-in is not in /opt/cni/bin, /opt/second")
-	o = n.run(append(args, "--plugins-elsewhere", "baked-in")...)
-	require.Zero(t, o.code, o.stderr)
+	n.ok(append(args, "--plugins-elsewhere", "baked-in")...)
 	require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/cni/bin"))
 	require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/second"))
-
-	n.write("/etc/cni/net.d/10-theirs.conflist", strings.ReplaceAll(conflist, "test-cni", "loopback"))
-	o = n.run("uninstall")
-	require.Equal(t, 1, o.code, "a folder is kept, since it holds their configuration")
-	require.Contains(t, o.stdout, "/opt/second/loopback stays: container runtimes run it for each pod, and /etc/cni/net.d/10-theirs.conflist remains")
-	require.Equal(t, "loopback", n.shell("ls /opt/second"))
-	n.shell("rm /etc/cni/net.d/10-theirs.conflist")
-	o = n.run("uninstall")
-	require.Zero(t, o.code, o.stderr)
+	n.ok("uninstall")
 	require.Empty(t, n.shell("ls /opt"))
 }
 
-// Cilium's image has its plugins in two folders.
-func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	agents := filepath.Join(n.work, "agents")
-	require.NoError(t, os.Mkdir(agents, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(agents, "test-cni"), []byte(plugin+"# of the first\n"), 0o755))
-	for _, flags := range [][]string{{"--plugins", agents + "," + n.plugins}, {"--plugins", agents, "--plugins", n.plugins}} {
-		o := n.run(append(flags, "install-cni", "--cni-conf", n.conf)...)
-		require.Zero(t, o.code, o.stderr)
-		require.Equal(t, plugin+"# of the first\n", n.read("/opt/cni/bin/test-cni"))
-		require.Equal(t, plugin, n.read("/opt/cni/bin/loopback"))
-	}
-	require.Zero(t, n.run("uninstall").code)
-}
-
 func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "loopback")))
-	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
-	for _, command := range []string{"install-cni", "apply", "check"} {
-		args[0] = command
-		o := n.run(args...)
-		require.Equal(t, 1, o.code)
-		require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)")
-		require.Equal(t, "missing", n.shell("test -e /etc/cni/net.d/05-cilium.conflist && echo there || echo missing"))
-	}
-	o := n.run(append(args, "--only", "cni", "--optional-plugins", "loopback")...)
-	require.Equal(t, 2, o.code, o.stderr)
+	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf, "--only", "cni"}
+	o := n.exits(1, append(args, "apply")...)
+	require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)")
+	n.shell("test ! -e /etc/cni/net.d/05-cilium.conflist")
+	o = n.exits(2, append(args, "check", "--optional-plugins", "loopback")...)
 	require.Contains(t, o.stdout, "CNI plugin loopback is not among those to install, nor in /opt/cni/bin")
 }
 
 func TestCNI3_TemplateAndKeyOfTheConfiguration(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.agentPlugin()
-	o := n.run("install-cni", "--plugins", n.plugins, "--cni-template", "none", "--cni-log-file", `/run/it's "quoted"`)
-	require.Zero(t, o.code, o.stderr)
+	n.ok("install-cni", "--plugins", n.plugins, "--cni-template", "none", "--cni-log-file", `/run/it's "quoted"`)
 	require.Equal(t, "cilium", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
 	require.Contains(t, n.read("/etc/cni/net.d/05-cilium.conflist"), `it's \"quoted\"`)
 
@@ -142,21 +102,17 @@ func TestCNI3_TemplateAndKeyOfTheConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(n.source, raw, 0o644))
 	for _, command := range []string{"install-cni", "apply"} {
-		o = n.run(command, "--plugins", n.plugins, "--cni-conf-key", "cni-conf", "--source", "file:"+n.source)
-		require.Zero(t, o.code, o.stderr)
+		n.ok(command, "--plugins", n.plugins, "--cni-conf-key", "cni-conf", "--source", "file:"+n.source)
 		require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
 	}
-	o = n.run("install-cni", "--cni-conf-key", "other", "--source", "file:"+n.source)
-	require.Equal(t, 1, o.code)
+	o := n.exits(1, "install-cni", "--cni-conf-key", "other", "--source", "file:"+n.source)
 	require.Contains(t, o.stderr, `"other"`)
 }
 
 func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	require.NoError(t, os.WriteFile(n.conf, []byte(`{"cniVersion":"0.3.1","name":"x","plugins":[{"type":"other-cni"},{"type":"test-cni"}]}`), 0o644))
-	o := n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
-	require.Equal(t, 1, o.code)
+	o := n.exits(1, "install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
 	require.Contains(t, o.stderr, "other-cni")
 
 	cmd := n.Command(binary, "install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-wait", "30s")
@@ -167,97 +123,78 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 }
 
 func TestNothingToInstallOrGuardIsAUsageError(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	before := n.state()
+	n := newParallelNode(t)
+	defer n.asItWas()()
 	for _, command := range []string{"install-cni", "guard"} {
-		o := n.run(command, "--owner", "C")
-		require.Equal(t, 64, o.code)
+		o := n.exits(64, command, "--owner", "C")
 		require.Contains(t, o.stderr, "--plugins")
 	}
-	require.Empty(t, before.Diff(n.state()))
 }
 
 func TestCNI6_CheckSaysWhoWins(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.others()
-	o := n.run("check", "--only", "cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
-	require.Equal(t, 2, o.code, o.stderr)
+	o := n.exits(2, "check", "--only", "cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
 	require.Contains(t, o.stdout, "10-other.conflist")
-	o = n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
-	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stdout, "note: ")
-	require.Contains(t, o.stdout, "10-other.conflist")
+	require.Contains(t, o.stdout, "note: --cni-exclusive sets aside what sorts before 20-late.conflist")
 }
 
 func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
+	n := newParallelNode(t)
+	n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
 	applied := n.state()
 	n.shell("mkdir -p /run/config")
-	o := n.run("uninstall-cni", "--config-dir", "/run/config")
-	require.Zero(t, o.code, o.stderr)
+	o := n.ok("uninstall-cni", "--config-dir", "/run/config")
 	require.Contains(t, o.stderr, "nothing is done")
 	n.shell("rmdir /run/config")
 	require.Empty(t, applied.Diff(n.state()))
 	n.shell("mkdir /run/config")
-	o = n.runEnv([]string{"CILIUM_CUSTOM_CNI_CONF=true"}, "uninstall-cni")
-	require.Zero(t, o.code, o.stderr)
+	n.okEnv([]string{"CILIUM_CUSTOM_CNI_CONF=true"}, "uninstall-cni")
 	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
 	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"), "the configuration names it")
 
 	n.shell("echo true > /run/config/cni-uninstall")
-	o = n.run("uninstall-cni", "--config-dir", "/run/config")
-	require.Zero(t, o.code, o.stderr)
+	n.ok("uninstall-cni", "--config-dir", "/run/config")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
 }
 
 // Run as Cilium's preStop hook, the configuration is removed, even if the agent has written it
 // itself, and the plugins stay.
 func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.shell("mkdir -p /run/config && echo true > /run/config/cni-uninstall")
 	hook := []string{"uninstall-cni", "--keep-plugins", "--config-dir", "/run/config"}
-	require.Zero(t, n.runEnv([]string{"POD_UID=first"}, "apply", "--plugins", n.plugins, "--cni-conf", n.conf).code)
-	o := n.runEnv([]string{"POD_UID=first"}, hook...)
-	require.Zero(t, o.code, o.stderr)
+	n.okEnv([]string{"POD_UID=first"}, "apply", "--plugins", n.plugins, "--cni-conf", n.conf)
+	o := n.okEnv([]string{"POD_UID=first"}, hook...)
 	require.Contains(t, o.stdout, "remove file /etc/cni/net.d/05-cilium.conflist")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni/net.d/05-cilium.conflist && echo there || echo gone"))
 	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"))
 
 	const written = "/etc/cni/net.d/10-agents.conflist"
 	agent := []string{"POD_UID=second", "WRITE_CNI_CONF_WHEN_READY=/host" + written}
-	require.Zero(t, n.runEnv(agent, "apply", "--plugins", n.plugins).code)
+	n.okEnv(agent, "apply", "--plugins", n.plugins)
 	n.write(written, conflist)
-	o = n.runEnv([]string{"POD_UID=first", agent[1]}, hook...)
-	require.Zero(t, o.code, "the node is the second's: %s", o.stderr)
+	n.okEnv([]string{"POD_UID=first", agent[1]}, hook...)
 	require.Equal(t, conflist, n.read(written))
-	o = n.runEnv(agent, append(hook, "--dry-run")...)
-	require.Equal(t, 2, o.code, o.stderr)
+	o = n.exitsEnv(2, agent, append(hook, "--dry-run")...)
 	require.Contains(t, o.stdout, "remove file "+written)
 	require.Equal(t, conflist, n.read(written))
-	o = n.runEnv(agent, hook...)
-	require.Zero(t, o.code, o.stderr)
+	n.okEnv(agent, hook...)
 	require.Equal(t, "gone", n.shell("test -e "+written+" && echo there || echo gone"))
-	require.Zero(t, n.runEnv(agent, hook...).code, "already gone is success")
+	n.okEnv(agent, hook...) // already gone is success
 	n.shell("ln -s /etc/passwd " + written)
-	o = n.runEnv(agent, hook...)
-	require.Equal(t, 1, o.code)
+	o = n.exitsEnv(1, agent, hook...)
 	require.Contains(t, o.stderr, written+" is a symbolic link, which no agent writes")
 	n.shell("rm " + written)
 
-	require.Zero(t, n.runEnv(agent, "uninstall").code)
+	n.okEnv(agent, "uninstall")
 	require.Equal(t, "gone", n.shell("test -e /opt/cni/bin/test-cni && echo there || echo gone"))
 }
 
 func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf}
-	require.Zero(t, n.run(append([]string{"install-cni"}, args...)...).code)
+	n.ok(append([]string{"install-cni"}, args...)...)
 	start := func() (*bufio.Scanner, func() error, func(os.Signal) error) {
 		cmd := n.Command(binary, append([]string{"guard"}, args...)...)
 		stdout, err := cmd.StdoutPipe()
@@ -279,42 +216,10 @@ func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	lines, wait, _ = start()
 	n.shell("rm " + path)
 	require.True(t, lines.Scan())
-	require.Zero(t, n.run("uninstall-cni").code)
+	n.ok("uninstall-cni")
 	for lines.Scan() {
 		t.Log(lines.Text())
 	}
 	require.NoError(t, wait(), "it ends by itself")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
-}
-
-// Pods that still run when the node is taken back can still be deleted.
-func TestCNI8_PodsThatStillRunKeepWhatTheyNeed(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	before := n.state()
-	require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
-	conf, err := os.ReadFile(n.conf)
-	require.NoError(t, err)
-	var network struct{ Name string }
-	require.NoError(t, json.Unmarshal(conf, &network))
-	result, err := json.Marshal(map[string]any{"kind": "cniCacheV1", "containerId": "0123", "networkName": network.Name, "config": conf})
-	require.NoError(t, err)
-	n.shell("mkdir -p /var/lib/cni/results")
-	for _, uninstall := range [][]string{{"uninstall"}, {"uninstall-cni"}} {
-		n.write("/var/lib/cni/results/agent-0123-eth0", string(result))
-		for range 2 {
-			o := n.run(uninstall...)
-			require.Equal(t, 1, o.code, o.stdout)
-			require.Contains(t, o.stderr, "/etc/cni/net.d/05-cilium.conflist is kept: sandboxes need it for their deletion: 1, by /var/lib/cni/results")
-			n.shell("test -e /etc/cni/net.d/05-cilium.conflist -a -e /opt/cni/bin/test-cni")
-		}
-		n.shell("rm /var/lib/cni/results/agent-0123-eth0")
-		require.Zero(t, n.run(uninstall...).code)
-		n.shell("test ! -e /opt/cni/bin/test-cni")
-		require.Zero(t, n.run("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf).code)
-	}
-	n.write("/var/lib/cni/results/agent-0123-eth0", string(result))
-	require.Zero(t, n.run("uninstall", "--force").code)
-	n.shell("rm -r /var/lib/cni")
-	require.Empty(t, before.Diff(n.state()))
 }

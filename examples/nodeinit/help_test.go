@@ -92,26 +92,13 @@ func TestEachFlagHasItsPlaceInHelp(t *testing.T) {
 	})
 }
 
-// Flags that uninstall accepts and does not use are not in its help.
-func TestHelpOfUninstallShowsWhatItUses(t *testing.T) {
-	for _, command := range []string{"uninstall", "uninstall-cni"} {
-		text := here(t, nil, command, "--help").stdout
-		for _, used := range []string{"--state-dir", "--any-owner", "--dry-run", "--host-proc", "--cni-conf-dir"} {
-			require.Contains(t, text, used, command)
-		}
-		for _, unused := range []string{"--source", "--plugins ", "--cni-template", "--cgroup-root", "--take-over", "--sysctl "} {
-			require.NotContains(t, text, unused, command)
-		}
-	}
-}
-
 // Flags that all commands accept, or that all with a journal do, are not in the help of
 // those that do not use them; and only check has the step preflight.
 func TestHelpShowsWhatACommandUses(t *testing.T) {
 	for command, unused := range map[string]string{
 		"demo": "host-proc here config timeout log-level", "build-config": "host-proc here", "explain": "host-proc here dest",
 		"journal": "adopt override take-over owner lock-timeout", "journal release": "adopt override take-over", "journal forget": "adopt override take-over output",
-		"cleanup": "adopt override take-over", "completion bash": "host-proc timeout", "help": "host-proc timeout",
+		"cleanup": "adopt override take-over", "uninstall-cni": "source plugins cni-template cgroup-root take-over sysctl", "completion bash": "host-proc timeout", "help": "host-proc timeout",
 	} {
 		text := here(t, nil, append(strings.Fields(command), "--help")...).stdout
 		require.Contains(t, text, "\nUsage:\n", command)

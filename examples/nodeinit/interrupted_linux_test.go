@@ -4,10 +4,14 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,7 +98,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			} else {
 				n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")})
 			}
-			before := n.state()
+			defer n.asItWas()()
 			o := n.interrupted(then, c.args...)
 			require.Equal(t, 1, o.code, o.stderr)
 			r := o.report(t)
@@ -107,6 +111,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			}
 			for _, result := range r.Results {
 				require.Equal(t, result.Status == "failed", result.Error != "", result.Step)
+				require.NotEmpty(t, result.Error+result.Reason+strings.Join(result.Changes, ""), result.Step)
 				require.Equal(t, result.Status == "changed", len(result.Changes) > 0, result.Step)
 				if result.Step == c.failed {
 					require.Equal(t, "plan.canceled", result.Code)
@@ -128,7 +133,121 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			n.ok(n.args("apply", "--owner", "pod-1")...)
 			n.ok(n.args("check", "--owner", "pod-1")...)
 			n.ok("uninstall", "--owner", "pod-1")
-			require.Empty(t, before.Diff(n.state()))
 		})
 	}
+}
+
+// busy starts an apply for the owner, which holds the node's lock and hangs in a step.
+func (n *node) busy(owner string) (pid int) {
+	n.t.Helper()
+	release := n.locked("/run/slipway.lock")
+	dead := filepath.Join(n.work, "dead")
+	cmd := n.Command(binary, "apply", "--only", "bpffs", "--bpf-root", dead+"/bpf", "--owner", owner)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(n.t, err)
+	require.NoError(n.t, cmd.Start())
+	_, err = io.ReadFull(stdout, make([]byte, len("  waiting for ")))
+	require.NoError(n.t, err)
+	n.dead(dead) // once all has been checked
+	release()
+	n.awaitCall(cmd.Process.Pid)
+	n.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd.Process.Pid
+}
+
+// Each command that changes the node waits for the lock, also from a container and without a
+// journal, and then names its holder. Those that only look take no lock and make nothing.
+func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
+	n := newParallelNode(t)
+	n.left()
+	n.ok(n.args("apply", "--skip", "bpffs", "--owner", podA)...)
+	n.ok("mount-cgroup", "/run/other", "--agent", "other")
+	n.busy(podA)
+	holder := fmt.Sprintf(`lock /run/slipway\.lock: still held after \S+ by pid \d+ on "slipway-node" \(owner "%s", since 20\S+Z\)`, podA)
+	before := n.state()
+	for _, args := range [][]string{
+		n.args("apply", "--cgroup-root", "/run/x"), {"apply", "--state-dir=", "--only", "cgroup", "--cgroup-root", "/run/x"},
+		{"run", "--only", "cgroup", "--cgroup-root", "/run/x", "--", "false"}, {"mount-cgroup", "/run/x"}, {"mount-bpffs", "/run/x"},
+		{"sysctlfix", "--sysctl-config-file", "99-x.conf"}, {"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "06-x.conflist"},
+		{"uninstall"}, {"uninstall", "--all-agents"}, {"uninstall-cni"}, {"journal", "forget", cgroupRoot}, {"journal", "release", "--agent", "other"},
+		{"cleanup", "--all-state", "-f"}, {"cleanup", "--all-state", "-f", "--state-dir="},
+	} {
+		at := 1
+		if args[0] == "journal" {
+			at = 2
+		}
+		args = slices.Insert(slices.Clone(args), at, "--lock-timeout=10ms")
+		o := n.exitsEnv(1, []string{"POD_UID=" + podA}, args...)
+		require.Regexp(t, holder, o.stderr, args)
+	}
+	require.Regexp(t, `still held after \S+ by pid \d+ on "slipway-node"`, n.fromAPod("mount-cgroup", "/run/x", "--lock-timeout=10ms", "--owner", podA))
+	for _, args := range [][]string{
+		n.args("check"), {"uninstall", "--dry-run"}, {"uninstall-cni", "--dry-run"}, {"uninstall", "--dry-run", "--all-agents"},
+		{"cleanup", "--all-state", "--dry-run"}, {"status"}, {"journal"},
+	} {
+		o := n.runEnv([]string{"POD_UID=" + podA}, args...)
+		require.Contains(t, []int{0, 2}, o.code, "%s: %s", args, o.stderr)
+		require.NotContains(t, o.stderr, "slipway.lock", args)
+	}
+	n.shell("find /sys/fs/cgroup/pod -depth -type d -exec rmdir {} + ; rm -rf /run/mount")
+	require.Empty(t, strings.Join(before.Diff(n.state()), "\n"))
+}
+
+// While a run waits at a gate, it holds no lock and has claimed nothing: others go on.
+func TestPLAN16_OthersGoOnWhileARunWaits(t *testing.T) {
+	n := newParallelNode(t)
+	o := n.interrupted(func(int) {
+		n.ok("mount-bpffs", "/run/x", "--lock-timeout=0")
+		require.Contains(t, n.ok("journal").stdout, "owner: none; ")
+	}, "--wait-for-kube-proxy", "10m")
+	require.Equal(t, 1, o.code, o.stderr)
+	require.Equal(t, "failed", o.report(t).statuses()["kube-proxy"])
+}
+
+// The rules that the kubelet has written by then, which the chart's own script mistakes for
+// kube-proxy's, do not end the wait.
+func TestRDY1_ApplyWaitsForKubeProxy(t *testing.T) {
+	n := newParallelNode(t)
+	n.shell("iptables-nft -t mangle -N KUBE-IPTABLES-HINT; iptables-nft -t mangle -N KUBE-KUBELET-CANARY")
+	args := []string{"--host-proc", "/proc", "--wait-for-kube-proxy", "30s"}
+	apply := n.args("apply", append(args, "--dest", filepath.Join(n.work, "config"))...)
+	o := n.exits(2, n.args("check", args...)...)
+	require.Contains(t, o.stdout, "wait for kube-proxy's rules: neither nf_tables nor legacy iptables have any, for IPv4 or IPv6")
+
+	before := n.state()
+	cmd := n.Command(binary, apply...)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && !strings.Contains(lines.Text(), "waiting for kube-proxy's rules: neither nf_tables nor legacy iptables have any") {
+	}
+	require.Empty(t, before.Diff(n.state()), "nothing is changed while it waits")
+	n.shell("iptables-nft -t nat -N KUBE-NODEPORTS")
+	for lines.Scan() {
+	}
+	require.NoError(t, cmd.Wait())
+	require.Contains(t, n.ok(apply...).stdout, "8 steps: 7 unchanged, 1 skipped")
+}
+
+// Like the chart, it does not wait if the agent replaces kube-proxy.
+func TestRDY1_ApplyWaitsForNoKubeProxyThatIsReplaced(t *testing.T) {
+	n := newParallelNode(t)
+	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
+	o := n.ok(n.args("apply", "--wait-for-kube-proxy", "30s", "--output", "json")...)
+	gate := o.report(t).Results[0]
+	require.Equal(t, "kube-proxy skipped", gate.Step+" "+gate.Status)
+	require.Contains(t, gate.Reason, "kube-proxy-replacement")
+}
+
+// Without a configuration there is no wait.
+func TestRDY1_ApplyFailsWhereKubeProxyDoesNotCome(t *testing.T) {
+	n := newParallelNode(t)
+	before := n.state()
+	o := n.exits(1, n.args("apply", "--wait-for-kube-proxy", "100ms")...)
+	require.Contains(t, o.stderr, "wait for kube-proxy's rules: last seen: neither nf_tables nor legacy iptables have any, for IPv4 or IPv6: not within 100ms")
+	require.Empty(t, before.Diff(n.state()))
+	o = n.exits(1, n.args("apply", "--wait-for-kube-proxy", "30s", "--source", "file:/none")...)
+	require.NotContains(t, o.stdout+o.stderr, "waiting for kube-proxy")
 }

@@ -7,6 +7,9 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +37,13 @@ const conflist = `{"cniVersion":"1.0.0","name":"test","plugins":[{"type":"test-c
 const plugin = `#!/bin/sh
 echo '{"cniVersion":"1.0.0","supportedVersions":["0.3.1","1.0.0"]}'
 `
+
+// newParallelNode is newNode for a test that runs beside others.
+func newParallelNode(t *testing.T) *node {
+	t.Helper()
+	t.Parallel()
+	return newNode(t)
+}
 
 func newNode(t testing.TB) *node {
 	t.Helper()
@@ -66,22 +76,60 @@ func (n *node) run(args ...string) outcome { return n.runEnv(nil, args...) }
 
 func (n *node) runEnv(env []string, args ...string) outcome {
 	n.t.Helper()
-	var stdout, stderr bytes.Buffer
 	cmd := n.Command(binary, args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	return n.outcome(cmd)
+}
+
+// outcome runs a command of the node to its end.
+func (n *node) outcome(cmd *bootstraptest.Cmd) outcome {
+	n.t.Helper()
+	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	return finish(n.t, cmd.Run, &stdout, &stderr)
+}
+
+// exits runs the program on the node, and requires an exit status.
+func (n *node) exits(code int, args ...string) outcome {
+	n.t.Helper()
+	return n.exitsEnv(code, nil, args...)
+}
+
+func (n *node) exitsEnv(code int, env []string, args ...string) outcome {
+	n.t.Helper()
+	o := n.runEnv(env, args...)
+	require.Equal(n.t, code, o.code, "%s %s: %s%s", env, args, o.stdout, o.stderr)
+	return o
+}
+
+// ok is exits for a run that succeeds.
+func (n *node) ok(args ...string) outcome { n.t.Helper(); return n.exits(0, args...) }
+
+func (n *node) okEnv(env []string, args ...string) outcome {
+	n.t.Helper()
+	return n.exitsEnv(0, env, args...)
 }
 
 // shell runs a script on the node and returns its output.
 func (n *node) shell(script string) string {
 	n.t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := n.Command("sh", "-euc", script)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	o := finish(n.t, cmd.Run, &stdout, &stderr)
+	o := n.outcome(n.Command("sh", "-euc", script))
 	require.Zero(n.t, o.code, "%s: %s", script, o.stderr)
 	return strings.TrimSpace(o.stdout)
+}
+
+// serve serves HTTP on the node's own loopback.
+func (n *node) serve(handler http.Handler) (address string) {
+	n.t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	require.NoError(n.t, server.Listener.Close())
+	n.do(func() (err error) {
+		server.Listener, err = net.Listen("tcp", "127.0.0.1:0")
+		return err
+	})
+	server.Start()
+	n.t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
 
 // do runs f in the node's namespaces.
@@ -121,6 +169,18 @@ func (n *node) state() snapshot.Snapshot {
 		delete(s, "file /var/lib/slipway")
 	}
 	return s
+}
+
+// asItWas returns a check that the node is as it is now, for the end of a test.
+func (n *node) asItWas() (check func()) {
+	n.t.Helper()
+	before := n.state()
+	return func() {
+		n.t.Helper()
+		if !n.t.Failed() {
+			require.Empty(n.t, before.Diff(n.state()))
+		}
+	}
 }
 
 // wholeState is state including that report.

@@ -6,6 +6,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,13 +15,12 @@ import (
 // The step preflight reports each known later failure in a line with its code, and does not
 // change the exit status.
 func TestRDY7_CheckWarnsOfWhatFailsLater(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
 	check := []string{"check", "--only", "config,preflight", "--source", "file:" + n.source, "--dest", "/run/agent-config"}
-	require.Zero(t, n.run(append([]string{"apply"}, append(check[3:], "--only", "config")...)...).code)
+	n.ok(append([]string{"apply"}, append(check[3:], "--only", "config")...)...)
 
-	o := n.run(check...)
-	require.Zero(t, o.code, o.stdout+o.stderr)
+	o := n.ok(check...)
 	require.NotContains(t, o.stdout, "(preflight.table-in-use)")
 	require.NotContains(t, o.stdout, "(preflight.networkd)")
 
@@ -35,21 +35,13 @@ echo '{"name":"torn","plugins":[' >/etc/cni/net.d/00-torn.conflist`)
 		"api-server": `api-server: .* at 10\.96\.0\.1, .* \(give it .*\) \(preflight\.service-address\)`,
 		"cni":        `cni: /etc/cni/net\.d/00-torn\.conflist is invalid and sorts before 05-cilium\.conflist.* \(move it away, .*\) \(cni\.preceded\)`,
 	}
-	o = n.runEnv(environment, check...)
-	require.Zero(t, o.code, o.stdout+o.stderr)
+	o = n.okEnv(environment, check...)
 	for _, line := range want {
 		require.Regexp(t, line, o.stdout)
 	}
-	for ignored := range want {
-		o = n.runEnv(environment, append(check, "--ignore-preflight", ignored)...)
-		require.Zero(t, o.code, o.stdout+o.stderr)
-		for name, line := range want {
-			if name == ignored {
-				require.NotRegexp(t, line, o.stdout)
-			} else {
-				require.Regexp(t, line, o.stdout)
-			}
-		}
+	o = n.okEnv(environment, append(check, "--ignore-preflight", "networkd,cni")...)
+	for name, line := range want {
+		require.Equal(t, name == "networkd" || name == "cni", !regexp.MustCompile(line).MatchString(o.stdout), name)
 	}
 	o = n.run(append(check, "--output", "json")...)
 	require.Contains(t, o.stdout, "(preflight.networkd)")
@@ -57,13 +49,12 @@ echo '{"name":"torn","plugins":[' >/etc/cni/net.d/00-torn.conflist`)
 
 // The server of a kubeconfig counts as those of the flags do, and before the environment.
 func TestRDY8_CheckLooksAtTheServerOfAKubeconfig(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
 	kubeconfig := filepath.Join(n.work, "kubeconfig")
 	environment := []string{"KUBERNETES_SERVICE_HOST=10.96.0.1", "KUBERNETES_PORT_443_TCP_ADDR=10.96.0.1"}
 	check := func(more ...string) string {
-		o := n.runEnv(environment, append([]string{"check", "--source", "file:" + n.source, "--k8s-kubeconfig-path", kubeconfig}, more...)...)
-		require.Equal(t, 2, o.code, o.stderr)
+		o := n.exitsEnv(2, environment, append([]string{"check", "--source", "file:" + n.source, "--k8s-kubeconfig-path", kubeconfig}, more...)...)
 		return o.stdout
 	}
 	write := func(server string) {
@@ -82,24 +73,53 @@ func TestRDY8_CheckLooksAtTheServerOfAKubeconfig(t *testing.T) {
 	require.NotContains(t, check("--ignore-preflight", "api-server"), "api-server: ")
 }
 
-func TestRDY7_ThatACheckIsUnknownIsSaid(t *testing.T) {
-	n := newNode(t)
-	o := n.run("check", "--ignore-preflight", "kernal")
-	require.NotZero(t, o.code)
-	require.Contains(t, o.stderr, `--ignore-preflight "kernal": must be one of kernel, routing, networkd, api-server, cni, access`)
-	o = n.run("apply", "--only", "preflight")
-	require.NotZero(t, o.code)
-	require.Contains(t, o.stderr, "--only preflight, and only check has that step", "apply checks only what it changes")
+// asking is a command line that reports to the cluster, and reads from it.
+func (s *apiServer) asking(args ...string) []string {
+	return append(args, "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port)
 }
 
-// If the kernel lacks its types, there is a warning with the place where they would be.
-func TestRDY8_CheckSeesTheHostsKernel(t *testing.T) {
-	n := newNode(t)
-	o := n.run("check", "--only", "preflight")
-	_, err := os.Stat(filepath.Join(n.Proc(), "1/root/sys/kernel/btf/vmlinux"))
-	if os.IsNotExist(err) {
-		require.Contains(t, o.stdout, "(preflight.no-btf)")
-		return
+// A report that the cluster denies is a warning, once and by name.
+func TestRDY8_CheckAsksWhetherItMayReport(t *testing.T) {
+	n := newParallelNode(t)
+	s := newAPIServer(t, n)
+	s.deny("patch nodes/status;create events;")
+	check := s.asking(n.args("check", "--report-node")...)
+	o := n.exits(2, check...)
+	require.Equal(t, []string{"get nodes worker", "patch nodes/status worker", "create events default"}, s.asked())
+	require.Contains(t, o.stdout, `access: --report-node: the API server does not allow to patch nodes/status worker, which the plan needs (grant it by the rule {apiGroups: [""], resources: [nodes/status], resourceNames: ["worker"], verbs: ["patch"]}) (kube.forbidden)`)
+	require.Contains(t, o.stdout, "access: --report-node: the API server does not allow to create events in default, ")
+	require.NotContains(t, o.stdout, "to get nodes")
+
+	o = n.exits(2, append(check, "--ignore-preflight", "access")...)
+	require.NotContains(t, o.stdout, "access: ")
+	o = n.run(n.args("check")...)
+	require.NotContains(t, o.stdout, "access: ")
+	require.Empty(t, s.asked(), "who neither reports nor reads needs no cluster")
+}
+
+// Of the sources, all that is denied is named at once, with what the first one has met.
+func TestRDY8_CheckNamesAllThatItsSourcesLack(t *testing.T) {
+	n := newParallelNode(t)
+	s := newAPIServer(t, n)
+	s.deny("get configmaps;list ciliumnodeconfigs;")
+	check := s.asking("check", "--source", "config-map:ns/c,cilium-node-config:ns,node,cilium-node-config:ns/one")
+	needed := []string{"get configmaps ns c", "get nodes worker", "list cilium.io ciliumnodeconfigs ns", "get nodes worker", "get cilium.io ciliumnodeconfigs ns one"}
+	o := n.exits(1, check...)
+	require.Equal(t, needed, s.asked())
+	for _, line := range []string{
+		`step config: resolve: .*get configmaps ns/c: .*\[kube\.forbidden\]`,
+		`step config: resolve: the API server does not allow to get configmaps c in ns, .*\[kube\.forbidden\]`,
+		`step config: resolve: the API server does not allow to list ciliumnodeconfigs in ns, .*verbs: \["list"\].*\[kube\.forbidden\]`,
+	} {
+		require.Regexp(t, line, o.stderr)
 	}
-	require.NotContains(t, o.stdout, "no-btf")
+
+	o = n.exits(1, append(check, "--only", "preflight")...)
+	require.Equal(t, needed, s.asked(), "nothing else would tell")
+	require.Contains(t, o.stderr, "step preflight: check: access: the API server does not allow to get configmaps c in ns, ")
+
+	n.ok(append(check, "--only", "preflight", "--enable-k8s=false")...)
+	s.deny("")
+	o = n.ok(append(check, "--only", "preflight")...)
+	require.NotContains(t, o.stdout, "access: ")
 }

@@ -41,6 +41,7 @@ func TestSEC8_TextFromFilesAndFlags(t *testing.T) {
 	for name, args := range map[string][]string{
 		"keys and values":         {"explain", "--source", "file:" + source},
 		"keys and values as JSON": {"explain", "--source", "file:" + source, "--output", "json"},
+		"an error as JSON":        {"explain", "--source", "file:/" + hostile, "--output", "json"},
 		"a log in JSON":           {"explain", "--source", "file:" + source, "--log-format", "json"},
 		"what is written":         {"build-config", "--source", "file:" + source, "--dest", dest},
 		"a strict error":          {"build-config", "--source", "file:" + source, "--dest", dest, "--strict"},
@@ -106,13 +107,12 @@ current-context: x
 `, host), 0o600))
 	dest := filepath.Join(t.TempDir(), "dest")
 	for _, args := range [][]string{
-		{"--k8s-kubeconfig-path", kubeconfig},
 		{"--k8s-kubeconfig-path", kubeconfig, "--log-format", "json", "--output", "json"},
 		{"--k8s-api-server-urls", "http://someone:hunter2@" + host},
 		{"--k8s-api-server-urls", "http://someone:hunter2@" + host + "/path"},
 	} {
 		o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"},
-			append(args, "build-config", "--dest", dest, "--timeout", "500ms", "--k8s-retry-spread", "100ms")...)
+			append(args, "build-config", "--dest", dest, "--timeout", "300ms", "--k8s-retry-spread", "100ms")...)
 		require.Equal(t, map[bool]int{false: 1, true: 64}[strings.HasSuffix(args[1], "/path")], o.code)
 		require.Contains(t, o.stderr, host)
 		require.NotContains(t, o.stdout+o.stderr, "hunter2")

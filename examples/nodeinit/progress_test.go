@@ -9,10 +9,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/bootstrap"
 )
 
 func TestALogDoesNotCutThroughTheLineOfAStep(t *testing.T) {
@@ -61,40 +60,21 @@ func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
 	}
 }
 
-// Steps finished before one that does not end stay in the report.
-func TestWhatIsFinishedIsInTheReportOfARunThatIsGivenUp(t *testing.T) {
-	a := &app{current: current{&bootstrap.Plan{Steps: []bootstrap.Step{{Name: stepCgroup}, {Name: stepBPFFS}, {Name: stepCNI}, {Name: stepLoaded}}}}}
-	trace := a.noting(nil)
-	trace.PlanStart(t.Context(), bootstrap.OpApply)
-	for _, step := range []string{stepCgroup, stepBPFFS} {
-		trace.StepStart(t.Context(), bootstrap.OpApply, step)
-		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: step, Status: bootstrap.Changed, Changes: []string{"mount it"}})
-	}
-	trace.StepStart(t.Context(), bootstrap.OpApply, stepCNI)
-	report, err := a.at.unfinished("wait", errors.New("too long"))
-	require.EqualError(t, err, "step cni: wait: too long")
-	require.Equal(t, bootstrap.OpApply, report.Op)
-	require.Equal(t, "4 steps: 2 changed, 1 failed, 1 not-run", report.Summary())
-	require.Equal(t, err, report.Results[2].Err)
-}
-
-// On a terminal a long detail stays in its column.
-func TestProgressFitsTheTerminal(t *testing.T) {
-	var seen bytes.Buffer
-	p := &progress{w: &seen, terminal: &screen{w: &bytes.Buffer{}, width: 80}}
-	p.done(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: stepCNI, Status: bootstrap.Unchanged, Changes: []string{strings.Repeat("some words ", 20), "short"}})
-	for line := range strings.Lines(seen.String()) {
-		require.LessOrEqual(t, len(line), 81)
-		if line[2] == ' ' {
-			require.True(t, strings.HasPrefix(line, strings.Repeat(" ", 39)), line)
-		}
-	}
-	require.Contains(t, seen.String(), "\n"+strings.Repeat(" ", 39)+"short\n")
-}
-
 func many(n int) (errs []error) {
 	for i := range n {
 		errs = append(errs, fmt.Errorf("reason %d with a text that takes room", i))
 	}
 	return errs
+}
+
+// The journal tells ages as people do: in one unit, rounded down.
+func TestPLAN6_TheJournalTellsAges(t *testing.T) {
+	for says, ago := range map[string]time.Duration{
+		"just now": 0, "1 minute ago": 65 * time.Second, "23 minutes ago": 23*time.Minute + 5*time.Second, "1 hour ago": 100 * time.Minute,
+		"11 hours ago": 11*time.Hour + 5*time.Minute, "1 day ago": 30 * time.Hour, "400 days ago": 400*24*time.Hour + time.Hour,
+	} {
+		require.Equal(t, says, age(time.Now().Add(-ago)))
+	}
+	require.Equal(t, "never", age(time.Time{}))
+	require.Regexp(t, `^20\S+Z, by a clock that is ahead$`, age(time.Now().Add(time.Hour)))
 }

@@ -4,8 +4,14 @@
 package main_test
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,16 +19,15 @@ import (
 
 // If nothing is done, or less than expected, the report gives the reason.
 func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	for _, step := range []string{"cni", "config", "modules"} {
 		for _, command := range []string{"apply", "check"} {
-			o := n.run(command, "--only", step)
-			require.Equal(t, 64, o.code, o.stderr)
+			o := n.exits(64, command, "--only", step)
 			require.Contains(t, o.stderr, "--only "+step+", and ")
 		}
 		n.ok("uninstall", "--only", step)
 	}
+	require.Contains(t, n.exits(64, "apply", "--only", "preflight").stderr, "--only preflight, and only check has that step")
 	o := n.ok("apply", "--only", "cleanup")
 	require.Contains(t, o.stdout, "neither the environment nor the configuration asks for it")
 	require.Contains(t, o.stdout, "for no owner: nothing is done\n")
@@ -57,8 +62,7 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 
 // A refusal names the flags that avoid it.
 func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.ok("mount-cgroup", "--owner", "a")
 	n.ok("mount-cgroup", "--owner", "b")
 	n.shell("mkdir -p /run/ours /sys/fs/cgroup/pod && mount -n -t tmpfs tmpfs /run/ours && mkdir /run/pod && mount -n --bind /sys/fs/cgroup/pod /run/pod")
@@ -78,28 +82,28 @@ func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 		require.Contains(t, []int{1, 3}, o.code, c.args)
 		require.Contains(t, o.stderr, c.says, c.args)
 	}
+	n.ok("mount-cgroup", "/run/pod", "--agent", "x", "--cgroup-repair")
+	require.Contains(t, n.ok("mount-bpffs", "/run/ours", "--agent", "x", "--bpf-fallback", "/run/bpf").stdout, "mount bpf on /run/bpf")
 }
 
 // A dry run's exit status shows whether there is anything to undo.
 func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	for _, command := range []string{"uninstall", "uninstall-cni"} {
 		n.ok(command, "--dry-run")
 		n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
 		before := n.state()
 		for _, output := range []string{"text", "json"} {
-			o := n.run(command, "--dry-run", "--output", output)
-			require.Equal(t, 2, o.code, o.stderr)
+			o := n.exits(2, command, "--dry-run", "--output", output)
 			require.NotContains(t, o.stderr, "nodeinit: ")
 			require.Contains(t, o.stdout, "remove file /opt/cni/bin/test-cni")
 		}
 		require.Empty(t, before.Diff(n.state()))
 		if command == "uninstall" {
-			require.Equal(t, 2, n.run(command, "--dry-run", "--all-agents").code)
+			n.exits(2, command, "--dry-run", "--all-agents")
 			n.ok(command, "--dry-run", "--only", "sysctl")
 		}
-		require.Equal(t, 1, n.run(command, "--dry-run", "--timeline", "/run/missing/x.svg").code, "an error counts more")
+		n.exits(1, command, "--dry-run", "--timeline", "/run/missing/x.svg") // an error counts more
 		n.ok(command)
 		n.ok(command, "--dry-run")
 	}
@@ -108,8 +112,7 @@ func TestPLAN4_ADryRunOfUninstallTellsByItsStatus(t *testing.T) {
 
 // Unrecorded changes cannot be undone, and a warning is printed with them.
 func TestPLAN6_WithoutAStateDirectoryItSaysThatNothingCanBeUndone(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	const says = "nothing is recorded, so uninstall cannot undo it: --state-dir is empty"
 	for _, args := range [][]string{
 		{"check"}, {"apply"}, {"apply", "--output", "json"}, {"mount-bpffs", "/run/bpf"}, {"install-cni", "--plugins", n.plugins},
@@ -120,4 +123,94 @@ func TestPLAN6_WithoutAStateDirectoryItSaysThatNothingCanBeUndone(t *testing.T) 
 		require.Equal(t, 1, strings.Count(o.stderr, says), "%s: %s", args, o.stderr)
 	}
 	require.NotContains(t, n.ok("apply").stderr, says)
+}
+
+// Whichever command fails, its line ends with the code of the cause.
+func TestPLAN18_EachCommandsFailureHasItsCode(t *testing.T) {
+	n := newParallelNode(t)
+	fails := func(code string, args ...string) {
+		t.Helper()
+		o := n.run(args...)
+		require.Contains(t, []int{1, 3}, o.code, "%s: %s", args, o.stderr)
+		require.Regexp(t, `(?m)^nodeinit: .*\[`+regexp.QuoteMeta(code)+`\]$`, o.stderr, args)
+	}
+	n.shell("mkdir /run/taken; mount -n -t tmpfs tmpfs /run/taken")
+	fails("config.source-missing", "build-config", "--source", "file:/none", "--dest", "/run/x")
+	fails("config.source-missing", "explain", "--source", "file:/none")
+	fails("config.source-missing", "cleanup", "--plan", "/none", "-f")
+	fails("bpffs.foreign", "mount-bpffs", "/run/taken")
+	fails("cgroup.foreign", "mount-cgroup", "/run/taken")
+	fails("sysctl.key-missing", "sysctlfix", "--sysctl", "net.ipv4.none=1")
+	fails("sysctl.key-missing", "run", "--sysctl", "net.ipv4.none=1", "--", "true")
+	fails("cni.plugin-missing", "install-cni", "--cni-conf", n.conf)
+
+	n.ok(n.args("apply", "--owner", "pod-1")...)
+	for _, args := range [][]string{{"uninstall"}, {"uninstall-cni", "--owner", "pod-2"}, {"journal", "forget", "/x"}} {
+		fails("journal.not-owner", args...)
+	}
+	n.left()
+	end := n.listen()
+	for _, args := range [][]string{{"cleanup", "--all-state", "-f"}, {"uninstall", "--any-owner"}, {"uninstall", "--all-agents"}, {"journal", "release", "--agent", "cilium"}} {
+		fails("cleanup.agent-alive", args...)
+	}
+	end()
+	n.shell("echo changed >> " + dropIn)
+	fails("journal.changed", "uninstall", "--owner", "pod-1")
+	n.shell("echo garbled >> /var/lib/slipway/cilium.journal")
+	for _, args := range [][]string{{"uninstall", "--owner", "pod-1"}, {"journal"}, {"check"}, {"apply", "--owner", "pod-1"}, {"install-cni", "--plugins", n.plugins}} {
+		fails("journal.unreadable", args...)
+	}
+}
+
+// Bad input ends with exit status 1 and with one clear line that names the object and the
+// remedy; the node is unchanged.
+func TestBadInput(t *testing.T) {
+	n := newParallelNode(t)
+	n.shell(`printf 'good: x\na: b: c\n' > /run/bad.yaml; touch /run/file; printf '{"name": oops}' > /run/conf`)
+	defer n.asItWas()()
+	for _, tc := range []struct {
+		args []string
+		says []string // all on standard error
+	}{
+		{[]string{"apply", "--source", "file:/run/bad.yaml"}, []string{"config", "/run/bad.yaml", "line 2"}},
+		{[]string{"apply", "--source", "file:/run/missing.yaml"}, []string{"config", "/run/missing.yaml", "does not exist", "correct --source"}},
+		{[]string{"mount-cgroup", "/run/file"}, []string{"cgroup", "/run/file", "directory"}},
+		{[]string{"install-cni", "--cni-conf", "/run/conf"}, []string{"cni", "05-cilium.conflist", "line 1", "column 10"}},
+		{[]string{"install-cni", "--plugins", "/run/missing"}, []string{"--plugins", "/run/missing", "of this container's image"}},
+		{[]string{"apply", "--state-dir", "/run/missing/state"}, []string{"/run/missing", "create"}},
+		{[]string{"check", "--state-dir", "/run/missing/state"}, []string{"/run/missing", "create"}},
+		{[]string{"mount-bpffs", "--host-proc", "/run/hostproc"}, []string{"/run/hostproc/1", "/proc"}},
+	} {
+		o := n.exits(1, tc.args...)
+		require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
+		for _, part := range tc.says {
+			require.Contains(t, o.stderr, part)
+		}
+	}
+	n.shell("rm -rf /var/lib/slipway") // the reports
+}
+
+func TestWithoutRootItSaysSo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("this test is not run by root itself")
+	}
+	copied := filepath.Join(os.TempDir(), "nodeinit-unprivileged-"+filepath.Base(t.TempDir()))
+	raw, err := os.ReadFile(binary)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(copied, raw, 0o755))
+	t.Cleanup(func() { os.Remove(copied) })
+	for _, command := range []string{"apply", "uninstall", "mount-cgroup", "mount-bpffs", "sysctlfix", "install-cni", "uninstall-cni", "demo"} {
+		var stderr bytes.Buffer
+		cmd := exec.Command(copied, command)
+		cmd.Dir, cmd.Stderr = "/", &stderr
+		if os.Geteuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		err := cmd.Run()
+		require.Error(t, err, command)
+		require.Equal(t, 1, cmd.ProcessState.ExitCode(), command)
+		require.Contains(t, stderr.String(), "needs root", command)
+		require.Contains(t, stderr.String(), "sudo", command)
+		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), command)
+	}
 }

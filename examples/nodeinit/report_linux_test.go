@@ -10,12 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"regexp"
+	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -34,6 +32,7 @@ type apiServer struct {
 	requests    []string // but for reviews
 	reviews     []string // verb, resource, namespace and name of what was asked for
 	denies      string   // "get configmaps;create events;"
+	denied      bool     // everything is, by a server that is ready
 	annotations map[string]string
 	condition   map[string]any
 	events      []string
@@ -43,19 +42,7 @@ type apiServer struct {
 func newAPIServer(t *testing.T, n *node) *apiServer {
 	t.Helper()
 	s := &apiServer{t: t, annotations: map[string]string{}}
-	var listener net.Listener
-	n.do(func() (err error) {
-		listener, err = net.Listen("tcp", "127.0.0.1:0")
-		return err
-	})
-	server := httptest.NewUnstartedServer(s)
-	server.Listener.Close()
-	server.Listener = listener
-	server.Start()
-	t.Cleanup(server.Close)
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	require.NoError(t, err)
-	s.port = port
+	_, s.port, _ = net.SplitHostPort(n.serve(s))
 	return s
 }
 
@@ -68,7 +55,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
-	if strings.Contains(r.URL.Path, "/configmaps/") {
+	if s.denied && r.URL.Path != "/readyz" || strings.Contains(r.URL.Path, "/configmaps/") {
 		http.Error(w, "denied", http.StatusForbidden)
 		return
 	}
@@ -169,7 +156,7 @@ const (
 )
 
 func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	s := newAPIServer(t, n)
 	const metrics = "/run/slipway.prom"
 	run := func(command string, more ...string) outcome {
@@ -222,12 +209,13 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.Contains(t, n.read(metrics), `op="revert"`)
 }
 
-// A report that cannot be sent changes neither a run's result nor, by much, its duration.
+// A report that cannot be sent does not change a run's result.
 func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
-	n := newNode(t)
-	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:9", "--k8s-retry-spread", "100ms",
-		"--timeout", "20s", "--report-metrics", "/run/none/slipway.prom", "--output", "json")...)
-	require.Zero(t, o.code, o.stderr)
+	n := newParallelNode(t)
+	s := newAPIServer(t, n)
+	s.denied = true
+	o := n.ok(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port,
+		"--report-metrics", "/run/none/slipway.prom", "--output", "json")...)
 	require.Contains(t, o.stderr, "the result is not reported")
 	require.Contains(t, o.stderr, "--report-node: get nodes worker")
 	require.Contains(t, o.stderr, "--report-metrics: ")
@@ -235,32 +223,26 @@ func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	require.True(t, done, o.stderr)
 	require.Contains(t, beforehand, "the result will not be reported")
 
-	o = n.run(n.args("check", "--report-node", "--enable-k8s=false")...)
-	require.Zero(t, o.code, o.stderr)
+	o = n.ok(n.args("check", "--report-node", "--enable-k8s=false")...)
 	require.Contains(t, o.stderr, "there is no API server")
-
-	o = n.run(n.args("check", "--report-metrics", "/run/slipway.txt")...)
-	require.Equal(t, 64, o.code)
-	require.Contains(t, o.stderr, "must end in .prom")
 }
 
 // A failure before there is a plan is reported too.
 func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	s := newAPIServer(t, n)
 	n.shell("mkdir -p -m 0700 /var/lib/slipway; mkdir /var/lib/slipway/journal.json")
-	o := n.run(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port)...)
-	require.Equal(t, 1, o.code, o.stderr)
+	o := n.exits(1, n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port)...)
 	require.Equal(t, []string{read, wrote, event}, s.since(), o.stderr)
 	require.Equal(t, kube.Failed, s.outcome().Result)
 }
 
 // Drift is noticed in the next check, reported once, and left alone.
 func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
-	n := newNode(t)
+	n := newParallelNode(t)
 	s := newAPIServer(t, n)
 	flags := []string{"--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:" + s.port}
-	require.Zero(t, n.run(n.args("apply", append(flags, "--owner", "pod-1")...)...).code)
+	n.ok(n.args("apply", append(flags, "--owner", "pod-1")...)...)
 	require.Equal(t, kube.Ready, s.outcome().Result)
 	var stdout, stderr bytes.Buffer
 	cmd := n.Command(binary, n.args("check", append(flags, "--every", "100ms", "--timeout", "30s")...)...)
@@ -288,12 +270,10 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	o := s.outcome()
 	require.Equal(t, "drifted cni", string(o.Result)+" "+o.Step)
 	require.Empty(t, n.shell("ls /etc/cni/net.d"), "nothing is changed")
-	require.Zero(t, n.run(n.args("apply", "--owner", "pod-1")...).code)
+	n.ok(n.args("apply", "--owner", "pod-1")...)
 	looks(3)
 	require.Equal(t, kube.Ready, s.outcome().Result)
 
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-	require.NoError(t, err)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), "told to end, it ends well: %s", &stderr)
 	require.Empty(t, s.asked(), "a thousand nodes would")
@@ -301,9 +281,84 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	for _, r := range s.since() {
 		count[r]++
 	}
-	use, spent := cmd.ProcessState.SysUsage().(*syscall.Rusage), cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()
-	t.Logf("between two looks: %s; a look: at most %d KiB, %v of processor time",
-		regexp.MustCompile(`Rss\S+\s+\d+ kB`).FindAllString(string(status), -1), use.Maxrss, spent/time.Duration(count[read]))
 	require.Equal(t, 3, count[wrote], "ready, drifted, ready")
 	require.Empty(t, s.events)
+}
+
+// firewalled is a node with an API server, and a firewall like Cilium's.
+type firewalled struct {
+	*node
+	port string
+}
+
+func newFirewalled(t *testing.T) firewalled {
+	t.Helper()
+	t.Parallel() // the tests mostly wait
+	n := newNode(t)
+	_, port, _ := net.SplitHostPort(n.serve(&cluster{}))
+	n.shell("nft add table ip test; nft add chain ip test in '{ type filter hook input priority 0; }'")
+	return firewalled{n, port}
+}
+
+// leavesOut drops packets that match an nft(8) rule, unless they have the mark of Cilium's own
+// packets. Like Cilium's policy, it drops silently.
+func (n firewalled) leavesOut(match string) {
+	n.t.Helper()
+	n.shell("nft add rule ip test in " + match + " meta mark != 0x10b00 drop")
+}
+
+// build runs build-config on the node.
+func (n firewalled) build(host string, args ...string) outcome {
+	n.t.Helper()
+	return n.run(append([]string{"build-config", "--k8s-api-server-urls", "http://" + host + ":" + n.port, "--dest", filepath.Join(n.work, "config"),
+		"--node-name", "node1", "--k8s-namespace", "ns1", "--log-level", "debug", "--k8s-retry-spread", "100ms"}, args...)...)
+}
+
+// If a policy of the host firewall drops packets to the API server, or to the DNS server for
+// its name, no agent runs that could change the policy, unless its configuration can be read.
+func TestCFG13_BuildConfigPassesCiliumsHostFirewallByName(t *testing.T) {
+	n := newFirewalled(t)
+	var server net.PacketConn
+	n.do(func() (err error) {
+		server, err = net.ListenPacket("udp", "127.0.0.1:53")
+		return err
+	})
+	t.Cleanup(func() { server.Close() })
+	go answerNames(server)
+	n.write("/etc/resolv.conf", "nameserver 127.0.0.1\n")
+	o := n.build("api.test")
+	require.Zero(t, o.code, o.stderr)
+	require.NotContains(t, o.stderr, "mark")
+
+	n.leavesOut("udp dport 53")
+	n.leavesOut("tcp dport " + n.port)
+	o = n.build("api.test")
+	require.Zero(t, o.code, o.stderr)
+	require.Contains(t, o.stderr, "the API server answers only with Cilium's mark")
+	o = n.build("127.0.0.1", "--enable-k8s-host-firewall-bypass=false", "--k8s-client-connection-timeout", "100ms", "--timeout", "1s")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "--timeout of 1s is over")
+}
+
+// answerNames answers each question for an IPv4 address with 127.0.0.1, and other questions
+// with no records (RFC 1035, section 4).
+func answerNames(server net.PacketConn) {
+	packet := make([]byte, 512)
+	for {
+		size, from, err := server.ReadFrom(packet)
+		if err != nil {
+			return
+		}
+		end := 12 // of the question, after the header
+		for end < size && packet[end] != 0 {
+			end += 1 + int(packet[end])
+		}
+		end += 5 // the root, type and class
+		answer := append([]byte{packet[0], packet[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, packet[12:end]...)
+		if packet[end-3] == 1 { // type A
+			answer[7] = 1
+			answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, 1)
+		}
+		_, _ = server.WriteTo(answer, from)
+	}
 }

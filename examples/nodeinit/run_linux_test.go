@@ -19,29 +19,24 @@ import (
 func (n *node) runArgs(more ...string) []string { return append(n.args("run"), more...) }
 
 func TestPLAN13_TheCommandRunsInThePlaceOfThis(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	const look = "grep -E '^(Sig[ICB]|Shd)' /proc/self/status; ulimit -n; ls /proc/self/fd"
 	want := n.shell(look)
-	o := n.run(n.runArgs("--", "sh", "-euc", look+"; exit 7")...)
-	require.Equal(t, 7, o.code, o.stderr)
+	o := n.exits(7, n.runArgs("--", "sh", "-euc", look+"; exit 7")...)
 	require.Equal(t, want+"\n", o.stdout, "signals, limits and descriptors are as in a direct start")
 	require.Contains(t, o.stderr, "7 steps: 6 changed, 1 skipped", "the report leaves standard output to the command")
-	require.Zero(t, n.run(n.args("check")...).code, "the node is ready")
+	n.ok(n.args("check")...) // the node is ready
 
-	o = n.run(n.runArgs("--output", "json", "--", "printf", "%s.", "a b", "--skip", "")...)
-	require.Zero(t, o.code, o.stderr)
+	o = n.ok(n.runArgs("--output", "json", "--", "printf", "%s.", "a b", "--skip", "")...)
 	require.Equal(t, "a b.--skip..", o.stdout, "arguments after -- belong to the command")
 	require.Contains(t, o.stderr, `"unchanged"`)
 
 	// The journal and the lock are released by then.
-	o = n.run(n.runArgs("--", binary, "uninstall", "--lock-timeout", "0")...)
-	require.Zero(t, o.code, o.stderr)
+	n.ok(n.runArgs("--", binary, "uninstall", "--lock-timeout", "0")...)
 }
 
 func TestPLAN13_SignalsAreTheCommandsAndThePidIsThis(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	var stderr bytes.Buffer
 	cmd := n.Command(binary, n.runArgs("--", "sh", "-c", `trap 'exit 9' TERM; echo ready; while :; do read x <&3; done 3<>/run/never`)...)
 	n.do(func() error { return unix.Mkfifo("/run/never", 0o600) })
@@ -59,8 +54,7 @@ func TestPLAN13_SignalsAreTheCommandsAndThePidIsThis(t *testing.T) {
 }
 
 func TestPLAN13_AFailedPlanStartsNothing(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	before := n.state()
 	for name, c := range map[string]struct {
 		args []string
@@ -76,8 +70,7 @@ func TestPLAN13_AFailedPlanStartsNothing(t *testing.T) {
 		"without --":         {n.runArgs("touch", "/run/started"), 64, "give the command to run after --"},
 		"unknown capability": {n.runArgs("--drop-capabilities", "SYS_ADMIN,SYS_MAGIC", "--", "touch", "/run/started"), 64, `"SYS_MAGIC" is not the name of a capability`},
 	} {
-		o := n.run(c.args...)
-		require.Equal(t, c.code, o.code, name)
+		o := n.exits(c.code, c.args...)
 		require.Contains(t, o.stderr, c.says, name)
 		require.Empty(t, o.stdout, name)
 	}
@@ -85,18 +78,8 @@ func TestPLAN13_AFailedPlanStartsNothing(t *testing.T) {
 }
 
 func TestPLAN13_ToldToEndBeforeItStartsNothing(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	hold := n.Command("flock", "/run/slipway.lock", "sh", "-c", "chmod 600 /run/slipway.lock; echo held; read end")
-	stdin, err := hold.StdinPipe()
-	require.NoError(t, err)
-	held, err := hold.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, hold.Start())
-	t.Cleanup(func() { _ = stdin.Close(); _ = hold.Wait() })
-	_, err = bufio.NewReader(held).ReadString('\n')
-	require.NoError(t, err)
-
+	n := newParallelNode(t)
+	release := n.locked("/run/slipway.lock")
 	cmd := n.Command(binary, n.runArgs("--", "touch", "/run/started")...)
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -109,12 +92,12 @@ func TestPLAN13_ToldToEndBeforeItStartsNothing(t *testing.T) {
 	}
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	release()
 	n.shell("test ! -e /run/started")
 }
 
 func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	sets := func(status string) map[string]string {
 		found := map[string]string{}
 		for _, m := range regexp.MustCompile(`(?m)^Cap(\w+):\s*([0-9a-f]+)$`).FindAllStringSubmatch(status, -1) {
@@ -123,8 +106,7 @@ func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
 		return found
 	}
 	have := sets(n.shell("cat /proc/self/status"))
-	o := n.run(n.runArgs("--drop-capabilities", "sys_admin,CAP_SYS_CHROOT, SYS_PTRACE", "--", "cat", "/proc/self/status")...)
-	require.Zero(t, o.code, o.stderr)
+	o := n.ok(n.runArgs("--drop-capabilities", "sys_admin,CAP_SYS_CHROOT, SYS_PTRACE", "--", "cat", "/proc/self/status")...)
 	got := sets(o.stdout)
 	require.Len(t, got, 5)
 	for name, hex := range got {
@@ -150,8 +132,7 @@ func TestPLAN13_TheCommandLacksWhatIsDropped(t *testing.T) {
 // The Go runtime leaves some signals alone that are ignored from the start, unless it takes
 // them over before main.
 func TestPLAN13_SomeSignalsStayIgnored(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	cmd := n.Command("sh", append([]string{"-euc", `trap '' HUP INT TSTP; exec "$@"`, "sh", binary}, n.runArgs("--", "grep", "SigIgn", "/proc/self/status")...)...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -4,12 +4,21 @@
 package main_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	main "github.com/slipway-dev/slipway/examples/nodeinit"
 	"github.com/slipway-dev/slipway/internal/snapshot"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // pod starts the program as pid 1 of a container on the node: with an overlay as its root, its
@@ -58,8 +67,7 @@ func (n *node) beside() snapshot.Snapshot {
 }
 
 func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	before := n.beside()
 	out := n.pod("", "apply", "--source", "env:X_")
 	require.Contains(t, out, "exit 1")
@@ -88,20 +96,17 @@ func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
 // of the host's; other values are the machine's. This node is not in the kernel's first network
 // namespace, so it looks like a pod.
 func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.shell("mkdir -p /etc/sysctl.d /var/lib/slipway; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter")
 	volumes := `for dir in /etc/sysctl.d /var/lib/slipway; do mkdir -p $ROOT$dir; mount -n --bind $dir $ROOT$dir; done; `
 	before := n.beside()
 	apply := []string{"apply", "--only", "sysctl"}
-	for _, namespaces := range []string{"--net", ""} {
-		for _, args := range [][]string{{"sysctlfix"}, apply, append(apply, "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward = 1")} {
-			out := n.podIn(namespaces, volumes, args...)
-			require.Contains(t, out, "exit 1", args)
-			require.Contains(t, out, "/proc/sys/net: not the host's: nothing shows that this container is in the host's network namespace")
-			require.Contains(t, out, "hostNetwork: true")
-			require.Contains(t, out, "--host-proc", "the program's own remedy")
-		}
+	for namespaces, args := range map[string][]string{"--net": {"sysctlfix"}, "": apply, "--net --uts": append(apply, "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward = 1")} {
+		out := n.podIn(namespaces, volumes, args...)
+		require.Contains(t, out, "exit 1", args)
+		require.Contains(t, out, "/proc/sys/net: not the host's: nothing shows that this container is in the host's network namespace")
+		require.Contains(t, out, "hostNetwork: true")
+		require.Contains(t, out, "--host-proc", "the program's own remedy")
 	}
 	n.shell("rm -f /var/lib/slipway/cilium.last.json") // it reports the refusal
 	require.Empty(t, before.Diff(n.beside()))
@@ -115,8 +120,7 @@ func TestSEC10_ValuesOfAPodsNetworkAreRefused(t *testing.T) {
 }
 
 func TestSEC10_VolumesOfTheHostGoOn(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.shell("mkdir -p /etc/cni/net.d /opt/cni/bin /etc/sysctl.d /var/lib/slipway")
 	out := n.pod(`
 for dir in /etc/cni/net.d /etc/sysctl.d /var/lib/slipway; do mkdir -p $ROOT$dir; mount -n --bind $dir $ROOT$dir; done
@@ -129,31 +133,25 @@ mkdir -p $ROOT/opt/cni/bin && mount -n --bind /opt/cni/bin $ROOT/opt/cni/bin`,
 }
 
 func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	volume := `mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `
 	out := n.pod(volume+"mount -n --make-private $ROOT/run/cilium", "mount-cgroup")
 	require.Contains(t, out, "exit 1")
 	require.Contains(t, out, "the mount on /run/cilium is not shared with pid 1")
-	out = n.pod(volume, "mount-bpffs", "/run/cilium/bpf")
+	out = n.pod(volume, "mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/run/cilium/bpf2")
 	require.NotContains(t, out, "exit")
 	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
 }
 
 // A fallback that the host would not see is an error before it is used.
 func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	volume := `mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `
+	n := newParallelNode(t)
 	before := n.state()
-	out := n.pod(volume, "mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/opt/bpf")
+	out := n.pod(`mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `,
+		"mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/opt/bpf")
 	require.Contains(t, out, "exit 1")
 	require.Contains(t, out, "/opt/bpf: not the host's: ")
-	diff := before.Diff(n.state())
-	require.NotContains(t, strings.Join(diff, "\n"), "bpf", "nothing is mounted")
-	out = n.pod(volume, "mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/run/cilium/bpf2")
-	require.NotContains(t, out, "exit")
-	require.Contains(t, n.shell("cat /proc/1/mountinfo"), " /run/cilium/bpf ")
+	require.NotContains(t, strings.Join(before.Diff(n.state()), "\n"), "bpf", "nothing is mounted")
 }
 
 // A unit with PrivateMounts= has its own peer groups.
@@ -187,8 +185,7 @@ func TestSEC10_AUnitWithPrivateMounts(t *testing.T) {
 }
 
 func TestSEC10_HostProcIsAProcOfAnotherNamespace(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.shell("mkdir -p /run/proc /run/fake/1/ns; mount -n --bind /proc /run/proc; touch /run/fake/1/ns/mnt")
 	before := n.state()
 	for proc, says := range map[string]string{
@@ -197,12 +194,120 @@ func TestSEC10_HostProcIsAProcOfAnotherNamespace(t *testing.T) {
 		"/run":      "it is not a proc file system",
 	} {
 		for _, command := range []string{"mount-cgroup", "uninstall"} {
-			o := n.run("--host-proc", proc, command)
-			require.Equal(t, 1, o.code, proc)
+			o := n.exits(1, "--host-proc", proc, command)
 			require.Contains(t, o.stderr, says)
 		}
 	}
 	require.Empty(t, before.Diff(n.state()))
-	o := n.run("--host-proc=/proc", "mount-cgroup")
+	n.ok("--host-proc=/proc", "mount-cgroup")
+}
+
+// Every command that acts on the host enters it through --host-proc: where that shows no
+// process, nothing is done instead.
+func TestPLAN10_EachCommandEntersTheHost(t *testing.T) {
+	n := newParallelNode(t)
+	n.left()
+	n.shell("mkdir /run/proc")
+	defer n.asItWas()()
+	given := map[string][]string{
+		"apply": n.args("apply"), "check": n.args("check"), "run": n.args("run", "--", "true"), "install-cni": {"install-cni", "--plugins", n.plugins},
+		"guard": n.args("guard"), "cleanup": {"cleanup", "--all-state", "-f"}, "forget": {"journal", "forget", "/x"}, "release": {"journal", "release", "--agent", "other"},
+	}
+	var acting []string
+	eachCommand(main.Commands(), func(c *cobra.Command) {
+		if !ours(c) || slices.Contains([]string{"nodeinit", "build-config", "explain", "demo"}, c.Name()) {
+			return // it has nothing to do on the host
+		}
+		acting = append(acting, c.Name())
+		args, ok := given[c.Name()]
+		if !ok {
+			args = strings.Fields(c.CommandPath())[1:]
+		}
+		o := n.exits(1, append([]string{"--host-proc=/run/proc"}, args...)...)
+		require.Contains(t, o.stderr, "/run/proc", args)
+	})
+	require.Subset(t, acting, []string{"mount-cgroup", "mount-bpffs", "sysctlfix", "install-cni", "uninstall-cni", "uninstall", "status", "journal"})
+}
+
+// withCapabilities runs the program as root with only these capabilities; it enters the node
+// through its /proc, as a pod does.
+func (n *node) withCapabilities(capabilities []string, args ...string) outcome {
+	n.t.Helper()
+	cmd := n.Command("setpriv", append([]string{
+		"--bounding-set", "-all,+" + strings.Join(capabilities, ",+"), "--inh-caps", "-all", "--",
+		binary, "--host-proc", "/proc",
+	}, args...)...)
+	return n.outcome(cmd)
+}
+
+// The deployment example's capabilities suffice, and each is needed.
+func TestPLAN7_ApplyNeedsThreeCapabilitiesAndNamesTheOneThatIsMissing(t *testing.T) {
+	t.Parallel()
+	needed := []string{"sys_admin", "sys_chroot", "sys_ptrace"}
+	n := newNode(t)
+	n.shell("echo 2 > /proc/sys/net/ipv4/conf/all/rp_filter")
+	before := n.state()
+	apply := n.args("apply", "--output", "json", "--dest", filepath.Join(n.work, "config")) // the pod's, not the node's
+	for _, missing := range needed {
+		rest := slices.DeleteFunc(slices.Clone(needed), func(c string) bool { return c == missing })
+		o := n.withCapabilities(rest, apply...)
+		require.Equal(t, 1, o.code, "without %s", missing)
+		require.Contains(t, o.stderr, "CAP_"+strings.ToUpper(missing))
+		require.Empty(t, before.Diff(n.state()))
+	}
+	o := n.withCapabilities(needed, apply...)
 	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, each("changed", "cleanup"), o.report(t).statuses())
+	o = n.withCapabilities(needed, "uninstall")
+	require.Zero(t, o.code, o.stderr)
+	require.Empty(t, before.Diff(n.state()))
+}
+
+// confine executes the program under the default seccomp profile, without new privileges, and
+// with 64 descriptors.
+func confine(program string, args []string) error {
+	runtime.LockOSThread() // a filter belongs to the thread
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
+		return fmt.Errorf("setrlimit: %w", err)
+	}
+	if err := testns.Refuse(unix.EPERM, testns.RefusedByDefault()...); err != nil {
+		return fmt.Errorf("seccomp: %w", err)
+	}
+	return unix.Exec(program, append([]string{program}, args...), []string{"PATH=" + os.Getenv("PATH")})
+}
+
+// asAPod is a script that runs its remaining arguments with a read-only root, the node's /proc
+// at $1, and three capabilities.
+const asAPod = `
+exec unshare --mount --propagation private sh -euc '
+	mount --rbind /proc "$1"
+	mount --make-private -o remount,bind,ro /
+	if touch /tried 2> /dev/null; then exit 9; fi
+	shift
+	exec setpriv --bounding-set -all,+sys_admin,+sys_chroot,+sys_ptrace --inh-caps -all --no-new-privs -- "$@"
+' "$@"
+`
+
+func TestSEC6_WithinALittleContainer(t *testing.T) {
+	n := newParallelNode(t)
+	hostProc := n.work + "/hostproc"
+	require.NoError(t, os.Mkdir(hostProc, 0o755))
+	defer n.asItWas()()
+	run := func(args ...string) outcome {
+		t.Helper()
+		cmd := n.Command("sh", append([]string{"-euc", asAPod, "pod", "pod", hostProc, os.Args[0], "--host-proc", hostProc}, args...)...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), confined + "=" + binary}
+		return n.outcome(cmd)
+	}
+	apply := n.args("apply", "--output", "json", "--dest", n.work+"/config")
+	for _, want := range []string{"changed", "unchanged"} {
+		o := run(apply...)
+		require.Zero(t, o.code, o.stderr)
+		require.Equal(t, each(want, "cleanup"), o.report(t).statuses())
+	}
+	o := run(n.args("check", "--dest", n.work+"/config")...)
+	require.Zero(t, o.code, o.stdout+o.stderr)
+	o = run("uninstall")
+	require.Zero(t, o.code, o.stderr)
+	n.shell("rm -rf /run/mount") // mount(8)'s
 }

@@ -57,16 +57,14 @@ func (n *node) status(code int, more ...string) (v status) {
 }
 
 func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	before := n.state()
+	n := newParallelNode(t)
+	defer n.asItWas()()
 	v := n.status(0)
 	require.Equal(t, "well", v.State)
 	require.Empty(t, v.Agents)
 
 	start := time.Now().Truncate(time.Second)
-	o := n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...)
-	require.Zero(t, o.code, o.stderr)
+	n.okEnv([]string{"POD_UID=pod-1"}, n.args("apply")...)
 	v = n.status(0)
 	require.Len(t, v.Agents, 1)
 	a := v.Agents[0]
@@ -79,36 +77,31 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Equal(t, "others", n.status(3, "--owner", "pod-2").State)
 
 	// The last run failed: first in its check, then while it changed something.
-	require.Equal(t, 1, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply", "--sysctl", "net.ipv4.none=1")...).code)
+	n.exitsEnv(1, []string{"POD_UID=pod-1"}, n.args("apply", "--sysctl", "net.ipv4.none=1")...)
 	run := n.status(1).Agents[0].LastRun
 	require.Equal(t, []string{"failed", "sysctl", "sysctl.key-missing", "The kernel does not have the key."}, []string{run.Result, run.Step, run.Code, run.Cause})
 	require.Contains(t, run.Error, "net.ipv4.none")
 	require.Contains(t, run.Remedy, "Load the module")
-	require.Equal(t, 3, n.run("status", "--owner", "pod-2").code, "it belongs to another owner")
-	require.Zero(t, n.runEnv([]string{"POD_UID=pod-1"}, n.args("apply")...).code)
+	n.exits(3, "status", "--owner", "pod-2") // it belongs to another owner
+	n.okEnv([]string{"POD_UID=pod-1"}, n.args("apply")...)
 
 	// Another program has changed a file, which is kept.
 	n.shell("echo changed >> " + dropIn)
-	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
+	n.exits(1, "uninstall", "--owner", "pod-1")
 	v = n.status(1)
 	require.Equal(t, "uninstall", v.Agents[0].LastRun.Command)
 	require.Equal(t, "journal.changed", v.Agents[0].LastRun.Code)
 	require.Equal(t, dropIn, v.Agents[0].Kept[0].Object)
 	require.Contains(t, v.Agents[0].Todo[0], "journal forget")
-	require.Zero(t, n.run("uninstall", "--owner", "pod-1", "--accept-kept").code)
+	n.ok("uninstall", "--owner", "pod-1", "--accept-kept")
 	require.Empty(t, n.status(0).Agents)
 	n.shell("rm -r /etc/sysctl.d; rm -rf /var/lib/slipway /run/slipway.lock")
-	require.Empty(t, before.Diff(n.state()))
 }
 
 // The command of the last run is that of the command line.
 func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
-	n.ok(n.args("apply", "--only", "sysctl")...)
-	for _, command := range [][]string{
-		{"mount-cgroup"}, {"mount-bpffs"}, {"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}, n.args("run", "--", "true"),
-	} {
+	n := newParallelNode(t)
+	for _, command := range [][]string{{"mount-cgroup"}, {"run", "--only", "bpffs", "--", "true"}} {
 		n.ok(command...)
 		require.Equal(t, command[0], n.status(0).Agents[0].LastRun.Command)
 		require.Contains(t, n.ok("status").stdout, "  last run  "+command[0]+" ok, ")
@@ -119,22 +112,21 @@ func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
 
 // The first apply has failed, so that nothing else is recorded.
 func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	before := n.wholeState()
 	for code, args := range map[string][]string{
 		"config.source-missing": {"--source", "file:/nowhere"},
 		"sysctl.key-missing":    {"--sysctl", "net.ipv4.none=1"},
 		"gate.timeout":          {"--wait-for-kube-proxy", "1ms"},
 	} {
-		require.Equal(t, 1, n.run(n.args("apply", append(args, "--owner", "pod-1")...)...).code)
+		n.exits(1, n.args("apply", append(args, "--owner", "pod-1")...)...)
 		v := n.status(1)
 		require.Len(t, v.Agents, 1)
 		a := v.Agents[0]
 		require.Equal(t, []any{"failed", 0, 0, "failed", code, "pod-1"}, []any{a.State, a.Recorded, a.Generation, a.LastRun.Result, a.LastRun.Code, a.LastRun.Owner})
 		require.NotEmpty(t, a.LastRun.Step)
 	}
-	require.Equal(t, 1, n.run("check", "--only", "sysctl", "--agent", "looks", "--sysctl", "net.ipv4.none=1").code)
+	n.exits(1, "check", "--only", "sysctl", "--agent", "looks", "--sysctl", "net.ipv4.none=1")
 	require.Len(t, n.status(1).Agents, 1, "a check leaves no report")
 	require.Equal(t, []string{"new: file /var/lib/slipway", "new: file /var/lib/slipway/cilium.last.json"}, before.Diff(n.wholeState()))
 	n.ok("uninstall")
@@ -144,23 +136,21 @@ func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
 // The next owner's apply is refused before it claims the node: it is the last run all the
 // same, and that of a former owner is not.
 func TestPLAN20_AnApplyOfTheNextOwnerThatFailsIsSeen(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.ok(n.args("apply", "--owner", "pod-1")...)
-	require.Equal(t, 1, n.run(n.args("apply", "--owner", "pod-2", "--sysctl", "net.ipv4.none=1")...).code)
+	n.exits(1, n.args("apply", "--owner", "pod-2", "--sysctl", "net.ipv4.none=1")...)
 	a := n.status(1).Agents[0]
 	require.Equal(t, []any{"failed", "pod-1", "failed", "sysctl.key-missing", "pod-2"}, []any{a.State, a.Owner, a.LastRun.Result, a.LastRun.Code, a.LastRun.Owner})
 
 	n.ok(n.args("apply", "--owner", "pod-2")...)
-	require.Equal(t, 3, n.run(n.args("apply", "--owner", "pod-1", "--sysctl", "net.ipv4.none=1")...).code)
+	n.exits(3, n.args("apply", "--owner", "pod-1", "--sysctl", "net.ipv4.none=1")...)
 	a = n.status(0).Agents[0]
 	require.Equal(t, []any{"ok", "pod-2"}, []any{a.LastRun.Result, a.LastRun.Owner})
 }
 
 // An interrupted run, a reboot, and a damaged journal.
 func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.ok("mount-bpffs", "/run/some/bpf")
 	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor")
 	n.strange("killed")
@@ -179,12 +169,10 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.Equal(t, "well", v.agent(t, "sensor").State, "it hides no other")
 	require.Equal(t, 3, v.agent(t, "sensor").Recorded)
 	require.Empty(t, v.Orphans, "the other agent has it recorded too")
-	o := n.run("journal")
-	require.Equal(t, 1, o.code)
+	o := n.exits(1, "journal")
 	require.Contains(t, o.stderr, "/var/lib/slipway/cilium.journal")
 	require.Contains(t, o.stdout, "agent sensor: owner: none; 3 recorded")
-	o = n.run("journal", "--output", "json")
-	require.Equal(t, 1, o.code)
+	o = n.exits(1, "journal", "--output", "json")
 	var view struct {
 		Error  string
 		Others []struct{ Agent string }
@@ -200,7 +188,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.NotEmpty(t, v.Orphans[0].Remove)
 	n.write("/var/lib/slipway", "a file\n")
 	require.Contains(t, n.status(1).Error, "/var/lib/slipway")
-	require.Equal(t, 64, n.run("status", "--state-dir", "").code)
+	n.exits(64, "status", "--state-dir", "")
 }
 
 // A damaged journal: what it may have recorded is listed, and what is advised works.
@@ -216,8 +204,7 @@ func TestPLAN20_ADamagedJournalCanBeMended(t *testing.T) {
 		before := n.state()
 		n.ok(n.args("apply", "--owner", "pod-1", "--sysctl", "net.ipv4.ip_forward=1")...)
 		n.shell("sed -i " + damage + " " + file)
-		o := n.run("uninstall", "--any-owner")
-		require.Equal(t, 1, o.code)
+		o := n.exits(1, "uninstall", "--any-owner")
 		require.Regexp(t, "^nodeinit: "+file+": unreadable journal: record [18]: its length .*"+advice.String(), o.stderr)
 		require.Contains(t, o.stderr, "nodeinit status lists the marked objects on the node")
 		v := n.status(1)
@@ -254,14 +241,13 @@ func TestPLAN20_ADamagedJournalCanBeMended(t *testing.T) {
 
 // The output for people: golden, at most 80 columns, with rounded ages.
 func TestPLAN20_StatusForPeople(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	text := n.ok("status").stdout
 	n.ok("sysctlfix", "--owner", "pod-1")
 	n.ok(append(forwarding("sensor", "0"), "--sysctl-conf-dir=")...)
 	n.strange("killed")
 	n.shell("echo changed >> " + dropIn)
-	require.Equal(t, 1, n.run("uninstall", "--owner", "pod-1").code)
+	n.exits(1, "uninstall", "--owner", "pod-1")
 	n.shell("mkdir -p /run/lost; mv /var/lib/slipway/sensor.* /run/lost")
 	n.ok("mount-bpffs", "/run/bpf", "--agent", "lost", "--state-dir", "/run/lost")
 	n.lastRun("cilium", -3*time.Hour, `"op":"apply","version":"v1.2.3","agent":"cilium","owner":"pod-1","results":[
@@ -285,12 +271,10 @@ func (n *node) lastRun(agent string, ago time.Duration, fields string) {
 // A failure's code is in the report, in logs, in status, and in the end of the log that a pod's
 // status shows, in either log format.
 func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	fails := n.args("apply", "--sysctl", "net.ipv4.none=1")
 	const code = "sysctl.key-missing"
-	o := n.run(fails...)
-	require.Equal(t, 1, o.code)
+	o := n.exits(1, fails...)
 	require.Regexp(t, `(?m)^nodeinit: step sysctl: .* \[sysctl\.key-missing\]\n\z`, o.stderr, "the kubelet's termination message ends with it")
 	require.Equal(t, code, n.status(1).Agents[0].LastRun.Code)
 	require.Contains(t, n.run("status").stdout, "  failed    step sysctl: "+code+"\n")
@@ -312,8 +296,7 @@ func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
 
 // Objects undone by a reboot, adopted, and wanted as found.
 func TestPLAN20_StatusCountsWhatIsRecorded(t *testing.T) {
-	t.Parallel()
-	n := newNode(t)
+	n := newParallelNode(t)
 	n.ok("apply", "--only", "sysctl", "--agent", "finds", "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward=0")
 	a := n.status(0).agent(t, "finds")
 	require.Equal(t, []int{0, 1, 0, 0}, []int{a.Recorded, a.Found, a.Adopted, a.Ended})
