@@ -27,31 +27,23 @@ func names(t *testing.T, dir string) []string {
 	return list
 }
 
-func TestWriteFileReplaces(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "file")
-	require.NoError(t, os.WriteFile(path, []byte("old and longer"), 0o666))
-	require.NoError(t, durable.WriteFile(path, 0o600, []byte("new")))
-
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "new", string(content))
-	require.Equal(t, []string{"file"}, names(t, dir))
-}
-
-func TestWriteFileDoesNotFollowASymlink(t *testing.T) {
+func TestWriteFileReplacesAndDoesNotFollowASymlink(t *testing.T) {
 	dir := t.TempDir()
 	victim, path := filepath.Join(dir, "victim"), filepath.Join(dir, "link")
 	require.NoError(t, os.WriteFile(victim, []byte("precious"), 0o600))
 	require.NoError(t, os.Symlink(victim, path))
-	require.NoError(t, durable.WriteFile(path, 0o644, []byte("new")))
-
-	content, err := os.ReadFile(victim)
-	require.NoError(t, err)
-	require.Equal(t, "precious", string(content))
-	info, err := os.Lstat(path)
-	require.NoError(t, err)
-	require.True(t, info.Mode().IsRegular())
+	for _, content := range []string{"old and longer", "new"} {
+		require.NoError(t, durable.WriteFile(path, 0o644, []byte(content)))
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		require.True(t, info.Mode().IsRegular())
+		for file, want := range map[string]string{path: content, victim: "precious"} {
+			got, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, want, string(got))
+		}
+	}
+	require.Equal(t, []string{"link", "victim"}, names(t, dir))
 }
 
 func TestFailureLeavesTheOldFileAndNoTemporaryOne(t *testing.T) {

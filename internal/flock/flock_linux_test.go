@@ -18,8 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -225,33 +223,4 @@ func FuzzHolder(f *testing.F) {
 		require.NotContains(t, text, "\n")
 		require.NotContains(t, text, "\x1b")
 	})
-}
-
-// The lock file is the host's; unlock finds it from the caller's side too.
-func TestPLAN2_OfTheHost(t *testing.T) {
-	dir := t.TempDir()
-	process := testns.Process(t, testns.Mount, "")
-	require.NoError(t, hostns.Do(t.Context(), process, hostns.Mount, func(context.Context) error {
-		return unix.Mount("host", dir, "tmpfs", 0, "")
-	}))
-	proc := t.TempDir() // in which pid 1 is that process
-	require.NoError(t, os.Symlink(process, filepath.Join(proc, "1")))
-
-	seen := false
-	plan := bootstrap.Plan{Host: hostns.Host{Proc: proc, LockFile: filepath.Join(dir, "lock")}}
-	plan.Steps = []bootstrap.Step{{Name: "look", SkipVerify: true, Action: bootstrap.Func(
-		func(context.Context) ([]string, error) { return []string{"look"}, nil },
-		func(context.Context) error {
-			seen = true
-			require.NoFileExists(t, filepath.Join(dir, "lock"))
-			require.Equal(t, os.Getpid(), read(t, filepath.Join(process, "root", dir, "lock")).PID)
-			return nil
-		},
-	)}}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.True(t, seen)
-	info, err := os.Stat(filepath.Join(process, "root", dir, "lock"))
-	require.NoError(t, err)
-	require.Zero(t, info.Size(), "it names no holder any more")
 }

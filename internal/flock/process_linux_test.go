@@ -115,25 +115,6 @@ func holder(t *testing.T, path string) (cmd *exec.Cmd, release func()) {
 	return cmd, func() { require.NoError(t, stdin.Close()) }
 }
 
-func TestPLAN2_SecondProcessWaitsAndGetsIt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	first, release := holder(t, path)
-	_, err := flock.File{Path: path, Timeout: -1}.Lock(t.Context())
-	require.ErrorAs(t, err, new(*flock.HeldError))
-
-	got := make(chan error, 1)
-	go func() {
-		unlock, err := flock.File{Path: path}.Lock(t.Context())
-		if err == nil {
-			err = unlock()
-		}
-		got <- err
-	}()
-	release()
-	require.NoError(t, first.Wait())
-	require.NoError(t, <-got)
-}
-
 func TestPLAN2_KilledHolderFreesIt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, _ := holder(t, path)
