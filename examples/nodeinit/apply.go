@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -44,8 +47,8 @@ func (a *app) checkCommand() *cobra.Command {
 		},
 	}
 	a.planFlags(c)
-	a.everyFlag(c)
-	a.preflightFlags(c.Flags())
+	c.Flags().DurationVar(&a.every, flagEvery, 0, "keep checking at about this interval, at most a fifth shorter, until asked to end; --timeout bounds each check, and --report-node and --report-metrics report it; 0: check once")
+	c.Flags().StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "checks to leave out, of those for conditions known to fail later: "+strings.Join(preflightNames, ", "))
 	return c
 }
 
@@ -149,12 +152,13 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.cgroupFlags(f)
 	f.StringVar(&a.cgroupRootKey, "cgroup-root-key", "", "key of the resolved configuration whose value, if set, replaces --cgroup-root, for agents that read their cgroup root there")
 	a.bpfMountFlags(f)
-	a.moduleFlags(f)
+	f.StringSliceVar(&a.modules, "kernel-modules", nil, "kernel modules that the agent needs; those that are neither built in nor loaded are loaded by the host's modprobe (needs SYS_MODULE), and stay")
 	a.sysctlFlags(f)
-	a.kubeProxyFlags(f)
+	f.DurationVar(&a.kubeProxyWait, "wait-for-kube-proxy", 0, "how long to wait until kube-proxy has written its rules, in nf_tables or legacy iptables, unless the configuration makes the agent replace kube-proxy (needs NET_ADMIN); 0: do not wait")
 	a.cniFlags(f)
 	a.stateFlags(f)
-	a.stepFlags(f)
+	f.StringSliceVar(&a.skip, "skip", nil, "steps to leave out")
+	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
 	a.outcomeOptions.flags(f)
 }
 
@@ -271,4 +275,34 @@ func withShowing(err, showing error) error {
 		return showing
 	}
 	return errors.Join(err, showing)
+}
+
+const flagEvery = "every"
+
+// checkEvery checks until it is asked to end. Each check is a process of its own, as if a
+// person had called it: between two there is next to nothing in memory, and one that
+// hangs in the kernel is left behind by its own --timeout.
+func (a *app) checkEvery(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flagEvery, err)
+	}
+	ignored := strings.Join(append(slices.Clone(a.ignorePreflight), checkAccess), ",") // a thousand nodes ask for no more than they report
+	for {
+		look := exec.CommandContext(ctx, self, append(os.Args[1:], "--"+flagEvery+"=0", "--ignore-preflight="+ignored)...)
+		look.Stdout, look.Stderr = os.Stdout, os.Stderr
+		look.Cancel = func() error { return look.Process.Signal(os.Interrupt) }
+		look.WaitDelay = 2 * grace
+		if err := look.Run(); err != nil && look.ProcessState == nil {
+			return fmt.Errorf("--%s: %w", flagEvery, err)
+		}
+		if look.ProcessState.ExitCode() == exitUsage {
+			return usageError{fmt.Errorf("--%s: usage error, see above", flagEvery)}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(a.every - rand.N(a.every/5+1)):
+		}
+	}
 }

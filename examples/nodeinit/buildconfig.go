@@ -5,12 +5,15 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -206,4 +209,101 @@ func (t *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.log.Warn("the API server is not ready", "url", r.URL.String(), "status", response.Status)
 	}
 	return response, err
+}
+
+func (a *app) explainCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "explain [KEY...]", Args: cobra.ArbitraryArgs,
+		Short: "Show where each configuration value comes from, what it overrides, and what was denied",
+		RunE: func(cmd *cobra.Command, keys []string) error {
+			a.defaultSources()
+			resolver, err := a.resolver()
+			if err != nil {
+				return err
+			}
+			a.at.work("", "--source "+strings.Join(a.sources, ","))
+			config, err := resolver.Resolve(cmd.Context())
+			if err != nil {
+				return err
+			}
+			a.suggest(config, keys)
+			return a.showExplanation(config.Explain(keys...))
+		},
+	}
+	a.sourceFlags(c.Flags())
+	a.outputFlag(c.Flags())
+	return c
+}
+
+// suggest names the keys that may be meant by those that are not set.
+func (a *app) suggest(config *configresolve.Config, keys []string) {
+	known := slices.Sorted(maps.Keys(config.Data()))
+	for _, key := range keys {
+		if _, set := config.Lookup(key); set {
+			continue
+		}
+		if meant := near(key, known); meant != "" {
+			a.printErrorLine(bootstrap.OneLine(fmt.Sprintf("%q is not set: did you mean %s?", key, meant)), "")
+		}
+	}
+}
+
+func (a *app) showExplanation(x configresolve.Explanation) error {
+	if a.output == formatJSON {
+		return a.writeJSON(x)
+	}
+	if a.showValues {
+		x = x.Revealed()
+	}
+	_, err := fmt.Fprint(a.stdout, x)
+	return err
+}
+
+// watchConfig writes the resolved configuration and keeps it up to date until the program
+// is asked to end. Each change is printed with its source. A source that can no longer be
+// read is logged, and the directory stays as it was; a failed write ends the program, so
+// that its caller notices.
+func (a *app) watchConfig(ctx context.Context) error {
+	resolver, err := a.resolver()
+	if err != nil {
+		return err
+	}
+	err = kube.Watch(ctx, resolver, func(u configresolve.Update) error {
+		if u.Err != nil {
+			a.logger().Error(bootstrap.OneLine(u.Err.Error()), "step", stepConfig)
+			return nil
+		}
+		a.logFindings(u.Config)
+		if _, err := configdir.Write(ctx, a.dest, u.Config); errors.Is(err, configdir.ErrEmpty) {
+			a.logger().Error(bootstrap.OneLine(err.Error()), "step", stepConfig) // the agent keeps its configuration
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return a.showChanges(u.Changes)
+	})
+	if ctx.Err() != nil {
+		return nil // asked to end
+	}
+	return err
+}
+
+// showChanges prints a line for each change, or one JSON document for all that
+// came at once.
+func (a *app) showChanges(changes []configresolve.Change) error {
+	if a.output == formatJSON {
+		return json.NewEncoder(a.stdout).Encode(struct {
+			Dest    string                 `json:"dest"`
+			Changes []configresolve.Change `json:"changes"`
+		}{a.dest, changes})
+	}
+	for _, change := range changes {
+		if a.showValues {
+			change = change.Revealed()
+		}
+		if _, err := fmt.Fprintln(a.stdout, change); err != nil {
+			return err
+		}
+	}
+	return nil
 }

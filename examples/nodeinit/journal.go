@@ -6,6 +6,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -85,6 +86,15 @@ func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string
 // lock is the node's lock: one run at a time.
 func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
 	return a.host().Lock(ctx, a.owner, nil)
+}
+
+// locked calls do under the node's lock.
+func (a *app) locked(ctx context.Context, do func() error) error {
+	unlock, err := a.lock(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), unlock())
 }
 
 // plan is a plan of this node.

@@ -44,7 +44,7 @@ func (a *app) journalForgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "forget OBJECT", Args: cobra.ExactArgs(1),
 		Short: "Drop the entry of an object that cannot be undone, without undoing it",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := needsRoot(os.Geteuid(), "journal forget"); err != nil {
 				return err
 			}
@@ -54,16 +54,11 @@ func (a *app) journalForgetCommand() *cobra.Command {
 			if err := a.mayUndo(cmd); err != nil {
 				return err
 			}
-			unlock, err := a.lock(cmd.Context())
-			if err != nil {
+			return a.locked(cmd.Context(), func() error {
+				dropped, err := a.journal.ForgetObject(cmd.Context(), args[0])
+				a.writeEntries("forgot", dropped)
 				return err
-			}
-			defer func() { err = errors.Join(err, unlock()) }()
-			dropped, err := a.journal.ForgetObject(cmd.Context(), args[0])
-			for _, e := range dropped {
-				fmt.Fprintf(a.stdout, "forgot %s, which step %s had changed\n", bootstrap.OneLine(e.String()), bootstrap.OneLine(e.Step))
-			}
-			return err
+			})
 		},
 	}
 	a.lockFlags(c.Flags())
@@ -77,7 +72,7 @@ func (a *app) journalReleaseCommand() *cobra.Command {
 		Short: "Give up the entries of an agent that has gone, without undoing them",
 		Long: "Give up the entries of an agent that has gone, whatever its owner and its entries. Objects that other agents want are " +
 			"then theirs; those that none of them wants are listed, and left in place for good.",
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("agent") {
 				return usageError{errors.New("name the agent that has gone: --agent")}
 			}
@@ -87,12 +82,7 @@ func (a *app) journalReleaseCommand() *cobra.Command {
 			if err := a.journalAsked(); err != nil {
 				return err
 			}
-			unlock, err := a.lock(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, unlock()) }()
-			return a.release(cmd.Context())
+			return a.locked(cmd.Context(), func() error { return a.release(cmd.Context()) })
 		},
 	}
 	a.outputFlag(c.Flags())
@@ -138,10 +128,15 @@ func (a *app) writeReleased(recorded int, left []journal.Entry) error {
 		return nil
 	}
 	fmt.Fprintf(a.stdout, "%s: agent %s is released; %d recorded, %d left in place\n", bootstrap.OneLine(a.stateDir), a.agent, recorded, len(left))
-	for _, e := range left {
-		fmt.Fprintf(a.stdout, "left %s, which step %s had changed\n", bootstrap.OneLine(e.String()), bootstrap.OneLine(e.Step))
-	}
+	a.writeEntries("left", left)
 	return nil
+}
+
+// writeEntries says what has been done with entries.
+func (a *app) writeEntries(done string, entries []journal.Entry) {
+	for _, e := range entries {
+		fmt.Fprintf(a.stdout, "%s %s, which step %s had changed\n", done, bootstrap.OneLine(e.String()), bootstrap.OneLine(e.Step))
+	}
 }
 
 // needJournal opens the journal, without which there is nothing to show or undo.

@@ -89,10 +89,6 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, in this container")
 }
 
-func (a *app) moduleFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.modules, "kernel-modules", nil, "kernel modules that the agent needs; those that are neither built in nor loaded are loaded by the host's modprobe (needs SYS_MODULE), and stay")
-}
-
 func (a *app) cgroupFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cgroupRoot, "cgroup-root", cgroup.Cilium().Path, "where to mount cgroup2, on the host")
 	f.BoolVar(&a.cgroupRepair, "cgroup-repair", false, "replace a cgroup2 mount that does not show the host's root cgroup")
@@ -118,10 +114,6 @@ func (a *app) sysctlPlaceFlags(f *pflag.FlagSet) {
 func (a *app) sysctlFlags(f *pflag.FlagSet) {
 	a.sysctlPlaceFlags(f)
 	f.StringArrayVar(&a.sysctls, "sysctl", nil, "KEY=VALUE for the sysctl drop-in, as in sysctl.d(5); repeatable (default: reverse path filtering off for Cilium's links)")
-}
-
-func (a *app) systemdFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.sysctlUnit, "systemd-sysctl-unit", "systemd-sysctl.service", "the systemd unit that applies sysctl drop-ins")
 }
 
 // cniPlaceFlags set the directories of CNI files.
@@ -182,11 +174,6 @@ func (a *app) journalFlags(f *pflag.FlagSet) {
 func (a *app) lockFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.owner, "owner", "", "owner on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: none")
 	f.DurationVar(&a.lockTimeout, "lock-timeout", time.Minute, "how long to wait for another run on this node to finish; 0: do not wait")
-}
-
-func (a *app) stepFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.skip, "skip", nil, "steps to leave out")
-	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
 }
 
 // must panics on errors that only a bug in this program can cause.

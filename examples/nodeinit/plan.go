@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/kmod"
@@ -155,25 +156,7 @@ func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
 	if a.sysctlConfDir == "" {
 		return sysctl.Settings{Values: d.Settings}, err
 	}
-	return dropIn{d}, err
-}
-
-// dropIn adds the flags that help if the drop-in cannot be written.
-type dropIn struct{ sysctl.DropIn }
-
-func (d dropIn) Check(ctx context.Context) ([]string, error) {
-	changes, err := d.DropIn.Check(ctx)
-	return changes, flagged(err)
-}
-
-func (d dropIn) Apply(ctx context.Context) error { return flagged(d.DropIn.Apply(ctx)) }
-
-func flagged(err error) error {
-	if errors.Is(err, sysctl.ErrReadOnlyDir) {
-		return fmt.Errorf("%w (--sysctl-conf-dir DIR chooses another directory, --sysctl-conf-dir= sets the values without a file, --skip %s leaves the step out)",
-			err, stepSysctl)
-	}
-	return err
+	return d, err
 }
 
 func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
@@ -271,4 +254,27 @@ func needsRoot(euid int, command string) error {
 		return nil
 	}
 	return fmt.Errorf("%s needs root (in a pod, securityContext: {runAsUser: 0}; at a prompt, sudo nodeinit %s)", command, command)
+}
+
+// kubeProxyGates wait for kube-proxy's rules, if --wait-for-kube-proxy asks for it.
+func (a *app) kubeProxyGates(config *configresolve.Config) []bootstrap.Step {
+	if a.kubeProxyWait <= 0 {
+		return nil
+	}
+	g := gate.KubeProxy()
+	g.Timeout = a.kubeProxyWait
+	step := bootstrap.Step{Name: "kube-proxy", Action: g}
+	if replacesKubeProxy(config) {
+		step.Skip, step.SkipReason = true, "the agent replaces kube-proxy: kube-proxy-replacement"
+	}
+	return []bootstrap.Step{step}
+}
+
+// replacesKubeProxy reports the setting that Cilium's chart checks before it waits for
+// kube-proxy.
+func replacesKubeProxy(config *configresolve.Config) bool {
+	if config == nil {
+		return false
+	}
+	return slices.Contains([]string{"true", "strict"}, interpreted(config, "kube-proxy-replacement"))
 }

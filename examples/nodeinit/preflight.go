@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/spf13/pflag"
-
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/preflight"
 	"github.com/slipway-dev/slipway/cleanup"
@@ -23,10 +21,6 @@ const stepPreflight = "preflight"
 
 // preflightNames are the names by which checks can be ignored.
 var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cni", checkAccess}
-
-func (a *app) preflightFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "checks to leave out, of those for conditions known to fail later: "+strings.Join(preflightNames, ", "))
-}
 
 // preflightStep looks for conditions that fail later, when the agent starts.
 func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {

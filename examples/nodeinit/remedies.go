@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // remedies are printed after an error, by commands that have the flag that ends it.
@@ -30,6 +31,7 @@ var remedies = []struct {
 	{bpffs.ErrForeign, "bpf-shared", "--bpf-root names another place, and --bpf-fallback one for where that is taken"},
 	{cgroup.ErrNotRoot, "cgroup-repair", "--cgroup-repair replaces it"},
 	{cgroup.ErrForeign, "cgroup-root", "--cgroup-root names another place"},
+	{sysctl.ErrReadOnlyDir, "sysctl-conf-dir", "--sysctl-conf-dir DIR chooses another directory, --sysctl-conf-dir= sets the values without a file, --skip " + stepSysctl + " leaves the step out"},
 	{cniinstall.ErrInUse, "while-alive", strandsPods},
 	{cniinstall.ErrInUse, "force", "--force removes it nevertheless"},
 	{cniinstall.ErrPluginMissing, "cni-wait", "--plugins installs it, --cni-wait waits until another agent has, and --plugins-elsewhere declares that the container runtime finds it"},

@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 	"github.com/slipway-dev/slipway/bootstrap/textfile"
+	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
 // outcomeOptions select where the result of a run is reported.
@@ -168,6 +169,43 @@ func (a *app) metrics(ctx context.Context, do func(path string) error) error {
 	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return do(a.reportMetrics) })
 	if err != nil {
 		return fmt.Errorf("--report-metrics: %w", err)
+	}
+	return nil
+}
+
+// drawing is the value of --timeline, and the content of the drawing.
+type drawing struct {
+	timeline.Recorder
+	path string // "": nothing is drawn
+}
+
+func (d *drawing) String() string { return d.path }
+func (d *drawing) Type() string   { return "file" }
+func (d *drawing) Set(path string) error {
+	if filepath.Ext(path) != ".svg" {
+		return errors.New("want a file that ends in .svg")
+	}
+	d.path = path
+	return nil
+}
+
+// trace is nil if nothing is drawn.
+func (d *drawing) trace() *bootstrap.Trace {
+	if d.path == "" {
+		return nil
+	}
+	return d.Trace()
+}
+
+// save writes the drawing of what is known. After an error, which the end of the run would
+// only repeat, nothing is drawn.
+func (d *drawing) save() error {
+	if d.path == "" {
+		return nil
+	}
+	if err := d.WriteFile(d.path); err != nil {
+		d.path = ""
+		return fmt.Errorf("--timeline: %w", err)
 	}
 	return nil
 }

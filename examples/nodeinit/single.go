@@ -13,39 +13,36 @@ import (
 )
 
 func (a *app) mountCgroupCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "mount-cgroup [PATH]", Args: arguments(1),
-		Short: "Mount cgroup2 with the host's root",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := argument(args, &a.cgroupRoot); err != nil {
-				return err
-			}
-			return a.single(cmd, stepCgroup, func() (bootstrap.Action, error) { return a.cgroupMount(), nil })
-		},
-	}
+	c := a.mountCommand("mount-cgroup", "Mount cgroup2 with the host's root", stepCgroup, &a.cgroupRoot, func() bootstrap.Action { return a.cgroupMount() })
 	a.cgroupFlags(c.Flags())
-	a.singleFlags(c)
 	return c
 }
 
 func (a *app) mountBPFFSCommand() *cobra.Command {
+	c := a.mountCommand("mount-bpffs", "Mount the BPF file system", stepBPFFS, &a.bpfRoot, func() bootstrap.Action { return a.bpffsMount() })
+	a.bpfMountFlags(c.Flags())
+	return c
+}
+
+// mountCommand is a command whose argument may be the path to mount at.
+func (a *app) mountCommand(name, short, step string, path *string, action func() bootstrap.Action) *cobra.Command {
 	c := &cobra.Command{
-		Use: "mount-bpffs [PATH]", Args: arguments(1),
-		Short: "Mount the BPF file system",
+		Use: name + " [PATH]", Args: arguments(1), Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := argument(args, &a.bpfRoot); err != nil {
-				return err
+			if len(args) > 0 { // an empty one comes from an unset variable
+				if err := absolute(args[0]); err != nil {
+					return usageError{fmt.Errorf("path %q: %w", args[0], err)}
+				}
+				*path = args[0]
 			}
-			return a.single(cmd, stepBPFFS, func() (bootstrap.Action, error) { return a.bpffsMount(), nil })
+			return a.single(cmd, step, func() (bootstrap.Action, error) { return action(), nil })
 		},
 	}
-	a.bpfMountFlags(c.Flags())
 	a.singleFlags(c)
 	return c
 }
 
 func (a *app) sysctlfixCommand() *cobra.Command {
-
 	c := &cobra.Command{
 		Use: "sysctlfix", Args: arguments(0),
 		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
@@ -56,21 +53,9 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 		},
 	}
 	a.sysctlFlags(c.Flags())
-	a.systemdFlags(c.Flags())
+	c.Flags().StringVar(&a.sysctlUnit, "systemd-sysctl-unit", "systemd-sysctl.service", "the systemd unit that applies sysctl drop-ins")
 	a.singleFlags(c)
 	return c
-}
-
-// argument returns the path, if one is given; an empty one comes from an unset variable.
-func argument(args []string, path *string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if err := absolute(args[0]); err != nil {
-		return usageError{fmt.Errorf("path %q: %w", args[0], err)}
-	}
-	*path = args[0]
-	return nil
 }
 
 func (a *app) singleFlags(c *cobra.Command) {

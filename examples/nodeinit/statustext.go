@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 )
@@ -120,15 +119,6 @@ const (
 
 // field writes a label and a text, wrapped at blanks.
 func field(b *strings.Builder, label, text string) {
-	line := fmt.Sprintf("  %-*s", labels-2, label)
-	for i, word := range strings.Fields(bootstrap.OneLine(text)) {
-		if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = strings.Repeat(" ", labels)
-		} else if i > 0 {
-			line += " "
-		}
-		line += word
-	}
-	b.WriteString(strings.TrimRight(line, " ") + "\n")
+	lines := strings.TrimLeft(wrapped(bootstrap.OneLine(text), strings.Repeat(" ", labels), columns), " ")
+	b.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", labels-2, label, lines), " ") + "\n")
 }
