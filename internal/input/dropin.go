@@ -55,7 +55,9 @@ func DropIns(ctx context.Context, dirs []string, path string) ([]string, error) 
 			claim(filepath.Join(dir, name))
 		}
 	}
-	files := slices.Collect(maps.Values(byName))
-	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
+	var files []string
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		files = append(files, byName[name])
+	}
 	return files, errs.Join()
 }
