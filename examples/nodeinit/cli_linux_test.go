@@ -22,14 +22,14 @@ func TestPLAN10_FlagOverEnvironmentOverFile(t *testing.T) {
 	n.write("/run/config.yaml", "bpf-root: /run/file\ncgroup-root: /run/file\nsource: [\"env:A_\", \"env:B_\"]\n")
 	env := []string{"SLIPWAY_BPF_ROOT=/run/env", "CGROUP_ROOT=/run/older"}
 
-	o := n.runEnv(env, "mount-bpffs", "--config", "/run/config.yaml", "--bpf-root", "/run/flag")
-	require.Contains(t, o.stdout, "mount bpf on /run/flag", o.stderr)
-	o = n.runEnv(env, "mount-bpffs", "--config", "/run/config.yaml")
-	require.Contains(t, o.stdout, "mount bpf on /run/env", o.stderr)
-	o = n.runEnv(nil, "mount-bpffs", "--config", "/run/config.yaml")
-	require.Contains(t, o.stdout, "mount bpf on /run/file", o.stderr)
-	o = n.runEnv(env, "mount-cgroup", "--config", "/run/config.yaml")
-	require.Contains(t, o.stdout, "mount cgroup2 on /run/older", o.stderr)
+	for says, args := range map[string][]string{
+		"mount bpf on /run/flag":      {"mount-bpffs", "--config", "/run/config.yaml", "--bpf-root", "/run/flag"},
+		"mount bpf on /run/env":       {"mount-bpffs", "--config", "/run/config.yaml"},
+		"mount cgroup2 on /run/older": {"mount-cgroup", "--config", "/run/config.yaml"},
+	} {
+		require.Contains(t, n.okEnv(env, args...).stdout, says)
+	}
+	require.Contains(t, n.ok("mount-bpffs", "--config", "/run/config.yaml").stdout, "mount bpf on /run/file")
 	n.okEnv(append(env, "SLIPWAY_CONFIG=/run/config.yaml", "A_X=1", "B_X=2"), "build-config", "--dest", "/run/dest")
 	require.Equal(t, "2", n.read("/run/dest/x"))
 }
@@ -181,20 +181,15 @@ func TestCNI8_AlsoOneWhoChangedNothingBecomesTheOwner(t *testing.T) {
 	n.ok("uninstall", "--owner", "B")
 }
 
+// Where nothing was recorded, it creates nothing either.
 func TestUninstallNeedsNoneOfTheFlagsOfApply(t *testing.T) {
 	n := newParallelNode(t)
 	defer n.asItWas()()
-	require.Zero(t, n.run(n.args("apply", "--sysctl-config-file", "50-mine.conf", "--sysctl", "net.ipv4.ip_forward=1",
-		"--bpf-root", "/run/bpf", "--cgroup-root", "/run/cg", "--cni-conf-name", "10-a.conflist", "--cni-bin-dir", "/opt/bin")...).code)
+	n.ok("uninstall", "--state-dir", "/run/missing/state")
+	n.ok(n.args("apply", "--sysctl-config-file", "50-mine.conf", "--sysctl", "net.ipv4.ip_forward=1",
+		"--bpf-root", "/run/bpf", "--cgroup-root", "/run/cg", "--cni-conf-name", "10-a.conflist", "--cni-bin-dir", "/opt/bin")...)
 	n.ok("uninstall")
-}
-
-func TestUninstallWhereNothingWasRecordedCreatesNothing(t *testing.T) {
-	n := newParallelNode(t)
-	defer n.asItWas()()
-	for _, dir := range []string{"/var/lib/slipway", "/run/missing/state"} {
-		n.ok("uninstall", "--state-dir", dir)
-	}
+	n.ok("uninstall")
 }
 
 func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
@@ -211,24 +206,16 @@ func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
 
 func TestCLN8_CleanupWithinApplyConverges(t *testing.T) {
 	n := newParallelNode(t)
-	for name, ask := range map[string]func() outcome{
-		"environment": func() outcome {
-			return n.runEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--output", "json")...)
-		},
-		"configuration": func() outcome { return n.run(n.args("apply", "--output", "json")...) },
-	} {
+	apply := n.args("apply", "--output", "json")
+	for _, env := range [][]string{{"CILIUM_ALL_STATE=true"}, nil} {
 		n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/old && ip link add lxc_health type veth peer name cilium_test || true")
-		if name == "configuration" {
+		if env == nil { // the configuration asks for it
 			require.NoError(t, os.WriteFile(n.source, []byte("clean-cilium-state: \"true\"\n"), 0o644))
 		}
-		o := ask()
-		require.Zero(t, o.code, o.stderr)
-		require.Equal(t, "changed", o.report(t).statuses()["cleanup"], name)
-		require.Equal(t, "gone", n.shell("test -e /run/cilium/state && echo there || echo gone"))
+		require.Equal(t, "changed", n.okEnv(env, apply...).report(t).statuses()["cleanup"], env)
+		n.shell("test ! -e /run/cilium/state")
 		require.Empty(t, n.shell("ip -br link show | grep -E 'lxc|cilium' || true"))
-		o = ask()
-		require.Zero(t, o.code, o.stderr)
-		require.Equal(t, each("unchanged"), o.report(t).statuses(), name)
+		require.Equal(t, each("unchanged"), n.okEnv(env, apply...).report(t).statuses(), env)
 	}
 }
 
@@ -262,10 +249,6 @@ func TestCFG12_BlanksAroundAValueThatIsInterpretedDoNotCount(t *testing.T) {
 func TestCLN10_OnlyTrueDestroysAndAnythingElseIsNamed(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /run/cilium/state && touch /run/cilium/state/precious")
-	cleanup := func(env []string, source string) outcome {
-		require.NoError(t, os.WriteFile(n.source, []byte(source), 0o644))
-		return n.runEnv(env, "apply", "--only", "config,cleanup", "--source", "file:"+n.source, "--dest", "/run/dest", "--output", "json")
-	}
 	for name, c := range map[string]struct {
 		env, source string
 		named       string // empty: nothing is
@@ -278,8 +261,8 @@ func TestCLN10_OnlyTrueDestroysAndAnythingElseIsNamed(t *testing.T) {
 		"empty":                {"CILIUM_ALL_STATE=", "clean-cilium-bpf-state: ''\n", ""},
 		"beside one of two":    {"CILIUM_BPF_STATE=true", "clean-cilium-state: yes\n", `clean-cilium-state = "yes": only "true" counts`},
 	} {
-		o := cleanup([]string{c.env}, c.source)
-		require.Zero(t, o.code, o.stderr)
+		require.NoError(t, os.WriteFile(n.source, []byte(c.source), 0o644))
+		o := n.okEnv([]string{c.env}, "apply", "--only", "config,cleanup", "--source", "file:"+n.source, "--dest", "/run/dest", "--output", "json")
 		require.Equal(t, "precious", n.shell("ls /run/cilium/state"), name)
 		for _, r := range o.report(t).Results {
 			if said := strings.Join(append(r.Advice, r.Reason), "; "); r.Step == "cleanup" && c.named != "" {
@@ -509,14 +492,10 @@ func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /run/cilium && touch /run/cilium/old && ip link add cilium_host type veth peer name cilium_net && ip link add lxcbr0 type bridge")
 	before := n.state()
-	first, second := n.run("cleanup", "--all-state", "--dry-run"), n.run("cleanup", "--all-state", "--dry-run")
-	require.Zero(t, first.code, first.stderr)
-	require.Equal(t, first.stdout, second.stdout)
-	require.Contains(t, first.stdout, "cilium_host")
-	require.NotContains(t, first.stdout, "lxcbr0")
-	require.Empty(t, before.Diff(n.state()))
-
-	o := n.exits(1, "cleanup", "--all-state")
+	o := n.ok("cleanup", "--all-state", "--dry-run")
+	require.Contains(t, o.stdout, "cilium_host")
+	require.NotContains(t, o.stdout, "lxcbr0")
+	o = n.exits(1, "cleanup", "--all-state")
 	require.Contains(t, o.stderr, "-f")
 	require.Empty(t, before.Diff(n.state()))
 

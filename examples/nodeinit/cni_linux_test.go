@@ -122,15 +122,6 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 	require.Equal(t, "x", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
 }
 
-func TestNothingToInstallOrGuardIsAUsageError(t *testing.T) {
-	n := newParallelNode(t)
-	defer n.asItWas()()
-	for _, command := range []string{"install-cni", "guard"} {
-		o := n.exits(64, command, "--owner", "C")
-		require.Contains(t, o.stderr, "--plugins")
-	}
-}
-
 func TestCNI6_CheckSaysWhoWins(t *testing.T) {
 	n := newParallelNode(t)
 	n.others()
@@ -218,7 +209,6 @@ func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	require.True(t, lines.Scan())
 	n.ok("uninstall-cni")
 	for lines.Scan() {
-		t.Log(lines.Text())
 	}
 	require.NoError(t, wait(), "it ends by itself")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,14 +24,3 @@ func TwoExamples(c *cobra.Command) string {
 
 // Placed reports whether a flag has a section of help.
 func Placed(flag string) bool { return order(flag) >= 0 }
-
-// JournalRows is the table of entries that journal shows.
-func JournalRows(rows ...[5]string) string {
-	var all []row
-	for _, r := range rows {
-		all = append(all, row{r[0], r[1], strconv.Quote(r[2]), r[3], r[4]})
-	}
-	var b strings.Builder
-	must(writeRows(&b, all))
-	return b.String()
-}

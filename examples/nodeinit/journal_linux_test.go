@@ -15,22 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
-	main "github.com/slipway-dev/slipway/examples/nodeinit"
 )
 
 // unwrapped is output in which each text is one line.
 func unwrapped(o outcome) string { return strings.ReplaceAll(o.stdout, "\n  ", " ") }
-
-// However long a path is, it is there as a whole, and the table fits a terminal.
-func TestPLAN6_TheJournalFits80Columns(t *testing.T) {
-	golden(t, "journal-rows.txt", main.JournalRows(
-		[5]string{"host-paths", "hostpath/dir", "/var/run/netns", "done", "2 minutes ago"},
-		[5]string{"bpffs", "bpffs/mount", "/run/a/directory/of/the/agent/whose/path/is/longer/than/a/line/of/a/terminal/is/wide", "done", "2 minutes ago"},
-		[5]string{"sysctl", "sysctl/file", dropIn, "kept", "23 minutes ago"},
-		[5]string{"sysctl", "sysctl/value", "net.ipv4.ip_forward", "as found", "just now"},
-		[5]string{"", "cni/file", "/opt/cni/bin/test-cni", "left for good", "11 hours ago"},
-	))
-}
 
 func TestPLAN6_JournalShowsWhatIsRecordedAndForgets(t *testing.T) {
 	n := newParallelNode(t)
@@ -86,8 +74,9 @@ const dropIn = "/etc/sysctl.d/99-zzz-override_cilium.conf"
 // A kubelet sees the exit status of the last attempt only.
 func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	n := newParallelNode(t)
+	n.shell("mkdir -p /etc/sysctl.d")
 	n.ok(n.args("apply")...)
-	n.shell("echo '# ours' >> " + dropIn)
+	n.shell("echo '# theirs' >> " + dropIn)
 	kept := dropIn + " is no longer as it was left, so it is kept"
 	for _, args := range [][]string{{"uninstall", "--dry-run"}, {"uninstall"}, {"uninstall"}, {"uninstall", "--only", "sysctl"}} {
 		o := n.exits(1, args...)
@@ -96,6 +85,12 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	}
 	require.Regexp(t, `sysctl +sysctl/file +"`+dropIn+`" +kept`, n.run("journal").stdout)
 
+	n.ok(n.args("apply")...) // goes on beside what is kept, and replaces it
+	n.ok("uninstall")
+	require.Contains(t, n.read(dropIn), "# theirs")
+	n.ok(n.args("apply")...)
+	n.shell("echo '# ours' >> " + dropIn)
+	n.exits(1, "uninstall")
 	o := n.ok("uninstall", "--accept-kept")
 	require.Contains(t, o.stdout, "leave sysctl/file "+dropIn+" for good: "+kept)
 	require.Regexp(t, `sysctl/file +left for good .*\n    "`+dropIn+`"\n`, n.run("journal").stdout, "what was accepted is on record")
@@ -109,20 +104,6 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 		n.ok("uninstall")
 		require.Contains(t, n.read(dropIn), "# ours")
 	}
-}
-
-// Apply replaces a kept file, and uninstall then restores it.
-func TestPLAN6_ApplyGoesOnBesideWhatIsKept(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /etc/sysctl.d")
-	n.ok(n.args("apply")...)
-	n.shell("echo '# theirs' >> " + dropIn)
-	n.exits(1, "uninstall")
-	for range 2 {
-		n.ok(n.args("apply")...)
-	}
-	n.ok("uninstall")
-	require.Contains(t, n.read(dropIn), "# theirs\n")
 }
 
 // What sandboxes need goes on request; so does the configuration that the agent wrote itself,

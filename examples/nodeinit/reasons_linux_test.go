@@ -27,6 +27,9 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 		}
 		n.ok("uninstall", "--only", step)
 	}
+	for _, command := range []string{"install-cni", "guard"} {
+		require.Contains(t, n.exits(64, command, "--owner", "C").stderr, "nothing to install: give --plugins")
+	}
 	require.Contains(t, n.exits(64, "apply", "--only", "preflight").stderr, "--only preflight, and only check has that step")
 	o := n.ok("apply", "--only", "cleanup")
 	require.Contains(t, o.stdout, "neither the environment nor the configuration asks for it")

@@ -113,22 +113,15 @@ func (s *apiServer) deny(what string) {
 	s.denies = what
 }
 
-// asked returns the reviews since it was last called.
-func (s *apiServer) asked() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	reviews := s.reviews
-	s.reviews = nil
-	return reviews
-}
+// asked returns the reviews since it was last called, and since the requests.
+func (s *apiServer) asked() []string { return s.taken(&s.reviews) }
+func (s *apiServer) since() []string { return s.taken(&s.requests) }
 
-// since returns the requests since it was last called.
-func (s *apiServer) since() []string {
+func (s *apiServer) taken(list *[]string) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	requests := s.requests
-	s.requests = nil
-	return requests
+	all, *list = *list, nil
+	return all
 }
 
 func (s *apiServer) outcome() kube.Outcome {
@@ -225,16 +218,6 @@ func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 
 	o = n.ok(n.args("check", "--report-node", "--enable-k8s=false")...)
 	require.Contains(t, o.stderr, "there is no API server")
-}
-
-// A failure before there is a plan is reported too.
-func TestRDY5_AFailureBeforeThePlanIsReported(t *testing.T) {
-	n := newParallelNode(t)
-	s := newAPIServer(t, n)
-	n.shell("mkdir -p -m 0700 /var/lib/slipway; mkdir /var/lib/slipway/journal.json")
-	o := n.exits(1, n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port)...)
-	require.Equal(t, []string{read, wrote, event}, s.since(), o.stderr)
-	require.Equal(t, kube.Failed, s.outcome().Result)
 }
 
 // Drift is noticed in the next check, reported once, and left alone.
