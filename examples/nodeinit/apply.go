@@ -159,7 +159,8 @@ func (a *app) planFlags(c *cobra.Command) {
 	a.stateFlags(f)
 	f.StringSliceVar(&a.skip, "skip", nil, "steps to leave out")
 	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
-	a.outcomeOptions.flags(f)
+	f.BoolVar(&a.reportNode, "report-node", false, "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning")
+	f.StringVar(&a.reportMetrics, "report-metrics", "", "also write the result into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
 }
 
 // runPlan resolves the configuration, builds the plan from it and runs it.

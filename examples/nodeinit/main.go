@@ -153,17 +153,18 @@ type app struct {
 	terminal       *screen   // standard output as it is, if that is a terminal
 	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
-	cleanups       []func()         // to be called when the command has ended
-	begun          bool             // the command line has been understood
-	name           string           // of the command
-	shown          bool             // the one document has been printed
-	remembers      *journal.Node    // nil: not yet, or nothing is recorded
-	journal        *journal.Journal // it, open to be asked; nil: not yet
-	trace          *bootstrap.Trace // set while a plan is shown
-	current        current          // the plan that runs
-	at             position         // where it is
-	ends           atomic.Bool      // the process ends soon after it is asked to, in any case
-	gaveUp         atomic.Bool      // and says so, once
+	cleanups       []func()          // to be called when the command has ended
+	begun          bool              // the command line has been understood
+	name           string            // of the command
+	shown          bool              // the one document has been printed
+	remembers      *journal.Node     // nil: not yet, or nothing is recorded
+	journal        *journal.Journal  // it, open to be asked; nil: not yet
+	trace          *bootstrap.Trace  // set while a plan is shown
+	current        current           // the plan that runs
+	ran            *bootstrap.Report // of the run, when there was one
+	at             position          // where it is
+	ends           atomic.Bool       // the process ends soon after it is asked to, in any case
+	gaveUp         atomic.Bool       // and says so, once
 	timeline       drawing
 	scratch        atomic.Value // string: a directory that goes, however the process ends
 	access         answered     // what may not be done in the cluster, for a check

@@ -26,7 +26,13 @@ type options struct {
 	sources, allowKeys, denyKeys []string
 	nodeName, namespace, dest    string
 	strict, showValues           bool
-	connectionOptions
+	kubeconfig, apiServer        string
+	apiServers                   []string
+	retrySpread                  time.Duration
+	enableK8s, firewallBypass    bool
+	qps                          float32
+	burst                        int
+	connectTimeout, connectIdle  time.Duration
 
 	cgroupRoot, cgroupRootKey, bpfRoot, bpfFallback                            string
 	cgroupRepair, bpfShared                                                    bool
@@ -50,7 +56,9 @@ type options struct {
 	timeout, lockTimeout                                                       time.Duration
 	skip, only, ignorePreflight                                                []string
 	preflight                                                                  bool
-	outcomeOptions
+	reportNode                                                                 bool
+	reportMetrics                                                              string
+	every                                                                      time.Duration
 }
 
 const (
@@ -85,7 +93,17 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.BoolVar(&a.showValues, "show-values", false, "print the values of keys that look secret, such as etcd-password, instead of masking them")
 	f.StringVar(&a.nodeName, "node-name", "", "name of this node in the cluster (default: the host name)")
 	f.StringVar(&a.namespace, "k8s-namespace", "", "namespace of sources that do not name one")
-	a.connectionOptions.flags(f)
+	// The flags, their defaults and meaning are those of Cilium's build-config, and further ones.
+	f.StringVar(&a.kubeconfig, "k8s-kubeconfig-path", "", "kubeconfig file (default: the pod's service account)")
+	f.StringSliceVar(&a.apiServers, "k8s-api-server-urls", nil, "URLs of API servers, tried in turn; https is assumed without http:// or https://")
+	f.StringVar(&a.apiServer, "k8s-api-server", "", "URL of one API server; the older form of --k8s-api-server-urls")
+	f.DurationVar(&a.retrySpread, "k8s-retry-spread", time.Minute, "nodes retry at a random time within this window when the API server was away; make it shorter in a small cluster")
+	f.BoolVar(&a.enableK8s, "enable-k8s", true, "false: there is no API server, and a source in the cluster is an error")
+	f.BoolVar(&a.firewallBypass, "enable-k8s-host-firewall-bypass", true, "mark packets to an API server that does not answer otherwise, to pass Cilium's host firewall; where NET_ADMIN is missing they go unmarked")
+	f.Float32Var(&a.qps, "k8s-client-qps", 10, "requests a second to the API server; negative: no limit")
+	f.IntVar(&a.burst, "k8s-client-burst", 20, "requests that may be sent at once before --k8s-client-qps applies")
+	f.DurationVar(&a.connectTimeout, "k8s-client-connection-timeout", 30*time.Second, "time limit for a connection to the API server; 0: that of a request")
+	f.DurationVar(&a.connectIdle, "k8s-client-connection-keep-alive", 30*time.Second, "time between two keep-alive probes of an idle connection to the API server; negative: none")
 	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, in this container")
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
@@ -21,20 +20,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/textfile"
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
-
-// outcomeOptions select where the result of a run is reported.
-type outcomeOptions struct {
-	reportNode    bool
-	reportMetrics string
-	every         time.Duration
-
-	ran *bootstrap.Report // the run's, when there was one
-}
-
-func (o *outcomeOptions) flags(f *pflag.FlagSet) {
-	f.BoolVar(&o.reportNode, "report-node", false, "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning")
-	f.StringVar(&o.reportMetrics, "report-metrics", "", "also write the result into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
-}
 
 // longestReport bounds the report to the cluster. It is part of --timeout.
 const longestReport = 10 * time.Second

@@ -71,7 +71,7 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 	if a.nodeName == "" {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
-	a.connectionOptions.complete()
+	a.apiServers = withScheme(append(words(a.apiServers), a.apiServer))
 	a.allowKeys, a.denyKeys = words(a.allowKeys), words(a.denyKeys)
 	if sources := words(a.sources); inCluster(sources) {
 		a.sources = sources
