@@ -11,10 +11,9 @@
 // goroutines.
 //
 // Mounting and unmounting need CAP_SYS_ADMIN in the initial user namespace: the
-// kernel mounts bpf in no other. A mount is created first and attached later, so
-// that the journal's record of it is exact at whatever point the process dies. If a
-// seccomp profile denies the system calls for that, mount(2) does both at once.
-// Read-only methods need no capability.
+// kernel mounts bpf in no other. If a seccomp profile denies the system calls that
+// create a mount first and attach it later, mount(2) does both at once. Read-only
+// methods need no capability.
 //
 // Errors name the path and, if the kernel denies a call, the missing permission;
 // they wrap the kernel's error. Callers can branch on [ErrForeign]. On systems
@@ -39,6 +38,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // DefaultPath is the path on which a node's bpffs is mounted.
@@ -55,33 +55,6 @@ const (
 	fstype = "bpf"
 	kind   = "bpffs" // of entries in the journal
 )
-
-// Mounter is the part of the kernel that this package calls, always with resolved
-// paths. Package bootstraptest has a fake of it.
-type Mounter interface {
-	// Stat describes path, without following a symbolic link at its end: fstype is
-	// the type of its file system, as in /proc/filesystems; root identifies the
-	// directory of that file system, and is equal for two mounts of the same
-	// directory; mount identifies the mount of which path is the top, or is "" if
-	// path is not the top of a mount.
-	Stat(path string) (fstype, root, mount string, err error)
-
-	// Mount creates a file system of type fstype that is not mounted anywhere yet,
-	// calls before with the root that Stat will return for it, and attaches it to
-	// path. The root is "" if it cannot be known beforehand (a seccomp profile
-	// allows only mount(2)). If before returns an error, Mount returns it and
-	// attaches nothing. Mount never stacks: if a file system of the same type got
-	// there first, the new one is dropped and the error matches EBUSY. The options
-	// are those of mount(8); source=NAME sets the source that mountinfo shows.
-	Mount(path, fstype, options string, before func(root string) error) error
-
-	// Unmount takes the topmost mount off path. It returns EINVAL if nothing is
-	// mounted there, and EBUSY if the mount is in use.
-	Unmount(path string) error
-
-	// Open opens a file or directory.
-	Open(name string) (fs.File, error)
-}
 
 // EnsureMounted mounts bpf on path as a zero [Mount] would, unless a bpffs is
 // already mounted there. It records nothing.
@@ -115,7 +88,7 @@ type Mount struct {
 	Propagation Propagation
 
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Mounter
+	Kernel mount.Mounter
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -136,7 +109,7 @@ func (m Mount) Places() map[string]string {
 	return places
 }
 
-func namespaces(k Mounter) []string {
+func namespaces(k mount.Mounter) []string {
 	if k != nil {
 		return nil
 	}
@@ -164,7 +137,7 @@ type place struct {
 func (p place) mounted() bool { return p.Mount != "" && p.FSType == fstype }
 
 // look finds the place: Path, or Fallback if Path is occupied.
-func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
+func (m Mount) look(ctx context.Context) (place, mount.Mounter, error) {
 	k := fsmount.Or(m.Kernel)
 	if err := ctx.Err(); err != nil {
 		return place{}, k, err
@@ -181,7 +154,7 @@ func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
 	return place{Place: p, why: path + " holds another file system"}, k, nil
 }
 
-func lookAt(k fsmount.Kernel, path string) (fsmount.Place, error) {
+func lookAt(k mount.Mounter, path string) (fsmount.Place, error) {
 	p, err := fsmount.Look(k, path)
 	if err != nil {
 		return p, fmt.Errorf("bpffs: %w", err)
@@ -312,7 +285,7 @@ func stacked(path string, on []mountinfo.Mount) string {
 	return fmt.Sprintf("%d mounts on %s, only the last is visible: %s", len(names), path, strings.Join(names, ", "))
 }
 
-func (m Mount) different(k fsmount.Kernel, path string, visible mountinfo.Mount) ([]string, error) {
+func (m Mount) different(k mount.Mounter, path string, visible mountinfo.Mount) ([]string, error) {
 	var remarks []string
 	for option, want := range map[string]bool{"nosuid": true, "nodev": true, "noexec": true, "ro": false} {
 		switch has := slices.Contains(visible.Options, option); {

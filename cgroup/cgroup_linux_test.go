@@ -4,7 +4,6 @@
 package cgroup_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
@@ -209,27 +207,6 @@ func TestCG1_MountinfoTellsTheSame(t *testing.T) {
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		require.Equal(t, "cgroup.not-root", code.Of(err))
 		require.NoError(t, fsmounttest.OldCallsOnly())
-	}
-}
-
-// unmounting is the kernel, while another process unmounts path.
-type unmounting struct{ fsmount.Real }
-
-func (k unmounting) Mount(path, fstype, options string, before func(root string) error) error {
-	return errors.Join(k.Unmount(path), k.Real.Mount(path, fstype, options, before))
-}
-
-// A mount that goes between two looks is not the host's root.
-func TestCG1_UnmountedMeanwhile(t *testing.T) {
-	for _, old := range []bool{false, true} {
-		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
-			n := fsmounttest.NewReal(t, old)
-			path := fsmounttest.Mkdir(t, n, "cgroupv2")
-			n.Put(path, "cgroup2", "root=/container")
-			_, err := cgroup.Mount{Path: path, Kernel: unmounting{}}.Check(t.Context())
-			require.ErrorIs(t, err, cgroup.ErrNotRoot)
-			require.Empty(t, n.Mounts(path))
-		})
 	}
 }
 

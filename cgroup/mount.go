@@ -31,12 +31,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
-	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 var (
@@ -55,17 +54,6 @@ const (
 	// maxStacked is the number of mounts that Repair takes off one path.
 	maxStacked = 16
 )
-
-// Mounter is the part of the kernel that this package calls, always with resolved
-// paths. Package bootstraptest has a fake of it. It is identical to bpffs.Mounter,
-// which documents the methods; this package declares it again because it does not
-// import bpffs.
-type Mounter interface {
-	Stat(path string) (fstype, root, mount string, err error)
-	Mount(path, fstype, options string, before func(root string) error) error
-	Unmount(path string) error
-	Open(name string) (fs.File, error)
-}
 
 // EnsureMounted mounts cgroup2 on path as a zero [Mount] would, unless it is
 // already mounted there with the host's root. It records nothing.
@@ -92,7 +80,7 @@ type Mount struct {
 	Repair bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Mounter
+	Kernel mount.Mounter
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -109,7 +97,7 @@ func (m Mount) Places() map[string]string {
 	return map[string]string{cmp.Or(m.Path, Root): fstype}
 }
 
-func namespaces(k Mounter) []string {
+func namespaces(k mount.Mounter) []string {
 	if k != nil {
 		return nil
 	}
@@ -127,7 +115,7 @@ type place struct {
 	wrong   bool // cgroup2 with another one, to be repaired
 }
 
-func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
+func (m Mount) look(ctx context.Context) (place, mount.Mounter, error) {
 	k := fsmount.Or(m.Kernel)
 	if err := ctx.Err(); err != nil {
 		return place{}, k, err
@@ -143,8 +131,8 @@ func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
 	if p.Mount == "" {
 		return found, k, fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
 	}
-	if found.mounted, err = isHostRoot(k, p); err != nil || found.mounted {
-		return found, k, err
+	if found.mounted = p.Root == "/"; found.mounted {
+		return found, k, nil
 	}
 	if found.wrong = m.Repair; !found.wrong {
 		err = fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
@@ -153,7 +141,7 @@ func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
 }
 
 // foreign returns an error if another file system is mounted on p.
-func foreign(k fsmount.Kernel, p fsmount.Place) error {
+func foreign(k mount.Mounter, p fsmount.Place) error {
 	occupant, err := p.Occupied(k)
 	if err != nil {
 		return fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
@@ -165,31 +153,6 @@ func foreign(k fsmount.Kernel, p fsmount.Place) error {
 		return fmt.Errorf("cgroup2 on %s: %w: %s (unmount it, or name another path)", p.Path, ErrForeign, occupant)
 	}
 	return nil
-}
-
-// errSeen keeps a mount made only for inspection from being attached.
-var errSeen = errors.New("seen")
-
-// isHostRoot reports whether the top of the cgroup2 mounted on p is the root
-// of the thread's cgroup namespace.
-func isHostRoot(k fsmount.Kernel, p fsmount.Place) (bool, error) {
-	var host string
-	err := k.Mount(p.Path, fstype, options, func(root string) error {
-		host = root
-		return errSeen
-	})
-	if !errors.Is(err, errSeen) {
-		return false, fmt.Errorf("find the host's root cgroup: %w", err)
-	}
-	if host != "" {
-		return p.Root == host, nil
-	}
-	infos, err := fsmount.Mounts(k)
-	if err != nil {
-		return false, fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
-	}
-	on := mountinfo.On(infos, p.Path)
-	return len(on) > 0 && on[len(on)-1].Whole(), nil
 }
 
 // Check lists the changes that Apply would make.
@@ -247,7 +210,7 @@ func (m Mount) request() fsmount.Request {
 }
 
 // clearWrong unmounts only the cgroup2 mounts on path.
-func clearWrong(k fsmount.Kernel, path string) error {
+func clearWrong(k mount.Mounter, path string) error {
 	for range maxStacked {
 		p, err := fsmount.Look(k, path)
 		if err != nil || p.Mount == "" || p.FSType != fstype {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 func applied(t *testing.T, n fsmounttest.Node) recorded {
@@ -74,18 +75,13 @@ func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
 
 // racing is a kernel on which another process mounts just before.
 type racing struct {
-	fsmount.Kernel
+	mount.Mounter
 	n fsmounttest.Node
 }
 
-func (k racing) Mount(path, fstype, options string, before func(root string) error) error {
-	return k.Kernel.Mount(path, fstype, options, func(root string) error {
-		err := before(root)
-		if err == nil {
-			k.n.Put(path, fstype, "")
-		}
-		return err
-	})
+func (k racing) Mount(source, target, fstype, options string) error {
+	k.n.Put(target, fstype, "")
+	return k.Mounter.Mount(source, target, fstype, options)
 }
 
 func TestCG2_AnotherProcessIsFirst(t *testing.T) {

@@ -41,9 +41,6 @@ type Kernel struct {
 	// subjects:
 	//
 	//	statx, open, mount, umount    the path
-	//	fsopen                        the type of the file system to mount; with
-	//	                              EPERM or ENOSYS, as from a seccomp profile,
-	//	                              the old mount call still works
 	//	open, read, write, readdir    the value or directory below /proc/sys
 	Fail func(op, path string) error
 

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/remedy"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 const dirMode = 0o755
@@ -50,7 +51,7 @@ func markOf(source string) (m journal.Mark, ours bool) {
 type Request struct {
 	Kind            string // of entries: Kind/mount, and those of journal.Files
 	FSType, Options string
-	Clear           func(place string) error // called when everything else is ready, to free the place; may be nil
+	Clear           func(place string) error // frees the place first; may be nil
 }
 
 func (r Request) files() journal.Files { return journal.Files{Kind: r.Kind} }
@@ -60,7 +61,7 @@ func mountKind(kind string) string { return kind + "/mount" }
 // Attach makes the directories that p misses and mounts on it, noting both in
 // the journal. If it returns an error that matches EBUSY, another process made such a
 // mount meanwhile.
-func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
+func Attach(ctx context.Context, k mount.Mounter, p Place, r Request) error {
 	record := journal.From(ctx)
 	mark, err := record.Mark()
 	if err != nil {
@@ -74,25 +75,23 @@ func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
 	if err != nil {
 		return err
 	}
-	begun := false
-	err = k.Mount(p.Path, r.FSType, r.Options+",source="+e.After.Value, func(string) error {
-		if err := r.prepare(ctx, p, e); err != nil {
-			return err
-		}
-		begun = true
-		if r.Clear != nil {
-			return r.Clear(p.Path)
-		}
-		return nil
-	})
+	if err := r.prepare(ctx, p, e); err != nil {
+		return err
+	}
+	if r.Clear != nil {
+		err = r.Clear(p.Path)
+	}
+	if err == nil {
+		err = k.Mount(e.After.Value, p.Path, r.FSType, r.Options)
+	}
 	if err == nil {
 		return record.Complete(ctx, e)
 	}
 	err = hint(r.FSType, err)
-	if begun && !known { // else a mount of an earlier run may still be there
-		err = errors.Join(err, journal.From(ctx).Forget(ctx, e))
+	if !known { // else a mount of an earlier run may still be there
+		err = errors.Join(err, record.Forget(ctx, e))
 	}
-	if begun && !errors.Is(err, syscall.EBUSY) { // else another program's mount is on them
+	if !errors.Is(err, syscall.EBUSY) { // else another program's mount is on them
 		err = errors.Join(err, r.removeDirs(ctx, p))
 	}
 	return err
@@ -136,7 +135,7 @@ func CheckMounted(ctx context.Context, p Place, r Request) ([]string, error) {
 // Mounted records an existing mount: it completes the entry of a mount whose process was
 // killed before it could, and makes a mount of another agent stay until neither agent
 // wants it.
-func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
+func Mounted(ctx context.Context, k mount.Mounter, p Place, r Request) error {
 	e, known, err := journal.From(ctx).Lookup(ctx, mountKind(r.Kind), p.Path)
 	if err != nil {
 		return err
@@ -156,7 +155,7 @@ func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
 
 // share records that another agent's mount is wanted here too: the present one, which
 // need not be the one that the other agent has recorded.
-func (r Request) share(ctx context.Context, k Kernel, p Place) error {
+func (r Request) share(ctx context.Context, k mount.Mounter, p Place) error {
 	w := r.wish(p)
 	if journal.From(ctx).Alone() {
 		return journal.From(ctx).Wish(ctx, w)
@@ -178,7 +177,7 @@ func (r Request) wish(p Place) journal.Wish {
 // find returns the index of the mount on a path that was made with the source; -1 if
 // there is none. If the kernel took no source for a bpffs, the visible one is recognised
 // by a directory of that name.
-func find(k Kernel, on []mountinfo.Mount, fstype, source string) int {
+func find(k mount.Mounter, on []mountinfo.Mount, fstype, source string) int {
 	for i, m := range on {
 		if m.FSType == fstype && m.Source == source {
 			return i
@@ -196,7 +195,7 @@ func find(k Kernel, on []mountinfo.Mount, fstype, source string) int {
 	return last
 }
 
-func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {
+func mountsOn(k mount.Mounter, path string) ([]mountinfo.Mount, error) {
 	infos, err := Mounts(k)
 	return mountinfo.On(infos, path), err
 }

@@ -36,20 +36,15 @@ func on(t testing.TB, path string) []mountinfo.Mount {
 	return mountinfo.On(infos, path)
 }
 
-func TestRootIsKnownBeforeTheMount(t *testing.T) {
+func TestAMountHasItsSourceAndGoes(t *testing.T) {
 	path := filepath.Join(folder(t), "bpf")
 	require.NoError(t, os.Mkdir(path, 0o755))
 	var k fsmount.Real
-	var root string
-	require.NoError(t, k.Mount(path, "bpf", options+",source=ours", func(r string) error {
-		require.Empty(t, on(t, path))
-		root = r
-		return nil
-	}))
-	fstype, gotRoot, mount, err := k.Stat(path)
+	require.NoError(t, k.Mount("ours", path, "bpf", options))
+	fstype, _, mount, err := k.Stat(path)
 	require.NoError(t, err)
 	require.NotEmpty(t, mount)
-	require.Equal(t, []string{"bpf", root}, []string{fstype, gotRoot})
+	require.Equal(t, "bpf", fstype)
 	requireTold(t, path, "ours")
 
 	require.NoError(t, k.Unmount(path))
@@ -65,20 +60,10 @@ func requireTold(t *testing.T, path, source string) {
 	}
 }
 
-func TestAnErrorBeforeLeavesNothing(t *testing.T) {
-	path := folder(t)
-	no := errors.New("no")
-	for range 2 {
-		require.ErrorIs(t, fsmount.Real{}.Mount(path, "bpf", options, func(string) error { return no }), no)
-		require.Len(t, on(t, path), 1)
-		require.NoError(t, refuseFsopen())
-	}
-}
-
 func TestUnknownFileSystem(t *testing.T) {
 	path := folder(t)
 	for range 2 {
-		err := fsmount.Real{}.Mount(path, "slipwayfs", options, func(string) error { return nil })
+		err := fsmount.Real{}.Mount("ours", path, "slipwayfs", options)
 		require.ErrorIs(t, err, unix.ENODEV)
 		require.NoError(t, refuseFsopen())
 	}
@@ -100,7 +85,7 @@ func TestMountRoot(t *testing.T) {
 	}
 }
 
-// Two processes find nothing mounted and both mount: one mount stays.
+// Two processes have found nothing mounted and both mount: one mount stays.
 func TestNeverStacks(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		t.Run("", func(t *testing.T) {
@@ -110,14 +95,10 @@ func TestNeverStacks(t *testing.T) {
 			if old {
 				require.NoError(t, refuseFsopen())
 			}
-			var first string
-			err := k.Mount(path, "bpf", options, func(string) error {
-				require.NoError(t, k.Mount(path, "bpf", options, func(string) error { return nil }))
-				_, _, mount, err := k.Stat(path)
-				first = mount
-				return err
-			})
-			require.ErrorIs(t, err, unix.EBUSY)
+			require.NoError(t, k.Mount("ours", path, "bpf", options))
+			_, _, first, err := k.Stat(path)
+			require.NoError(t, err)
+			require.ErrorIs(t, k.Mount("ours", path, "bpf", options), unix.EBUSY)
 			_, _, mount, err := k.Stat(path)
 			require.NoError(t, err)
 			require.Equal(t, first, mount)
@@ -156,11 +137,9 @@ func atOnce(t *testing.T, old bool) {
 					errs <- err
 					return
 				}
-				errs <- fsmount.Real{}.Mount(path, "bpf", options, func(string) error {
-					ready.Done()
-					ready.Wait()
-					return nil
-				})
+				ready.Done()
+				ready.Wait()
+				errs <- fsmount.Real{}.Mount("ours", path, "bpf", options)
 			}()
 		}
 		won := 0
@@ -195,18 +174,12 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 					require.NoError(t, os.Mkdir(path, 0o755))
 					require.NoError(t, testns.Refuse(errno, testns.Call{Number: number}))
 					var k fsmount.Real
-					calls := 0
-					require.NoError(t, k.Mount(path, fstype, options+",source=ours", func(root string) error {
-						calls++
-						require.Empty(t, root)
-						return nil
-					}))
-					require.Equal(t, 1, calls)
+					require.NoError(t, k.Mount("ours", path, fstype, options))
 					require.Len(t, on(t, path), 1)
 					require.Equal(t, fstype, on(t, path)[0].FSType)
 					requireTold(t, path, "ours")
 					require.Subset(t, on(t, path)[0].Options, []string{"nosuid", "nodev", "noexec"})
-					require.ErrorIs(t, k.Mount(path, fstype, options, func(string) error { return nil }), unix.EBUSY)
+					require.ErrorIs(t, k.Mount("ours", path, fstype, options), unix.EBUSY)
 					require.Len(t, on(t, path), 1)
 				})
 			}
@@ -219,15 +192,10 @@ func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
 	dir := folder(t)
 	elsewhere, path := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "point")
 	require.NoError(t, os.Mkdir(elsewhere, 0o755))
+	require.NoError(t, os.Symlink(elsewhere, path))
 	for range 2 {
-		require.NoError(t, os.Mkdir(path, 0o755))
-		err := fsmount.Real{}.Mount(path, "bpf", options, func(string) error {
-			require.NoError(t, os.Remove(path))
-			return os.Symlink(elsewhere, path)
-		})
-		require.ErrorIs(t, err, unix.ENOTDIR)
+		require.ErrorIs(t, fsmount.Real{}.Mount("ours", path, "bpf", options), unix.ENOTDIR)
 		require.Empty(t, on(t, elsewhere))
-		require.NoError(t, os.Remove(path))
 		require.NoError(t, refuseFsopen())
 	}
 }

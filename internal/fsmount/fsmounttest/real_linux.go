@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Real is a Node on the running kernel, in a mount namespace of the test.
@@ -50,7 +50,7 @@ func OldCallsOnly() error {
 func (n *Real) Dir() string { return n.dir }
 
 // Kernel implements Node: the zero value of every type means this one.
-func (n *Real) Kernel() fsmount.Kernel { return nil }
+func (n *Real) Kernel() mount.Mounter { return nil }
 
 // Put implements Node.
 func (n *Real) Put(path, fstype, options string) {
@@ -66,17 +66,17 @@ func (n *Real) Put(path, fstype, options string) {
 	}
 	switch {
 	case root == "":
-		mount(n.t, fstype, path, rest)
+		attach(n.t, fstype, path, rest)
 	case fstype == "cgroup2":
-		n.InCgroup(root, func() { mount(n.t, fstype, path, rest) })
+		n.InCgroup(root, func() { attach(n.t, fstype, path, rest) })
 	default:
 		n.directory(path, fstype, root)
 	}
 }
 
-// mount stacks if necessary: unlike mount(2), move_mount(2) allows two mounts of one file
+// attach stacks if necessary: unlike mount(2), move_mount(2) allows two mounts of one file
 // system on one path.
-func mount(t testing.TB, fstype, path string, options []string) {
+func attach(t testing.TB, fstype, path string, options []string) {
 	t.Helper()
 	ctx, err := unix.Fsopen(fstype, 0) // see OldCallsOnly
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func mount(t testing.TB, fstype, path string, options []string) {
 func (n *Real) directory(path, fstype, root string) {
 	n.t.Helper()
 	aside := Mkdir(n.t, n, "aside")
-	mount(n.t, fstype, aside, nil)
+	attach(n.t, fstype, aside, nil)
 	source := filepath.Join(aside, root)
 	require.NoError(n.t, os.MkdirAll(source, 0o755))
 	require.NoError(n.t, unix.Mount(source, path, "", unix.MS_BIND, ""))
@@ -120,7 +120,7 @@ func (n *Real) InCgroup(name string, f func()) {
 	t.Helper()
 	hierarchy := Mkdir(t, n, "hierarchy")
 	if len(n.Mounts(hierarchy)) == 0 {
-		mount(t, "cgroup2", hierarchy, nil)
+		attach(t, "cgroup2", hierarchy, nil)
 	}
 	cgroup := filepath.Join(hierarchy, "slipway-test-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(name, "/", "-"))
 	require.NoError(t, os.Mkdir(cgroup, 0o755))
