@@ -232,33 +232,3 @@ func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	require.ErrorIs(t, err, unix.EPERM)
 	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
 }
-
-func TestCG1_TwoAtOnce(t *testing.T) { fsmounttest.TwoAtOnce(t, 20, cgroup.EnsureMounted) }
-
-func TestBPF6_CgroupCostsTheSameWith10And10000Mounts(t *testing.T) {
-	n := fsmounttest.NewReal(t, false)
-	path := filepath.Join(n.Dir(), "cgroup")
-	require.NoError(t, cgroup.EnsureMounted(path))
-	cost := map[int]int{}
-	for _, count := range []int{10, 10_000} {
-		fsmounttest.Crowd(t, n, count)
-		cost[count] = fsmounttest.BytesRead(t, func() { require.NoError(t, cgroup.EnsureMounted(path)) })
-	}
-	require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
-}
-
-func BenchmarkEnsureMounted(b *testing.B) {
-	for _, count := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("mounts=%d", count), func(b *testing.B) {
-			n := fsmounttest.NewReal(b, false)
-			path := filepath.Join(n.Dir(), "cgroup")
-			require.NoError(b, cgroup.EnsureMounted(path))
-			fsmounttest.Crowd(b, n, count)
-			for b.Loop() {
-				if err := cgroup.EnsureMounted(path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
