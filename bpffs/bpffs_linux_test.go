@@ -108,8 +108,9 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 
 func TestPLAN5_ReadOnlyFileSystem(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
-	n.Put(n.Dir(), "tmpfs", "ro")
-	path := filepath.Join(n.Dir(), "bpf")
+	dir := fsmounttest.Mkdir(t, n, "dir")
+	n.Put(dir, "tmpfs", "ro")
+	path := filepath.Join(dir, "bpf")
 	err := bpffs.EnsureMounted(path)
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, path)

@@ -74,7 +74,9 @@ func (l leaf) applied(t *testing.T, n fsmounttest.Node) recorded {
 	return r
 }
 
-func (r recorded) Apply(ctx context.Context) error { return r.Action.Apply(journal.With(ctx, r.journal)) }
+func (r recorded) Apply(ctx context.Context) error {
+	return r.Action.Apply(journal.With(ctx, r.journal))
+}
 
 func (r recorded) revert(ctx context.Context) error { return r.journal.Undo(ctx, r.handler) }
 
@@ -239,7 +241,7 @@ func TestPLAN6_BPF5_AnothersMountIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
 		m := l.applied(t, n)
 		n.Unmount(m.path)
-		n.Put(fsmounttest.Mkdir(t, n, "aside"), "tmpfs", "") // takes the identity that older kernels reuse
+		n.Put(fsmounttest.Mkdir(t, n, "another"), "tmpfs", "") // takes the identity that older kernels reuse
 		n.Put(m.path, l.fstype, "")
 		for range 2 {
 			err := m.revert(t.Context())
