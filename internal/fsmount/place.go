@@ -80,9 +80,9 @@ func (p Place) Occupied(k mount.Mounter) (fstype string, err error) {
 	return "", nil
 }
 
-// Plan lists the changes that Attach would make. It is an error if directories are missing
+// plan lists the changes that attach would make. It is an error if directories are missing
 // and none can be made there.
-func (p Place) Plan(k mount.Mounter, what string) ([]string, error) {
+func (p Place) plan(k mount.Mounter, what string) ([]string, error) {
 	var changes []string
 	if len(p.Missing) > 0 {
 		if _, err := durable.Writable(p.Missing[0]); errors.Is(err, syscall.EROFS) {
