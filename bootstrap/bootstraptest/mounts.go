@@ -60,26 +60,6 @@ func (k *Kernel) Pin(path string) error {
 	return nil
 }
 
-// Unpin removes the pin at path.
-func (k *Kernel) Unpin(path string) error {
-	defer k.lock()()
-	m, pin := k.at(path)
-	if m == nil || !slices.Contains(m.pins, pin) {
-		return &fs.PathError{Op: "unlink", Path: path, Err: syscall.ENOENT}
-	}
-	m.pins = slices.DeleteFunc(m.pins, func(p string) bool { return p == pin })
-	return nil
-}
-
-// Pins lists the pins in the bpffs mounted on path, by their paths below it, sorted.
-func (k *Kernel) Pins(path string) []string {
-	defer k.lock()()
-	if m, below := k.at(path); m != nil && below == "" {
-		return slices.Sorted(slices.Values(m.pins))
-	}
-	return nil
-}
-
 // Hold uses the mount that path is in, as an open file does, until release.
 func (k *Kernel) Hold(path string) (release func()) {
 	defer k.lock()()

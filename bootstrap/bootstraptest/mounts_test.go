@@ -116,24 +116,6 @@ func TestOnlyACgroup2OfTheNamespaceShowsItsRoot(t *testing.T) {
 	})
 }
 
-func TestPinsAppearAndGo(t *testing.T) {
-	k := &bootstraptest.Kernel{}
-	dir := t.TempDir()
-	require.NoError(t, k.PutMount(dir, "bpf", ""))
-	pin := filepath.Join(dir, "tc", "pin")
-	require.NoError(t, k.Pin(pin))
-	require.Equal(t, []string{"tc/pin"}, k.Pins(dir))
-	require.Empty(t, k.Pins(filepath.Dir(dir)))
-	f, err := k.Open(pin)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.NoError(t, k.Unpin(pin))
-	require.ErrorIs(t, k.Unpin(pin), fs.ErrNotExist)
-	require.Empty(t, k.Pins(dir))
-	_, err = k.Open(pin)
-	require.ErrorIs(t, err, fs.ErrNotExist)
-}
-
 func TestPinNeedsABpffs(t *testing.T) {
 	k := &bootstraptest.Kernel{}
 	dir := t.TempDir()
