@@ -13,9 +13,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 )
 
+// One of two must mount, and the other find the mount.
 func TestBPF1_CG1_TwoAtOnce(t *testing.T) {
 	for name, l := range leaves {
-		t.Run(name, func(t *testing.T) { fsmounttest.TwoAtOnce(t, 50, l.ensure) })
+		t.Run(name, func(t *testing.T) {
+			n := fsmounttest.NewReal(t, false)
+			for round := range 50 {
+				path := filepath.Join(n.Dir(), fmt.Sprint(round))
+				require.Equal(t, []error{nil, nil}, fsmounttest.AtOnce(t, 2, path, l.ensure))
+				require.Equal(t, []string{l.fstype}, n.Mounts(path))
+			}
+		})
 	}
 }
 

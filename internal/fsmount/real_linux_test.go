@@ -4,16 +4,15 @@
 package fsmount_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -116,35 +115,19 @@ func TestNeverStacksAtOnce(t *testing.T) {
 
 func atOnce(t *testing.T, old bool) {
 	dir := folder(t)
-	ns, err := os.Open("/proc/thread-self/ns/mnt")
-	require.NoError(t, err)
-	defer ns.Close()
 	for round := range 20 {
 		path := filepath.Join(dir, "bpf", string(rune('a'+round)))
 		require.NoError(t, os.MkdirAll(path, 0o755))
-		const callers = 8
-		errs := make(chan error, callers)
-		var ready sync.WaitGroup
-		ready.Add(callers)
-		for range callers {
-			go func() {
-				err := testns.Join(ns)
-				if old {
-					err = errors.Join(err, refuseFsopen())
-				}
-				if err != nil {
-					ready.Done()
-					errs <- err
-					return
-				}
-				ready.Done()
-				ready.Wait()
-				errs <- fsmount.Real{}.Mount("ours", path, "bpf", options)
-			}()
-		}
 		won := 0
-		for range callers {
-			if err := <-errs; err == nil {
+		for _, err := range fsmounttest.AtOnce(t, 8, path, func(path string) error {
+			if old {
+				if err := refuseFsopen(); err != nil {
+					return err
+				}
+			}
+			return fsmount.Real{}.Mount("ours", path, "bpf", options)
+		}) {
+			if err == nil {
 				won++
 			} else {
 				require.ErrorIs(t, err, unix.EBUSY)
