@@ -194,22 +194,6 @@ func TestCG1_BindMounts(t *testing.T) {
 	}
 }
 
-// A detached mount and mountinfo give the same answer.
-func TestCG1_MountinfoTellsTheSame(t *testing.T) {
-	n := fsmounttest.NewReal(t, false)
-	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")
-	n.Put(good, "cgroup2", "")
-	n.Put(bad, "cgroup2", "root=/container")
-	for range 2 {
-		_, err := cgroup.Mount{Path: good}.Check(t.Context())
-		require.NoError(t, err)
-		_, err = cgroup.Mount{Path: bad}.Check(t.Context())
-		require.ErrorIs(t, err, cgroup.ErrNotRoot)
-		require.Equal(t, "cgroup.not-root", code.Of(err))
-		require.NoError(t, fsmounttest.OldCallsOnly())
-	}
-}
-
 // Without the capability to mount, Check relies on mountinfo.
 func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
@@ -34,6 +35,7 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		err = m.Apply(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
+		require.Equal(t, "cgroup.not-root", code.Of(err))
 		require.ErrorContains(t, err, path)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
 		require.NoDirExists(t, m.Journal.Dir())

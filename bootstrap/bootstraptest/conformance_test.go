@@ -163,19 +163,3 @@ func TestConformanceCatches(t *testing.T) {
 		})
 	}
 }
-
-func TestDifferNamesWhatIsNewAndGone(t *testing.T) {
-	for want, now := range map[string]map[string]string{
-		"file is gone": {}, `other is new ("")`: {"file": "", "other": ""},
-	} {
-		states := []map[string]string{{"file": ""}, now}
-		c := bootstraptest.Conformance{
-			Action: func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"change"}} },
-			State: func() map[string]string {
-				defer func() { states = states[min(1, len(states)-1):] }()
-				return states[0]
-			},
-		}
-		require.Contains(t, verdictOf(t, c.Test), want)
-	}
-}

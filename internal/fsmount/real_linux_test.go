@@ -35,74 +35,12 @@ func on(t testing.TB, path string) []mountinfo.Mount {
 	return mountinfo.On(infos, path)
 }
 
-func TestAMountHasItsSourceAndGoes(t *testing.T) {
-	path := filepath.Join(folder(t), "bpf")
-	require.NoError(t, os.Mkdir(path, 0o755))
-	var k fsmount.Real
-	require.NoError(t, k.Mount("ours", path, "bpf", options))
-	fstype, _, mount, err := k.Stat(path)
-	require.NoError(t, err)
-	require.NotEmpty(t, mount)
-	require.Equal(t, "bpf", fstype)
-	requireTold(t, path, "ours")
-
-	require.NoError(t, k.Unmount(path))
-	require.ErrorIs(t, k.Unmount(path), unix.EINVAL)
-}
-
 // requireTold fails unless the mount on path can be recognised by its source or, before
 // Linux 5.19, by a directory of that name.
 func requireTold(t *testing.T, path, source string) {
 	t.Helper()
 	if on(t, path)[0].Source != source {
 		require.DirExists(t, filepath.Join(path, source))
-	}
-}
-
-func TestUnknownFileSystem(t *testing.T) {
-	path := folder(t)
-	for range 2 {
-		err := fsmount.Real{}.Mount("ours", path, "slipwayfs", options)
-		require.ErrorIs(t, err, unix.ENODEV)
-		require.NoError(t, refuseFsopen())
-	}
-}
-
-// Stat distinguishes a mount from a directory.
-func TestMountRoot(t *testing.T) {
-	dir := folder(t)
-	bpf, inside, bind := filepath.Join(dir, "bpf"), filepath.Join(dir, "bpf", "inside"), filepath.Join(dir, "bind")
-	require.NoError(t, os.Mkdir(bpf, 0o755))
-	require.NoError(t, os.Mkdir(bind, 0o755))
-	require.NoError(t, unix.Mount("bpf", bpf, "bpf", 0, ""))
-	require.NoError(t, os.Mkdir(inside, 0o755))
-	require.NoError(t, unix.Mount(inside, bind, "", unix.MS_BIND, ""))
-	for path, want := range map[string]bool{dir: true, bpf: true, inside: false, bind: true, "/": true} {
-		_, _, mount, err := fsmount.Real{}.Stat(path)
-		require.NoError(t, err)
-		require.Equal(t, want, mount != "", path)
-	}
-}
-
-// Two processes have found nothing mounted and both mount: one mount stays.
-func TestNeverStacks(t *testing.T) {
-	for _, old := range []bool{false, true} {
-		t.Run("", func(t *testing.T) {
-			var k fsmount.Real
-			path := filepath.Join(folder(t), "bpf")
-			require.NoError(t, os.Mkdir(path, 0o755))
-			if old {
-				require.NoError(t, refuseFsopen())
-			}
-			require.NoError(t, k.Mount("ours", path, "bpf", options))
-			_, _, first, err := k.Stat(path)
-			require.NoError(t, err)
-			require.ErrorIs(t, k.Mount("ours", path, "bpf", options), unix.EBUSY)
-			_, _, mount, err := k.Stat(path)
-			require.NoError(t, err)
-			require.Equal(t, first, mount)
-			require.Len(t, on(t, path), 1)
-		})
 	}
 }
 
