@@ -126,13 +126,18 @@ func checkRevert(n *node) []string {
 
 var errBroken = errors.New("broken")
 
+// says is a Check or CheckRevert that always answers the same.
+func says(changes []string, err error) func(context.Context, *node) ([]string, error) {
+	return func(context.Context, *node) ([]string, error) { return changes, err }
+}
+
 func unsupported(context.Context, *node) error { return errors.ErrUnsupported }
 
 func TestConformPasses(t *testing.T) {
 	for name, a := range map[string]action{
 		"reverter":        {},
 		"no state":        {revert: unsupported},
-		"no check-revert": {checkRevert: func(context.Context, *node) ([]string, error) { return nil, errors.ErrUnsupported }},
+		"no check-revert": {checkRevert: says(nil, errors.ErrUnsupported)},
 		"check heeds its context": {check: func(ctx context.Context, n *node) ([]string, error) {
 			return check(n), ctx.Err()
 		}},
@@ -157,15 +162,15 @@ func TestConformCatches(t *testing.T) {
 		want   string
 	}{
 		"a check that fails": {
-			action{check: func(context.Context, *node) ([]string, error) { return nil, errBroken }},
+			action{check: says(nil, errBroken)},
 			"the first Check: broken",
 		},
 		"nothing to change": {
-			action{check: func(context.Context, *node) ([]string, error) { return nil, nil }},
+			action{check: says(nil, nil)},
 			"the first Check names no changes",
 		},
 		"a change of two lines": {
-			action{check: func(context.Context, *node) ([]string, error) { return []string{"a\nb"}, nil }},
+			action{check: says([]string{"a\nb"}, nil)},
 			`must be one line of text, and is "a\nb"`,
 		},
 		"a check that applies": {
@@ -268,15 +273,15 @@ func TestConformCatches(t *testing.T) {
 			"CheckRevert after Apply names nothing",
 		},
 		"a check-revert that fails": {
-			action{checkRevert: func(context.Context, *node) ([]string, error) { return nil, errBroken }},
+			action{checkRevert: says(nil, errBroken)},
 			"CheckRevert after Revert with nothing applied: broken",
 		},
 		"a check-revert that finds changes not made": {
-			action{checkRevert: func(context.Context, *node) ([]string, error) { return []string{"take it back"}, nil }},
+			action{checkRevert: says([]string{"take it back"}, nil)},
 			`CheckRevert after Revert with nothing applied names ["take it back"], and must name nothing`,
 		},
 		"a check-revert that finds nothing": {
-			action{checkRevert: func(context.Context, *node) ([]string, error) { return nil, nil }},
+			action{checkRevert: says(nil, nil)},
 			"CheckRevert after Apply names nothing",
 		},
 		"a check-revert that reverts": {
@@ -303,21 +308,7 @@ func TestConformCatches(t *testing.T) {
 	}
 }
 
-// forgetful keeps its state in itself, where another process would not find it.
-type forgetful struct{ done bool }
-
-func (f *forgetful) Check(context.Context) ([]string, error) {
-	if f.done {
-		return nil, nil
-	}
-	return []string{"do it"}, nil
-}
-
-func (f *forgetful) Apply(ctx context.Context) error {
-	f.done = ctx.Err() == nil
-	return ctx.Err()
-}
-
+// A new action would not find the state of an earlier one, as another process would not.
 func TestConformCatchesStateInTheAction(t *testing.T) {
-	require.Contains(t, conform(t, func() bootstrap.Action { return new(forgetful) }), "Check after Apply names")
+	require.Contains(t, conform(t, func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"do it"}} }), "Check after Apply names")
 }
