@@ -38,6 +38,7 @@
 //     kubelet writes a mounted ConfigMap.
 //   - cgroup: a cgroup2 mount with the host's root.
 //   - bpffs: a BPF file system mount.
+//   - mount: the kernel that cgroup and bpffs call, as one interface.
 //   - sysctl: a drop-in persisted, kernel values set and read back.
 //   - cniinstall: CNI plugins and the network configuration.
 //   - cleanup: finds what an agent left behind, and then removes it.

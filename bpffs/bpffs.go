@@ -11,10 +11,9 @@
 // goroutines.
 //
 // Mounting and unmounting need CAP_SYS_ADMIN in the initial user namespace: the
-// kernel mounts bpf in no other. A mount is created first and attached later, so
-// that the journal's record of it is exact at whatever point the process dies. If a
-// seccomp profile denies the system calls for that, mount(2) does both at once.
-// Read-only methods need no capability.
+// kernel mounts bpf in no other. If a seccomp profile denies the system calls that
+// create a mount first and attach it later, mount(2) does both at once. Read-only
+// methods need no capability.
 //
 // Errors name the path and, if the kernel denies a call, the missing permission;
 // they wrap the kernel's error. Callers can branch on [ErrForeign]. On systems
@@ -33,12 +32,12 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // DefaultPath is the path on which a node's bpffs is mounted.
@@ -55,33 +54,6 @@ const (
 	fstype = "bpf"
 	kind   = "bpffs" // of entries in the journal
 )
-
-// Mounter is the part of the kernel that this package calls, always with resolved
-// paths. Package bootstraptest has a fake of it.
-type Mounter interface {
-	// Stat describes path, without following a symbolic link at its end: fstype is
-	// the type of its file system, as in /proc/filesystems; root identifies the
-	// directory of that file system, and is equal for two mounts of the same
-	// directory; mount identifies the mount of which path is the top, or is "" if
-	// path is not the top of a mount.
-	Stat(path string) (fstype, root, mount string, err error)
-
-	// Mount creates a file system of type fstype that is not mounted anywhere yet,
-	// calls before with the root that Stat will return for it, and attaches it to
-	// path. The root is "" if it cannot be known beforehand (a seccomp profile
-	// allows only mount(2)). If before returns an error, Mount returns it and
-	// attaches nothing. Mount never stacks: if a file system of the same type got
-	// there first, the new one is dropped and the error matches EBUSY. The options
-	// are those of mount(8); source=NAME sets the source that mountinfo shows.
-	Mount(path, fstype, options string, before func(root string) error) error
-
-	// Unmount takes the topmost mount off path. It returns EINVAL if nothing is
-	// mounted there, and EBUSY if the mount is in use.
-	Unmount(path string) error
-
-	// Open opens a file or directory.
-	Open(name string) (fs.File, error)
-}
 
 // EnsureMounted mounts bpf on path as a zero [Mount] would, unless a bpffs is
 // already mounted there. It records nothing.
@@ -115,7 +87,7 @@ type Mount struct {
 	Propagation Propagation
 
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Mounter
+	Kernel mount.Mounter
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -136,15 +108,22 @@ func (m Mount) Places() map[string]string {
 	return places
 }
 
-func namespaces(k Mounter) []string {
+func namespaces(k mount.Mounter) []string {
 	if k != nil {
 		return nil
 	}
 	return []string{"mnt"}
 }
 
-func (m Mount) request() fsmount.Request {
-	return fsmount.Request{Kind: kind, FSType: fstype, Options: m.options()}
+// wanted is how Path, or Fallback, is looked at and mounted on.
+func (m Mount) wanted() fsmount.Wanted {
+	return fsmount.Wanted{Kind: kind, FSType: fstype, Options: m.options(), Kernel: m.Kernel, Look: func(k mount.Mounter) (fsmount.Found, error) {
+		found, err := m.look(k)
+		if err == nil && !found.Mounted {
+			found.Refused = m.checkPropagation(k, found.Place)
+		}
+		return found, err
+	}}
 }
 
 // options returns the options of a new mount: no file on it can be executed, opened
@@ -155,33 +134,22 @@ func (m Mount) options() string {
 
 func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, DefaultMode) }
 
-// place is the path in use, and why it is not Path.
-type place struct {
-	fsmount.Place
-	why string // "" for Path
-}
-
-func (p place) mounted() bool { return p.Mount != "" && p.FSType == fstype }
-
 // look finds the place: Path, or Fallback if Path is occupied.
-func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
-	k := fsmount.Or(m.Kernel)
-	if err := ctx.Err(); err != nil {
-		return place{}, k, err
-	}
+func (m Mount) look(k mount.Mounter) (found fsmount.Found, err error) {
 	path := cmp.Or(m.Path, DefaultPath)
-	p, err := lookAt(k, path)
-	if m.Fallback == "" || !errors.Is(err, ErrForeign) {
-		return place{Place: p}, k, err
+	found.Place, err = lookAt(k, path)
+	if m.Fallback != "" && errors.Is(err, ErrForeign) {
+		first := err
+		if found.Place, err = lookAt(k, m.Fallback); err != nil {
+			return found, fmt.Errorf("%w; fallback: %w", first, err)
+		}
+		found.Note = " (" + path + " holds another file system)"
 	}
-	first := err
-	if p, err = lookAt(k, m.Fallback); err != nil {
-		return place{}, k, fmt.Errorf("%w; fallback: %w", first, err)
-	}
-	return place{Place: p, why: path + " holds another file system"}, k, nil
+	found.Mounted = err == nil && found.Mount != "" && found.FSType == fstype
+	return found, err
 }
 
-func lookAt(k fsmount.Kernel, path string) (fsmount.Place, error) {
+func lookAt(k mount.Mounter, path string) (fsmount.Place, error) {
 	p, err := fsmount.Look(k, path)
 	if err != nil {
 		return p, fmt.Errorf("bpffs: %w", err)
@@ -204,96 +172,50 @@ func lookAt(k fsmount.Kernel, path string) (fsmount.Place, error) {
 // running time does not depend on the number of other mounts, unless another file
 // system is mounted on Path.
 func (m Mount) Mounted(ctx context.Context) (path string, err error) {
-	p, _, err := m.look(ctx)
-	if err != nil || !p.mounted() {
+	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return p.Path, nil
+	found, err := m.look(fsmount.Or(m.Kernel))
+	if err != nil || !found.Mounted {
+		return "", err
+	}
+	return found.Path, nil
 }
 
 // Check lists the changes that Apply would make.
-func (m Mount) Check(ctx context.Context) (changes []string, err error) {
-	p, k, err := m.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if p.mounted() {
-		return fsmount.CheckMounted(ctx, p.Place, m.request())
-	}
-	if err := m.checkPropagation(k, p.Place); err != nil {
-		return nil, err
-	}
-	changes, err = p.Plan(k, "mount bpf")
-	if err != nil {
-		return nil, fmt.Errorf("bpffs on %s: %w", p.Path, err)
-	}
-	if p.why != "" {
-		changes[len(changes)-1] += " (" + p.why + ")"
-	}
-	return changes, nil
-}
+func (m Mount) Check(ctx context.Context) (changes []string, err error) { return m.wanted().Check(ctx) }
 
 // CheckPermission returns an error if this process could not mount.
-func (m Mount) CheckPermission(ctx context.Context) error {
-	p, _, err := m.look(ctx)
-	if err != nil || p.mounted() || m.Kernel != nil {
-		return err
-	}
-	return m.wrap(p, fsmount.Permission(fstype))
-}
+func (m Mount) CheckPermission(ctx context.Context) error { return m.wanted().CheckPermission(ctx) }
 
 // Apply mounts bpf unless it is mounted. If several calls run at once, even in
 // several processes, one of them mounts it and the others find that mount. The
 // mount of another call may cover it for a moment, so hold the node's lock if you
 // pin an object right afterwards.
-func (m Mount) Apply(ctx context.Context) error {
-	p, k, err := m.look(ctx)
-	if err != nil {
-		return err
-	}
-	if p.mounted() {
-		return m.wrap(p, fsmount.Mounted(ctx, k, p.Place, m.request()))
-	}
-	if err := m.checkPropagation(k, p.Place); err != nil {
-		return err
-	}
-	err = fsmount.Attach(ctx, k, p.Place, m.request())
-	if errors.Is(err, syscall.EBUSY) {
-		if again, _, lookErr := m.look(ctx); lookErr == nil && again.mounted() {
-			return nil // another process was first
-		}
-	}
-	return m.wrap(p, err)
-}
-
-func (m Mount) wrap(p place, err error) error {
-	if err != nil {
-		return fmt.Errorf("mount bpf on %s: %w", p.Path, err)
-	}
-	return nil
-}
+func (m Mount) Apply(ctx context.Context) error { return m.wanted().Apply(ctx) }
 
 // Advise returns remarks for an administrator on conditions that Apply does not
 // change: mounts that the bpffs covers on the same path, whose pins are invisible,
 // and a mode or options that differ from those that Apply would set. It reads the
 // list of all mounts.
 func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
-	p, k, err := m.look(ctx)
-	if err != nil || !p.mounted() {
+	path, err := m.Mounted(ctx)
+	if err != nil || path == "" {
 		return nil, err
 	}
+	k := fsmount.Or(m.Kernel)
 	infos, err := fsmount.Mounts(k)
 	if err != nil {
-		return nil, fmt.Errorf("bpffs on %s: %w", p.Path, err)
+		return nil, fmt.Errorf("bpffs on %s: %w", path, err)
 	}
-	on := mountinfo.On(infos, p.Path)
+	on := mountinfo.On(infos, path)
 	if len(on) == 0 {
 		return nil, nil
 	}
-	if r := stacked(p.Path, on); r != "" {
+	if r := stacked(path, on); r != "" {
 		remarks = append(remarks, r)
 	}
-	different, err := m.different(k, p.Path, on[len(on)-1])
+	different, err := m.different(k, path, on[len(on)-1])
 	return append(remarks, different...), err
 }
 
@@ -312,7 +234,7 @@ func stacked(path string, on []mountinfo.Mount) string {
 	return fmt.Sprintf("%d mounts on %s, only the last is visible: %s", len(names), path, strings.Join(names, ", "))
 }
 
-func (m Mount) different(k fsmount.Kernel, path string, visible mountinfo.Mount) ([]string, error) {
+func (m Mount) different(k mount.Mounter, path string, visible mountinfo.Mount) ([]string, error) {
 	var remarks []string
 	for option, want := range map[string]bool{"nosuid": true, "nodev": true, "noexec": true, "ro": false} {
 		switch has := slices.Contains(visible.Options, option); {

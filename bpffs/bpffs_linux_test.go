@@ -56,8 +56,6 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 	require.NoError(t, unix.Unmount(m.Path, 0))
 }
 
-func TestBPF1_TwoAtOnce(t *testing.T) { fsmounttest.TwoAtOnce(t, 50, bpffs.EnsureMounted) }
-
 // capabilities leaves the test's thread, which ends with the test, only those
 // of the set; user and group stay root's.
 func capabilities(t testing.TB, set ...uint) {
@@ -110,40 +108,13 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 
 func TestPLAN5_ReadOnlyFileSystem(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
-	n.Put(n.Dir(), "tmpfs", "ro")
-	path := filepath.Join(n.Dir(), "bpf")
+	dir := fsmounttest.Mkdir(t, n, "dir")
+	n.Put(dir, "tmpfs", "ro")
+	path := filepath.Join(dir, "bpf")
 	err := bpffs.EnsureMounted(path)
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, path)
 	require.ErrorContains(t, err, "mounted read-write")
-}
-
-func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
-	n := fsmounttest.NewReal(t, false)
-	path := filepath.Join(n.Dir(), "bpf")
-	require.NoError(t, bpffs.EnsureMounted(path))
-	cost := map[int]int{}
-	for _, count := range []int{10, 10_000} {
-		fsmounttest.Crowd(t, n, count)
-		cost[count] = fsmounttest.BytesRead(t, func() { require.NoError(t, bpffs.EnsureMounted(path)) })
-	}
-	require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
-}
-
-func BenchmarkEnsureMounted(b *testing.B) {
-	for _, count := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("mounts=%d", count), func(b *testing.B) {
-			n := fsmounttest.NewReal(b, false)
-			path := filepath.Join(n.Dir(), "bpf")
-			require.NoError(b, bpffs.EnsureMounted(path))
-			fsmounttest.Crowd(b, n, count)
-			for b.Loop() {
-				if err := bpffs.EnsureMounted(path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 // The empty directories that an agent leaves in its bpffs after unpinning

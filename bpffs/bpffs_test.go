@@ -5,15 +5,12 @@ package bpffs_test
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
@@ -30,40 +27,6 @@ var (
 )
 
 var onEach = fsmounttest.OnEach
-
-func TestBPF1_MakesDirectoriesAndMounts(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := filepath.Join(n.Dir(), "sys", "fs", "bpf")
-		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
-		mounted, err := m.Mounted(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, mounted)
-		changes, err := m.Check(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{
-			"make directory " + filepath.Join(n.Dir(), "sys"),
-			"make directory " + filepath.Join(n.Dir(), "sys", "fs"),
-			"make directory " + path,
-			"mount bpf on " + path,
-		}, changes)
-		require.NoDirExists(t, filepath.Join(n.Dir(), "sys"), "Check is pure")
-
-		require.NoError(t, m.Apply(t.Context()))
-		require.Equal(t, []string{"bpf"}, n.Mounts(path))
-		parent, err := os.Stat(filepath.Dir(path))
-		require.NoError(t, err)
-		require.Equal(t, fs.ModeDir|0o755, parent.Mode())
-		mounted, err = m.Mounted(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, path, mounted)
-		remarks, err := m.Advise(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, remarks, "mode and options are the default ones")
-
-		require.NoError(t, m.Apply(t.Context()))
-		require.Equal(t, []string{"bpf"}, n.Mounts(path))
-	})
-}
 
 func TestBPF1_ModeAndOptions(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
@@ -85,36 +48,6 @@ func TestBPF1_ModeAndOptions(t *testing.T) {
 			infos, err := fsmount.Mounts(k)
 			require.NoError(t, err)
 			require.Subset(t, mountinfo.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
-		}
-	})
-}
-
-func TestBPF1_Conforms(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := filepath.Join(n.Dir(), "sys", "bpf")
-		bootstraptest.Conform(t, func() bootstrap.Action { return bpffs.Mount{Path: path, Kernel: n.Kernel()} }, bpffs.Handler{Kernel: n.Kernel()})
-		require.Empty(t, n.Mounts(path))
-		require.NoDirExists(t, filepath.Dir(path))
-	})
-}
-
-func TestBPF1_ForeignIsNamed(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		for _, fstype := range []string{"tmpfs", "sysfs", "cgroup2", "proc"} {
-			path := fsmounttest.Mkdir(t, n, fstype)
-			n.Put(path, fstype, "")
-			m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
-			_, err := m.Check(t.Context())
-			require.ErrorIs(t, err, bpffs.ErrForeign)
-			require.Equal(t, "bpffs.foreign", code.Of(err))
-			_, err = m.Mounted(t.Context())
-			require.ErrorIs(t, err, bpffs.ErrForeign)
-			err = m.Apply(t.Context())
-			require.ErrorIs(t, err, bpffs.ErrForeign)
-			require.ErrorContains(t, err, path)
-			require.ErrorContains(t, err, fstype)
-			require.Equal(t, []string{fstype}, n.Mounts(path))
-			require.NoDirExists(t, m.Journal.Dir())
 		}
 	})
 }
@@ -164,42 +97,6 @@ func TestBPF6_DirectoryInABpffsIsNoMount(t *testing.T) {
 	n.Unmount(path)
 }
 
-func TestBPF1_OnePlaceByAnyName(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := fsmounttest.Mkdir(t, n, "fs", "bpf")
-		require.NoError(t, os.Symlink("bpf", filepath.Join(n.Dir(), "fs", "link")))
-		require.NoError(t, os.Symlink(filepath.Join(n.Dir(), "fs"), filepath.Join(n.Dir(), "parent")))
-		t.Chdir(n.Dir())
-		for _, name := range []string{
-			path, path + "/", path + "//", n.Dir() + "/fs/./bpf", n.Dir() + "/fs/../fs/bpf", n.Dir() + "/fs/link",
-			n.Dir() + "/fs/link/", n.Dir() + "/parent/bpf", n.Dir() + "/parent/../fs/link", "fs/bpf", "./fs/link/",
-		} {
-			m := bpffs.Mount{Path: name, Kernel: n.Kernel()}
-			require.NoError(t, m.Apply(t.Context()), name)
-			require.Equal(t, []string{"bpf"}, n.Mounts(path), name)
-			mounted, err := m.Mounted(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, path, mounted, name)
-		}
-	})
-}
-
-func TestBPF1_File(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		file := filepath.Join(n.Dir(), "file")
-		require.NoError(t, os.WriteFile(file, nil, 0o600))
-		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
-		for _, path := range []string{file, filepath.Join(n.Dir(), "link"), filepath.Join(file, "below")} {
-			m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
-			_, err := m.Check(t.Context())
-			require.ErrorContains(t, err, file)
-			err = m.Apply(t.Context())
-			require.ErrorContains(t, err, file)
-			require.NoDirExists(t, m.Journal.Dir())
-		}
-	})
-}
-
 func TestBPF1_SaysWhatItHides(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
@@ -230,6 +127,7 @@ func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
 		n.Put(path, "tmpfs", "")
 		_, err = m.Check(t.Context())
 		require.ErrorIs(t, err, bpffs.ErrForeign, "the bpffs under it is not in use")
+		require.Equal(t, "bpffs.foreign", code.Of(err))
 	})
 }
 
@@ -284,18 +182,4 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 		require.NoError(t, m.Revert(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(path), "the mount of another owner is never removed")
 	})
-}
-
-func TestBPF1_WithoutTheCapability(t *testing.T) {
-	n := fsmounttest.NewFake(t)
-	n.K.Fail = fsmounttest.Denied
-	m := recorded{Mount: bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.K}}
-	for _, m.Journal = range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(n.Dir(), "state"))} {
-		err := m.Apply(t.Context())
-		require.ErrorIs(t, err, os.ErrPermission)
-		require.ErrorContains(t, err, "CAP_SYS_ADMIN")
-		require.ErrorContains(t, err, m.Path)
-		require.NotContains(t, err.Error(), "\n", "one line")
-		clean(t, n)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Propagation selects whether a mount must appear in other mount namespaces too.
@@ -35,7 +36,7 @@ const (
 
 // checkPropagation returns an error with the remedy if a new mount would end with
 // the container.
-func (m Mount) checkPropagation(k fsmount.Kernel, p fsmount.Place) error {
+func (m Mount) checkPropagation(k mount.Mounter, p fsmount.Place) error {
 	if m.Propagation != Shared {
 		return nil
 	}

@@ -41,10 +41,3 @@ func TestBPF3_PrivateIsRefusedWhereAsked(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, changes, "the existing mount came from outside")
 }
-
-func TestBPF3_SharedIsMounted(t *testing.T) {
-	n := fsmounttest.NewFake(t)
-	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.K, Propagation: bpffs.Shared}
-	require.NoError(t, m.Apply(t.Context()))
-	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-}

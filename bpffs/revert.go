@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // maxNamed is the number of pins that an error names.
@@ -29,7 +30,7 @@ const maxNamed = 10
 // kept.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Mounter
+	Kernel mount.Mounter
 
 	// Remedy is added to the error for a mount that is left because of its pins. It
 	// should explain how to remove them, for example with which command of the
@@ -62,7 +63,7 @@ func (h Handler) Find(ctx context.Context) ([]journal.Marked, error) { return h.
 // holdsPins returns an error if the bpffs on path contains more than the two files
 // that the kernel puts into each bpffs and the paths for which goes is true, which
 // are removed earlier.
-func (h Handler) holdsPins(k fsmount.Kernel, path string, goes func(path string) bool) error {
+func (h Handler) holdsPins(k mount.Mounter, path string, goes func(path string) bool) error {
 	found := pins{goes: goes}
 	if err := found.walk(k, path, "", 0); err != nil {
 		return fmt.Errorf("unmount bpf from %s: %w", path, err)
@@ -97,7 +98,7 @@ const maxDepth = 100
 
 // walk finds the pins below top/dir. A directory does not count as a pin: agents
 // leave empty ones behind.
-func (p *pins) walk(k fsmount.Kernel, top, dir string, depth int) error {
+func (p *pins) walk(k mount.Mounter, top, dir string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("%s has directories nested more than %d deep", top, maxDepth)
 	}

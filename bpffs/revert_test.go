@@ -37,26 +37,6 @@ func clean(t *testing.T, n fsmounttest.Node) {
 	}
 }
 
-func TestBPF5_RevertTakesBackItsOwn(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := applied(t, n)
-		changes, err := m.CheckRevert(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{
-			"unmount bpf from " + m.Path,
-			"remove directory " + m.Path + "",
-			"remove directory " + filepath.Dir(m.Path) + "",
-		}, changes)
-		m.Path = "" // the record knows
-		require.NoError(t, m.Revert(t.Context()))
-		clean(t, n)
-		changes, err = m.CheckRevert(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, changes)
-		require.NoError(t, m.Revert(t.Context()))
-	})
-}
-
 func TestBPF5_PinsKeepIt(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
@@ -78,50 +58,6 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 		n.Unmount(m.Path)
 		require.NoError(t, m.Revert(t.Context()))
 		clean(t, n)
-	})
-}
-
-func TestBPF5_BusyIsKept(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := applied(t, n)
-		release := n.Hold(m.Path)
-		err := m.Revert(t.Context())
-		require.ErrorContains(t, err, "busy")
-		require.ErrorContains(t, err, m.Path)
-		release()
-		require.NoError(t, m.Revert(t.Context()))
-		clean(t, n)
-	})
-}
-
-func TestBPF5_CoveredIsKept(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := applied(t, n)
-		n.Put(m.Path, "tmpfs", "")
-		err := m.Revert(t.Context())
-		require.ErrorContains(t, err, "tmpfs is mounted over it")
-		require.Equal(t, []string{"bpf", "tmpfs"}, n.Mounts(m.Path))
-		n.Unmount(m.Path)
-		require.NoError(t, m.Revert(t.Context()))
-		clean(t, n)
-	})
-}
-
-func TestBPF5_AnothersMountIsKept(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := applied(t, n)
-		n.Unmount(m.Path)
-		n.Put(m.Path, "bpf", "")
-		for range 2 {
-			err := m.Revert(t.Context())
-			require.ErrorIs(t, err, journal.ErrChanged)
-			require.ErrorContains(t, err, m.Path)
-			require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
-		}
-		n.Unmount(m.Path)
-		require.NoError(t, os.Remove(m.Path))
-		require.NoError(t, m.Revert(t.Context()), "the directory above it is empty now")
-		require.NoDirExists(t, m.Journal.Dir())
 	})
 }
 

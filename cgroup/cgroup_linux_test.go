@@ -4,7 +4,6 @@
 package cgroup_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
@@ -196,43 +194,6 @@ func TestCG1_BindMounts(t *testing.T) {
 	}
 }
 
-// A detached mount and mountinfo give the same answer.
-func TestCG1_MountinfoTellsTheSame(t *testing.T) {
-	n := fsmounttest.NewReal(t, false)
-	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")
-	n.Put(good, "cgroup2", "")
-	n.Put(bad, "cgroup2", "root=/container")
-	for range 2 {
-		_, err := cgroup.Mount{Path: good}.Check(t.Context())
-		require.NoError(t, err)
-		_, err = cgroup.Mount{Path: bad}.Check(t.Context())
-		require.ErrorIs(t, err, cgroup.ErrNotRoot)
-		require.Equal(t, "cgroup.not-root", code.Of(err))
-		require.NoError(t, fsmounttest.OldCallsOnly())
-	}
-}
-
-// unmounting is the kernel, while another process unmounts path.
-type unmounting struct{ fsmount.Real }
-
-func (k unmounting) Mount(path, fstype, options string, before func(root string) error) error {
-	return errors.Join(k.Unmount(path), k.Real.Mount(path, fstype, options, before))
-}
-
-// A mount that goes between two looks is not the host's root.
-func TestCG1_UnmountedMeanwhile(t *testing.T) {
-	for _, old := range []bool{false, true} {
-		t.Run(fmt.Sprint("old ", old), func(t *testing.T) {
-			n := fsmounttest.NewReal(t, old)
-			path := fsmounttest.Mkdir(t, n, "cgroupv2")
-			n.Put(path, "cgroup2", "root=/container")
-			_, err := cgroup.Mount{Path: path, Kernel: unmounting{}}.Check(t.Context())
-			require.ErrorIs(t, err, cgroup.ErrNotRoot)
-			require.Empty(t, n.Mounts(path))
-		})
-	}
-}
-
 // Without the capability to mount, Check relies on mountinfo.
 func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
@@ -254,34 +215,4 @@ func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	err = cgroup.EnsureMounted(fsmounttest.Mkdir(t, n, "new"))
 	require.ErrorIs(t, err, unix.EPERM)
 	require.ErrorContains(t, err, "CAP_SYS_ADMIN")
-}
-
-func TestCG1_TwoAtOnce(t *testing.T) { fsmounttest.TwoAtOnce(t, 20, cgroup.EnsureMounted) }
-
-func TestBPF6_CgroupCostsTheSameWith10And10000Mounts(t *testing.T) {
-	n := fsmounttest.NewReal(t, false)
-	path := filepath.Join(n.Dir(), "cgroup")
-	require.NoError(t, cgroup.EnsureMounted(path))
-	cost := map[int]int{}
-	for _, count := range []int{10, 10_000} {
-		fsmounttest.Crowd(t, n, count)
-		cost[count] = fsmounttest.BytesRead(t, func() { require.NoError(t, cgroup.EnsureMounted(path)) })
-	}
-	require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
-}
-
-func BenchmarkEnsureMounted(b *testing.B) {
-	for _, count := range []int{10, 10_000} {
-		b.Run(fmt.Sprintf("mounts=%d", count), func(b *testing.B) {
-			n := fsmounttest.NewReal(b, false)
-			path := filepath.Join(n.Dir(), "cgroup")
-			require.NoError(b, cgroup.EnsureMounted(path))
-			fsmounttest.Crowd(b, n, count)
-			for b.Loop() {
-				if err := cgroup.EnsureMounted(path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -31,12 +31,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
-	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 var (
@@ -49,23 +47,11 @@ var (
 )
 
 const (
-	fstype  = "cgroup2"
-	kind    = "cgroup" // of entries in the journal
-	options = "nosuid,nodev,noexec"
+	fstype = "cgroup2"
+	kind   = "cgroup" // of entries in the journal
 	// maxStacked is the number of mounts that Repair takes off one path.
 	maxStacked = 16
 )
-
-// Mounter is the part of the kernel that this package calls, always with resolved
-// paths. Package bootstraptest has a fake of it. It is identical to bpffs.Mounter,
-// which documents the methods; this package declares it again because it does not
-// import bpffs.
-type Mounter interface {
-	Stat(path string) (fstype, root, mount string, err error)
-	Mount(path, fstype, options string, before func(root string) error) error
-	Unmount(path string) error
-	Open(name string) (fs.File, error)
-}
 
 // EnsureMounted mounts cgroup2 on path as a zero [Mount] would, unless it is
 // already mounted there with the host's root. It records nothing.
@@ -92,7 +78,7 @@ type Mount struct {
 	Repair bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Mounter
+	Kernel mount.Mounter
 }
 
 // Kinds lists the kinds of entries that Apply makes in the context's journal.
@@ -109,7 +95,7 @@ func (m Mount) Places() map[string]string {
 	return map[string]string{cmp.Or(m.Path, Root): fstype}
 }
 
-func namespaces(k Mounter) []string {
+func namespaces(k mount.Mounter) []string {
 	if k != nil {
 		return nil
 	}
@@ -120,40 +106,33 @@ func namespaces(k Mounter) []string {
 // node's own mount, which is cgroup2 on some nodes only.
 func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
 
-// place describes Path as found.
-type place struct {
-	fsmount.Place
-	mounted bool // cgroup2 with the host's root
-	wrong   bool // cgroup2 with another one, to be repaired
+// wanted is how Path is looked at and mounted on.
+func (m Mount) wanted() fsmount.Wanted {
+	return fsmount.Wanted{Kind: kind, FSType: fstype, Options: "nosuid,nodev,noexec", Kernel: m.Kernel, Look: m.look}
 }
 
-func (m Mount) look(ctx context.Context) (place, fsmount.Kernel, error) {
-	k := fsmount.Or(m.Kernel)
-	if err := ctx.Err(); err != nil {
-		return place{}, k, err
-	}
+func (m Mount) look(k mount.Mounter) (fsmount.Found, error) {
 	p, err := fsmount.Look(k, cmp.Or(m.Path, Root))
-	if err != nil {
-		return place{}, k, fmt.Errorf("cgroup2: %w", err)
+	found := fsmount.Found{Place: p, Mounted: p.Root == "/"}
+	switch {
+	case err != nil:
+		return found, fmt.Errorf("cgroup2: %w", err)
+	case p.FSType != fstype:
+		return found, foreign(k, p)
+	case p.Mount == "":
+		return found, fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
+	case found.Mounted:
+		return found, nil
+	case !m.Repair:
+		return found, fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
 	}
-	found := place{Place: p}
-	if p.FSType != fstype {
-		return found, k, foreign(k, p)
-	}
-	if p.Mount == "" {
-		return found, k, fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
-	}
-	if found.mounted, err = isHostRoot(k, p); err != nil || found.mounted {
-		return found, k, err
-	}
-	if found.wrong = m.Repair; !found.wrong {
-		err = fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
-	}
-	return found, k, err
+	found.Anew = "it shows another cgroup than the host's root"
+	found.Clear = func() error { return clearWrong(k, p.Path) }
+	return found, nil
 }
 
 // foreign returns an error if another file system is mounted on p.
-func foreign(k fsmount.Kernel, p fsmount.Place) error {
+func foreign(k mount.Mounter, p fsmount.Place) error {
 	occupant, err := p.Occupied(k)
 	if err != nil {
 		return fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
@@ -167,87 +146,19 @@ func foreign(k fsmount.Kernel, p fsmount.Place) error {
 	return nil
 }
 
-// errSeen keeps a mount made only for inspection from being attached.
-var errSeen = errors.New("seen")
-
-// isHostRoot reports whether the top of the cgroup2 mounted on p is the root
-// of the thread's cgroup namespace.
-func isHostRoot(k fsmount.Kernel, p fsmount.Place) (bool, error) {
-	var host string
-	err := k.Mount(p.Path, fstype, options, func(root string) error {
-		host = root
-		return errSeen
-	})
-	if !errors.Is(err, errSeen) {
-		return false, fmt.Errorf("find the host's root cgroup: %w", err)
-	}
-	if host != "" {
-		return p.Root == host, nil
-	}
-	infos, err := fsmount.Mounts(k)
-	if err != nil {
-		return false, fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
-	}
-	on := mountinfo.On(infos, p.Path)
-	return len(on) > 0 && on[len(on)-1].Whole(), nil
-}
-
 // Check lists the changes that Apply would make.
-func (m Mount) Check(ctx context.Context) (changes []string, err error) {
-	p, k, err := m.look(ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case p.mounted:
-		return fsmount.CheckMounted(ctx, p.Place, m.request())
-	case p.wrong:
-		return []string{"mount cgroup2 anew on " + p.Path + " (it shows another cgroup than the host's root)"}, nil
-	}
-	if changes, err = p.Plan(k, "mount cgroup2"); err != nil {
-		return nil, fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
-	}
-	return changes, nil
-}
+func (m Mount) Check(ctx context.Context) (changes []string, err error) { return m.wanted().Check(ctx) }
 
 // CheckPermission returns an error if this process could not mount.
-func (m Mount) CheckPermission(ctx context.Context) error {
-	p, _, err := m.look(ctx)
-	if err != nil || p.mounted || m.Kernel != nil {
-		return err
-	}
-	return m.wrap(p, fsmount.Permission(fstype))
-}
+func (m Mount) CheckPermission(ctx context.Context) error { return m.wanted().CheckPermission(ctx) }
 
 // Apply mounts cgroup2 unless it is mounted with the host's root. If several calls
 // run at once, even in several processes, one of them mounts it and the others find
 // that mount.
-func (m Mount) Apply(ctx context.Context) error {
-	p, k, err := m.look(ctx)
-	if err != nil {
-		return err
-	}
-	if p.mounted {
-		return m.wrap(p, fsmount.Mounted(ctx, k, p.Place, m.request()))
-	}
-	r := m.request()
-	if p.wrong {
-		r.Clear = func(path string) error { return clearWrong(k, path) }
-	}
-	err = fsmount.Attach(ctx, k, p.Place, r)
-	if errors.Is(err, syscall.EBUSY) {
-		if again, _, lookErr := m.look(ctx); lookErr == nil && again.mounted {
-			return nil // another process was first
-		}
-	}
-	return m.wrap(p, err)
-}
-
-func (m Mount) request() fsmount.Request {
-	return fsmount.Request{Kind: kind, FSType: fstype, Options: options}
-}
+func (m Mount) Apply(ctx context.Context) error { return m.wanted().Apply(ctx) }
 
 // clearWrong unmounts only the cgroup2 mounts on path.
-func clearWrong(k fsmount.Kernel, path string) error {
+func clearWrong(k mount.Mounter, path string) error {
 	for range maxStacked {
 		p, err := fsmount.Look(k, path)
 		if err != nil || p.Mount == "" || p.FSType != fstype {
@@ -258,11 +169,4 @@ func clearWrong(k fsmount.Kernel, path string) error {
 		}
 	}
 	return fmt.Errorf("more than %d mounts on one path", maxStacked)
-}
-
-func (m Mount) wrap(p place, err error) error {
-	if err != nil {
-		return fmt.Errorf("mount cgroup2 on %s: %w", p.Path, err)
-	}
-	return nil
 }

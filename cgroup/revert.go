@@ -8,13 +8,14 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Handler undoes the recorded changes of every [Mount]: it removes mounts that are
 // not in use, and directories that are empty.
 type Handler struct {
 	// Kernel is the kernel to call. If nil, it is the running one.
-	Kernel Mounter
+	Kernel mount.Mounter
 }
 
 func (h Handler) inner() fsmount.Handler {

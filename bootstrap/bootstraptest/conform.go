@@ -116,17 +116,17 @@ func (c Conformance) test(ctx context.Context, dir string) (err error) {
 	if len(s.first) == 0 {
 		return errors.New("the first Check names no changes: this node cannot test the action")
 	}
-	rules := []rule{s.pure, s.revertNothing, s.refuseApply, s.fail, s.resume, s.apply, s.applyAgain}
-	undo := []rule{s.refuseRevert, s.revert, s.revertAgain, s.apply, s.revert, s.leaveOthers}
-	if err := inOrder(ctx, rules); err != nil || !s.reverts {
+	apply, revert := s.succeed(s.apply(), ""), s.succeed(s.revert(), "")
+	err = inOrder(ctx, s.pure, s.revertNothing, s.refuse(s.applyAgain()), s.fail, s.resume, apply, s.succeed(s.applyAgain(), "a second "))
+	if err != nil || !s.reverts {
 		return err
 	}
-	return inOrder(ctx, undo)
+	return inOrder(ctx, s.refuse(s.revert()), revert, s.succeed(s.revert(), "a second "), apply, revert, s.leaveOthers)
 }
 
 type rule func(context.Context) error
 
-func inOrder(ctx context.Context, rules []rule) error {
+func inOrder(ctx context.Context, rules ...rule) error {
 	for _, rule := range rules {
 		if err := rule(ctx); err != nil {
 			return err
@@ -154,15 +154,13 @@ func (s *subject) checkRevert(ctx context.Context) (changes []string, ok bool, e
 		return nil, false, nil
 	}
 	err = s.with(ctx, func(ctx context.Context, a bootstrap.Action) (err error) {
-		r, is := a.(bootstrap.CheckReverter)
-		switch {
-		case len(s.Handlers) > 0:
-			changes, err = journal.From(ctx).CheckRevert(ctx)
-		case is:
-			changes, err = r.CheckRevert(ctx)
-		default:
-			err = errors.ErrUnsupported
+		r, is := s.undoes(ctx, a).(interface {
+			CheckRevert(context.Context) ([]string, error)
+		})
+		if !is {
+			return errors.ErrUnsupported
 		}
+		changes, err = r.CheckRevert(ctx)
 		return err
 	})
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -211,18 +209,22 @@ func (s *subject) callApply(ctx context.Context) error {
 	return s.with(ctx, func(ctx context.Context, a bootstrap.Action) error { return a.Apply(ctx) })
 }
 
-// callRevert reverts by the journal or, without handlers, by the action itself.
 func (s *subject) callRevert(ctx context.Context) error {
 	return s.with(ctx, func(ctx context.Context, a bootstrap.Action) error {
-		r, ok := a.(bootstrap.Reverter)
-		switch {
-		case len(s.Handlers) > 0:
-			return journal.From(ctx).Revert(ctx)
-		case !ok:
+		r, is := s.undoes(ctx, a).(interface{ Revert(context.Context) error })
+		if !is {
 			return errors.ErrUnsupported
 		}
 		return r.Revert(ctx)
 	})
+}
+
+// undoes returns what undoes the action: the journal or, without handlers, itself.
+func (s *subject) undoes(ctx context.Context, a bootstrap.Action) any {
+	if len(s.Handlers) > 0 {
+		return journal.From(ctx)
+	}
+	return a
 }
 
 func wellFormed(changes []string) error {
@@ -270,19 +272,17 @@ func (s *subject) answers(ctx context.Context, when string, want []string, rever
 		return nil
 	case err != nil:
 		return fmt.Errorf("CheckRevert %s: %w", when, err)
-	}
-	switch {
 	case revertible && len(before) == 0:
 		return fmt.Errorf("CheckRevert %s names nothing, and must name what Revert would undo", when)
 	case !revertible && len(before) > 0:
 		return fmt.Errorf("CheckRevert %s names %q, and must name nothing", when, before)
 	}
 	again, _, err := s.checkRevert(ctx)
+	if err == nil && !slices.Equal(before, again) {
+		err = fmt.Errorf("it names %q, and before %q", again, before)
+	}
 	if err != nil {
 		return fmt.Errorf("CheckRevert %s, asked again: %w", when, err)
-	}
-	if !slices.Equal(before, again) {
-		return fmt.Errorf("CheckRevert %s names %q, and asked again %q", when, before, again)
 	}
 	return nil
 }

@@ -41,10 +41,8 @@ type Kernel struct {
 	// subjects:
 	//
 	//	statx, open, mount, umount    the path
-	//	fsopen                        the type of the file system to mount; with
-	//	                              EPERM or ENOSYS, as from a seccomp profile,
-	//	                              the old mount call still works
-	//	open, read, write, readdir    the value or directory below /proc/sys
+	//	open, read, write, readdir    the value or directory below /proc/sys;
+	//	                              read also /proc/net/ipv6_route
 	Fail func(op, path string) error
 
 	// Private makes the node's mounts those of a container: not shared.
@@ -90,21 +88,17 @@ func (k *Kernel) lock() (unlock func()) {
 	return k.mu.Unlock
 }
 
-// refused calls Fail, without the lock held.
-func (k *Kernel) refused(op, path string) error {
-	if err := k.given(op, path); err != nil || k.Fail == nil {
-		return err
+// refused calls Fail, without the lock held. A nil Kernel, which the field of an action may
+// hold, refuses everything.
+func (k *Kernel) refused(op, path string) (err error) {
+	switch {
+	case k == nil:
+		err = errors.New("the kernel is a nil *bootstraptest.Kernel")
+	case k.Fail != nil:
+		err = k.Fail(op, path)
 	}
-	if err := k.Fail(op, path); err != nil {
+	if err != nil {
 		return &fs.PathError{Op: op, Path: path, Err: err}
-	}
-	return nil
-}
-
-// given returns an error for a nil Kernel, which the field of an action may hold.
-func (k *Kernel) given(op, path string) error {
-	if k == nil {
-		return &fs.PathError{Op: op, Path: path, Err: errors.New("the kernel is a nil *bootstraptest.Kernel")}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package bootstraptest
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Open implements bpffs.Mounter and cgroup.Mounter.
+// Open implements mount.Mounter.
 func (k *Kernel) Open(name string) (fs.File, error) {
 	if err := k.refused("open", name); err != nil {
 		return nil, err
@@ -29,11 +30,7 @@ func (k *Kernel) Open(name string) (fs.File, error) {
 	if m == nil {
 		return os.Open(name)
 	}
-	inside := relative(m.point, name)
-	if inside == "" {
-		inside = "."
-	}
-	return m.files().Open(inside)
+	return m.files().Open(cmp.Or(relative(m.point, name), "."))
 }
 
 func file(name, content string) (fs.File, error) {
@@ -63,10 +60,8 @@ func (m *mount) files() fstest.MapFS {
 func (m *mount) mode() fs.FileMode {
 	for o := range strings.SplitSeq(m.options, ",") {
 		if octal, ok := strings.CutPrefix(o, "mode="); ok {
-			bits, err := strconv.ParseUint(octal, 8, 32)
-			if err == nil {
-				return fs.FileMode(bits).Perm()
-			}
+			bits, _ := strconv.ParseUint(octal, 8, 32)
+			return fs.FileMode(bits).Perm()
 		}
 	}
 	return 0o777

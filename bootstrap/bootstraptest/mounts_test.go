@@ -13,22 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bpffs"
-	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
 var (
-	_ bpffs.Mounter  = (*bootstraptest.Kernel)(nil)
-	_ cgroup.Mounter = (*bootstraptest.Kernel)(nil)
-	_ sysctl.Files   = (*bootstraptest.Kernel)(nil)
+	_ mount.Mounter = (*bootstraptest.Kernel)(nil)
+	_ sysctl.Files  = (*bootstraptest.Kernel)(nil)
 )
 
-func mount(k fsmount.Kernel, path, fstype string) error {
-	return k.Mount(path, fstype, "nosuid,mode=700", func(string) error { return nil })
+func attach(k mount.Mounter, path, fstype string) error {
+	return k.Mount("slipway-test", path, fstype, "nosuid,mode=700")
 }
 
 // The fake answers as the kernel does.
@@ -41,20 +39,19 @@ func TestAnswersAsTheKernelDoes(t *testing.T) {
 
 		_, _, _, err := k.Stat(missing)
 		require.ErrorIs(t, err, fs.ErrNotExist)
-		require.ErrorIs(t, mount(k, missing, "bpf"), fs.ErrNotExist)
-		require.ErrorIs(t, mount(k, file, "bpf"), syscall.ENOTDIR)
-		require.ErrorIs(t, mount(k, path, "slipwayfs"), syscall.ENODEV)
+		require.ErrorIs(t, attach(k, missing, "bpf"), fs.ErrNotExist)
+		require.ErrorIs(t, attach(k, file, "bpf"), syscall.ENOTDIR)
+		require.ErrorIs(t, attach(k, path, "slipwayfs"), syscall.ENODEV)
 		require.ErrorIs(t, k.Unmount(missing), fs.ErrNotExist)
 		require.ErrorIs(t, k.Unmount(path), syscall.EINVAL)
 
-		require.NoError(t, mount(k, path, "bpf"))
-		fstype, root, first, err := k.Stat(path)
+		require.NoError(t, attach(k, path, "bpf"))
+		fstype, _, first, err := k.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, "bpf", fstype)
-		require.NotEmpty(t, root)
 		require.NotEmpty(t, first)
-		require.ErrorIs(t, mount(k, path, "bpf"), syscall.EBUSY)
-		require.NoError(t, mount(k, path, "tmpfs"), "another type is stacked")
+		require.ErrorIs(t, attach(k, path, "bpf"), syscall.EBUSY)
+		require.NoError(t, attach(k, path, "tmpfs"), "another type is stacked")
 		require.Equal(t, []string{"bpf", "tmpfs"}, n.Mounts(path))
 		require.NoError(t, k.Unmount(path))
 		_, _, again, err := k.Stat(path)
@@ -73,7 +70,7 @@ func TestAnswersAsTheKernelDoes(t *testing.T) {
 			require.NoError(t, err)
 			names = append(names, e.Name())
 		}
-		mark := "bpf" // identifies a bpffs that cannot have a source, before Linux 5.19
+		mark := "slipway-test" // identifies a bpffs that cannot have a source, before Linux 5.19
 		require.Subset(t, []string{"maps.debug", "progs.debug", mark}, names)
 		n.Pin(filepath.Join(path, "tc", "pin"))
 		below := 0
@@ -97,49 +94,26 @@ func TestMountBelowKeepsTheUpperBusy(t *testing.T) {
 		top := fsmounttest.Mkdir(t, n, "top")
 		n.Put(top, "tmpfs", "mode=755")
 		below := fsmounttest.Mkdir(t, n, "top", "below")
-		require.NoError(t, mount(k, below, "bpf"))
+		require.NoError(t, attach(k, below, "bpf"))
 		require.ErrorIs(t, k.Unmount(top), syscall.EBUSY)
 		require.NoError(t, k.Unmount(below))
 		require.NoError(t, k.Unmount(top))
 	})
 }
 
-func TestCgroupsAreOneFileSystem(t *testing.T) {
+func TestOnlyACgroup2OfTheNamespaceShowsItsRoot(t *testing.T) {
 	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
-		k := fsmount.Or(n.Kernel())
-		roots := map[string]string{}
-		for _, name := range []string{"one", "two", "container"} {
+		for name, m := range map[string]struct {
+			fstype, options string
+			isRoot          bool
+		}{"one": {"cgroup2", "", true}, "two": {"cgroup2", "", true}, "container": {"cgroup2", "root=/container", false}, "bpf": {"bpf", "", false}} {
 			path := fsmounttest.Mkdir(t, n, name)
-			options := ""
-			if name == "container" {
-				options = "root=/container"
-			}
-			n.Put(path, "cgroup2", options)
-			_, root, _, err := k.Stat(path)
+			n.Put(path, m.fstype, m.options)
+			_, root, _, err := fsmount.Or(n.Kernel()).Stat(path)
 			require.NoError(t, err)
-			roots[name] = root
+			require.Equal(t, m.isRoot, root == "/", name)
 		}
-		require.Equal(t, roots["one"], roots["two"])
-		require.NotEqual(t, roots["one"], roots["container"])
 	})
-}
-
-func TestPinsAppearAndGo(t *testing.T) {
-	k := &bootstraptest.Kernel{}
-	dir := t.TempDir()
-	require.NoError(t, k.PutMount(dir, "bpf", ""))
-	pin := filepath.Join(dir, "tc", "pin")
-	require.NoError(t, k.Pin(pin))
-	require.Equal(t, []string{"tc/pin"}, k.Pins(dir))
-	require.Empty(t, k.Pins(filepath.Dir(dir)))
-	f, err := k.Open(pin)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.NoError(t, k.Unpin(pin))
-	require.ErrorIs(t, k.Unpin(pin), fs.ErrNotExist)
-	require.Empty(t, k.Pins(dir))
-	_, err = k.Open(pin)
-	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestPinNeedsABpffs(t *testing.T) {

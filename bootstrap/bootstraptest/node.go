@@ -22,16 +22,16 @@ import (
 //
 // Its /etc, /opt, /run and /var are as good as empty, /sys/fs/bpf is not
 // mounted, its cgroup2 is at /sys/fs/cgroup, mounts are shared within it, lo is
-// up. The machine's other folders are there, /usr read-only, and /tmp as it is: the test
+// up. Of its /proc/sys, only net is writable: the rest is the machine's. The machine's
+// other folders are there, /usr read-only, and /tmp as it is: the test
 // sees, and removes, what the node writes below [testing.T.TempDir]. Programs still
 // running when the test ends are killed. Several goroutines may use a Node.
 type Node struct {
 	node *testns.Node
-	ctx  context.Context // the test's: programs end with it
+	t    testing.TB
 
-	mu        sync.Mutex
-	cmds      []*Cmd
-	listeners []net.Listener
+	mu      sync.Mutex
+	started []*Cmd
 }
 
 // NewNode starts a node for the test t, at whose end it is gone. It needs Linux
@@ -47,26 +47,22 @@ func NewNode(t testing.TB) *Node {
 	case err != nil:
 		t.Fatal(err)
 	}
-	node := &Node{node: n, ctx: t.Context()}
-	t.Cleanup(func() {
-		if err := node.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	node := &Node{node: n, t: t}
+	t.Cleanup(node.end)
 	return node
 }
 
-func (n *Node) close() error {
+// end waits for all programs, without which the node would not end.
+func (n *Node) end() {
 	err := n.node.Kill()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, c := range n.cmds {
-		_ = c.Wait() // Wait returns its error to the test as well
+	for _, c := range n.started {
+		_ = c.wait() // which returns its error to the test as well
 	}
-	for _, l := range n.listeners {
-		_ = l.Close() // the test may have closed it
+	if err = errors.Join(err, n.node.Close()); err != nil {
+		n.t.Error(err)
 	}
-	return errors.Join(err, n.node.Close())
 }
 
 // Proc returns a directory of the machine's that shows the node's processes, as
@@ -90,9 +86,7 @@ func (n *Node) Do(ctx context.Context, f func(context.Context) error) error {
 func (n *Node) Listen(path string) (net.Listener, error) {
 	l, err := n.node.Listen(path)
 	if err == nil {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.listeners = append(n.listeners, l)
+		n.t.Cleanup(func() { _ = l.Close() }) // the test may have closed it
 	}
 	return l, err
 }
@@ -111,7 +105,7 @@ type command = exec.Cmd // its name hides the embedded method, which would start
 // cgroup, with / as its working directory unless Dir is set. The name is looked
 // up in the test's PATH. Process.Kill kills the program itself.
 func (n *Node) Command(name string, args ...string) *Cmd {
-	cmd := exec.CommandContext(n.ctx, name, args...)
+	cmd := exec.CommandContext(n.t.Context(), name, args...)
 	return &Cmd{command: cmd, node: n, wait: sync.OnceValue(cmd.Wait)}
 }
 
@@ -122,7 +116,7 @@ func (c *Cmd) Start() error {
 	}
 	c.node.mu.Lock()
 	defer c.node.mu.Unlock()
-	c.node.cmds = append(c.node.cmds, c)
+	c.node.started = append(c.node.started, c)
 	return nil
 }
 
@@ -137,10 +131,11 @@ func (c *Cmd) Wait() error {
 
 // Run starts the program and waits for it.
 func (c *Cmd) Run() error {
-	if err := c.Start(); err != nil {
-		return err
+	err := c.Start()
+	if err == nil {
+		err = c.wait()
 	}
-	return c.Wait()
+	return err
 }
 
 // Output runs the program and returns what it wrote to standard output. If it

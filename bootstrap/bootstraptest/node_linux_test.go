@@ -4,43 +4,15 @@
 package bootstraptest_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
-
-func TestNodeDoAndCommandAreOnTheSameNode(t *testing.T) {
-	node := bootstraptest.NewNode(t)
-	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
-		require.NoError(t, os.MkdirAll("/opt/cni/bin", 0o755))
-		require.NoError(t, unix.Mount("tmpfs", "/opt/cni/bin", "tmpfs", 0, ""))
-		return os.WriteFile("/opt/cni/bin/slipway-test", nil, 0o600)
-	}))
-	out, err := node.Command("stat", "-f", "-c", "%T", "/opt/cni/bin").Output()
-	require.NoError(t, err)
-	require.Equal(t, "tmpfs\n", string(out))
-	require.NoFileExists(t, "/opt/cni/bin/slipway-test", "not on the machine")
-	require.NoError(t, node.Command("umount", "/opt/cni/bin").Run())
-}
-
-func TestNodeProcIsAHostProc(t *testing.T) {
-	node := bootstraptest.NewNode(t)
-	want, err := os.Readlink(filepath.Join(node.Proc(), "1/ns/net"))
-	require.NoError(t, err)
-	require.NoError(t, hostns.Do(t.Context(), filepath.Join(node.Proc(), "1"), hostns.Net, func(context.Context) error {
-		have, err := os.Readlink("/proc/thread-self/ns/net")
-		require.Equal(t, want, have)
-		return err
-	}))
-}
 
 // A container in the node: the node's /proc at /hostproc, its own at /proc.
 func TestNodeHoldsAContainer(t *testing.T) {

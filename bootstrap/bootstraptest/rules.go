@@ -61,22 +61,36 @@ func (s *subject) revertNothing(ctx context.Context) error {
 	return s.is(ctx, false, "after Revert with nothing applied")
 }
 
-// refused returns an error unless err is that of a context that is done.
-func refused(what string, err error) error {
-	switch {
-	case err == nil:
-		return fmt.Errorf("%s with a context that is done returns no error", what)
-	case !errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s with a context that is done returns an error other than the context's: %w", what, err)
-	}
-	return nil
+// call is a rule for one call of Apply or Revert.
+type call struct {
+	name    string
+	do      func(context.Context) error
+	applied bool // how the node must be afterwards
 }
 
-func (s *subject) refuseApply(ctx context.Context) error {
-	if err := refused("Apply", s.callApply(done(ctx))); err != nil {
-		return err
+// succeed calls it. nth, such as "a second ", says which time it is.
+func (s *subject) succeed(c call, nth string) rule {
+	return func(ctx context.Context) error {
+		if err := c.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", nth+c.name, err)
+		}
+		return s.is(ctx, c.applied, "after "+nth+c.name)
 	}
-	return s.is(ctx, false, "after Apply with a context that is done")
+}
+
+// refuse calls it with a context that is done: it must return the context's error, and the
+// node must stay as it is.
+func (s *subject) refuse(c call) rule {
+	return func(ctx context.Context) error {
+		err := c.do(done(ctx))
+		switch {
+		case err == nil:
+			return fmt.Errorf("%s with a context that is done returns no error", c.name)
+		case !errors.Is(err, context.Canceled):
+			return fmt.Errorf("%s with a context that is done returns an error other than the context's: %w", c.name, err)
+		}
+		return s.is(ctx, !c.applied, "after "+c.name+" with a context that is done")
+	}
 }
 
 // fail tests that a failing Apply can be reverted.
@@ -112,19 +126,24 @@ func (s *subject) resume(ctx context.Context) error {
 	if err == nil {
 		return errors.New("Apply on the broken node, the second time, returns no error")
 	}
-	if err := inOrder(ctx, []rule{s.apply, s.revert}); err != nil {
+	if err := inOrder(ctx, s.succeed(s.apply(), ""), s.succeed(s.revert(), "")); err != nil {
 		return fmt.Errorf("after an Apply that failed: %w", err)
 	}
 	return nil
 }
 
-func (s *subject) apply(ctx context.Context) error {
-	if err := s.with(ctx, s.applyRecording); err != nil {
-		return fmt.Errorf("Apply: %w", err)
-	}
-	s.applied = s.state()
-	return s.is(ctx, true, "after Apply")
+// apply is a first Apply: how it leaves the node is how it must be later.
+func (s *subject) apply() call {
+	return call{"Apply", func(ctx context.Context) error {
+		err := s.with(ctx, s.applyRecording)
+		s.applied = s.state()
+		return err
+	}, true}
 }
+
+func (s *subject) applyAgain() call { return call{"Apply", s.callApply, true} }
+
+func (s *subject) revert() call { return call{"Revert", s.callRevert, false} }
 
 // applyRecording applies the action and, as a plan does, returns an error if that changes
 // something and records nothing.
@@ -144,34 +163,6 @@ func (s *subject) applyRecording(ctx context.Context, a bootstrap.Action) error 
 		return nil
 	}
 	return fmt.Errorf("%w: call Begin before each change, also one to an object that is recorded already", bootstrap.ErrUnrecorded)
-}
-
-func (s *subject) applyAgain(ctx context.Context) error {
-	if err := s.callApply(ctx); err != nil {
-		return fmt.Errorf("a second Apply: %w", err)
-	}
-	return s.is(ctx, true, "after a second Apply")
-}
-
-func (s *subject) refuseRevert(ctx context.Context) error {
-	if err := refused("Revert", s.callRevert(done(ctx))); err != nil {
-		return err
-	}
-	return s.is(ctx, true, "after Revert with a context that is done")
-}
-
-func (s *subject) revert(ctx context.Context) error {
-	if err := s.callRevert(ctx); err != nil {
-		return fmt.Errorf("Revert: %w", err)
-	}
-	return s.is(ctx, false, "after Revert")
-}
-
-func (s *subject) revertAgain(ctx context.Context) error {
-	if err := s.callRevert(ctx); err != nil {
-		return fmt.Errorf("a second Revert: %w", err)
-	}
-	return s.is(ctx, false, "after a second Revert")
 }
 
 // leaveOthers tests that another agent's changes are not undone.

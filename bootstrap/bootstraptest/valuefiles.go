@@ -14,15 +14,26 @@ import (
 
 // ReadFile prints a value with a line break.
 func (k *Kernel) ReadFile(name string) ([]byte, error) {
-	if err := k.refused("read", procSys+name); err != nil {
+	value, err := k.value("read", name)
+	if err != nil {
 		return nil, err
+	}
+	return []byte(value + "\n"), nil
+}
+
+func (k *Kernel) value(op, name string) (string, error) {
+	if err := k.refused(op, procSys+name); err != nil {
+		return "", err
 	}
 	defer k.lock()()
 	value, ok := k.values[name]
-	if !ok {
-		return nil, k.missing("read", name)
+	switch {
+	case ok:
+		return value, nil
+	case len(k.list(name)) > 0:
+		return "", pathError(op, name, syscall.EISDIR)
 	}
-	return []byte(value + "\n"), nil
+	return "", pathError(op, name, syscall.ENOENT)
 }
 
 // ReadDir lists a directory.
@@ -43,21 +54,8 @@ func (k *Kernel) ReadDir(name string) ([]string, error) {
 
 // Writable reports whether WriteFile can open the file.
 func (k *Kernel) Writable(name string) error {
-	if err := k.exists(name); err != nil {
-		return err
-	}
-	return k.refused("open", procSys+name)
-}
-
-func (k *Kernel) exists(name string) error {
-	if err := k.given("open", procSys+name); err != nil {
-		return err
-	}
-	defer k.lock()()
-	if _, ok := k.values[name]; !ok {
-		return k.missing("open", name)
-	}
-	return nil
+	_, err := k.value("open", name)
+	return err
 }
 
 // WriteFile sets a value as the kernel would.
@@ -84,18 +82,11 @@ func (k *Kernel) note(name, text string) {
 
 // Routers lists the links with a learnt default route.
 func (k *Kernel) Routers() ([]string, error) {
-	if err := k.given("read", "/proc/net/ipv6_route"); err != nil {
+	if err := k.refused("read", "/proc/net/ipv6_route"); err != nil {
 		return nil, err
 	}
 	defer k.lock()()
 	return slices.Clone(k.routers), nil
-}
-
-func (k *Kernel) missing(op, name string) error {
-	if len(k.list(name)) > 0 {
-		return pathError(op, name, syscall.EISDIR)
-	}
-	return pathError(op, name, syscall.ENOENT)
 }
 
 func (k *Kernel) list(dir string) []string {

@@ -23,8 +23,7 @@ func TestAnyCallCanBeMadeToFail(t *testing.T) {
 	values, key := sysctl.Kernel{Files: k}, "net/ipv4/ip_forward"
 	for op, call := range map[string]func() error{
 		"statx":   func() error { _, _, _, err := k.Stat(dir); return err },
-		"fsopen":  func() error { return mount(k, filepath.Join(dir, "bpf"), "bpf") },
-		"mount":   func() error { return mount(k, filepath.Join(dir, "bpf"), "bpf") },
+		"mount":   func() error { return attach(k, filepath.Join(dir, "bpf"), "bpf") },
 		"umount":  func() error { return k.Unmount(dir) },
 		"open":    func() error { return values.Set(sysctl.Setting{Key: sysctl.Key(key), Value: "1"}) },
 		"write":   func() error { return values.Set(sysctl.Setting{Key: sysctl.Key(key), Value: "1"}) },

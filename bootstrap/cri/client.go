@@ -102,26 +102,44 @@ func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func(
 	return parsed, nil
 }
 
-func (e Endpoint) call(ctx context.Context, r rpc) ([]byte, error) {
-	if _, err := socket(e.Path); err != nil {
-		return nil, err
-	}
-	conn, err := e.dial(ctx)
+// call makes one unary call of gRPC, by its protocol over HTTP/2
+// (grpc/doc/PROTOCOL-HTTP2.md).
+func (e Endpoint) call(ctx context.Context, r rpc) (answer []byte, err error) {
+	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(r.message))) // not compressed
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/runtime.v1.RuntimeService/"+r.method, bytes.NewReader(append(body, r.message...)))
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
+	req.Header.Set("Content-Type", "application/grpc")
+	req.Header.Set("TE", "trailers")
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	t := transport(conn, &protocols)
-	defer t.CloseIdleConnections()
-	return call(ctx, t, "/runtime.v1.RuntimeService/"+r.method, r)
+	err = e.exchange(req, &protocols, "gRPC", func(resp *http.Response) error {
+		if answer, err = readMessage(resp.Body, r.limit); err != nil {
+			return ended(ctx, err)
+		}
+		status := resp.Trailer
+		if answer == nil && resp.Header.Get("Grpc-Status") != "" {
+			status = resp.Header // an error without a message comes with it at once
+		}
+		return checkStatus(status, answer)
+	})
+	return answer, err
 }
 
-// transport speaks over conn only.
-func transport(conn net.Conn, protocols *http.Protocols) *http.Transport {
+// exchange sends a request over a connection of its own, and has the answer read, if that
+// is in the language.
+func (e Endpoint) exchange(req *http.Request, protocols *http.Protocols, language string, read func(*http.Response) error) error {
+	if _, err := socket(e.Path); err != nil {
+		return err
+	}
+	conn, err := e.dial(req.Context())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	used := false
-	return &http.Transport{
+	t := &http.Transport{
 		Protocols: protocols,
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			if used {
@@ -133,35 +151,16 @@ func transport(conn net.Conn, protocols *http.Protocols) *http.Transport {
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxHeader,
 	}
-}
-
-// call makes one unary call of gRPC, by its protocol over HTTP/2
-// (grpc/doc/PROTOCOL-HTTP2.md).
-func call(ctx context.Context, t http.RoundTripper, path string, r rpc) ([]byte, error) {
-	body := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(r.message))) // not compressed
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path, bytes.NewReader(append(body, r.message...)))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/grpc")
-	req.Header.Set("TE", "trailers")
+	defer t.CloseIdleConnections()
 	resp, err := t.RoundTrip(req)
 	if err != nil {
-		return nil, ended(ctx, err)
+		return ended(req.Context(), err)
 	}
 	defer resp.Body.Close()
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "application/grpc") {
-		return nil, fmt.Errorf("it does not speak gRPC: HTTP status %d, content type %q", resp.StatusCode, kind)
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "application/"+strings.ToLower(language)) {
+		return fmt.Errorf("it does not speak %s: HTTP status %d, content type %q", language, resp.StatusCode, kind)
 	}
-	answer, err := readMessage(resp.Body, r.limit)
-	if err != nil {
-		return nil, ended(ctx, err)
-	}
-	status := resp.Trailer
-	if answer == nil && resp.Header.Get("Grpc-Status") != "" {
-		status = resp.Header // an error without a message comes with it at once
-	}
-	return answer, checkStatus(status, answer)
+	return read(resp)
 }
 
 // ended returns why ctx ended, if it did, else err.

@@ -15,41 +15,25 @@ import (
 // config asks CRI-O for its configuration in TOML, at /config on its socket, over HTTP/1
 // (cri-o, server/inspect.go). Any other answer, or none, means that the runtime does not
 // report where it looks.
-func (e Endpoint) config(ctx context.Context) (CNI, error) {
-	text, err := e.getConfig(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return CNI{}, context.Cause(ctx)
-	case err != nil:
-		return CNI{}, nil
-	}
-	c, err := parseConfig(text)
-	c.OwnLoopback = err == nil
-	return c, err
-}
-
-func (e Endpoint) getConfig(ctx context.Context) (string, error) {
-	conn, err := e.dial(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	t := transport(conn, nil)
-	t.DisableKeepAlives = true
+func (e Endpoint) config(ctx context.Context) (c CNI, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/config", nil)
 	if err != nil {
-		return "", err
+		return c, err
 	}
-	resp, err := t.RoundTrip(req)
-	if err != nil {
-		return "", err
+	var text []byte
+	err = e.exchange(req, nil, "TOML", func(resp *http.Response) (err error) {
+		text, err = io.ReadAll(io.LimitReader(resp.Body, maxMessage))
+		return err
+	})
+	switch {
+	case ctx.Err() != nil:
+		return c, context.Cause(ctx)
+	case err != nil:
+		return c, nil
 	}
-	defer resp.Body.Close()
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || kind != "application/toml" {
-		return "", fmt.Errorf("HTTP status %d, content type %q", resp.StatusCode, kind)
-	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
-	return string(text), err
+	c, err = parseConfig(string(text))
+	c.OwnLoopback = err == nil
+	return c, err
 }
 
 // parseConfig reads network_dir and plugin_dirs of the table crio.network. It supports as

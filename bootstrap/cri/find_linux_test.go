@@ -55,9 +55,7 @@ func TestOneSocketOfTwoPathsIsOne(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "var"), 0o755))
 	require.NoError(t, os.Symlink("/run", filepath.Join(h.root, "var/run"))) // absolute: the host's
 	require.NoError(t, os.Symlink("/var"+usual, filepath.Join(h.root, "run/k0s/containerd.sock")))
-	found, err := cri.Find(t.Context(), h.proc)
-	require.NoError(t, err)
-	require.Equal(t, usual, found.Path)
+	requireFound(t, h.proc, usual)
 }
 
 func TestOfSeveralTheKubeletDecides(t *testing.T) {
@@ -86,21 +84,9 @@ func TestOfSeveralTheKubeletDecides(t *testing.T) {
 			}
 			h.process("700", "sh", "sh", "--container-runtime-endpoint=unix:///run/elsewhere.sock")
 			h.process("812", "kubelet", append([]string{"/usr/bin/kubelet"}, tc.args...)...)
-			found, err := cri.Find(t.Context(), h.proc)
-			require.NoError(t, err)
-			require.Equal(t, tc.want, found.Path)
+			requireFound(t, h.proc, tc.want)
 		})
 	}
-}
-
-func TestTheKubeletsWordNeedsNoUsualName(t *testing.T) {
-	h := newHost(t)
-	h.listen(usual)
-	h.listen("/run/acme.socket")
-	h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=unix:///run/acme.socket")
-	found, err := cri.Find(t.Context(), h.proc)
-	require.NoError(t, err)
-	require.Equal(t, "/run/acme.socket", found.Path)
 }
 
 // No other runtime is taken instead.
@@ -156,13 +142,9 @@ func TestADistributionHasARuntimeOfItsOwn(t *testing.T) {
 		h := newHost(t)
 		h.process("812", program, program, "server")
 		h.listen(usual)
-		found, err := cri.Find(t.Context(), h.proc)
-		require.NoError(t, err)
-		require.Equal(t, usual, found.Path, "it may be configured so")
+		requireFound(t, h.proc, usual) // it may be configured so
 		h.listen(own)
-		found, err = cri.Find(t.Context(), h.proc)
-		require.NoError(t, err)
-		require.Equal(t, own, found.Path)
+		requireFound(t, h.proc, own)
 	}
 }
 
@@ -170,11 +152,9 @@ func TestAKubeletsFileThatCannotBeRead(t *testing.T) {
 	h := newHost(t)
 	h.serve(critest.Runtime{})
 	h.process("812", "kubelet", "kubelet", "--config=/gone.yaml")
-	found, err := cri.Find(t.Context(), h.proc)
-	require.NoError(t, err, "there is one")
-	require.Equal(t, usual, found.Path)
+	requireFound(t, h.proc, usual) // there is one
 	critest.Serve(t, h.listen("/run/crio/crio.sock"), critest.Runtime{})
-	_, err = cri.Find(t.Context(), h.proc)
+	_, err := cri.Find(t.Context(), h.proc)
 	require.ErrorIs(t, err, cri.ErrSeveral)
 	require.ErrorContains(t, err, `(process 812, kubelet: read which runtime it uses: open /gone.yaml: no such file or directory)`)
 }
@@ -230,9 +210,7 @@ func TestSEC11_AnUnprovenSocketIsPassedBy(t *testing.T) {
 	h.listen("/run/crio/crio.sock")
 	h.listen(usual)
 	require.NoError(t, os.Chmod(filepath.Join(h.root, "run/crio"), 0o777))
-	found, err := cri.Find(t.Context(), h.proc)
-	require.NoError(t, err)
-	require.Equal(t, usual, found.Path)
+	requireFound(t, h.proc, usual)
 }
 
 func TestSEC6_FindEndsWithItsContext(t *testing.T) {

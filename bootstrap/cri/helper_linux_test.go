@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
@@ -98,4 +99,20 @@ func (h *host) serve(handler http.Handler) cri.Endpoint {
 	h.t.Helper()
 	critest.Serve(h.t, h.listen(usual), handler)
 	return cri.Endpoint{HostProc: h.proc, Path: usual}
+}
+
+// requireFound fails unless Find finds the runtime at the path.
+func requireFound(t *testing.T, proc, path string) {
+	t.Helper()
+	found, err := cri.Find(t.Context(), proc)
+	require.NoError(t, err)
+	require.Equal(t, cri.Endpoint{HostProc: proc, Path: path}, found)
+}
+
+// listenOn makes a socket on a node.
+func listenOn(t *testing.T, node *bootstraptest.Node, path string) net.Listener {
+	t.Helper()
+	l, err := node.Listen(path)
+	require.NoError(t, err)
+	return l
 }

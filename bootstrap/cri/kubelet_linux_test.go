@@ -184,16 +184,12 @@ func TestSEC11_NoProcessIsTheKubeletByName(t *testing.T) {
 			if tc.after != nil {
 				require.NoError(t, tc.after(path))
 			}
-			found, err := cri.Find(t.Context(), node.Proc())
-			require.NoError(t, err)
-			require.Equal(t, usual, found.Path)
+			requireFound(t, node.Proc(), usual)
 
 			const other = "/run/crio/crio.sock"
 			critest.Serve(t, listenOn(t, node, other), critest.Runtime{})
 			start(t, node.Command(program(t, "kubelet", 0o755), "--container-runtime-endpoint=unix://"+other))
-			found, err = cri.Find(t.Context(), node.Proc())
-			require.NoError(t, err)
-			require.Equal(t, other, found.Path)
+			requireFound(t, node.Proc(), other)
 		})
 	}
 }
@@ -243,9 +239,7 @@ func TestSEC11_AKubeletIsWhatItIs(t *testing.T) {
 			if tc.after != nil {
 				require.NoError(t, tc.after(path))
 			}
-			found, err := cri.Find(t.Context(), node.Proc())
-			require.NoError(t, err)
-			require.Equal(t, "/run/acme.socket", found.Path)
+			requireFound(t, node.Proc(), "/run/acme.socket")
 		})
 	}
 }
@@ -275,13 +269,9 @@ func TestSEC11_AKubeletIsTheHostsRoots(t *testing.T) {
 			h.listen(usual)
 			h.listen("/run/acme.socket")
 			h.process("812", "kubelet", "kubelet", "--container-runtime-endpoint=unix:///run/acme.socket")
-			found, err := cri.Find(t.Context(), h.proc)
-			require.NoError(t, err)
-			require.Equal(t, "/run/acme.socket", found.Path)
+			requireFound(t, h.proc, "/run/acme.socket")
 			spoil(h, filepath.Join(h.proc, "812"))
-			found, err = cri.Find(t.Context(), h.proc)
-			require.NoError(t, err)
-			require.Equal(t, usual, found.Path)
+			requireFound(t, h.proc, usual)
 		})
 	}
 }
@@ -297,9 +287,7 @@ func TestAHostMayBeLessThanAMachine(t *testing.T) {
 		h.edit(at+"/status", "CapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff", "CapEff:\t000001ffffbeffff\nCapBnd:\t000001ffffbeffff")
 		h.write(at+"/cgroup", "0::/kubepods.slice/kubepods-pod12.slice/cri-containerd-34.scope/system.slice\n")
 	}
-	found, err := cri.Find(t.Context(), h.proc)
-	require.NoError(t, err)
-	require.Equal(t, "/run/acme.socket", found.Path)
+	requireFound(t, h.proc, "/run/acme.socket")
 }
 
 // A process that cannot be examined does not count as foreign: it may be the kubelet.

@@ -57,9 +57,7 @@ func TestSEC11_SocketsElsewhereAreNotLookedAt(t *testing.T) {
 	_, err := cri.Find(t.Context(), node.Proc())
 	require.ErrorIs(t, err, cri.ErrNoRuntime)
 	critest.Serve(t, listenOn(t, node, usual), critest.Runtime{})
-	found, err := cri.Find(t.Context(), node.Proc())
-	require.NoError(t, err)
-	require.Equal(t, usual, found.Path)
+	requireFound(t, node.Proc(), usual)
 }
 
 // The name of a runtime that has ended stays, and a program may listen at the same name in
@@ -112,18 +110,6 @@ func TestSEC11_TheListenersUserIsRoot(t *testing.T) {
 	require.ErrorContains(t, err, path+": nothing proves")
 	require.ErrorContains(t, err, "uid 65534 listens")
 	refused(t, node, path)
-}
-
-// A runtime may be known by a path other than the one at which it listens, and its socket
-// may be systemd's.
-func TestARuntimeIsProvenByEachOfItsPaths(t *testing.T) {
-	node := bootstraptest.NewNode(t)
-	critest.Serve(t, listenOn(t, node, "/run/crio/crio.sock"), critest.Runtime{})
-	require.NoError(t, node.Do(t.Context(), func(context.Context) error { return os.Symlink("/var/run/crio/crio.sock", "/run/link.sock") }))
-	for _, path := range []string{"/run/crio/crio.sock", "/var/run/crio/crio.sock", "unix:///run/link.sock"} {
-		_, err := cri.Endpoint{HostProc: node.Proc(), Path: path}.Status(t.Context())
-		require.NoError(t, err, path)
-	}
 }
 
 // A socket that may not be connected to, as under SELinux, or that many wait for, is not

@@ -5,7 +5,6 @@ package hostns_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,9 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -29,52 +26,6 @@ type placed struct {
 }
 
 func (p placed) Places() map[string]string { return p.places }
-
-// All methods of a Host act on one side.
-func TestHost_EverythingIsOnTheHost(t *testing.T) {
-	node := bootstraptest.NewNode(t)
-	const made, lock, state = "/run/made-by-a-host", "/run/host-test.lock", "/run/host-test-state"
-	host := hostns.Host{Proc: node.Proc(), LockFile: lock}
-	require.NoError(t, host.Check())
-
-	files := journal.Files{Kind: "acme"}
-	action := bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if _, err := os.Stat(made); err == nil {
-				return nil, nil
-			}
-			return []string{"make " + made}, nil
-		},
-		func(ctx context.Context) error { return files.MkdirAll(ctx, journal.From(ctx), made, 0o755) },
-	).In("mnt")
-	plan := bootstrap.Plan{
-		Host:    host,
-		Journal: &journal.Node{Dir: state, Agent: "agent", Owner: "pod", Handlers: []journal.Handler{files}},
-		Steps:   []bootstrap.Step{{Name: "files", Action: recording{placed{action, map[string]string{made: ""}}}}},
-	}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	onHost := func(path string) (err error) {
-		require.NoFileExists(t, path)
-		require.NoDirExists(t, path)
-		return host.Do(t.Context(), hostns.Mount, func(context.Context) error {
-			_, err := os.Stat(path)
-			return err
-		})
-	}
-	require.NoError(t, errors.Join(onHost(made), onHost(lock), onHost(state+"/agent.journal")))
-
-	_, err = plan.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.ErrorIs(t, onHost(made), os.ErrNotExist)
-	require.ErrorIs(t, onHost(state), os.ErrNotExist)
-	require.NoError(t, onHost(lock), "the lock stays")
-}
-
-// recording is an action that declares that it records files of acme's.
-type recording struct{ placed }
-
-func (recording) Kinds() []string { return journal.Files{Kind: "acme"}.Kinds() }
 
 // A change that would not reach the host fails before it is made, unless Here is set.
 func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {

@@ -16,13 +16,6 @@ import (
 
 var _ bootstrap.Host = hostns.Host{}
 
-func TestNamespaceString(t *testing.T) {
-	require.Equal(t, "none", hostns.Namespace(0).String())
-	require.Equal(t, "mount", hostns.Mount.String())
-	require.Equal(t, "cgroup|net|uts|ipc|mount", (hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC).String())
-	require.Equal(t, "net|0x80", (hostns.Net | 0x80).String())
-}
-
 func TestDoRefusesBadArguments(t *testing.T) {
 	for _, c := range []struct {
 		name, procDir string

@@ -5,6 +5,7 @@ package hostpath_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 
@@ -46,6 +47,11 @@ func TestHP3_OnAThrowAwayNode(t *testing.T) {
 	require.Equal(t, "ours", string(content))
 	require.Equal(t, os.FileMode(0o440), info.Mode())
 	require.NoFileExists(t, path, "this machine is another one")
+	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
+		_, lock := os.Stat("/run/slipway.lock")
+		_, journal := os.Stat("/var/slipway-test/acme.journal")
+		return errors.Join(lock, journal)
+	}), "they are on the host")
 	report, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/remedy"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 const dirMode = 0o755
@@ -45,75 +46,65 @@ func markOf(source string) (m journal.Mark, ours bool) {
 	return m, ours
 }
 
-// Request is a mount for the package Kind to make, and to record in the context's
-// journal.
-type Request struct {
-	Kind            string // of entries: Kind/mount, and those of journal.Files
-	FSType, Options string
-	Clear           func(place string) error // called when everything else is ready, to free the place; may be nil
-}
-
-func (r Request) files() journal.Files { return journal.Files{Kind: r.Kind} }
+func (w Wanted) files() journal.Files { return journal.Files{Kind: w.Kind} }
 
 func mountKind(kind string) string { return kind + "/mount" }
 
-// Attach makes the directories that p misses and mounts on it, noting both in
+// attach makes the directories that the place misses and mounts on it, noting both in
 // the journal. If it returns an error that matches EBUSY, another process made such a
 // mount meanwhile.
-func Attach(ctx context.Context, k Kernel, p Place, r Request) error {
+func (w Wanted) attach(ctx context.Context, k mount.Mounter, f Found) error {
 	record := journal.From(ctx)
 	mark, err := record.Mark()
 	if err != nil {
 		return err
 	}
 	e := journal.Entry{
-		Kind: mountKind(r.Kind), Object: p.Path, Boot: record.Boot(),
+		Kind: mountKind(w.Kind), Object: f.Path, Boot: record.Boot(),
 		After: journal.State{Type: "mount", Value: newSource(mark)},
 	}
 	_, known, err := record.Lookup(ctx, e.Kind, e.Object)
 	if err != nil {
 		return err
 	}
-	begun := false
-	err = k.Mount(p.Path, r.FSType, r.Options+",source="+e.After.Value, func(string) error {
-		if err := r.prepare(ctx, p, e); err != nil {
-			return err
-		}
-		begun = true
-		if r.Clear != nil {
-			return r.Clear(p.Path)
-		}
-		return nil
-	})
+	if err := w.prepare(ctx, f.Place, e); err != nil {
+		return err
+	}
+	if f.Clear != nil {
+		err = f.Clear()
+	}
+	if err == nil {
+		err = k.Mount(e.After.Value, f.Path, w.FSType, w.Options)
+	}
 	if err == nil {
 		return record.Complete(ctx, e)
 	}
-	err = hint(r.FSType, err)
-	if begun && !known { // else a mount of an earlier run may still be there
-		err = errors.Join(err, journal.From(ctx).Forget(ctx, e))
+	err = hint(w.FSType, err)
+	if !known { // else a mount of an earlier run may still be there
+		err = errors.Join(err, record.Forget(ctx, e))
 	}
-	if begun && !errors.Is(err, syscall.EBUSY) { // else another program's mount is on them
-		err = errors.Join(err, r.removeDirs(ctx, p))
+	if !errors.Is(err, syscall.EBUSY) { // else another program's mount is on them
+		err = errors.Join(err, w.removeDirs(ctx, f.Place))
 	}
 	return err
 }
 
 // prepare makes the directories and begins the journal entry.
-func (r Request) prepare(ctx context.Context, p Place, e journal.Entry) error {
-	err := dirHint(p.Path, r.files().MkdirAll(ctx, journal.From(ctx), p.Path, dirMode))
+func (w Wanted) prepare(ctx context.Context, p Place, e journal.Entry) error {
+	err := dirHint(p.Path, w.files().MkdirAll(ctx, journal.From(ctx), p.Path, dirMode))
 	if err == nil {
 		err = journal.From(ctx).Begin(ctx, e)
 	}
 	if err != nil {
 		// Anything that cannot be removed or forgotten now is a directory begun in the
 		// journal, or nothing: Revert handles it. The first error is more useful.
-		_ = r.removeDirs(ctx, p)
+		_ = w.removeDirs(ctx, p)
 	}
 	return err
 }
 
 // removeDirs removes the directories that were made for p, unless they are in use.
-func (r Request) removeDirs(ctx context.Context, p Place) error {
+func (w Wanted) removeDirs(ctx context.Context, p Place) error {
 	for _, dir := range slices.Backward(p.Missing) {
 		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
 			return nil // another program's
@@ -121,64 +112,53 @@ func (r Request) removeDirs(ctx context.Context, p Place) error {
 		if err := durable.Remove(dir); err != nil {
 			return nil // in use
 		}
-		if err := journal.From(ctx).Forget(ctx, journal.Entry{Kind: r.Kind + "/dir", Object: dir}); err != nil {
+		if err := journal.From(ctx).Forget(ctx, journal.Entry{Kind: w.Kind + "/dir", Object: dir}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CheckMounted returns what Mounted would record.
-func CheckMounted(ctx context.Context, p Place, r Request) ([]string, error) {
-	return journal.From(ctx).CheckWishes(ctx, r.wish(p))
-}
-
-// Mounted records an existing mount: it completes the entry of a mount whose process was
+// record records an existing mount: it completes the entry of a mount whose process was
 // killed before it could, and makes a mount of another agent stay until neither agent
 // wants it.
-func Mounted(ctx context.Context, k Kernel, p Place, r Request) error {
-	e, known, err := journal.From(ctx).Lookup(ctx, mountKind(r.Kind), p.Path)
-	if err != nil {
+func (w Wanted) record(ctx context.Context, k mount.Mounter, p Place) error {
+	j := journal.From(ctx)
+	e, known, err := j.Lookup(ctx, mountKind(w.Kind), p.Path)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !known {
-		return r.share(ctx, k, p)
-	}
-	if e.Done {
+	case !known && j.Alone():
+		return j.Wish(ctx, w.wish(p))
+	case known && e.Done:
 		return nil
 	}
 	on, err := mountsOn(k, p.Path)
-	if err != nil || len(on) == 0 || find(k, on, r.FSType, e.After.Value) != len(on)-1 {
+	last := len(on) - 1
+	switch {
+	case err != nil:
 		return err
+	case known && (last < 0 || find(k, on, w.FSType, e.After.Value) != last):
+		return nil
+	case known:
+		return j.Complete(ctx, e)
 	}
-	return journal.From(ctx).Complete(ctx, e)
+	// The present one, which need not be the one that the other agent has recorded.
+	wish := w.wish(p)
+	if last >= 0 && strings.HasPrefix(on[last].Source, sourcePrefix) {
+		wish.After.Value = on[last].Source
+	}
+	return j.Wish(ctx, wish)
 }
 
-// share records that another agent's mount is wanted here too: the present one, which
-// need not be the one that the other agent has recorded.
-func (r Request) share(ctx context.Context, k Kernel, p Place) error {
-	w := r.wish(p)
-	if journal.From(ctx).Alone() {
-		return journal.From(ctx).Wish(ctx, w)
-	}
-	on, err := mountsOn(k, p.Path)
-	if err != nil {
-		return err
-	}
-	if last := len(on) - 1; last >= 0 && strings.HasPrefix(on[last].Source, sourcePrefix) {
-		w.After.Value = on[last].Source
-	}
-	return journal.From(ctx).Wish(ctx, w)
-}
-
-func (r Request) wish(p Place) journal.Wish {
-	return journal.Wish{Entry: journal.Entry{Kind: mountKind(r.Kind), Object: p.Path, After: journal.State{Type: "mount"}}, Met: true}
+func (w Wanted) wish(p Place) journal.Wish {
+	return journal.Wish{Entry: journal.Entry{Kind: mountKind(w.Kind), Object: p.Path, After: journal.State{Type: "mount"}}, Met: true}
 }
 
 // find returns the index of the mount on a path that was made with the source; -1 if
 // there is none. If the kernel took no source for a bpffs, the visible one is recognised
 // by a directory of that name.
-func find(k Kernel, on []mountinfo.Mount, fstype, source string) int {
+func find(k mount.Mounter, on []mountinfo.Mount, fstype, source string) int {
 	for i, m := range on {
 		if m.FSType == fstype && m.Source == source {
 			return i
@@ -196,20 +176,20 @@ func find(k Kernel, on []mountinfo.Mount, fstype, source string) int {
 	return last
 }
 
-func mountsOn(k Kernel, path string) ([]mountinfo.Mount, error) {
+func mountsOn(k mount.Mounter, path string) ([]mountinfo.Mount, error) {
 	infos, err := Mounts(k)
 	return mountinfo.On(infos, path), err
 }
 
-// hint names the cause if the kernel's error does not. Permission returns the error that
-// mounting would meet for want of a capability.
-func Permission(fstype string) error {
+// permission returns the error that mounting would meet for want of a capability.
+func permission(fstype string) error {
 	if len(remedy.Missing(remedy.SysAdmin)) == 0 {
 		return nil
 	}
 	return hint(fstype, syscall.EPERM)
 }
 
+// hint names the cause if the kernel's error does not.
 func hint(fstype string, err error) error {
 	if errors.Is(err, syscall.ENODEV) {
 		return remedy.Add(err, fmt.Sprintf("this kernel has no %s file system: %s", fstype,

@@ -14,15 +14,16 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Handler undoes the mounts of the package Kind.
 type Handler struct {
 	Kind, FSType string
-	Kernel       Kernel
+	Kernel       mount.Mounter
 	// Keep, if not nil, returns an error if the mount on path must stay. It ignores paths
 	// for which goes returns true: they are removed first.
-	Keep func(k Kernel, path string, goes func(path string) bool) error
+	Keep func(k mount.Mounter, path string, goes func(path string) bool) error
 }
 
 func (h Handler) files() journal.Files { return journal.Files{Kind: h.Kind} }

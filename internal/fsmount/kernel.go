@@ -8,22 +8,15 @@
 // mounts are read from /proc/thread-self, and no function starts a goroutine.
 package fsmount
 
-import "io/fs"
+import "github.com/slipway-dev/slipway/mount"
 
-// Kernel is bpffs.Mounter, which documents each method for users; it is declared again
-// here, since that package imports this one.
-type Kernel interface {
-	Stat(path string) (fstype, root, mount string, err error)
-	Mount(path, fstype, options string, before func(root string) error) error
-	Unmount(path string) error
-	Open(name string) (fs.File, error)
-}
+var _ mount.Mounter = Real{}
 
 // Real is the running kernel.
 type Real struct{}
 
 // Or returns k, or the running kernel for nil.
-func Or(k Kernel) Kernel {
+func Or(k mount.Mounter) mount.Mounter {
 	if k == nil {
 		return Real{}
 	}

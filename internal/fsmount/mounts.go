@@ -11,10 +11,11 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Mounts lists the mounts that the calling thread sees.
-func Mounts(k Kernel) ([]mountinfo.Mount, error) {
+func Mounts(k mount.Mounter) ([]mountinfo.Mount, error) {
 	mounts, err := readMounts(k, mountinfo.Path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return mounts, err
@@ -31,12 +32,12 @@ func Mounts(k Kernel) ([]mountinfo.Mount, error) {
 
 // SharedWithInit reports whether pid 1 has a mount in the peer group of m. If its mounts
 // cannot be read, it returns true.
-func SharedWithInit(k Kernel, m mountinfo.Mount) bool {
+func SharedWithInit(k mount.Mounter, m mountinfo.Mount) bool {
 	mounts, err := readMounts(k, mountinfo.InitPath)
 	return err != nil || slices.ContainsFunc(mounts, func(other mountinfo.Mount) bool { return other.Group() == m.Group() })
 }
 
-func readMounts(k Kernel, path string) ([]mountinfo.Mount, error) {
+func readMounts(k mount.Mounter, path string) ([]mountinfo.Mount, error) {
 	f, err := k.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
@@ -45,7 +46,7 @@ func readMounts(k Kernel, path string) ([]mountinfo.Mount, error) {
 	return mountinfo.Parse(f)
 }
 
-// is reports whether m has the identity that [Kernel].Stat returned.
+// is reports whether m has the identity that [mount.Mounter].Stat returned.
 func is(m mountinfo.Mount, identity string) bool {
 	id, _, _ := strings.Cut(identity, " ")
 	return id == fmt.Sprintf("id=%d", m.ID)

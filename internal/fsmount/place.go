@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Place is a path where a file system is mounted or wanted.
@@ -24,12 +25,12 @@ type Place struct {
 	Path    string   // as returned by Resolve
 	Missing []string // directories to make first, outermost first
 	FSType  string   // type of the file system that Path, or its existing part, is on
-	Root    string   // which directory of it, see [Kernel].Stat
+	Root    string   // of a mounted cgroup2, see [mount.Mounter].Stat
 	Mount   string   // identity of the mount on Path; "" if none is
 }
 
 // Look describes the place at path. It takes the same time whatever else is mounted.
-func Look(k Kernel, path string) (Place, error) {
+func Look(k mount.Mounter, path string) (Place, error) {
 	resolved, err := Resolve(path)
 	if err != nil {
 		return Place{}, err
@@ -61,7 +62,7 @@ func Look(k Kernel, path string) (Place, error) {
 // Occupied returns the type of the file system mounted on p, "" if there is none. A mount
 // of one directory of a file system, as of a container's volume, counts as an ordinary
 // directory.
-func (p Place) Occupied(k Kernel) (fstype string, err error) {
+func (p Place) Occupied(k mount.Mounter) (fstype string, err error) {
 	if p.Mount == "" {
 		return "", nil
 	}
@@ -79,9 +80,9 @@ func (p Place) Occupied(k Kernel) (fstype string, err error) {
 	return "", nil
 }
 
-// Plan lists the changes that Attach would make. It is an error if directories are missing
+// plan lists the changes that attach would make. It is an error if directories are missing
 // and none can be made there.
-func (p Place) Plan(k Kernel, what string) ([]string, error) {
+func (p Place) plan(k mount.Mounter, what string) ([]string, error) {
 	var changes []string
 	if len(p.Missing) > 0 {
 		if _, err := durable.Writable(p.Missing[0]); errors.Is(err, syscall.EROFS) {
@@ -130,7 +131,7 @@ func more(n int) string {
 
 // Entries yields the names in a directory, through k, in no order, and the error that
 // stopped it early.
-func Entries(k Kernel, path string) iter.Seq2[fs.DirEntry, error] {
+func Entries(k mount.Mounter, path string) iter.Seq2[fs.DirEntry, error] {
 	return func(yield func(fs.DirEntry, error) bool) {
 		f, err := k.Open(path)
 		if err != nil {

@@ -61,24 +61,9 @@ func (Real) UnmountOnly(path string, meant func(mountinfo.Mount) bool) error {
 	return pathError("umount", path, err)
 }
 
-// Mount makes a file system and attaches it to path.
-func (Real) Mount(path, fstype, options string, before func(root string) error) error {
-	fd, err := detached(fstype, options)
-	if refused(err) {
-		return mountOld(path, fstype, options, before)
-	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	s, err := describe(fd, "detached "+fstype)
-	if err != nil {
-		return err
-	}
-	if err := before(s.root()); err != nil {
-		return err
-	}
-	p, err := openPoint(path)
+// Mount makes a file system and attaches it to target.
+func (Real) Mount(source, target, fstype, options string) error {
+	p, err := openPoint(target)
 	if err != nil {
 		return err
 	}
@@ -89,10 +74,22 @@ func (Real) Mount(path, fstype, options string, before func(root string) error) 
 	}
 	defer dir.Close()
 	at := int(dir.File().Fd())
-	if err := unix.MoveMount(fd, "", at, "", emptyPaths); err != nil {
-		return pathError("move_mount", path, raced(at, err))
+	fd, err := detached(source, fstype, options)
+	if refused(err) {
+		return p.mountOld(at, source, fstype, options)
 	}
-	return settle(fd, s.id, path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	s, err := describe(fd, "detached "+fstype)
+	if err != nil {
+		return err
+	}
+	if err := unix.MoveMount(fd, "", at, "", emptyPaths); err != nil {
+		return pathError("move_mount", target, raced(at, err))
+	}
+	return settle(fd, s.id, target)
 }
 
 // emptyPaths makes move_mount(2) take descriptors.
@@ -105,7 +102,7 @@ func refused(err error) bool { return errors.Is(err, unix.ENOSYS) || errors.Is(e
 
 // detached makes a detached mount, if move_mount(2) can attach it: that is tried first,
 // with invalid descriptors.
-func detached(fstype, options string) (fd int, err error) {
+func detached(source, fstype, options string) (fd int, err error) {
 	if err := unix.MoveMount(-1, "", -1, "", emptyPaths); refused(err) {
 		return -1, pathError("move_mount", fstype, err)
 	}
@@ -115,7 +112,6 @@ func detached(fstype, options string) (fd int, err error) {
 	}
 	defer unix.Close(ctx)
 	attr, _, rest := split(options)
-	source, rest := takeSource(rest, fstype)
 	for _, o := range append(rest, "source="+source) {
 		if err := configure(ctx, o); err != nil {
 			return -1, pathError("fsconfig "+o, fstype, err)
@@ -167,46 +163,18 @@ func configure(ctx int, option string) error {
 	return unix.FsconfigSetFlag(ctx, option)
 }
 
-// mountOld makes and attaches a mount in one call, mount(2).
-func mountOld(path, fstype, options string, before func(root string) error) error {
-	if err := before(""); err != nil {
-		return err
-	}
-	p, err := openPoint(path)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	dir, err := p.dir.OpenDir(p.name)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	at := int(dir.File().Fd())
+// mountOld makes a mount and attaches it to the open directory at in one call, mount(2).
+func (p point) mountOld(at int, source, fstype, options string) error {
 	_, flag, rest := split(options)
-	source, rest := takeSource(rest, fstype)
 	if err := below(at, ".", func(target string) error {
 		return unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ","))
 	}); err != nil {
-		return pathError("mount "+fstype, path, raced(at, err))
+		return pathError("mount "+fstype, p.dir.Path(p.name), raced(at, err))
 	}
 	if err := p.settleOld(fstype); err != nil {
 		return err
 	}
 	return p.markOld(fstype, source)
-}
-
-// takeSource removes the source from options, where mount(2) does not accept it.
-func takeSource(options []string, fstype string) (source string, rest []string) {
-	source = fstype
-	for _, o := range options {
-		if s, ok := strings.CutPrefix(o, "source="); ok {
-			source = s
-			continue
-		}
-		rest = append(rest, o)
-	}
-	return source, rest
 }
 
 func pathError(op, path string, err error) error {

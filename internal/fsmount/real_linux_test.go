@@ -4,16 +4,15 @@
 package fsmount_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -36,93 +35,12 @@ func on(t testing.TB, path string) []mountinfo.Mount {
 	return mountinfo.On(infos, path)
 }
 
-func TestRootIsKnownBeforeTheMount(t *testing.T) {
-	path := filepath.Join(folder(t), "bpf")
-	require.NoError(t, os.Mkdir(path, 0o755))
-	var k fsmount.Real
-	var root string
-	require.NoError(t, k.Mount(path, "bpf", options+",source=ours", func(r string) error {
-		require.Empty(t, on(t, path))
-		root = r
-		return nil
-	}))
-	fstype, gotRoot, mount, err := k.Stat(path)
-	require.NoError(t, err)
-	require.NotEmpty(t, mount)
-	require.Equal(t, []string{"bpf", root}, []string{fstype, gotRoot})
-	requireTold(t, path, "ours")
-
-	require.NoError(t, k.Unmount(path))
-	require.ErrorIs(t, k.Unmount(path), unix.EINVAL)
-}
-
 // requireTold fails unless the mount on path can be recognised by its source or, before
 // Linux 5.19, by a directory of that name.
 func requireTold(t *testing.T, path, source string) {
 	t.Helper()
 	if on(t, path)[0].Source != source {
 		require.DirExists(t, filepath.Join(path, source))
-	}
-}
-
-func TestAnErrorBeforeLeavesNothing(t *testing.T) {
-	path := folder(t)
-	no := errors.New("no")
-	for range 2 {
-		require.ErrorIs(t, fsmount.Real{}.Mount(path, "bpf", options, func(string) error { return no }), no)
-		require.Len(t, on(t, path), 1)
-		require.NoError(t, refuseFsopen())
-	}
-}
-
-func TestUnknownFileSystem(t *testing.T) {
-	path := folder(t)
-	for range 2 {
-		err := fsmount.Real{}.Mount(path, "slipwayfs", options, func(string) error { return nil })
-		require.ErrorIs(t, err, unix.ENODEV)
-		require.NoError(t, refuseFsopen())
-	}
-}
-
-// Stat distinguishes a mount from a directory.
-func TestMountRoot(t *testing.T) {
-	dir := folder(t)
-	bpf, inside, bind := filepath.Join(dir, "bpf"), filepath.Join(dir, "bpf", "inside"), filepath.Join(dir, "bind")
-	require.NoError(t, os.Mkdir(bpf, 0o755))
-	require.NoError(t, os.Mkdir(bind, 0o755))
-	require.NoError(t, unix.Mount("bpf", bpf, "bpf", 0, ""))
-	require.NoError(t, os.Mkdir(inside, 0o755))
-	require.NoError(t, unix.Mount(inside, bind, "", unix.MS_BIND, ""))
-	for path, want := range map[string]bool{dir: true, bpf: true, inside: false, bind: true, "/": true} {
-		_, _, mount, err := fsmount.Real{}.Stat(path)
-		require.NoError(t, err)
-		require.Equal(t, want, mount != "", path)
-	}
-}
-
-// Two processes find nothing mounted and both mount: one mount stays.
-func TestNeverStacks(t *testing.T) {
-	for _, old := range []bool{false, true} {
-		t.Run("", func(t *testing.T) {
-			var k fsmount.Real
-			path := filepath.Join(folder(t), "bpf")
-			require.NoError(t, os.Mkdir(path, 0o755))
-			if old {
-				require.NoError(t, refuseFsopen())
-			}
-			var first string
-			err := k.Mount(path, "bpf", options, func(string) error {
-				require.NoError(t, k.Mount(path, "bpf", options, func(string) error { return nil }))
-				_, _, mount, err := k.Stat(path)
-				first = mount
-				return err
-			})
-			require.ErrorIs(t, err, unix.EBUSY)
-			_, _, mount, err := k.Stat(path)
-			require.NoError(t, err)
-			require.Equal(t, first, mount)
-			require.Len(t, on(t, path), 1)
-		})
 	}
 }
 
@@ -135,37 +53,19 @@ func TestNeverStacksAtOnce(t *testing.T) {
 
 func atOnce(t *testing.T, old bool) {
 	dir := folder(t)
-	ns, err := os.Open("/proc/thread-self/ns/mnt")
-	require.NoError(t, err)
-	defer ns.Close()
 	for round := range 20 {
 		path := filepath.Join(dir, "bpf", string(rune('a'+round)))
 		require.NoError(t, os.MkdirAll(path, 0o755))
-		const callers = 8
-		errs := make(chan error, callers)
-		var ready sync.WaitGroup
-		ready.Add(callers)
-		for range callers {
-			go func() {
-				err := testns.Join(ns)
-				if old {
-					err = errors.Join(err, refuseFsopen())
-				}
-				if err != nil {
-					ready.Done()
-					errs <- err
-					return
-				}
-				errs <- fsmount.Real{}.Mount(path, "bpf", options, func(string) error {
-					ready.Done()
-					ready.Wait()
-					return nil
-				})
-			}()
-		}
 		won := 0
-		for range callers {
-			if err := <-errs; err == nil {
+		for _, err := range fsmounttest.AtOnce(t, 8, path, func(path string) error {
+			if old {
+				if err := refuseFsopen(); err != nil {
+					return err
+				}
+			}
+			return fsmount.Real{}.Mount("ours", path, "bpf", options)
+		}) {
+			if err == nil {
 				won++
 			} else {
 				require.ErrorIs(t, err, unix.EBUSY)
@@ -195,18 +95,12 @@ func TestBPF7_WhereASeccompProfileRefusesTheNewCalls(t *testing.T) {
 					require.NoError(t, os.Mkdir(path, 0o755))
 					require.NoError(t, testns.Refuse(errno, testns.Call{Number: number}))
 					var k fsmount.Real
-					calls := 0
-					require.NoError(t, k.Mount(path, fstype, options+",source=ours", func(root string) error {
-						calls++
-						require.Empty(t, root)
-						return nil
-					}))
-					require.Equal(t, 1, calls)
+					require.NoError(t, k.Mount("ours", path, fstype, options))
 					require.Len(t, on(t, path), 1)
 					require.Equal(t, fstype, on(t, path)[0].FSType)
 					requireTold(t, path, "ours")
 					require.Subset(t, on(t, path)[0].Options, []string{"nosuid", "nodev", "noexec"})
-					require.ErrorIs(t, k.Mount(path, fstype, options, func(string) error { return nil }), unix.EBUSY)
+					require.ErrorIs(t, k.Mount("ours", path, fstype, options), unix.EBUSY)
 					require.Len(t, on(t, path), 1)
 				})
 			}
@@ -219,15 +113,10 @@ func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
 	dir := folder(t)
 	elsewhere, path := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "point")
 	require.NoError(t, os.Mkdir(elsewhere, 0o755))
+	require.NoError(t, os.Symlink(elsewhere, path))
 	for range 2 {
-		require.NoError(t, os.Mkdir(path, 0o755))
-		err := fsmount.Real{}.Mount(path, "bpf", options, func(string) error {
-			require.NoError(t, os.Remove(path))
-			return os.Symlink(elsewhere, path)
-		})
-		require.ErrorIs(t, err, unix.ENOTDIR)
+		require.ErrorIs(t, fsmount.Real{}.Mount("ours", path, "bpf", options), unix.ENOTDIR)
 		require.Empty(t, on(t, elsewhere))
-		require.NoError(t, os.Remove(path))
 		require.NoError(t, refuseFsopen())
 	}
 }

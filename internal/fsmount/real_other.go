@@ -23,9 +23,7 @@ func (Real) Stat(string) (fstype, root, mount string, err error) {
 }
 
 // Mount is unsupported.
-func (Real) Mount(_, _, _ string, _ func(root string) error) error {
-	return linuxOnly("mount")
-}
+func (Real) Mount(_, _, _, _ string) error { return linuxOnly("mount") }
 
 // Unmount is unsupported.
 func (Real) Unmount(string) error { return linuxOnly("unmount") }

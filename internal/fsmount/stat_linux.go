@@ -21,10 +21,33 @@ func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	if err != nil {
 		return "", "", "", err
 	}
-	if s.isMount() {
-		mount = s.mount()
+	if !s.isMount() {
+		return s.fstype, "", "", nil
 	}
-	return s.fstype, s.root(), mount, nil
+	if s.fstype == "cgroup2" {
+		root, err = s.cgroupRoot()
+	}
+	return s.fstype, root, s.mount(), err
+}
+
+// cgroupRoot returns "/" for a mount of the root of the thread's cgroup namespace, which
+// is what a new mount shows. If none can be made, mountinfo decides.
+func (s *status) cgroupRoot() (string, error) {
+	fd, err := detached("none", "cgroup2", "")
+	if refused(err) {
+		infos, err := Mounts(Real{})
+		m, _ := byID(infos, s.id)
+		return m.Root, err
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the host's root cgroup: %w", err)
+	}
+	defer unix.Close(fd)
+	its, err := describe(fd, "detached cgroup2")
+	if err == nil && its.directory() == s.directory() {
+		return "/", nil
+	}
+	return "", err
 }
 
 // status is the kernel's description of an open path.
@@ -35,8 +58,8 @@ type status struct {
 	unique uint64 // of the mount, never reused; 0 before Linux 6.8
 }
 
-// root identifies a directory of a file system.
-func (s *status) root() string {
+// directory identifies a directory of a file system.
+func (s *status) directory() string {
 	return fmt.Sprintf("%d:%d/%d", s.stat.Dev_major, s.stat.Dev_minor, s.stat.Ino)
 }
 

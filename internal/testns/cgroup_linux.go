@@ -42,11 +42,11 @@ func newCgroup(controllers bool) (*cgroup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find cgroup2: %w", err)
 	}
-	root, err := cgroupRoot(mounts)
-	if err != nil {
-		return nil, err
+	at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
+	if at < 0 {
+		return nil, fmt.Errorf("no cgroup2 is mounted (the node needs one: mount -t cgroup2 none /mnt): %w", errors.ErrUnsupported)
 	}
-	first := hierarchies(mounts)
+	root, first := mounts[at].Point, hierarchies(mounts)
 	sweep(root, first)
 	for range 10 { // another process's sweep may remove it before it is locked
 		path, err := os.MkdirTemp(root, cgroupPrefix)
@@ -67,14 +67,6 @@ func newCgroup(controllers bool) (*cgroup, error) {
 		return c, nil
 	}
 	return nil, fmt.Errorf("make a cgroup in %s: it keeps being removed", root)
-}
-
-func cgroupRoot(mounts []mountinfo.Mount) (string, error) {
-	at := slices.IndexFunc(mounts, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
-	if at < 0 {
-		return "", fmt.Errorf("no cgroup2 is mounted (the node needs one: mount -t cgroup2 none /mnt): %w", errors.ErrUnsupported)
-	}
-	return mounts[at].Point, nil
 }
 
 // lockDir locks path for this process, unless another process has locked it or it is
@@ -146,21 +138,18 @@ func (c *cgroup) remove() error {
 // removeTree removes the cgroup path and those below: a cgroup has no other
 // directories, and its files go with it.
 func removeTree(path string) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove cgroup: %w", err)
-	}
-	var errs []error
-	for _, e := range entries {
-		if e.IsDir() {
-			errs = append(errs, removeTree(filepath.Join(path, e.Name())))
+	var dirs []string
+	_ = filepath.WalkDir(path, func(dir string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			dirs = append(dirs, dir)
 		}
-	}
-	if err := unix.Rmdir(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, fmt.Errorf("remove cgroup %s: %w", path, err))
+		return nil // one that is gone is as it should be, and one that stays keeps those above
+	})
+	var errs []error
+	for _, dir := range slices.Backward(dirs) {
+		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove cgroup %s: %w", dir, err))
+		}
 	}
 	return errors.Join(errs...)
 }

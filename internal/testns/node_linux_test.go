@@ -105,18 +105,6 @@ func TestBPF7_ANodeTakesTheOldMountCallOnly(t *testing.T) {
 	}
 }
 
-func TestStartSweepsTheCgroupsOfTheDead(t *testing.T) {
-	n := start(t)
-	live := cgroupOf(t, n)
-	dead := filepath.Join(filepath.Dir(live), "slipway-node-dead")
-	require.NoError(t, os.MkdirAll(filepath.Join(dead, "below"), 0o700))
-	other := start(t)
-	require.NoDirExists(t, dead)
-	require.DirExists(t, live)
-	require.NoError(t, other.Close())
-	require.NoError(t, n.Do(t.Context(), func(context.Context) error { return nil }))
-}
-
 func TestARootOfItsOwnMaking(t *testing.T) {
 	testns.Root(t)
 	node, err := testns.StartNode(t.Context(), testns.NodeOptions{Root: func(dir string) error {
@@ -171,17 +159,7 @@ func TestDoMountsOnTheNode(t *testing.T) {
 	require.Empty(t, output("umount", "/sys/fs/bpf"))
 	require.Equal(t, before, output("cat", "/proc/self/mountinfo"))
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
-		require.Empty(t, list(t, "/sys/fs/bpf"))
+		require.NoDirExists(t, "/sys/fs/bpf/pin")
 		return nil
 	}))
-}
-
-func list(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
 }

@@ -9,12 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Call is a system call, possibly restricted to some arguments.
-type Call struct {
-	Number uint32
-	// First and Second restrict it to calls with these arguments. Zero means all.
-	First, Second uint32
-}
+// Call is a system call, if First is not zero one with that first argument.
+type Call struct{ Number, First uint32 }
 
 // NewMountCalls are the mount calls newer than mount(2).
 func NewMountCalls() []Call {
@@ -45,11 +41,10 @@ func RefusedByDefault() (calls []Call) {
 // applies to the calling thread, and to programs that the thread starts, so call it on a
 // goroutine that ends on its thread.
 func Refuse(errno unix.Errno, calls ...Call) error {
-	const number, first, second = 0, 16, 16 + 8 // offsets in struct seccomp_data
+	const number, first = 0, 16 // offsets in struct seccomp_data
 	var filter []unix.SockFilter
 	for _, c := range calls {
-		filter = append(filter, load(number), skipUnless(c.Number, 5),
-			load(first), skipUnlessAny(c.First, 3), load(second), skipUnlessAny(c.Second, 1),
+		filter = append(filter, load(number), skipUnless(c.Number, 3), load(first), skipUnlessAny(c.First, 1),
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)})
 	}
 	filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})

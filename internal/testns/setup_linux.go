@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -132,47 +133,22 @@ var etcFiles = []string{
 }
 
 func (s setup) buildEtc() error {
-	machine, err := os.OpenRoot("/etc")
-	if err != nil {
-		return err
-	}
-	defer machine.Close()
-	node, err := os.OpenRoot(filepath.Join(stage, "etc"))
-	if err != nil {
-		return err
-	}
-	defer node.Close()
+	args := []string{"-a", "--"}
 	for _, name := range etcFiles {
-		if err := copyTree(machine, node, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("copy /etc/%s: %w", name, err)
+		if path := filepath.Join("/etc", name); exists(path) {
+			args = append(args, path)
 		}
 	}
-	return node.WriteFile("hostname", []byte(s.hostname+"\n"), 0o644)
+	etc := filepath.Join(stage, "etc")
+	if out, err := exec.Command("cp", append(args, etc)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("copy files of /etc: %w: %s", err, out)
+	}
+	return os.WriteFile(filepath.Join(etc, "hostname"), []byte(s.hostname+"\n"), 0o644)
 }
 
-// copyTree copies regular files, directories and the text of symlinks.
-func copyTree(from, to *os.Root, name string) error {
-	return fs.WalkDir(from.FS(), name, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir():
-			return to.Mkdir(path, 0o755)
-		case e.Type() == fs.ModeSymlink:
-			target, err := from.Readlink(path)
-			if err != nil {
-				return err
-			}
-			return to.Symlink(target, path)
-		case e.Type().IsRegular():
-			content, err := from.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			return to.WriteFile(path, content, 0o644)
-		}
-		return nil
-	})
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func buildDev() error {
@@ -182,11 +158,8 @@ func buildDev() error {
 	}
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
 		path := filepath.Join(dev, name)
-		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))); err != nil {
+		if err := errors.Join(unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, minor))), unix.Chmod(path, 0o666)); err != nil {
 			return fmt.Errorf("make device /dev/%s (needs CAP_MKNOD): %w", name, err)
-		}
-		if err := unix.Chmod(path, 0o666); err != nil {
-			return fmt.Errorf("make device /dev/%s: %w", name, err)
 		}
 	}
 	var errs []error
@@ -210,18 +183,18 @@ func kernelMounts() error {
 // enterRoot makes stage the root of pid 1 and of this thread, and detaches the machine's
 // (pivot_root(2), "pivot_root(".", ".")").
 func enterRoot() error {
-	if err := unix.Chdir(stage); err != nil {
-		return fmt.Errorf("enter the node's root: %w", err)
+	err := unix.Chdir(stage)
+	if err == nil {
+		err = unix.PivotRoot(".", ".")
 	}
-	err := unix.PivotRoot(".", ".")
 	if errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("enter the node's root: pivot_root: %w: the machine's root is its initramfs (%w)", err, errors.ErrUnsupported)
+		err = fmt.Errorf("%w: the machine's root is its initramfs (%w)", err, errors.ErrUnsupported)
+	}
+	if err == nil {
+		err = unix.Unmount(".", unix.MNT_DETACH)
 	}
 	if err != nil {
-		return fmt.Errorf("enter the node's root: pivot_root: %w", err)
-	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("detach the machine's root: %w", err)
+		return fmt.Errorf("enter the node's root: %w", err)
 	}
 	return unix.Chdir("/")
 }

@@ -55,13 +55,7 @@ func OwnKernel(t TB) {
 // SkipShort skips a test if only short ones are requested.
 func SkipShort(t TB, takes string) {
 	t.Helper()
-	if short() {
+	if f := flag.Lookup("test.short"); f != nil && f.Value.String() == "true" { // as testing.Short
 		t.Skip("takes " + takes + ": make verify runs it")
 	}
-}
-
-// short is what testing.Short returns.
-func short() bool {
-	f := flag.Lookup("test.short")
-	return f != nil && f.Value.String() == "true"
 }

@@ -11,34 +11,20 @@
 //
 // [Enter] locks the test's goroutine to its OS thread and gives that thread
 // namespaces of its own; the thread dies with the goroutine, and with it every
-// mount and link that the test made. Goroutines that the test starts are
-// outside, as are subtests: each t.Run has a goroutine of its own and calls
-// Enter itself. Programs run by the test (os/exec) are inside.
-//
-// It needs root with CAP_SYS_ADMIN. Without, a test skips, or fails if
-// SLIPWAY_TEST_REQUIRE_ROOT=1 is set.
+// mount and link that the test made. Goroutines and subtests are outside: each t.Run
+// calls Enter itself. Programs run by the test (os/exec) are inside. It needs root with
+// CAP_SYS_ADMIN; without, a test skips, or fails if SLIPWAY_TEST_REQUIRE_ROOT=1 is set.
 //
 // # A node
 //
-// A [Node] is a process tree with namespaces, a file system and a cgroup of its
-// own. Its pid 1 is a shell that waits, in new mount, net, cgroup, pid, uts and ipc
-// namespaces. Its root is a new tmpfs, with
-//
-//   - empty folders at /etc, /opt, /run, /var, /boot, /mnt, /media and /srv, but
-//     for the few files in /etc that programs need to start;
-//   - a fresh /proc, where only the sysctls below /proc/sys/net are writable:
-//     the others are the machine's;
-//   - a fresh, read-only /sys that shows the node's own links, with an empty
-//     /sys/fs/bpf, and the node's cgroup2 at /sys/fs/cgroup;
-//   - a small /dev with device nodes of its own;
-//   - every other directory of the machine's root (/usr, /tmp, /home, ...) unchanged, /usr and its like read-only. What the node writes to /tmp is
-//     written to the machine's.
-//
-// Mounts are shared within the node, as on a host that runs systemd, and
-// private against the machine. lo is up; there is no other link.
+// A [Node] is what bootstraptest.Node describes, without a test: its pid 1 is a shell that
+// waits, in new mount, net, cgroup, pid, uts and ipc namespaces; its root is a new tmpfs
+// with a /proc, /sys, /dev and cgroup2 of its own, and the machine's other folders. Mounts
+// are shared within the node, as on a host that runs systemd, and private against the
+// machine. lo is up; there is no other link.
 //
 // It needs root with the capabilities SYS_ADMIN, SYS_CHROOT, NET_ADMIN and MKNOD,
-// a mounted cgroup2 that may be written to, the programs sh(1) and mount(8), and
+// a mounted cgroup2 that may be written to, the programs sh(1), mount(8) and cp(1), and
 // a root file system that is not the initramfs, which pivot_root(2) cannot
 // leave. Elsewhere StartNode returns an error matching [errors.ErrUnsupported].
 //

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -19,19 +20,22 @@ import (
 // own, off it.
 func init() { runtime.LockOSThread() }
 
-func cloneFlags(ns Namespace) (flags int) {
-	for kind, flag := range map[Namespace]int{
-		Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
-		Net:    unix.CLONE_NEWNET,
-		Cgroup: unix.CLONE_NEWCGROUP,
-		UTS:    unix.CLONE_NEWUTS,
-		IPC:    unix.CLONE_NEWIPC,
-	} {
+// flags are those of unshare(2).
+var flags = map[Namespace]int{
+	Mount:  unix.CLONE_NEWNS | unix.CLONE_FS,
+	Net:    unix.CLONE_NEWNET,
+	Cgroup: unix.CLONE_NEWCGROUP,
+	UTS:    unix.CLONE_NEWUTS,
+	IPC:    unix.CLONE_NEWIPC,
+}
+
+func cloneFlags(ns Namespace) (all int) {
+	for kind, flag := range flags {
 		if ns&kind != 0 {
-			flags |= flag
+			all |= flag
 		}
 	}
-	return flags
+	return all
 }
 
 // Root skips the test unless it runs as root with CAP_SYS_ADMIN.
@@ -55,19 +59,15 @@ func Enter(t TB, ns Namespace) {
 	t.Helper()
 	Root(t)
 	runtime.LockOSThread() // never unlocked: the runtime ends the thread with the goroutine
-	flags := cloneFlags(ns)
-	if err := unix.Unshare(flags); err != nil {
-		t.Fatalf("unshare %#x: %v", flags, err)
+	err := os.NewSyscallError("unshare", unix.Unshare(cloneFlags(ns)))
+	if err == nil && ns&Mount != 0 {
+		err = privateMounts(ns&Net != 0)
 	}
-	if ns&Mount != 0 {
-		if err := privateMounts(ns&Net != 0); err != nil {
-			t.Fatal(err)
-		}
+	if err == nil && ns&Net != 0 {
+		err = loopbackUp()
 	}
-	if ns&Net != 0 {
-		if err := loopbackUp(); err != nil {
-			t.Fatal(err)
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -83,19 +83,18 @@ func privateMounts(ownNet bool) error {
 // protectSysctls makes the machine's sysctls read-only: only those below net have
 // a namespace.
 func protectSysctls(ownNet bool) error {
-	if err := mount("/proc/sys", "/proc/sys", "", unix.MS_BIND, ""); err != nil {
-		return err
+	const all, own = "/proc/sys", "/proc/sys/net"
+	err := mount(all, all, "", unix.MS_BIND, "")
+	if err == nil && ownNet {
+		err = mount(own, own, "", unix.MS_BIND, "")
 	}
-	if ownNet {
-		if err := mount("/proc/sys/net", "/proc/sys/net", "", unix.MS_BIND, ""); err != nil {
-			return err
-		}
+	if err == nil {
+		err = mount("", all, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, "")
 	}
-	if err := mount("", "/proc/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|hardened, ""); err != nil || !ownNet {
-		return err
+	if err == nil && ownNet { // in a container, /proc/sys was read-only before, and so are bind mounts of it
+		err = mount("", own, "", unix.MS_BIND|unix.MS_REMOUNT|hardened, "")
 	}
-	// In a container, /proc/sys was read-only before, and so are bind mounts of it.
-	return mount("", "/proc/sys/net", "", unix.MS_BIND|unix.MS_REMOUNT|hardened, "")
+	return err
 }
 
 const hardened = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
@@ -109,16 +108,13 @@ func mount(source, target, fstype string, flags uintptr, data string) error {
 
 func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("set lo up: socket: %w", err)
+	if err == nil {
+		defer unix.Close(fd)
+		lo, _ := unix.NewIfreq("lo") // it errs for long names alone
+		lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+		err = unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 	}
-	defer unix.Close(fd)
-	lo, err := unix.NewIfreq("lo")
 	if err != nil {
-		return fmt.Errorf("set lo up: %w", err)
-	}
-	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
 		return fmt.Errorf("set lo up (needs CAP_NET_ADMIN): %w", err)
 	}
 	return nil
@@ -147,25 +143,15 @@ func TempDir(t TB) string {
 
 func detachBelow(dir string) error {
 	for {
-		points, err := mountPointsBelow(dir)
-		if err != nil || len(points) == 0 {
+		mounts, err := mountinfo.Read()
+		below := slices.DeleteFunc(mounts, func(m mountinfo.Mount) bool { return !mountinfo.Below(m.Point, dir) })
+		if err != nil || len(below) == 0 {
 			return err
 		}
-		for i := len(points) - 1; i >= 0; i-- {
-			if err := unix.Unmount(points[i], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
-				return fmt.Errorf("unmount %s: %w", points[i], err)
+		for _, m := range slices.Backward(below) {
+			if err := unix.Unmount(m.Point, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+				return fmt.Errorf("unmount %s: %w", m.Point, err)
 			}
 		}
 	}
-}
-
-func mountPointsBelow(dir string) ([]string, error) {
-	mounts, err := mountinfo.Read()
-	var points []string
-	for _, m := range mounts {
-		if mountinfo.Below(m.Point, dir) {
-			points = append(points, m.Point)
-		}
-	}
-	return points, err
 }

@@ -5,6 +5,14 @@
 
 package testns
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+)
+
 // Root skips the test: there are no namespaces here.
 func Root(t TB) {
 	t.Helper()
@@ -29,3 +37,19 @@ func TempDir(t TB) string {
 	t.Helper()
 	return t.TempDir()
 }
+
+// Node cannot be: there are no namespaces here.
+type Node struct{}
+
+// StartNode returns an error that matches [errors.ErrUnsupported].
+func StartNode(context.Context, NodeOptions) (*Node, error) {
+	return nil, fmt.Errorf("start throw-away node: %s has no namespaces: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+// The methods of a Node that cannot be.
+
+func (*Node) Proc() string                                          { return "" }
+func (*Node) Do(context.Context, func(context.Context) error) error { return nil }
+func (*Node) StartCommand(*exec.Cmd) error                          { return nil }
+func (*Node) Kill() error                                           { return nil }
+func (*Node) Close() error                                          { return nil }

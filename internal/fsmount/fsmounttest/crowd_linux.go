@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -30,38 +29,29 @@ func Crowd(t testing.TB, n Node, count int) {
 	}
 }
 
-// TwoAtOnce calls ensure for the same new path twice at once, as two processes
-// would, each on a thread of the test's mount namespace, and again for others. One of
-// each two must mount, and the other find the mount.
-func TwoAtOnce(t *testing.T, rounds int, ensure func(path string) error) {
+// AtOnce calls f with the path several times at once, as processes would, each on a thread
+// of the test's mount namespace that ends afterwards, and returns the errors.
+func AtOnce(t testing.TB, callers int, path string, f func(path string) error) (errs []error) {
 	t.Helper()
-	dir := NewReal(t, false).Dir()
 	ns, err := os.Open("/proc/thread-self/ns/mnt")
 	require.NoError(t, err)
 	defer ns.Close()
-	for round := range rounds {
-		path := filepath.Join(dir, strconv.Itoa(round))
-		start := make(chan struct{})
-		errs := make(chan error)
-		var ready sync.WaitGroup
-		for range 2 {
-			ready.Add(1)
-			go func() {
-				err := testns.Join(ns)
-				ready.Done()
-				<-start
-				if err == nil {
-					err = ensure(path)
-				}
-				errs <- err
-			}()
-		}
-		ready.Wait()
-		close(start)
-		require.NoError(t, <-errs)
-		require.NoError(t, <-errs)
-		infos, err := mountinfo.Read()
-		require.NoError(t, err)
-		require.Len(t, mountinfo.On(infos, path), 1)
+	var ready sync.WaitGroup
+	ready.Add(callers)
+	results := make(chan error)
+	for range callers {
+		go func() {
+			err := testns.Join(ns)
+			ready.Done()
+			ready.Wait()
+			if err == nil {
+				err = f(path)
+			}
+			results <- err
+		}()
 	}
+	for range callers {
+		errs = append(errs, <-results)
+	}
+	return errs
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Node is a machine to mount on. Its methods act as other programs on that machine would.
@@ -22,7 +22,7 @@ type Node interface {
 	// Dir is the directory of the test, on the real kernel on a file system of its own.
 	Dir() string
 	// Kernel is the kernel for the code under test.
-	Kernel() fsmount.Kernel
+	Kernel() mount.Mounter
 	// Put mounts on path, also on top of another mount. For cgroup2 the option root=/NAME
 	// mounts it with that cgroup as its root; for others root=/DIR mounts that directory
 	// of a new file system.
@@ -39,32 +39,18 @@ type Node interface {
 	Mounts(path string) []string
 }
 
-// OnEach runs test as a subtest for each kernel, with the calls that make a detached
-// mount, and with the old mount call only.
+// OnEach runs test as a subtest for each kernel: the fake, the running one, and that with
+// the old mount call only.
 func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) { test(t, NewFake(t)) })
-	t.Run("fake old", func(t *testing.T) {
-		n := NewFake(t)
-		n.K.Fail = oldCallsOnly
-		test(t, n)
-	})
 	t.Run("kernel", func(t *testing.T) { test(t, NewReal(t, false)) })
 	t.Run("kernel old", func(t *testing.T) { test(t, NewReal(t, true)) })
 }
 
-// oldCallsOnly is the Fail of a kernel with a seccomp profile that refuses fsopen(2).
-func oldCallsOnly(op, _ string) error {
-	if op == "fsopen" {
-		return syscall.EPERM
-	}
-	return nil
-}
-
 // Denied is the Fail of a kernel without the capability to mount.
 func Denied(op, _ string) error {
-	switch op {
-	case "fsopen", "mount", "umount":
+	if op == "mount" || op == "umount" {
 		return syscall.EPERM
 	}
 	return nil
@@ -89,7 +75,7 @@ func NewFake(t testing.TB) *Fake {
 func (n *Fake) Dir() string { return n.dir }
 
 // Kernel implements Node.
-func (n *Fake) Kernel() fsmount.Kernel { return n.K }
+func (n *Fake) Kernel() mount.Mounter { return n.K }
 
 // Put implements Node.
 func (n *Fake) Put(path, fstype, options string) {

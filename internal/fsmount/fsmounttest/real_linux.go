@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 // Real is a Node on the running kernel, in a mount namespace of the test.
@@ -40,79 +40,47 @@ func NewReal(t testing.TB, old bool) Node {
 	return &Real{t: t, dir: dir}
 }
 
-// OldCallsOnly makes fsopen(2) fail on the calling thread, as a seccomp profile may. A
-// Node itself calls it with other flags, and is not refused.
-func OldCallsOnly() error {
-	return testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FSOPEN, Second: unix.FSOPEN_CLOEXEC})
-}
+// OldCallsOnly makes fsopen(2) fail on the calling thread, as a seccomp profile may.
+func OldCallsOnly() error { return testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FSOPEN}) }
 
 // Dir implements Node.
 func (n *Real) Dir() string { return n.dir }
 
 // Kernel implements Node: the zero value of every type means this one.
-func (n *Real) Kernel() fsmount.Kernel { return nil }
+func (n *Real) Kernel() mount.Mounter { return nil }
 
-// Put implements Node.
+// Put implements Node. It mounts aside and binds, since mount(2) does not stack two
+// mounts of one file system on a path.
 func (n *Real) Put(path, fstype, options string) {
 	n.t.Helper()
+	var flags uintptr
 	var rest []string
-	root := ""
+	root := "/"
 	for o := range strings.SplitSeq(options, ",") {
-		if dir, ok := strings.CutPrefix(o, "root="); ok {
+		switch dir, isRoot := strings.CutPrefix(o, "root="); {
+		case isRoot:
 			root = dir
-		} else if o != "" {
+		case mountFlags[o] != 0:
+			flags |= mountFlags[o]
+		case o != "":
 			rest = append(rest, o)
 		}
 	}
-	switch {
-	case root == "":
-		mount(n.t, fstype, path, rest)
-	case fstype == "cgroup2":
-		n.InCgroup(root, func() { mount(n.t, fstype, path, rest) })
-	default:
-		n.directory(path, fstype, root)
-	}
-}
-
-// mount stacks if necessary: unlike mount(2), move_mount(2) allows two mounts of one file
-// system on one path.
-func mount(t testing.TB, fstype, path string, options []string) {
-	t.Helper()
-	ctx, err := unix.Fsopen(fstype, 0) // see OldCallsOnly
-	require.NoError(t, err)
-	defer unix.Close(ctx)
-	attributes := 0
-	for _, o := range options {
-		if a, ok := map[string]int{
-			"ro": unix.MOUNT_ATTR_RDONLY, "nosuid": unix.MOUNT_ATTR_NOSUID,
-			"nodev": unix.MOUNT_ATTR_NODEV, "noexec": unix.MOUNT_ATTR_NOEXEC,
-		}[o]; ok {
-			attributes |= a
-			continue
-		}
-		if key, value, ok := strings.Cut(o, "="); ok {
-			require.NoError(t, unix.FsconfigSetString(ctx, key, value))
-			continue
-		}
-		require.NoError(t, unix.FsconfigSetFlag(ctx, o))
-	}
-	require.NoError(t, unix.FsconfigCreate(ctx))
-	fd, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attributes)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH))
-}
-
-// directory mounts one directory of a new file system.
-func (n *Real) directory(path, fstype, root string) {
-	n.t.Helper()
 	aside := Mkdir(n.t, n, "aside")
-	mount(n.t, fstype, aside, nil)
+	make := func() { require.NoError(n.t, unix.Mount("none", aside, fstype, flags, strings.Join(rest, ","))) }
+	if fstype == "cgroup2" && root != "/" {
+		n.InCgroup(root, make)
+		root = "/"
+	} else {
+		make()
+	}
 	source := filepath.Join(aside, root)
 	require.NoError(n.t, os.MkdirAll(source, 0o755))
 	require.NoError(n.t, unix.Mount(source, path, "", unix.MS_BIND, ""))
 	require.NoError(n.t, unix.Unmount(aside, unix.MNT_DETACH))
 }
+
+var mountFlags = map[string]uintptr{"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC}
 
 // InCgroup implements Node; the cgroup is made anew, and removed with the test.
 func (n *Real) InCgroup(name string, f func()) {
@@ -120,7 +88,7 @@ func (n *Real) InCgroup(name string, f func()) {
 	t.Helper()
 	hierarchy := Mkdir(t, n, "hierarchy")
 	if len(n.Mounts(hierarchy)) == 0 {
-		mount(t, "cgroup2", hierarchy, nil)
+		require.NoError(t, unix.Mount("none", hierarchy, "cgroup2", 0, ""))
 	}
 	cgroup := filepath.Join(hierarchy, "slipway-test-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(name, "/", "-"))
 	require.NoError(t, os.Mkdir(cgroup, 0o755))

@@ -67,10 +67,11 @@ func TestANodeHasACgroupInEachHierarchy(t *testing.T) {
 	}
 }
 
-func TestStartSweepsTheHierarchiesOfTheDead(t *testing.T) {
+func TestStartSweepsTheCgroupsOfTheDead(t *testing.T) {
 	n := start(t)
+	live := cgroupOf(t, n)
 	var dead []string
-	for _, point := range append(v1(t), filepath.Dir(cgroupOf(t, n))) {
+	for _, point := range append(v1(t), filepath.Dir(live)) {
 		dead = append(dead, filepath.Join(point, "slipway-node-gone"))
 	}
 	for _, point := range v1(t) {
@@ -83,6 +84,7 @@ func TestStartSweepsTheHierarchiesOfTheDead(t *testing.T) {
 	for _, dir := range dead {
 		require.NoDirExists(t, dir)
 	}
+	require.DirExists(t, live)
 }
 
 // A machine with version 2 alone gives cgroups below its root controllers if systemd or a

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -45,17 +46,7 @@ func hierarchies(mounts []mountinfo.Mount) (all []hierarchy) {
 func (c *cgroup) addFirst(all []hierarchy) error {
 	c.first = all
 	for _, h := range all {
-		path := filepath.Join(h.point, filepath.Base(c.path))
-		if err := os.Mkdir(path, 0o755); err != nil {
-			return fmt.Errorf("make a cgroup: %w", err)
-		}
-		// A cpuset without processors and memory accepts no process.
-		for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
-			if err := copyValue(filepath.Join(h.point, name), filepath.Join(path, name)); err != nil {
-				return fmt.Errorf("make a cgroup: %w", err)
-			}
-		}
-		tasks, err := os.OpenFile(filepath.Join(path, "tasks"), os.O_WRONLY, 0)
+		tasks, err := h.add(filepath.Base(c.path))
 		if err != nil {
 			return fmt.Errorf("make a cgroup: %w", err)
 		}
@@ -64,15 +55,23 @@ func (c *cgroup) addFirst(all []hierarchy) error {
 	return nil
 }
 
-func copyValue(from, to string) error {
-	value, err := os.ReadFile(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// add makes a cgroup, and opens the file through which it accepts threads.
+func (h hierarchy) add(name string) (tasks *os.File, err error) {
+	path := filepath.Join(h.point, name)
+	if err := os.Mkdir(path, 0o755); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return err
+	// A cpuset without processors and memory accepts no process.
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		value, err := os.ReadFile(filepath.Join(h.point, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(path, name), value, 0o644)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
-	return os.WriteFile(to, value, 0o644)
+	return os.OpenFile(filepath.Join(path, "tasks"), os.O_WRONLY, 0)
 }
 
 // join moves the calling thread, and so the programs that it starts, into the cgroups of
@@ -113,18 +112,46 @@ func (s setup) mountHierarchies() error {
 	if err := mount("cgroup", base, "tmpfs", hardened, "mode=755"); err != nil {
 		return err
 	}
-	for _, h := range s.first {
-		if err := mountIn(base, filepath.Base(h.point), "cgroup", h.options); err != nil {
+	second := hierarchy{point: "unified"}
+	for _, h := range append(slices.Clone(s.first), second) {
+		dir, fstype := filepath.Join(base, filepath.Base(h.point)), "cgroup"
+		if h == second {
+			fstype = "cgroup2"
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		if err := mount(fstype, dir, fstype, hardened, h.options); err != nil {
 			return err
 		}
 	}
-	return mountIn(base, "unified", "cgroup2", "")
+	return nil
 }
 
-func mountIn(base, name, fstype, options string) error {
-	dir := filepath.Join(base, name)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return err
+// delegate gives the cgroups below the node's own every controller that its own has, and
+// moves pid 1 into one of them.
+func (c *cgroup) delegate(pid1 int) (err error) {
+	text, err := os.ReadFile(filepath.Join(c.path, "cgroup.controllers"))
+	controllers := strings.Fields(string(text))
+	if err == nil && len(controllers) == 0 {
+		err = fmt.Errorf("%s has none for cgroups below it (cgroup.subtree_control; systemd lists there what it uses): %w",
+			filepath.Dir(c.path), errors.ErrUnsupported)
 	}
-	return mount(fstype, dir, fstype, hardened, options)
+	path := filepath.Join(c.path, "init")
+	for _, step := range []func() error{
+		func() error { return os.Mkdir(path, 0o755) },
+		func() error { c.init, err = os.Open(path); return err },
+		func() error { return os.WriteFile(filepath.Join(path, "cgroup.procs"), []byte(strconv.Itoa(pid1)), 0) },
+		func() error {
+			return os.WriteFile(filepath.Join(c.path, "cgroup.subtree_control"), []byte("+"+strings.Join(controllers, " +")), 0)
+		},
+	} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("delegate controllers: %w", err)
+	}
+	return nil
 }

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/mount"
+)
+
+// leaf is a package that mounts. What holds for both is tested here.
+type leaf struct {
+	fstype  string
+	foreign error
+	ensure  func(path string) error
+	mount   func(path string, k mount.Mounter) bootstrap.Action
+	handler func(k mount.Mounter) journal.Handler
+}
+
+var leaves = map[string]leaf{
+	"bpffs": {
+		"bpf", bpffs.ErrForeign, bpffs.EnsureMounted,
+		func(path string, k mount.Mounter) bootstrap.Action { return bpffs.Mount{Path: path, Kernel: k} },
+		func(k mount.Mounter) journal.Handler { return bpffs.Handler{Kernel: k} },
+	},
+	"cgroup": {
+		"cgroup2", cgroup.ErrForeign, cgroup.EnsureMounted,
+		func(path string, k mount.Mounter) bootstrap.Action { return cgroup.Mount{Path: path, Kernel: k} },
+		func(k mount.Mounter) journal.Handler { return cgroup.Handler{Kernel: k} },
+	},
+}
+
+// onEach runs a test for each leaf on each kernel.
+func onEach(t *testing.T, test func(t *testing.T, n fsmounttest.Node, l leaf)) {
+	for name, l := range leaves {
+		t.Run(name, func(t *testing.T) {
+			fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) { test(t, n, l) })
+		})
+	}
+}
+
+// recorded is a leaf's mount on a path of the node, and the journal that records it.
+type recorded struct {
+	bootstrap.Action
+	path    string
+	journal *journal.Journal
+	handler journal.Handler
+}
+
+func (l leaf) recorded(t *testing.T, n fsmounttest.Node, elements ...string) recorded {
+	path := filepath.Join(append([]string{n.Dir()}, elements...)...)
+	return recorded{l.mount(path, n.Kernel()), path, journaltest.Open(t, filepath.Join(n.Dir(), "state")), l.handler(n.Kernel())}
+}
+
+func (l leaf) applied(t *testing.T, n fsmounttest.Node) recorded {
+	r := l.recorded(t, n, "run", "point")
+	require.NoError(t, r.Apply(t.Context()))
+	return r
+}
+
+func (r recorded) Apply(ctx context.Context) error {
+	return r.Action.Apply(journal.With(ctx, r.journal))
+}
+
+func (r recorded) revert(ctx context.Context) error { return r.journal.Undo(ctx, r.handler) }
+
+func TestBPF1_CG1_MakesDirectoriesAndMounts(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		path := filepath.Join(n.Dir(), "run", "agent", "point")
+		m := l.mount(path, n.Kernel())
+		changes, err := m.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"make directory " + filepath.Join(n.Dir(), "run"),
+			"make directory " + filepath.Join(n.Dir(), "run", "agent"),
+			"make directory " + path,
+			"mount " + l.fstype + " on " + path,
+		}, changes)
+		require.NoDirExists(t, filepath.Join(n.Dir(), "run"), "Check is pure")
+
+		for range 2 {
+			require.NoError(t, m.Apply(t.Context()))
+			require.Equal(t, []string{l.fstype}, n.Mounts(path))
+			changes, err = m.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, changes)
+		}
+		parent, err := os.Stat(filepath.Dir(path))
+		require.NoError(t, err)
+		require.Equal(t, fs.ModeDir|0o755, parent.Mode())
+		infos, err := fsmount.Mounts(fsmount.Or(n.Kernel()))
+		require.NoError(t, err)
+		require.Subset(t, mountinfo.On(infos, path)[0].Options, []string{"rw", "nosuid", "nodev", "noexec"})
+	})
+}
+
+func TestBPF1_CG1_Conforms(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		path := filepath.Join(n.Dir(), "run", "point")
+		bootstraptest.Conform(t, func() bootstrap.Action { return l.mount(path, n.Kernel()) }, l.handler(n.Kernel()))
+		require.Empty(t, n.Mounts(path))
+		require.NoDirExists(t, filepath.Dir(path))
+	})
+}
+
+func TestBPF1_CG1_ForeignIsNamed(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		for _, fstype := range []string{"tmpfs", "sysfs", "proc", "bpf", "cgroup2"} {
+			if fstype == l.fstype {
+				continue
+			}
+			m := l.recorded(t, n, fstype)
+			n.Put(fsmounttest.Mkdir(t, n, fstype), fstype, "")
+			_, err := m.Check(t.Context())
+			for _, err := range []error{err, m.Apply(t.Context())} {
+				require.ErrorIs(t, err, l.foreign)
+				require.ErrorContains(t, err, m.path)
+				require.ErrorContains(t, err, fstype)
+			}
+			require.Equal(t, []string{fstype}, n.Mounts(m.path))
+			require.NoDirExists(t, m.journal.Dir())
+		}
+	})
+}
+
+func TestBPF1_CG2_OnePlaceByAnyName(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		path := fsmounttest.Mkdir(t, n, "fs", "point")
+		require.NoError(t, os.Symlink("point", filepath.Join(n.Dir(), "fs", "link")))
+		require.NoError(t, os.Symlink(filepath.Join(n.Dir(), "fs"), filepath.Join(n.Dir(), "parent")))
+		t.Chdir(n.Dir())
+		for _, name := range []string{
+			path, path + "/", path + "//", n.Dir() + "/fs/./point", n.Dir() + "/fs/../fs/point", n.Dir() + "/fs/link",
+			n.Dir() + "/fs/link/", n.Dir() + "/parent/point", n.Dir() + "/parent/../fs/link", "fs/point", "./fs/link/", "fs/point/../link",
+		} {
+			m := l.mount(name, n.Kernel())
+			require.NoError(t, m.Apply(t.Context()), name)
+			require.Equal(t, []string{l.fstype}, n.Mounts(path), name)
+			changes, err := m.Check(t.Context())
+			require.NoError(t, err, name)
+			require.Empty(t, changes, name)
+		}
+	})
+}
+
+func TestBPF1_CG2_AFile(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		file := filepath.Join(n.Dir(), "file")
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.NoError(t, os.Symlink(file, filepath.Join(n.Dir(), "link")))
+		for _, name := range []string{"file", "link", "file/below"} {
+			m := l.recorded(t, n, name)
+			_, err := m.Check(t.Context())
+			require.ErrorContains(t, err, file)
+			require.ErrorContains(t, m.Apply(t.Context()), file)
+			require.NoDirExists(t, m.journal.Dir())
+		}
+	})
+}
+
+func TestBPF1_CG1_WithoutTheCapability(t *testing.T) {
+	for _, l := range leaves {
+		n := fsmounttest.NewFake(t)
+		n.K.Fail = fsmounttest.Denied
+		m := l.recorded(t, n, "sys", "point")
+		for _, err := range []error{m.Apply(t.Context()), m.Action.Apply(t.Context())} {
+			require.ErrorIs(t, err, os.ErrPermission)
+			require.ErrorContains(t, err, "CAP_SYS_ADMIN")
+			require.ErrorContains(t, err, m.path)
+			require.NotContains(t, err.Error(), "\n", "one line")
+		}
+		left, err := os.ReadDir(n.Dir())
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+func TestPLAN6_BPF5_RevertTakesBackItsOwn(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		m := l.applied(t, n)
+		changes, err := m.journal.CheckUndo(t.Context(), m.handler)
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			"unmount " + l.fstype + " from " + m.path,
+			"remove directory " + m.path,
+			"remove directory " + filepath.Dir(m.path),
+		}, changes)
+		for range 2 {
+			require.NoError(t, m.revert(t.Context()))
+			require.NoDirExists(t, filepath.Dir(m.path))
+			require.NoDirExists(t, m.journal.Dir())
+		}
+		changes, err = m.journal.CheckUndo(t.Context(), m.handler)
+		require.NoError(t, err)
+		require.Empty(t, changes)
+	})
+}
+
+func TestPLAN6_BPF5_BusyIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		m := l.applied(t, n)
+		release := n.Hold(m.path)
+		err := m.revert(t.Context())
+		require.ErrorContains(t, err, "busy")
+		require.ErrorContains(t, err, m.path)
+		release()
+		require.NoError(t, m.revert(t.Context()))
+		require.NoDirExists(t, filepath.Dir(m.path))
+	})
+}
+
+func TestPLAN6_BPF5_CoveredIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		m := l.applied(t, n)
+		n.Put(m.path, "tmpfs", "")
+		require.ErrorContains(t, m.revert(t.Context()), "tmpfs is mounted over it")
+		require.Equal(t, []string{l.fstype, "tmpfs"}, n.Mounts(m.path))
+		n.Unmount(m.path)
+		require.NoError(t, m.revert(t.Context()))
+		require.NoDirExists(t, filepath.Dir(m.path))
+	})
+}
+
+func TestPLAN6_BPF5_AnothersMountIsKept(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
+		m := l.applied(t, n)
+		n.Unmount(m.path)
+		n.Put(fsmounttest.Mkdir(t, n, "another"), "tmpfs", "") // takes the identity that older kernels reuse
+		n.Put(m.path, l.fstype, "")
+		for range 2 {
+			err := m.revert(t.Context())
+			require.ErrorIs(t, err, journal.ErrChanged)
+			require.ErrorContains(t, err, m.path)
+			require.Equal(t, []string{l.fstype}, n.Mounts(m.path))
+		}
+		n.Unmount(m.path)
+		require.NoError(t, os.Remove(m.path))
+		require.NoError(t, m.revert(t.Context()), "the directory above it is empty now")
+		require.NoDirExists(t, m.journal.Dir())
+	})
+}
