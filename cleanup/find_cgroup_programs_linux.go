@@ -156,12 +156,12 @@ func (s *search) foundCgroupProgram(c cgroupObject) error {
 	}
 	// The attach type is shown as "Inet4Connect", for example.
 	attach := strings.TrimPrefix(strings.TrimPrefix(c.attach.String(), "CGroup"), "Cgroup")
-	s.found(Item{
+	s.foundAttached(Item{
 		Kind:   kindCgroup,
 		Object: c.path + " " + attach + " " + s.programs.name(uint32(c.ID)),
 		Detail: c.Program.String(),
 		object: c,
-	})
+	}, c.Program, "")
 	return nil
 }
 

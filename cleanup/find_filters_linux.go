@@ -138,7 +138,9 @@ func describeFilter(f rtnl.Filter) string {
 
 func (s *filterSearch) foundFilters(l rtnl.Link, q *filtered) {
 	for _, f := range q.owned {
+		with := []string{nameOf(kindClsact, l.Name), nameOf(kindLink, l.Name)}
 		if f.Link == rtnl.SharedBlock {
+			with = nil
 			if s.blocks[f.FilterID] {
 				continue // the block was seen at another link
 			}
@@ -153,7 +155,7 @@ func (s *filterSearch) foundFilters(l rtnl.Link, q *filtered) {
 			Object: filterWhere(f, l.Name) + " " + name,
 			Detail: fmt.Sprintf("pref %d handle 0x%x program %d", f.Preference(), f.Handle, f.Program),
 			object: filterObject{f.FilterID},
-		})
+		}, with...)
 	}
 }
 
@@ -176,7 +178,7 @@ func (s *filterSearch) foundClsact(l rtnl.Link, q *filtered) {
 	case len(q.foreign) > 0:
 		s.leave(item, "foreign filter on it: "+q.foreign[0])
 	default:
-		s.found(item)
+		s.found(item, nameOf(kindLink, l.Name))
 	}
 }
 

@@ -30,7 +30,7 @@ func findLegacy(ctx context.Context, s *search) error {
 				Object: fmt.Sprintf("%s %s rule %s %s", f.Name, rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo())),
 				Detail: rule.Spec,
 				object: legacyObject{rule},
-			})
+			}, nameOf(kindLegacy, fmt.Sprintf("%s %s chain %s", f.Name, rule.Table, rule.JumpsTo())))
 		}
 		for _, chain := range set.SortedChains() {
 			s.found(Item{

@@ -30,7 +30,7 @@ func findNFT(ctx context.Context, s *search) error {
 			Object: fmt.Sprintf("%s rule %s %s", rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo)),
 			Detail: fmt.Sprintf("handle %d", rule.Handle),
 			object: nftObject{rule},
-		})
+		}, nameOf(kindNFT, fmt.Sprintf("%s chain %s", rule.Table, rule.JumpsTo)))
 	}
 	for _, chain := range set.SortedChains() {
 		s.found(Item{

@@ -13,14 +13,8 @@ import (
 
 // hint adds the missing capability to an error, unless the error already names it.
 func hint(kind string, err error) error {
-	switch kind {
-	case kindFilter, kindClsact, kindXDP, kindTCX, kindNetkit, kindLink,
-		kindRoute, kindRule, kindXFRMPolicy, kindXFRMState, kindNFT, kindNFTable, kindLegacy, kindIPSet:
-		return remedy.Capabilities(err, "", remedy.NetAdmin)
-	case kindCgroup:
-		return remedy.Capabilities(err, "", remedy.NetAdmin, remedy.BPF)
-	case kindMount, kindNetNS:
-		return remedy.Capabilities(err, "", remedy.SysAdmin)
+	if needs := kinds[kind]; len(needs) > 0 {
+		return remedy.Capabilities(err, "", needs...)
 	}
 	return remedy.File(err)
 }
