@@ -85,7 +85,7 @@ func upTo(name, wildcards string) string {
 func each(kind string, f func(p protected, name string)) {
 	for _, p := range protectedNames() {
 		if p.kind == kind {
-			for _, name := range strings.Fields(p.names) {
+			for _, name := range p.names {
 				f(p, name)
 			}
 		}

@@ -6,8 +6,10 @@ package cleanup_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,6 +93,51 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 }
 
 // A rule for links must match the whole name.
+func TestSEC9_EveryLineOfTheProtectedNamesCounts(t *testing.T) {
+	table, err := os.ReadFile("protected.txt")
+	require.NoError(t, err)
+	lines := 0
+	for line := range strings.Lines(string(table)) {
+		columns := strings.Split(strings.TrimSpace(line), "\t")
+		if strings.HasPrefix(line, "#") || len(columns[0]) == 0 {
+			continue
+		}
+		require.Len(t, columns, 4, line)
+		lines++
+		field := map[string]func(name string) cleanup.Ownership{
+			"chain":               func(name string) cleanup.Ownership { return cleanup.Ownership{ChainPrefixes: []string{name}} },
+			"ipset":               func(name string) cleanup.Ownership { return cleanup.Ownership{IPSetPrefixes: []string{name}} },
+			"program":             func(name string) cleanup.Ownership { return cleanup.Ownership{Programs: []string{name}} },
+			"pin":                 func(name string) cleanup.Ownership { return cleanup.Ownership{Pins: []string{name}} },
+			"comment of iptables": func(name string) cleanup.Ownership { return cleanup.Ownership{RuleComments: []string{name}} },
+			"nftables table": func(name string) cleanup.Ownership {
+				return cleanup.Ownership{NFTables: []cleanup.NFTable{{Family: "ip", Name: name}}}
+			},
+			"link":     func(name string) cleanup.Ownership { return cleanup.Ownership{Links: []cleanup.LinkRule{{Name: name}}} },
+			"bridge":   func(name string) cleanup.Ownership { return cleanup.Ownership{Links: []cleanup.LinkRule{{Name: name}}} },
+			"path":     func(name string) cleanup.Ownership { return cleanup.Ownership{StateDirs: []string{name}} },
+			"folder":   func(name string) cleanup.Ownership { return cleanup.Ownership{StateDirs: []string{"/var/lib/" + name}} },
+			"CNI file": func(name string) cleanup.Ownership { return cleanup.Ownership{Files: []string{"/opt/cni/bin/" + name}} },
+			"sysctl file": func(name string) cleanup.Ownership {
+				return cleanup.Ownership{Files: []string{"/etc/sysctl.d/" + name}}
+			},
+			"network": func(name string) cleanup.Ownership {
+				return cleanup.Ownership{StateDirs: []string{"/var/lib/cni/networks/" + name}}
+			},
+		}[columns[1]]
+		require.NotNil(t, field, line)
+		for _, name := range strings.Fields(columns[2]) {
+			if kind := columns[1]; kind != "link" && kind != "bridge" {
+				name = strings.TrimSuffix(name, "*")
+			}
+			own := field(name)
+			own.Agent = "acme"
+			require.ErrorContains(t, own.Validate(), "cleanup: ownership: ", "%s: %s", line, name)
+		}
+	}
+	require.Greater(t, lines, 100)
+}
+
 func TestSEC9_PatternsAreAnchored(t *testing.T) {
 	links := cleanup.Things{}
 	for _, name := range []string{"acme1", "acme2x", "xacme1", "acme12", "q", "aq", "qq"} {
