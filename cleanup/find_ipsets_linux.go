@@ -31,12 +31,6 @@ func findIPSets(ctx context.Context, s *search) error {
 	return err
 }
 
-// remove destroys one set; removeIPSets destroys many.
-func (o ipsetObject) remove(ctx context.Context, r *removal) (err error) {
-	removeIPSets(ctx, r, []ipsetObject{o}, func(_ int, e error) { err = e })
-	return err
-}
-
 // removeIPSets destroys sets; one may be a member of another.
 func removeIPSets(ctx context.Context, r *removal, objects []ipsetObject, done func(i int, err error)) {
 	sock, err := r.sockets.netfilter()

@@ -44,12 +44,6 @@ func findLegacy(ctx context.Context, s *search) error {
 	return errs.Join()
 }
 
-// remove deletes one chain or rule; removeLegacy deletes many.
-func (o legacyObject) remove(ctx context.Context, r *removal) (err error) {
-	removeLegacy(ctx, r, []legacyObject{o}, func(_ int, e error) { err = e })
-	return err
-}
-
 // removeLegacy deletes chains and rules with one run of a tool for each family.
 func removeLegacy(ctx context.Context, r *removal, objects []legacyObject, done func(i int, err error)) {
 	list := make([]iptables.Object, len(objects))

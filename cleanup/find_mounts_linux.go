@@ -64,7 +64,7 @@ func mountsOn(all []mountPoint, rule MountRule) (out []mountPoint) {
 	return out
 }
 
-func (s *search) foundMount(m mountPoint, o object, with ...string) {
+func (s *search) foundMount(m mountPoint, o any, with ...string) {
 	s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, object: o}, with...)
 }
 

@@ -59,12 +59,6 @@ func because(comment, jumpsTo string) string {
 	return "-> " + jumpsTo
 }
 
-// remove deletes one chain or rule; removeNFT deletes many.
-func (o nftObject) remove(ctx context.Context, r *removal) (err error) {
-	removeNFT(ctx, r, []nftObject{o}, func(_ int, e error) { err = e })
-	return err
-}
-
 // removeNFT deletes chains and rules in one transaction.
 func removeNFT(ctx context.Context, r *removal, objects []nftObject, done func(i int, err error)) {
 	sock, err := r.sockets.netfilter()

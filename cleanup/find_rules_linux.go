@@ -36,9 +36,6 @@ func findRules(ctx context.Context, s *search) error {
 		sort.SliceStable(list, func(i, j int) bool { return moreSpecialFirst(list[i], list[j]) })
 		for _, r := range list {
 			item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
-			if r.ToTable && !r.Plain {
-				item.Detail = "it selects by more than that"
-			}
 			switch {
 			case s.own.movedLocal(asRule(r)):
 				item.object = localRuleObject{ruleObject{r.Request}}

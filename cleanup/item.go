@@ -5,7 +5,6 @@ package cleanup
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -70,14 +69,7 @@ type Item struct {
 	// "link cilium_host" for a route through it; empty for an item that leads its group.
 	Group string `json:"group,omitempty"`
 
-	object object
-}
-
-// object is the identity of the object that an item stands for, as a comparable value.
-type object interface {
-	// remove removes the object, and no other that took its name or number since it was
-	// listed. Removing an object that is gone succeeds.
-	remove(context.Context, *removal) error
+	object any // the identity of what it stands for, comparable
 }
 
 // String returns kind and object.

@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -166,33 +167,49 @@ func (o Ownership) Validate() error {
 // compile checks the ownership, so that an invalid one removes nothing.
 func (o Ownership) compile() (*owned, error) {
 	out := &owned{Ownership: o}
-	if err := validNames(slices.Concat(o.Programs, o.Filters)); err != nil {
+	var links, routes, rules error
+	out.links, links = compiled(o.Links, LinkRule.compile)
+	out.routes, routes = compiled(o.Routes, RouteRule.compile)
+	out.rules, rules = compiled(o.Rules, PolicyRule.compile)
+	err := cmp.Or(
+		every(slices.Concat(o.Programs, o.Filters), validName),
+		every(o.Pins, validPinPattern),
+		links, routes, rules,
+		every(o.NetNS, func(pattern string) error { return validPattern("network namespace", pattern) }),
+		every(o.RuleComments, func(pattern string) error { return validPattern("rule comment", pattern) }),
+		every(o.XFRM, XFRMRule.validate),
+		every(slices.Concat(o.ChainPrefixes, o.IPSetPrefixes), validPrefix),
+		every(o.NFTables, NFTable.validate),
+		every(o.Mounts, MountRule.validate),
+		every(o.Files, func(name string) error { return validPath("file", name) }),
+		every(slices.Concat(o.PidFiles, o.Sockets), func(name string) error { return validPath("pid file or socket", name) }),
+		every(o.Executables, validExecutable),
+		every(o.SetAside, validAside),
+		every(o.StateDirs, func(dir string) error { return validDir("state directory", dir) }),
+	)
+	if err != nil {
 		return nil, err
-	}
-	for _, pattern := range o.Pins {
-		if err := validPinPattern(pattern); err != nil {
-			return nil, err
-		}
-	}
-	for _, rule := range o.Links {
-		m, err := rule.compile()
-		if err != nil {
-			return nil, err
-		}
-		out.links = append(out.links, m)
-	}
-	if err := out.compileNet(); err != nil {
-		return nil, err
-	}
-	if err := o.validHost(); err != nil {
-		return nil, err
-	}
-	for _, dir := range o.StateDirs {
-		if err := validDir("state directory", dir); err != nil {
-			return nil, err
-		}
 	}
 	return out, out.checkProtected()
+}
+
+// every returns the first error of a list's elements.
+func every[T any](list []T, check func(T) error) error {
+	for _, element := range list {
+		if err := check(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compiled[R, M any](rules []R, compile func(R) (M, error)) (list []M, err error) {
+	err = every(rules, func(rule R) error {
+		m, err := compile(rule)
+		list = append(list, m)
+		return err
+	})
+	return list, err
 }
 
 func (r LinkRule) compile() (linkMatcher, error) {
@@ -200,7 +217,7 @@ func (r LinkRule) compile() (linkMatcher, error) {
 	if r.Name == "" {
 		return m, fmt.Errorf("cleanup: ownership: link rule %+v: it needs a name, or it would match links of other owners", r)
 	}
-	if err := validNames(r.Programs); err != nil {
+	if err := every(r.Programs, validName); err != nil {
 		return m, fmt.Errorf("link rule %q: %w", r.Name, err)
 	}
 	name, err := regexp.Compile(`^(?:` + r.Name + `)$`)
@@ -245,12 +262,7 @@ func (o *owned) ownsPrograms() bool { return len(o.Programs)+len(o.Filters)+len(
 
 // hasPrefix reports whether name starts with one of prefixes.
 func hasPrefix(name string, prefixes []string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // ownsChain reports whether a chain of iptables is owned.
@@ -272,31 +284,12 @@ func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables,
 // ownsLink reports whether a link is owned that carries programs of the given names.
 // Loopback is never owned.
 func (o *owned) ownsLink(name, kind string, programs []string) bool {
-	if name == "lo" {
-		return false
-	}
-	for _, rule := range o.links {
-		if rule.matches(name, kind, programs) {
-			return true
-		}
-	}
-	return false
+	return name != "lo" && slices.ContainsFunc(o.links, func(m linkMatcher) bool { return m.matches(name, kind, programs) })
 }
 
 func (m linkMatcher) matches(name, kind string, programs []string) bool {
-	if !m.name.MatchString(name) {
-		return false
+	carries := func(program string) bool {
+		return isProgram(program, m.Programs) || isFilter(program, name, m.Programs)
 	}
-	if m.Kind != "" && m.Kind != kind {
-		return false
-	}
-	if len(m.Programs) == 0 {
-		return true
-	}
-	for _, program := range programs {
-		if isProgram(program, m.Programs) || isFilter(program, name, m.Programs) {
-			return true
-		}
-	}
-	return false
+	return m.name.MatchString(name) && (m.Kind == "" || m.Kind == kind) && (len(m.Programs) == 0 || slices.ContainsFunc(programs, carries))
 }

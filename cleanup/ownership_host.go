@@ -65,46 +65,36 @@ func (o Ownership) Moved(from, to string) Ownership {
 	return o
 }
 
-// validHost checks the netfilter objects and the files of an ownership.
-func (o Ownership) validHost() error {
-	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
+func validPrefix(prefix string) error {
+	if prefix == "" {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
 	}
-	for _, t := range o.NFTables {
-		if err := t.validate(); err != nil {
-			return err
-		}
+	return nil
+}
+
+func (m MountRule) validate() error {
+	if err := validPath("mount", m.Path); err != nil {
+		return err
 	}
-	for _, m := range o.Mounts {
-		if err := validPath("mount", m.Path); err != nil {
-			return err
-		}
-		if m.Type == "" {
-			return fmt.Errorf("cleanup: ownership: mount %s: the type of the file system is missing", m.Path)
-		}
+	if m.Type == "" {
+		return fmt.Errorf("cleanup: ownership: mount %s: the type of the file system is missing", m.Path)
 	}
-	for _, file := range o.Files {
-		if err := validPath("file", file); err != nil {
-			return err
-		}
+	return nil
+}
+
+func validExecutable(name string) error {
+	if name == "" || path.Base(name) != name {
+		return fmt.Errorf("cleanup: ownership: executable %q: want the name of a file", name)
 	}
-	for _, name := range slices.Concat(o.PidFiles, o.Sockets) {
-		if err := validPath("pid file or socket", name); err != nil {
-			return err
-		}
+	return nil
+}
+
+func validAside(pattern string) error {
+	if err := validPath("configurations set aside", pattern); err != nil {
+		return err
 	}
-	for _, name := range o.Executables {
-		if name == "" || path.Base(name) != name {
-			return fmt.Errorf("cleanup: ownership: executable %q: want the name of a file", name)
-		}
-	}
-	for _, pattern := range o.SetAside {
-		if err := validPath("configurations set aside", pattern); err != nil {
-			return err
-		}
-		if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); !ok || suffix == "" || strings.ContainsAny(suffix, `*?[\`) {
-			return fmt.Errorf("cleanup: ownership: configurations set aside %s: want a directory, a slash, an asterisk and a suffix", pattern)
-		}
+	if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); !ok || suffix == "" || strings.ContainsAny(suffix, `*?[\`) {
+		return fmt.Errorf("cleanup: ownership: configurations set aside %s: want a directory, a slash, an asterisk and a suffix", pattern)
 	}
 	return nil
 }

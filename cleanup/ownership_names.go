@@ -15,12 +15,10 @@ const nameBytes = 15
 // linkMark stands for a link's name in the name of a filter.
 const linkMark = "{link}"
 
-// validNames refuses names that nearly anything could have.
-func validNames(names []string) error {
-	for _, name := range names {
-		if strings.Trim(strings.ReplaceAll(name, linkMark, ""), "-_. ") == "" {
-			return fmt.Errorf("cleanup: ownership: %q is not the name of a program or a filter", name)
-		}
+// validName refuses a name that nearly anything could have.
+func validName(name string) error {
+	if strings.Trim(strings.ReplaceAll(name, linkMark, ""), "-_. ") == "" {
+		return fmt.Errorf("cleanup: ownership: %q is not the name of a program or a filter", name)
 	}
 	return nil
 }

@@ -30,19 +30,30 @@ type doneFunc func(item Item, err error)
 // has changed.
 var errUnlisted = errors.New("it was not listed by an inventory")
 
+// single is an object that is removed by itself.
+type single interface {
+	// remove removes the object, and no other that took its name or number since it was
+	// listed. Removing an object that is gone succeeds.
+	remove(context.Context, *removal) error
+}
+
 // singly removes items one after the other.
 func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return
 		}
-		done(item, item.object.remove(ctx, r))
+		if object, ok := item.object.(single); ok {
+			done(item, object.remove(ctx, r))
+		} else {
+			done(item, errUnlisted)
+		}
 	}
 }
 
 // together makes a remover of a function that removes many objects of one type. The
 // function reports the result for an object by its index.
-func together[T object](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
+func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
 	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
 		var objects []T
 		var listed []Item
