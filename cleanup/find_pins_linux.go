@@ -26,10 +26,7 @@ import (
 const fstypeBPF = "bpf"
 
 // pinObject is a pin or a directory of pins.
-type pinObject struct {
-	path string
-	id   filetree.Inode
-}
+type pinObject struct{ fileObject }
 
 // pins are the pins with names that match a pattern, below the roots of BPF file
 // systems.
@@ -88,7 +85,7 @@ func findPins(ctx context.Context, s *search) error {
 	}
 	err := s.pins.walk(ctx, func(e filetree.Entry) {
 		path := e.Path()
-		item := Item{Kind: kindPin, Object: path, object: pinObject{path, e.ID}}
+		item := Item{Kind: kindPin, Object: path, object: pinObject{fileObject{path, e.ID}}}
 		if e.Mount {
 			s.leave(item, "something is mounted on it")
 			return
@@ -191,19 +188,10 @@ func (p *pinnedObjects) add(path string) error {
 
 // remove removes a pin, or a directory of pins that is empty by now.
 func (p pinObject) remove(context.Context, *removal) error {
-	dir, err := filetree.OpenDir(filepath.Dir(p.path), unix.BPF_FS_MAGIC)
-	if err != nil {
-		return notThere(err)
-	}
-	defer dir.Close()
-	now, err := dir.Look(filepath.Base(p.path))
-	switch {
-	case err != nil, now == nil:
+	t, err := p.open()
+	if t == nil {
 		return err
-	case now.Mount:
-		return errors.New("something is mounted on it; left as it is")
-	case now.ID != p.id:
-		return failure.ErrReplaced
 	}
-	return dir.Remove(now)
+	defer t.Close()
+	return t.Remove()
 }

@@ -36,9 +36,9 @@ func findRoutes(ctx context.Context, s *search) error {
 	if err != nil {
 		return err
 	}
-	r := &routeSearch{s, map[int]bool{}, make(map[int]string, len(list))}
+	names, _ := s.links.names(ctx) // of that list
+	r := &routeSearch{s, map[int]bool{}, names}
 	for _, l := range list {
-		r.names[l.Index] = l.Name
 		r.owned[l.Index] = s.ownsLink(l)
 	}
 	sock, err := s.sockets.rtnetlink()

@@ -78,6 +78,25 @@ func (i Item) String() string { return i.Kind + " " + i.Object }
 // leader returns kind and object of the item that leads the item's group.
 func (i Item) leader() string { return cmp.Or(i.Group, i.String()) }
 
+// Error reports why an item was not removed. The errors of [Leftovers.Remove] and
+// [Leftovers.Apply] join one for each such item. [errors.As] finds the first, also in the
+// error of a plan or of an action in other namespaces; for all of them, follow Unwrap()
+// error and Unwrap() []error.
+type Error struct {
+	// Item is the item that remains.
+	Item Item
+
+	// Err is the reason.
+	Err error
+}
+
+// Error returns what was tried and why it failed, such as
+// "remove link lxc12345: operation not permitted (needs CAP_NET_ADMIN)".
+func (e *Error) Error() string { return e.Item.verb() + " " + e.Item.String() + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
 // verb names what removal does with an item.
 func (i Item) verb() string {
 	if i.Kind == kindAside {
@@ -212,16 +231,17 @@ func (i Item) line() string {
 }
 
 func writeLines(b *strings.Builder, lines []string, fold int) {
-	show := len(lines)
-	if fold > 0 && show > fold {
-		show = fold - 1
+	for _, line := range folded(lines, fold, "... and %d more") {
+		b.WriteString("  " + line + "\n")
 	}
-	for _, line := range lines[:show] {
-		fmt.Fprintf(b, "  %s\n", line)
+}
+
+// folded returns at most fold lines, the last with the number of the others; 0 means all.
+func folded(lines []string, fold int, more string) []string {
+	if fold == 0 || len(lines) <= fold {
+		return lines
 	}
-	if more := len(lines) - show; more > 0 {
-		fmt.Fprintf(b, "  ... and %d more\n", more)
-	}
+	return append(slices.Clip(lines[:fold-1]), fmt.Sprintf(more, len(lines)-fold+1))
 }
 
 // changeFold is how many items of one kind Check lists one by one.
@@ -231,16 +251,11 @@ const changeFold = 20
 func (inv Inventory) changes() []string {
 	var out []string
 	for _, s := range sections(inv.Items) {
-		show := s.Items
-		if len(show) > changeFold {
-			show = show[:changeFold-1]
+		var lines []string
+		for _, item := range s.Items {
+			lines = append(lines, item.verb()+" "+item.String())
 		}
-		for _, item := range show {
-			out = append(out, item.verb()+" "+item.String())
-		}
-		if more := len(s.Items) - len(show); more > 0 {
-			out = append(out, fmt.Sprintf("%s %d more of kind %s", s.Items[0].verb(), more, s.Kind))
-		}
+		out = append(out, folded(lines, changeFold, s.Items[0].verb()+" %d more of kind "+s.Kind)...)
 	}
 	return out
 }

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // removal is one call of Remove: the state that objects pass to those removed after them.
@@ -215,4 +218,19 @@ func (r *removal) withoutGone(ctx context.Context, items []Item, done doneFunc) 
 		}
 	}
 	return rest
+}
+
+// hint adds the missing capability to an error, unless the error already names it.
+func hint(kind string, err error) error {
+	if needs := kinds[kind]; len(needs) > 0 {
+		return remedy.Capabilities(err, "", needs...)
+	}
+	return remedy.File(err)
+}
+
+func notThere(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	return err
 }

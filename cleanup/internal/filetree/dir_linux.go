@@ -61,17 +61,3 @@ func (d *Dir) Walk(ctx context.Context, match func(name string) bool, visit func
 	_, err := w.walk(ctx, &level{name: d.path, dir: d.fd, id: d.id})
 	return err
 }
-
-// Look returns nil, and no error, where the name is gone.
-func (d *Dir) Look(name string) (*Entry, error) {
-	e, err := lookBelow(d.fd, name)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: err}
-	}
-	return e, nil
-}
-
-// Remove removes a file, or a directory that is empty.
-func (d *Dir) Remove(e *Entry) error {
-	return removing(filepath.Join(d.path, e.name), unlink(d.fd, e.name, e.IsDir))
-}
