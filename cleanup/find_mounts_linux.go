@@ -92,7 +92,7 @@ func (p *pins) foreign(ctx context.Context, root string) (string, error) {
 		return "", nil // something else is mounted over it
 	}
 	owned := map[string]bool{}
-	if err := p.walk(ctx, func(e filetree.Entry) { owned[filetree.ResolveParents(e.Path())] = true }); err != nil {
+	if err := p.walk(ctx, func(e filetree.Entry) { owned[e.Path()] = true }); err != nil {
 		return "", err
 	}
 	t, err := filetree.Open(root)
@@ -101,7 +101,7 @@ func (p *pins) foreign(ctx context.Context, root string) (string, error) {
 	}
 	defer t.Close()
 	foreign := ""
-	_, err = t.Walk(ctx, nil, func(e filetree.Entry) (bool, error) {
+	_, err = t.Walk(ctx, nil, nil, func(e filetree.Entry) (bool, error) {
 		kernels := e.Name() == "progs.debug" || e.Name() == "maps.debug"
 		if !e.IsDir && !kernels && foreign == "" && !owned[e.Path()] {
 			foreign = strings.TrimPrefix(e.Path(), t.Path+"/")

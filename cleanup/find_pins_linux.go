@@ -65,23 +65,29 @@ func isBPFFS(dir string) bool {
 
 // walkPinPattern visits the entries of dir that match pattern.
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(filetree.Entry)) error {
-	d, err := filetree.OpenDir(dir, unix.BPF_FS_MAGIC)
-	if err != nil {
-		return notThere(err)
+	t, err := filetree.Open(dir)
+	if t == nil {
+		return err
+	}
+	defer t.Close()
+	if !isBPFFS(t.Path) {
+		return nil
 	}
 	match := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
-	return d.Walk(ctx, match, func(e filetree.Entry) (bool, error) {
+	_, err = t.Walk(ctx, nil, match, func(e filetree.Entry) (bool, error) {
 		if !e.Full {
 			visit(e)
 		}
 		return e.Full || e.Mount, nil
 	})
+	return err
 }
 
 func findPins(ctx context.Context, s *search) error {
 	mounts := map[string]string{}
 	for _, root := range s.pins.roots {
-		mounts[root+"/"] = nameOf(kindMount, filetree.ResolveParents(root))
+		root = filetree.ResolveParents(root)
+		mounts[root+"/"] = nameOf(kindMount, root)
 	}
 	err := s.pins.walk(ctx, func(e filetree.Entry) {
 		path := e.Path()
