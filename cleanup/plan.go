@@ -111,10 +111,10 @@ func (g Group) validate() error {
 // they are part of: the files of a state directory, the rules in a chain, a link's
 // addresses.
 func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
-	named, matched := p.names(), map[string]bool{}
+	named, patterns, matched := p.names(), p.patterns(), map[string]bool{}
 	unnamed, because := map[string]bool{}, map[string]string{} // items; one of them, by the leader of its group
 	for _, group := range groups(found.Items) {
-		pattern := p.pattern(group[0])
+		pattern := patterns.matching(group[0])
 		matched[pattern] = true
 		for _, item := range group {
 			if named[item.String()]--; named[item.String()] < 0 && pattern == "" {
@@ -170,10 +170,17 @@ func (g Group) names() []string {
 	return append([]string{g.String()}, g.Members...)
 }
 
-// pattern returns the first pattern that matches a leader, "" if there is none.
-func (p Plan) pattern(leader Item) string {
-	for _, g := range p.Groups {
-		if ok, _ := path.Match(g.Match, leader.Object); ok && g.Match != "" && g.Kind == leader.Kind {
+// patterns are the groups of a plan that have one: few, as each is tried for each leader.
+type patterns []Group
+
+func (p Plan) patterns() patterns {
+	return slices.DeleteFunc(slices.Clone(p.Groups), func(g Group) bool { return g.Match == "" })
+}
+
+// matching returns the first pattern that matches a leader, "" if there is none.
+func (p patterns) matching(leader Item) string {
+	for _, g := range p {
+		if ok, _ := path.Match(g.Match, leader.Object); ok && g.Kind == leader.Kind {
 			return g.String()
 		}
 	}
