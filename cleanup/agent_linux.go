@@ -150,11 +150,11 @@ type pidFile struct {
 func (o Ownership) eachPidFile(look func(pidFile) (string, error)) (seen string, err error) {
 	for _, path := range o.PidFiles {
 		f, err := openPidFile(path)
-		if absent(err) {
-			continue
-		}
 		if err != nil {
 			return "", err
+		}
+		if f.File == nil {
+			continue
 		}
 		seen, err := look(f)
 		f.Close()
@@ -168,18 +168,28 @@ func (o Ownership) eachPidFile(look func(pidFile) (string, error)) (seen string,
 	return "", nil
 }
 
-func absent(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
-
-func openPidFile(path string) (f pidFile, err error) {
-	d, err := durable.OpenDir(filepath.Dir(path))
+// lookAt returns a file's information and its directory, which is nil if there is no such
+// file.
+func lookAt(path string) (d *durable.Dir, info fs.FileInfo, err error) {
+	d, err = durable.OpenDir(filepath.Dir(path))
 	if err != nil {
+		return nil, nil, notThere(err)
+	}
+	info, err = d.Lstat(filepath.Base(path))
+	if err != nil {
+		d.Close()
+		return nil, nil, notThere(err)
+	}
+	return d, info, nil
+}
+
+// openPidFile returns the zero value if there is no such file.
+func openPidFile(path string) (f pidFile, err error) {
+	d, info, err := lookAt(path)
+	if d == nil {
 		return f, err
 	}
 	defer d.Close()
-	info, err := d.Lstat(filepath.Base(path))
-	if err != nil {
-		return f, err
-	}
 	if !info.Mode().IsRegular() {
 		return f, fmt.Errorf("%s: it is a %s, not a regular file", path, filemode.Type(info.Mode()))
 	}
@@ -263,19 +273,11 @@ func (o Ownership) listening(context.Context) (seen string, err error) {
 // connects reports whether a connection to the socket is taken, or would be when it is
 // its turn. A socket that a stranger has made is not the agent's.
 func connects(path string) (bool, error) {
-	d, err := durable.OpenDir(filepath.Dir(path))
-	if absent(err) {
-		return false, nil
-	} else if err != nil {
+	d, info, err := lookAt(path)
+	if d == nil {
 		return false, err
 	}
 	defer d.Close()
-	info, err := d.Lstat(filepath.Base(path))
-	if absent(err) {
-		return false, nil
-	} else if err != nil {
-		return false, err
-	}
 	if uid := int(info.Sys().(*syscall.Stat_t).Uid); info.Mode().Type() != fs.ModeSocket || uid != 0 && uid != os.Geteuid() {
 		return false, nil
 	}

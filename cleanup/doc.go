@@ -10,6 +10,10 @@
 // replaced another in the meantime is left alone and reported. [Leftovers.Check] and
 // [Leftovers.Apply] are the same two steps as an action of a plan.
 //
+// What goes together is a group: a link with its routes, filters and peer, a chain with
+// its rules, a pin with its link and program. A [Plan] lists the groups of one node for
+// review, and selects those that are the same on others.
+//
 // The agent's property is described by data, an [Ownership]: [Cilium] returns Cilium's,
 // and package ownershipfile reads that of another agent from a file. The zero value owns
 // nothing. A [Scope] selects how much of it is removed; the zero value is an error that

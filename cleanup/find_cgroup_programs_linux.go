@@ -78,8 +78,15 @@ func findCgroupPrograms(ctx context.Context, s *search) error {
 func (n *node) openCgroupRoot() (root cgroup, dir *os.File, err error) {
 	paths := []string{n.cgroupRoot}
 	if n.cgroupRoot == "" {
-		if paths, err = n.cgroupMounts(); err != nil {
+		all, err := n.mountPoints()
+		if err != nil {
 			return cgroup{}, nil, err
+		}
+		paths = nil
+		for _, m := range all {
+			if m.fstype == "cgroup2" && m.root == "/" {
+				paths = append(paths, m.path)
+			}
 		}
 	}
 	for _, path := range paths {
@@ -88,20 +95,6 @@ func (n *node) openCgroupRoot() (root cgroup, dir *os.File, err error) {
 		}
 	}
 	return cgroup{}, nil, nil
-}
-
-func (n *node) cgroupMounts() ([]string, error) {
-	all, err := n.mountPoints()
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, m := range all {
-		if m.fstype == "cgroup2" && m.root == "/" {
-			paths = append(paths, m.path)
-		}
-	}
-	return paths, nil
 }
 
 // openCgroup opens a directory of a cgroup2 file system; nil for anything else.
@@ -156,12 +149,12 @@ func (s *search) foundCgroupProgram(c cgroupObject) error {
 	}
 	// The attach type is shown as "Inet4Connect", for example.
 	attach := strings.TrimPrefix(strings.TrimPrefix(c.attach.String(), "CGroup"), "Cgroup")
-	s.found(Item{
+	s.foundAttached(Item{
 		Kind:   kindCgroup,
 		Object: c.path + " " + attach + " " + s.programs.name(uint32(c.ID)),
 		Detail: c.Program.String(),
 		object: c,
-	})
+	}, c.Program, "")
 	return nil
 }
 

@@ -24,6 +24,7 @@ func (c clsactObject) onLink() int { return c.link }
 // filtered is a link's clsact or ingress qdisc with its filters.
 type filtered struct {
 	rtnl.Qdisc
+	link    rtnl.Link
 	owned   []rtnl.Filter
 	foreign []string // filters that are not owned, for people
 }
@@ -31,33 +32,12 @@ type filtered struct {
 // filterSearch lists the filters of all links that have a qdisc for them.
 type filterSearch struct {
 	*search
-	qdiscs map[int]*filtered      // by link
 	blocks map[rtnl.FilterID]bool // filters of shared blocks that were found
 }
 
 // findFilters lists owned filters, and the clsact qdiscs that have owned
 // filters and nothing else.
 func findFilters(ctx context.Context, s *search) error {
-	f := &filterSearch{s, map[int]*filtered{}, map[rtnl.FilterID]bool{}}
-	lookErr := f.look(ctx)
-	list, err := s.links.all(ctx)
-	if err != nil {
-		return err // look has failed for the same reason
-	}
-	for _, l := range list {
-		if q := f.qdiscs[l.Index]; q != nil {
-			f.foundFilters(l, q)
-		}
-	}
-	for _, l := range list {
-		if q := f.qdiscs[l.Index]; q != nil {
-			f.foundClsact(l, q)
-		}
-	}
-	return lookErr
-}
-
-func (s *filterSearch) look(ctx context.Context) error {
 	sock, err := s.sockets.rtnetlink()
 	if err != nil {
 		return err
@@ -66,39 +46,50 @@ func (s *filterSearch) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names, err := s.links.names(ctx)
+	list, err := s.links.all(ctx)
 	if err != nil {
 		return err
 	}
+	f := &filterSearch{s, map[rtnl.FilterID]bool{}}
+	var looked []*filtered
 	var errs failure.Set
-	for link, qdisc := range qdiscs {
-		q := &filtered{Qdisc: qdisc}
-		s.qdiscs[link] = q
-		for _, parent := range qdisc.Parents() {
-			list, err := sock.Filters(ctx, link, parent)
-			if err != nil {
-				errs.Add(fmt.Errorf("list filters: %w", err))
-				q.foreign = append(q.foreign, "filters that could not be listed")
-			}
-			errs.Add(s.sort(q, names[link], list))
+	for _, l := range list {
+		if qdisc, has := qdiscs[l.Index]; has && ctx.Err() == nil {
+			q := &filtered{Qdisc: qdisc, link: l}
+			errs.Add(f.look(ctx, sock, q))
+			f.foundFilters(q)
+			looked = append(looked, q)
 		}
-		for _, f := range q.owned {
-			s.links.carries(link, f.Name, s.programs.name(f.Program))
+	}
+	for _, q := range looked {
+		f.foundClsact(q)
+	}
+	return errs.Join()
+}
+
+func (s *filterSearch) look(ctx context.Context, sock *rtnl.Conn, q *filtered) error {
+	var errs failure.Set
+	for _, parent := range q.Parents() {
+		list, err := sock.Filters(ctx, q.link.Index, parent)
+		if err != nil {
+			errs.Add(fmt.Errorf("list filters: %w", err))
+			q.foreign = append(q.foreign, "filters that could not be listed")
 		}
-		if ctx.Err() != nil {
-			break
-		}
+		errs.Add(s.sort(q, list))
+	}
+	for _, f := range q.owned {
+		s.links.carries(q.link.Index, f.Name, s.programs.name(f.Program))
 	}
 	return errs.Join()
 }
 
 // sort divides the filters at one parent into owned and foreign ones. The entry for a
 // priority and protocol is foreign unless one of its filters is owned.
-func (s *filterSearch) sort(q *filtered, link string, list []rtnl.Filter) error {
+func (s *filterSearch) sort(q *filtered, list []rtnl.Filter) error {
 	var errs failure.Set
 	ours := map[rtnl.FilterID]bool{}
 	for _, f := range list {
-		owned, err := s.owns(f, link)
+		owned, err := s.owns(f, q.link.Name)
 		errs.Add(err)
 		if owned {
 			q.owned = append(q.owned, f)
@@ -136,9 +127,11 @@ func describeFilter(f rtnl.Filter) string {
 	return fmt.Sprintf("%s %s pref %d", f.Kind, name, f.Preference())
 }
 
-func (s *filterSearch) foundFilters(l rtnl.Link, q *filtered) {
+func (s *filterSearch) foundFilters(q *filtered) {
 	for _, f := range q.owned {
+		with := []string{nameOf(kindClsact, q.link.Name), nameOf(kindLink, q.link.Name)}
 		if f.Link == rtnl.SharedBlock {
+			with = nil
 			if s.blocks[f.FilterID] {
 				continue // the block was seen at another link
 			}
@@ -150,10 +143,10 @@ func (s *filterSearch) foundFilters(l rtnl.Link, q *filtered) {
 		}
 		s.found(Item{
 			Kind:   kindFilter,
-			Object: filterWhere(f, l.Name) + " " + name,
+			Object: filterWhere(f, q.link.Name) + " " + name,
 			Detail: fmt.Sprintf("pref %d handle 0x%x program %d", f.Preference(), f.Handle, f.Program),
 			object: filterObject{f.FilterID},
-		})
+		}, with...)
 	}
 }
 
@@ -167,8 +160,8 @@ func filterWhere(f rtnl.Filter, link string) string {
 	return link + " ingress"
 }
 
-func (s *filterSearch) foundClsact(l rtnl.Link, q *filtered) {
-	item := Item{Kind: kindClsact, Object: l.Name, object: clsactObject{l.Index}}
+func (s *filterSearch) foundClsact(q *filtered) {
+	item := Item{Kind: kindClsact, Object: q.link.Name, object: clsactObject{q.link.Index}}
 	switch {
 	case q.Kind != "clsact" || len(q.owned) == 0:
 	case q.Shared:
@@ -176,7 +169,7 @@ func (s *filterSearch) foundClsact(l rtnl.Link, q *filtered) {
 	case len(q.foreign) > 0:
 		s.leave(item, "foreign filter on it: "+q.foreign[0])
 	default:
-		s.found(item)
+		s.found(item, nameOf(kindLink, q.link.Name))
 	}
 }
 

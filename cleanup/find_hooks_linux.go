@@ -97,12 +97,12 @@ func (s *search) foundHooked(l rtnl.Link, h hook, attached []bpfattach.Program) 
 		}
 		name := s.programs.name(uint32(a.ID))
 		s.links.carries(l.Index, name)
-		s.found(Item{
+		s.foundAttached(Item{
 			Kind:   h.kind,
 			Object: l.Name + " " + h.name + " " + name,
 			Detail: a.String(),
 			object: hookObject{l.Index, h.attach, a},
-		})
+		}, a, l.Name)
 	}
 	return errs.Join()
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// ipsetObject is an ipset.
-type ipsetObject struct{ netfilter.IPSet }
-
 func findIPSets(ctx context.Context, s *search) error {
 	if !s.own.hasNetfilter(kindSet, s.own.IPSetPrefixes) {
 		return nil
@@ -26,36 +23,26 @@ func findIPSets(ctx context.Context, s *search) error {
 	}
 	sets, err := sock.IPSets(ctx, s.own.ownsIPSet)
 	for _, set := range sets {
-		s.found(Item{Kind: kindIPSet, Object: set.Name, Detail: set.Type, object: ipsetObject{set}})
+		s.found(Item{Kind: kindIPSet, Object: set.Name, Detail: set.Type, object: set})
 	}
-	return err
-}
-
-// remove destroys one set; removeIPSets destroys many.
-func (o ipsetObject) remove(ctx context.Context, r *removal) (err error) {
-	removeIPSets(ctx, r, []ipsetObject{o}, func(_ int, e error) { err = e })
 	return err
 }
 
 // removeIPSets destroys sets; one may be a member of another.
-func removeIPSets(ctx context.Context, r *removal, objects []ipsetObject, done func(i int, err error)) {
+func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done func(i int, err error)) {
 	sock, err := r.sockets.netfilter()
-	list := make([]netfilter.IPSet, len(objects))
-	for i, o := range objects {
-		if list[i] = o.IPSet; err != nil {
-			done(i, err)
-		}
+	if err != nil {
+		failAll(len(sets), err, done)
+		return
 	}
-	if err == nil {
-		sock.Destroy(ctx, list, func(i int, err error) {
-			if errors.Is(err, unix.EBUSY) {
-				users, lookErr := iptables.IPSetUsers(ctx, list[i].Name)
-				if len(users) == 0 {
-					users = []string{"another set, or a rule that no tool of iptables on the host lists"}
-				}
-				err = netfilter.UsedBy(errors.Join(err, lookErr), users...)
+	sock.Destroy(ctx, sets, func(i int, err error) {
+		if errors.Is(err, unix.EBUSY) {
+			users, lookErr := iptables.IPSetUsers(ctx, sets[i].Name)
+			if len(users) == 0 {
+				users = []string{"another set, or a rule that no tool of iptables on the host lists"}
 			}
-			done(i, err)
-		})
-	}
+			err = netfilter.UsedBy(errors.Join(err, lookErr), users...)
+		}
+		done(i, err)
+	})
 }

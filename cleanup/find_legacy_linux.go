@@ -13,9 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// legacyObject is a chain of legacy iptables, or a rule in a chain of another owner.
-type legacyObject struct{ iptables.Object }
-
 func findLegacy(ctx context.Context, s *search) error {
 	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
@@ -29,32 +26,22 @@ func findLegacy(ctx context.Context, s *search) error {
 				Kind:   kindLegacy,
 				Object: fmt.Sprintf("%s %s rule %s %s", f.Name, rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo())),
 				Detail: rule.Spec,
-				object: legacyObject{rule},
-			})
+				object: rule,
+			}, nameOf(kindLegacy, fmt.Sprintf("%s %s chain %s", f.Name, rule.Table, rule.JumpsTo())))
 		}
 		for _, chain := range set.SortedChains() {
 			s.found(Item{
 				Kind:   kindLegacy,
 				Object: fmt.Sprintf("%s %s chain %s", f.Name, chain.Table, chain.Name),
 				Detail: count(set.Chains[chain], "rule", "rules"),
-				object: legacyObject{chain},
+				object: chain,
 			})
 		}
 	}
 	return errs.Join()
 }
 
-// remove deletes one chain or rule; removeLegacy deletes many.
-func (o legacyObject) remove(ctx context.Context, r *removal) (err error) {
-	removeLegacy(ctx, r, []legacyObject{o}, func(_ int, e error) { err = e })
-	return err
-}
-
 // removeLegacy deletes chains and rules with one run of a tool for each family.
-func removeLegacy(ctx context.Context, r *removal, objects []legacyObject, done func(i int, err error)) {
-	list := make([]iptables.Object, len(objects))
-	for i, o := range objects {
-		list[i] = o.Object
-	}
-	iptables.Delete(ctx, r.own.iptables(), list, done)
+func removeLegacy(ctx context.Context, r *removal, objects []iptables.Object, done func(i int, err error)) {
+	iptables.Delete(ctx, r.own.iptables(), objects, done)
 }

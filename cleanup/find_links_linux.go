@@ -24,12 +24,17 @@ func findLinks(ctx context.Context, s *search) error {
 	if err != nil {
 		return err
 	}
+	names, err := s.links.names(ctx)
 	for _, l := range list {
 		if s.ownsLink(l) {
-			s.found(Item{Kind: kindLink, Object: l.Name, Detail: l.Kind, object: linkObject{l.LinkID}})
+			item := Item{Kind: kindLink, Object: l.Name, Detail: l.Kind, object: linkObject{l.LinkID}}
+			if peer := names[l.Lower]; peer != "" && (l.Kind == "veth" || l.Kind == "netkit") {
+				item.Detail += ", peer " + peer
+			}
+			s.found(item, nameOf(kindLink, names[l.Lower]))
 		}
 	}
-	return nil
+	return err
 }
 
 // remove deletes one link; removeLinks deletes many.

@@ -36,7 +36,7 @@ func findMounts(ctx context.Context, s *search) error {
 		t.Close()
 		for _, m := range mountsBelow(all, t.Path) {
 			if !listed[m.mountObject] && !s.keep.Keeps(m.path) {
-				s.foundMount(m, m.mountObject)
+				s.foundMount(m, m.mountObject, nameOf(kindStateDir, dir))
 				listed[m.mountObject] = true
 			}
 		}
@@ -64,8 +64,8 @@ func mountsOn(all []mountPoint, rule MountRule) (out []mountPoint) {
 	return out
 }
 
-func (s *search) foundMount(m mountPoint, o object) {
-	s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, object: o})
+func (s *search) foundMount(m mountPoint, o any, with ...string) {
+	s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, object: o}, with...)
 }
 
 func (s *search) foundAgentMount(ctx context.Context, m mountPoint) error {
@@ -92,7 +92,7 @@ func (p *pins) foreign(ctx context.Context, root string) (string, error) {
 		return "", nil // something else is mounted over it
 	}
 	owned := map[string]bool{}
-	if err := p.walk(ctx, func(e filetree.Entry) { owned[filetree.ResolveParents(e.Path())] = true }); err != nil {
+	if err := p.walk(ctx, func(e filetree.Entry) { owned[e.Path()] = true }); err != nil {
 		return "", err
 	}
 	t, err := filetree.Open(root)
@@ -101,7 +101,7 @@ func (p *pins) foreign(ctx context.Context, root string) (string, error) {
 	}
 	defer t.Close()
 	foreign := ""
-	_, err = t.Walk(ctx, nil, func(e filetree.Entry) (bool, error) {
+	_, err = t.Walk(ctx, nil, nil, func(e filetree.Entry) (bool, error) {
 		kernels := e.Name() == "progs.debug" || e.Name() == "maps.debug"
 		if !e.IsDir && !kernels && foreign == "" && !owned[e.Path()] {
 			foreign = strings.TrimPrefix(e.Path(), t.Path+"/")

@@ -12,9 +12,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
-// nftObject is a chain of iptables-nft, or a rule in a chain of another owner.
-type nftObject struct{ netfilter.Object }
-
 func findNFT(ctx context.Context, s *search) error {
 	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
@@ -29,15 +26,15 @@ func findNFT(ctx context.Context, s *search) error {
 			Kind:   kindNFT,
 			Object: fmt.Sprintf("%s rule %s %s", rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo)),
 			Detail: fmt.Sprintf("handle %d", rule.Handle),
-			object: nftObject{rule},
-		})
+			object: rule,
+		}, nameOf(kindNFT, fmt.Sprintf("%s chain %s", rule.Table, rule.JumpsTo)))
 	}
 	for _, chain := range set.SortedChains() {
 		s.found(Item{
 			Kind:   kindNFT,
 			Object: fmt.Sprintf("%s chain %s", chain.Table, chain.Name),
 			Detail: count(len(set.Chains[chain]), "rule", "rules"),
-			object: nftObject{chain},
+			object: chain,
 		})
 	}
 	return err
@@ -59,22 +56,18 @@ func because(comment, jumpsTo string) string {
 	return "-> " + jumpsTo
 }
 
-// remove deletes one chain or rule; removeNFT deletes many.
-func (o nftObject) remove(ctx context.Context, r *removal) (err error) {
-	removeNFT(ctx, r, []nftObject{o}, func(_ int, e error) { err = e })
-	return err
+// removeNFT deletes chains and rules in one transaction.
+func removeNFT(ctx context.Context, r *removal, objects []netfilter.Object, done func(i int, err error)) {
+	sock, err := r.sockets.netfilter()
+	if err != nil {
+		failAll(len(objects), err, done)
+		return
+	}
+	sock.Delete(ctx, r.own.iptables(), objects, done)
 }
 
-// removeNFT deletes chains and rules in one transaction.
-func removeNFT(ctx context.Context, r *removal, objects []nftObject, done func(i int, err error)) {
-	sock, err := r.sockets.netfilter()
-	list := make([]netfilter.Object, len(objects))
-	for i, o := range objects {
-		if list[i] = o.Object; err != nil {
-			done(i, err)
-		}
-	}
-	if err == nil {
-		sock.Delete(ctx, r.own.iptables(), list, done)
+func failAll(n int, err error, done func(i int, err error)) {
+	for i := range n {
+		done(i, err)
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/pin"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/failure"
 )
@@ -24,10 +26,7 @@ import (
 const fstypeBPF = "bpf"
 
 // pinObject is a pin or a directory of pins.
-type pinObject struct {
-	path string
-	id   filetree.Inode
-}
+type pinObject struct{ fileObject }
 
 // pins are the pins with names that match a pattern, below the roots of BPF file
 // systems.
@@ -66,23 +65,33 @@ func isBPFFS(dir string) bool {
 
 // walkPinPattern visits the entries of dir that match pattern.
 func walkPinPattern(ctx context.Context, dir, pattern string, visit func(filetree.Entry)) error {
-	d, err := filetree.OpenDir(dir, unix.BPF_FS_MAGIC)
-	if err != nil {
-		return notThere(err)
+	t, err := filetree.Open(dir)
+	if t == nil {
+		return err
+	}
+	defer t.Close()
+	if !isBPFFS(t.Path) {
+		return nil
 	}
 	match := func(name string) bool { ok, _ := path.Match(pattern, name); return ok }
-	return d.Walk(ctx, match, func(e filetree.Entry) (bool, error) {
+	_, err = t.Walk(ctx, nil, match, func(e filetree.Entry) (bool, error) {
 		if !e.Full {
 			visit(e)
 		}
 		return e.Full || e.Mount, nil
 	})
+	return err
 }
 
 func findPins(ctx context.Context, s *search) error {
-	return s.pins.walk(ctx, func(e filetree.Entry) {
+	mounts := map[string]string{}
+	for _, root := range s.pins.roots {
+		root = filetree.ResolveParents(root)
+		mounts[root+"/"] = nameOf(kindMount, root)
+	}
+	err := s.pins.walk(ctx, func(e filetree.Entry) {
 		path := e.Path()
-		item := Item{Kind: kindPin, Object: path, object: pinObject{path, e.ID}}
+		item := Item{Kind: kindPin, Object: path, object: pinObject{fileObject{path, e.ID}}}
 		if e.Mount {
 			s.leave(item, "something is mounted on it")
 			return
@@ -90,8 +99,35 @@ func findPins(ctx context.Context, s *search) error {
 		if e.IsDir {
 			item.Kind = kindPinDir
 		}
-		s.found(item)
+		var with []string
+		for root, mount := range mounts {
+			if strings.HasPrefix(path, root) {
+				with = append(with, mount)
+			}
+		}
+		s.found(item, with...)
 	})
+	return errors.Join(err, s.joinPins())
+}
+
+// joinPins lets programs that are attached go with their pins: a bpf_link may end with its
+// pin.
+func (s *search) joinPins() error {
+	if len(s.attached) == 0 {
+		return nil
+	}
+	pinned, err := s.programs.pinned()
+	if pinned == nil {
+		return err
+	}
+	for program, paths := range pinned.paths {
+		for _, i := range s.attached[program] {
+			for _, path := range paths {
+				s.with[i] = slices.Insert(s.with[i], 0, nameOf(kindPin, path))
+			}
+		}
+	}
+	return err
 }
 
 // pinnedObjects are the maps and programs that are pinned, and the programs of
@@ -99,11 +135,12 @@ func findPins(ctx context.Context, s *search) error {
 type pinnedObjects struct {
 	maps     map[ebpf.MapID]bool
 	programs map[ebpf.ProgramID]bool
+	paths    map[bpfattach.Program][]string
 }
 
 // objects returns the pinned objects that could be opened.
 func (p *pins) objects() (*pinnedObjects, error) {
-	out := &pinnedObjects{map[ebpf.MapID]bool{}, map[ebpf.ProgramID]bool{}}
+	out := &pinnedObjects{map[ebpf.MapID]bool{}, map[ebpf.ProgramID]bool{}, map[bpfattach.Program][]string{}}
 	var errs failure.Set
 	err := p.walk(context.Background(), func(e filetree.Entry) {
 		if !e.Mount && !e.IsDir {
@@ -126,6 +163,7 @@ func (p *pinnedObjects) add(path string) error {
 		return fmt.Errorf("open pin: %w", err)
 	}
 	defer object.Close()
+	var program bpfattach.Program
 	switch object := object.(type) {
 	case *ebpf.Map:
 		var info *ebpf.MapInfo
@@ -136,36 +174,30 @@ func (p *pinnedObjects) add(path string) error {
 	case *ebpf.Program:
 		var info *ebpf.ProgramInfo
 		if info, err = object.Info(); err == nil {
-			id, _ := info.ID()
-			p.programs[id] = true
+			program.ID, _ = info.ID()
 		}
 	case link.Link:
 		var info *link.Info
 		if info, err = object.Info(); err == nil {
-			p.programs[info.Program] = true
+			program = bpfattach.Program{ID: info.Program, Link: info.ID}
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("look at pin %s: %w", path, err)
+	}
+	if program.ID != 0 {
+		p.programs[program.ID] = true
+		p.paths[program] = append(p.paths[program], path)
 	}
 	return nil
 }
 
 // remove removes a pin, or a directory of pins that is empty by now.
 func (p pinObject) remove(context.Context, *removal) error {
-	dir, err := filetree.OpenDir(filepath.Dir(p.path), unix.BPF_FS_MAGIC)
-	if err != nil {
-		return notThere(err)
-	}
-	defer dir.Close()
-	now, err := dir.Look(filepath.Base(p.path))
-	switch {
-	case err != nil, now == nil:
+	t, err := p.open()
+	if t == nil {
 		return err
-	case now.Mount:
-		return errors.New("something is mounted on it; left as it is")
-	case now.ID != p.id:
-		return failure.ErrReplaced
 	}
-	return dir.Remove(now)
+	defer t.Close()
+	return t.Remove()
 }

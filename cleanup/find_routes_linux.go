@@ -36,9 +36,9 @@ func findRoutes(ctx context.Context, s *search) error {
 	if err != nil {
 		return err
 	}
-	r := &routeSearch{s, map[int]bool{}, make(map[int]string, len(list))}
+	names, _ := s.links.names(ctx) // of that list
+	r := &routeSearch{s, map[int]bool{}, names}
 	for _, l := range list {
-		r.names[l.Index] = l.Name
 		r.owned[l.Index] = s.ownsLink(l)
 	}
 	sock, err := s.sockets.rtnetlink()
@@ -65,7 +65,7 @@ func (s *routeSearch) sort(r rtnl.Route) {
 	switch {
 	case ours && !others, s.own.ownsRoute(asRoute(r, s.names)):
 		item.object = routeObject{request: r.DeleteRequest()}
-		s.found(item)
+		s.found(item, s.linksOf(r)...)
 	case ours:
 		s.sortShared(item, r)
 	case slices.Contains(s.own.SharedTables, r.Table):
@@ -89,7 +89,15 @@ func (s *routeSearch) sortShared(item Item, r rtnl.Route) {
 		item.Detail = "its hops through foreign links are kept, but for links that are down"
 	}
 	item.object = routeObject{r.DeleteRequest(), r.Request(foreign)}
-	s.found(item)
+	s.found(item, s.linksOf(r)...)
+}
+
+// linksOf names the links with which a route goes.
+func (s *routeSearch) linksOf(r rtnl.Route) (names []string) {
+	for _, link := range r.Links {
+		names = append(names, nameOf(kindLink, s.names[link]))
+	}
+	return names
 }
 
 // goesWithLink reports whether the kernel made the route with an address of

@@ -25,7 +25,24 @@ func findRules(ctx context.Context, s *search) error {
 	if len(s.own.Rules)+len(s.own.SharedTables) == 0 && s.own.LocalRule == 0 {
 		return nil
 	}
-	sock, err := s.sockets.rtnetlink()
+	return s.sockets.eachRule(ctx, func(r rtnl.Rule) {
+		item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
+		switch {
+		case s.own.movedLocal(asRule(r)):
+			item.object = localRuleObject{ruleObject{r.Request}}
+			item.Detail = "it is put back, to priority 0"
+			s.found(item)
+		case s.own.ownsRule(asRule(r)):
+			s.found(item)
+		case r.ToTable && slices.Contains(s.own.SharedTables, r.Table):
+			s.leave(item, fmt.Sprintf("foreign, to table %d that others use, too", r.Table))
+		}
+	})
+}
+
+// eachRule calls f with the rules of IPv4, then those of IPv6, as moreSpecialFirst has them.
+func (s *sockets) eachRule(ctx context.Context, f func(rtnl.Rule)) error {
+	sock, err := s.rtnetlink()
 	if err != nil {
 		return err
 	}
@@ -35,20 +52,7 @@ func findRules(ctx context.Context, s *search) error {
 		errs.Add(err)
 		sort.SliceStable(list, func(i, j int) bool { return moreSpecialFirst(list[i], list[j]) })
 		for _, r := range list {
-			item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
-			if r.ToTable && !r.Plain {
-				item.Detail = "it selects by more than that"
-			}
-			switch {
-			case s.own.movedLocal(asRule(r)):
-				item.object = localRuleObject{ruleObject{r.Request}}
-				item.Detail = "it is put back, to priority 0"
-				s.found(item)
-			case s.own.ownsRule(asRule(r)):
-				s.found(item)
-			case r.ToTable && slices.Contains(s.own.SharedTables, r.Table):
-				s.leave(item, fmt.Sprintf("foreign, to table %d that others use, too", r.Table))
-			}
+			f(r)
 		}
 	}
 	return errs.Join()
@@ -57,40 +61,22 @@ func findRules(ctx context.Context, s *search) error {
 // findMarkedRules lists foreign rules that send packets with a mark of the agent to another
 // table than it does. Those to shared tables are findRules's.
 func findMarkedRules(ctx context.Context, s *search) error {
-	sock, err := s.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
-	var errs failure.Set
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		list, err := sock.Rules(ctx, family)
-		errs.Add(err)
-		for _, r := range list {
-			if mark, diverts := s.own.diverted(asRule(r)); diverts && !slices.Contains(s.own.SharedTables, r.Table) {
-				s.leave(Item{Kind: kindRule, Object: describeRule(r)}, fmt.Sprintf("foreign, at the agent's mark %s", mark))
-			}
+	return s.sockets.eachRule(ctx, func(r rtnl.Rule) {
+		if mark, diverts := s.own.diverted(asRule(r)); diverts && !slices.Contains(s.own.SharedTables, r.Table) {
+			s.leave(Item{Kind: kindRule, Object: describeRule(r)}, fmt.Sprintf("foreign, at the agent's mark %s", mark))
 		}
-	}
-	return errs.Join()
+	})
 }
 
 func ciliumENITables(ctx context.Context) (tables []uint32, err error) {
 	var sockets sockets
 	defer sockets.close()
-	sock, err := sockets.rtnetlink()
-	if err != nil {
-		return nil, err
-	}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		list, e := sock.Rules(ctx, family)
-		err = errors.Join(err, e)
-		for _, r := range list {
-			if own, e := CiliumENI(r.Table).compile(); e == nil && own.ownsRule(asRule(r)) {
-				tables = append(tables, r.Table)
-			}
+	err = sockets.eachRule(ctx, func(r rtnl.Rule) {
+		if own, e := CiliumENI(r.Table).compile(); e == nil && own.ownsRule(asRule(r)) {
+			tables = append(tables, r.Table)
 		}
-	}
-	sort.Slice(tables, func(i, j int) bool { return tables[i] < tables[j] })
+	})
+	slices.Sort(tables)
 	return slices.Compact(tables), err
 }
 

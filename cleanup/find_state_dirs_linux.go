@@ -41,7 +41,7 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 	}
 	files, dirs := 0, 0
 	var kept []string // in it
-	full, err := t.Walk(ctx, s.keep, func(e filetree.Entry) (bool, error) {
+	full, err := t.Walk(ctx, s.keep, nil, func(e filetree.Entry) (bool, error) {
 		switch {
 		case e.Kept && !e.Below:
 			kept = append(kept, strings.TrimPrefix(e.Path(), t.Path+"/"))

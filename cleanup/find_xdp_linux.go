@@ -66,7 +66,7 @@ func (s *search) foundXDP(l rtnl.Link, x rtnl.XDP) error {
 		item.Detail += fmt.Sprintf(" bpf_link %d", object.bpfLink)
 	}
 	item.object = object
-	s.found(item)
+	s.foundAttached(item, bpfattach.Program{ID: ebpf.ProgramID(x.Program), Link: object.bpfLink}, l.Name)
 	return nil
 }
 

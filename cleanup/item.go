@@ -4,13 +4,17 @@
 package cleanup
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // The kinds of items, as they are printed.
@@ -39,6 +43,15 @@ const (
 	kindAside      = "configuration set aside"
 )
 
+// kinds has each kind, with the capabilities that its removal takes, beside those for files.
+var kinds = map[string][]remedy.Capability{
+	kindFilter: {remedy.NetAdmin}, kindClsact: {remedy.NetAdmin}, kindTCX: {remedy.NetAdmin}, kindNetkit: {remedy.NetAdmin},
+	kindXDP: {remedy.NetAdmin}, kindCgroup: {remedy.NetAdmin, remedy.BPF}, kindRule: {remedy.NetAdmin}, kindRoute: {remedy.NetAdmin},
+	kindXFRMPolicy: {remedy.NetAdmin}, kindXFRMState: {remedy.NetAdmin}, kindLink: {remedy.NetAdmin}, kindNetNS: {remedy.SysAdmin},
+	kindNFT: {remedy.NetAdmin}, kindLegacy: {remedy.NetAdmin}, kindNFTable: {remedy.NetAdmin}, kindIPSet: {remedy.NetAdmin},
+	kindPin: nil, kindPinDir: nil, kindMount: {remedy.SysAdmin}, kindStateDir: nil, kindFile: nil, kindAside: nil,
+}
+
 // Item is one thing that [Leftovers.Inventory] found. An Item made in any other way
 // cannot be removed.
 type Item struct {
@@ -52,18 +65,37 @@ type Item struct {
 	// Detail is further information for a reader; it may be empty.
 	Detail string `json:"detail,omitempty"`
 
-	object object
-}
+	// Group is kind and object of the item with which this one goes or stays, such as
+	// "link cilium_host" for a route through it; empty for an item that leads its group.
+	Group string `json:"group,omitempty"`
 
-// object is the identity of the object that an item stands for, as a comparable value.
-type object interface {
-	// remove removes the object, and no other that took its name or number since it was
-	// listed. Removing an object that is gone succeeds.
-	remove(context.Context, *removal) error
+	object any // the identity of what it stands for, comparable
 }
 
 // String returns kind and object.
 func (i Item) String() string { return i.Kind + " " + i.Object }
+
+// leader returns kind and object of the item that leads the item's group.
+func (i Item) leader() string { return cmp.Or(i.Group, i.String()) }
+
+// Error reports why an item was not removed. The errors of [Leftovers.Remove] and
+// [Leftovers.Apply] join one for each such item. [errors.As] finds the first, also in the
+// error of a plan or of an action in other namespaces; for all of them, follow Unwrap()
+// error and Unwrap() []error.
+type Error struct {
+	// Item is the item that remains.
+	Item Item
+
+	// Err is the reason.
+	Err error
+}
+
+// Error returns what was tried and why it failed, such as
+// "remove link lxc12345: operation not permitted (needs CAP_NET_ADMIN)".
+func (e *Error) Error() string { return e.Item.verb() + " " + e.Item.String() + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
 
 // verb names what removal does with an item.
 func (i Item) verb() string {
@@ -73,11 +105,11 @@ func (i Item) verb() string {
 	return "remove"
 }
 
-// printable returns the item with names quoted if they contain line breaks or control
-// characters of terminals.
+// printable returns the item with names quoted if a terminal, or the reader of a plan,
+// would change them; a name that looks quoted is quoted too, so that no two are the same.
 func (i Item) printable() Item {
 	quote := func(s string) string {
-		if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) || strings.HasPrefix(s, `"`) {
 			return strconv.Quote(s)
 		}
 		return s
@@ -98,23 +130,23 @@ type Inventory struct {
 	Left []Item
 }
 
-// group is the items of one kind.
-type group struct {
+// section is the items of one kind.
+type section struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
 	Items []Item `json:"items"`
 }
 
-// groups returns items by kind, the kinds in the order of their first item.
-func groups(items []Item) []group {
-	var out []group
+// sections returns items by kind, the kinds in the order of their first item.
+func sections(items []Item) []section {
+	out := []section{}
 	at := map[string]int{}
 	for _, item := range items {
 		i, ok := at[item.Kind]
 		if !ok {
 			i = len(out)
 			at[item.Kind] = i
-			out = append(out, group{Kind: item.Kind})
+			out = append(out, section{Kind: item.Kind})
 		}
 		out[i].Count++
 		out[i].Items = append(out[i].Items, item)
@@ -122,41 +154,70 @@ func groups(items []Item) []group {
 	return out
 }
 
+// groups returns the items that go or stay together, each group's leader first, the groups
+// in the order of their first item.
+func groups(items []Item) (out [][]Item) {
+	at := map[string]int{}
+	for _, item := range items {
+		i, ok := at[item.leader()]
+		if !ok {
+			i = len(out)
+			at[item.leader()] = i
+			out = append(out, nil)
+		}
+		if item.Group == "" {
+			out[i] = slices.Insert(out[i], 0, item)
+		} else {
+			out[i] = append(out[i], item)
+		}
+	}
+	return out
+}
+
 // MarshalJSON returns {"count": N, "groups": [{"kind", "count", "items"}],
 // "left": [...]}; lists are never null.
 func (inv Inventory) MarshalJSON() ([]byte, error) {
-	doc := struct {
-		Count  int     `json:"count"`
-		Groups []group `json:"groups"`
-		Left   []Item  `json:"left"`
-	}{len(inv.Items), groups(inv.Items), inv.Left}
-	if doc.Groups == nil {
-		doc.Groups = []group{}
-	}
-	if doc.Left == nil {
-		doc.Left = []Item{}
-	}
-	return json.Marshal(doc)
+	return json.Marshal(struct {
+		Count  int       `json:"count"`
+		Groups []section `json:"groups"`
+		Left   []Item    `json:"left"`
+	}{len(inv.Items), sections(inv.Items), append([]Item{}, inv.Left...)})
 }
 
-// WriteText writes the inventory for people: a heading with a count for each
-// kind and one for Left, a line for each item. Of a kind with more than fold items only the
-// first ones are shown, fold lines in all, with the number of the others; 0
-// shows everything.
+// WriteText writes the inventory for people: a heading with a count for each kind of
+// leader, a line for each group's leader, and beneath it one for each other item of the
+// group; then Left, by kind. Below a heading at most fold lines are shown, the last with
+// the number of the others; 0 shows everything.
 func (inv Inventory) WriteText(w io.Writer, fold int) error {
 	var b strings.Builder
 	if len(inv.Items) == 0 {
 		b.WriteString("nothing to remove\n")
 	}
-	for _, g := range groups(inv.Items) {
-		fmt.Fprintf(&b, "%s (%d)\n", g.Kind, g.Count)
-		writeGroup(&b, g.Items, fold, Item.line)
+	var kinds []string
+	lines := map[string][]string{}
+	for _, group := range groups(inv.Items) {
+		kind := group[0].Kind
+		if lines[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		lines[kind] = append(lines[kind], group[0].line())
+		for _, item := range group[1:] {
+			lines[kind] = append(lines[kind], "  "+item.Kind+" "+item.line())
+		}
+	}
+	for _, kind := range kinds {
+		fmt.Fprintf(&b, "%s (%d)\n", kind, len(lines[kind]))
+		writeLines(&b, lines[kind], fold)
 	}
 	if len(inv.Left) > 0 {
 		fmt.Fprintf(&b, "left as it is (%d)\n", len(inv.Left))
-		for _, g := range groups(inv.Left) {
-			writeGroup(&b, g.Items, fold, func(i Item) string { return i.Kind + " " + i.line() })
+	}
+	for _, s := range sections(inv.Left) {
+		var lines []string
+		for _, item := range s.Items {
+			lines = append(lines, item.Kind+" "+item.line())
 		}
+		writeLines(&b, lines, fold)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -169,17 +230,18 @@ func (i Item) line() string {
 	return i.Object + "  (" + i.Detail + ")"
 }
 
-func writeGroup(b *strings.Builder, items []Item, fold int, line func(Item) string) {
-	show := items
-	if fold > 0 && len(items) > fold {
-		show = items[:fold-1]
+func writeLines(b *strings.Builder, lines []string, fold int) {
+	for _, line := range folded(lines, fold, "... and %d more") {
+		b.WriteString("  " + line + "\n")
 	}
-	for _, item := range show {
-		fmt.Fprintf(b, "  %s\n", line(item))
+}
+
+// folded returns at most fold lines, the last with the number of the others; 0 means all.
+func folded(lines []string, fold int, more string) []string {
+	if fold == 0 || len(lines) <= fold {
+		return lines
 	}
-	if more := len(items) - len(show); more > 0 {
-		fmt.Fprintf(b, "  ... and %d more\n", more)
-	}
+	return append(slices.Clip(lines[:fold-1]), fmt.Sprintf(more, len(lines)-fold+1))
 }
 
 // changeFold is how many items of one kind Check lists one by one.
@@ -188,17 +250,12 @@ const changeFold = 20
 // changes returns one line for each item, long lists folded.
 func (inv Inventory) changes() []string {
 	var out []string
-	for _, g := range groups(inv.Items) {
-		show := g.Items
-		if len(show) > changeFold {
-			show = show[:changeFold-1]
+	for _, s := range sections(inv.Items) {
+		var lines []string
+		for _, item := range s.Items {
+			lines = append(lines, item.verb()+" "+item.String())
 		}
-		for _, item := range show {
-			out = append(out, item.verb()+" "+item.String())
-		}
-		if more := len(g.Items) - len(show); more > 0 {
-			out = append(out, fmt.Sprintf("%s %d more of kind %s", g.Items[0].verb(), more, g.Kind))
-		}
+		out = append(out, folded(lines, changeFold, s.Items[0].verb()+" %d more of kind "+s.Kind)...)
 	}
 	return out
 }

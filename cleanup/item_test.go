@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func sample() *cleanup.Inventory {
 	inv := &cleanup.Inventory{
 		Items: []cleanup.Item{
-			{Kind: "tc filter", Object: "eth0 ingress cil_from_netdev", Detail: "pref 1 handle 0x1 program 12"},
+			{Kind: "tc filter", Object: "eth0 ingress cil_from_netdev", Detail: "pref 1 handle 0x1 program 12", Group: "clsact qdisc eth0"},
 			{Kind: "clsact qdisc", Object: "eth0"},
 			{Kind: "xdp program", Object: "eth0 cil_xdp_entry", Detail: "native program 14"},
 		},
@@ -38,7 +38,7 @@ func sample() *cleanup.Inventory {
 		inv.Items = append(inv.Items, cleanup.Item{Kind: "link", Object: fmt.Sprintf("lxc%05x", i), Detail: "veth"})
 	}
 	inv.Items = append(inv.Items,
-		cleanup.Item{Kind: "iptables-nft", Object: "ip nat rule POSTROUTING -> CILIUM_POST_nat", Detail: "handle 7"},
+		cleanup.Item{Kind: "iptables-nft", Object: "ip nat rule POSTROUTING -> CILIUM_POST_nat", Detail: "handle 7", Group: "iptables-nft ip nat chain CILIUM_POST_nat"},
 		cleanup.Item{Kind: "iptables-nft", Object: "ip nat chain CILIUM_POST_nat", Detail: "3 rules"},
 		cleanup.Item{Kind: "iptables-legacy", Object: "ip6 raw rule OUTPUT -> CILIUM_OUTPUT_raw", Detail: `-m comment --comment "cilium-feeder: CILIUM_OUTPUT_raw" -j CILIUM_OUTPUT_raw`},
 		cleanup.Item{Kind: "iptables-legacy", Object: "ip6 raw chain CILIUM_OUTPUT_raw", Detail: "1 rule"},

@@ -150,14 +150,10 @@ func (l Leftovers) Check(ctx context.Context) ([]string, error) {
 // examined; the error then names that part.
 func (l Leftovers) Apply(ctx context.Context) error {
 	inv, err := l.Inventory(ctx)
-	return errors.Join(err, l.removeFound(ctx, inv.Items))
-}
-
-func (l Leftovers) removeFound(ctx context.Context, items []Item) error {
-	if len(items) == 0 {
-		return nil
+	if len(inv.Items) > 0 {
+		err = errors.Join(err, l.Remove(ctx, inv.Items))
 	}
-	return l.Remove(ctx, items)
+	return err
 }
 
 func (l Leftovers) compile() (*owned, error) {

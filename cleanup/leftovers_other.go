@@ -26,9 +26,6 @@ func (l Leftovers) foreign(context.Context, *owned) (*Inventory, error) {
 
 func (l Leftovers) remove(context.Context, *owned, []Item) error { return errPlatform }
 
-// removal is the type of the argument that objects take on Linux.
-type removal struct{}
-
 func (o Ownership) agentAlive(context.Context, *journal.Journal) error { return errPlatform }
 
 func ciliumENITables(context.Context) ([]uint32, error) { return nil, errPlatform }

@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -140,79 +141,6 @@ type LinkRule struct {
 	Programs []string `json:"programs,omitempty"`
 }
 
-// Cilium returns the ownership of Cilium, including the names of its older versions.
-//
-// An endpoint's link is a veth that has the name that Cilium gives (lxc and
-// hexadecimal digits), or another name that starts with lxc and a program that
-// Cilium attaches to endpoints only. Links of any other name are not owned,
-// whatever programs are on them: in chaining mode a pod's link belongs to the
-// other CNI, and a nested node's eth0 is a veth with programs of Cilium.
-//
-// A route that rejects a single address, with the kernel's protocol, is the remainder of
-// a deleted endpoint.
-//
-// Its rules of policy routing have the numbers of pkg/datapath/linux/linux_defaults,
-// which are the same in 1.18.3, 1.19.7 and 1.20.2. A cloud's own agent may use the same
-// priorities and tables, so a rule is owned only if it has every attribute that Cilium
-// writes.
-//
-// It leaves out objects that others may use: see [CiliumOnRequest] and [CiliumENI].
-func Cilium() Ownership {
-	return Ownership{
-		Agent:    "cilium",
-		Programs: ciliumPrograms(),
-		Filters:  ciliumFilters(),
-		Pins:     []string{"cilium", "tc/globals/cilium_*"},
-		Links: []LinkRule{
-			{Name: `cilium_.*`},
-			{Name: `lxc_health`},
-			{Name: `lxc[0-9a-f]{5,12}`, Kind: "veth"},
-			{Name: `lxc.*`, Kind: "veth", Programs: []string{"cil_from_container", "cil_to_container", "bpf_lxc.o:[from-container]", "bpf_lxc.o:[to-container]"}},
-			{Name: `lxc[0-9a-f]{5,12}`, Kind: "netkit"},
-		},
-		Routes:        ciliumRoutes(),
-		Rules:         ciliumRules(),
-		LocalRule:     100,
-		SharedTables:  []uint32{tableIPsec, tableVTEP, tableToProxy, tableFromProxy},
-		ChainPrefixes: []string{"CILIUM_", "OLD_CILIUM_"},
-		IPSetPrefixes: []string{"cilium_"},
-		Mounts: []MountRule{
-			{Path: "/run/cilium/cgroupv2", Type: "cgroup2"},
-			{Path: "/run/cilium/bpffs", Type: "bpf"},
-		},
-		Files: []string{
-			"/etc/cni/net.d/05-cilium.conflist", "/etc/cni/net.d/05-cilium.conf", "/etc/cni/net.d/04-cilium.conflist",
-			"/etc/cni/net.d/00-cilium-cni.conf", "/etc/cni/net.d/05-cilium-cni.conf", "/etc/cni/net.d/10-cilium-cni.conf",
-			"/opt/cni/bin/cilium-cni", "/opt/cni/bin/.cilium-cni.new", "/opt/cni/bin/cilium-cni.old",
-			"/opt/cni/bin/cilium-mount", "/opt/cni/bin/cilium-sysctlfix", // an init container's, while it runs
-			"/etc/sysctl.d/99-zzz-override_cilium.conf",
-		},
-		SetAside:  []string{"/etc/cni/net.d/*.cilium_bak"},
-		StateDirs: []string{"/var/run/cilium", "/var/lib/cilium"},
-		PidFiles:  []string{"/var/run/cilium/cilium.pid"},
-		Sockets:   []string{"/var/run/cilium/cilium.sock"},
-		// The second is run by a debugger that replaces the first in debug images.
-		Executables: []string{"cilium-agent", "cilium-agent-bin"},
-	}
-}
-
-// CiliumOnRequest returns objects that are only probably Cilium's, for callers that ask
-// for them explicitly: the network namespaces cilium-* and cni-* (the latter may belong
-// to another runtime), and IPsec policies and states with the marks of encryption and
-// decryption, in the masks that Cilium writes, none of which has any of the lowest eight
-// bits. Nothing else is set.
-func CiliumOnRequest() Ownership {
-	return Ownership{
-		NetNS: []string{"cilium-*", "cni-*"},
-		XFRM: []XFRMRule{
-			// To decrypt: the direction; with the node.
-			{Mark: Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00}},
-			// To encrypt: the policy that drops; with the SPI; with the node.
-			{Mark: Mark{Value: 0xe00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00, 0xff00, 0xffffff00}},
-		},
-	}
-}
-
 // owned is an Ownership that was checked and compiled.
 type owned struct {
 	Ownership
@@ -239,33 +167,49 @@ func (o Ownership) Validate() error {
 // compile checks the ownership, so that an invalid one removes nothing.
 func (o Ownership) compile() (*owned, error) {
 	out := &owned{Ownership: o}
-	if err := validNames(slices.Concat(o.Programs, o.Filters)); err != nil {
+	var links, routes, rules error
+	out.links, links = compiled(o.Links, LinkRule.compile)
+	out.routes, routes = compiled(o.Routes, RouteRule.compile)
+	out.rules, rules = compiled(o.Rules, PolicyRule.compile)
+	err := cmp.Or(
+		every(slices.Concat(o.Programs, o.Filters), validName),
+		every(o.Pins, validPinPattern),
+		links, routes, rules,
+		every(o.NetNS, func(pattern string) error { return validPattern("network namespace", pattern) }),
+		every(o.RuleComments, func(pattern string) error { return validPattern("rule comment", pattern) }),
+		every(o.XFRM, XFRMRule.validate),
+		every(slices.Concat(o.ChainPrefixes, o.IPSetPrefixes), validPrefix),
+		every(o.NFTables, NFTable.validate),
+		every(o.Mounts, MountRule.validate),
+		every(o.Files, func(name string) error { return validPath("file", name) }),
+		every(slices.Concat(o.PidFiles, o.Sockets), func(name string) error { return validPath("pid file or socket", name) }),
+		every(o.Executables, validExecutable),
+		every(o.SetAside, validAside),
+		every(o.StateDirs, func(dir string) error { return validDir("state directory", dir) }),
+	)
+	if err != nil {
 		return nil, err
-	}
-	for _, pattern := range o.Pins {
-		if err := validPinPattern(pattern); err != nil {
-			return nil, err
-		}
-	}
-	for _, rule := range o.Links {
-		m, err := rule.compile()
-		if err != nil {
-			return nil, err
-		}
-		out.links = append(out.links, m)
-	}
-	if err := out.compileNet(); err != nil {
-		return nil, err
-	}
-	if err := o.validHost(); err != nil {
-		return nil, err
-	}
-	for _, dir := range o.StateDirs {
-		if err := validDir("state directory", dir); err != nil {
-			return nil, err
-		}
 	}
 	return out, out.checkProtected()
+}
+
+// every returns the first error of a list's elements.
+func every[T any](list []T, check func(T) error) error {
+	for _, element := range list {
+		if err := check(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func compiled[R, M any](rules []R, compile func(R) (M, error)) (list []M, err error) {
+	err = every(rules, func(rule R) error {
+		m, err := compile(rule)
+		list = append(list, m)
+		return err
+	})
+	return list, err
 }
 
 func (r LinkRule) compile() (linkMatcher, error) {
@@ -273,7 +217,7 @@ func (r LinkRule) compile() (linkMatcher, error) {
 	if r.Name == "" {
 		return m, fmt.Errorf("cleanup: ownership: link rule %+v: it needs a name, or it would match links of other owners", r)
 	}
-	if err := validNames(r.Programs); err != nil {
+	if err := every(r.Programs, validName); err != nil {
 		return m, fmt.Errorf("link rule %q: %w", r.Name, err)
 	}
 	name, err := regexp.Compile(`^(?:` + r.Name + `)$`)
@@ -318,12 +262,7 @@ func (o *owned) ownsPrograms() bool { return len(o.Programs)+len(o.Filters)+len(
 
 // hasPrefix reports whether name starts with one of prefixes.
 func hasPrefix(name string, prefixes []string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // ownsChain reports whether a chain of iptables is owned.
@@ -345,31 +284,40 @@ func (o *owned) ownsNFTable(t NFTable) bool { return slices.Contains(o.NFTables,
 // ownsLink reports whether a link is owned that carries programs of the given names.
 // Loopback is never owned.
 func (o *owned) ownsLink(name, kind string, programs []string) bool {
-	if name == "lo" {
-		return false
-	}
-	for _, rule := range o.links {
-		if rule.matches(name, kind, programs) {
-			return true
-		}
-	}
-	return false
+	return name != "lo" && slices.ContainsFunc(o.links, func(m linkMatcher) bool { return m.matches(name, kind, programs) })
 }
 
 func (m linkMatcher) matches(name, kind string, programs []string) bool {
-	if !m.name.MatchString(name) {
-		return false
+	carries := func(program string) bool {
+		return isProgram(program, m.Programs) || isFilter(program, name, m.Programs)
 	}
-	if m.Kind != "" && m.Kind != kind {
-		return false
+	return m.name.MatchString(name) && (m.Kind == "" || m.Kind == kind) && (len(m.Programs) == 0 || slices.ContainsFunc(programs, carries))
+}
+
+// nameBytes is how much of a program's name the kernel stores (BPF_OBJ_NAME_LEN).
+const nameBytes = 15
+
+// linkMark stands for a link's name in the name of a filter.
+const linkMark = "{link}"
+
+// validName refuses a name that nearly anything could have.
+func validName(name string) error {
+	if strings.Trim(strings.ReplaceAll(name, linkMark, ""), "-_. ") == "" {
+		return fmt.Errorf("cleanup: ownership: %q is not the name of a program or a filter", name)
 	}
-	if len(m.Programs) == 0 {
-		return true
-	}
-	for _, program := range programs {
-		if isProgram(program, m.Programs) || isFilter(program, name, m.Programs) {
-			return true
-		}
-	}
-	return false
+	return nil
+}
+
+// isProgram reports whether a program's name, as the kernel reports it, is one of the
+// full names.
+func isProgram(name string, full []string) bool {
+	return name != "" && slices.ContainsFunc(full, func(f string) bool { return name == f[:min(len(f), nameBytes)] })
+}
+
+// isFilter reports whether a filter's name is one of names on the given link; a
+// block of filters that several links share has no link.
+func isFilter(name, link string, names []string) bool {
+	return name != "" && slices.ContainsFunc(names, func(n string) bool {
+		return name == strings.ReplaceAll(n, linkMark, link) && (link != "" || !strings.Contains(n, linkMark))
+	})
 }

@@ -3,55 +3,53 @@
 
 package cleanup
 
-import "context"
-
-// The routing tables of Cilium (RouteTable* of linux_defaults).
-const (
-	tableIPsec     = 200
-	tableVTEP      = 202
-	tableToProxy   = 2004
-	tableFromProxy = 2005
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"regexp"
 )
 
-// ciliumRules returns the policy routing rules that Cilium makes in every network, for
-// IPv4 and IPv6 alike.
-func ciliumRules() []PolicyRule {
-	return []PolicyRule{
-		// toProxyRule and fromIngressProxyRule of pkg/proxy/routes.go.
-		{Mark: Mark{Value: 0x200, Mask: 0xf00}, Table: tableToProxy},
-		{Mark: Mark{Value: 0xa00, Mask: 0xf00}, Table: tableFromProxy},
+//go:embed cilium.json
+var ciliumJSON []byte
 
-		// fromEgressProxyRule of the same file: with native routing and IPsec.
-		{Mark: Mark{Value: 0xb00, Mask: 0xf00}, Priority: 10, Table: tableFromProxy, Protocol: protoKernel},
-
-		// replaceHostRules of pkg/datapath/linux/node.go: to decrypt, and up to 1.18 to
-		// encrypt; 1.19 removes the latter at its start, and 1.20 does not know it.
-		{Mark: Mark{Value: 0xd00, Mask: 0xf00}, Priority: 1, Table: tableIPsec, Protocol: protoKernel},
-		{Mark: Mark{Value: 0xe00, Mask: 0xf00}, Priority: 1, Table: tableIPsec, Protocol: protoKernel},
-
-		// setupRouteToVTEPCidr of daemon/cmd/datapath.go (1.18) and
-		// pkg/datapath/vtep/vtep_manager.go: one for each CIDR, with no protocol.
-		{To: anyNetwork, Priority: 112, Table: tableVTEP},
-		{To: anyHost, Priority: 112, Table: tableVTEP},
-
-		// addENIRules of pkg/datapath/loader/base.go, from 1.20 on addIPv4ENIRules and
-		// addIPv6ENIRules. AWS's own agent has the same mark at priority 1024.
-		{Mark: Mark{Value: 0x80, Mask: 0x80}, Priority: 109, Table: tableMain, Protocol: protoKernel},
-	}
+// Cilium returns the ownership of Cilium, including the names of its older versions.
+//
+// An endpoint's link is a veth that has the name that Cilium gives (lxc and
+// hexadecimal digits), or another name that starts with lxc and a program that
+// Cilium attaches to endpoints only. Links of any other name are not owned,
+// whatever programs are on them: in chaining mode a pod's link belongs to the
+// other CNI, and a nested node's eth0 is a veth with programs of Cilium.
+//
+// A route that rejects a single address, with the kernel's protocol, is the remainder of
+// a deleted endpoint.
+//
+// Its rules of policy routing have the numbers of pkg/datapath/linux/linux_defaults,
+// which are the same in 1.18.3, 1.19.7 and 1.20.2. A cloud's own agent may use the same
+// priorities and tables, so a rule is owned only if it has every attribute that Cilium
+// writes.
+//
+// It leaves out objects that others may use: see [CiliumOnRequest] and [CiliumENI].
+func Cilium() (own Ownership) {
+	// It is valid, as the tests show.
+	_ = json.Unmarshal(regexp.MustCompile(`(?m)^\s*//.*`).ReplaceAll(ciliumJSON, nil), &own)
+	return own
 }
 
-// ciliumRoutes returns the routes that Cilium makes through links that are not its own.
-func ciliumRoutes() []RouteRule {
-	return []RouteRule{
-		{Table: tableToProxy, Type: "local", Dst: "default", Link: "lo"},
-
-		// createNodeIPSecInRoute of pkg/datapath/linux/ipsec.go: the pods' networks, by
-		// the node's card. Where a VRF has the table, the kernel's own local routes
-		// there are to single addresses.
-		{Table: tableIPsec, Type: "local", Dst: anyNetwork, Link: anything, Protocol: protoKernel},
-
-		{Table: tableMain, Type: "unreachable", Dst: anyHost, Protocol: protoKernel},
-		{Table: tableMain, Type: "blackhole", Dst: anyHost, Protocol: protoKernel},
+// CiliumOnRequest returns objects that are only probably Cilium's, for callers that ask
+// for them explicitly: the network namespaces cilium-* and cni-* (the latter may belong
+// to another runtime), and IPsec policies and states with the marks of encryption and
+// decryption, in the masks that Cilium writes, none of which has any of the lowest eight
+// bits. Nothing else is set.
+func CiliumOnRequest() Ownership {
+	return Ownership{
+		NetNS: []string{"cilium-*", "cni-*"},
+		XFRM: []XFRMRule{
+			// To decrypt: the direction; with the node.
+			{Mark: Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00}},
+			// To encrypt: the policy that drops; with the SPI; with the node.
+			{Mark: Mark{Value: 0xe00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00, 0xff00, 0xffffff00}},
+		},
 	}
 }
 

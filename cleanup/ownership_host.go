@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,46 +67,36 @@ func (o Ownership) Moved(from, to string) Ownership {
 	return o
 }
 
-// validHost checks the netfilter objects and the files of an ownership.
-func (o Ownership) validHost() error {
-	if slices.Contains(o.ChainPrefixes, "") || slices.Contains(o.IPSetPrefixes, "") {
+func validPrefix(prefix string) error {
+	if prefix == "" {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")
 	}
-	for _, t := range o.NFTables {
-		if err := t.validate(); err != nil {
-			return err
-		}
+	return nil
+}
+
+func (m MountRule) validate() error {
+	if err := validPath("mount", m.Path); err != nil {
+		return err
 	}
-	for _, m := range o.Mounts {
-		if err := validPath("mount", m.Path); err != nil {
-			return err
-		}
-		if m.Type == "" {
-			return fmt.Errorf("cleanup: ownership: mount %s: the type of the file system is missing", m.Path)
-		}
+	if m.Type == "" {
+		return fmt.Errorf("cleanup: ownership: mount %s: the type of the file system is missing", m.Path)
 	}
-	for _, file := range o.Files {
-		if err := validPath("file", file); err != nil {
-			return err
-		}
+	return nil
+}
+
+func validExecutable(name string) error {
+	if name == "" || path.Base(name) != name {
+		return fmt.Errorf("cleanup: ownership: executable %q: want the name of a file", name)
 	}
-	for _, name := range slices.Concat(o.PidFiles, o.Sockets) {
-		if err := validPath("pid file or socket", name); err != nil {
-			return err
-		}
+	return nil
+}
+
+func validAside(pattern string) error {
+	if err := validPath("configurations set aside", pattern); err != nil {
+		return err
 	}
-	for _, name := range o.Executables {
-		if name == "" || path.Base(name) != name {
-			return fmt.Errorf("cleanup: ownership: executable %q: want the name of a file", name)
-		}
-	}
-	for _, pattern := range o.SetAside {
-		if err := validPath("configurations set aside", pattern); err != nil {
-			return err
-		}
-		if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); !ok || suffix == "" || strings.ContainsAny(suffix, `*?[\`) {
-			return fmt.Errorf("cleanup: ownership: configurations set aside %s: want a directory, a slash, an asterisk and a suffix", pattern)
-		}
+	if suffix, ok := strings.CutPrefix(path.Base(pattern), "*"); !ok || suffix == "" || strings.ContainsAny(suffix, `*?[\`) {
+		return fmt.Errorf("cleanup: ownership: configurations set aside %s: want a directory, a slash, an asterisk and a suffix", pattern)
 	}
 	return nil
 }
@@ -119,4 +111,36 @@ func validPath(what, name string) error {
 		return fmt.Errorf("cleanup: ownership: %s: the root of the file system cannot be owned", what)
 	}
 	return nil
+}
+
+// aside is the name that a configuration got when it was set aside: the one that
+// it had, a suffix, and a number where there was such a name already.
+type aside struct {
+	dir    string
+	base   string
+	name   string // that it had
+	number int    // -1: none
+	suffix string
+}
+
+func (a aside) path() string { return filepath.Join(a.dir, a.base) }
+
+func (a aside) original() string { return filepath.Join(a.dir, a.name) }
+
+// parseAside reads a name that is another name and the suffix, perhaps with a dot
+// and a number.
+func parseAside(base, suffix string) (a aside, ok bool) {
+	a = aside{base: base, number: -1, suffix: suffix}
+	if a.name, ok = strings.CutSuffix(base, suffix); ok {
+		return a, a.name != ""
+	}
+	dot := max(0, strings.LastIndex(base, "."))
+	rest, number := base[:dot], strings.TrimPrefix(base[dot:], ".")
+	n, err := strconv.ParseUint(number, 10, 31)
+	if err != nil || strconv.FormatUint(n, 10) != number {
+		return a, false
+	}
+	a.number = int(n)
+	a.name, ok = strings.CutSuffix(rest, suffix)
+	return a, ok && a.name != ""
 }

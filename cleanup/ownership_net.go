@@ -69,40 +69,6 @@ func validPattern(what, pattern string) error {
 	return nil
 }
 
-// compileNet checks the routing, network namespaces and xfrm of an ownership.
-func (o *owned) compileNet() error {
-	for _, rule := range o.Routes {
-		m, err := rule.compile()
-		if err != nil {
-			return err
-		}
-		o.routes = append(o.routes, m)
-	}
-	for _, rule := range o.Rules {
-		m, err := rule.compile()
-		if err != nil {
-			return err
-		}
-		o.rules = append(o.rules, m)
-	}
-	for _, pattern := range o.NetNS {
-		if err := validPattern("network namespace", pattern); err != nil {
-			return err
-		}
-	}
-	for _, pattern := range o.RuleComments {
-		if err := validPattern("rule comment", pattern); err != nil {
-			return err
-		}
-	}
-	for _, rule := range o.XFRM {
-		if err := rule.validate(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (o *owned) ownsNetNS(name string) bool { return matches(o.NetNS, name) }
 
 func (o *owned) ownsComment(comment string) bool { return matches(o.RuleComments, comment) }

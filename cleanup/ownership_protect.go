@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -41,34 +42,32 @@ func (o *owned) checkProtected() error {
 	if o.Agent != "" && !regexp.MustCompile(`^[a-z0-9]+([-._][a-z0-9]+)*$`).MatchString(o.Agent) {
 		return fmt.Errorf("cleanup: ownership: agent %q: want small letters and digits, with single -, . and _ between them", o.Agent)
 	}
-	fields := []struct {
+	prefix := func(s string) string { return s + "*" }
+	pattern := func(s string) string { return upTo(s, `*?[\`) }
+	table := func(s string) string { _, name, _ := strings.Cut(s, " "); return name }
+	var tables []string
+	for _, t := range o.NFTables {
+		tables = append(tables, t.Family+" "+t.Name)
+	}
+	for _, f := range []struct {
 		name, kind string
 		values     []string
 		match      func(value string) string // the names that it matches, with * for any rest
 	}{
 		{"programs", kindProgram, o.Programs, strings.Clone},
 		{"filters", kindProgram, o.Filters, func(s string) string { return upTo(s, "{") }},
-		{"pins", kindBPFPin, o.Pins, func(s string) string { return upTo(s, `*?[\`) }},
-		{"chainPrefixes", kindChain, o.ChainPrefixes, func(s string) string { return s + "*" }},
-		{"ruleComments", kindComment, o.RuleComments, func(s string) string { return upTo(s, `*?[\`) }},
-		{"ipsetPrefixes", kindSet, o.IPSetPrefixes, func(s string) string { return s + "*" }},
-	}
-	for _, f := range fields {
-		for _, value := range f.values {
-			if err := o.refuse(f.name, f.kind, value, f.match(value), false); err != nil {
-				return err
-			}
-		}
-	}
-	for _, t := range o.NFTables {
-		if err := o.refuse("nfTables", kindTable, t.Family+" "+t.Name, t.Name, false); err != nil {
+		{"pins", kindBPFPin, o.Pins, pattern},
+		{"chainPrefixes", kindChain, o.ChainPrefixes, prefix},
+		{"ruleComments", kindComment, o.RuleComments, pattern},
+		{"ipsetPrefixes", kindSet, o.IPSetPrefixes, prefix},
+		{"nfTables", kindTable, tables, table},
+	} {
+		if err := every(f.values, func(value string) error { return o.refuse(f.name, f.kind, value, f.match(value), false) }); err != nil {
 			return err
 		}
 	}
-	for _, rule := range o.Links {
-		if err := o.refuseLinks("links", rule, false); err != nil {
-			return err
-		}
+	if err := every(o.Links, func(rule LinkRule) error { return o.refuseLinks("links", rule, false) }); err != nil {
+		return err
 	}
 	return errors.Join(o.checkExceptions(), o.checkPaths())
 }
@@ -85,7 +84,7 @@ func upTo(name, wildcards string) string {
 func each(kind string, f func(p protected, name string)) {
 	for _, p := range protectedNames() {
 		if p.kind == kind {
-			for _, name := range strings.Fields(p.names) {
+			for _, name := range p.names {
 				f(p, name)
 			}
 		}
@@ -281,30 +280,19 @@ func (o *owned) checkException(e Exception) error {
 
 // checkPaths refuses paths in places that agents do not use, or that have other owners.
 func (o *owned) checkPaths() error {
-	for _, file := range o.Files {
-		if err := o.checkPath("files", exceptFile, file); err != nil {
-			return err
-		}
+	return cmp.Or(
+		every(o.Files, func(file string) error { return o.checkPath("files", exceptFile, file) }),
+		every(o.StateDirs, func(dir string) error { return o.checkPath("stateDirs", exceptFolder, dir) }),
+		every(o.Mounts, func(m MountRule) error { return o.checkPath("mounts", exceptMount, m.Path) }),
+		every(o.SetAside, o.checkAside))
+}
+
+func (o *owned) checkAside(pattern string) error {
+	if dir := path.Dir(pattern); !o.isCNIFolder(dir) {
+		return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a folder for CNI by its name: if it is one, name it in exceptions, as a cni-folder", pattern, dir)
 	}
-	for _, dir := range o.StateDirs {
-		if err := o.checkPath("stateDirs", exceptFolder, dir); err != nil {
-			return err
-		}
-	}
-	for _, m := range o.Mounts {
-		if err := o.checkPath("mounts", exceptMount, m.Path); err != nil {
-			return err
-		}
-	}
-	for _, pattern := range o.SetAside {
-		if dir := path.Dir(pattern); !o.isCNIFolder(dir) {
-			return fmt.Errorf("cleanup: ownership: setAside: %q: %s is not a folder for CNI by its name: if it is one, name it in exceptions, as a cni-folder", pattern, dir)
-		}
-		if _, err := o.searched("setAside", exceptFile, pattern, strings.TrimPrefix(path.Base(pattern), "*")); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := o.searched("setAside", exceptFile, pattern, strings.TrimPrefix(path.Base(pattern), "*"))
+	return err
 }
 
 func (o *owned) checkPath(field, kind, value string) error {

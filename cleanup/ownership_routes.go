@@ -227,8 +227,8 @@ func isCard(name string) bool {
 }
 
 // PolicyRule describes rules of policy routing that send packets to one table. Table must
-// be set, and one of Mark, From, To, Priority and AnySelector. A rule that selects by
-// more or by fewer attributes than given is not owned.
+// be set, and one of Mark, From, To and Priority. A rule that selects by more or by fewer
+// attributes than given is not owned.
 //
 // For the shared tables main, default and local, Mark must be set, or Priority with one
 // of From and To.
@@ -255,10 +255,6 @@ type PolicyRule struct {
 	// Protocol is the rule's protocol, which identifies the program that made it
 	// (RTPROT_KERNEL is 2); 0 matches any.
 	Protocol uint8 `json:"protocol,omitempty"`
-
-	// AnySelector matches rules to Table whatever they select by. It can be combined with
-	// Priority, Table and Protocol only.
-	AnySelector bool `json:"anySelector,omitempty" yaml:"anySelector"`
 }
 
 // diverted returns the mark of the agent whose packets a rule sends to another table than
@@ -319,15 +315,12 @@ func (m *policyMatcher) parsePrefixes() (err error) {
 
 func (m *policyMatcher) checkSelector() error {
 	marked, prefixed := m.Mark != Mark{}, m.From != "" || m.To != ""
-	selects := marked || prefixed
 	switch {
-	case m.AnySelector && (selects || m.Not):
-		return errors.New("anySelector goes with a priority alone")
-	case m.Not && !selects:
+	case m.Not && !marked && !prefixed:
 		return errors.New("not: want a mark or a prefix beside it")
 	case isSharedTable(m.Table) && !marked && (!prefixed || m.Priority == 0):
 		return fmt.Errorf("it would match rules of other owners: to table %d it needs a mark, or a priority and a prefix", m.Table)
-	case !marked && (prefixed || m.AnySelector || m.Priority != 0):
+	case !marked && (prefixed || m.Priority != 0):
 		return nil
 	}
 	return m.Mark.validate()
@@ -353,7 +346,7 @@ func (o *owned) ownsRule(r rule) bool {
 		if m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority || m.Protocol != 0 && m.Protocol != r.Protocol {
 			return false
 		}
-		return m.AnySelector || !r.More && m.Mark == r.Mark && m.Not == r.Not &&
+		return !r.More && m.Mark == r.Mark && m.Not == r.Not &&
 			matchesPrefix(m.From, m.from, r.From) && matchesPrefix(m.To, m.to, r.To)
 	})
 }

@@ -6,8 +6,10 @@ package cleanup_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +22,16 @@ var (
 	_ bootstrap.Hosted = cleanup.Leftovers{}
 	_ bootstrap.Placed = cleanup.Leftovers{}
 )
+
+// requireRefused requires that nothing is found or removed by an ownership that is not valid.
+func requireRefused(t *testing.T, own cleanup.Ownership, want string) {
+	t.Helper()
+	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}
+	inv, err := l.Inventory(context.Background())
+	require.ErrorContains(t, err, want)
+	require.Empty(t, inv.Items)
+	require.ErrorContains(t, l.Apply(context.Background()), want)
+}
 
 func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -44,13 +56,7 @@ func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
 		"empty path":         {cleanup.Ownership{StateDirs: []string{""}}, "the path is empty"},
 		"relative path":      {cleanup.Ownership{StateDirs: []string{"run"}}, "want an absolute path"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c2 := cleanup.Leftovers{Ownership: c.own, Scope: cleanup.AllState}
-			inv, err := c2.Inventory(context.Background())
-			require.ErrorContains(t, err, c.want)
-			require.Empty(t, inv.Items)
-			require.ErrorContains(t, c2.Apply(context.Background()), c.want)
-		})
+		t.Run(name, func(t *testing.T) { requireRefused(t, c.own, c.want) })
 	}
 }
 
@@ -91,6 +97,23 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 }
 
 // A rule for links must match the whole name.
+func TestSEC9_EveryLineOfTheProtectedNamesCounts(t *testing.T) {
+	table, err := os.ReadFile("protected.txt")
+	require.NoError(t, err)
+	kinds := []string{"link", "bridge", "chain", "comment of iptables", "ipset", "nftables table", "program", "pin", "CNI file", "sysctl file", "network", "folder", "path"}
+	lines := 0
+	for line := range strings.Lines(string(table)) {
+		columns := strings.Split(strings.TrimSpace(line), "\t")
+		if strings.HasPrefix(line, "#") || len(columns[0]) == 0 {
+			continue
+		}
+		require.Len(t, columns, 4, line)
+		lines++
+		require.Contains(t, kinds, columns[1], line)
+	}
+	require.Greater(t, lines, 100)
+}
+
 func TestSEC9_PatternsAreAnchored(t *testing.T) {
 	links := cleanup.Things{}
 	for _, name := range []string{"acme1", "acme2x", "xacme1", "acme12", "q", "aq", "qq"} {

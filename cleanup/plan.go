@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 )
 
 // PlanVersion is the version of the plans that this package makes, and the only one that
@@ -28,59 +27,45 @@ type Plan struct {
 	Agent string `json:"agent,omitempty" yaml:"agent,omitempty"`
 	Scope string `json:"scope"`
 
-	// Items are in the order in which they are removed.
-	Items []Planned `json:"items"`
+	// Groups are in the order in which they are removed.
+	Groups []Group `json:"groups"`
 }
 
-// Planned is a thing of a [Plan], or several that a pattern matches.
-type Planned struct {
-	// Kind and Object are those of an [Item].
+// Group is the items of a [Plan] that go or stay together: the leader, such as a link, and
+// its members, such as the routes through it, its filters and its peer.
+type Group struct {
+	// Kind and Object are those of the leader's [Item].
 	Kind   string `json:"kind"`
 	Object string `json:"object,omitempty" yaml:"object,omitempty"`
 
 	// Match is a pattern of [path.Match] instead of Object, for names that differ on each
-	// node, such as lxc* for the links of pods. [Leftovers.Plan] makes none.
+	// node, such as lxc* for the links of pods: groups with such a leader go with whatever
+	// members they have there. [Leftovers.Plan] makes none.
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 
-	// Count is the number of things with this exact name, such as equal rules; 0 means one.
-	Count int `json:"count,omitempty" yaml:"count,omitempty"`
-
-	// Why names, for a reader, the field of the [Ownership] by which the agent owns the
-	// thing. Select ignores it.
-	Why string `json:"why,omitempty" yaml:"why,omitempty"`
+	// Members are kind and object of the others, one with the same name as often as there are
+	// such items.
+	Members []string `json:"members,omitempty" yaml:"members,omitempty"`
 }
 
 // String returns the kind, and the object or the pattern.
-func (p Planned) String() string { return p.Kind + " " + p.Object + p.Match }
-
-// ownedBy names the field of an Ownership by which items of a kind are owned.
-var ownedBy = map[string]string{
-	kindFilter: "programs or filters", kindClsact: "programs", kindTCX: "programs", kindNetkit: "programs", kindXDP: "programs",
-	kindCgroup: "programs", kindRule: "rules", kindRoute: "routes", kindXFRMPolicy: "xfrm", kindXFRMState: "xfrm",
-	kindLink: "links", kindNetNS: "netNS", kindNFT: "chainPrefixes", kindLegacy: "chainPrefixes", kindNFTable: "nfTables",
-	kindIPSet: "ipsetPrefixes", kindPin: "pins", kindPinDir: "pins", kindMount: "mounts", kindStateDir: "stateDirs",
-	kindFile: "files", kindAside: "setAside",
-}
+func (g Group) String() string { return g.Kind + " " + g.Object + g.Match }
 
 // Plan returns a plan of all items that an Inventory of these Leftovers has found.
 func (l Leftovers) Plan(found *Inventory) Plan {
-	p := Plan{Version: PlanVersion, Agent: l.Ownership.Agent, Scope: l.Scope.String(), Items: []Planned{}}
-	at := map[string]int{}
-	for _, item := range found.Items {
-		i, known := at[item.String()]
-		if !known {
-			i = len(p.Items)
-			at[item.String()] = i
-			p.Items = append(p.Items, Planned{Kind: item.Kind, Object: item.Object, Why: ownedBy[item.Kind]})
-		} else {
-			p.Items[i].Count = max(p.Items[i].Count, 1) + 1
+	p := Plan{Version: PlanVersion, Agent: l.Ownership.Agent, Scope: l.Scope.String(), Groups: []Group{}}
+	for _, items := range groups(found.Items) {
+		g := Group{Kind: items[0].Kind, Object: items[0].Object}
+		for _, item := range items[1:] {
+			g.Members = append(g.Members, item.String())
 		}
+		p.Groups = append(p.Groups, g)
 	}
 	return p
 }
 
 // Validate returns an error for each invalid part of the plan: an unknown version, scope
-// or kind, or a name listed twice.
+// or kind, or a group listed twice.
 func (p Plan) Validate() error {
 	if p.Version != PlanVersion {
 		return fmt.Errorf("plan: version %d: this program takes version %d", p.Version, PlanVersion)
@@ -90,131 +75,139 @@ func (p Plan) Validate() error {
 		errs = append(errs, fmt.Errorf("plan: scope %q: want %s or %s", p.Scope, AllState, BPFState))
 	}
 	seen := map[string]bool{}
-	for i, item := range p.Items {
-		if err := item.validate(); err != nil {
-			errs = append(errs, fmt.Errorf("plan: item %d: %w", i+1, err))
-		} else if seen[item.String()] {
-			errs = append(errs, fmt.Errorf("plan: item %d: %s is listed twice", i+1, item))
+	for i, g := range p.Groups {
+		if err := g.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("plan: group %d: %w", i+1, err))
+		} else if seen[g.String()] {
+			errs = append(errs, fmt.Errorf("plan: group %d: %s is listed twice", i+1, g))
 		}
-		seen[item.String()] = true
+		seen[g.String()] = true
 	}
 	return errors.Join(errs...)
 }
 
-func (p Planned) validate() error {
-	_, err := path.Match(p.Match, "")
+func (g Group) validate() error {
+	_, err := path.Match(g.Match, "")
+	_, known := kinds[g.Kind]
 	switch {
-	case ownedBy[p.Kind] == "":
-		return fmt.Errorf("unknown kind %q", p.Kind)
-	case (p.Object == "") == (p.Match == ""):
-		return fmt.Errorf("%s: want an object, or a pattern to match", p.Kind)
+	case !known:
+		return fmt.Errorf("unknown kind %q", g.Kind)
+	case (g.Object == "") == (g.Match == ""):
+		return fmt.Errorf("%s: want an object, or a pattern to match", g.Kind)
 	case err != nil:
-		return fmt.Errorf("%s: match: %w", p, err)
-	case p.Count < 0 || p.Count > 0 && p.Match != "":
-		return fmt.Errorf("%s: count %d: want the number of things with this name, and none for a pattern", p, p.Count)
+		return fmt.Errorf("%s: match: %w", g, err)
+	case g.Match != "" && len(g.Members) > 0:
+		return fmt.Errorf("%s: members: want none with a pattern, which takes all", g)
 	}
 	return nil
 }
 
-// Select returns the items of an Inventory that the plan names, for Remove, and the parts
-// of the plan that were not found. All other items are in Left of the selected Inventory,
-// with the reason: the plan does not name the item; more things have its name than were
-// reviewed, so that Select cannot tell which are meant; or its removal would also remove
-// something that the plan does not name. The plan must be valid.
+// Select returns the items of an Inventory that the plan names, for Remove, and the names
+// in the plan that were not found. A group with an item that the plan does not name stays
+// as a whole, as does a directory of pins in which something stays: these items are in Left
+// of the selected Inventory, with the reason. The plan must be valid.
 //
 // Things that an inventory does not list by themselves are removed with the thing that
-// they are part of: the files of a state directory, the rules of a chain, a link's
-// addresses and its other end.
-func (p Plan) Select(found *Inventory) (selected *Inventory, missing []Planned) {
-	s := p.selection(found)
-	for s.leaveHolders() {
-	}
-	selected = &Inventory{Left: slices.Clone(found.Left)}
-	for i, item := range found.Items {
-		if why := s.why[i]; why != "" {
-			item.Detail, item.object = why, nil
-			selected.Left = append(selected.Left, item)
-		} else {
-			selected.Items = append(selected.Items, item)
-		}
-	}
-	return selected, s.missing
-}
-
-// selection is the result of a plan for items: why each one is left, empty if it is not.
-type selection struct {
-	items   []Item
-	why     []string
-	missing []Planned
-}
-
-func (p Plan) selection(found *Inventory) *selection {
-	s := &selection{items: found.Items, why: make([]string, len(found.Items))}
-	there := map[string][]int{}
-	for i, item := range found.Items {
-		s.why[i] = "the plan does not name it"
-		there[item.String()] = append(there[item.String()], i)
-	}
-	for _, planned := range p.Items {
-		same := there[planned.String()]
-		if planned.Match != "" {
-			same = s.matching(planned)
-		}
-		why := ""
-		if n := max(planned.Count, 1); planned.Match == "" && len(same) > n {
-			why = fmt.Sprintf("%d things have this name, and the plan lists %d", len(same), n)
-		}
-		for _, i := range same {
-			s.why[i] = why
-		}
-		if len(same) == 0 {
-			s.missing = append(s.missing, planned)
-		}
-	}
-	return s
-}
-
-func (s *selection) matching(p Planned) (all []int) {
-	for i, item := range s.items {
-		if ok, _ := path.Match(p.Match, item.Object); ok && item.Kind == p.Kind {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-// leaveHolders leaves items that hold another item that is left, and reports whether
-// there were any.
-func (s *selection) leaveHolders() (changed bool) {
-	for i, holder := range s.items {
-		if s.why[i] != "" || !slices.Contains(holders, holder.Kind) {
-			continue
-		}
-		for k, item := range s.items {
-			if s.why[k] != "" && holder.holds(item) {
-				s.why[i], changed = "its removal would also remove "+item.String(), true
-				break
+// they are part of: the files of a state directory, the rules in a chain, a link's
+// addresses.
+func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
+	named, patterns, matched := p.names(), p.patterns(), map[string]bool{}
+	unnamed, because := map[string]bool{}, map[string]string{} // items; one of them, by the leader of its group
+	for _, group := range groups(found.Items) {
+		pattern := patterns.matching(group[0])
+		matched[pattern] = true
+		for _, item := range group {
+			if named[item.String()]--; named[item.String()] < 0 && pattern == "" {
+				unnamed[item.String()], because[item.leader()] = true, item.String()
 			}
 		}
 	}
-	return changed
+	selected = &Inventory{Left: slices.Clone(found.Left)}
+	occupied := map[string]bool{} // directories of pins
+	for _, item := range found.Items {
+		other, stays := because[item.leader()]
+		switch {
+		case !stays:
+			selected.Items = append(selected.Items, item)
+			continue
+		case unnamed[item.String()]:
+			item.Detail = "the plan does not name it"
+		default:
+			item.Detail = "it goes with " + other + ", which the plan does not name"
+		}
+		selected.leave(item, occupied)
+	}
+	selected.Items = slices.DeleteFunc(selected.Items, func(item Item) bool {
+		if item.Kind != kindPinDir || !occupied[item.Object] {
+			return false
+		}
+		item.Detail = "something in it stays"
+		selected.leave(item, occupied)
+		return true
+	})
+	for _, g := range p.Groups {
+		missing = append(missing, g.missing(named, matched)...)
+	}
+	return selected, missing
 }
 
-// holders are the kinds of items that can hold others.
-var holders = []string{kindClsact, kindLink, kindNFT, kindLegacy, kindPinDir, kindMount, kindStateDir}
-
-// holds reports whether item is removed with i, or prevents the removal of i.
-func (i Item) holds(item Item) bool {
-	switch i.Kind {
-	case kindClsact:
-		return item.Kind == kindFilter && strings.HasPrefix(item.Object, i.Object+" ")
-	case kindLink: // a link's name has no blank
-		on := []string{kindFilter, kindTCX, kindNetkit, kindXDP}
-		return slices.Contains(on, item.Kind) && strings.HasPrefix(item.Object, i.Object+" ")
-	case kindNFT, kindLegacy:
-		table, chain, isChain := strings.Cut(i.Object, " chain ")
-		return isChain && item.Kind == i.Kind && strings.HasPrefix(item.Object, table+" rule ") && strings.HasSuffix(item.Object, " -> "+chain)
+// names counts how often the plan has each name.
+func (p Plan) names() map[string]int {
+	named := map[string]int{}
+	for _, g := range p.Groups {
+		for _, name := range g.names() {
+			named[name]++
+		}
 	}
-	in := []string{kindPin, kindPinDir, kindMount, kindStateDir, kindFile, kindAside}
-	return slices.Contains(in, item.Kind) && strings.HasPrefix(item.Object, i.Object+"/")
+	return named
+}
+
+// names returns those of the leader and the members; a pattern has none.
+func (g Group) names() []string {
+	if g.Match != "" {
+		return nil
+	}
+	return append([]string{g.String()}, g.Members...)
+}
+
+// patterns are the groups of a plan that have one: few, as each is tried for each leader.
+type patterns []Group
+
+func (p Plan) patterns() patterns {
+	return slices.DeleteFunc(slices.Clone(p.Groups), func(g Group) bool { return g.Match == "" })
+}
+
+// matching returns the first pattern that matches a leader, "" if there is none.
+func (p patterns) matching(leader Item) string {
+	for _, g := range p {
+		if ok, _ := path.Match(g.Match, leader.Object); ok && g.Kind == leader.Kind {
+			return g.String()
+		}
+	}
+	return ""
+}
+
+// missing returns what remains of the group's names.
+func (g Group) missing(named map[string]int, matched map[string]bool) (missing []string) {
+	if g.Match != "" && !matched[g.String()] {
+		return []string{g.String()}
+	}
+	for _, name := range g.names() {
+		if named[name]--; named[name] >= 0 {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// leave moves an item to Left, and notes the directories of pins that cannot go then.
+func (inv *Inventory) leave(item Item, occupied map[string]bool) {
+	item.object, item.Group = nil, ""
+	inv.Left = append(inv.Left, item)
+	if item.Kind != kindPin && item.Kind != kindPinDir {
+		return
+	}
+	for dir := path.Dir(item.Object); len(dir) > 1 && !occupied[dir]; dir = path.Dir(dir) {
+		occupied[dir] = true
+	}
 }

@@ -6,9 +6,12 @@ package cleanup_test
 import (
 	"context"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -52,7 +55,7 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 		l := planNode(t, root, 3)
 		found := inventory(t, l)
 		selected, missing := plan.Select(found)
-		require.Equal(t, []cleanup.Planned{{Kind: "ip rule", Object: "IPv4 10: fwmark 0xa00/0xf00 lookup 2005", Why: "rules"}}, missing)
+		require.Equal(t, []string{"ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005"}, missing)
 		require.Len(t, selected.Items, len(listed)-1)
 		require.NoError(t, l.Remove(context.Background(), selected.Items))
 		require.Empty(t, inventory(t, l).Items)
@@ -70,14 +73,19 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 		for _, item := range selected.Left {
 			left[item.String()] = item.Detail
 		}
-		require.Equal(t, "the plan does not name it", left["tc filter eth0 egress cil_to_netdev"])
-		require.Equal(t, "its removal would also remove tc filter eth0 egress cil_to_netdev", left["clsact qdisc eth0"])
-		require.Equal(t, "the plan does not name it", left["pin "+root+"/cilium/y"])
-		require.Equal(t, "its removal would also remove pin "+root+"/cilium/y", left["pin directory "+root+"/cilium"])
+		require.Equal(t, map[string]string{
+			"tc filter eth0 egress cil_to_netdev":    "the plan does not name it",
+			"tc filter eth0 ingress cil_from_netdev": "it goes with tc filter eth0 egress cil_to_netdev, which the plan does not name",
+			"clsact qdisc eth0":                      "it goes with tc filter eth0 egress cil_to_netdev, which the plan does not name",
+			"pin " + root + "/cilium/y":              "the plan does not name it",
+			"pin directory " + root + "/cilium":      "something in it stays",
+			"link lxc_health":                        "the plan does not name it",
+			"link cilium_host2":                      "the plan does not name it",
+		}, left)
 		require.NoError(t, l.Remove(context.Background(), selected.Items))
 
 		require.Contains(t, listing(t, "eth0"), "cil_to_netdev")
-		require.NotContains(t, listing(t, "eth0"), "cil_from_netdev")
+		require.Contains(t, listing(t, "eth0"), "cil_from_netdev")
 		require.Contains(t, listing(t, "eth1"), "foreign")
 		require.FileExists(t, filepath.Join(root, "cilium", "y"))
 		require.NoFileExists(t, filepath.Join(root, "cilium", "x"))
@@ -86,4 +94,105 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 		again, _ := plan.Select(inventory(t, l))
 		require.Empty(t, again.Items)
 	})
+}
+
+// grouped returns the names of the leader and of the members.
+func grouped(g cleanup.Group) []string { return append([]string{g.String()}, g.Members...) }
+
+func TestCLN11_ALinkWithItsRoutesFiltersAndPeer(t *testing.T) {
+	l := planNode(t, testns.TempDir(t), 0)
+	run(t, "ip", "link", "set", "cilium_net", "up")
+	run(t, "ip", "link", "set", "cilium_host", "up")
+	run(t, "ip", "route", "add", "10.1.0.0/16", "dev", "cilium_host")
+	run(t, "ip", "route", "add", "10.2.0.0/16", "dev", "cilium_host", "table", "7")
+	run(t, "ip", "route", "add", "10.3.0.0/16", "dev", "cilium_net")
+	found := inventory(t, l)
+	p := l.Plan(found)
+	require.NoError(t, p.Validate())
+	require.Contains(t, p.Groups, cleanup.Group{Kind: "clsact qdisc", Object: "eth0", Members: []string{"tc filter eth0 ingress cil_from_netdev"}})
+	leader := slices.IndexFunc(p.Groups, func(g cleanup.Group) bool { return g.String() == "link cilium_host" })
+	require.Equal(t, sorted([]string{
+		"link cilium_host", "link cilium_net", "tc filter cilium_host ingress cil_from_host", "clsact qdisc cilium_host",
+		"route 10.1.0.0/16 dev cilium_host table 254", "route 10.2.0.0/16 dev cilium_host table 7", "route 10.3.0.0/16 dev cilium_net table 254",
+	}), sorted(grouped(p.Groups[leader])))
+	var text strings.Builder
+	require.NoError(t, found.WriteText(&text, 0))
+	require.Contains(t, text.String(), "\nlink (7)\n  cilium_host  (veth, peer cilium_net)\n    tc filter cilium_host ingress cil_from_host  (pref")
+
+	p.Groups = slices.Delete(p.Groups, leader, leader+1)
+	selected, missing := p.Select(found)
+	require.Empty(t, missing)
+	require.NoError(t, l.Remove(context.Background(), selected.Items))
+	require.Contains(t, listing(t, "cilium_host"), "cil_from_host")
+	require.Contains(t, run(t, "ip", "route"), "10.1.0.0/16")
+	require.NotContains(t, listing(t, "eth0"), "cil_from_netdev")
+}
+
+func TestCLN11_AChainWithItsRules(t *testing.T) {
+	testns.Enter(t, testns.Net)
+	for _, tool := range []string{"iptables-nft", "iptables-legacy"} {
+		run(t, tool, "-t", "nat", "-N", "CILIUM_POST_nat")
+		run(t, tool, "-t", "nat", "-A", "POSTROUTING", "-j", "CILIUM_POST_nat")
+		run(t, tool, "-t", "nat", "-A", "OUTPUT", "-j", "CILIUM_POST_nat")
+		run(t, tool, "-N", "CILIUM_FORWARD")
+	}
+	l := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	for _, kind := range []string{"iptables-nft ", "iptables-legacy "} {
+		rules := []string{kind + "ip nat rule OUTPUT -> CILIUM_POST_nat", kind + "ip nat rule POSTROUTING -> CILIUM_POST_nat"}
+		var names [][]string
+		for _, g := range l.Plan(inventory(t, l)).Groups {
+			if strings.HasPrefix(g.String(), kind) {
+				names = append(names, sorted(grouped(g)))
+			}
+		}
+		require.ElementsMatch(t, [][]string{append([]string{kind + "ip nat chain CILIUM_POST_nat"}, rules...), {kind + "ip filter chain CILIUM_FORWARD"}}, names)
+	}
+}
+
+func TestCLN11_APinWithItsLinkAndProgram(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	root := bpfDir(t)
+	veth(t, "eth0", "eth1")
+	veth(t, "cilium_host", "cilium_net")
+	pins := map[string]string{}
+	for _, dev := range []string{"eth0", "cilium_host"} {
+		attached, err := link.AttachXDP(link.XDPOptions{Program: program(t, ebpf.XDP, "cil_xdp_entry"), Interface: index(t, dev)})
+		require.NoError(t, err)
+		pins[dev] = "pin " + pinAt(t, attached, root, "cilium", "links", dev)
+		require.NoError(t, attached.Close())
+	}
+	l := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{root}}
+	found := inventory(t, l)
+	p := l.Plan(found)
+	var names [][]string
+	for _, g := range p.Groups {
+		names = append(names, grouped(g))
+	}
+	require.Contains(t, names, []string{pins["eth0"], "xdp program eth0 cil_xdp_entry"})
+	require.Contains(t, names, []string{"link cilium_host", "xdp program cilium_host cil_xdp_entry", "link cilium_net", pins["cilium_host"]})
+
+	p.Groups = slices.DeleteFunc(p.Groups, func(g cleanup.Group) bool { return g.String() == pins["eth0"] })
+	selected, _ := p.Select(found)
+	require.NoError(t, l.Remove(context.Background(), selected.Items))
+	require.Equal(t, []string{"xdp program eth0 cil_xdp_entry", pins["eth0"], "pin directory " + root + "/cilium/links", "pin directory " + root + "/cilium"}, objects(inventory(t, l).Items))
+}
+
+func TestCLN11_MountsGoWithTheDirectoryAndPinsWithTheMount(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	dir := testns.TempDir(t)
+	run(t, "mkdir", "-p", dir+"/state/m", dir+"/bpf")
+	run(t, "ln", "-s", ".", dir+"/link")
+	require.NoError(t, unix.Mount("tmpfs", dir+"/state/m", "tmpfs", 0, ""))
+	require.NoError(t, unix.Mount("bpf", dir+"/bpf", "bpf", 0, ""))
+	pinAt(t, array(t, "x"), dir, "bpf", "cilium", "x")
+	own := excepting(cleanup.Ownership{StateDirs: []string{dir + "/link/state"}, Mounts: []cleanup.MountRule{{Path: dir + "/bpf", Type: "bpf"}}, Pins: []string{"cilium"}})
+	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	var names [][]string
+	for _, g := range l.Plan(inventory(t, l)).Groups {
+		names = append(names, grouped(g))
+	}
+	require.Equal(t, [][]string{
+		{"mount " + dir + "/bpf", "pin " + dir + "/bpf/cilium/x", "pin directory " + dir + "/bpf/cilium"},
+		{"state directory " + dir + "/link/state", "mount " + dir + "/state/m"},
+	}, names)
 }

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // removal is one call of Remove: the state that objects pass to those removed after them.
@@ -30,19 +33,30 @@ type doneFunc func(item Item, err error)
 // has changed.
 var errUnlisted = errors.New("it was not listed by an inventory")
 
+// single is an object that is removed by itself.
+type single interface {
+	// remove removes the object, and no other that took its name or number since it was
+	// listed. Removing an object that is gone succeeds.
+	remove(context.Context, *removal) error
+}
+
 // singly removes items one after the other.
 func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return
 		}
-		done(item, item.object.remove(ctx, r))
+		if object, ok := item.object.(single); ok {
+			done(item, object.remove(ctx, r))
+		} else {
+			done(item, errUnlisted)
+		}
 	}
 }
 
 // together makes a remover of a function that removes many objects of one type. The
 // function reports the result for an object by its index.
-func together[T object](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
+func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
 	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
 		var objects []T
 		var listed []Item
@@ -204,4 +218,19 @@ func (r *removal) withoutGone(ctx context.Context, items []Item, done doneFunc) 
 		}
 	}
 	return rest
+}
+
+// hint adds the missing capability to an error, unless the error already names it.
+func hint(kind string, err error) error {
+	if needs := kinds[kind]; len(needs) > 0 {
+		return remedy.Capabilities(err, "", needs...)
+	}
+	return remedy.File(err)
+}
+
+func notThere(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 )
 
@@ -59,15 +60,61 @@ const maxLeft = 1000
 // search is one call of Inventory: the results of the finders so far.
 type search struct {
 	*node
-	inv  Inventory
-	left map[leftGroup]int
-	seen map[filetree.Location]bool // files and directories
+	inv      Inventory
+	with     [][]string // for each of inv's Items, the names of those with which it goes
+	attached map[bpfattach.Program][]int
+	left     map[leftGroup]int
+	seen     map[filetree.Location]bool // files and directories
 }
 
 // leftGroup are items that are left for the same reason.
 type leftGroup struct{ kind, why string }
 
-func (s *search) found(item Item) { s.inv.Items = append(s.inv.Items, item.printable()) }
+// found lists an item that goes or stays with others, those of them that are found: the last
+// name is that of their leader.
+func (s *search) found(item Item, with ...string) {
+	s.inv.Items, s.with = append(s.inv.Items, item.printable()), append(s.with, with)
+}
+
+// foundAttached lists a program that is attached to a link, or to none if the name is empty.
+func (s *search) foundAttached(item Item, program bpfattach.Program, link string) {
+	s.attached[program] = append(s.attached[program], len(s.inv.Items))
+	s.found(item, nameOf(kindLink, link))
+}
+
+// nameOf is the name of an item in a list.
+func nameOf(kind, object string) string { return Item{Kind: kind, Object: object}.printable().String() }
+
+// group tells each item its leader.
+func (s *search) group() {
+	items := s.inv.Items
+	leader, at := make([]int, len(items)), map[string]int{}
+	var lead func(i int) int
+	lead = func(i int) int {
+		if leader[i] != i {
+			leader[i] = lead(leader[i])
+		}
+		return leader[i]
+	}
+	for i, item := range items {
+		if _, known := at[item.String()]; !known {
+			at[item.String()] = i
+		}
+		leader[i] = at[item.String()]
+	}
+	for i := range items {
+		for _, name := range s.with[i] {
+			if other, there := at[name]; there {
+				leader[lead(i)] = lead(other)
+			}
+		}
+	}
+	for i := range items {
+		if first := lead(i); first != i {
+			items[i].Group = items[first].String()
+		}
+	}
+}
 
 // leave lists an item that is not removed, and why.
 func (s *search) leave(item Item, why string) {
@@ -80,12 +127,12 @@ func (s *search) leave(item Item, why string) {
 
 // mark remembers the results so far, for reset.
 func (s *search) mark() search {
-	return search{inv: s.inv, left: maps.Clone(s.left)}
+	return search{inv: s.inv, with: s.with, left: maps.Clone(s.left)}
 }
 
 // reset drops the results since a mark.
 func (s *search) reset(to search) {
-	s.inv, s.left = to.inv, maps.Clone(to.left)
+	s.inv, s.with, s.left = to.inv, to.with, maps.Clone(to.left)
 }
 
 // countLeft lists first how many more items there are than are listed: of a long list,
@@ -130,7 +177,7 @@ func (l Leftovers) find(ctx context.Context, own *owned, finders []finder) (*Inv
 		return &Inventory{}, err
 	}
 	defer n.close()
-	s := &search{node: n, left: map[leftGroup]int{}, seen: map[filetree.Location]bool{}}
+	s := &search{node: n, attached: map[bpfattach.Program][]int{}, left: map[leftGroup]int{}, seen: map[filetree.Location]bool{}}
 	var errs []error
 	for _, f := range finders {
 		if l.Scope < f.least {
@@ -145,5 +192,6 @@ func (l Leftovers) find(ctx context.Context, own *owned, finders []finder) (*Inv
 		}
 	}
 	s.countLeft()
+	s.group()
 	return &s.inv, errors.Join(errs...)
 }

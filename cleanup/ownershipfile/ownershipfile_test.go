@@ -80,7 +80,7 @@ func TestSEC9_OwnershipFileWithMistakes(t *testing.T) {
 func TestOwnershipFileInJSON(t *testing.T) {
 	want := cleanup.Cilium()
 	want.NetNS, want.XFRM = cleanup.CiliumOnRequest().NetNS, cleanup.CiliumOnRequest().XFRM
-	want.Rules = append(want.Rules, cleanup.PolicyRule{Table: 7, AnySelector: true}, cleanup.PolicyRule{Table: 7, From: "host", To: "10.0.0.0/8", Priority: 3, Not: true})
+	want.Rules = append(want.Rules, cleanup.PolicyRule{Table: 7, From: "host", To: "10.0.0.0/8", Priority: 3, Not: true})
 	want.Routes = append(want.Routes, cleanup.RouteRule{Table: 7, Type: "any", Dst: "any", Gateway: "10.0.0.1", Link: "x"})
 	want.RuleComments = []string{"acme: *"}
 	want.NFTables = []cleanup.NFTable{{Family: "ip", Name: "acme"}}

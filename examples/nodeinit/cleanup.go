@@ -281,7 +281,7 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 		return err
 	}
 	if o.planTo != "" {
-		return errors.Join(findErr, writePlan(o.planTo, c.Plan(found), findErr == nil))
+		return errors.Join(findErr, writePlan(ctx, o.planTo, c.Plan(found), findErr == nil))
 	}
 	if o.dryRun || len(found.Items) == 0 {
 		return findErr
@@ -308,8 +308,12 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 	flags := map[string]string{"network namespace": "--netns", "xfrm policy": "--xfrm", "xfrm state": "--xfrm"}
 	eni := "--eni-tables " + strings.Trim(strings.ReplaceAll(fmt.Sprint(tables), " ", ","), "[]")
 	var left []cleanup.Item
+	asked := map[string]bool{}
+	for _, item := range found.Items {
+		asked[item.String()] = true
+	}
 	for _, item := range unasked.Items {
-		if !slices.Contains(found.Items, item) {
+		if !asked[item.String()] {
 			left = append(left, cleanup.Item{Kind: item.Kind, Object: item.Object, Detail: "not asked for: " + cmp.Or(flags[item.Kind], eni) + " removes it"})
 		}
 	}
@@ -364,7 +368,7 @@ func verifyGone(ctx context.Context, c cleanup.Leftovers, o cleanupOptions) erro
 }
 
 // showInventory shows the items found, and those of a plan that were not.
-func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned) error {
+func (a *app) showInventory(found *cleanup.Inventory, missing ...string) error {
 	a.shown = true
 	if a.output == formatJSON {
 		return a.writeFound(found, missing)
@@ -388,7 +392,7 @@ func (a *app) showInventory(found *cleanup.Inventory, missing ...cleanup.Planned
 			fmt.Fprintf(a.stdout, "  ... and %d more\n", len(missing)-i)
 			break
 		}
-		fmt.Fprintf(a.stdout, "  %s\n", bootstrap.OneLine(m.String()))
+		fmt.Fprintf(a.stdout, "  %s\n", bootstrap.OneLine(m))
 	}
 	return nil
 }

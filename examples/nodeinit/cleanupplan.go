@@ -4,13 +4,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,23 +21,32 @@ import (
 
 // planHead explains a plan to its reader.
 const planHead = `# The only items that nodeinit cleanup --plan FILE removes, where it finds them.
-# Delete the lines of objects that must stay. Instead of "object", a line may have a
-# pattern, for names that differ on each node, such as "match":"lxc*".
+# Delete the groups that must stay: a group goes or stays as a whole, and stays where it has
+# an item that is not in this file. Instead of "object" and "members", a group may have a
+# pattern, for names that differ on each node, such as {"kind":"link","match":"lxc*"}.
 `
 
-// planText is a plan as YAML, with one line of JSON, which is YAML too, for each item.
-func planText(plan cleanup.Plan) ([]byte, error) {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "%sversion: %d\nagent: %q\nscope: %s\nitems:\n", planHead, plan.Version, plan.Agent, plan.Scope)
+// planText is a plan as YAML: each group is JSON, which is YAML too, with a line for its
+// leader and one for each member.
+func planText(plan cleanup.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%sversion: %d\nagent: %q\nscope: %s\ngroups:\n", planHead, plan.Version, plan.Agent, plan.Scope)
+	for _, g := range plan.Groups {
+		fmt.Fprintf(&b, `- {"kind":%s,"object":%s`, quoted(g.Kind), quoted(g.Object))
+		for i, member := range g.Members {
+			b.WriteString([]string{`,"members":[`, ","}[min(i, 1)] + "\n    " + quoted(member))
+		}
+		b.WriteString(strings.Repeat("]", min(len(g.Members), 1)) + "}\n")
+	}
+	return b.String()
+}
+
+func quoted(text string) string {
+	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	for _, item := range plan.Items {
-		b.WriteString("- ")
-		if err := e.Encode(item); err != nil {
-			return nil, err
-		}
-	}
-	return b.Bytes(), nil
+	_ = e.Encode(text) // a string has no error
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // planned reads the plan, if one is given, and returns the scope: that of the plan, or
@@ -69,7 +78,7 @@ func (o *cleanupOptions) planned(cmd *cobra.Command, scope cleanup.Scope) (clean
 }
 
 // selected returns the items to remove, and the parts of the plan that were not found.
-func (o *cleanupOptions) selected(found *cleanup.Inventory) (*cleanup.Inventory, []cleanup.Planned) {
+func (o *cleanupOptions) selected(found *cleanup.Inventory) (*cleanup.Inventory, []string) {
 	if o.plan == nil || found == nil {
 		return found, nil
 	}
@@ -96,14 +105,11 @@ func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
 	return &plan, nil
 }
 
-// writePlan writes a plan to a new file: an existing one may have been reviewed.
-func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
+// writePlan writes a plan to a new file: an existing one may have been reviewed. It reads
+// the file back as --plan does.
+func writePlan(ctx context.Context, path string, plan cleanup.Plan, whole bool) (err error) {
 	if !whole {
 		return errors.New("--output-file: no plan is written, since part of the node could not be examined")
-	}
-	text, err := planText(plan)
-	if err != nil {
-		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	switch {
@@ -112,10 +118,14 @@ func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 	case err != nil:
 		return fmt.Errorf("--output-file: %w", err)
 	}
-	if _, err = f.Write(text); err == nil {
+	if _, err = f.WriteString(planText(plan)); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		_, err = readPlan(ctx, path)
+	}
+	if err != nil {
 		return fmt.Errorf("--output-file: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
@@ -123,7 +133,7 @@ func writePlan(path string, plan cleanup.Plan, whole bool) (err error) {
 
 // writeFound writes the inventory as JSON, with the parts of a plan that were not found,
 // and the notes as "advice".
-func (a *app) writeFound(found *cleanup.Inventory, missing []cleanup.Planned) error {
+func (a *app) writeFound(found *cleanup.Inventory, missing []string) error {
 	if len(missing)+len(a.notes) == 0 {
 		return a.writeJSON(found)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,8 +40,8 @@ func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
 	require.Empty(t, before.Diff(first.wholeState()))
 	text, err := os.ReadFile(plan)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "version: 1\nagent: \"cilium\"\nscope: all-state\nitems:\n")
-	require.Contains(t, string(text), `- {"kind":"link","object":"lxc12345","why":"links"}`+"\n")
+	require.Contains(t, string(text), "version: 1\nagent: \"cilium\"\nscope: all-state\ngroups:\n")
+	require.Contains(t, string(text), `- {"kind":"link","object":"lxc12345"}`+"\n")
 	require.NotRegexp(t, "handle|index", string(text))
 	o = first.run("cleanup", "--all-state", "--dry-run", "-o", plan)
 	require.Equal(t, 1, o.code)
@@ -59,10 +60,10 @@ func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
 	var found struct {
 		Count   int
 		Left    []struct{ Kind, Object, Detail string }
-		Missing []struct{ Kind, Object string }
+		Missing []string
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &found), o.stdout)
-	require.Equal(t, "ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005", found.Missing[0].Kind+" "+found.Missing[0].Object)
+	require.Equal(t, "ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005", found.Missing[0])
 	o = second.run("cleanup", after, "-f")
 	require.Zero(t, o.code, o.stderr)
 	require.Contains(t, o.stdout, "in the plan, and not here (1)\n  ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005\n")
@@ -81,15 +82,15 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 	n.left()
 	before := n.state()
 	const head = "version: 1\nagent: cilium\nscope: all-state\n"
-	link := `items: [{"kind": link, "object": cilium_host}]` + "\n"
+	link := `groups: [{"kind": link, "object": cilium_host}]` + "\n"
 	for content, want := range map[string]string{
 		"version: 2\nagent: cilium\nscope: all-state\nnot: [x]\n": "version 2: this program takes version 1",
 		head + "not: [x]\n" + link:                                "line 4: field not not found in type cleanup.Plan",
-		head + "items: [{kind: link, object: x, unless: y}]\n":    "field unless not found",
+		head + "groups: [{kind: link, object: x, unless: y}]\n":   "field unless not found",
 		head + link + "---\n" + head:                              "line 6 starts a second document",
 		"":                                                        "version 0: this program takes version 1",
-		"items: [\n":                                              "did not find expected node content",
-		head + "items: [{kind: lnik, object: x}]\n":               `unknown kind "lnik"`,
+		"groups: [\n":                                             "did not find expected node content",
+		head + "groups: [{kind: lnik, object: x}]\n":              `unknown kind "lnik"`,
 		strings.Replace(head, "cilium", "calico", 1) + link:       `it is for agent "calico", and the flags select "cilium"`,
 	} {
 		n.write("/run/plan.yaml", content)
@@ -111,4 +112,44 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 	require.Equal(t, 1, n.run("cleanup", "--plan", "/run/none.yaml", "-f").code)
 	n.shell("rm /run/plan.yaml")
 	require.Empty(t, before.Diff(n.state()))
+}
+
+func TestCLN11_WhatIsWrittenIsReadBack(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.shell("mkdir -p /sys/fs/bpf && mount -n -t bpf bpf /sys/fs/bpf")
+	names := []string{"\xff\xfe", "\u2028\ufeff", "\x01\x7f\u0085", `"\xff"`, "\t'{[\n- #:", "\u00e9\U0001f41d"}
+	n.do(func() error {
+		for _, name := range names {
+			if err := os.MkdirAll("/sys/fs/bpf/cilium/"+name, 0o700); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	n.shell(`ip link add "$(printf 'cilium_\377')" type veth peer name "$(printf 'cilium_"\303')"`)
+	plan := filepath.Join(n.work, "plan.yaml")
+	o := n.run("cleanup", "--all-state", "--dry-run", "-o", plan)
+	require.Zero(t, o.code, o.stderr)
+	o = n.run("cleanup", "--plan", plan, "-f")
+	require.Zero(t, o.code, o.stderr)
+	require.NotContains(t, o.stdout, "left as it is")
+	require.NotContains(t, o.stdout, "not here")
+	require.Empty(t, n.shell("(ls -A /sys/fs/bpf; ip -o link) | grep cilium || true"))
+
+	n.do(func() error { // more than 8 MiB of names
+		for i := range 400 {
+			path := "/sys/fs/bpf/cilium/" + strconv.Itoa(i) + strings.Repeat("/"+strings.Repeat("x", 250), 15)
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	plan += "2"
+	o = n.run("cleanup", "--all-state", "--dry-run", "-o", plan)
+	require.Equal(t, 1, o.code, o.stderr)
+	require.Contains(t, o.stderr, "--output-file: ")
+	require.Contains(t, o.stderr, "8388608")
+	require.NoFileExists(t, plan, "it could not be read")
 }

@@ -65,9 +65,10 @@ func pathOf(levels []*level, name string) string {
 
 // Walk calls visit for everything in the tree, a directory after its content, but not for
 // the tree itself. An entry that remains according to visit makes the directories above
-// it non-empty. An error of visit is added to the result, and the walk continues.
-func (t *Tree) Walk(ctx context.Context, keep *Keep, visit func(Entry) (remains bool, err error)) (full bool, err error) {
-	return t.walk(ctx, keep, &walker{visit: visit})
+// it non-empty. An error of visit is added to the result, and the walk continues. Of the
+// tree's own directory only the names that match, if that is not nil, are looked at.
+func (t *Tree) Walk(ctx context.Context, keep *Keep, match func(name string) bool, visit func(Entry) (remains bool, err error)) (full bool, err error) {
+	return t.walk(ctx, keep, &walker{visit: visit, match: match})
 }
 
 func (t *Tree) walk(ctx context.Context, keep *Keep, w *walker) (full bool, err error) {

@@ -18,6 +18,7 @@ import (
 // Link is a network link.
 type Link struct {
 	LinkID
+	Lower int // the link of this namespace with which it goes: its peer, or the one that it is on
 	Group uint32
 	XDP   []XDP
 }
@@ -80,11 +81,16 @@ func parseLink(msg []byte) (Link, error) {
 		return Link{}, fmt.Errorf("link message of %d bytes is too short", len(msg))
 	}
 	var link Link
+	lower, elsewhere := 0, false
 	link.Index = int(int32(nlmsg.U32(msg[4:])))
 	err := nlmsg.Attrs(msg[unix.SizeofIfInfomsg:], func(typ uint16, value []byte) (err error) {
 		switch typ {
 		case unix.IFLA_IFNAME:
 			link.Name = unix.ByteSliceToString(value)
+		case unix.IFLA_LINK:
+			lower = int(int32(nlmsg.U32(value)))
+		case unix.IFLA_LINK_NETNSID:
+			elsewhere = true
 		case unix.IFLA_GROUP:
 			link.Group = nlmsg.U32(value)
 		case unix.IFLA_LINKINFO:
@@ -96,6 +102,9 @@ func parseLink(msg []byte) (Link, error) {
 		}
 		return err
 	})
+	if !elsewhere {
+		link.Lower = lower
+	}
 	return link, err
 }
 
