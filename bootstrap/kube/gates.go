@@ -56,8 +56,11 @@ func ready(ctx context.Context, client *http.Client, server *url.URL) (string, e
 		return printable.NoCredentials(err.Error()), nil
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusOK:
 		return "", nil
+	case http.StatusSwitchingProtocols: // what follows ends with no context
+		return "it answers " + response.Status, nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxReady)) // a part is enough
 	return strings.Join(append([]string{"it answers " + response.Status}, failing(string(body))...), ", "), nil

@@ -67,6 +67,20 @@ func TestRDY1_AnAPIServerThatIsNotReadySaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "no client given")
 }
 
+// After 101 the connection belongs to the caller, and no context ends its reads.
+func TestRDY1_AnotherProtocolHoldsNoGate(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+			_, _ = conn.Read(make([]byte, 1)) // until the client closes it
+		}
+	}))
+	defer s.Close()
+	changes, err := kube.APIServer(&rest.Config{Host: s.URL}).Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"wait for the API server: it answers 101 Switching Protocols"}, changes)
+}
+
 // Only a cluster that has DaemonSets can report that one is gone.
 func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"

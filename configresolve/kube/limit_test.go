@@ -48,8 +48,8 @@ func TestSEC6_EndlessPages(t *testing.T) {
 		want     string
 	}{
 		"of nothing":           {nobody, 0, 0, 0, 100, "a list of more than 100 pages"},
-		"of many":              {nobody, 0, 0, 15_000, 1, "more than 50000 entries in one answer"},
-		"of large ones":        {nobody, 0, 3 * mebibyte, 2, 1, "more than 4194304 bytes in one answer"},
+		"of many":              {nobody, 0, 0, 15_000, 8, "more than 50000 entries in one answer"},
+		"of large ones":        {nobody, 0, 3 * mebibyte, 2, 8, "more than 4194304 bytes in one answer"},
 		"that are all wanted":  {every, 0, mebibyte, 2, 8, "node configs of more than 16777216 bytes for one source"},
 		"of what nobody reads": {every, mebibyte, 0, 2, 32, "more than 67108864 bytes for one source"},
 	} {

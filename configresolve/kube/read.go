@@ -88,39 +88,59 @@ func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 // metadataOnly reports whether only the metadata of the objects is read.
 func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definitions }
 
+// Pages reads a list by pages of options.Limit objects, or of half as many, and so on, as
+// long as that is too much for one answer, which a few large objects may be. The function
+// reads one page, and returns the token of the next. If the list expires, or its first page
+// is too large, it begins anew, with options.Continue empty.
+func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
+	for limit := options.Limit; ; {
+		next, err := read(options)
+		switch {
+		case oversized(err) && options.Limit > 1:
+			options.Limit /= 2
+			continue
+		case apierrors.IsResourceExpired(err) && options.Continue != "":
+			next = ""
+		case err != nil || next == "":
+			return err
+		}
+		options.Continue, options.Limit = next, min(2*options.Limit, limit)
+	}
+}
+
 // list reads page by page, and returns the parts that sources read of the wanted
-// objects, and the version of the list. If the list expires between two pages, it
-// is read anew.
+// objects, and the version of the list.
 func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions, wanted func(metav1.Object) bool) (objects []held, version string, err error) {
 	options.Limit = pageSize
-	kept := 0
-	for range maxPages {
-		page, more, err := c.page(ctx, key, options)
-		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			objects, kept, options.Continue = nil, 0, ""
-			continue
+	pages, kept := 0, 0
+	err = Pages(options, func(options metav1.ListOptions) (string, error) {
+		if pages++; pages > maxPages {
+			return "", errManyPages
 		}
+		if options.Continue == "" {
+			objects, kept = nil, 0
+		}
+		page, more, err := c.page(ctx, key, options)
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		for _, o := range page {
 			if err := kube.Answers(o, key.gvr, key.namespace, key.name); err != nil {
-				return nil, "", err
+				return "", err
 			}
 			if !wanted(o) {
 				continue
 			}
 			held := slim(o)
 			if kept += held.weight; kept > maxKept {
-				return nil, "", errKept
+				return "", errKept
 			}
 			objects = append(objects, held)
 		}
-		if options.Continue = more.Continue; options.Continue == "" {
-			return objects, more.ResourceVersion, nil
-		}
-	}
-	return nil, "", errManyPages
+		version = more.ResourceVersion
+		return more.Continue, nil
+	})
+	return objects, version, err
 }
 
 // held is the part of an object that sources read, and its weight.
