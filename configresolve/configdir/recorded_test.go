@@ -5,15 +5,24 @@ package configdir_test
 
 import (
 	"context"
+	"path/filepath"
+	"testing"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // recorded is a Dir with a journal but no plan.
 type recorded struct {
 	configdir.Writer
 	Journal *journal.Journal
+}
+
+// newRecorded is one in root/d, with its journal in root/state.
+func newRecorded(t *testing.T, root string, v values) recorded {
+	t.Helper()
+	return recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, v)}, journaltest.Open(t, filepath.Join(root, "state"))}
 }
 
 func (r recorded) Check(ctx context.Context) ([]string, error) {

@@ -126,17 +126,10 @@ func TestCFG7_UnchangedContentIsNotWritten(t *testing.T) {
 func TestCFG7_TwoRunsWithinASecond(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {
-		c := config(t, values{"run": fmt.Sprint(i), fmt.Sprintf("only-in-%d", i): ""})
+		c := config(t, values{"run": fmt.Sprint(i), fmt.Sprintf("only-in-%d", i): "", "text": "a\n\n  ", "bytes": "\x00\xff\r\n", ".dot": "1"})
 		require.True(t, writeDir(t, dir, c))
 		requireLayout(t, dir, c)
 	}
-}
-
-func TestCFG7_ValuesAreKept(t *testing.T) {
-	dir := t.TempDir()
-	c := config(t, values{"empty": "", "text": "a\n\n  ", "bytes": "\x00\xff\r\n", "big": strings.Repeat("x", 1<<20), ".dot": "1"})
-	writeDir(t, dir, c)
-	requireLayout(t, dir, c)
 }
 
 // Leftovers of other programs, and of a person, are repaired.
@@ -211,20 +204,6 @@ func TestCFG7_RepairsWhatItFinds(t *testing.T) {
 			require.FileExists(t, "/etc/hostname")
 		})
 	}
-}
-
-func TestCFG7_OverAnOlderInitContainersDirectory(t *testing.T) {
-	dir := t.TempDir()
-	for _, version := range []string{"..data_1700000000", "..data_1700000001"} {
-		write(t, filepath.Join(dir, version, "a"), "old")
-		write(t, filepath.Join(dir, version, "gone"), "old")
-	}
-	require.NoError(t, os.Symlink("..data_1700000001", filepath.Join(dir, "..data")))
-	require.NoError(t, os.Symlink("..data/a", filepath.Join(dir, "a")))
-	require.NoError(t, os.Symlink("..data/gone", filepath.Join(dir, "gone")))
-	c := config(t, values{"a": "new"})
-	writeDir(t, dir, c)
-	requireLayout(t, dir, c)
 }
 
 func TestCFG7_LeavesOtherFilesAlone(t *testing.T) {
