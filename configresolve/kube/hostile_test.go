@@ -27,7 +27,7 @@ import (
 // requests are one of each kind that a client sends.
 var requests = map[string]func(context.Context, *kube.Client) error{
 	"get": func(ctx context.Context, c *kube.Client) error {
-		_, err := kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}.Read(ctx)
+		_, err := mapOf(c).Read(ctx)
 		return err
 	},
 	"list": func(ctx context.Context, c *kube.Client) error {
@@ -118,18 +118,15 @@ func TestSEC6_AnAnswerWithoutAnEndEndsWithTheContext(t *testing.T) {
 			for _, limit := range []time.Duration{20 * time.Second, 10 * time.Minute} {
 				t.Run(fmt.Sprint(name, status, limit), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-							return roundTripper(func(req *http.Request) (*http.Response, error) {
-								response, err := respond(status, "")
-								response.Body = trickle{strings.NewReader(`{"a":`), req.Context()}
-								return response, err
-							})
-						}}.Client()
-						require.NoError(t, err)
+						client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+							response, err := respond(status, "")
+							response.Body = trickle{strings.NewReader(`{"a":`), req.Context()}
+							return response, err
+						}))
 						ctx, cancel := context.WithTimeout(t.Context(), limit)
 						defer cancel()
 						start := time.Now()
-						err = request(ctx, client)
+						err := request(ctx, client)
 						require.ErrorIs(t, err, context.DeadlineExceeded)
 						require.ErrorContains(t, err, "read the answer, of which 5 bytes came")
 						require.Equal(t, limit, time.Since(start))
@@ -162,7 +159,7 @@ func TestSEC6_APageThatIsTooLargeIsReadAsSmallerOnes(t *testing.T) {
 		}
 		fmt.Fprint(w, "]}")
 	})
-	config := resolve(t, kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	config := resolve(t, nodeConfigsOf(client))
 	require.Len(t, all(config), 600)
 	require.Equal(t, []int{250, 250, 125, 62, 31, 62, 31, 15, 30}, sizes[:9])
 	require.Less(t, len(sizes), 40)

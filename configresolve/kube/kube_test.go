@@ -38,6 +38,29 @@ var (
 	v2alpha1 = schema.GroupVersionResource{Group: "cilium.io", Version: "v2alpha1", Resource: "ciliumnodeconfigs"}
 )
 
+// clientOf is a client of servers, http://a if none are given, over a network that the test is.
+func clientOf(t *testing.T, network http.RoundTripper, servers ...string) *kube.Client {
+	t.Helper()
+	if servers == nil {
+		servers = []string{"http://a"}
+	}
+	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return network }}.Client()
+	require.NoError(t, err)
+	return client
+}
+
+func mapOf(c *kube.Client) kube.ConfigMap {
+	return kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}
+}
+
+func nodeConfigsOf(c *kube.Client) kube.NodeConfigs {
+	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+}
+
+func nodeOf(c *kube.Client) kube.Node {
+	return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
+}
+
 // cluster is a fake API server: its objects, and the requests it got.
 type cluster struct {
 	*kube.Client
@@ -175,15 +198,13 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 	}
 	nodeConfigs := func(name string) func(*kube.Client) configresolve.Source {
 		return func(c *kube.Client) configresolve.Source {
-			return kube.NodeConfigs{Client: c, Namespace: namespace, Name: name, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+			configs := nodeConfigsOf(c)
+			configs.Name = name
+			return configs
 		}
 	}
-	configMap := func(c *kube.Client) configresolve.Source {
-		return kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}
-	}
-	node := func(c *kube.Client) configresolve.Source {
-		return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
-	}
+	configMap := func(c *kube.Client) configresolve.Source { return mapOf(c) }
+	node := func(c *kube.Client) configresolve.Source { return nodeOf(c) }
 	const ours = `"namespace":"kube-system"`
 	for _, test := range []struct {
 		source func(*kube.Client) configresolve.Source
@@ -207,10 +228,7 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 		{node, strings.Replace(labelled, "other", "me", 1), ""},
 		{node, labelled, `"/other" instead of "/me"`},
 	} {
-		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, test.answer) })
-		}}.Client()
-		require.NoError(t, err)
+		client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, test.answer) }))
 		config, err := configresolve.Resolve(t.Context(), configresolve.Optional(test.source(client)))
 		if test.says == "" {
 			require.NoError(t, err, test.answer)
@@ -226,22 +244,22 @@ func TestCFG4_AConfigMapWithoutDataIsReported(t *testing.T) {
 	for _, object := range []fields{{"binaryData": fields{"blob": "AAAA"}}, {"data": fields{}}, {}} {
 		object["apiVersion"], object["kind"], object["metadata"] = "v1", "ConfigMap", fields{"name": "cfg", "namespace": namespace}
 		c := newCluster(t, &unstructured.Unstructured{Object: object})
-		config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
+		config := resolve(t, mapOf(c.Client))
 		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Findings()[0].String())
 	}
 	c := newCluster(t, configMap("cfg", values{"a": "1"}))
-	require.Empty(t, resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"}).Findings())
+	require.Empty(t, resolve(t, mapOf(c.Client)).Findings())
 }
 
 func TestCFG4_MissingNode(t *testing.T) {
 	c := newCluster(t)
-	_, err := configresolve.Resolve(t.Context(), kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})
+	_, err := configresolve.Resolve(t.Context(), nodeOf(c.Client))
 	require.ErrorIs(t, err, configresolve.ErrMissing)
 	require.ErrorContains(t, err, "Node me")
-	require.Empty(t, all(resolve(t, configresolve.Optional(kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix}))))
+	require.Empty(t, all(resolve(t, configresolve.Optional(nodeOf(c.Client)))))
 
 	c = newCluster(t, nodeConfig(v2, "a", `{"matchLabels":{"x":"y"}}`, values{"k": "v"}))
-	configs := configresolve.Optional(kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	configs := configresolve.Optional(nodeConfigsOf(c.Client))
 	_, err = configresolve.Resolve(t.Context(), configs)
 	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/a: its selector needs the labels of Node me, which does not exist")
 	require.NotErrorIs(t, err, configresolve.ErrMissing, "needed, so not optional")
@@ -252,7 +270,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 		values{"config.cilium.io/label": "1", "config.cilium.io/both": "label", "other": "x", "config.cilium.ioX/k": "x", "config.cilium.io": "x"},
 		values{"config.cilium.io/annotation": "1", "config.cilium.io/both": "annotation", "my.config.cilium.io/k": "x",
 			"config.cilium.io/a/b": "bad", "config.cilium.io/": "bad"}))
-	config := resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})
+	config := resolve(t, nodeOf(c.Client))
 	require.Equal(t, values{"label": "1", "annotation": "1", "both": "annotation"}, all(config))
 	entry := config.Explain("both").Keys[0]
 	require.Equal(t, "annotations", entry.Part)
@@ -295,7 +313,7 @@ func TestCFG3_Selectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", test.selector, values{"k": "v"}))
-			config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+			config := resolve(t, nodeConfigsOf(c.Client))
 			_, selected := config.Lookup("k")
 			require.Equal(t, test.selected, selected)
 			want := []string{"list v2 ciliumnodeconfigs"}
@@ -307,7 +325,7 @@ func TestCFG3_Selectors(t *testing.T) {
 	}
 	for _, bad := range []string{`{"matchExpressions":[{"key":"a","operator":"Near"}]}`, `{"matchExpressions":[{"key":"a","operator":"In"}]}`, `"text"`, `{"matchLabels":5}`} {
 		c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", bad, values{"k": "v"}))
-		_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+		_, err := configresolve.Resolve(t.Context(), nodeConfigsOf(c.Client))
 		require.ErrorContains(t, err, "kube-system/cr: spec.nodeSelector", bad)
 	}
 }
@@ -320,7 +338,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 		nodeConfig(v2, "c-empty", "{}", values{}),
 		nodeConfig(v2, "d-none", "{}", nil),
 		nodeConfig(v2, "e-unselected", "", values{"k": "e"}))
-	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	config := resolve(t, nodeConfigsOf(c.Client))
 	require.Equal(t, values{"k": "b", "only-b": "1"}, all(config))
 	require.Equal(t, []string{"cilium-node-config:kube-system/a-10", "cilium-node-config:kube-system/a-9", "cilium-node-config:kube-system/b"}, refs(config))
 	require.Len(t, config.Findings(), 2)
@@ -371,41 +389,14 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
 }
 
-func TestWhatIsMissingOfAClusterSourceIsSaid(t *testing.T) {
-	c := newCluster(t).Client
-	for want, source := range map[string]configresolve.Source{
-		"read source node-config:kube-system: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: namespace},
-		"read source node-config:a: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: "a",
-			Resource: kube.Resource{Group: "agent.example.org", Plural: "nodesettings"}},
-		"read source node-config:b: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: "b",
-			Resource: kube.Resource{Group: "agent.example.org", Plural: "nodesettings", Versions: []string{""}}},
-		"read source node:me: needs the prefix of the keys of its labels and annotations": kube.Node{Client: c, Name: "me"},
-	} {
-		_, err := configresolve.Resolve(t.Context(), source)
-		require.EqualError(t, err, want)
-	}
-}
-
-func TestNodeConfigWithAValueThatIsNoText(t *testing.T) {
-	object := nodeConfig(v2, "cr", "{}", values{"k": "v"})
-	object.Object["spec"].(fields)["defaults"].(fields)["n"] = int64(5)
-	c := newCluster(t, object)
-	_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})
-	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/cr: ")
-
-	object.Object["spec"].(fields)["defaults"] = nil
-	c = newCluster(t, object)
-	require.Empty(t, all(resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})))
-}
-
 func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	c := newCluster(t, configMap("cilium-config", values{"a": "1"}),
 		nodeConfig(v2, "cr", `{"matchLabels":{"zone":"a"}}`, values{"a": "2"}),
 		node("me", values{"zone": "a"}, values{"config.cilium.io/a": "3"}))
 	r := configresolve.Resolver{Sources: []configresolve.Source{
 		kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"},
-		kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix},
+		nodeConfigsOf(c.Client),
+		nodeOf(c.Client),
 	}}
 	config, err := r.Resolve(t.Context())
 	require.NoError(t, err)
@@ -420,7 +411,7 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, c.asked(), 6, "the next resolution reads again")
 
-	r.Sources = append(r.Sources, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	r.Sources = append(r.Sources, nodeConfigsOf(c.Client))
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
 	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
@@ -431,33 +422,30 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 func paged(t *testing.T, names []string, expire bool) (*kube.Client, *int) {
 	t.Helper()
 	seen := 0
-	client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			seen++
-			require.Contains(t, req.URL.Path, "/apis/cilium.io/v2/")
-			list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
-			from, to := 0, len(names)
-			if query := req.URL.Query(); query.Has("limit") {
-				require.Equal(t, "250", query.Get("limit"))
-				_, _ = fmt.Sscan(query.Get("continue"), &from)
-				if expire && from > 0 {
-					expire = false
-					return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
-				}
-				to = min(from+2, len(names))
+	client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+		seen++
+		require.Contains(t, req.URL.Path, "/apis/cilium.io/v2/")
+		list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
+		from, to := 0, len(names)
+		if query := req.URL.Query(); query.Has("limit") {
+			require.Equal(t, "250", query.Get("limit"))
+			_, _ = fmt.Sscan(query.Get("continue"), &from)
+			if expire && from > 0 {
+				expire = false
+				return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 			}
-			for _, name := range names[from:to] {
-				list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
-			}
-			if to < len(names) {
-				list.SetContinue(fmt.Sprint(to))
-			}
-			body, err := list.MarshalJSON()
-			require.NoError(t, err)
-			return respond(http.StatusOK, string(body))
-		})
-	}}.Client()
-	require.NoError(t, err)
+			to = min(from+2, len(names))
+		}
+		for _, name := range names[from:to] {
+			list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
+		}
+		if to < len(names) {
+			list.SetContinue(fmt.Sprint(to))
+		}
+		body, err := list.MarshalJSON()
+		require.NoError(t, err)
+		return respond(http.StatusOK, string(body))
+	}))
 	return client, &seen
 }
 
@@ -482,10 +470,10 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 	}
 	for want, source := range map[string]configresolve.Source{
 		`get configmaps kube-system/cfg: configmaps "x" is forbidden: User "system:serviceaccount:kube-system:agent" cannot do that ` +
-			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"},
-		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix},
+			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: mapOf(c.Client),
+		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 nodeConfigsOf(c.Client),
+		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: nodeConfigsOf(c.Client),
+		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  nodeOf(c.Client),
 		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Resource: kube.Cilium().NodeConfigs},
 	} {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
@@ -496,7 +484,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 	}
 	c = newCluster(t)
 	c.fail(cms, apierrors.NewUnauthorized("Unauthorized"))
-	_, err := configresolve.Resolve(t.Context(), kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
+	_, err := configresolve.Resolve(t.Context(), mapOf(c.Client))
 	require.True(t, apierrors.IsUnauthorized(err))
 	require.ErrorContains(t, err, "does not accept the credentials")
 	require.Equal(t, "kube.unauthorized", code.Of(err))
@@ -506,7 +494,7 @@ func TestClientSource(t *testing.T) {
 	c := newCluster(t).Client
 	for text, want := range map[string]configresolve.Source{
 		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
-		"cilium-node-config":           kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		"cilium-node-config":           nodeConfigsOf(c),
 		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Resource: kube.Cilium().NodeConfigs},
 		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
 	} {
@@ -523,12 +511,21 @@ func TestClientSource(t *testing.T) {
 
 func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "cr", `{"matchLabels":{"a":"b"}}`, values{"k": "v"})).Client
-	for _, source := range []configresolve.Source{
-		kube.ConfigMap{Namespace: "a", Name: "b"}, kube.ConfigMap{Client: c, Name: "b"}, kube.ConfigMap{Client: c, Namespace: "a"},
-		kube.NodeConfigs{Namespace: "a", Resource: kube.Cilium().NodeConfigs}, kube.NodeConfigs{Client: c, Resource: kube.Cilium().NodeConfigs}, kube.NodeConfigs{Client: c, Namespace: namespace, Resource: kube.Cilium().NodeConfigs},
-		kube.Node{Name: "me", Prefix: kube.Cilium().Prefix}, kube.Node{Client: c, Prefix: kube.Cilium().Prefix},
+	resource := kube.Cilium().NodeConfigs
+	for _, test := range []struct {
+		source configresolve.Source
+		says   string
+	}{
+		{kube.ConfigMap{Namespace: "a", Name: "b"}, "no client given"}, {kube.ConfigMap{Client: c, Name: "b"}, "needs a namespace and a name"},
+		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Resource: resource}, "no client given"},
+		{kube.NodeConfigs{Client: c, Resource: resource}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Resource: resource}, "no node name given"},
+		{kube.NodeConfigs{Client: c, Namespace: "a"}, "read source node-config:a: needs the group, versions and plural of a custom resource"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b"}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b", Versions: []string{""}}}, "needs the group, versions and plural"},
+		{kube.Node{Name: "me", Prefix: "p"}, "no client given"}, {kube.Node{Client: c, Prefix: "p"}, "no node name given"},
+		{kube.Node{Client: c, Name: "me"}, "read source node:me: needs the prefix of the keys of its labels and annotations"},
 	} {
-		_, err := configresolve.Resolve(t.Context(), source)
-		require.Error(t, err)
+		_, err := configresolve.Resolve(t.Context(), test.source)
+		require.ErrorContains(t, err, test.says)
 	}
 }

@@ -159,31 +159,21 @@ func (r *reports) add(u configresolve.Update) error {
 	return nil
 }
 
-// watch starts a Watch of the sources.
-func (a *watchAPI) watch(t *testing.T, sources func(*kube.Client) []configresolve.Source, servers ...string) *reports {
+// watch starts a Watch of the first of threeSources.
+func (a *watchAPI) watch(t *testing.T, sources int, servers ...string) *reports {
 	t.Helper()
-	if servers == nil {
-		servers = []string{"http://a"}
-	}
-	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
-	require.NoError(t, err)
+	client := clientOf(t, a, servers...)
 	r := &reports{}
 	done := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { done <- kube.Watch(ctx, configresolve.Resolver{Sources: sources(client)}, r.add) }()
+	go func() {
+		done <- kube.Watch(ctx, configresolve.Resolver{Sources: threeSources(client)[:sources]}, r.add)
+	}()
 	r.end = func() error {
 		cancel()
 		return <-done
 	}
 	return r
-}
-
-func oneMap(c *kube.Client) []configresolve.Source {
-	return []configresolve.Source{kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}}
-}
-
-func withNode(c *kube.Client) []configresolve.Source {
-	return append(oneMap(c), kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}, kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix})
 }
 
 func mapObject(value string) fields {
@@ -202,7 +192,7 @@ func crObject(name, zone string) fields {
 func TestCFG10_WatchGoesOnWhereItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
-		r := a.watch(t, oneMap)
+		r := a.watch(t, 1)
 		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
 		require.Equal(t, []string{"list configmaps", "watch configmaps from 100 at a"}, a.asked())
 
@@ -248,7 +238,7 @@ func TestCFG10_ExpiredVersionsAreListedAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
-				r := a.watch(t, oneMap)
+				r := a.watch(t, 1)
 				r.take()
 				a.mu.Lock()
 				a.version, a.objects[mapsPath]["cfg"] = 200, mapObject("missed")
@@ -266,7 +256,7 @@ func TestCFG10_ExpiredVersionsAreListedAnew(t *testing.T) {
 func TestCFG10_ServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
-		r := a.watch(t, oneMap, "http://a", "http://b")
+		r := a.watch(t, 1, "http://a", "http://b")
 		r.take()
 		a.asked()
 		a.mu.Lock()
@@ -296,7 +286,7 @@ func TestCFG10_NodeIsRelabelled(t *testing.T) {
 			mapsPath: {"cfg": mapObject("1")}, nodesPath: {"me": nodeObject("a")},
 			v2Path: {"x": crObject("x", "a"), "y": crObject("y", "b")},
 		})
-		r := a.watch(t, withNode)
+		r := a.watch(t, 3)
 		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`, `b = "x" from cilium-node-config:kube-system/x`}, r.take())
 		require.Len(t, a.asked(), 6, "a list and a watch of each")
 		a.set(nodesPath, "MODIFIED", nodeObject("b"))
@@ -331,7 +321,7 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 						return nil, nil
 					}
 				}
-				r := a.watch(t, withNode)
+				r := a.watch(t, 3)
 				time.Sleep(time.Minute)
 				require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
 				a.asked()
@@ -364,7 +354,7 @@ func TestCFG10_WatchDenied(t *testing.T) {
 			}
 			return nil, nil
 		}
-		r := a.watch(t, oneMap)
+		r := a.watch(t, 1)
 		time.Sleep(time.Hour)
 		lines := r.take()
 		require.Len(t, lines, 2)
@@ -400,7 +390,7 @@ func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
 			}
 			return respond(403, fmt.Sprintf(status, "Forbidden", 403))
 		}
-		r := a.watch(t, oneMap)
+		r := a.watch(t, 1)
 		time.Sleep(time.Hour)
 		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
 		require.ErrorIs(t, r.end(), context.Canceled)
@@ -411,9 +401,8 @@ func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
 func TestCFG10_FirstResolutionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {}})
-		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
-		require.NoError(t, err)
-		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: oneMap(client)}, func(configresolve.Update) error { return nil })
+		client := clientOf(t, a)
+		err := kube.Watch(t.Context(), configresolve.Resolver{Sources: threeSources(client)[:1]}, func(configresolve.Update) error { return nil })
 		require.ErrorIs(t, err, configresolve.ErrMissing)
 	})
 }
