@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -135,32 +134,4 @@ func TestSEC6_AnAnswerWithoutAnEndEndsWithTheContext(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A few large objects make a page of many too large; smaller pages have them all.
-func TestSEC6_APageThatIsTooLargeIsReadAsSmallerOnes(t *testing.T) {
-	var sizes []int
-	client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-		from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
-		to, next := min(from+limit, 600), ""
-		if to < 600 {
-			next = strconv.Itoa(to)
-		}
-		sizes = append(sizes, to-from)
-		fmt.Fprintf(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":%q},"items":[`, next)
-		for i := from; i < to; i++ {
-			large := ""
-			if i >= 300 && i < 310 {
-				large = strings.Repeat("a", mebibyte)
-			}
-			fmt.Fprintf(w, `%.*s{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"n%03d","namespace":"kube-system","annotations":{"a":%q}},"spec":{"nodeSelector":{},"defaults":{"k%d":"1"}}}`,
-				min(i-from, 1), ",", i, large, i)
-		}
-		fmt.Fprint(w, "]}")
-	})
-	config := resolve(t, nodeConfigsOf(client))
-	require.Len(t, all(config), 600)
-	require.Equal(t, []int{250, 250, 125, 62, 31, 62, 31, 15, 30}, sizes[:9])
-	require.Less(t, len(sizes), 40)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -417,46 +418,55 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
 }
 
-// paged returns a client of a server that serves a list in pages of two, which may expire once
-// between two pages, and the number of requests it has served.
-func paged(t *testing.T, names []string, expire bool) (*kube.Client, *int) {
-	t.Helper()
-	seen := 0
-	client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
-		seen++
-		require.Contains(t, req.URL.Path, "/apis/cilium.io/v2/")
-		list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
-		from, to := 0, len(names)
-		if query := req.URL.Query(); query.Has("limit") {
-			require.Equal(t, "250", query.Get("limit"))
-			_, _ = fmt.Sscan(query.Get("continue"), &from)
-			if expire && from > 0 {
-				expire = false
-				return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
-			}
-			to = min(from+2, len(names))
+// paged is a server of a list, by pages of at most so many objects.
+type paged struct {
+	objects, atMost int
+	expires         bool     // once, between two pages
+	large           [2]int   // objects of a mebibyte: from and to
+	sizes           []string // of the pages, as asked for
+}
+
+func (p *paged) RoundTrip(req *http.Request) (*http.Response, error) {
+	query, from, limit := req.URL.Query(), 0, 0
+	_, _ = fmt.Sscan(query.Get("continue"), &from)
+	_, _ = fmt.Sscan(query.Get("limit"), &limit)
+	if p.sizes = append(p.sizes, query.Get("limit")); p.expires && from > 0 {
+		p.expires = false
+		return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+	}
+	list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
+	to := min(from+p.atMost, from+limit, p.objects)
+	for i := from; i < to; i++ {
+		object := nodeConfig(v2, fmt.Sprintf("n%03d", i), "{}", values{fmt.Sprint(i): "1"})
+		if i >= p.large[0] && i < p.large[1] {
+			object.SetAnnotations(values{"a": strings.Repeat("a", mebibyte)})
 		}
-		for _, name := range names[from:to] {
-			list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
-		}
-		if to < len(names) {
-			list.SetContinue(fmt.Sprint(to))
-		}
-		body, err := list.MarshalJSON()
-		require.NoError(t, err)
-		return respond(http.StatusOK, string(body))
-	}))
-	return client, &seen
+		list.Items = append(list.Items, *object)
+	}
+	if to < p.objects {
+		list.SetContinue(fmt.Sprint(to))
+	}
+	body, err := list.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return respond(http.StatusOK, string(body))
 }
 
 func TestCFG9_ListsPageByPage(t *testing.T) {
-	names := []string{"a", "b", "c", "d", "e"}
-	for expire, requests := range map[bool]int{false: 3, true: 5} {
-		client, seen := paged(t, names, expire)
-		config := resolve(t, kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})
-		require.Len(t, all(config), len(names), "expired: %v", expire)
-		require.Equal(t, requests, *seen)
+	for expires, requests := range map[bool]int{false: 3, true: 5} {
+		p := &paged{objects: 5, atMost: 2, expires: expires}
+		require.Len(t, all(resolve(t, nodeConfigsOf(clientOf(t, p)))), p.objects, "expires: %v", expires)
+		require.Equal(t, slices.Repeat([]string{"250"}, requests), p.sizes)
 	}
+}
+
+// A few large objects make a page of many too large; smaller pages have them all.
+func TestSEC6_APageThatIsTooLargeIsReadAsSmallerOnes(t *testing.T) {
+	p := &paged{objects: 600, atMost: 600, large: [2]int{300, 310}}
+	require.Len(t, all(resolve(t, nodeConfigsOf(clientOf(t, p)))), p.objects)
+	require.Equal(t, []string{"250", "250", "125", "62", "31", "62", "31", "15", "30"}, p.sizes[:9])
+	require.Less(t, len(p.sizes), 40)
 }
 
 func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {

@@ -176,17 +176,14 @@ func (a *watchAPI) watch(t *testing.T, sources int, servers ...string) *reports 
 	return r
 }
 
-func mapObject(value string) fields {
-	return fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "cfg", "namespace": namespace}, "data": fields{"a": value}}
-}
+func mapObject(value string) fields { return configMap("cfg", values{"a": value}).Object }
 
 func nodeObject(zone string) fields {
 	return fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": fields{"name": "me", "labels": fields{"zone": zone}}}
 }
 
 func crObject(name, zone string) fields {
-	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": name, "namespace": namespace},
-		"spec": fields{"nodeSelector": fields{"matchLabels": fields{"zone": zone}}, "defaults": fields{"b": name}}}
+	return nodeConfig(v2, name, fmt.Sprintf(`{"matchLabels":{"zone":%q}}`, zone), values{"b": name}).Object
 }
 
 func TestCFG10_WatchGoesOnWhereItWas(t *testing.T) {
