@@ -89,7 +89,7 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	case err != nil && isGone(err):
 		return Gone, nil
 	case err != nil:
-		return Unknown, explain(err, "get", daemonSets, "", d.Namespace+"/"+d.Name)
+		return Unknown, explain(err, "get", daemonSets, "", d.Namespace, d.Name)
 	case set.GetDeletionTimestamp() != nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		return Restarting, nil // its pods stay
 	case set.GetDeletionTimestamp() != nil:
@@ -97,7 +97,7 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	}
 	node, err := get(ctx, d.Client, nodes, "", d.Node)
 	if err != nil {
-		return Unknown, explain(err, "get", nodes, "", d.Node)
+		return Unknown, explain(err, "get", nodes, "", "", d.Node)
 	}
 	matches, err := selects(set, node)
 	switch {

@@ -105,7 +105,7 @@ func established(ctx context.Context, client dynamic.Interface, name string) (se
 	case apierrors.IsNotFound(err):
 		return "is not installed", nil
 	case err != nil && final(err):
-		return "", explain(err, "get", definitions, "", name)
+		return "", explain(err, "get", definitions, "", "", name)
 	case err != nil:
 		return fmt.Sprintf("cannot be asked for: %v", err), nil
 	}

@@ -116,11 +116,7 @@ func (f *feed) run() {
 }
 
 func (f *feed) fail(err error) {
-	f.change(func() { f.objects, f.err = nil, f.request().explain(err) })
-}
-
-func (f *feed) request() request {
-	return request{verbs: []string{"list", "watch"}, resource: f.key.gvr.GroupResource(), namespace: f.key.namespace, name: f.key.name}
+	f.change(func() { f.objects, f.err = nil, f.key.explain(err, "list", "watch") })
 }
 
 func (f *feed) options() metav1.ListOptions {
@@ -131,7 +127,7 @@ func (f *feed) options() metav1.ListOptions {
 }
 
 func (f *feed) list(ctx context.Context) (map[string]held, string, error) {
-	list, version, err := f.key.client.list(ctx, f.key, f.options(), func(metav1.Object) bool { return true })
+	list, version, err := f.key.list(ctx, f.options(), func(metav1.Object) bool { return true })
 	objects := make(map[string]held, len(list))
 	for _, o := range list {
 		objects[o.GetName()] = o
@@ -155,7 +151,7 @@ func (f *feed) follow(ctx context.Context, version string) {
 		options.ResourceVersion, options.AllowWatchBookmarks = version, true
 		seconds := int64((watchLife + rand.N(watchLife)) / time.Second)
 		options.TimeoutSeconds = &seconds
-		w, err := f.key.client.watch(ctx, f.key, options)
+		w, err := f.key.watch(ctx, options)
 		switch {
 		case err == nil:
 			f.granted()
@@ -164,7 +160,7 @@ func (f *feed) follow(ctx context.Context, version string) {
 			}
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			if f.denied++; f.denied == believeDenied {
-				f.change(func() { f.err = f.request().explain(err) })
+				f.change(func() { f.err = f.key.explain(err, "list", "watch") })
 			}
 			return
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsNotFound(err):

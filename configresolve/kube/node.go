@@ -77,10 +77,13 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 		return nil, errors.New("no node name given")
 	}
 	return once.Do(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		meta, err := c.getMeta(ctx, nodes, name)
-		if apierrors.IsNotFound(err) && !notServed(err) {
+		object, err := feedKey{client: c, gvr: nodes, name: name}.get(ctx)
+		switch {
+		case apierrors.IsNotFound(err) && !notServed(err):
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)
+		case err != nil:
+			return nil, err
 		}
-		return meta, err
+		return object.(*metav1.PartialObjectMetadata), nil
 	})
 }
