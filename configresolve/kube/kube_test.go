@@ -421,7 +421,7 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 // paged is a server of a list, by pages of at most so many objects.
 type paged struct {
 	objects, atMost int
-	expires         bool     // once, between two pages
+	expires         int      // so often, between two pages
 	large           [2]int   // objects of a mebibyte: from and to
 	sizes           []string // of the pages, as asked for
 }
@@ -430,8 +430,8 @@ func (p *paged) RoundTrip(req *http.Request) (*http.Response, error) {
 	query, from, limit := req.URL.Query(), 0, 0
 	_, _ = fmt.Sscan(query.Get("continue"), &from)
 	_, _ = fmt.Sscan(query.Get("limit"), &limit)
-	if p.sizes = append(p.sizes, query.Get("limit")); p.expires && from > 0 {
-		p.expires = false
+	if p.sizes = append(p.sizes, query.Get("limit")); p.expires > 0 && from > 0 {
+		p.expires--
 		return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 	}
 	list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
@@ -454,11 +454,19 @@ func (p *paged) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func TestCFG9_ListsPageByPage(t *testing.T) {
-	for expires, requests := range map[bool]int{false: 3, true: 5} {
+	for expires, requests := range map[int]int{0: 3, 1: 5} {
 		p := &paged{objects: 5, atMost: 2, expires: expires}
-		require.Len(t, all(resolve(t, nodeConfigsOf(clientOf(t, p)))), p.objects, "expires: %v", expires)
+		require.Len(t, all(resolve(t, nodeConfigsOf(clientOf(t, p)))), p.objects, "expires %d times", expires)
 		require.Equal(t, slices.Repeat([]string{"250"}, requests), p.sizes)
 	}
+}
+
+// A list that begins anew because it expired has the same limit of pages.
+func TestSEC6_PagesThatExpireForEver(t *testing.T) {
+	p := &paged{objects: 5, atMost: 2, expires: 1000}
+	_, err := nodeConfigsOf(clientOf(t, p)).Read(t.Context())
+	require.ErrorContains(t, err, "a list of more than 100 pages")
+	require.Len(t, p.sizes, 100)
 }
 
 // A few large objects make a page of many too large; smaller pages have them all.

@@ -100,22 +100,6 @@ func TestSEC6_OtherFormats(t *testing.T) {
 	require.ErrorContains(t, err, "more than 50000 entries in one answer")
 }
 
-// A list that restarts because it expired has the same limit of pages.
-func TestSEC6_PagesThatExpireForEver(t *testing.T) {
-	var requests atomic.Int64
-	client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		if requests.Add(1); r.URL.Query().Has("continue") {
-			w.WriteHeader(http.StatusGone)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
-			return
-		}
-		fmt.Fprint(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[]}`)
-	})
-	_, err := kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
-	require.ErrorContains(t, err, "a list of more than 100 pages")
-	require.EqualValues(t, 100, requests.Load())
-}
-
 // A watch that exceeds the limit ends, and so does its feed: the next list gives the true
 // state.
 func TestSEC6_EndlessWatch(t *testing.T) {

@@ -181,20 +181,6 @@ func bootThroughAnOutage(t *testing.T, sources int) {
 	require.Equal(t, perSecond*seconds*sources, total, "every node resolves")
 }
 
-func TestCFG8_BoundedByTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source, _ := connect(t, func(int, *http.Request) (*http.Response, error) { return respond(503, "starting") }, "http://a")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		start := time.Now()
-		_, err := source.Read(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "the last: the API server answers 503 Service Unavailable")
-		require.ErrorContains(t, err, "get configmaps kube-system/cfg")
-		require.Equal(t, time.Minute, time.Since(start))
-	})
-}
-
 const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"%s","code":%d,"details":{"name":"cfg","kind":"configmaps"}}`
 
 func ready(req *http.Request) bool { return req.URL.Path == "/readyz" }
