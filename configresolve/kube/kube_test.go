@@ -5,7 +5,6 @@ package kube_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,13 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
@@ -62,57 +56,21 @@ func nodeOf(c *kube.Client) kube.Node {
 	return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
 }
 
-// cluster is a fake API server: its objects, and the requests it got.
+// cluster is an API server without a network, and a client of it.
 type cluster struct {
 	*kube.Client
-	dynamic  *dynamicfake.FakeDynamicClient
-	metadata *metadatafake.FakeMetadataClient
+	*watchAPI
 }
 
-func newCluster(t *testing.T, objects ...runtime.Object) cluster {
+// newCluster makes one that serves ConfigMaps, Nodes and both versions of node configs.
+func newCluster(t *testing.T, objects ...*unstructured.Unstructured) cluster {
 	t.Helper()
-	scheme := metadatafake.NewTestScheme()
-	require.NoError(t, metav1.AddMetaToScheme(scheme))
-	var nodes, rest []runtime.Object
+	api := serve(map[string]map[string]fields{mapsPath: {}, nodesPath: {}, v2Path: {}, olderPath: {}})
 	for _, o := range objects {
-		if node, ok := o.(*metav1.PartialObjectMetadata); ok {
-			nodes = append(nodes, node)
-		} else {
-			rest = append(rest, o)
-		}
+		path := map[string]string{"v1": mapsPath, "meta.k8s.io/v1": nodesPath, "cilium.io/v2": v2Path, "cilium.io/v2alpha1": olderPath}[o.GetAPIVersion()]
+		api.objects[path][o.GetName()] = o.Object
 	}
-	c := cluster{
-		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-			v2: "CiliumNodeConfigList", v2alpha1: "CiliumNodeConfigList",
-			{Group: "agent.example.org", Version: "v1", Resource: "nodesettings"}: "NodeSettingList",
-		}, rest...),
-		metadata: metadatafake.NewSimpleMetadataClient(scheme, nodes...),
-	}
-	c.Client = &kube.Client{Dynamic: c.dynamic, Metadata: c.metadata}
-	return c
-}
-
-// asked lists the requests so far: verb, version and resource.
-func (c cluster) asked() []string {
-	var asked []string
-	for _, a := range append(c.dynamic.Actions(), c.metadata.Actions()...) {
-		asked = append(asked, a.GetVerb()+" "+a.GetResource().Version+" "+a.GetResource().Resource)
-	}
-	return asked
-}
-
-// fail answers every request for resource with err.
-func (c cluster) fail(gvr schema.GroupVersionResource, err error) {
-	react := func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return a.GetResource().Version == gvr.Version, nil, err
-	}
-	c.dynamic.PrependReactor("*", gvr.Resource, react)
-	c.metadata.PrependReactor("*", gvr.Resource, react)
-}
-
-// unserved is an API server's error for a resource that it does not serve.
-func unserved(gvr schema.GroupVersionResource) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", gvr.GroupResource(), "", "404 page not found", 0, true)
+	return cluster{clientOf(t, api), api}
 }
 
 func configMap(name string, data values) *unstructured.Unstructured {
@@ -149,9 +107,12 @@ func nodeConfig(gvr schema.GroupVersionResource, name, selector string, defaults
 		"metadata": fields{"name": name, "namespace": namespace}, "spec": spec}}
 }
 
-func node(name string, labels, annotations values) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
+func node(name string, labels, annotations values) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}}
+	object.SetName(name)
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+	return object
 }
 
 func resolve(t *testing.T, sources ...configresolve.Source) *configresolve.Config {
@@ -183,8 +144,7 @@ func TestCFG4_MissingConfigMap(t *testing.T) {
 	require.ErrorContains(t, err, "ConfigMap kube-system/none")
 	require.Empty(t, all(resolve(t, configresolve.Optional(missing))))
 
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	c.fail(gvr, unserved(gvr))
+	delete(c.objects, mapsPath)
 	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(missing))
 	require.Error(t, err, "the answer is not an API server's")
 	require.NotErrorIs(t, err, configresolve.ErrMissing)
@@ -317,9 +277,9 @@ func TestCFG3_Selectors(t *testing.T) {
 			config := resolve(t, nodeConfigsOf(c.Client))
 			_, selected := config.Lookup("k")
 			require.Equal(t, test.selected, selected)
-			want := []string{"list v2 ciliumnodeconfigs"}
+			want := []string{"list ciliumnodeconfigs"}
 			if test.reads {
-				want = append(want, "get v1 nodes")
+				want = append(want, "get nodes")
 			}
 			require.Equal(t, want, c.asked())
 		})
@@ -355,22 +315,22 @@ func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
 	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Resource: kube.Cilium().NodeConfigs}
 	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
-	require.Equal(t, []string{"get v2 ciliumnodeconfigs"}, c.asked())
+	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked())
 
 	source.Name = "none"
 	require.Empty(t, all(resolve(t, source)))
-	require.Equal(t, []string{"get v2 ciliumnodeconfigs", "get v2 ciliumnodeconfigs"}, c.asked(), "v2 is served, so v2alpha1 is not asked")
+	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked(), "v2 is served, so v2alpha1 is not asked")
 }
 
 func TestCFG3_OlderVersion(t *testing.T) {
 	for _, name := range []string{"", "cr"} {
 		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
-		c.fail(v2, unserved(v2))
+		delete(c.objects, v2Path)
 		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Resource: kube.Cilium().NodeConfigs}
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
-		c.fail(v2alpha1, unserved(v2alpha1))
+		delete(c.objects, olderPath)
 		config := resolve(t, source)
 		require.Empty(t, all(config), "the custom resource is not installed")
 		require.Equal(t, "[]", config.Data()[configresolve.KeySources])
@@ -382,7 +342,7 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	object := nodeConfig(gvr, "cr", "{}", values{"k": "v"})
 	object.SetKind("NodeSetting")
 	c := newCluster(t)
-	require.NoError(t, c.dynamic.Tracker().Create(gvr, object, namespace))
+	c.objects["/apis/agent.example.org/v1/namespaces/kube-system/nodesettings"] = map[string]fields{"cr": object.Object}
 	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
 		Resource: kube.Resource{Group: gvr.Group, Versions: []string{"v1"}, Plural: gvr.Resource}})
 	require.Equal(t, values{"k": "v"}, all(config))
@@ -402,20 +362,15 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 	config, err := r.Resolve(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, values{"a": "3"}, all(config))
-	require.ElementsMatch(t, []string{"get v1 configmaps", "list v2 ciliumnodeconfigs", "get v1 nodes"}, c.asked())
-	require.Len(t, c.metadata.Actions(), 1, "the node is read as metadata")
-	for _, a := range c.dynamic.Actions() {
-		require.NotEqual(t, "nodes", a.GetResource().Resource)
-	}
-
+	require.ElementsMatch(t, []string{"get configmaps", "list ciliumnodeconfigs", "get nodes"}, c.asked())
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
-	require.Len(t, c.asked(), 6, "the next resolution reads again")
+	require.Len(t, c.asked(), 3, "the next resolution reads again")
 
 	r.Sources = append(r.Sources, nodeConfigsOf(c.Client))
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
-	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
+	require.Len(t, c.asked(), 3, "a list that is asked for twice is read once")
 }
 
 // paged is a server of a list, by pages of at most so many objects.
@@ -478,16 +433,12 @@ func TestSEC6_APageThatIsTooLargeIsReadAsSmallerOnes(t *testing.T) {
 }
 
 func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
-	forbidden := func(gvr schema.GroupVersionResource, name string) error {
-		return apierrors.NewForbidden(gvr.GroupResource(), name, errors.New(`User "system:serviceaccount:kube-system:agent" cannot do that`))
-	}
-	cms, nodes := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	c := newCluster(t)
-	for _, gvr := range []schema.GroupVersionResource{cms, v2, nodes} {
-		c.fail(gvr, forbidden(gvr, "x"))
+	c.answer = func(*http.Request) (*http.Response, error) {
+		return respond(403, fmt.Sprintf(status, "Forbidden", 403))
 	}
 	for want, source := range map[string]configresolve.Source{
-		`get configmaps kube-system/cfg: configmaps "x" is forbidden: User "system:serviceaccount:kube-system:agent" cannot do that ` +
+		`get configmaps kube-system/cfg: no ` +
 			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: mapOf(c.Client),
 		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 nodeConfigsOf(c.Client),
 		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: nodeConfigsOf(c.Client),
@@ -500,8 +451,9 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		require.Equal(t, "kube.forbidden", code.Of(err))
 		require.False(t, strings.Contains(err.Error(), "\n"))
 	}
-	c = newCluster(t)
-	c.fail(cms, apierrors.NewUnauthorized("Unauthorized"))
+	c.answer = func(*http.Request) (*http.Response, error) {
+		return respond(401, fmt.Sprintf(status, "Unauthorized", 401))
+	}
 	_, err := configresolve.Resolve(t.Context(), mapOf(c.Client))
 	require.True(t, apierrors.IsUnauthorized(err))
 	require.ErrorContains(t, err, "does not accept the credentials")

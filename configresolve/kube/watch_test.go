@@ -36,7 +36,7 @@ type watchAPI struct {
 	version int
 	objects map[string]map[string]fields // by path and name
 	streams map[string]*io.PipeWriter    // the open watch of a path
-	seen    []string                     // "list PATH", "watch PATH from VERSION at HOST"
+	seen    []string                     // "get PATH", "list PATH", "watch PATH from VERSION at HOST"
 	answer  func(req *http.Request) (*http.Response, error)
 }
 
@@ -49,12 +49,16 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	path, query := req.URL.Path, req.URL.Query()
-	if ready(req) {
+	list, name := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/")+1:]
+	one, get := a.objects[list]
+	switch {
+	case ready(req):
 		return respond(200, "ok")
-	}
-	if query.Has("watch") {
+	case query.Has("watch"):
 		a.seen = append(a.seen, fmt.Sprintf("watch %s from %s at %s", short(path), query.Get("resourceVersion"), req.URL.Host))
-	} else {
+	case get:
+		a.seen = append(a.seen, "get "+short(list))
+	default:
 		a.seen = append(a.seen, "list "+short(path))
 	}
 	if a.answer != nil {
@@ -64,6 +68,13 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	objects, served := a.objects[path]
 	switch {
+	case strings.HasPrefix(path, nodesPath) && !strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata"):
+		return respond(406, "metadata only")
+	case get && one[name] == nil:
+		return respond(404, fmt.Sprintf(status, "NotFound", 404))
+	case get:
+		text, _ := json.Marshal(one[name])
+		return respond(200, string(text))
 	case !served:
 		return respond(404, "404 page not found")
 	case query.Has("watch"):
@@ -75,11 +86,11 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, o := range objects {
 		items = append(items, o)
 	}
-	list := fields{"kind": "List", "apiVersion": "v1", "metadata": fields{"resourceVersion": fmt.Sprint(a.version)}, "items": items}
+	all := fields{"kind": "List", "apiVersion": "v1", "metadata": fields{"resourceVersion": fmt.Sprint(a.version)}, "items": items}
 	if path == nodesPath || path == definitionsPath {
-		list["kind"], list["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
+		all["kind"], all["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	text, _ := json.Marshal(list)
+	text, _ := json.Marshal(all)
 	return respond(200, string(text))
 }
 
