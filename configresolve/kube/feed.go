@@ -96,27 +96,19 @@ func (f *feed) run() {
 	defer f.cancel()
 	for {
 		ctx := withBudget(f.ctx) // of the list and all that is watched upon it
-		objects, version, err := f.list(ctx)
+		list, version, err := f.key.list(ctx, f.options(), func(metav1.Object) bool { return true })
 		if f.ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			f.fail(err)
+			f.change(func() { f.objects, f.err = nil, f.key.explain(err, "list", "watch") })
 			f.untilServed(err)
 			continue
 		}
-		f.change(func() {
-			if f.objects, f.kept = objects, weigh(objects); f.denied < believeDenied {
-				f.err = nil
-			}
-		})
+		f.change(func() { f.hold(list) })
 		f.follow(ctx, version)
 		f.pause()
 	}
-}
-
-func (f *feed) fail(err error) {
-	f.change(func() { f.objects, f.err = nil, f.key.explain(err, "list", "watch") })
 }
 
 func (f *feed) options() metav1.ListOptions {
@@ -126,20 +118,16 @@ func (f *feed) options() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + f.key.name}
 }
 
-func (f *feed) list(ctx context.Context) (map[string]held, string, error) {
-	list, version, err := f.key.list(ctx, f.options(), func(metav1.Object) bool { return true })
-	objects := make(map[string]held, len(list))
+// hold keeps the objects of a list.
+func (f *feed) hold(list []held) {
+	f.objects, f.kept = make(map[string]held, len(list)), 0
 	for _, o := range list {
-		objects[o.GetName()] = o
+		f.objects[o.GetName()] = o
+		f.kept += o.weight
 	}
-	return objects, version, err
-}
-
-func weigh(objects map[string]held) (sum int) {
-	for _, o := range objects {
-		sum += o.weight
+	if f.denied < believeDenied {
+		f.err = nil
 	}
-	return sum
 }
 
 // follow watches from version on, over connections that break and servers that

@@ -63,12 +63,6 @@ func (s Node) pick(from map[string]string) map[string]string {
 	return values
 }
 
-// nodeKey is the key under which the sources of a resolution share a Node.
-type nodeKey struct {
-	client *Client
-	name   string
-}
-
 func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	if c == nil || c.Metadata == nil {
 		return nil, errNoClient
@@ -76,8 +70,9 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 	if name == "" {
 		return nil, errors.New("no node name given")
 	}
-	return once.Do(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		object, err := feedKey{client: c, gvr: nodes, name: name}.get(ctx)
+	key := feedKey{client: c, gvr: nodes, name: name}
+	return once.Do(ctx, key, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		object, err := key.get(ctx)
 		switch {
 		case apierrors.IsNotFound(err) && !notServed(err):
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)
