@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 // Reason is why an agent ends, as far as the cluster shows.
@@ -113,12 +115,11 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 // other servers that answer in its place return 404 too, but name no object.
 func isGone(err error) bool {
 	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+	if !apierrors.IsNotFound(err) || kube.NotServed(err) || !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	return details != nil && details.Kind == daemonSets.Resource && details.Name != "" &&
-		!slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
+	return details.Kind == daemonSets.Resource && details.Name != ""
 }
 
 // selects reports whether pods of the DaemonSet may run on the node, by its name, its

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -55,7 +56,7 @@ func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 		return nil, errors.New("needs a namespace and a name")
 	}
 	object, err := feedKey{s.Client, configMaps, s.Namespace, s.Name}.get(ctx)
-	if apierrors.IsNotFound(err) && !notServed(err) {
+	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
 		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, configresolve.ErrMissing)
 	}
 	if err != nil {

@@ -238,7 +238,7 @@ func (f *feed) wait(d time.Duration, early <-chan struct{}) {
 // untilServed waits until it is worth while to list again after err: where the
 // resource is not served, until its definition changes.
 func (f *feed) untilServed(err error) {
-	if !notServed(err) || f.key.gvr.Group == "" || f.key.gvr == definitions {
+	if !kube.NotServed(err) || f.key.gvr.Group == "" || f.key.gvr == definitions {
 		f.pause()
 		return
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/internal/once"
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
@@ -74,7 +75,7 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 	return once.Do(ctx, key, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 		object, err := key.get(ctx)
 		switch {
-		case apierrors.IsNotFound(err) && !notServed(err):
+		case apierrors.IsNotFound(err) && !kube.NotServed(err):
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)
 		case err != nil:
 			return nil, err

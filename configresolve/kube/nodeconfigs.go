@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/internal/once"
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 // NodeConfigs is the source that reads the node configs of a namespace: objects
@@ -186,7 +187,7 @@ func (s NodeConfigs) objects(ctx context.Context) ([]metav1.Object, error) {
 	return once.Do(ctx, key, func(ctx context.Context) ([]metav1.Object, error) {
 		for _, version := range r.Versions {
 			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
-			if s.Name == "" && apierrors.IsNotFound(err) || notServed(err) {
+			if s.Name == "" && apierrors.IsNotFound(err) || kube.NotServed(err) {
 				continue
 			}
 			return objects, err
@@ -201,7 +202,7 @@ func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) 
 		return key.getAll(ctx, func(o metav1.Object) bool { return s.counts(ctx, o) })
 	}
 	object, err := key.get(ctx)
-	if apierrors.IsNotFound(err) && !notServed(err) {
+	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -5,7 +5,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -186,24 +185,4 @@ func (k feedKey) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		return k.client.Metadata.Resource(k.gvr).Watch(ctx, options)
 	}
 	return k.client.Dynamic.Resource(k.gvr).Namespace(k.namespace).Watch(ctx, options)
-}
-
-// notServed reports whether the answer was 404 for the resource rather than an
-// object: the server has no such resource or version, or is no API server.
-func notServed(err error) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &status) && unexpected(status.Status().Details)
-}
-
-// unexpected reports whether the 404 carried no Status of an API server.
-func unexpected(details *metav1.StatusDetails) bool {
-	if details == nil {
-		return true
-	}
-	for _, cause := range details.Causes {
-		if cause.Type == metav1.CauseTypeUnexpectedServerResponse {
-			return true
-		}
-	}
-	return false
 }
