@@ -33,10 +33,6 @@ func (r recorded) Apply(ctx context.Context) error {
 	return r.Writer.Apply(journal.With(ctx, r.Journal))
 }
 
-func (r recorded) Advise(ctx context.Context) ([]string, error) {
-	return r.Writer.Advise(journal.With(ctx, r.Journal))
-}
-
 func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, configdir.Handler{}) }
 
 func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {

@@ -52,7 +52,8 @@ func TestSEC6_AnotherProtocolIsNoAnswer(t *testing.T) {
 	for name, request := range requests {
 		t.Run(name, func(t *testing.T) {
 			closed := make(chan error, 1)
-			client := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
+			client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
 				conn, _, err := w.(http.Hijacker).Hijack()
 				if err == nil {
 					fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
