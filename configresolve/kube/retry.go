@@ -57,8 +57,8 @@ func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration
 	return &retrier{next: next, servers: servers, spread: spread, limit: limit}
 }
 
-// RoundTrip implements http.RoundTripper. A request that is not a read is passed on
-// unchanged, as is a watch, unless it is denied.
+// RoundTrip implements http.RoundTripper. A request that is not a read is sent once,
+// as is a watch, unless it is denied.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, ask := req.Context(), r.round
 	budget := budgetOf(ctx)
