@@ -5,9 +5,7 @@ package configresolve_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -66,48 +64,4 @@ func ExampleDecode() {
 	// <nil>
 	// {Mode:tunnel MTU:9000 Period:5m0s Devices:[eth0 eth1]}
 	// config key "routing-mod" from static:defaults is not known ("routing-mode" is)
-}
-
-// Any function can parse a value; the error names the value's source.
-func ExampleGet() {
-	config, err := configresolve.Resolve(context.Background(), configresolve.Static{
-		Name: "defaults", Values: map[string]string{"pod-cidr": "10.0.0.0/8", "service-cidr": "10.0.0.0"},
-	})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(configresolve.Get(config, "pod-cidr", netip.ParsePrefix))
-	_, err = configresolve.Get(config, "service-cidr", netip.ParsePrefix)
-	fmt.Println(err)
-	_, err = configresolve.Get(config, "node-cidr", netip.ParsePrefix)
-	fmt.Println(errors.Is(err, configresolve.ErrUnset), err)
-	// Output:
-	// 10.0.0.0/8 <nil>
-	// config key "service-cidr" from static:defaults: netip.ParsePrefix("10.0.0.0"): no '/'
-	// true config key "node-cidr" is not set
-}
-
-// A node may override only the keys that the cluster's configuration allows.
-func ExampleResolver() {
-	resolver := configresolve.Resolver{
-		Sources: []configresolve.Source{
-			configresolve.Static{Name: "cluster", Values: map[string]string{"network": "blue", "mtu": "1500"}},
-			configresolve.Static{Name: "node", Values: map[string]string{"network": "red", "mtu": "9000"}},
-		},
-		AllowKeys: []string{"mtu"},
-	}
-	config, err := resolver.Resolve(context.Background())
-	if err != nil {
-		panic(err)
-	}
-	for key, value := range config.All() {
-		fmt.Println(key, "=", value)
-	}
-	for _, finding := range config.Findings() {
-		fmt.Println(finding)
-	}
-	// Output:
-	// mtu = 9000
-	// network = blue
-	// denied key "network" from static:node: not in the allow list
 }

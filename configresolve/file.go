@@ -4,16 +4,14 @@
 package configresolve
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/input"
-	"github.com/slipway-dev/slipway/internal/onedoc"
+	"github.com/slipway-dev/slipway/internal/input/onedoc"
 )
 
 // File is a YAML or JSON file that contains either a map of keys to scalars or the
@@ -74,91 +72,4 @@ func (f File) Content(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("file %s: %w", f.Path, ErrMissing)
 	}
 	return content, err
-}
-
-// field is one entry of a map, in the order of the file.
-type field struct {
-	key    string
-	scalar bool
-	value  string  // of a scalar
-	fields []field // of a map
-	isMap  bool
-	line   int // 0: not known
-}
-
-// parse reads JSON by its own rules, since YAML's differ in tabs and escapes,
-// and anything else as YAML. If there are no values, empty says why.
-func parse(content []byte) (values map[string]string, empty string, err error) {
-	content = bytes.TrimPrefix(content, []byte("\ufeff"))
-	read := yamlFields
-	if json.Valid(content) {
-		read = jsonFields
-	}
-	fields, err := read(content)
-	if err != nil {
-		return nil, "", err
-	}
-	if data, ok, err := manifestData(fields); ok || err != nil {
-		return data, "it has no data (binaryData and stringData are not read)", err
-	}
-	values, err = scalars(fields)
-	return values, "it has no keys", err
-}
-
-// manifestData returns the data of a ConfigMap, or false if the fields are not a
-// manifest.
-func manifestData(fields []field) (map[string]string, bool, error) {
-	top := map[string]field{}
-	for _, f := range fields {
-		top[f.key] = f
-	}
-	_, versioned := top["apiVersion"]
-	kind, kinded := top["kind"]
-	if !versioned || !kinded {
-		return nil, false, nil
-	}
-	if kind.value != "ConfigMap" {
-		return nil, true, fmt.Errorf("it holds a manifest of kind %s, not ConfigMap", quote(kind.value))
-	}
-	if err := unique(fields); err != nil {
-		return nil, true, err
-	}
-	data := top["data"]
-	if empty := data.scalar && data.value == ""; data.key != "" && !data.isMap && !empty {
-		return nil, true, fmt.Errorf("data%s is not a map", at(data))
-	}
-	values, err := scalars(data.fields)
-	return values, true, err
-}
-
-func scalars(fields []field) (map[string]string, error) {
-	if err := unique(fields); err != nil {
-		return nil, err
-	}
-	values := make(map[string]string, len(fields))
-	for _, f := range fields {
-		if !f.scalar {
-			return nil, fmt.Errorf("key %s%s has a list or map as its value", quote(f.key), at(f))
-		}
-		values[f.key] = f.value
-	}
-	return values, nil
-}
-
-func unique(fields []field) error {
-	seen := make(map[string]bool, len(fields))
-	for _, f := range fields {
-		if seen[f.key] {
-			return fmt.Errorf("key %s%s is given twice", quote(f.key), at(f))
-		}
-		seen[f.key] = true
-	}
-	return nil
-}
-
-func at(f field) string {
-	if f.line == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" in line %d", f.line)
 }

@@ -4,6 +4,7 @@
 package configresolve_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/once"
 )
 
 type values = map[string]string
@@ -35,11 +35,14 @@ func ref(name string) configresolve.Ref {
 
 // scripted is a source of several layers, or one that fails.
 type scripted struct {
+	ref    configresolve.Ref // scripted:all if it has none
 	layers []configresolve.Layer
 	err    error
 }
 
-func (s scripted) Ref() configresolve.Ref { return configresolve.Ref{Kind: "scripted", Name: "all"} }
+func (s scripted) Ref() configresolve.Ref {
+	return cmp.Or(s.ref, configresolve.Ref{Kind: "scripted", Name: "all"})
+}
 
 func (s scripted) Read(context.Context) ([]configresolve.Layer, error) { return s.layers, s.err }
 
@@ -231,34 +234,6 @@ func TestCFG3_DoubledKeyAmongObjectsOfOneSource(t *testing.T) {
 	require.Equal(t, `doubled key "k" from cilium-node-config:ns/b: also set by cilium-node-config:ns/a, which it overrides`, c.Findings()[0].String())
 }
 
-func TestResolveReadsWhatSourcesShareOnce(t *testing.T) {
-	type key struct{ name string }
-	reads := 0
-	shared := func(ctx context.Context) (string, error) {
-		return once.Read(ctx, key{"node"}, func(context.Context) (string, error) {
-			reads++
-			return "labels", nil
-		})
-	}
-	r := configresolve.Resolver{Sources: []configresolve.Source{reader(shared), reader(shared)}}
-	for run := 1; run <= 2; run++ {
-		require.Equal(t, values{"value": "labels"}, all(resolve(t, r)))
-		require.Equal(t, run, reads, "each resolution reads once")
-	}
-	_, err := shared(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 3, reads)
-}
-
-type reader func(context.Context) (string, error)
-
-func (r reader) Ref() configresolve.Ref { return configresolve.Ref{Kind: "reader"} }
-
-func (r reader) Read(ctx context.Context) ([]configresolve.Layer, error) {
-	v, err := r(ctx)
-	return []configresolve.Layer{{Ref: r.Ref(), Values: values{"value": v}}}, err
-}
-
 func TestResolveIsEndedByItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -272,7 +247,7 @@ func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
 	const key = "clean-cilium-state"
 	from := func(kind, value string) configresolve.Source {
 		ref := configresolve.Ref{Kind: kind, Name: "x"}
-		return listed{ref, configresolve.Layer{Ref: ref, Values: values{key: value, "more": value}}}
+		return scripted{ref: ref, layers: []configresolve.Layer{{Ref: ref, Values: values{key: value, "more": value}}}}
 	}
 	env := func(value string) configresolve.Source {
 		return configresolve.Env{Prefix: "A_", Environ: []string{"A_CLEAN_CILIUM_STATE=" + value}}
@@ -311,16 +286,4 @@ func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
 	require.False(t, ok)
 	_, ok = denied.Trusted("no such key")
 	require.False(t, ok)
-}
-
-// listed is a source of one layer.
-type listed struct {
-	ref   configresolve.Ref
-	layer configresolve.Layer
-}
-
-func (s listed) Ref() configresolve.Ref { return s.ref }
-
-func (s listed) Read(context.Context) ([]configresolve.Layer, error) {
-	return []configresolve.Layer{s.layer}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 var accessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
@@ -31,7 +32,10 @@ type Rule struct {
 
 // String returns the rule as kubectl auth can-i writes it, "patch nodes/status me".
 func (r Rule) String() string {
-	text := r.Verb + " " + r.what()
+	text := r.Verb + " " + r.Resource
+	if r.Subresource != "" {
+		text += "/" + r.Subresource
+	}
 	if r.Name != "" {
 		text += " " + r.Name
 	}
@@ -39,14 +43,6 @@ func (r Rule) String() string {
 		text += " in " + r.Namespace
 	}
 	return text
-}
-
-func (r Rule) what() string {
-	what := r.Resource
-	if r.Subresource != "" {
-		what += "/" + r.Subresource
-	}
-	return what
 }
 
 // Access asks the API server whether it allows what a plan will do, one request a rule
@@ -88,7 +84,7 @@ func (a Access) denied(ctx context.Context, r Rule) (denied, err error) {
 		}},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, explain(err, "create", accessReviews, "", "")
+		return nil, explain(err, "create", accessReviews, "", "", "")
 	}
 	allowed, found, err := unstructured.NestedBool(answer.Object, "status", "allowed")
 	switch {
@@ -97,13 +93,9 @@ func (a Access) denied(ctx context.Context, r Rule) (denied, err error) {
 	case allowed:
 		return nil, nil
 	}
-	names := ""
-	if r.Name != "" {
-		names = fmt.Sprintf(", resourceNames: [%q]", r.Name)
-	}
+	grant := kube.Request{Verbs: []string{r.Verb}, Resource: schema.GroupResource{Group: r.Group, Resource: r.Resource}, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name}.Grant()
 	why, _, _ := unstructured.NestedString(answer.Object, "status", "reason") // often empty
-	return forbidden{code.New(code.KubeForbidden, strings.TrimSuffix(fmt.Sprintf("the API server does not allow to %s, which the plan needs (grant it by the rule {apiGroups: [%q], resources: [%s]%s, verbs: [%q]}): %s",
-		r, r.Group, r.what(), names, r.Verb, why), ": "))}, nil
+	return forbidden{code.New(code.KubeForbidden, strings.TrimSuffix(fmt.Sprintf("the API server does not allow to %s, which the plan needs (grant it by a %s): %s", r, grant, why), ": "))}, nil
 }
 
 // forbidden is an error that no step mends.

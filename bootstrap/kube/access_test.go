@@ -54,7 +54,7 @@ func TestRDY8_WhatRBACDenies(t *testing.T) {
 	findings, err := kube.Access{Client: reviewed(t, "get"), Rules: node.Rules()}.Findings(t.Context())
 	require.NoError(t, err)
 	require.Len(t, findings, 2)
-	require.EqualError(t, findings[0], `the API server does not allow to patch nodes me, which the plan needs (grant it by the rule {apiGroups: [""], resources: [nodes], resourceNames: ["me"], verbs: ["patch"]}): no RBAC policy matched`)
+	require.EqualError(t, findings[0], `the API server does not allow to patch nodes me, which the plan needs (grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["patch"]}): no RBAC policy matched`)
 	require.ErrorContains(t, findings[1], "patch nodes/status me")
 	require.Equal(t, "kube.forbidden", bootstrap.Code(findings[0]))
 	require.ErrorAs(t, findings[0], new(bootstrap.CertainError))

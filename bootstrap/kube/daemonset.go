@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 // Reason is why an agent ends, as far as the cluster shows.
@@ -89,7 +91,7 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	case err != nil && isGone(err):
 		return Gone, nil
 	case err != nil:
-		return Unknown, explain(err, "get", daemonSets, "", d.Namespace+"/"+d.Name)
+		return Unknown, explain(err, "get", daemonSets, "", d.Namespace, d.Name)
 	case set.GetDeletionTimestamp() != nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		return Restarting, nil // its pods stay
 	case set.GetDeletionTimestamp() != nil:
@@ -97,7 +99,7 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 	}
 	node, err := get(ctx, d.Client, nodes, "", d.Node)
 	if err != nil {
-		return Unknown, explain(err, "get", nodes, "", d.Node)
+		return Unknown, explain(err, "get", nodes, "", "", d.Node)
 	}
 	matches, err := selects(set, node)
 	switch {
@@ -113,12 +115,11 @@ func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
 // other servers that answer in its place return 404 too, but name no object.
 func isGone(err error) bool {
 	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+	if !apierrors.IsNotFound(err) || kube.NotServed(err) || !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	return details != nil && details.Kind == daemonSets.Resource && details.Name != "" &&
-		!slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
+	return details.Kind == daemonSets.Resource && details.Name != ""
 }
 
 // selects reports whether pods of the DaemonSet may run on the node, by its name, its

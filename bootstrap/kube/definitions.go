@@ -93,7 +93,7 @@ func (d Definitions) try(ctx context.Context, ours *unstructured.Unstructured) e
 		return err
 	case theirs == nil:
 		_, err := d.Client.Resource(definitions).Create(ctx, ours, metav1.CreateOptions{})
-		return d.explain(err, "create", ours)
+		return explain(err, "create", definitions, "", "", ours.GetName())
 	case !d.older(theirs, ours):
 		return nil
 	}
@@ -102,14 +102,7 @@ func (d Definitions) try(ctx context.Context, ours *unstructured.Unstructured) e
 	update.SetLabels(merged(theirs.GetLabels(), ours.GetLabels()))
 	update.SetAnnotations(merged(theirs.GetAnnotations(), ours.GetAnnotations()))
 	_, err = d.Client.Resource(definitions).Update(ctx, update, metav1.UpdateOptions{})
-	return d.explain(err, "update", ours)
-}
-
-func (d Definitions) explain(err error, verb string, ours *unstructured.Unstructured) error {
-	if err == nil {
-		return nil
-	}
-	return explain(err, verb, definitions, "", ours.GetName())
+	return explain(err, "update", definitions, "", "", ours.GetName())
 }
 
 func merged(theirs, ours map[string]string) map[string]string {
@@ -124,13 +117,10 @@ func merged(theirs, ours map[string]string) map[string]string {
 // get returns nil if there is none.
 func (d Definitions) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	crd, err := get(ctx, d.Client, definitions, "", name)
-	switch {
-	case apierrors.IsNotFound(err):
+	if apierrors.IsNotFound(err) {
 		return nil, nil
-	case err != nil:
-		return nil, explain(err, "get", definitions, "", name)
 	}
-	return crd, nil
+	return crd, explain(err, "get", definitions, "", "", name)
 }
 
 func (d Definitions) validate() error {

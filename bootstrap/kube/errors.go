@@ -6,8 +6,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/kube"
 )
 
@@ -29,22 +26,8 @@ var (
 var errNoClient = errors.New("no client given: make one with configresolve/kube.Connection.Client")
 
 // explain adds the request, and the rule that would grant it.
-func explain(err error, verb string, resource schema.GroupVersionResource, subresource, name string) error {
-	what := resource.Resource
-	if subresource != "" {
-		what += "/" + subresource
-	}
-	err = fmt.Errorf("%s %s %s: %w", verb, what, name, err)
-	switch {
-	case apierrors.IsUnauthorized(err):
-		return code.Wrap(code.KubeUnauthorized, err)
-	case errors.As(err, new(*url.Error)) && !errors.Is(err, context.Canceled):
-		return code.Wrap(code.KubeUnavailable, err)
-	case !apierrors.IsForbidden(err):
-		return err
-	}
-	return code.Errorf(code.KubeForbidden, "%w (grant it by the rule {apiGroups: [%q], resources: [%s], resourceNames: [%q], verbs: [%q]}, or see which admission policy denies it)",
-		err, resource.Group, what, name, verb)
+func explain(err error, verb string, resource schema.GroupVersionResource, subresource, namespace, name string) error {
+	return kube.Request{Verbs: []string{verb}, Resource: resource.GroupResource(), Subresource: subresource, Namespace: namespace, Name: name}.Explain(err)
 }
 
 // get reads an object, and makes sure that the answer is that object: what a node is to do

@@ -56,8 +56,11 @@ func ready(ctx context.Context, client *http.Client, server *url.URL) (string, e
 		return printable.NoCredentials(err.Error()), nil
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
+	switch response.StatusCode {
+	case http.StatusOK:
 		return "", nil
+	case http.StatusSwitchingProtocols: // what follows ends with no context
+		return "it answers " + response.Status, nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxReady)) // a part is enough
 	return strings.Join(append([]string{"it answers " + response.Status}, failing(string(body))...), ", "), nil
@@ -102,7 +105,7 @@ func established(ctx context.Context, client dynamic.Interface, name string) (se
 	case apierrors.IsNotFound(err):
 		return "is not installed", nil
 	case err != nil && final(err):
-		return "", explain(err, "get", definitions, "", name)
+		return "", explain(err, "get", definitions, "", "", name)
 	case err != nil:
 		return fmt.Sprintf("cannot be asked for: %v", err), nil
 	}

@@ -67,6 +67,20 @@ func TestRDY1_AnAPIServerThatIsNotReadySaysWhy(t *testing.T) {
 	require.ErrorContains(t, err, "no client given")
 }
 
+// After 101 the connection belongs to the caller, and no context ends its reads.
+func TestRDY1_AnotherProtocolHoldsNoGate(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+			_, _ = conn.Read(make([]byte, 1)) // until the client closes it
+		}
+	}))
+	defer s.Close()
+	changes, err := kube.APIServer(&rest.Config{Host: s.URL}).Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"wait for the API server: it answers 101 Switching Protocols"}, changes)
+}
+
 // Only a cluster that has DaemonSets can report that one is gone.
 func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/kube-system/daemonsets/agent"
@@ -154,4 +168,22 @@ func TestPLAN18_WhatTheAPIServerAnswersHasACode(t *testing.T) {
 	require.NoError(t, err)
 	_, err = kube.Node{Client: client, Name: "me"}.Check(t.Context())
 	require.Equal(t, "kube.unavailable", code.Of(err), "%v", err)
+}
+
+// RBAC grants create without a name only, and a name is that of the object alone.
+func TestCFG8_TheRuleThatIsNamedGrants(t *testing.T) {
+	const denied = `403 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+	client, err := dynamic.NewForConfig(serve(t, map[string]string{
+		"/apis/apps/v1/namespaces/kube-system/daemonsets/agent":       denied,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions":     denied,
+		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":      denied,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a.b": "404 " + strings.Replace(strings.TrimPrefix(denied, "403 "), "Forbidden", "NotFound", 1),
+	}))
+	require.NoError(t, err)
+	got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
+	require.ErrorContains(t, got.Err, `(grant it by a Role in namespace kube-system with the rule {apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: ["agent"], verbs: ["get"]})`)
+
+	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "1.0"}}}}
+	err = kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"}.Apply(t.Context())
+	require.ErrorContains(t, err, `(grant it by a ClusterRole with the rule {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}, or see which admission policy denies it)`)
 }

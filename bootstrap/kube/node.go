@@ -126,10 +126,7 @@ func (n Node) get(ctx context.Context) (*unstructured.Unstructured, error) {
 		return nil, errors.New("no node name given")
 	}
 	node, err := get(ctx, n.Client, nodes, "", n.Name)
-	if err != nil {
-		return nil, explain(err, "get", nodes, "", n.Name)
-	}
-	return node, nil
+	return node, explain(err, "get", nodes, "", "", n.Name)
 }
 
 func (n Node) patch(ctx context.Context, kind types.PatchType, patch any, subresource string) error {
@@ -141,10 +138,8 @@ func (n Node) patch(ctx context.Context, kind types.PatchType, patch any, subres
 	if subresource != "" {
 		below = append(below, subresource)
 	}
-	if _, err := n.Client.Resource(nodes).Patch(ctx, n.Name, kind, body, metav1.PatchOptions{}, below...); err != nil {
-		return explain(err, "patch", nodes, subresource, n.Name)
-	}
-	return nil
+	_, err = n.Client.Resource(nodes).Patch(ctx, n.Name, kind, body, metav1.PatchOptions{}, below...)
+	return explain(err, "patch", nodes, subresource, "", n.Name)
 }
 
 // annotations returns the ones that the node lacks.

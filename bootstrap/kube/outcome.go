@@ -72,8 +72,12 @@ func short(text string) string {
 	return text
 }
 
-// annotation is the key of a node's outcome, up to the agent's name.
-const annotation = "report.slipway.dev/"
+// annotation is the key of a node's outcome, up to the agent's name; its value has at most
+// maxReport bytes.
+const (
+	annotation = "report.slipway.dev/"
+	maxReport  = 2 << 10
+)
 
 // Outcomes returns the outcomes in a node's annotations, by agent. The Result of an
 // unreadable one is Garbled.
@@ -89,7 +93,7 @@ func Outcomes(annotations map[string]string) (all []Outcome) {
 // parse reads an annotation. The key names the agent.
 func parse(agent, text string) Outcome {
 	var o Outcome
-	if err := json.Unmarshal([]byte(text), &o); err != nil || !slices.Contains([]Result{Ready, Drifted, Failed}, o.Result) {
+	if len(text) > maxReport || json.Unmarshal([]byte(text), &o) != nil || !slices.Contains([]Result{Ready, Drifted, Failed}, o.Result) {
 		return Outcome{Agent: agent, Result: Garbled}
 	}
 	o.Agent = agent

@@ -63,7 +63,9 @@ func TestRDY5_AnnotationsAreReadByAgent(t *testing.T) {
 		{Agent: "a", Result: kube.Failed, Code: "sysctl.read-only"},
 		{Agent: "b", Result: kube.Garbled},
 		{Agent: "c", Result: kube.Garbled},
+		{Agent: "d", Result: kube.Garbled},
 	}, kube.Outcomes(map[string]string{
+		"report.slipway.dev/d": `{"result":"ready","version":"` + strings.Repeat("1", 2100) + `"}`,
 		"report.slipway.dev/c": `{"result":"well"}`,
 		"report.slipway.dev/b": `{"result":`,
 		"report.slipway.dev/a": `{"agent":"another","result":"failed","code":"sysctl.read-only"}`,

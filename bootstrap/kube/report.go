@@ -101,10 +101,7 @@ func (r Reporter) read(ctx context.Context) (*metav1.PartialObjectMetadata, erro
 		return nil, errors.New("no node name given")
 	}
 	node, err := r.Metadata.Resource(nodes).Get(ctx, r.Node, metav1.GetOptions{})
-	if err != nil {
-		return nil, explain(err, "get", nodes, "", r.Node)
-	}
-	return node, nil
+	return node, explain(err, "get", nodes, "", "", r.Node)
 }
 
 // patch changes annotation and condition in one request. A patch of a node's status may
@@ -118,10 +115,8 @@ func (r Reporter) patch(ctx context.Context, o Outcome, value any, condition map
 	if err != nil {
 		return err
 	}
-	if _, err := r.Metadata.Resource(nodes).Patch(ctx, r.Node, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status"); err != nil {
-		return explain(err, "patch", nodes, "status", r.Node)
-	}
-	return nil
+	_, err = r.Metadata.Resource(nodes).Patch(ctx, r.Node, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+	return explain(err, "patch", nodes, "status", "", r.Node)
 }
 
 // component is the source of an event.
@@ -140,8 +135,5 @@ func (r Reporter) event(ctx context.Context, o Outcome, uid types.UID) error {
 		"source":             map[string]any{"component": component, "host": r.Node},
 		"reportingComponent": component, "reportingInstance": r.Node,
 	}}, metav1.CreateOptions{})
-	if err != nil {
-		return explain(err, "create", events, "", r.Node)
-	}
-	return nil
+	return explain(err, "create", events, "", metav1.NamespaceDefault, "")
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/input"
-	"github.com/slipway-dev/slipway/internal/onedoc"
+	"github.com/slipway-dev/slipway/internal/input/onedoc"
 )
 
 // ErrInvalid is matched by the error for content that is not a valid ownership.

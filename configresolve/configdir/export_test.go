@@ -28,6 +28,3 @@ func ApplyStep(ctx context.Context, d Writer, step func(string)) error {
 func RevertStep(ctx context.Context, step func(string)) error {
 	return journal.From(ctx).Undo(ctx, Handler{step})
 }
-
-// SyncFiles syncs files to disk, at most so many at once.
-var SyncFiles = syncFiles

@@ -69,9 +69,7 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 		for _, name := range []string{"a", "..data/a", "..data/another"} {
 			t.Run(kind+" "+name, func(t *testing.T) {
 				root := t.TempDir()
-				w := recorded{configdir.Writer{
-					Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"}),
-				}, journaltest.Open(t, filepath.Join(root, "state"))}
+				w := newRecorded(t, root, values{"a": "1"})
 				require.NoError(t, w.Apply(t.Context()))
 				path := filepath.Join(w.Path, name)
 				require.NoError(t, os.RemoveAll(path))
@@ -93,19 +91,18 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 	for n, more := 0, true; more; n++ {
 		root := t.TempDir()
-		dir, outside := filepath.Join(root, "d"), filepath.Join(root, "outside")
+		w, outside := newRecorded(t, root, values{"a": "1", "b": ""}), filepath.Join(root, "outside")
 		for _, key := range []string{"a", "b", "secret"} {
 			write(t, filepath.Join(outside, key), "precious")
 			require.NoError(t, os.Chmod(filepath.Join(outside, key), 0o600))
 		}
 		before := tree(t, outside)
-		w := recorded{configdir.Writer{Path: dir, Config: config(t, values{"a": "1", "b": ""})}, journaltest.Open(t, filepath.Join(root, "state"))}
-		other(t, dir, "..2017", values{"a": "older", "gone": ""}, 0o644)
+		other(t, w.Path, "..2017", values{"a": "older", "gone": ""}, 0o644)
 
 		step, left := 0, n
 		attack := func(string) {
 			if step++; left == 0 {
-				exchange(t, dir, outside)
+				exchange(t, w.Path, outside)
 			}
 			left--
 		}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // held takes the lock of another writer in dir.
@@ -40,7 +38,7 @@ func held(t *testing.T, dir string) (unlock func() error) {
 func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
-		w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+		w := newRecorded(t, root, values{"a": "1"})
 		require.NoError(t, w.Apply(t.Context()))
 		reader, err := os.Open(w.Path)
 		require.NoError(t, err)
@@ -78,7 +76,7 @@ func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
 	for _, reverted := range []bool{false, true} {
 		root := t.TempDir()
-		w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+		w := newRecorded(t, root, values{"a": "1"})
 		require.NoError(t, w.Apply(t.Context()))
 		require.NoError(t, os.Mkdir(w.Path+"/..lock", 0o700))
 		changes, err := w.Check(t.Context())

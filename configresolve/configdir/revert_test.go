@@ -12,36 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
-
-func TestPLAN6_RevertRemovesAfterManyApplies(t *testing.T) {
-	root := t.TempDir()
-	dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
-	other(t, dir, "..data_17", values{"older": "1"}, 0o644)
-	write(t, filepath.Join(dir, "b"), "a person's file")
-	write(t, filepath.Join(dir, "other"), "another")
-	before := tree(t, root)
-	j := journaltest.Open(t, stateDir)
-	action := func(v values) recorded {
-		return recorded{configdir.Writer{Path: dir, Config: config(t, v)}, j}
-	}
-	for _, v := range []values{{"a": "1"}, {"a": "2", "b": "1"}, {"b": "2", "c": ""}, {"c": "3"}, {"c": "3"}, {"a": "1", "b": "3"}, {"a": "4"}} {
-		require.NoError(t, action(v).Apply(t.Context()))
-		changes, err := action(v).Check(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, changes)
-	}
-	lines, err := recorded{configdir.Writer{}, j}.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"remove configuration from " + dir}, lines)
-	require.NoError(t, recorded{configdir.Writer{}, j}.Revert(t.Context()))
-	want := emptied(before, dir)
-	want[filepath.Join(dir, "other")] = before[filepath.Join(dir, "other")]
-	require.Equal(t, want, tree(t, root))
-}
 
 // earlier holds the layouts that another agent or a person may leave for the first Apply to
 // find.
@@ -107,13 +78,16 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 		for applies := range len(applied) {
 			t.Run(name, func(t *testing.T) {
 				root := t.TempDir()
-				w := recorded{configdir.Writer{Path: filepath.Join(root, "d")}, journaltest.Open(t, filepath.Join(root, "state"))}
+				w := newRecorded(t, root, nil)
 				start(t, w.Path)
+				theirs := write(t, filepath.Join(w.Path, "not a key"), "another program's")
 				before := tree(t, root)
+				want := emptied(before, w.Path)
+				want[theirs] = before[theirs]
 				for _, v := range applied[:applies+1] {
 					w.Config = config(t, v)
 					require.NoError(t, w.Apply(t.Context()))
-					requireLayout(t, w.Path, w.Config)
+					requireLayout(t, w.Path, w.Config, "not a key")
 				}
 				blobs, err := filepath.Glob(filepath.Join(w.Journal.Dir(), "blob.*"))
 				require.NoError(t, err)
@@ -122,7 +96,7 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, []string{"remove configuration from " + w.Path}, lines)
 				require.NoError(t, w.Revert(t.Context()))
-				require.Equal(t, emptied(before, w.Path), tree(t, root))
+				require.Equal(t, want, tree(t, root))
 				lines, err = w.CheckRevert(t.Context())
 				require.NoError(t, err)
 				require.Empty(t, lines)
@@ -135,7 +109,7 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 // A configuration that was correct except for a link belongs to whoever wrote it.
 func TestPLAN6_WhatWasOnlyPutRightStays(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := newRecorded(t, root, values{"a": "1"})
 	writeDir(t, w.Path, w.Config)
 	require.NoError(t, os.Remove(filepath.Join(w.Path, "a")))
 	require.NoError(t, w.Apply(t.Context()))
@@ -205,7 +179,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 			}
 			for n, more := 0, true; more; n++ {
 				root := t.TempDir()
-				w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, applied[0])}, journaltest.Open(t, filepath.Join(root, "state"))}
+				w := newRecorded(t, root, applied[0])
 				start(t, w.Path)
 				before, was := tree(t, root), shown(w.Path)
 
@@ -234,24 +208,23 @@ func TestPLAN6_RevertLeavesWhatOthersChanged(t *testing.T) {
 		func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }, earlier["of this package"],
 	} {
 		root := t.TempDir()
-		dir, stateDir := filepath.Join(root, "d"), filepath.Join(root, "state")
-		start(t, dir)
-		action := recorded{configdir.Writer{Path: dir, Config: config(t, values{"a": "1"})}, journaltest.Open(t, stateDir)}
-		require.NoError(t, action.Apply(t.Context()))
+		w := newRecorded(t, root, values{"a": "1"})
+		start(t, w.Path)
+		require.NoError(t, w.Apply(t.Context()))
 		theirs := config(t, values{"a": "theirs"})
-		writeDir(t, dir, theirs)
-		lines, err := action.CheckRevert(t.Context())
+		writeDir(t, w.Path, theirs)
+		lines, err := w.CheckRevert(t.Context())
 		require.Empty(t, lines, "Revert would do nothing")
-		for _, err := range []error{err, action.Revert(t.Context()), action.Revert(t.Context())} {
-			require.EqualError(t, err, "revert configuration in "+dir+": it is no longer as it was left, so it is kept")
+		for _, err := range []error{err, w.Revert(t.Context()), w.Revert(t.Context())} {
+			require.EqualError(t, err, "revert configuration in "+w.Path+": it is no longer as it was left, so it is kept")
 		}
-		requireLayout(t, dir, theirs)
+		requireLayout(t, w.Path, theirs)
 	}
 }
 
 func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1", "b": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := newRecorded(t, root, values{"a": "1", "b": "1"})
 	require.NoError(t, os.Mkdir(w.Path, 0o755))
 	require.NoError(t, w.Apply(t.Context()))
 	theirs := filepath.Join(w.Path, "b")
@@ -271,7 +244,7 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 
 func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	root := t.TempDir()
-	w := recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}, journaltest.Open(t, filepath.Join(root, "state"))}
+	w := newRecorded(t, root, values{"a": "1"})
 	before := tree(t, root)
 	require.NoError(t, w.Apply(t.Context()))
 	data, err := os.Readlink(filepath.Join(w.Path, "..data"))

@@ -126,59 +126,39 @@ func TestCFG7_UnchangedContentIsNotWritten(t *testing.T) {
 func TestCFG7_TwoRunsWithinASecond(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {
-		c := config(t, values{"run": fmt.Sprint(i), fmt.Sprintf("only-in-%d", i): ""})
+		c := config(t, values{"run": fmt.Sprint(i), fmt.Sprintf("only-in-%d", i): "", "text": "a\n\n  ", "bytes": "\x00\xff\r\n", ".dot": "1"})
 		require.True(t, writeDir(t, dir, c))
 		requireLayout(t, dir, c)
 	}
 }
 
-func TestCFG7_ValuesAreKept(t *testing.T) {
-	dir := t.TempDir()
-	c := config(t, values{"empty": "", "text": "a\n\n  ", "bytes": "\x00\xff\r\n", "big": strings.Repeat("x", 1<<20), ".dot": "1"})
-	writeDir(t, dir, c)
-	requireLayout(t, dir, c)
-}
-
 // Leftovers of other programs, and of a person, are repaired.
 func TestCFG7_RepairsWhatItFinds(t *testing.T) {
 	in := func(dir string, names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+	relinked := func(target string, names ...string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			require.NoError(t, os.Remove(in(dir, names...)))
+			require.NoError(t, os.Symlink(target, in(dir, names...)))
+		}
+	}
 	c := values{"a": "1", "b": "2"}
 	for name, disturb := range map[string]func(t *testing.T, dir string){
 		"a regular file in a key's place": func(t *testing.T, dir string) {
 			require.NoError(t, os.Remove(in(dir, "a")))
 			write(t, in(dir, "a"), "mine")
 		},
-		"a link elsewhere in a key's place": func(t *testing.T, dir string) {
-			require.NoError(t, os.Remove(in(dir, "a")))
-			require.NoError(t, os.Symlink("/etc/hostname", in(dir, "a")))
-		},
-		"a key's link is missing": func(t *testing.T, dir string) { require.NoError(t, os.Remove(in(dir, "a"))) },
-		"a value was edited":      func(t *testing.T, dir string) { write(t, in(dir, "a"), "edited") },
-		"a value was truncated":   func(t *testing.T, dir string) { write(t, in(dir, "a"), "") },
-		"a file too many":         func(t *testing.T, dir string) { write(t, in(dir, "..data", "c"), "3") },
-		"a file was made unreadable": func(t *testing.T, dir string) {
-			require.NoError(t, os.Chmod(in(dir, "a"), 0o600))
-		},
-		"the directory's mode": func(t *testing.T, dir string) {
-			require.NoError(t, os.Chmod(in(dir, "..data"), 0o700))
-		},
-		"a value is a link": func(t *testing.T, dir string) {
-			require.NoError(t, os.Remove(in(dir, "..data", "a")))
-			require.NoError(t, os.Symlink("b", in(dir, "..data", "a")))
-		},
-		"..data is missing": func(t *testing.T, dir string) { require.NoError(t, os.Remove(in(dir, "..data"))) },
-		"..data leads nowhere": func(t *testing.T, dir string) {
-			require.NoError(t, os.Remove(in(dir, "..data")))
-			require.NoError(t, os.Symlink("..2020_01_01_00_00_00.1", in(dir, "..data")))
-		},
-		"..data leads out": func(t *testing.T, dir string) {
-			require.NoError(t, os.Remove(in(dir, "..data")))
-			require.NoError(t, os.Symlink("../..", in(dir, "..data")))
-		},
-		"..data leads to itself": func(t *testing.T, dir string) {
-			require.NoError(t, os.Remove(in(dir, "..data")))
-			require.NoError(t, os.Symlink("..data", in(dir, "..data")))
-		},
+		"a link elsewhere in a key's place": relinked("/etc/hostname", "a"),
+		"a key's link is missing":           func(t *testing.T, dir string) { require.NoError(t, os.Remove(in(dir, "a"))) },
+		"a value was edited":                func(t *testing.T, dir string) { write(t, in(dir, "a"), "edited") },
+		"a value was truncated":             func(t *testing.T, dir string) { write(t, in(dir, "a"), "") },
+		"a file too many":                   func(t *testing.T, dir string) { write(t, in(dir, "..data", "c"), "3") },
+		"a file was made unreadable":        func(t *testing.T, dir string) { require.NoError(t, os.Chmod(in(dir, "a"), 0o600)) },
+		"the directory's mode":              func(t *testing.T, dir string) { require.NoError(t, os.Chmod(in(dir, "..data"), 0o700)) },
+		"a value is a link":                 relinked("b", "..data", "a"),
+		"..data is missing":                 func(t *testing.T, dir string) { require.NoError(t, os.Remove(in(dir, "..data"))) },
+		"..data leads nowhere":              relinked("..2020_01_01_00_00_00.1", "..data"),
+		"..data leads out":                  relinked("../..", "..data"),
+		"..data leads to itself":            relinked("..data", "..data"),
 		"..data is a file": func(t *testing.T, dir string) {
 			require.NoError(t, os.Remove(in(dir, "..data")))
 			write(t, in(dir, "..data"), "x")
@@ -211,20 +191,6 @@ func TestCFG7_RepairsWhatItFinds(t *testing.T) {
 			require.FileExists(t, "/etc/hostname")
 		})
 	}
-}
-
-func TestCFG7_OverAnOlderInitContainersDirectory(t *testing.T) {
-	dir := t.TempDir()
-	for _, version := range []string{"..data_1700000000", "..data_1700000001"} {
-		write(t, filepath.Join(dir, version, "a"), "old")
-		write(t, filepath.Join(dir, version, "gone"), "old")
-	}
-	require.NoError(t, os.Symlink("..data_1700000001", filepath.Join(dir, "..data")))
-	require.NoError(t, os.Symlink("..data/a", filepath.Join(dir, "a")))
-	require.NoError(t, os.Symlink("..data/gone", filepath.Join(dir, "gone")))
-	c := config(t, values{"a": "new"})
-	writeDir(t, dir, c)
-	requireLayout(t, dir, c)
 }
 
 func TestCFG7_LeavesOtherFilesAlone(t *testing.T) {

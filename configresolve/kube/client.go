@@ -109,7 +109,9 @@ func (c Connection) Client() (*Client, error) {
 }
 
 // Config returns the client-go configuration that Client uses, for other clients of
-// the caller. Retries are built in, and the limit of QPS, which all of them share.
+// the caller. Retries are built in, and the limit of QPS, which all of them share. Each
+// answer but the events of a watch is read as a whole, within bounds, so these clients
+// cannot follow logs, execute commands or forward ports.
 func (c Connection) Config() (*rest.Config, error) {
 	servers, err := c.servers()
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/kube"
 )
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -53,23 +55,23 @@ func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if s.Namespace == "" || s.Name == "" {
 		return nil, errors.New("needs a namespace and a name")
 	}
-	object, err := s.Client.get(ctx, configMaps, s.Namespace, s.Name)
-	if apierrors.IsNotFound(err) && !notServed(err) {
+	object, err := feedKey{s.Client, configMaps, s.Namespace, s.Name}.get(ctx)
+	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
 		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, configresolve.ErrMissing)
 	}
 	if err != nil {
 		return nil, err
 	}
-	data, err := stringMap(*object, "data")
+	data, err := stringMap(object, "data")
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	return []configresolve.Layer{{Ref: s.Ref(), Values: data, Empty: "it has no data (binaryData is not read)"}}, nil
 }
 
-// stringMap returns the map of strings at path in object, or nil if there is none.
-func stringMap(object unstructured.Unstructured, path ...string) (map[string]string, error) {
-	value, err := field(object, path...)
+// stringMap returns the map of strings at path in o, or nil if there is none.
+func stringMap(o metav1.Object, path ...string) (map[string]string, error) {
+	value, err := field(o, path...)
 	if err != nil || value == nil {
 		return nil, err
 	}
@@ -88,9 +90,13 @@ func stringMap(object unstructured.Unstructured, path ...string) (map[string]str
 	return values, nil
 }
 
-// field returns the value at path in object, or nil if there is none. Its errors do
+// field returns the value at path in o, or nil if there is none. Its errors do
 // not quote the content, which may be anything and of any length.
-func field(object unstructured.Unstructured, path ...string) (any, error) {
+func field(o metav1.Object, path ...string) (any, error) {
+	object, whole := o.(*unstructured.Unstructured)
+	if !whole {
+		return nil, errors.New("the answer is no whole object")
+	}
 	value, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot exist: its parent is not a map", strings.Join(path, "."))

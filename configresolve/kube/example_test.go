@@ -37,22 +37,6 @@ func Example() {
 	fmt.Print(config.Explain())
 }
 
-func ExampleClient_Source() {
-	client := &kube.Client{}
-	spec, err := configresolve.ParseSpec("cilium-node-config", configresolve.SpecDefaults{Namespace: "kube-system"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	source, err := client.Source(spec, kube.Cilium(), "worker-1")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(source.Ref())
-	// Output: cilium-node-config:kube-system
-}
-
 // A watch keeps a directory up to date, and prints each change and its source.
 func ExampleWatch() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

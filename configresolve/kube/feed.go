@@ -96,31 +96,19 @@ func (f *feed) run() {
 	defer f.cancel()
 	for {
 		ctx := withBudget(f.ctx) // of the list and all that is watched upon it
-		objects, version, err := f.list(ctx)
+		list, version, err := f.key.list(ctx, f.options(), func(metav1.Object) bool { return true })
 		if f.ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			f.fail(err)
+			f.change(func() { f.objects, f.err = nil, f.key.explain(err, "list", "watch") })
 			f.untilServed(err)
 			continue
 		}
-		f.change(func() {
-			if f.objects, f.kept = objects, weigh(objects); f.denied < believeDenied {
-				f.err = nil
-			}
-		})
+		f.change(func() { f.hold(list) })
 		f.follow(ctx, version)
 		f.pause()
 	}
-}
-
-func (f *feed) fail(err error) {
-	f.change(func() { f.objects, f.err = nil, f.request().explain(err) })
-}
-
-func (f *feed) request() request {
-	return request{verbs: []string{"list", "watch"}, resource: f.key.gvr.GroupResource(), namespace: f.key.namespace, name: f.key.name}
 }
 
 func (f *feed) options() metav1.ListOptions {
@@ -130,20 +118,16 @@ func (f *feed) options() metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "metadata.name=" + f.key.name}
 }
 
-func (f *feed) list(ctx context.Context) (map[string]held, string, error) {
-	list, version, err := f.key.client.list(ctx, f.key, f.options(), func(metav1.Object) bool { return true })
-	objects := make(map[string]held, len(list))
+// hold keeps the objects of a list.
+func (f *feed) hold(list []held) {
+	f.objects, f.kept = make(map[string]held, len(list)), 0
 	for _, o := range list {
-		objects[o.GetName()] = o
+		f.objects[o.GetName()] = o
+		f.kept += o.weight
 	}
-	return objects, version, err
-}
-
-func weigh(objects map[string]held) (sum int) {
-	for _, o := range objects {
-		sum += o.weight
+	if f.denied < believeDenied {
+		f.err = nil
 	}
-	return sum
 }
 
 // follow watches from version on, over connections that break and servers that
@@ -155,7 +139,7 @@ func (f *feed) follow(ctx context.Context, version string) {
 		options.ResourceVersion, options.AllowWatchBookmarks = version, true
 		seconds := int64((watchLife + rand.N(watchLife)) / time.Second)
 		options.TimeoutSeconds = &seconds
-		w, err := f.key.client.watch(ctx, f.key, options)
+		w, err := f.key.watch(ctx, options)
 		switch {
 		case err == nil:
 			f.granted()
@@ -164,7 +148,7 @@ func (f *feed) follow(ctx context.Context, version string) {
 			}
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			if f.denied++; f.denied == believeDenied {
-				f.change(func() { f.err = f.request().explain(err) })
+				f.change(func() { f.err = f.key.explain(err, "list", "watch") })
 			}
 			return
 		case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsNotFound(err):
@@ -254,7 +238,7 @@ func (f *feed) wait(d time.Duration, early <-chan struct{}) {
 // untilServed waits until it is worth while to list again after err: where the
 // resource is not served, until its definition changes.
 func (f *feed) untilServed(err error) {
-	if !notServed(err) || f.key.gvr.Group == "" || f.key.gvr == definitions {
+	if !kube.NotServed(err) || f.key.gvr.Group == "" || f.key.gvr == definitions {
 		f.pause()
 		return
 	}

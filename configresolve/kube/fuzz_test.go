@@ -12,19 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/configresolve/kube"
 )
-
-// answering is a server that gives each request the same answer.
-type answering func(*http.Request) (*http.Response, error)
-
-func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := a(r)
-	if err == nil {
-		response.Request = r // client-go needs it, as from a real transport
-	}
-	return response, err
-}
 
 // Any answer of a server yields a configuration or an error.
 func FuzzAnswers(f *testing.F) {
@@ -43,11 +31,7 @@ func FuzzAnswers(f *testing.F) {
 		if status < 200 || status > 499 || status == 429 {
 			status = 200 // other statuses are retried after a pause
 		}
-		answer := func(*http.Request) (*http.Response, error) { return respond(status, body) }
-		client, err := kube.Connection{
-			Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return answering(answer) },
-		}.Client()
-		require.NoError(t, err)
+		client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) { return respond(status, body) }))
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		for _, source := range threeSources(client) {

@@ -5,22 +5,17 @@ package kube_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
@@ -38,57 +33,44 @@ var (
 	v2alpha1 = schema.GroupVersionResource{Group: "cilium.io", Version: "v2alpha1", Resource: "ciliumnodeconfigs"}
 )
 
-// cluster is a fake API server: its objects, and the requests it got.
+// clientOf is a client of servers, http://a if none are given, over a network that the test is.
+func clientOf(t *testing.T, network http.RoundTripper, servers ...string) *kube.Client {
+	t.Helper()
+	if servers == nil {
+		servers = []string{"http://a"}
+	}
+	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return network }}.Client()
+	require.NoError(t, err)
+	return client
+}
+
+func mapOf(c *kube.Client) kube.ConfigMap {
+	return kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}
+}
+
+func nodeConfigsOf(c *kube.Client) kube.NodeConfigs {
+	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+}
+
+func nodeOf(c *kube.Client) kube.Node {
+	return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
+}
+
+// cluster is an API server without a network, and a client of it.
 type cluster struct {
 	*kube.Client
-	dynamic  *dynamicfake.FakeDynamicClient
-	metadata *metadatafake.FakeMetadataClient
+	*watchAPI
 }
 
-func newCluster(t *testing.T, objects ...runtime.Object) cluster {
+// newCluster makes one that serves ConfigMaps, Nodes and both versions of node configs.
+func newCluster(t *testing.T, objects ...*unstructured.Unstructured) cluster {
 	t.Helper()
-	scheme := metadatafake.NewTestScheme()
-	require.NoError(t, metav1.AddMetaToScheme(scheme))
-	var nodes, rest []runtime.Object
+	api := serve(map[string]map[string]fields{mapsPath: {}, nodesPath: {}, v2Path: {}, olderPath: {}})
 	for _, o := range objects {
-		if node, ok := o.(*metav1.PartialObjectMetadata); ok {
-			nodes = append(nodes, node)
-		} else {
-			rest = append(rest, o)
-		}
+		path := map[string]string{"v1": mapsPath, "meta.k8s.io/v1": nodesPath, "cilium.io/v2": v2Path, "cilium.io/v2alpha1": olderPath}[o.GetAPIVersion()]
+		api.objects[path][o.GetName()] = o.Object
 	}
-	c := cluster{
-		dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-			v2: "CiliumNodeConfigList", v2alpha1: "CiliumNodeConfigList",
-			{Group: "agent.example.org", Version: "v1", Resource: "nodesettings"}: "NodeSettingList",
-		}, rest...),
-		metadata: metadatafake.NewSimpleMetadataClient(scheme, nodes...),
-	}
-	c.Client = &kube.Client{Dynamic: c.dynamic, Metadata: c.metadata}
-	return c
-}
-
-// asked lists the requests so far: verb, version and resource.
-func (c cluster) asked() []string {
-	var asked []string
-	for _, a := range append(c.dynamic.Actions(), c.metadata.Actions()...) {
-		asked = append(asked, a.GetVerb()+" "+a.GetResource().Version+" "+a.GetResource().Resource)
-	}
-	return asked
-}
-
-// fail answers every request for resource with err.
-func (c cluster) fail(gvr schema.GroupVersionResource, err error) {
-	react := func(a clienttesting.Action) (bool, runtime.Object, error) {
-		return a.GetResource().Version == gvr.Version, nil, err
-	}
-	c.dynamic.PrependReactor("*", gvr.Resource, react)
-	c.metadata.PrependReactor("*", gvr.Resource, react)
-}
-
-// unserved is an API server's error for a resource that it does not serve.
-func unserved(gvr schema.GroupVersionResource) error {
-	return apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", gvr.GroupResource(), "", "404 page not found", 0, true)
+	return cluster{clientOf(t, api), api}
 }
 
 func configMap(name string, data values) *unstructured.Unstructured {
@@ -125,9 +107,12 @@ func nodeConfig(gvr schema.GroupVersionResource, name, selector string, defaults
 		"metadata": fields{"name": name, "namespace": namespace}, "spec": spec}}
 }
 
-func node(name string, labels, annotations values) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
+func node(name string, labels, annotations values) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}}
+	object.SetName(name)
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+	return object
 }
 
 func resolve(t *testing.T, sources ...configresolve.Source) *configresolve.Config {
@@ -159,8 +144,7 @@ func TestCFG4_MissingConfigMap(t *testing.T) {
 	require.ErrorContains(t, err, "ConfigMap kube-system/none")
 	require.Empty(t, all(resolve(t, configresolve.Optional(missing))))
 
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	c.fail(gvr, unserved(gvr))
+	delete(c.objects, mapsPath)
 	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(missing))
 	require.Error(t, err, "the answer is not an API server's")
 	require.NotErrorIs(t, err, configresolve.ErrMissing)
@@ -175,15 +159,13 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 	}
 	nodeConfigs := func(name string) func(*kube.Client) configresolve.Source {
 		return func(c *kube.Client) configresolve.Source {
-			return kube.NodeConfigs{Client: c, Namespace: namespace, Name: name, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+			configs := nodeConfigsOf(c)
+			configs.Name = name
+			return configs
 		}
 	}
-	configMap := func(c *kube.Client) configresolve.Source {
-		return kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}
-	}
-	node := func(c *kube.Client) configresolve.Source {
-		return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
-	}
+	configMap := func(c *kube.Client) configresolve.Source { return mapOf(c) }
+	node := func(c *kube.Client) configresolve.Source { return nodeOf(c) }
 	const ours = `"namespace":"kube-system"`
 	for _, test := range []struct {
 		source func(*kube.Client) configresolve.Source
@@ -207,10 +189,7 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 		{node, strings.Replace(labelled, "other", "me", 1), ""},
 		{node, labelled, `"/other" instead of "/me"`},
 	} {
-		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, test.answer) })
-		}}.Client()
-		require.NoError(t, err)
+		client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, test.answer) }))
 		config, err := configresolve.Resolve(t.Context(), configresolve.Optional(test.source(client)))
 		if test.says == "" {
 			require.NoError(t, err, test.answer)
@@ -226,22 +205,22 @@ func TestCFG4_AConfigMapWithoutDataIsReported(t *testing.T) {
 	for _, object := range []fields{{"binaryData": fields{"blob": "AAAA"}}, {"data": fields{}}, {}} {
 		object["apiVersion"], object["kind"], object["metadata"] = "v1", "ConfigMap", fields{"name": "cfg", "namespace": namespace}
 		c := newCluster(t, &unstructured.Unstructured{Object: object})
-		config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
+		config := resolve(t, mapOf(c.Client))
 		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Findings()[0].String())
 	}
 	c := newCluster(t, configMap("cfg", values{"a": "1"}))
-	require.Empty(t, resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"}).Findings())
+	require.Empty(t, resolve(t, mapOf(c.Client)).Findings())
 }
 
 func TestCFG4_MissingNode(t *testing.T) {
 	c := newCluster(t)
-	_, err := configresolve.Resolve(t.Context(), kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})
+	_, err := configresolve.Resolve(t.Context(), nodeOf(c.Client))
 	require.ErrorIs(t, err, configresolve.ErrMissing)
 	require.ErrorContains(t, err, "Node me")
-	require.Empty(t, all(resolve(t, configresolve.Optional(kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix}))))
+	require.Empty(t, all(resolve(t, configresolve.Optional(nodeOf(c.Client)))))
 
 	c = newCluster(t, nodeConfig(v2, "a", `{"matchLabels":{"x":"y"}}`, values{"k": "v"}))
-	configs := configresolve.Optional(kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	configs := configresolve.Optional(nodeConfigsOf(c.Client))
 	_, err = configresolve.Resolve(t.Context(), configs)
 	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/a: its selector needs the labels of Node me, which does not exist")
 	require.NotErrorIs(t, err, configresolve.ErrMissing, "needed, so not optional")
@@ -252,7 +231,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 		values{"config.cilium.io/label": "1", "config.cilium.io/both": "label", "other": "x", "config.cilium.ioX/k": "x", "config.cilium.io": "x"},
 		values{"config.cilium.io/annotation": "1", "config.cilium.io/both": "annotation", "my.config.cilium.io/k": "x",
 			"config.cilium.io/a/b": "bad", "config.cilium.io/": "bad"}))
-	config := resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix})
+	config := resolve(t, nodeOf(c.Client))
 	require.Equal(t, values{"label": "1", "annotation": "1", "both": "annotation"}, all(config))
 	entry := config.Explain("both").Keys[0]
 	require.Equal(t, "annotations", entry.Part)
@@ -295,19 +274,19 @@ func TestCFG3_Selectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", test.selector, values{"k": "v"}))
-			config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+			config := resolve(t, nodeConfigsOf(c.Client))
 			_, selected := config.Lookup("k")
 			require.Equal(t, test.selected, selected)
-			want := []string{"list v2 ciliumnodeconfigs"}
+			want := []string{"list ciliumnodeconfigs"}
 			if test.reads {
-				want = append(want, "get v1 nodes")
+				want = append(want, "get nodes")
 			}
 			require.Equal(t, want, c.asked())
 		})
 	}
 	for _, bad := range []string{`{"matchExpressions":[{"key":"a","operator":"Near"}]}`, `{"matchExpressions":[{"key":"a","operator":"In"}]}`, `"text"`, `{"matchLabels":5}`} {
 		c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", bad, values{"k": "v"}))
-		_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+		_, err := configresolve.Resolve(t.Context(), nodeConfigsOf(c.Client))
 		require.ErrorContains(t, err, "kube-system/cr: spec.nodeSelector", bad)
 	}
 }
@@ -320,7 +299,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 		nodeConfig(v2, "c-empty", "{}", values{}),
 		nodeConfig(v2, "d-none", "{}", nil),
 		nodeConfig(v2, "e-unselected", "", values{"k": "e"}))
-	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	config := resolve(t, nodeConfigsOf(c.Client))
 	require.Equal(t, values{"k": "b", "only-b": "1"}, all(config))
 	require.Equal(t, []string{"cilium-node-config:kube-system/a-10", "cilium-node-config:kube-system/a-9", "cilium-node-config:kube-system/b"}, refs(config))
 	require.Len(t, config.Findings(), 2)
@@ -336,22 +315,22 @@ func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
 	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Resource: kube.Cilium().NodeConfigs}
 	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
-	require.Equal(t, []string{"get v2 ciliumnodeconfigs"}, c.asked())
+	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked())
 
 	source.Name = "none"
 	require.Empty(t, all(resolve(t, source)))
-	require.Equal(t, []string{"get v2 ciliumnodeconfigs", "get v2 ciliumnodeconfigs"}, c.asked(), "v2 is served, so v2alpha1 is not asked")
+	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked(), "v2 is served, so v2alpha1 is not asked")
 }
 
 func TestCFG3_OlderVersion(t *testing.T) {
 	for _, name := range []string{"", "cr"} {
 		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
-		c.fail(v2, unserved(v2))
+		delete(c.objects, v2Path)
 		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Resource: kube.Cilium().NodeConfigs}
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
-		c.fail(v2alpha1, unserved(v2alpha1))
+		delete(c.objects, olderPath)
 		config := resolve(t, source)
 		require.Empty(t, all(config), "the custom resource is not installed")
 		require.Equal(t, "[]", config.Data()[configresolve.KeySources])
@@ -363,39 +342,12 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	object := nodeConfig(gvr, "cr", "{}", values{"k": "v"})
 	object.SetKind("NodeSetting")
 	c := newCluster(t)
-	require.NoError(t, c.dynamic.Tracker().Create(gvr, object, namespace))
+	c.objects["/apis/agent.example.org/v1/namespaces/kube-system/nodesettings"] = map[string]fields{"cr": object.Object}
 	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
 		Resource: kube.Resource{Group: gvr.Group, Versions: []string{"v1"}, Plural: gvr.Resource}})
 	require.Equal(t, values{"k": "v"}, all(config))
 	require.Equal(t, "k = \"v\" from nodesettings.agent.example.org:kube-system/cr\n", config.Explain().String())
 	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
-}
-
-func TestWhatIsMissingOfAClusterSourceIsSaid(t *testing.T) {
-	c := newCluster(t).Client
-	for want, source := range map[string]configresolve.Source{
-		"read source node-config:kube-system: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: namespace},
-		"read source node-config:a: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: "a",
-			Resource: kube.Resource{Group: "agent.example.org", Plural: "nodesettings"}},
-		"read source node-config:b: needs the group, versions and plural of a custom resource": kube.NodeConfigs{Client: c, Namespace: "b",
-			Resource: kube.Resource{Group: "agent.example.org", Plural: "nodesettings", Versions: []string{""}}},
-		"read source node:me: needs the prefix of the keys of its labels and annotations": kube.Node{Client: c, Name: "me"},
-	} {
-		_, err := configresolve.Resolve(t.Context(), source)
-		require.EqualError(t, err, want)
-	}
-}
-
-func TestNodeConfigWithAValueThatIsNoText(t *testing.T) {
-	object := nodeConfig(v2, "cr", "{}", values{"k": "v"})
-	object.Object["spec"].(fields)["defaults"].(fields)["n"] = int64(5)
-	c := newCluster(t, object)
-	_, err := configresolve.Resolve(t.Context(), kube.NodeConfigs{Client: c.Client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})
-	require.ErrorContains(t, err, "ciliumnodeconfigs kube-system/cr: ")
-
-	object.Object["spec"].(fields)["defaults"] = nil
-	c = newCluster(t, object)
-	require.Empty(t, all(resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})))
 }
 
 func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
@@ -404,88 +356,93 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 		node("me", values{"zone": "a"}, values{"config.cilium.io/a": "3"}))
 	r := configresolve.Resolver{Sources: []configresolve.Source{
 		kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"},
-		kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix},
+		nodeConfigsOf(c.Client),
+		nodeOf(c.Client),
 	}}
 	config, err := r.Resolve(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, values{"a": "3"}, all(config))
-	require.ElementsMatch(t, []string{"get v1 configmaps", "list v2 ciliumnodeconfigs", "get v1 nodes"}, c.asked())
-	require.Len(t, c.metadata.Actions(), 1, "the node is read as metadata")
-	for _, a := range c.dynamic.Actions() {
-		require.NotEqual(t, "nodes", a.GetResource().Resource)
-	}
-
+	require.ElementsMatch(t, []string{"get configmaps", "list ciliumnodeconfigs", "get nodes"}, c.asked())
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
-	require.Len(t, c.asked(), 6, "the next resolution reads again")
+	require.Len(t, c.asked(), 3, "the next resolution reads again")
 
-	r.Sources = append(r.Sources, kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs})
+	r.Sources = append(r.Sources, nodeConfigsOf(c.Client))
 	_, err = r.Resolve(t.Context())
 	require.NoError(t, err)
-	require.Len(t, c.asked(), 9, "a list that is asked for twice is read once")
+	require.Len(t, c.asked(), 3, "a list that is asked for twice is read once")
 }
 
-// paged returns a client of a server that serves a list in pages of two, which may expire once
-// between two pages, and the number of requests it has served.
-func paged(t *testing.T, names []string, expire bool) (*kube.Client, *int) {
-	t.Helper()
-	seen := 0
-	client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
-			seen++
-			require.Contains(t, req.URL.Path, "/apis/cilium.io/v2/")
-			list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
-			from, to := 0, len(names)
-			if query := req.URL.Query(); query.Has("limit") {
-				require.Equal(t, "250", query.Get("limit"))
-				_, _ = fmt.Sscan(query.Get("continue"), &from)
-				if expire && from > 0 {
-					expire = false
-					return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
-				}
-				to = min(from+2, len(names))
-			}
-			for _, name := range names[from:to] {
-				list.Items = append(list.Items, *nodeConfig(v2, name, "{}", values{name: "1"}))
-			}
-			if to < len(names) {
-				list.SetContinue(fmt.Sprint(to))
-			}
-			body, err := list.MarshalJSON()
-			require.NoError(t, err)
-			return respond(http.StatusOK, string(body))
-		})
-	}}.Client()
-	require.NoError(t, err)
-	return client, &seen
+// paged is a server of a list, by pages of at most so many objects.
+type paged struct {
+	objects, atMost int
+	expires         int      // so often, between two pages
+	large           [2]int   // objects of a mebibyte: from and to
+	sizes           []string // of the pages, as asked for
+}
+
+func (p *paged) RoundTrip(req *http.Request) (*http.Response, error) {
+	query, from, limit := req.URL.Query(), 0, 0
+	_, _ = fmt.Sscan(query.Get("continue"), &from)
+	_, _ = fmt.Sscan(query.Get("limit"), &limit)
+	if p.sizes = append(p.sizes, query.Get("limit")); p.expires > 0 && from > 0 {
+		p.expires--
+		return respond(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+	}
+	list := &unstructured.UnstructuredList{Object: fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfigList"}}
+	to := min(from+p.atMost, from+limit, p.objects)
+	for i := from; i < to; i++ {
+		object := nodeConfig(v2, fmt.Sprintf("n%03d", i), "{}", values{fmt.Sprint(i): "1"})
+		if i >= p.large[0] && i < p.large[1] {
+			object.SetAnnotations(values{"a": strings.Repeat("a", mebibyte)})
+		}
+		list.Items = append(list.Items, *object)
+	}
+	if to < p.objects {
+		list.SetContinue(fmt.Sprint(to))
+	}
+	body, err := list.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return respond(http.StatusOK, string(body))
 }
 
 func TestCFG9_ListsPageByPage(t *testing.T) {
-	names := []string{"a", "b", "c", "d", "e"}
-	for expire, requests := range map[bool]int{false: 3, true: 5} {
-		client, seen := paged(t, names, expire)
-		config := resolve(t, kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs})
-		require.Len(t, all(config), len(names), "expired: %v", expire)
-		require.Equal(t, requests, *seen)
+	for expires, requests := range map[int]int{0: 3, 1: 5} {
+		p := &paged{objects: 5, atMost: 2, expires: expires}
+		require.Len(t, all(resolve(t, nodeConfigsOf(clientOf(t, p)))), p.objects, "expires %d times", expires)
+		require.Equal(t, slices.Repeat([]string{"250"}, requests), p.sizes)
 	}
 }
 
+// A list that begins anew because it expired has the same limit of pages.
+func TestSEC6_PagesThatExpireForEver(t *testing.T) {
+	p := &paged{objects: 5, atMost: 2, expires: 1000}
+	_, err := nodeConfigsOf(clientOf(t, p)).Read(t.Context())
+	require.ErrorContains(t, err, "a list of more than 100 pages")
+	require.Len(t, p.sizes, 100)
+}
+
+// A few large objects make a page of many too large; smaller pages have them all.
+func TestSEC6_APageThatIsTooLargeIsReadAsSmallerOnes(t *testing.T) {
+	p := &paged{objects: 600, atMost: 600, large: [2]int{300, 310}}
+	require.Len(t, all(resolve(t, nodeConfigsOf(clientOf(t, p)))), p.objects)
+	require.Equal(t, []string{"250", "250", "125", "62", "31", "62", "31", "15", "30"}, p.sizes[:9])
+	require.Less(t, len(p.sizes), 40)
+}
+
 func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
-	forbidden := func(gvr schema.GroupVersionResource, name string) error {
-		return apierrors.NewForbidden(gvr.GroupResource(), name, errors.New(`User "system:serviceaccount:kube-system:agent" cannot do that`))
-	}
-	cms, nodes := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	c := newCluster(t)
-	for _, gvr := range []schema.GroupVersionResource{cms, v2, nodes} {
-		c.fail(gvr, forbidden(gvr, "x"))
+	c.answer = func(*http.Request) (*http.Response, error) {
+		return respond(403, fmt.Sprintf(status, "Forbidden", 403))
 	}
 	for want, source := range map[string]configresolve.Source{
-		`get configmaps kube-system/cfg: configmaps "x" is forbidden: User "system:serviceaccount:kube-system:agent" cannot do that ` +
-			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"},
-		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  kube.Node{Client: c.Client, Name: "me", Prefix: kube.Cilium().Prefix},
+		`get configmaps kube-system/cfg: no ` +
+			`(grant it by a Role in namespace kube-system with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cfg"], verbs: ["get"]})`: mapOf(c.Client),
+		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 nodeConfigsOf(c.Client),
+		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: nodeConfigsOf(c.Client),
+		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  nodeOf(c.Client),
 		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Resource: kube.Cilium().NodeConfigs},
 	} {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
@@ -494,9 +451,10 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		require.Equal(t, "kube.forbidden", code.Of(err))
 		require.False(t, strings.Contains(err.Error(), "\n"))
 	}
-	c = newCluster(t)
-	c.fail(cms, apierrors.NewUnauthorized("Unauthorized"))
-	_, err := configresolve.Resolve(t.Context(), kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cfg"})
+	c.answer = func(*http.Request) (*http.Response, error) {
+		return respond(401, fmt.Sprintf(status, "Unauthorized", 401))
+	}
+	_, err := configresolve.Resolve(t.Context(), mapOf(c.Client))
 	require.True(t, apierrors.IsUnauthorized(err))
 	require.ErrorContains(t, err, "does not accept the credentials")
 	require.Equal(t, "kube.unauthorized", code.Of(err))
@@ -506,7 +464,7 @@ func TestClientSource(t *testing.T) {
 	c := newCluster(t).Client
 	for text, want := range map[string]configresolve.Source{
 		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
-		"cilium-node-config":           kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		"cilium-node-config":           nodeConfigsOf(c),
 		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Resource: kube.Cilium().NodeConfigs},
 		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
 	} {
@@ -523,12 +481,21 @@ func TestClientSource(t *testing.T) {
 
 func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "cr", `{"matchLabels":{"a":"b"}}`, values{"k": "v"})).Client
-	for _, source := range []configresolve.Source{
-		kube.ConfigMap{Namespace: "a", Name: "b"}, kube.ConfigMap{Client: c, Name: "b"}, kube.ConfigMap{Client: c, Namespace: "a"},
-		kube.NodeConfigs{Namespace: "a", Resource: kube.Cilium().NodeConfigs}, kube.NodeConfigs{Client: c, Resource: kube.Cilium().NodeConfigs}, kube.NodeConfigs{Client: c, Namespace: namespace, Resource: kube.Cilium().NodeConfigs},
-		kube.Node{Name: "me", Prefix: kube.Cilium().Prefix}, kube.Node{Client: c, Prefix: kube.Cilium().Prefix},
+	resource := kube.Cilium().NodeConfigs
+	for _, test := range []struct {
+		source configresolve.Source
+		says   string
+	}{
+		{kube.ConfigMap{Namespace: "a", Name: "b"}, "no client given"}, {kube.ConfigMap{Client: c, Name: "b"}, "needs a namespace and a name"},
+		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Resource: resource}, "no client given"},
+		{kube.NodeConfigs{Client: c, Resource: resource}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Resource: resource}, "no node name given"},
+		{kube.NodeConfigs{Client: c, Namespace: "a"}, "read source node-config:a: needs the group, versions and plural of a custom resource"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b"}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b", Versions: []string{""}}}, "needs the group, versions and plural"},
+		{kube.Node{Name: "me", Prefix: "p"}, "no client given"}, {kube.Node{Client: c, Prefix: "p"}, "no node name given"},
+		{kube.Node{Client: c, Name: "me"}, "read source node:me: needs the prefix of the keys of its labels and annotations"},
 	} {
-		_, err := configresolve.Resolve(t.Context(), source)
-		require.Error(t, err)
+		_, err := configresolve.Resolve(t.Context(), test.source)
+		require.ErrorContains(t, err, test.says)
 	}
 }

@@ -36,12 +36,12 @@ var (
 	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
 	errKept      = fmt.Errorf("the API server sends node configs of more than %d bytes for one source", maxKept)
 	errRedirect  = errors.New("the API server redirects to another place, to which no credentials are sent")
+	errSwitch    = errors.New("the API server switches to another protocol, for which it was not asked")
+	errUnread    = errors.New("read the answer")
 )
 
-// excessive reports whether err means that there was too much to read.
-func excessive(err error) bool {
-	return errors.Is(err, errAnswer) || errors.Is(err, errTooMany) || errors.Is(err, errTooLarge)
-}
+// oversized reports whether err means that one answer was too large.
+func oversized(err error) bool { return errors.Is(err, errAnswer) || errors.Is(err, errTooMany) }
 
 // budget is the number of bytes that may still be read for one source.
 type budget struct{ left atomic.Int64 }
@@ -69,21 +69,17 @@ func (b *budget) buffer(response *http.Response) error {
 	left := b.left.Load()
 	body, err := io.ReadAll(io.LimitReader(response.Body, min(left, maxAnswer)+1))
 	response.Body.Close()
-	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
-	}
 	switch {
+	case err != nil:
+		return fmt.Errorf("%w, of which %d bytes came: %w", errUnread, len(body), err)
 	case int64(len(body)) > left:
 		return errTooLarge
 	case len(body) > maxAnswer:
 		return errAnswer
 	}
 	meter := meterOf(response)
-	if err := meter.count(body); err != nil {
-		return err
-	}
 	response.Body = buffered{bytes.NewReader(body)}
-	return nil
+	return meter.count(body)
 }
 
 type buffered struct{ *bytes.Reader }
@@ -195,10 +191,14 @@ func weight(value any) int {
 	return sum
 }
 
-// stay refuses a redirect to another server, or to the same one in clear text.
-// The HTTP client would follow, and client-go would send its token there, too.
-func stay(sent *url.URL, response *http.Response) error {
-	if response.StatusCode < 300 || response.StatusCode > 399 {
+// refuse returns an error for what no API server answers: another protocol, whose bytes no
+// context ends, or a redirect to another server, or to the same one in clear text. The
+// HTTP client would follow, and client-go would send its token there, too.
+func refuse(sent *url.URL, response *http.Response) error {
+	switch code := response.StatusCode; {
+	case code == http.StatusSwitchingProtocols:
+		return fmt.Errorf("%w: %s", errSwitch, response.Status)
+	case code < 300 || code > 399:
 		return nil
 	}
 	to, err := sent.Parse(response.Header.Get("Location"))

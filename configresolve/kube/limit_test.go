@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,8 +47,8 @@ func TestSEC6_EndlessPages(t *testing.T) {
 		want     string
 	}{
 		"of nothing":           {nobody, 0, 0, 0, 100, "a list of more than 100 pages"},
-		"of many":              {nobody, 0, 0, 15_000, 1, "more than 50000 entries in one answer"},
-		"of large ones":        {nobody, 0, 3 * mebibyte, 2, 1, "more than 4194304 bytes in one answer"},
+		"of many":              {nobody, 0, 0, 15_000, 8, "more than 50000 entries in one answer"},
+		"of large ones":        {nobody, 0, 3 * mebibyte, 2, 8, "more than 4194304 bytes in one answer"},
 		"that are all wanted":  {every, 0, mebibyte, 2, 8, "node configs of more than 16777216 bytes for one source"},
 		"of what nobody reads": {every, mebibyte, 0, 2, 32, "more than 67108864 bytes for one source"},
 	} {
@@ -71,7 +70,7 @@ func TestSEC6_EndlessPages(t *testing.T) {
 				}
 				fmt.Fprint(w, "]}")
 			})
-			_, err := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
+			_, err := nodeConfigsOf(client).Read(t.Context())
 			require.ErrorContains(t, err, "list ciliumnodeconfigs.cilium.io in namespace kube-system: ")
 			require.ErrorContains(t, err, test.want)
 			require.Equal(t, test.pages, pages.Load())
@@ -87,7 +86,7 @@ func TestSEC6_TextIsNotEntries(t *testing.T) {
 		require.NoError(t, err)
 		_, _ = w.Write(text)
 	})
-	config := resolve(t, kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"})
+	config := resolve(t, mapOf(client))
 	require.Equal(t, value, all(config)["a"])
 }
 
@@ -97,39 +96,8 @@ func TestSEC6_OtherFormats(t *testing.T) {
 		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
 		_, _ = w.Write(make([]byte, mebibyte))
 	})
-	_, err := kube.Node{Client: client, Name: "me", Prefix: kube.Cilium().Prefix}.Read(t.Context())
+	_, err := nodeOf(client).Read(t.Context())
 	require.ErrorContains(t, err, "more than 50000 entries in one answer")
-}
-
-// A list that restarts because it expired has the same limit of pages.
-func TestSEC6_PagesThatExpireForEver(t *testing.T) {
-	var requests atomic.Int64
-	client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		if requests.Add(1); r.URL.Query().Has("continue") {
-			w.WriteHeader(http.StatusGone)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
-			return
-		}
-		fmt.Fprint(w, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"continue":"x"},"items":[]}`)
-	})
-	_, err := kube.NodeConfigs{Client: client, Namespace: namespace, Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
-	require.ErrorContains(t, err, "a list of more than 100 pages")
-	require.EqualValues(t, 100, requests.Load())
-}
-
-func TestSEC6_EndlessAnswer(t *testing.T) {
-	var sent atomic.Int64
-	client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"`)
-		chunk := strings.Repeat("a", mebibyte)
-		for r.Context().Err() == nil {
-			n, _ := io.WriteString(w, chunk)
-			sent.Add(int64(n))
-		}
-	})
-	_, err := kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}.Read(t.Context())
-	require.ErrorContains(t, err, "more than 4194304 bytes in one answer")
-	require.Less(t, sent.Load(), int64(32*mebibyte), "plus the kernel's socket buffers")
 }
 
 // A watch that exceeds the limit ends, and so does its feed: the next list gives the true
@@ -153,22 +121,19 @@ func TestSEC6_EndlessWatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lists, sent := 0, 0
 				ctx, cancel := context.WithCancel(t.Context())
-				client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(req *http.Request) (*http.Response, error) {
-						if !req.URL.Query().Has("watch") {
-							if lists++; lists == 2 {
-								cancel()
-							}
-							return respond(200, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"resourceVersion":"1"},"items":[]}`)
+				client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+					if !req.URL.Query().Has("watch") {
+						if lists++; lists == 2 {
+							cancel()
 						}
-						response, err := respond(200, "")
-						response.Body = io.NopCloser(&endless{next: stream, sent: &sent})
-						return response, err
-					})
-				}}.Client()
-				require.NoError(t, err)
-				source := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
-				err = kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return nil })
+						return respond(200, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{"resourceVersion":"1"},"items":[]}`)
+					}
+					response, err := respond(200, "")
+					response.Body = io.NopCloser(&endless{next: stream, sent: &sent})
+					return response, err
+				}))
+				source := nodeConfigsOf(client)
+				err := kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return nil })
 				require.ErrorIs(t, err, context.Canceled)
 				require.Equal(t, 2, lists, "the state is listed again")
 				require.Less(t, sent, 18*mebibyte)
@@ -181,12 +146,11 @@ func TestSEC6_EndlessWatch(t *testing.T) {
 func TestSEC6_LongWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := serve(map[string]map[string]fields{v2Path: {}})
-		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return api }}.Client()
-		require.NoError(t, err)
+		client := clientOf(t, api)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		const events = 20
-		source := kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+		source := nodeConfigsOf(client)
 		changes := 0
 		go func() {
 			synctest.Wait()
@@ -200,7 +164,7 @@ func TestSEC6_LongWatch(t *testing.T) {
 			}
 			cancel()
 		}()
-		err = kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error {
+		err := kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error {
 			changes++
 			return nil
 		})
@@ -241,14 +205,11 @@ func TestSEC6_WhatIsNoObjectIsNotRepeated(t *testing.T) {
 		"value":    `{"defaults":{"a":[` + long + `0]},"nodeSelector":{}}`,
 		"selector": `{"defaults":{"a":"b"},"nodeSelector":[` + long + `0]}`,
 	} {
-		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(*http.Request) (*http.Response, error) {
-				return respond(200, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{},"items":[`+
-					`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","namespace":"kube-system"},"spec":`+spec+`}]}`)
-			})
-		}}.Client()
-		require.NoError(t, err)
-		_, err = kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}.Read(t.Context())
+		client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) {
+			return respond(200, `{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfigList","metadata":{},"items":[`+
+				`{"apiVersion":"cilium.io/v2","kind":"CiliumNodeConfig","metadata":{"name":"x","namespace":"kube-system"},"spec":`+spec+`}]}`)
+		}))
+		_, err := nodeConfigsOf(client).Read(t.Context())
 		require.ErrorContains(t, err, "not a", name)
 		require.Less(t, len(err.Error()), 1000, name)
 	}
@@ -288,7 +249,7 @@ func TestSEC6_RedirectElsewhereIsRefused(t *testing.T) {
 			return server.Client().Transport
 		}}.Client()
 		require.NoError(t, err)
-		_, err = kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}.Read(t.Context())
+		_, err = mapOf(client).Read(t.Context())
 		require.ErrorContains(t, err, "redirects to another place, to which no credentials are sent: 301 Moved Permanently to http://127.0.0.1")
 	})
 
@@ -316,19 +277,4 @@ func TestSEC6_RedirectOfOneServerOfSeveral(t *testing.T) {
 	_, err := source.Read(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, *seen)
-}
-
-func TestSEC6_SlowAnswerEndsWithTheContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
-		for r.Context().Err() == nil {
-			fmt.Fprint(w, " ")
-			w.(http.Flusher).Flush()
-			time.Sleep(time.Millisecond)
-			cancel()
-		}
-	})
-	_, err := kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}.Read(ctx)
-	require.ErrorIs(t, err, context.Canceled)
 }

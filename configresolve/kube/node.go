@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/kube"
 	"github.com/slipway-dev/slipway/internal/once"
 )
 
@@ -63,12 +64,6 @@ func (s Node) pick(from map[string]string) map[string]string {
 	return values
 }
 
-// nodeKey is the key under which the sources of a resolution share a Node.
-type nodeKey struct {
-	client *Client
-	name   string
-}
-
 func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	if c == nil || c.Metadata == nil {
 		return nil, errNoClient
@@ -76,11 +71,15 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 	if name == "" {
 		return nil, errors.New("no node name given")
 	}
-	return once.Read(ctx, nodeKey{c, name}, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-		meta, err := c.getMeta(ctx, nodes, name)
-		if apierrors.IsNotFound(err) && !notServed(err) {
+	key := feedKey{client: c, gvr: nodes, name: name}
+	return once.Read(ctx, key, func(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+		object, err := key.get(ctx)
+		switch {
+		case apierrors.IsNotFound(err) && !kube.NotServed(err):
 			return nil, fmt.Errorf("Node %s: %w", name, configresolve.ErrMissing)
+		case err != nil:
+			return nil, err
 		}
-		return meta, err
+		return object.(*metav1.PartialObjectMetadata), nil
 	})
 }

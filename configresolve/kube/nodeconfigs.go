@@ -13,12 +13,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/internal/kube"
 	"github.com/slipway-dev/slipway/internal/once"
 )
 
@@ -116,16 +116,12 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 // counts reports whether an object of a list has keys for the node, or is invalid.
 // The others, perhaps one for each node, are not kept.
 func (s NodeConfigs) counts(ctx context.Context, o metav1.Object) bool {
-	object, isObject := o.(*unstructured.Unstructured)
-	if !isObject {
-		return false
-	}
-	_, ok, err := s.layer(ctx, *object)
+	_, ok, err := s.layer(ctx, o)
 	return ok || err != nil
 }
 
 // layer returns the keys that object sets, and false if it does not count.
-func (s NodeConfigs) layer(ctx context.Context, object unstructured.Unstructured) (configresolve.Layer, bool, error) {
+func (s NodeConfigs) layer(ctx context.Context, object metav1.Object) (configresolve.Layer, bool, error) {
 	defaults, err := stringMap(object, "spec", "defaults")
 	if err != nil || len(defaults) == 0 {
 		return configresolve.Layer{}, false, err
@@ -138,7 +134,7 @@ func (s NodeConfigs) layer(ctx context.Context, object unstructured.Unstructured
 	return configresolve.Layer{Ref: s.ref(object.GetName()), Values: defaults}, true, nil
 }
 
-func (s NodeConfigs) selected(ctx context.Context, object unstructured.Unstructured) (bool, error) {
+func (s NodeConfigs) selected(ctx context.Context, object metav1.Object) (bool, error) {
 	selector, err := selectorOf(object)
 	if err != nil || selector == nil {
 		return false, err
@@ -157,7 +153,7 @@ func (s NodeConfigs) selected(ctx context.Context, object unstructured.Unstructu
 }
 
 // selectorOf returns nil if object has no selector.
-func selectorOf(object unstructured.Unstructured) (labels.Selector, error) {
+func selectorOf(object metav1.Object) (labels.Selector, error) {
 	value, err := field(object, "spec", "nodeSelector")
 	if err != nil || value == nil {
 		return nil, err
@@ -185,13 +181,13 @@ type listKey struct {
 }
 
 // objects reads the first version that is served.
-func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, error) {
+func (s NodeConfigs) objects(ctx context.Context) ([]metav1.Object, error) {
 	r := s.Resource
 	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name, s.NodeName}
-	return once.Read(ctx, key, func(ctx context.Context) ([]unstructured.Unstructured, error) {
+	return once.Read(ctx, key, func(ctx context.Context) ([]metav1.Object, error) {
 		for _, version := range r.Versions {
 			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
-			if s.Name == "" && apierrors.IsNotFound(err) || notServed(err) {
+			if s.Name == "" && apierrors.IsNotFound(err) || kube.NotServed(err) {
 				continue
 			}
 			return objects, err
@@ -200,16 +196,17 @@ func (s NodeConfigs) objects(ctx context.Context) ([]unstructured.Unstructured, 
 	})
 }
 
-func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]metav1.Object, error) {
+	key := feedKey{s.Client, gvr, s.Namespace, s.Name}
 	if s.Name == "" {
-		return s.Client.getAll(ctx, gvr, s.Namespace, func(o metav1.Object) bool { return s.counts(ctx, o) })
+		return key.getAll(ctx, func(o metav1.Object) bool { return s.counts(ctx, o) })
 	}
-	object, err := s.Client.get(ctx, gvr, s.Namespace, s.Name)
-	if apierrors.IsNotFound(err) && !notServed(err) {
+	object, err := key.get(ctx)
+	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []unstructured.Unstructured{*object}, nil
+	return []metav1.Object{object}, nil
 }

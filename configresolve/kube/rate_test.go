@@ -32,7 +32,7 @@ func limited(t *testing.T, answer transport) (configresolve.Source, *[]time.Dura
 		},
 	}.Client()
 	require.NoError(t, err)
-	return kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"}, &asked
+	return mapOf(client), &asked
 }
 
 var paced = []time.Duration{0, 0, 0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond}

@@ -6,6 +6,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,57 +20,51 @@ import (
 
 const pageSize = 250
 
-// get returns one object, from the API server or, within a Watch, from its feeds.
-func (c *Client) get(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
-	if h := hubOf(ctx); h != nil {
-		o, err := h.one(ctx, feedKey{c, gvr, namespace, name})
-		object, _ := o.(*unstructured.Unstructured)
-		return object, err
-	}
-	object, err := c.Dynamic.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err == nil {
-		err = kube.Answers(object, gvr, namespace, name)
-	}
-	return object, request{[]string{"get"}, gvr.GroupResource(), namespace, name}.explain(err)
+// feedKey identifies a feed's content: one object, or all of a namespace.
+type feedKey struct {
+	client          *Client
+	gvr             schema.GroupVersionResource
+	namespace, name string
 }
 
-// getMeta returns the metadata of an object of the cluster.
-func (c *Client) getMeta(ctx context.Context, gvr schema.GroupVersionResource, name string) (*metav1.PartialObjectMetadata, error) {
-	if h := hubOf(ctx); h != nil {
-		o, err := h.one(ctx, feedKey{client: c, gvr: gvr, name: name})
-		object, _ := o.(*metav1.PartialObjectMetadata)
-		return object, err
-	}
-	object, err := c.Metadata.Resource(gvr).Get(ctx, name, metav1.GetOptions{})
-	if err == nil {
-		err = kube.Answers(object, gvr, "", name)
-	}
-	return object, request{[]string{"get"}, gvr.GroupResource(), "", name}.explain(err)
+// metadataOnly reports whether only the metadata of the objects is read.
+func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definitions }
+
+// explain adds the request to its error, and the rule that would grant it.
+func (k feedKey) explain(err error, verbs ...string) error {
+	return kube.Request{Verbs: verbs, Resource: k.gvr.GroupResource(), Namespace: k.namespace, Name: k.name}.Explain(err)
 }
 
-// getAll returns the objects of a namespace for which wanted is true.
-func (c *Client) getAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string, wanted func(metav1.Object) bool) ([]unstructured.Unstructured, error) {
-	var objects []unstructured.Unstructured
-	add := func(o metav1.Object) {
-		if object, ok := o.(*unstructured.Unstructured); ok {
-			objects = append(objects, *object)
-		}
-	}
-	key := feedKey{client: c, gvr: gvr, namespace: namespace}
+// get returns the object, from the API server or, within a Watch, from its feed.
+func (k feedKey) get(ctx context.Context) (metav1.Object, error) {
 	if h := hubOf(ctx); h != nil {
-		list, err := h.feed(key).read(ctx)
-		for _, o := range list {
-			if wanted(o) {
-				add(o)
-			}
-		}
-		return objects, err
+		return h.one(ctx, k)
 	}
-	list, _, err := c.list(withBudget(ctx), key, metav1.ListOptions{}, wanted)
+	object, err := k.getOnce(ctx)
+	if err == nil {
+		err = kube.Answers(object, k.gvr, k.namespace, k.name)
+	}
+	return object, k.explain(err, "get")
+}
+
+func (k feedKey) getOnce(ctx context.Context) (metav1.Object, error) {
+	if k.metadataOnly() {
+		return k.client.Metadata.Resource(k.gvr).Get(ctx, k.name, metav1.GetOptions{})
+	}
+	return k.client.Dynamic.Resource(k.gvr).Namespace(k.namespace).Get(ctx, k.name, metav1.GetOptions{})
+}
+
+// getAll returns the objects of the namespace for which wanted is true.
+func (k feedKey) getAll(ctx context.Context, wanted func(metav1.Object) bool) (objects []metav1.Object, err error) {
+	if h := hubOf(ctx); h != nil {
+		list, err := h.feed(k).read(ctx)
+		return slices.DeleteFunc(list, func(o metav1.Object) bool { return !wanted(o) }), err
+	}
+	list, _, err := k.list(withBudget(ctx), metav1.ListOptions{}, wanted)
 	for _, o := range list {
-		add(o.Object)
+		objects = append(objects, o.Object)
 	}
-	return objects, request{[]string{"list"}, gvr.GroupResource(), namespace, ""}.explain(err)
+	return objects, k.explain(err, "list")
 }
 
 // one returns the object of a feed or, if there is none, the error that the API
@@ -85,42 +80,59 @@ func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 	return objects[0], nil
 }
 
-// metadataOnly reports whether only the metadata of the objects is read.
-func (k feedKey) metadataOnly() bool { return k.gvr == nodes || k.gvr == definitions }
+// Pages reads a list by pages of options.Limit objects, or of half as many, and so on, as
+// long as that is too much for one answer, which a few large objects may be. The function
+// reads one page, and returns the token of the next. If the list expires, or its first page
+// is too large, it begins anew, with options.Continue empty.
+func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
+	for limit := options.Limit; ; {
+		next, err := read(options)
+		switch {
+		case oversized(err) && options.Limit > 1:
+			options.Limit /= 2
+			continue
+		case apierrors.IsResourceExpired(err) && options.Continue != "":
+			next = ""
+		case err != nil || next == "":
+			return err
+		}
+		options.Continue, options.Limit = next, min(2*options.Limit, limit)
+	}
+}
 
 // list reads page by page, and returns the parts that sources read of the wanted
-// objects, and the version of the list. If the list expires between two pages, it
-// is read anew.
-func (c *Client) list(ctx context.Context, key feedKey, options metav1.ListOptions, wanted func(metav1.Object) bool) (objects []held, version string, err error) {
+// objects, and the version of the list.
+func (k feedKey) list(ctx context.Context, options metav1.ListOptions, wanted func(metav1.Object) bool) (objects []held, version string, err error) {
 	options.Limit = pageSize
-	kept := 0
-	for range maxPages {
-		page, more, err := c.page(ctx, key, options)
-		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			objects, kept, options.Continue = nil, 0, ""
-			continue
+	pages, kept := 0, 0
+	err = Pages(options, func(options metav1.ListOptions) (string, error) {
+		if pages++; pages > maxPages {
+			return "", errManyPages
 		}
+		if options.Continue == "" {
+			objects, kept = nil, 0
+		}
+		page, more, err := k.page(ctx, options)
 		if err != nil {
-			return nil, "", err
+			return "", err
 		}
 		for _, o := range page {
-			if err := kube.Answers(o, key.gvr, key.namespace, key.name); err != nil {
-				return nil, "", err
+			if err := kube.Answers(o, k.gvr, k.namespace, k.name); err != nil {
+				return "", err
 			}
 			if !wanted(o) {
 				continue
 			}
 			held := slim(o)
 			if kept += held.weight; kept > maxKept {
-				return nil, "", errKept
+				return "", errKept
 			}
 			objects = append(objects, held)
 		}
-		if options.Continue = more.Continue; options.Continue == "" {
-			return objects, more.ResourceVersion, nil
-		}
-	}
-	return nil, "", errManyPages
+		version = more.ResourceVersion
+		return more.Continue, nil
+	})
+	return objects, version, err
 }
 
 // held is the part of an object that sources read, and its weight.
@@ -144,9 +156,9 @@ func slim(o metav1.Object) held {
 	return held{&unstructured.Unstructured{Object: kept}, weight(kept)}
 }
 
-func (c *Client) page(ctx context.Context, key feedKey, options metav1.ListOptions) (objects []metav1.Object, meta metav1.ListMeta, err error) {
-	if key.metadataOnly() {
-		list, err := c.Metadata.Resource(key.gvr).List(ctx, options)
+func (k feedKey) page(ctx context.Context, options metav1.ListOptions) (objects []metav1.Object, meta metav1.ListMeta, err error) {
+	if k.metadataOnly() {
+		list, err := k.client.Metadata.Resource(k.gvr).List(ctx, options)
 		if err != nil {
 			return nil, meta, err
 		}
@@ -155,7 +167,7 @@ func (c *Client) page(ctx context.Context, key feedKey, options metav1.ListOptio
 		}
 		return objects, list.ListMeta, nil
 	}
-	list, err := c.Dynamic.Resource(key.gvr).Namespace(key.namespace).List(ctx, options)
+	list, err := k.client.Dynamic.Resource(k.gvr).Namespace(k.namespace).List(ctx, options)
 	if err == nil && !strings.HasSuffix(list.GetKind(), "List") {
 		err = fmt.Errorf("the answer is a %.300q instead of a list", list.GetKind())
 	}
@@ -168,9 +180,9 @@ func (c *Client) page(ctx context.Context, key feedKey, options metav1.ListOptio
 	return objects, metav1.ListMeta{Continue: list.GetContinue(), ResourceVersion: list.GetResourceVersion()}, nil
 }
 
-func (c *Client) watch(ctx context.Context, key feedKey, options metav1.ListOptions) (watch.Interface, error) {
-	if key.metadataOnly() {
-		return c.Metadata.Resource(key.gvr).Watch(ctx, options)
+func (k feedKey) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if k.metadataOnly() {
+		return k.client.Metadata.Resource(k.gvr).Watch(ctx, options)
 	}
-	return c.Dynamic.Resource(key.gvr).Namespace(key.namespace).Watch(ctx, options)
+	return k.client.Dynamic.Resource(k.gvr).Namespace(k.namespace).Watch(ctx, options)
 }

@@ -43,11 +43,7 @@ func answerAny(req *http.Request) (*http.Response, error) {
 }
 
 func threeSources(client *kube.Client) []configresolve.Source {
-	return []configresolve.Source{
-		kube.ConfigMap{Client: client, Namespace: namespace, Name: "cfg"},
-		kube.NodeConfigs{Client: client, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs},
-		kube.Node{Client: client, Name: "me", Prefix: kube.Cilium().Prefix},
-	}
+	return []configresolve.Source{mapOf(client), nodeConfigsOf(client), nodeOf(client)}
 }
 
 var fromAll = values{"a": "1", "cr": "1", "node": "1"}
@@ -121,9 +117,7 @@ func (n *network) requests() int {
 
 func (n *network) client(t *testing.T) *kube.Client {
 	t.Helper()
-	client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return n }}.Client()
-	require.NoError(t, err)
-	return client
+	return clientOf(t, n)
 }
 
 // In an outage three sources send no more requests than one: only the first retries, with
@@ -148,12 +142,15 @@ func TestCFG8_SourcesThatWaitTogetherAskInTurn(t *testing.T) {
 	})
 }
 
-// A request that always fails, on a healthy server, delays no other.
+// A request that always fails, on a healthy server, delays no other, and is retried no more
+// often because others are answered.
 func TestCFG8_OneFailureDelaysNoOtherRead(t *testing.T) {
 	for _, wait := range []string{"0", "60"} {
 		synctest.Test(t, func(t *testing.T) {
+			bad := 0
 			n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
 				if strings.Contains(req.URL.Path, "/bad-") {
+					bad++
 					return respond(500, "webhook", "Retry-After", wait)
 				}
 				return answerAny(req)
@@ -176,44 +173,10 @@ func TestCFG8_OneFailureDelaysNoOtherRead(t *testing.T) {
 			}
 			require.Less(t, time.Since(start), 100*5100*time.Millisecond)
 			failing.Wait()
+			require.Greater(t, bad, 5*25, "in an hour")
+			require.Less(t, bad, 5*180, "a pause is half a minute, on average")
 		})
 	}
-}
-
-// A request that always fails is retried no more often because others are answered.
-func TestCFG8_AnswersToOthersSpareNoPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bad := 0
-		n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
-			if strings.Contains(req.URL.Path, "/bad-") {
-				bad++
-				return respond(500, "webhook")
-			}
-			return answerAny(req)
-		}}
-		client := n.client(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		var all sync.WaitGroup
-		for i := range 2 {
-			all.Go(func() {
-				_, err := kube.ConfigMap{Client: client, Namespace: namespace, Name: fmt.Sprint("bad-", i)}.Read(ctx)
-				require.ErrorContains(t, err, "500 Internal Server Error")
-			})
-		}
-		for range 3 {
-			all.Go(func() {
-				for ctx.Err() == nil {
-					_, err := configresolve.Resolve(t.Context(), threeSources(client)...)
-					require.NoError(t, err)
-					time.Sleep(300 * time.Millisecond)
-				}
-			})
-		}
-		all.Wait()
-		require.Greater(t, bad, 20)
-		require.Less(t, bad, 80, "a pause is half a minute, on average")
-	})
 }
 
 // Each request honours its own Retry-After to the second, whatever happens to others.
@@ -268,19 +231,16 @@ func TestCFG8_TheReasonIsNamed(t *testing.T) {
 		for range 20 {
 			synctest.Test(t, func(t *testing.T) {
 				var n network
-				client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(req *http.Request) (*http.Response, error) {
-						n.mu.Lock()
-						n.begun++
-						number := n.begun
-						n.mu.Unlock()
-						return answer(number, req)
-					})
-				}}.Client()
-				require.NoError(t, err)
+				client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+					n.mu.Lock()
+					n.begun++
+					number := n.begun
+					n.mu.Unlock()
+					return answer(number, req)
+				}))
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 25*time.Second, errors.New("boot takes too long"))
 				defer cancel()
-				_, err = configresolve.Resolve(ctx, threeSources(client)...)
+				_, err := configresolve.Resolve(ctx, threeSources(client)...)
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "config-map:kube-system/cfg")
 				require.ErrorContains(t, err, "boot takes too long")
@@ -288,35 +248,6 @@ func TestCFG8_TheReasonIsNamed(t *testing.T) {
 				require.ErrorContains(t, err, name)
 			})
 		}
-	}
-}
-
-// A failure of the first request does not affect a request an hour later.
-func TestCFG8_TheFirstFailureIsNotForEver(t *testing.T) {
-	for name, failure := range map[string]error{
-		"refused": errors.New("connection refused"),
-		"TLS":     &tls.CertificateVerificationError{Err: errors.New("certificate is not yet valid")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
-					if time.Since(start) < time.Minute {
-						return nil, failure
-					}
-					return answerAny(req)
-				}}
-				client := n.client(t)
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
-				_, err := configresolve.Resolve(ctx, threeSources(client)...)
-				require.ErrorContains(t, err, failure.Error())
-				time.Sleep(time.Hour)
-				before := time.Now()
-				require.Equal(t, fromAll, all(resolve(t, threeSources(client)...)))
-				require.Less(t, time.Since(before), 100*time.Millisecond)
-			})
-		})
 	}
 }
 
@@ -347,12 +278,16 @@ func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 
 // Contexts that end at any point leave a client that others can use.
 func TestCFG8_GivingUpDelaysNoOtherRead(t *testing.T) {
+	failures := []error{nil, nil, errors.New("connection refused"), nil, &tls.CertificateVerificationError{Err: errors.New("certificate is not yet valid")}}
 	for i := range 150 {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
 				if time.Since(start) > 5*time.Minute {
 					return answerAny(req)
+				}
+				if failure := failures[i%len(failures)]; failure != nil {
+					return nil, failure
 				}
 				return respond([]int{429, 500, 503, 403}[i%4], "{}", "Retry-After", fmt.Sprint(i%3))
 			}}

@@ -57,8 +57,8 @@ func newRetrier(next http.RoundTripper, servers []*url.URL, spread time.Duration
 	return &retrier{next: next, servers: servers, spread: spread, limit: limit}
 }
 
-// RoundTrip implements http.RoundTripper. A request that is not a read is passed on
-// unchanged, as is a watch, unless it is denied.
+// RoundTrip implements http.RoundTripper. A request that is not a read is sent once,
+// as is a watch, unless it is denied.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, ask := req.Context(), r.round
 	budget := budgetOf(ctx)
@@ -67,7 +67,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	case req.Method != http.MethodGet:
 		a := r.once(ctx, req)
 		return a.response, a.err
-	case req.URL.Query().Has("watch"):
+	case watches(req):
 		ask = r.once
 	}
 	var last answer
@@ -116,11 +116,6 @@ func (r *retrier) once(ctx context.Context, req *http.Request) answer {
 	response, err := r.send(ctx, req, server)
 	if len(r.servers) > 1 && ctx.Err() == nil && (err != nil || response.StatusCode >= http.StatusInternalServerError) {
 		r.current.CompareAndSwap(server, (server+1)%int64(len(r.servers)))
-	}
-	if denial(response) { // the caller may not get this answer
-		if err = budgetOf(ctx).buffer(response); err != nil {
-			response = nil
-		}
 	}
 	return answer{response: response, err: err, server: server, final: true}
 }
@@ -175,18 +170,17 @@ func (r *retrier) ask(ctx context.Context, req *http.Request, server int64) answ
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	response, err := r.send(attempt, req, server)
-	if err == nil {
-		err = budgetOf(ctx).buffer(response)
-	}
 	switch {
+	case err == nil:
+		return judge(response)
+	case ctx.Err() != nil && errors.Is(err, errUnread):
+		return answer{err: fmt.Errorf("%w: %w", failure.Ended(ctx), err), final: true}
 	case ctx.Err() != nil:
 		return answer{err: failure.Ended(ctx), final: true}
-	case err != nil && (tlsRefused(err) || errors.Is(err, errRedirect)):
+	case tlsRefused(err), errors.Is(err, errRedirect), errors.Is(err, errSwitch):
 		return answer{err: err, final: true, refused: true}
-	case err != nil:
-		return answer{err: err, final: excessive(err)}
 	}
-	return judge(response)
+	return answer{err: err, final: oversized(err) || errors.Is(err, errTooLarge)}
 }
 
 // wait waits until the limit of requests lets another one through. The limiter does not
@@ -221,18 +215,29 @@ func retryAfter(response *http.Response) time.Duration {
 	return min(time.Duration(seconds)*time.Second, time.Minute)
 }
 
-// send sends a request to the given server and to no other.
+// send sends a request to the given server and to no other, and reads the whole answer,
+// except for the events of a watch.
 func (r *retrier) send(ctx context.Context, req *http.Request, server int64) (*http.Response, error) {
 	out := r.to(ctx, req, server)
 	response, err := r.next.RoundTrip(out)
 	if err != nil {
 		return nil, err
 	}
-	if err := stay(out.URL, response); err != nil {
+	if err := refuse(out.URL, response); err != nil {
 		response.Body.Close()
 		return nil, err
 	}
+	if watches(req) && response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	if err := budgetOf(ctx).buffer(response); err != nil {
+		return nil, err
+	}
 	return response, nil
+}
+
+func watches(req *http.Request) bool {
+	return req.Method == http.MethodGet && req.URL.Query().Has("watch")
 }
 
 // to returns req as a request to the given server.

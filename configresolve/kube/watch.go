@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/internal/drift"
 )
@@ -89,13 +87,6 @@ type hub struct {
 	mu    sync.Mutex
 	feeds map[feedKey]*feed
 	turn  int // of the resolution
-}
-
-// feedKey identifies a feed's content: one object, or all of a namespace.
-type feedKey struct {
-	client          *Client
-	gvr             schema.GroupVersionResource
-	namespace, name string
 }
 
 type hubKey struct{}

@@ -36,7 +36,7 @@ type watchAPI struct {
 	version int
 	objects map[string]map[string]fields // by path and name
 	streams map[string]*io.PipeWriter    // the open watch of a path
-	seen    []string                     // "list PATH", "watch PATH from VERSION at HOST"
+	seen    []string                     // "get PATH", "list PATH", "watch PATH from VERSION at HOST"
 	answer  func(req *http.Request) (*http.Response, error)
 }
 
@@ -49,12 +49,16 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	path, query := req.URL.Path, req.URL.Query()
-	if ready(req) {
+	list, name := path[:strings.LastIndex(path, "/")], path[strings.LastIndex(path, "/")+1:]
+	one, get := a.objects[list]
+	switch {
+	case ready(req):
 		return respond(200, "ok")
-	}
-	if query.Has("watch") {
+	case query.Has("watch"):
 		a.seen = append(a.seen, fmt.Sprintf("watch %s from %s at %s", short(path), query.Get("resourceVersion"), req.URL.Host))
-	} else {
+	case get:
+		a.seen = append(a.seen, "get "+short(list))
+	default:
 		a.seen = append(a.seen, "list "+short(path))
 	}
 	if a.answer != nil {
@@ -64,6 +68,13 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	objects, served := a.objects[path]
 	switch {
+	case strings.HasPrefix(path, nodesPath) && !strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata"):
+		return respond(406, "metadata only")
+	case get && one[name] == nil:
+		return respond(404, fmt.Sprintf(status, "NotFound", 404))
+	case get:
+		text, _ := json.Marshal(one[name])
+		return respond(200, string(text))
 	case !served:
 		return respond(404, "404 page not found")
 	case query.Has("watch"):
@@ -75,11 +86,11 @@ func (a *watchAPI) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, o := range objects {
 		items = append(items, o)
 	}
-	list := fields{"kind": "List", "apiVersion": "v1", "metadata": fields{"resourceVersion": fmt.Sprint(a.version)}, "items": items}
+	all := fields{"kind": "List", "apiVersion": "v1", "metadata": fields{"resourceVersion": fmt.Sprint(a.version)}, "items": items}
 	if path == nodesPath || path == definitionsPath {
-		list["kind"], list["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
+		all["kind"], all["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
 	}
-	text, _ := json.Marshal(list)
+	text, _ := json.Marshal(all)
 	return respond(200, string(text))
 }
 
@@ -159,18 +170,16 @@ func (r *reports) add(u configresolve.Update) error {
 	return nil
 }
 
-// watch starts a Watch of the sources.
-func (a *watchAPI) watch(t *testing.T, sources func(*kube.Client) []configresolve.Source, servers ...string) *reports {
+// watch starts a Watch of the first of threeSources.
+func (a *watchAPI) watch(t *testing.T, sources int, servers ...string) *reports {
 	t.Helper()
-	if servers == nil {
-		servers = []string{"http://a"}
-	}
-	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
-	require.NoError(t, err)
+	client := clientOf(t, a, servers...)
 	r := &reports{}
 	done := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { done <- kube.Watch(ctx, configresolve.Resolver{Sources: sources(client)}, r.add) }()
+	go func() {
+		done <- kube.Watch(ctx, configresolve.Resolver{Sources: threeSources(client)[:sources]}, r.add)
+	}()
 	r.end = func() error {
 		cancel()
 		return <-done
@@ -178,31 +187,20 @@ func (a *watchAPI) watch(t *testing.T, sources func(*kube.Client) []configresolv
 	return r
 }
 
-func oneMap(c *kube.Client) []configresolve.Source {
-	return []configresolve.Source{kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}}
-}
-
-func withNode(c *kube.Client) []configresolve.Source {
-	return append(oneMap(c), kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}, kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix})
-}
-
-func mapObject(value string) fields {
-	return fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "cfg", "namespace": namespace}, "data": fields{"a": value}}
-}
+func mapObject(value string) fields { return configMap("cfg", values{"a": value}).Object }
 
 func nodeObject(zone string) fields {
 	return fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": fields{"name": "me", "labels": fields{"zone": zone}}}
 }
 
 func crObject(name, zone string) fields {
-	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": name, "namespace": namespace},
-		"spec": fields{"nodeSelector": fields{"matchLabels": fields{"zone": zone}}, "defaults": fields{"b": name}}}
+	return nodeConfig(v2, name, fmt.Sprintf(`{"matchLabels":{"zone":%q}}`, zone), values{"b": name}).Object
 }
 
 func TestCFG10_WatchGoesOnWhereItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
-		r := a.watch(t, oneMap)
+		r := a.watch(t, 1)
 		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
 		require.Equal(t, []string{"list configmaps", "watch configmaps from 100 at a"}, a.asked())
 
@@ -248,7 +246,7 @@ func TestCFG10_ExpiredVersionsAreListedAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
-				r := a.watch(t, oneMap)
+				r := a.watch(t, 1)
 				r.take()
 				a.mu.Lock()
 				a.version, a.objects[mapsPath]["cfg"] = 200, mapObject("missed")
@@ -266,7 +264,7 @@ func TestCFG10_ExpiredVersionsAreListedAnew(t *testing.T) {
 func TestCFG10_ServerAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {"cfg": mapObject("1")}})
-		r := a.watch(t, oneMap, "http://a", "http://b")
+		r := a.watch(t, 1, "http://a", "http://b")
 		r.take()
 		a.asked()
 		a.mu.Lock()
@@ -296,7 +294,7 @@ func TestCFG10_NodeIsRelabelled(t *testing.T) {
 			mapsPath: {"cfg": mapObject("1")}, nodesPath: {"me": nodeObject("a")},
 			v2Path: {"x": crObject("x", "a"), "y": crObject("y", "b")},
 		})
-		r := a.watch(t, withNode)
+		r := a.watch(t, 3)
 		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`, `b = "x" from cilium-node-config:kube-system/x`}, r.take())
 		require.Len(t, a.asked(), 6, "a list and a watch of each")
 		a.set(nodesPath, "MODIFIED", nodeObject("b"))
@@ -331,7 +329,7 @@ func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 						return nil, nil
 					}
 				}
-				r := a.watch(t, withNode)
+				r := a.watch(t, 3)
 				time.Sleep(time.Minute)
 				require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
 				a.asked()
@@ -364,7 +362,7 @@ func TestCFG10_WatchDenied(t *testing.T) {
 			}
 			return nil, nil
 		}
-		r := a.watch(t, oneMap)
+		r := a.watch(t, 1)
 		time.Sleep(time.Hour)
 		lines := r.take()
 		require.Len(t, lines, 2)
@@ -400,7 +398,7 @@ func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
 			}
 			return respond(403, fmt.Sprintf(status, "Forbidden", 403))
 		}
-		r := a.watch(t, oneMap)
+		r := a.watch(t, 1)
 		time.Sleep(time.Hour)
 		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`}, r.take())
 		require.ErrorIs(t, r.end(), context.Canceled)
@@ -411,9 +409,8 @@ func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
 func TestCFG10_FirstResolutionFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {}})
-		client, err := kube.Connection{Servers: []string{"http://a"}, Wrap: func(http.RoundTripper) http.RoundTripper { return a }}.Client()
-		require.NoError(t, err)
-		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: oneMap(client)}, func(configresolve.Update) error { return nil })
+		client := clientOf(t, a)
+		err := kube.Watch(t.Context(), configresolve.Resolver{Sources: threeSources(client)[:1]}, func(configresolve.Update) error { return nil })
 		require.ErrorIs(t, err, configresolve.ErrMissing)
 	})
 }

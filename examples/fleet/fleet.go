@@ -48,24 +48,38 @@ type group struct {
 
 func (f *fleet) well() bool { return len(f.Groups) == 0 }
 
-// page is the number of nodes read at once.
-const page = 500
+// A page has the nodes read at once: of usual ones, with 8 KiB of metadata, it is a few
+// hundred KiB. More agents than maxAgents on one node are not counted one by one.
+const (
+	page      = 50
+	maxAgents = 16
+)
 
 // readFleet reads the nodes' annotations. It keeps their content, but not the nodes.
 func readFleet(ctx context.Context, client *configkube.Client, selector, agent string) (*fleet, error) {
-	f := &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
-	groups := map[kube.Outcome]*group{}
-	for options := (metav1.ListOptions{LabelSelector: selector, Limit: page}); ; {
+	var f *fleet
+	var groups map[kube.Outcome]*group
+	last := "" // the node that was read last
+	err := configkube.Pages(metav1.ListOptions{LabelSelector: selector, Limit: page}, func(options metav1.ListOptions) (string, error) {
 		list, err := client.Metadata.Resource(nodes).List(ctx, options)
 		if err != nil {
-			return nil, fmt.Errorf("list nodes: %w", err)
+			return "", err
+		}
+		if options.Continue == "" {
+			f = &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
+			groups, last = map[kube.Outcome]*group{}, ""
 		}
 		for i := range list.Items {
-			f.add(groups, list.Items[i].Name, outcomes(list.Items[i].Annotations, agent))
+			last = list.Items[i].Name
+			f.add(groups, last, outcomes(list.Items[i].Annotations, agent))
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			break
-		}
+		return list.Continue, nil
+	})
+	switch {
+	case err != nil && last != "":
+		return nil, fmt.Errorf("list the nodes that follow %s: %w", last, err)
+	case err != nil:
+		return nil, fmt.Errorf("list nodes: %w", err)
 	}
 	if f.Nodes > 0 && f.Results[silent] == f.Nodes {
 		g := groups[kube.Outcome{Agent: agent, Result: silent}]
@@ -82,8 +96,11 @@ func readFleet(ctx context.Context, client *configkube.Client, selector, agent s
 // outcomes returns the outcomes of one agent or, if none is named, of all.
 func outcomes(annotations map[string]string, agent string) []kube.Outcome {
 	all := slices.DeleteFunc(kube.Outcomes(annotations), func(o kube.Outcome) bool { return agent != "" && o.Agent != agent })
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		return []kube.Outcome{{Agent: agent, Result: silent}}
+	case len(all) > maxAgents:
+		return append(all[:maxAgents:maxAgents], kube.Outcome{Result: kube.Garbled})
 	}
 	return all
 }
@@ -124,6 +141,9 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 	case kube.Drifted:
 		return "A check found something to do.", "Restart the agent's pod on the node, which applies again, and look for the program that changes the node."
 	case kube.Garbled:
+		if o.Agent == "" {
+			return fmt.Sprintf("More than %d agents have a report on one node.", maxAgents), "Look at the node's annotations, and for what writes them."
+		}
 		return "The annotation cannot be read.", "Check which other program writes it; the next change is reported again."
 	}
 	cause, remedy = bootstrap.Meaning(o.Code)
@@ -186,7 +206,7 @@ func message(object *unstructured.Unstructured, condition string) string {
 	for _, one := range all {
 		if c, ok := one.(map[string]any); ok && c["type"] == condition {
 			text, _ := c["message"].(string)
-			return text
+			return bounded(text)
 		}
 	}
 	return ""

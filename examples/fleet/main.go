@@ -8,12 +8,14 @@
 //	kubectl slipway                    # all nodes, by the code of the failure
 //	kubectl slipway --why worker-17    # one node: failure, cause, remedy
 //
-// It reads metadata only, 500 nodes at a time, and needs list on nodes; for --why, get.
+// It reads metadata only, at most 50 nodes at a time, and needs list on nodes; for --why,
+// get. What one node may claim is bounded.
 //
 // It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
 // report, 1 when the cluster could not be asked, 64 on a usage error. It also exits with 2
 // if no node has a report, even after an uninstall of all: nodeinit may lack the right to
-// report.
+// report. A signal ends it at once, with 128 and the signal's number.
+//
 // A node that --why names and that does not exist is 1. A selector that no node matches
 // is 0, as in kubectl, with a line on standard error.
 package main
@@ -45,7 +47,20 @@ const (
 	exitUsage = 64 // EX_USAGE of sysexits(3)
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	go endWhenTold()
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// endWhenTold ends the process, which has nothing to finish, with the first signal: also
+// while its output is not read, and as the first process of a container.
+func endWhenTold() {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	if number, ok := (<-told).(syscall.Signal); ok {
+		os.Exit(128 + int(number))
+	}
+}
 
 // options are the values of the flags.
 type options struct {
@@ -125,9 +140,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "fleet: %s\nfleet: see --help\n", bootstrap.OneLine(err.Error()))
 		return exitUsage
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("--timeout of %s is over", o.timeout))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), o.timeout, fmt.Errorf("--timeout of %s is over", o.timeout))
 	defer cancel()
 	well, err := o.show(ctx, stdout, stderr)
 	switch {

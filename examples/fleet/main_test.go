@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,10 +66,16 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{nodes: map[string]map[string]any{}}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	c.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"x","cluster":{"server":%q}}],"contexts":[{"name":"x","context":{"cluster":"x","user":""}}],"current-context":"x"}`, server.URL)
-	require.NoError(t, os.WriteFile(c.kubeconfig, []byte(text), 0o600))
+	c.kubeconfig = writeKubeconfig(t, server.URL)
 	return c
+}
+
+func writeKubeconfig(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"x","cluster":{"server":%q}}],"contexts":[{"name":"x","context":{"cluster":"x","user":""}}],"current-context":"x"}`, server)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 // add adds a node with agents' reports, and with messages of conditions.
@@ -268,15 +275,48 @@ func TestRDY6_AFleetWithoutReports(t *testing.T) {
 	require.Contains(t, o.stdout, `"cause": "No node has a report: nothing reports, or all was uninstalled."`)
 }
 
-func TestRDY6_NodesAreReadInPages(t *testing.T) {
+// Nodes have more metadata than their reports: 8 KiB is usual, and a few have far more.
+func TestRDY6_NodesAreReadInSmallPages(t *testing.T) {
 	c := newCluster(t)
 	for i := range 1201 {
-		c.add(fmt.Sprint("n", i), map[string]string{"cilium": report("ready", "", "", version, 0)})
+		size := 8 << 10
+		if i%400 == 0 {
+			size = 200 << 10
+		}
+		name := fmt.Sprintf("n%04d", i)
+		c.add(name, map[string]string{"cilium": report("ready", "", "", version, 0)})
+		c.nodes[name]["metadata"].(map[string]any)["annotations"].(map[string]string)["other"] = strings.Repeat("x", size)
 	}
 	o := c.run(t)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "1201 nodes: 1201 ready\n", o.stdout)
-	require.Equal(t, []int{500, 500, 201}, c.pages)
+	require.LessOrEqual(t, slices.Max(c.pages), 50)
+}
+
+// One node may fill its annotations and conditions with whatever the API server takes.
+func TestRDY6_WhatANodeClaimsIsBounded(t *testing.T) {
+	c := newCluster(t)
+	hostile := strings.Repeat("\x1b[2J\u202e\n", 50)
+	reports := map[string]string{"large": report("failed", "s", strings.Repeat("c", 50_000), "", 0)}
+	for i := range 100 {
+		reports[fmt.Sprint("agent", i)] = report("failed", hostile, fmt.Sprint(hostile, i), fmt.Sprint(hostile, i), 0)
+	}
+	reports["cilium"] = report("failed", "sysctl", "sysctl.read-only", version, 0)
+	c.add("bad", reports, map[string]any{"type": "SlipwayLargeReady", "message": strings.Repeat(hostile, 80)})
+	c.add("good", map[string]string{"cilium": report("failed", "sysctl", "sysctl.read-only", version, 0)})
+	for _, args := range [][]string{{}, {"--output", "json"}, {"--why", "bad"}, {"--why", "bad", "--output", "json"}, {"--why", "bad", "--agent", "large", "--output", "json"}} {
+		o := c.run(t, args...)
+		require.Equal(t, 2, o.code, o.stderr)
+		require.Less(t, len(o.stdout), 120_000, args)
+		require.NotContains(t, o.stdout, "\x1b")
+		require.NotContains(t, o.stdout, "\u202e")
+		require.NotContains(t, o.stdout, strings.Repeat("c", 3000))
+	}
+	o := c.run(t)
+	require.Contains(t, o.stdout, "More than 16 agents")
+	require.Less(t, len(o.stdout), 30_000)
+	require.Contains(t, c.run(t, "--agent", "cilium").stdout, "2 nodes: sysctl.read-only, in step sysctl, agent cilium")
+	require.Contains(t, c.run(t, "--why", "bad", "--agent", "large").stdout, "result   garbled")
 }
 
 func TestRDY6_ExitStatuses(t *testing.T) {

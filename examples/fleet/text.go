@@ -17,8 +17,24 @@ import (
 // width is the width of text in columns: that of a terminal by default.
 const width = 80
 
-// named is the number of nodes that a group names.
-const named = 3
+// The numbers of nodes that a group names, and of versions that are printed.
+const (
+	named    = 3
+	versions = 10
+)
+
+// maxText is the most that is printed of a text from a node, in characters.
+const maxText = 500
+
+func bounded(text string) string {
+	if all := []rune(text); len(all) > maxText {
+		return string(all[:maxText-3]) + "..."
+	}
+	return text
+}
+
+// shown is a text from a node as one line that is safe to print.
+func shown(text string) string { return bounded(bootstrap.OneLine(text)) }
 
 func (f *fleet) text(now time.Time) string {
 	var b strings.Builder
@@ -50,10 +66,11 @@ func (f *fleet) versions() string {
 		names = append(names, v)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(f.Versions[b]-f.Versions[a], cmp.Compare(a, b)) })
-	for i, v := range names {
-		names[i] = fmt.Sprintf("%d with %s", f.Versions[v], bootstrap.OneLine(v))
+	some := names[:min(versions, len(names))]
+	for i, v := range some {
+		some[i] = fmt.Sprintf("%d with %s", f.Versions[v], shown(v))
 	}
-	return strings.Join(names, "; ")
+	return strings.Join(some, "; ") + more(len(names)-versions)
 }
 
 func (g *group) text(now time.Time) string {
@@ -68,12 +85,15 @@ func (g *group) text(now time.Time) string {
 		title += ", since " + age(now.Sub(g.Since))
 	}
 	const indent = "    "
-	text := wrapped(bootstrap.OneLine(title), "") + wrapped(g.Cause, indent) + wrapped(g.Remedy, indent)
-	some := strings.Join(g.Nodes[:min(named, len(g.Nodes))], ", ")
-	if more := len(g.Nodes) - named; more > 0 {
-		some += fmt.Sprintf(" and %d more", more)
+	text := wrapped(shown(title), "") + wrapped(g.Cause, indent) + wrapped(g.Remedy, indent)
+	return text + wrapped(strings.Join(g.Nodes[:min(named, len(g.Nodes))], ", ")+more(len(g.Nodes)-named), indent)
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
 	}
-	return text + wrapped(some, indent)
+	return fmt.Sprintf(" and %d more", n)
 }
 
 func (n *node) text(now time.Time) string {
@@ -91,7 +111,7 @@ func (n *node) text(now time.Time) string {
 			{"version", r.Version}, {"message", r.Message}, {"cause", r.Cause}, {"remedy", r.Remedy},
 		} {
 			if line[1] != "" {
-				b.WriteString(line[0] + wrapped(bootstrap.OneLine(line[1]), strings.Repeat(" ", 9))[len(line[0]):])
+				b.WriteString(line[0] + wrapped(shown(line[1]), strings.Repeat(" ", 9))[len(line[0]):])
 			}
 		}
 	}

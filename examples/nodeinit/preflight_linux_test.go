@@ -86,7 +86,7 @@ func TestRDY8_CheckAsksWhetherItMayReport(t *testing.T) {
 	check := s.asking(n.args("check", "--report-node")...)
 	o := n.exits(2, check...)
 	require.Equal(t, []string{"get nodes worker", "patch nodes/status worker", "create events default"}, s.asked())
-	require.Contains(t, o.stdout, `access: --report-node: the API server does not allow to patch nodes/status worker, which the plan needs (grant it by the rule {apiGroups: [""], resources: [nodes/status], resourceNames: ["worker"], verbs: ["patch"]}) (kube.forbidden)`)
+	require.Contains(t, o.stdout, `access: --report-node: the API server does not allow to patch nodes/status worker, which the plan needs (grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes/status"], resourceNames: ["worker"], verbs: ["patch"]}) (kube.forbidden)`)
 	require.Contains(t, o.stdout, "access: --report-node: the API server does not allow to create events in default, ")
 	require.NotContains(t, o.stdout, "to get nodes")
 

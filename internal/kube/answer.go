@@ -3,13 +3,15 @@
 
 // Package kube holds an API server's answers against what it was asked for. A proxy, or
 // whatever else answers at its address, may return 200 for something else, and a decision
-// must not be taken by that.
+// must not be taken by that. An error names the request, and what would grant it.
 package kube
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,4 +37,24 @@ func Answers(o metav1.Object, gvr schema.GroupVersionResource, namespace, name s
 		return fmt.Errorf("the answer is %.300q instead of %q", is, want)
 	}
 	return nil
+}
+
+// NotServed reports whether the answer was 404 for the resource rather than an
+// object: the server has no such resource or version, or is no API server.
+func NotServed(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && unexpected(status.Status().Details)
+}
+
+// unexpected reports whether the 404 carried no Status of an API server.
+func unexpected(details *metav1.StatusDetails) bool {
+	if details == nil {
+		return true
+	}
+	for _, cause := range details.Causes {
+		if cause.Type == metav1.CauseTypeUnexpectedServerResponse {
+			return true
+		}
+	}
+	return false
 }

@@ -87,16 +87,16 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 		code       int
 		says, rule string
 	}{
-		{"configmaps", 1, "access: the API server does not allow to get configmaps cilium-config in kube-system", `[""], resources: [configmaps], resourceNames: ["cilium-config"], verbs: ["get"]`},
-		{"ciliumnodeconfigs", 1, "access: the API server does not allow to list ciliumnodeconfigs in kube-system", `["cilium.io"], resources: [ciliumnodeconfigs], verbs: ["list"]`},
-		{"nodes", 1, "access: the API server does not allow to get nodes asking", `[""], resources: [nodes], resourceNames: ["asking"], verbs: ["get"]`},
-		{"nodes/status", 0, "access: --report-node: the API server does not allow to patch nodes/status asking", `[""], resources: [nodes/status], resourceNames: ["asking"], verbs: ["patch"]`},
-		{"events", 0, "access: --report-node: the API server does not allow to create events in default", `[""], resources: [events], verbs: ["create"]`},
+		{"configmaps", 1, "access: the API server does not allow to get configmaps cilium-config in kube-system", `[""], resources: ["configmaps"], resourceNames: ["cilium-config"], verbs: ["get"]`},
+		{"ciliumnodeconfigs", 1, "access: the API server does not allow to list ciliumnodeconfigs in kube-system", `["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]`},
+		{"nodes", 1, "access: the API server does not allow to get nodes asking", `[""], resources: ["nodes"], resourceNames: ["asking"], verbs: ["get"]`},
+		{"nodes/status", 0, "access: --report-node: the API server does not allow to patch nodes/status asking", `[""], resources: ["nodes/status"], resourceNames: ["asking"], verbs: ["patch"]`},
+		{"events", 0, "access: --report-node: the API server does not allow to create events in default", `[""], resources: ["events"], verbs: ["create"]`},
 	} {
 		for path, document := range all { // both ClusterRoles grant to get nodes
 			apply(path, without(document, missing.resource))
 		}
-		says(deployed, missing.code, missing.says+", which the plan needs (grant it by the rule {apiGroups: "+missing.rule+"})", "kube.forbidden")
+		says(deployed, missing.code, missing.says+", which the plan needs (grant it by a ", "with the rule {apiGroups: "+missing.rule+"})", "kube.forbidden")
 		for path, document := range all {
 			apply(path, document)
 		}

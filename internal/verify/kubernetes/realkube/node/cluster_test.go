@@ -277,5 +277,5 @@ func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
 	got := d.Decide(ctx)
 	require.False(t, got.Uninstall)
 	require.Equal(t, kube.Unknown, got.Reason)
-	require.Contains(t, got.String(), "restart (unknown: get daemonsets kube-system/agent: ")
+	require.Contains(t, got.String(), "restart (unknown: get daemonsets.apps kube-system/agent: ")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/slipway-dev/slipway/internal/onedoc"
+	"github.com/slipway-dev/slipway/internal/input/onedoc"
 )
 
 func TestCFG4_EmptyDocumentsAreSkippedAndASecondOneIsAnError(t *testing.T) {
