@@ -4,9 +4,7 @@
 package cniinstall_test
 
 import (
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -174,44 +172,5 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.stays, string(raw))
 		})
-	}
-}
-
-// An edited backup is no longer ours: the next version gets another name, and is the one
-// restored.
-func TestCNI5_EditedBackupStays(t *testing.T) {
-	n := newNode(t)
-	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
-	i := n.exclusive()
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
-	write(t, n.other("10-aws.conflist"), "version 2", 0o644)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
-	requireContent(t, n.other("10-aws.conflist.cilium_bak.1"), "version 2", 0o644)
-	require.ErrorContains(t, i.Revert(t.Context()), "10-aws.conflist.cilium_bak is no longer as it was left, so it is kept")
-	requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
-	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
-	require.NoFileExists(t, n.other("10-aws.conflist.cilium_bak.1"))
-}
-
-// Killed between forgetting the older version and recording the newer one: the newer one stays
-// in its place, and the older backup is removed.
-func TestCNI5_KilledBetweenTwoVersions(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		n := newNode(t)
-		write(t, n.other("10-aws.conflist"), awsConf, 0o644)
-		i := n.exclusive()
-		require.NoError(t, i.Apply(t.Context()))
-		write(t, n.other("10-aws.conflist"), "version 2", 0o644)
-		dropEntry(t, n, n.other("10-aws.conflist"))
-		if again {
-			require.NoError(t, i.Apply(t.Context()))
-			requireConverged(t, i, n.root)
-		}
-		require.NoError(t, i.Revert(t.Context()))
-		require.Equal(t, []string{n.conf, n.other("10-aws.conflist")}, slices.Sorted(maps.Keys(tree(t, n.conf))))
-		requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
 	}
 }

@@ -37,6 +37,7 @@ func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
 		testns.Enter(t, testns.Mount)
 		n, i, second := calico(t)
 		dirs := []string{n.bin, second}
+		require.Contains(t, i.Places(), second)
 		open := mountReadOnly(t, dirs[shut])
 		require.NoError(t, i.Apply(t.Context()))
 		requireConverged(t, i, n.root)

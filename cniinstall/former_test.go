@@ -177,25 +177,3 @@ func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
 	require.Contains(t, advice, n.confFile()+", installed before, is no longer as it was left")
 	require.Contains(t, advice, "no longer installed: "+n.plugin("bridge")+" stays: "+n.confFile()+" names it")
 }
-
-// Cancelled anywhere and run again, it reaches the same end state.
-func TestCNI10_CancelledAnywhere(t *testing.T) {
-	for at := 0; ; at++ {
-		n, i := listing(t, "cilium-cni", "loopback")
-		i.ConfName = "90-cilium.conflist"
-		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
-		requireNoTemp(t, n.root)
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
-		require.NoFileExists(t, n.confFile())
-		require.NoFileExists(t, n.plugin("portmap"))
-		require.NoFileExists(t, n.plugin("bridge"))
-		require.NoError(t, i.Revert(t.Context()))
-		require.NoDirExists(t, n.bin)
-		require.NoDirExists(t, n.state)
-		if err == nil {
-			require.Greater(t, at, 8, "the context was checked often")
-			return
-		}
-	}
-}

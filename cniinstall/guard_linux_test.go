@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,28 +162,6 @@ func TestCNI7_RepairedWithinASecond(t *testing.T) {
 			require.NoError(t, os.RemoveAll(n.conf+"/away"))
 			requireConverged(t, n.install(), n.root)
 			require.Empty(t, guards[k].trouble)
-		}
-	})
-}
-
-// Plugins as large as Cilium's are repaired within a second too, and repairs of the
-// configuration do not wait for them.
-func TestCNI7_LargePlugin(t *testing.T) {
-	ownTime(t, func(t *testing.T) {
-		n := newNodeIn(t, fastDir(t, "/bin/true"))
-		n.source("large", strings.Repeat("0123456789abcdef", 70<<16))
-		i := n.install()
-		require.NoError(t, i.Apply(t.Context()))
-		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
-		for range 3 {
-			begin := time.Now()
-			require.NoError(t, os.Truncate(n.plugin("large"), 1<<20))
-			g.repair()
-			require.Less(t, time.Since(begin), time.Second)
-			begin = time.Now()
-			require.NoError(t, os.Remove(n.confFile()))
-			g.repair()
-			require.Less(t, time.Since(begin), time.Second)
 		}
 	})
 }

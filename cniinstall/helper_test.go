@@ -179,3 +179,19 @@ func requireNoTemp(t *testing.T, dir string) {
 		require.NotContains(t, filepath.Base(path), ".slipway-", "a temporary file is left")
 	}
 }
+
+// requireChanges checks what Check lists.
+func requireChanges(t *testing.T, i recorded, want ...string) {
+	t.Helper()
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, want, changes)
+}
+
+// read returns the content of a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(raw)
+}

@@ -39,9 +39,7 @@ func TestMain(m *testing.M) {
 	case "loop":
 		os.Exit(installLoop())
 	case "once":
-		os.Exit(installOnce(1))
-	case "first":
-		os.Exit(installOnce(firstVersion))
+		os.Exit(installOnce())
 	}
 	os.Exit(m.Run())
 }
@@ -257,43 +255,6 @@ func TestCNI1_CNI2_NeverTornUnderLoad(t *testing.T) {
 		own, others.Load(), took.Round(time.Millisecond), o.read.Load(), o.execs.Load())
 }
 
-// The same observer detects an installer that copies first and makes the file executable
-// afterwards, so the test above can fail.
-func TestObserverFindsFault(t *testing.T) {
-	_, program := realProgram(t, "true")
-	dir := t.TempDir()
-	require.NoError(t, fleet(dir, program, 0).Apply(t.Context()))
-	o := observe(dir, program)
-	defer o.finish()
-	require.Eventually(t, func() bool {
-		for v := range 20 {
-			i := fleet(dir, program, v)
-			for name, f := range i.Plugins.(fstest.MapFS) {
-				copyInPlace(filepath.Join(i.BinDir, name), f.Data)
-			}
-		}
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return o.faults["torn"] > 0 && o.faults["text file busy"] > 0 && o.faults["not executable"] > 0
-	}, 30*time.Second, time.Microsecond)
-	o.finish()
-	t.Log(o.faults)
-}
-
-// copyInPlace works like cp and chmod, and like cp cannot open a program that is running.
-func copyInPlace(path string, content []byte) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0o755)
-	if err != nil {
-		return
-	}
-	f.Chmod(0o644)
-	half := len(content) / 2
-	f.Write(content[:half])
-	f.Write(content[half:])
-	f.Close()
-	os.Chmod(path, 0o755)
-}
-
 // A running plugin, as in a long ADD, keeps running while its file is replaced.
 func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
 	_, cat := realProgram(t, "cat")
@@ -331,23 +292,21 @@ func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
 	require.NoError(t, running.Wait())
 }
 
-const firstVersion = 3 // the first that is exclusive
-
 // installOnce announces that it starts, then installs a version over the present one, with a
 // record.
-func installOnce(version int) int {
+func installOnce() int {
 	program, err := os.ReadFile(os.Getenv(programEnv))
 	if err != nil {
 		return 1
 	}
-	i := recordedFleet(os.Getenv(dirEnv), program, version)
+	i := recordedFleet(os.Getenv(dirEnv), program, 1)
 	fmt.Println("go")
 	start := time.Now()
 	if err := i.Apply(background); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Println(strconv.FormatInt(int64(time.Since(start)), 10))
+	fmt.Println(int64(time.Since(start)))
 	return 0
 }
 
@@ -360,62 +319,6 @@ func recordedFleet(dir string, program []byte, version int) recorded {
 	i.Journal = j.Step("test")
 	i.Exclusive = version > 0 // so that the upgrade sets others aside
 	return i
-}
-
-// Killed at points spread over an upgrade, then run again: the end state is the same, with no
-// temporary file. A revert then restores the node from before the first install.
-func TestCNI1_KilledAndRunAgain(t *testing.T) {
-	const points = 30
-	path, program := realProgram(t, "true")
-	took := killedAfter(t, path, program, -1)
-	killed := 0
-	for k := range points {
-		if said := killedAfter(t, path, program, took*time.Duration(k)/points); said < 0 {
-			killed++
-		} else {
-			took = min(took, said) // the machine was busier before
-		}
-	}
-	require.Positive(t, killed)
-	t.Logf("an upgrade takes %v; %d of %d were killed in it", took.Round(time.Microsecond), killed, points)
-}
-
-// killedAfter runs an upgrade in another process, kills it after that time unless it is
-// negative, and repairs. It returns the upgrade's duration as the process printed it, negative
-// if it was killed first.
-func killedAfter(t *testing.T, path string, program []byte, after time.Duration) time.Duration {
-	t.Helper()
-	dir := t.TempDir() // nothing below /dev is reverted
-	old := filepath.Join(dir, "bin", "cilium-cni")
-	write(t, old, "original", 0o711)
-	for _, name := range []string{"00-a.conflist", "01-b.conf", "10-c.json"} {
-		write(t, filepath.Join(dir, "net.d", name), name, 0o640)
-	}
-	before := tree(t, dir)
-	first := recordedFleet(dir, program, 0)
-	require.NoError(t, first.Apply(t.Context()))
-	require.NoError(t, first.Journal.Close())
-
-	cmd, _, out := child(t, "once", dir, path)
-	_, err := out.ReadString('\n')
-	require.NoError(t, err)
-	if after >= 0 {
-		timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	took := waitFor(t, cmd, out, dir)
-	i := recordedFleet(dir, program, 1)
-	defer i.Journal.Close()
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, dir)
-	requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
-	require.NoError(t, i.Revert(t.Context()))
-	after1 := tree(t, dir)
-	requireContent(t, old, "original", 0o711)
-	delete(before, old)
-	delete(after1, old)
-	require.Equal(t, before, after1)
-	return took
 }
 
 // waitFor waits for a child and returns the duration it printed, negative if it was killed
@@ -432,28 +335,29 @@ func waitFor(t *testing.T, cmd *exec.Cmd, out *bufio.Reader, dir string) time.Du
 	return time.Duration(took)
 }
 
-// Killed at points spread over a first install or an upgrade, then reverted by another process:
-// the node is as before, with no temporary file.
-func TestCNI8_KilledAndUninstalled(t *testing.T) {
-	const points = 50
+// Killed at points spread over a first install or an upgrade, and run again every other time:
+// the end state is the same, with no temporary file. The undo then restores the node.
+func TestCNI1_CNI8_KilledAnywhere(t *testing.T) {
+	const points = 12
 	path, program := realProgram(t, "true")
 	for _, upgrade := range []bool{false, true} {
-		took, killed := killedAndUndone(t, path, program, upgrade, -1), 0
+		took, killed := killedAfter(t, path, program, upgrade, true, -1), 0
 		for k := range points {
-			if said := killedAndUndone(t, path, program, upgrade, took*time.Duration(k)/points); said < 0 {
+			if said := killedAfter(t, path, program, upgrade, k%2 == 0, took*time.Duration(k)/points); said < 0 {
 				killed++
 			} else {
-				took = min(took, said)
+				took = min(took, said) // the machine was busier before
 			}
 		}
 		require.Positive(t, killed)
-		t.Logf("upgrade %v: takes %v; %d of %d were killed in it", upgrade, took.Round(time.Microsecond), killed, points)
 	}
 }
 
-func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, after time.Duration) time.Duration {
+// killedAfter runs an installation in another process and kills it after that time, unless it
+// is negative. It returns the duration that the process printed, negative if it was killed first.
+func killedAfter(t *testing.T, path string, program []byte, upgrade, again bool, after time.Duration) time.Duration {
 	t.Helper()
-	dir := t.TempDir()
+	dir := t.TempDir() // nothing below /dev is reverted
 	old := filepath.Join(dir, "bin", "cilium-cni")
 	write(t, old, "original", 0o711)
 	if upgrade {
@@ -466,10 +370,11 @@ func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, af
 		first := recordedFleet(dir, program, 0)
 		require.NoError(t, first.Apply(t.Context()))
 		require.NoError(t, first.Journal.Close())
-		write(t, filepath.Join(dir, "net.d", "01-b.conf"), "new", 0o640)
-		before[filepath.Join(dir, "net.d", "01-b.conf")] = tree(t, dir)[filepath.Join(dir, "net.d", "01-b.conf")]
+		late := filepath.Join(dir, "net.d", "01-b.conf")
+		write(t, late, "new", 0o640)
+		before[late] = tree(t, dir)[late]
 	}
-	cmd, _, out := child(t, "first", dir, path)
+	cmd, _, out := child(t, "once", dir, path)
 	_, err := out.ReadString('\n')
 	require.NoError(t, err)
 	if after >= 0 {
@@ -477,16 +382,17 @@ func killedAndUndone(t *testing.T, path string, program []byte, upgrade bool, af
 		defer timer.Stop()
 	}
 	took := waitFor(t, cmd, out, dir)
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true,
-		Handlers: []journal.Handler{cniinstall.Handler{ConfDir: filepath.Join(dir, "net.d")}},
-	}).Open(context.Background(), nil)
-	require.NoError(t, err)
-	defer j.Close()
-	_, err = j.RevertAll(t.Context())
-	require.NoError(t, err)
+	i := recordedFleet(dir, program, 1)
+	defer i.Journal.Close()
+	if again {
+		require.NoError(t, i.Apply(t.Context()))
+		requireConverged(t, i, dir)
+		requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
+	}
+	require.NoError(t, i.Revert(t.Context()))
 	now := tree(t, dir)
 	requireContent(t, old, "original", 0o711)
-	delete(before, old)
+	delete(before, old) // it was rewritten
 	delete(now, old)
 	require.Equal(t, before, now)
 	return took

@@ -134,20 +134,3 @@ func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 	require.Equal(t, before, tree(t, n.root))
 }
-
-// A file set aside under an earlier suffix is known only from the journal.
-func TestCNI4_CNI5_WhatWasSetAsideIsNotMissing(t *testing.T) {
-	n := newNode(t)
-	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"bridge"}]}`, 0o644)
-	n.source("bridge", script("0.3.1", "1.0.0"))
-	i := n.install()
-	i.Config, i.Exclusive = chainedOf(cniinstall.Chained{Target: "other"}), true
-	require.NoError(t, i.Apply(t.Context()))
-	i.BackupSuffix = ".another"
-	for journaled, want := range map[*journal.Journal]string{i.Journal: "", nil: cniinstall.ErrTargetMissing.Error()} {
-		seen, err := i.Missing(journal.With(t.Context(), journaled))
-		require.NoError(t, err)
-		require.Contains(t, seen, want)
-		require.Equal(t, want == "", seen == "")
-	}
-}

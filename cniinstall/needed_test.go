@@ -270,34 +270,6 @@ func TestCNI10_TheReportSaysForWhom(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// Two agents install portmap, each with its own journal: it stays for the pods of the agent
-// uninstalled second, and is removed with that one.
-func TestCNI10_TwoAgentsWithOnePlugin(t *testing.T) {
-	for _, first := range []int{0, 1} {
-		n, a := shared(t)
-		n.ownLoopback()
-		before := tree(t, n.root)
-		n.state = filepath.Join(n.root, "other")
-		n.source("other-cni", script("1.0.0"))
-		b := n.install()
-		a.Names, b.Names = []string{"cilium-cni", "portmap"}, []string{"other-cni", "portmap"}
-		a.Config = cniinstall.Whole(strings.NewReplacer("other-cni", "cilium-cni", "other", "one", "1.0.0", "0.3.1").Replace(portmapConf))
-		b.Config, b.ConfName = cniinstall.Whole(portmapConf), "10-other.conflist"
-		agents := []recorded{a, b}
-		for _, agent := range agents {
-			require.NoError(t, agent.Apply(t.Context()))
-		}
-		require.NoError(t, agents[first].Revert(t.Context()))
-		require.FileExists(t, n.plugin("portmap"))
-		require.FileExists(t, filepath.Join(n.conf, agents[1-first].ConfName))
-		requireConverged(t, agents[1-first], n.root)
-		require.NoError(t, agents[1-first].Revert(t.Context()))
-		require.NoError(t, agents[first].Revert(t.Context()), "a plugin left for another agent is no error")
-		require.NoError(t, os.Remove(filepath.Join(n.src, "other-cni")))
-		require.Equal(t, before, tree(t, n.root))
-	}
-}
-
 // If two folders have the plugin, it is kept in both.
 func TestCNI10_InEachFolder(t *testing.T) {
 	n, i := shared(t)

@@ -113,26 +113,6 @@ func states(t *testing.T, j *journal.Journal) map[string][]any {
 	return all
 }
 
-// Nothing is changed that cannot be recorded.
-func TestStateDirCannotBeWritten(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	for _, foldersThere := range []bool{false, true} {
-		n := newNode(t)
-		require.NoError(t, os.Mkdir(n.state, 0o700))
-		readOnly(t, n.state)
-		if foldersThere {
-			write(t, n.plugin("cilium-cni"), "old", 0o755)
-			write(t, n.confFile(), "old", 0o644)
-		}
-		before := tree(t, n.root)
-		err := n.install().Apply(t.Context())
-		require.ErrorIs(t, err, unix.EROFS)
-		require.ErrorContains(t, err, n.state)
-		require.ErrorContains(t, err, "needs a file system mounted read-write")
-		require.Equal(t, before, tree(t, n.root))
-	}
-}
-
 // The kernel refuses a rename between two that it allows: every installed file is whole, the
 // configuration is not published, and the next run and Revert both succeed.
 func TestCNI1_RenameRefused(t *testing.T) {
@@ -161,22 +141,6 @@ func TestCNI1_RenameRefused(t *testing.T) {
 	requireContent(t, busy, "old", 0o755)
 	requireContent(t, n.confFile(), "old", 0o644)
 	require.NoFileExists(t, n.plugin("cilium-cni"))
-}
-
-// If the configuration cannot be removed, the plugins it needs stay.
-func TestCNI8_ConfigurationCannotGo(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoError(t, unix.Mount(n.confFile(), n.confFile(), "", unix.MS_BIND, ""))
-	err := i.Revert(t.Context())
-	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "plugins are kept while a configuration needs them")
-	require.NoError(t, unix.Unmount(n.confFile(), 0))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.bin)
 }
 
 // A folder mounted noexec: the error says so before anything is touched.
@@ -226,20 +190,6 @@ func TestCNI1_SetgidFolder(t *testing.T) {
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
 	requireConverged(t, i, n.root)
-}
-
-// The original's owner is restored.
-func TestCNI8_OwnerComesBack(t *testing.T) {
-	testns.Root(t)
-	n := newNode(t)
-	write(t, n.confFile(), "old", 0o640)
-	require.NoError(t, os.Chown(n.confFile(), 1234, 5678))
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoError(t, i.Revert(t.Context()))
-	var st unix.Stat_t
-	require.NoError(t, unix.Stat(n.confFile(), &st))
-	require.Equal(t, []uint32{1234, 5678, unix.S_IFREG | 0o640}, []uint32{st.Uid, st.Gid, st.Mode})
 }
 
 // Plugins in a folder that others can write to are installed but not run, neither those already
@@ -356,9 +306,12 @@ func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
 	}, w.events())
 	require.NoError(t, i.Apply(t.Context()))
 	require.Empty(t, w.events())
+	n.source("another", script("1.0.0")) // recorded after the configuration
+	require.NoError(t, i.Apply(t.Context()))
+	require.Equal(t, []string{"moved another"}, w.events())
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, []string{
-		"deleted 05-cilium.conflist", "deleted loopback", "deleted cilium-cni",
+		"deleted 05-cilium.conflist", "deleted another", "deleted loopback", "deleted cilium-cni",
 	}, w.events())
 }
 
@@ -381,29 +334,41 @@ func watch(t *testing.T, dirs ...string) watcher {
 // events lists the final names that were renamed into place or deleted since, without temporary
 // names; each rename must come from the same folder.
 func (w watcher) events() (seen []string) {
+	from := map[uint32]uint32{} // cookie: watch
+	for _, e := range w.read() {
+		switch {
+		case e.mask&unix.IN_MOVED_FROM != 0:
+			from[e.cookie] = e.watch
+		case e.mask&unix.IN_MOVED_TO != 0:
+			require.Equal(w.t, e.watch, from[e.cookie], "%s came from another folder", e.name)
+			seen = append(seen, "moved "+e.name)
+		case e.mask&unix.IN_DELETE != 0:
+			seen = append(seen, "deleted "+e.name)
+		}
+	}
+	return seen
+}
+
+type inotifyEvent struct {
+	watch, mask, cookie uint32
+	name                string
+}
+
+// read returns what has happened since.
+func (w watcher) read() (events []inotifyEvent) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Read(w.fd, buf)
 	if err == unix.EAGAIN {
 		return nil
 	}
 	require.NoError(w.t, err)
-	from := map[uint32]uint32{} // cookie: watch
 	for b := buf[:n]; len(b) > 0; {
-		wd, mask := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:])
-		cookie, size := binary.NativeEndian.Uint32(b[8:]), binary.NativeEndian.Uint32(b[12:])
-		name := strings.TrimRight(string(b[16:16+size]), "\x00")
+		size := binary.NativeEndian.Uint32(b[12:])
+		events = append(events, inotifyEvent{binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:]),
+			strings.TrimRight(string(b[16:16+size]), "\x00")})
 		b = b[16+size:]
-		switch {
-		case mask&unix.IN_MOVED_FROM != 0:
-			from[cookie] = wd
-		case mask&unix.IN_MOVED_TO != 0:
-			require.Equal(w.t, wd, from[cookie], "%s came from another folder", name)
-			seen = append(seen, "moved "+name)
-		case mask&unix.IN_DELETE != 0:
-			seen = append(seen, "deleted "+name)
-		}
 	}
-	return seen
+	return events
 }
 
 // onHost calls f in the process's mount namespace instead of the thread's, as a plan calls an

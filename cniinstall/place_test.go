@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,48 +134,6 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 	require.NoError(t, i.Revert(t.Context()))
 	require.Empty(t, journaltest.Entries(t, i.Journal))
 	require.Equal(t, before, tree(t, n.root))
-}
-
-// A file changed in the old place belongs to whoever changed it, and stays.
-func TestForAMoveLeavesWhatOthersChanged(t *testing.T) {
-	n := newNode(t)
-	old := n.auto(n.at("old"))
-	require.NoError(t, old.Apply(t.Context()))
-	plugin := filepath.Join(old.BinDir, "loopback")
-	require.NoError(t, os.WriteFile(plugin, []byte("theirs"), 0o755))
-	i := n.auto(n.at("new"))
-	changes, err := i.Check(t.Context())
-	require.NoError(t, err)
-	require.NotContains(t, strings.Join(changes, "\n"), plugin)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	advice, err := i.Advise(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, advice, plugin+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
-	left, err := os.ReadFile(plugin)
-	require.NoError(t, err)
-	require.Equal(t, "theirs", string(left))
-	require.NoFileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
-	for range 2 {
-		require.ErrorContains(t, i.Revert(t.Context()), plugin+" is no longer as it was left, so it is kept")
-	}
-}
-
-// A configuration that was changed since keeps the plugins it names.
-func TestForAMoveKeepsWhatAChangedConfigurationNeeds(t *testing.T) {
-	n := newNode(t)
-	old := n.auto(n.at("old"))
-	require.NoError(t, old.Apply(t.Context()))
-	conf := filepath.Join(old.ConfDir, old.ConfName)
-	require.NoError(t, os.WriteFile(conf, []byte(`{"cniVersion":"1.0.0","name":"x","plugins":[{"type":"cilium-cni","mine":1}]}`), 0o600))
-	i := n.auto(n.at("new"))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.FileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
-	require.FileExists(t, conf)
-	require.NoError(t, os.Remove(conf))
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoFileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
 }
 
 func TestForNoFolderOfTheRuntimeCanBeUsed(t *testing.T) {

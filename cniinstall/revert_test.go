@@ -4,7 +4,6 @@
 package cniinstall_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,18 +14,6 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
-
-// Nothing is recorded, and there is no place for a record.
-func TestRevertWithoutState(t *testing.T) {
-	n := newNode(t)
-	n.state = ""
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	before := tree(t, n.root)
-	require.ErrorIs(t, i.Revert(t.Context()), errors.ErrUnsupported)
-	require.ErrorIs(t, second(i.CheckRevert(t.Context())), errors.ErrUnsupported)
-	require.Equal(t, before, tree(t, n.root))
-}
 
 // After several upgrades by several owners, a revert restores the original byte for byte.
 func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
@@ -65,23 +52,6 @@ func withoutTimes(t *testing.T, n node) map[string]string {
 		}
 	}
 	return found
-}
-
-// The configuration is removed first, even if a plugin was recorded after it.
-func TestCNI8_ConfigurationFirst(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	n.source("another", script("1.0.0"))
-	require.NoError(t, i.Apply(t.Context()))
-	changes, err := i.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{
-		"remove file " + n.confFile(),
-		"remove file " + n.plugin("another"), "remove file " + n.plugin("loopback"), "remove file " + n.plugin("cilium-cni"),
-		"remove directory " + n.conf, "remove directory " + filepath.Dir(n.conf), "remove directory " + n.root + "/etc",
-		"remove directory " + n.bin, "remove directory " + filepath.Dir(n.bin), "remove directory " + n.root + "/opt",
-	}, changes)
 }
 
 // A file changed since stays, and every revert reports it; the directory that holds it remains
