@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,6 +41,12 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		want["net/ipv4/conf/"+name+"/rp_filter"] = "0"
 	}
 	require.Equal(t, want, differing(before, values(t)))
+	require.Equal(t, []string{
+		"-net.ipv4.conf.lxc*.rp_filter = 0", "-net.ipv4.conf.cilium_*.rp_filter = 0", "net.ipv4.conf.all.rp_filter = 0",
+	}, settingLines(read(t, filepath.Join(d.Dir, ciliumFile))))
+	info, err := os.Stat(filepath.Join(d.Dir, ciliumFile))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode())
 	advice, err := d.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"net.ipv4.conf.all.rp_filter = 0 does not lower net.ipv4.conf.eth0.rp_filter = 2, " +
@@ -125,93 +130,6 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.Equal(t, "0", value)
 }
 
-// Effective and Set derive the same values from files as systemd's own program.
-func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
-	testns.Root(t)
-	program, _ := findSystemdSysctl(t)
-	results := map[string]map[string]string{}
-	for name, apply := range map[string]func(t *testing.T, dirs ...string){
-		"systemd": func(t *testing.T, _ ...string) {
-			out, err := exec.Command(program).CombinedOutput()
-			require.NoError(t, err, "%s", out)
-		},
-		"ours": func(t *testing.T, dirs ...string) {
-			all, err := sysctl.Effective(dirs...)
-			require.ErrorContains(t, err, "line 2")
-			var settings []sysctl.Setting
-			for _, a := range all {
-				a.IfExists = true
-				settings = append(settings, a.Setting)
-			}
-			require.NoError(t, sysctl.Kernel{}.Set(settings...))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			testns.Enter(t, testns.Mount|testns.Net)
-			veth(t, "lxc1", "lxc2.7")
-			veth(t, "eth0", "hub0")
-			before := values(t)
-			apply(t, systemdFiles(t)...)
-			results[name] = differing(before, values(t))
-		})
-	}
-	require.NotEmpty(t, results["ours"])
-	require.Equal(t, results["systemd"], results["ours"])
-}
-
-// systemdFiles puts files where systemd looks for them, in this mount namespace.
-func systemdFiles(t *testing.T) []string {
-	t.Helper()
-	for _, dir := range []string{"/etc", "/run", "/usr/lib/sysctl.d"} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
-	}
-	for dir, files := range map[string]map[string]string{
-		"/etc/sysctl.d": {
-			"50-b.conf": "# b\nnet.ipv4.conf.lxc*.rp_filter = 2\n-net.ipv4.conf.eth0.log_martians\n",
-			"40-x.conf": "",
-			"90-z.conf": "net/ipv4/conf/lxc2.7/rp_filter=1\nnet.ipv4.conf.{eth,hub}?.accept_local = 1\nnet.ipv4.conf.lxc[!1]*.arp_ignore=2\n-net.ipv4.no_such_key = 1\n",
-		},
-		"/run/sysctl.d": {
-			"95-bad.conf": "net.ipv4.conf.eth0.tag = 3\n-net/../x = 1\n",
-		},
-		"/usr/lib/sysctl.d": {
-			"10-a.conf": "net.ipv4.conf.*.log_martians = 1\nnet.ipv4.conf.lxc1.arp_announce = 1\nnet.ipv4.conf.lxc*.arp_announce = 2\nnet.ipv4.conf.hub*.arp_announce = 1\n",
-			"40-x.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
-			"50-b.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
-			"60-c.conf": "net.ipv4.conf.h*.arp_announce = 2\nnet.ipv4.tcp_rmem = 4096\t65536 1048576\n-net.ipv4.conf.hub*.arp_announce\nnet.ipv4.conf.lxc*.tag = 5\n-net.ipv4.conf.lxc*.tag\n",
-		},
-	} {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		for name, content := range files {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
-		}
-	}
-	return nil
-}
-
-// With Debian's link to it in sysctl.d, procps' own file is one of the other files.
-func TestSYS5_AFileThatSortsLaterIsSaid(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
-	}
-	require.NoError(t, os.Mkdir("/etc/sysctl.d", 0o755))
-	require.NoError(t, os.WriteFile("/etc/sysctl.conf", []byte("# x\nnet.ipv4.ip_forward=0\nnet/ipv4/conf/lo/tag=1\n"), 0o644))
-	require.NoError(t, os.Symlink("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf"))
-	d := sysctl.DropIn{Settings: []sysctl.Setting{
-		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.tag", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "1"},
-	}}
-	for name, want := range map[string][]string{
-		"50.conf":     {"/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, which overrides 1 at the next boot"},
-		"99-zzz.conf": nil,
-	} {
-		d.Name = name
-		advice, err := d.Advise(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, advice)
-	}
-}
-
 // The zero values are the host's: here with empty folders over its own, and no
 // listener on systemd's sockets.
 func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
@@ -245,31 +163,6 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
 }
 
-func TestPLAN6_RevertAllUndoesEverythingOnTheRealKernel(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "lxc1", "eth0")
-	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
-	before := values(t)
-	root := t.TempDir()
-	j := journaltest.Open(t, filepath.Join(root, "state"), sysctl.Handler{})
-	for _, a := range []bootstrap.Action{
-		cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d")}, j.Step("cilium")}),
-		recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", Settings: []sysctl.Setting{
-			{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
-		}}, j.Step("x")},
-		recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, j.Step("forwarding")},
-	} {
-		require.NoError(t, a.Apply(t.Context()))
-	}
-	require.NotEmpty(t, differing(before, values(t)))
-	_, err := j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, differing(before, values(t)))
-	left, err := os.ReadDir(root)
-	require.NoError(t, err)
-	require.Empty(t, left)
-}
-
 func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -283,22 +176,6 @@ func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.NoDirExists(t, n.state())
-}
-
-func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	before := values(t)
-	root := t.TempDir()
-	d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Settings: []sysctl.Setting{
-		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.ip_default_ttl", Value: "999"},
-	}}, journaltest.Open(t, filepath.Join(root, "state"))})
-	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)
-	require.NoDirExists(t, d.Dir)
-	require.NoError(t, d.Revert(t.Context()))
-	require.Empty(t, differing(before, values(t)))
-	left, err := os.ReadDir(root)
-	require.NoError(t, err)
-	require.Empty(t, left)
 }
 
 // As on distributions whose /etc is part of a read-only image.

@@ -113,31 +113,6 @@ func settingLines(text string) []string {
 	return all
 }
 
-func TestSYS3_ZeroDropInIsCiliums(t *testing.T) {
-	n := newNode(t, "eth0", "lxc1", "cilium_host")
-	n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
-	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	n.PutValue("net.ipv4.conf.eth0.rp_filter", "1")
-	require.Equal(t, []string{
-		"write " + n.file(),
-		"set net.ipv4.conf.lxc1.rp_filter = 0 (is 1)",
-		"set net.ipv4.conf.all.rp_filter = 0 (is 2)",
-	}, check(t, n.dropIn()))
-	require.NoError(t, n.dropIn().Apply(t.Context()))
-	require.Equal(t, []string{
-		"-net.ipv4.conf.lxc*.rp_filter = 0",
-		"-net.ipv4.conf.cilium_*.rp_filter = 0",
-		"net.ipv4.conf.all.rp_filter = 0",
-	}, settingLines(read(t, n.file())))
-	require.Empty(t, check(t, n.dropIn()))
-	require.Equal(t, "1", n.Values()["net.ipv4.conf.eth0.rp_filter"])
-	if runtime.GOOS != "windows" {
-		info, err := os.Stat(n.file())
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o644), info.Mode())
-	}
-}
-
 func TestDropInKeepsTheContract(t *testing.T) {
 	for name, reload := range map[string]sysctl.Reloader{"direct": nil, "no systemd": sysctl.Systemd{Root: t.TempDir()}} {
 		t.Run(name, func(t *testing.T) {
@@ -358,33 +333,6 @@ func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
 	require.NoDirExists(t, n.state())
 }
 
-func TestSYS9_AKillAtAnyWriteOfADropInIsMadeGood(t *testing.T) {
-	for kill := range 16 {
-		n := newNode(t, "eth0", "lxc1")
-		n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
-		n.PutValue("net.ipv6.conf.eth0.forwarding", "1")
-		before := n.Values()
-		d := n.dropIn()
-		d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
-		run := func(call func(recordedFile) error, lives int) {
-			defer func() { _ = recover() }()
-			d := d
-			d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives}
-			_ = call(d)
-		}
-		run(func(d recordedFile) error { return d.Apply(t.Context()) }, kill)
-		if kill%2 == 0 {
-			require.NoError(t, d.Apply(t.Context()))
-			require.Empty(t, check(t, d))
-		}
-		run(func(d recordedFile) error { return d.Revert(t.Context()) }, kill)
-		require.NoError(t, d.Revert(t.Context()), "killed at write %d", kill)
-		require.Equal(t, before, n.Values(), "killed at write %d", kill)
-		require.NoFileExists(t, n.file())
-		require.NoDirExists(t, n.state())
-	}
-}
-
 func TestSYS4_AHigherFileWins(t *testing.T) {
 	n := newNode(t, "lxc1")
 	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.all.rp_filter = 1\n")
@@ -439,20 +387,6 @@ func TestSYS4_WithoutSystemdValuesAreSetDirectlyAndItSaysSo(t *testing.T) {
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
-}
-
-func TestAdviceNamesFewOfManyLinks(t *testing.T) {
-	n := newNode(t, "lxc1", "lxc2", "lxc3", "lxc4", "lxc5", "lxc6")
-	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.*.rp_filter = 1\n")
-	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	d := n.dropIn()
-	d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0"}}
-	advice, err := d.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{
-		higher + ":1 sets net.ipv4.conf.lxc1.rp_filter, net.ipv4.conf.lxc2.rp_filter, net.ipv4.conf.lxc3.rp_filter and 3 more = 1, which overrides 0 at the next boot",
-		"lower rp_filter of lxc1, lxc2, lxc3 and 3 more has no effect while net.ipv4.conf.all.rp_filter = 1: the kernel takes the larger",
-	}, advice)
 }
 
 func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
@@ -597,24 +531,6 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	d := n.dropIn()
 	d.Journal = nil
 	require.ErrorIs(t, d.Revert(t.Context()), errors.ErrUnsupported)
-}
-
-func TestSYS9_TwoActionsShareAJournal(t *testing.T) {
-	n := newNode(t, "lxc1")
-	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	before := n.Values()
-	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath()[:3], Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal("datapath")}
-	f := forwarding(t, n.Kernel, n.state())
-	actions := []bootstrap.Reverter{n.dropIn(), s, f}
-	for _, a := range actions {
-		require.NoError(t, a.Apply(t.Context()))
-	}
-	require.NoError(t, actions[1].Revert(t.Context()))
-	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "the drop-in's")
-	require.NoError(t, actions[2].Revert(t.Context()))
-	require.NoError(t, actions[0].Revert(t.Context()))
-	require.Equal(t, before, n.Values())
-	require.NoDirExists(t, n.state())
 }
 
 // A line of ours that another file cancels is reported, whether or not a link matches it.

@@ -5,7 +5,6 @@ package sysctl_test
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,21 +72,6 @@ func TestSettingsKeepTheContract(t *testing.T) {
 	require.Equal(t, before, fake.Values())
 }
 
-func TestSettingsWithoutAJournalCannotRevert(t *testing.T) {
-	fake := &bootstraptest.Kernel{}
-	s := sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "values", Action: s}}}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	for _, revert := range []func(context.Context) (*bootstrap.Report, error){plan.CheckRevert, plan.Revert} {
-		report, err := revert(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
-		require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported)
-	}
-	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
-}
-
 func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
 	fake, state := bootstraptest.NewKernel("eth0", "eth1", "lxc1"), filepath.Join(t.TempDir(), "state")
 	fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
@@ -113,44 +97,6 @@ func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-func TestSYS8_AKillAtAnyWriteOfRevertIsMadeGood(t *testing.T) {
-	for kill := range 20 {
-		fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-		fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
-		before := fake.Values()
-		require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
-
-		func() {
-			defer func() { _ = recover() }()
-			s := forwarding(t, fake, state)
-			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
-			_ = s.Revert(t.Context())
-		}()
-		require.NoError(t, forwarding(t, fake, state).Revert(t.Context()), "killed at write %d", kill)
-		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
-		require.NoDirExists(t, state)
-	}
-}
-
-func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
-	for kill := range 8 {
-		fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-		fake.PutValue("net.ipv6.conf.eth1.forwarding", "1")
-		before := fake.Values()
-		func() {
-			defer func() { _ = recover() }()
-			s := forwarding(t, fake, state)
-			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
-			_ = s.Apply(t.Context())
-		}()
-		if kill%2 == 0 { // undone at once, or finished first
-			require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
-		}
-		require.NoError(t, forwarding(t, fake, state).Revert(t.Context()), "killed at write %d", kill)
-		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
-	}
-}
-
 // mortal dies at a write, like a killed process: half the time before it.
 type mortal struct {
 	*bootstraptest.Kernel
@@ -166,24 +112,6 @@ func (m *mortal) WriteFile(name string, value []byte) error {
 		panic("killed")
 	}
 	return err
-}
-
-func TestSYS8_ARouterLearntRouteIsKept(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-	fake.LearnRouter("eth0")
-	before := fake.Values()
-	s := forwarding(t, fake, state)
-	require.Contains(t, check(t, s),
-		"set net.ipv6.conf.eth0.accept_ra = 2 (is 1), to keep the default route of eth0 when IPv6 forwarding is on")
-	require.NoError(t, s.Apply(t.Context()))
-	routers, err := fake.Routers()
-	require.NoError(t, err)
-	require.Equal(t, []string{"eth0"}, routers)
-	require.Equal(t, "2", fake.Values()["net.ipv6.conf.eth0.accept_ra"])
-	require.Equal(t, "1", fake.Values()["net.ipv6.conf.eth1.accept_ra"])
-	require.Empty(t, check(t, s))
-	require.NoError(t, s.Revert(t.Context()))
-	require.Equal(t, before, fake.Values())
 }
 
 func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
@@ -253,19 +181,6 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	before := fake.Values()
-	for i := range 50 {
-		s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
-			{Key: "net.ipv4.conf.eth0.rp_filter", Value: []string{"1", "2"}[i%2]},
-		}}, recorded(t, fake, state, "values")}
-		require.NoError(t, s.Apply(t.Context()))
-	}
-	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
-	require.Equal(t, before, fake.Values())
-}
-
 func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
 	s := forwarding(t, fake, state)
@@ -290,32 +205,6 @@ func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	require.Equal(t, "1", fake.Values()["kernel.unprivileged_bpf_disabled"])
 	require.Equal(t, "1", fake.Values()["kernel.timer_migration"])
 	require.NoDirExists(t, state)
-}
-
-func TestSYS2_WhatMayFailIsTriedEachTime(t *testing.T) {
-	for name, prepare := range map[string]func(*bootstraptest.Kernel){
-		"refused":          func(k *bootstraptest.Kernel) { k.Fail = refuse(syscall.EPERM, "kernel.timer_migration") },
-		"silently refused": func(k *bootstraptest.Kernel) { k.Deafen("kernel.timer_migration") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-			prepare(fake)
-			before := fake.Values()
-			s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
-				{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
-				{Key: "net.ipv4.conf.all.rp_filter", Value: "2"},
-			}}, recorded(t, fake, state, "values")}
-			require.Len(t, check(t, s), 2)
-			for range 2 {
-				require.NoError(t, s.Apply(t.Context()))
-				require.Equal(t, []string{"set kernel.timer_migration = 0 (is 1)"}, check(t, s))
-				require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 0 (is 2)"}, checkRevert(t, s))
-			}
-			require.NoError(t, s.Revert(t.Context()))
-			require.Equal(t, before, fake.Values())
-			require.NoDirExists(t, state)
-		})
-	}
 }
 
 func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
