@@ -47,8 +47,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 	info, err := os.Stat(filepath.Join(d.Dir, ciliumFile))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode())
-	advice, err := d.Advise(t.Context())
-	require.NoError(t, err)
+	advice := advise(t, d)
 	require.Equal(t, []string{"net.ipv4.conf.all.rp_filter = 0 does not lower net.ipv4.conf.eth0.rp_filter = 2, " +
 		"net.ipv4.conf.eth1.rp_filter = 1, net.ipv4.conf.lo.rp_filter = 2: the kernel takes the larger"}, advice)
 	require.Empty(t, check(t, d))
@@ -66,8 +65,7 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	n := newNode(t, "eth0")
 	d := n.dropIn()
 	said := func() string {
-		advice, err := d.Advise(t.Context())
-		require.NoError(t, err)
+		advice := advise(t, d)
 		return strings.Join(advice, "\n")
 	}
 	require.NotContains(t, said(), "other than root")
@@ -79,16 +77,19 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
-func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
+func TestTheContractIsKeptOnTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "lxc1", "eth0")
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
 	before := values(t)
 	root := t.TempDir()
-	bootstraptest.Conform(t, func() bootstrap.Action {
-		return cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn
-	}, sysctl.Handler{})
-	require.Empty(t, differing(before, values(t)))
+	for _, a := range []bootstrap.Action{
+		cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn,
+		sysctl.Settings{Values: append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})},
+	} {
+		bootstraptest.Conform(t, func() bootstrap.Action { return a }, sysctl.Handler{})
+		require.Empty(t, differing(before, values(t)))
+	}
 }
 
 // Inside another process's namespaces the file, the values and systemd's
@@ -118,7 +119,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 			Host:  hostns.Host{Proc: testns.Proc(t, filepath.Join("/proc", target)), LockFile: filepath.Join(host, "lock")},
 			Steps: []bootstrap.Step{{Name: "drop-in", Action: dropIn}},
 		}
-		_, err = plan.Apply(context.Background())
+		_, err = plan.Apply(t.Context())
 		applied <- err
 	}()
 	require.NoError(t, <-applied)
@@ -147,17 +148,10 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
 	require.NoError(t, d.Apply(t.Context()))
 	require.Empty(t, check(t, d))
-	advice, err := d.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot", advice[0])
+	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot", advise(t, d)[0])
 
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	err = d.Revert(t.Context())
-	require.ErrorIs(t, err, unix.EROFS)
-	require.ErrorContains(t, err, "read-write")
-	other := cilium(recordedFile{DropIn: sysctl.DropIn{Name: "other.conf"}}).Apply(t.Context())
-	require.ErrorIs(t, other, unix.EROFS)
-	require.ErrorContains(t, other, "/etc/sysctl.d/other.conf")
+	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT, ""))
 	require.NoError(t, d.Revert(t.Context()), "changes that could not be undone were kept")
 	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
@@ -235,12 +229,18 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 
 	j := journaltest.Open(t, filepath.Join(root, "state"))
 	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Settings: []sysctl.Setting{
-		{Key: bad, Value: "0", IgnoreFailure: true},
+		{Key: bad, Value: "0"},
+		{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
 		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
 	}}, j}
 	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
+	direct := d
+	direct.Reload = nil
+	require.ErrorIs(t, direct.Apply(t.Context()), unix.EROFS)
+	require.NoFileExists(t, filepath.Join(o.dir, "90-x.conf"), "there is no other process")
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"])
+	require.Equal(t, "1", values(t)["net/ipv4/ip_forward"])
 	require.Empty(t, check(t, d))
 
 	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
@@ -253,4 +253,18 @@ func TestARootThatIsNotThereIsNamed(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "none")
 	_, err := sysctl.Kernel{Root: root}.Get("net.ipv4.ip_forward")
 	require.ErrorContains(t, err, root)
+}
+
+// A drop-in does not replace an object that is not a file, as a rename would silently.
+func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "50-x.conf")
+	require.NoError(t, unix.Mkfifo(path, 0o600))
+	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: dir, Name: "50-x.conf"}})
+	_, err := d.Check(t.Context())
+	require.ErrorContains(t, err, path+" is in the way: it is not a file; move it away")
+	require.ErrorContains(t, d.Apply(t.Context()), path+" is in the way")
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
 }

@@ -20,6 +20,3 @@ func Effective(dirs ...string) ([]assignment, error) {
 	}
 	return all, err
 }
-
-// SameValue reports whether the kernel prints now after wanted was written to the path.
-func SameValue(at, now, wanted string) bool { return sameValue(at, now, wanted) }

@@ -5,16 +5,13 @@ package sysctl_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -27,30 +24,23 @@ func withBad(d recordedFile) recordedFile {
 }
 
 func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
-	for _, recorded := range []bool{true, false} {
-		n := newNode(t, "eth0")
-		before := n.Values()
-		m := &manager{node: n}
-		d := withBad(n.dropInWith(m))
-		d.Dir = filepath.Join(n.root, "new")
-		if !recorded {
-			d.Journal = nil
-		}
-		for range 2 {
-			err := d.Apply(t.Context())
-			require.ErrorIs(t, err, syscall.EINVAL)
-			require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
-			require.ErrorContains(t, err, "set "+bad+" = loose")
-		}
-		require.NoDirExists(t, d.Dir)
-		require.Zero(t, m.reloads)
-		require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the others")
-		if recorded {
-			require.NoError(t, d.Revert(t.Context()))
-			require.Equal(t, before, n.Values())
-			require.NoDirExists(t, n.state())
-		}
+	n := newNode(t, "eth0")
+	before := n.Values()
+	m := &manager{node: n}
+	d := withBad(n.dropInWith(m))
+	d.Dir = filepath.Join(n.root, "new")
+	for range 2 {
+		err := d.Apply(t.Context())
+		require.ErrorIs(t, err, syscall.EINVAL)
+		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
+		require.ErrorContains(t, err, "set "+bad+" = loose")
 	}
+	require.NoDirExists(t, d.Dir)
+	require.Zero(t, m.reloads)
+	require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the others")
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, before, n.Values())
+	require.NoDirExists(t, n.state())
 }
 
 func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {
@@ -74,58 +64,6 @@ func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"])
 	require.NoDirExists(t, n.state())
-}
-
-// deniedFiles can be read here, but written only by another process.
-type deniedFiles struct {
-	*bootstraptest.Kernel
-	errno syscall.Errno
-}
-
-func (d deniedFiles) Writable(name string) error {
-	return &fs.PathError{Op: "open", Path: name, Err: d.errno}
-}
-
-func (d deniedFiles) WriteFile(name string, _ []byte) error { return d.Writable(name) }
-
-func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
-	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
-		n := newNode(t, "eth0")
-		n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-		before := n.Values()
-		m := &manager{node: n}
-		d := n.dropInWith(m)
-		d.Settings = append(sysctl.Forwarding()[:2], sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "0"})
-		allowed := d
-		d.Kernel.Files = deniedFiles{n.Kernel, errno}
-
-		direct := d
-		direct.Reload = nil
-		require.ErrorIs(t, direct.Apply(t.Context()), errno)
-		require.NoFileExists(t, n.file(), "there is no other process")
-
-		require.NoError(t, d.Apply(t.Context()))
-		require.Equal(t, 1, m.reloads)
-		require.Empty(t, check(t, d))
-		require.Equal(t, "1", n.Values()["net.ipv4.conf.eth0.forwarding"])
-		require.NoError(t, allowed.Revert(t.Context()))
-		require.Equal(t, before, n.Values(), "values that the reload set were recorded")
-		require.NoDirExists(t, n.state())
-	}
-}
-
-func TestSYS2_WhatMayFailIsNoChangeWhereNoUserMayWriteIt(t *testing.T) {
-	n := newNode(t)
-	n.PutValue(bad, "2")
-	for _, nobody := range []sysctl.Reloader{nil, sysctl.Systemd{Root: n.root}} {
-		d := n.dropInWith(nobody)
-		d.Settings = []sysctl.Setting{{Key: bad, Value: "0", IgnoreFailure: true}}
-		d.Kernel.Files = deniedFiles{n.Kernel, syscall.EROFS}
-		require.NotContains(t, check(t, d), "set "+bad+" = 0 (is 2)")
-		require.NoError(t, d.Apply(t.Context()))
-		require.Empty(t, check(t, d))
-		require.NoError(t, d.Revert(t.Context()))
-	}
 }
 
 // fatal is a manager that kills the process before or after the reload.
@@ -200,34 +138,6 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	n.Reboot() // and systemd applies the file
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
-}
-
-// ENOSYS, EOPNOTSUPP and ENOTSUP match errors.ErrUnsupported, but are failures.
-func TestSYS4_ACallThatTheSystemLacksIsNotTheLackOfSystemd(t *testing.T) {
-	for _, errno := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP} {
-		require.ErrorIs(t, errno, errors.ErrUnsupported)
-		n := newNode(t, "eth0")
-		d := n.dropInWith(&manager{node: n, err: errno})
-		require.ErrorIs(t, d.Apply(t.Context()), errno)
-		require.NotEmpty(t, check(t, d), "the reload is still to be done")
-
-		n = newNode(t, "eth0")
-		d = n.dropInWith(&manager{node: n, reloading: errno})
-		_, err := d.Check(t.Context())
-		require.ErrorIs(t, err, errno)
-		require.ErrorIs(t, d.Apply(t.Context()), errno)
-
-		n = newNode(t, "eth0")
-		n.LearnRouter("eth0")
-		n.put(t, "usr/50.conf", "net.ipv6.conf.all.forwarding = 1\n")
-		n.Fail = refuse(errno, "net.ipv6.conf.eth0.accept_ra")
-		m := &manager{node: n}
-		require.ErrorIs(t, n.dropInWith(m).Apply(t.Context()), errno)
-		require.Zero(t, m.reloads, "the route is not kept, so nothing is reloaded")
-		require.Equal(t, "0", n.Values()["net.ipv6.conf.all.forwarding"])
-	}
-	require.ErrorIs(t, sysctl.ErrNoSystemd, errors.ErrUnsupported)
-	require.EqualError(t, sysctl.ErrNoSystemd, "no systemd")
 }
 
 func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {

@@ -34,6 +34,13 @@ func check(t *testing.T, a bootstrap.Action) []string {
 	return changes
 }
 
+func advise(t *testing.T, a bootstrap.Adviser) []string {
+	t.Helper()
+	advice, err := a.Advise(t.Context())
+	require.NoError(t, err)
+	return advice
+}
+
 func checkRevert(t *testing.T, a bootstrap.CheckReverter) []string {
 	t.Helper()
 	changes, err := a.CheckRevert(t.Context())
@@ -63,38 +70,6 @@ func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysct
 func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) recordedValues {
 	t.Helper()
 	return recordedValues{sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
-}
-
-func TestSettingsKeepTheContract(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
-	before := fake.Values()
-	bootstraptest.Conform(t, func() bootstrap.Action { return forwarding(t, fake, state).Settings }, sysctl.Handler{Kernel: sysctl.Kernel{Files: fake}})
-	require.Equal(t, before, fake.Values())
-}
-
-func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0", "eth1", "lxc1"), filepath.Join(t.TempDir(), "state")
-	fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
-	fake.PutValue("net.ipv6.conf.eth1.forwarding", "1")
-	fake.PutValue("net.ipv4.conf.default.forwarding", "1")
-	before := fake.Values()
-
-	require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
-	require.Equal(t, "1", fake.Values()["net.ipv6.conf.lxc1.forwarding"])
-	require.Equal(t, "0", fake.Values()["net.ipv4.conf.all.accept_redirects"])
-	require.Empty(t, check(t, forwarding(t, fake, state)))
-
-	fake.RemoveLink("lxc1")
-	fake.AddLink("lxc2") // gets forwarding, and must not keep it
-	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
-	after := fake.Values()
-	require.Equal(t, "0", after["net.ipv4.conf.lxc2.forwarding"])
-	for key, value := range before {
-		if got, exists := after[key]; exists {
-			require.Equal(t, value, got, key)
-		}
-	}
-	require.NoDirExists(t, state)
 }
 
 // mortal dies at a write, like a killed process: half the time before it.
@@ -207,16 +182,6 @@ func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	fake.Fail = refuse(syscall.EPERM, "net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding")
-	s := forwarding(t, fake, state)
-	s.Values = s.Values[:2]
-	require.ErrorContains(t, s.Apply(t.Context()), "CAP_NET_ADMIN")
-	require.Empty(t, checkRevert(t, s))
-	require.NoDirExists(t, state)
-}
-
 func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
 	fake.Fail = func(op, path string) error {
@@ -229,15 +194,6 @@ func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "read net.ipv4.ip_forward: permission denied (reading it needs root, and a /proc/sys that no LSM profile denies)")
 	require.NotContains(t, err.Error(), "CAP_NET_ADMIN")
-}
-
-func TestADoneContextWritesNothing(t *testing.T) {
-	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, forwarding(t, fake, state).Apply(ctx), context.Canceled)
-	require.Empty(t, fake.Writes())
-	require.NoDirExists(t, state)
 }
 
 func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
