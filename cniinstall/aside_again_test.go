@@ -37,15 +37,11 @@ func TestCNI5_OwnerWritesItAgain(t *testing.T) {
 			for _, version := range tt.versions {
 				write(t, n.other("10-aws.conflist"), version, 0o644)
 				before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
-				changes, err := i.Check(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, []string{"set aside " + n.other("10-aws.conflist") + " as " + backup}, changes)
-				require.NoError(t, i.Apply(t.Context()))
-				requireConverged(t, i, n.root)
+				requireChanges(t, i, "set aside "+n.other("10-aws.conflist")+" as "+backup)
+				requireApplied(t, i, n.root)
 				requireContent(t, n.other(backup), version, 0o644)
 			}
-			require.NoError(t, i.Revert(t.Context()))
-			require.Equal(t, before, tree(t, n.root))
+			requireUndone(t, i, n, before)
 		})
 	}
 }
@@ -76,12 +72,10 @@ func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
 			changes, err := i.Check(t.Context())
 			require.NoError(t, err)
 			require.Contains(t, changes, "remove "+n.other(tt.to))
-			require.NoError(t, i.Apply(t.Context()))
-			requireConverged(t, i, n.root)
+			requireApplied(t, i, n.root)
 			require.NoFileExists(t, n.other(tt.to))
 			requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
-			require.NoError(t, i.Revert(t.Context()))
-			require.Equal(t, before, tree(t, n.root))
+			requireUndone(t, i, n, before)
 		})
 	}
 }
@@ -168,9 +162,7 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, i.Revert(t.Context()), tt.want, "it stays recorded")
-			raw, err := os.ReadFile(n.other(backup))
-			require.NoError(t, err)
-			require.Equal(t, tt.stays, string(raw))
+			require.Equal(t, tt.stays, read(t, n.other(backup)))
 		})
 	}
 }

@@ -143,10 +143,8 @@ func TestCNI5_CannotBeSetAside(t *testing.T) {
 	requireContent(t, n.confFile(), agentConf, 0o600)
 
 	require.NoError(t, unix.Unmount(busy, 0))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
+	requireApplied(t, i, n.root)
+	requireUndone(t, i, n, before)
 }
 
 // If a file cannot be put back, or ours not be removed, ours stays with its plugins, so that the
@@ -166,8 +164,7 @@ func TestCNI5_CNI8_CannotGo(t *testing.T) {
 		requireContent(t, n.confFile(), agentConf, 0o600)
 		require.FileExists(t, n.plugin("cilium-cni"))
 		require.NoError(t, unix.Unmount(n.other(busy), 0))
-		require.NoError(t, i.Revert(t.Context()))
-		require.Equal(t, before, tree(t, n.root))
+		requireUndone(t, i, n, before)
 	}
 }
 
@@ -185,8 +182,6 @@ func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
 	require.Contains(t, n.advice(i)[0], "is a FIFO, not a regular file")
 	before := tree(t, n.root)
 	i.Exclusive = true
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
+	requireApplied(t, i, n.root)
+	requireUndone(t, i, n, before)
 }

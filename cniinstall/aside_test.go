@@ -42,8 +42,7 @@ func requireReverted(t *testing.T, i recorded, n node, before map[string]string,
 	changes, err := i.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, want, changes)
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
+	requireUndone(t, i, n, before)
 }
 
 // An existing backup stays as it is, whatever it is: the new one gets a number.
@@ -68,8 +67,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 	}, changes)
 	require.Equal(t, before, tree(t, n.root), "Check changes nothing")
 
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	after := tree(t, n.root)
 	for name, number := range map[string]string{"00-multus.conf": "", "01-broken.conflist": "", "10-aws.conflist": ".2", "16-dangling.conflist": "", "99-loopback.json": ".1"} {
 		require.NotContains(t, after, n.other(name))
@@ -95,12 +93,10 @@ func TestCNI5_Suffix(t *testing.T) {
 		write(t, n.plugin(plugin), script("0.4.0"), 0o755)
 		before[n.plugin(plugin)] = tree(t, n.bin)[n.plugin(plugin)]
 	}
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	require.FileExists(t, n.other("10-aws.conflist.conf.aside"))
 	i.BackupSuffix = "" // the suffix is in the record
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
+	requireUndone(t, i, n, before)
 
 	for _, suffix := range []string{".conf", ".x.json", ".conflist", "bak", ".", "./bak", "..", ".bak."} {
 		i := n.exclusive()

@@ -59,8 +59,7 @@ func TestCNI10_NamesOfOneProgram(t *testing.T) {
 	requireContent(t, filepath.Join(also, "calico-ipam"), who, 0o755)
 
 	i.As, i.Config = map[string][]string{"calico": {"calico"}}, cniinstall.Whole(strings.Replace(calicoConf, `"ipam":{"type":"calico-ipam"}`, `"mtu":1`, 1))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	require.FileExists(t, n.plugin("calico-ipam"), "it was never ours")
 	require.NoFileExists(t, filepath.Join(also, "calico-ipam"))
 
@@ -91,25 +90,21 @@ func TestCNI10_PluginsElsewhere(t *testing.T) {
 	write(t, n.plugin("calico"), "no program", 0o755)
 	i.Optional = []string{"portmap", "loopback"}
 	require.Empty(t, n.advice(i), "no plugin is missing")
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	requireContent(t, n.confFile(), calicoConf, 0o600)
 	require.NoError(t, i.Revert(t.Context()))
 }
 
 // The configuration gets the requested mode, and a mode changed since is put right.
 func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	requireContent(t, n.confFile(), agentConf, 0o600)
 	i.ConfMode = 0o644
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	require.Contains(t, changes[0], "set mode 0644")
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	requireContent(t, n.confFile(), agentConf, 0o644)
 	require.NoError(t, os.Chmod(n.confFile(), 0o600))
 	require.NoError(t, i.Apply(t.Context()))

@@ -6,23 +6,18 @@ package cniinstall_test
 import (
 	"context"
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // An uninstall under the same lock ends the guard, and removed files stay removed.
 func TestCNI7_UninstallEndsIt(t *testing.T) {
-	for range 20 {
+	for range 4 {
 		n, g := guardedNodeIn(t, t.TempDir())               // nothing below /dev is reverted
 		require.NoError(t, os.Remove(n.plugin("loopback"))) // the guard is awake when the uninstall comes
 		unlock, err := n.lock(t.Context())
@@ -111,77 +106,4 @@ func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
 	require.NoError(t, os.Remove(n.confFile()))
 	g.repair()
 	requireContent(t, n.confFile(), agentConf, 0o600)
-}
-
-// Inside the host's mount namespace: the source exists only in the container, the folders only
-// on the host.
-func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	hidden := filepath.Join(n.root, "hidden")
-	require.NoError(t, os.Mkdir(hidden, 0o755))
-	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
-	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
-	write(t, filepath.Join(hidden, "cilium-cni"), script("0.3.1", "1.0.0"), 0o644)
-	root, err := os.OpenRoot(hidden)
-	require.NoError(t, err)
-	t.Cleanup(func() { root.Close() })
-	i := n.install()
-	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
-	require.NoError(t, onHost(t, i.Apply))
-	require.NoError(t, os.Mkdir(n.root+"/covered", 0o755))
-	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
-	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
-
-	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
-		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
-	})
-	damages := []func() error{ // one at a time, since the guard may still be repairing the first
-		func() error { return os.Remove(n.confFile()) },
-		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
-	}
-	for k := range 6 {
-		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error { return damages[k%2]() }))
-		g.repair()
-		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
-			requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "1.0.0"), 0o755)
-			requireContent(t, n.confFile(), agentConf, 0o600)
-			return nil
-		}))
-	}
-	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
-	g.cancel()
-	require.ErrorIs(t, g.end(), context.Canceled)
-}
-
-// The guard leaves no goroutine and no open file.
-func TestCNI7_LeavesNothing(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	files := func() int {
-		entries, err := os.ReadDir("/proc/self/fd")
-		require.NoError(t, err)
-		return len(entries)
-	}
-	goroutines, open := runtime.NumGoroutine(), files()
-	for k := range 20 {
-		ctx, cancel := context.WithCancel(t.Context())
-		repaired := make(chan bool, 10)
-		done := make(chan error, 1)
-		require.NoError(t, os.Remove(n.confFile()))
-		go func() {
-			done <- cniinstall.Guard{Install: i.Install, Done: func([]string, error) { repaired <- true }}.Run(journal.With(ctx, i.Journal))
-		}()
-		receive(t, repaired)
-		if k%2 == 0 {
-			runtime.Gosched()
-		}
-		cancel()
-		require.ErrorIs(t, receive(t, done), context.Canceled)
-	}
-	require.Eventually(t, func() bool { // in its own goroutine
-		return runtime.NumGoroutine() <= goroutines+1
-	}, slow, time.Millisecond)
-	require.Equal(t, open, files())
 }

@@ -161,6 +161,29 @@ func requireContent(t *testing.T, path, content string, mode fs.FileMode) {
 	require.Equal(t, mode, info.Mode(), path)
 }
 
+// installed is a node with the agent's installation.
+func installed(t *testing.T) (node, recorded) {
+	t.Helper()
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	return n, i
+}
+
+// requireApplied applies, and checks that nothing remains to be done.
+func requireApplied(t *testing.T, i recorded, dir string) {
+	t.Helper()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, dir)
+}
+
+// requireUndone undoes, and checks that the node is as before.
+func requireUndone(t *testing.T, i recorded, n node, before map[string]string) {
+	t.Helper()
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
 // requireConverged checks that Check finds no change and that another Apply writes nothing.
 func requireConverged(t *testing.T, i recorded, dir string) {
 	t.Helper()
@@ -185,7 +208,7 @@ func requireChanges(t *testing.T, i recorded, want ...string) {
 	t.Helper()
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, want, changes)
+	require.Equal(t, append([]string(nil), want...), append([]string(nil), changes...))
 }
 
 // read returns the content of a file.

@@ -255,43 +255,6 @@ func TestCNI1_CNI2_NeverTornUnderLoad(t *testing.T) {
 		own, others.Load(), took.Round(time.Millisecond), o.read.Load(), o.execs.Load())
 }
 
-// A running plugin, as in a long ADD, keeps running while its file is replaced.
-func TestCNI1_RunningPluginKeepsRunning(t *testing.T) {
-	_, cat := realProgram(t, "cat")
-	n := newNode(t)
-	n.source("cilium-cni", string(cat))
-	i := n.install()
-	i.Config = nil
-	require.NoError(t, i.Apply(t.Context()))
-	running := exec.Command(n.plugin("cilium-cni"))
-	stdin, err := running.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := running.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, running.Start())
-	out := bufio.NewReader(stdout)
-	echo := func(line string) {
-		_, err := io.WriteString(stdin, line)
-		require.NoError(t, err)
-		got, err := out.ReadString('\n')
-		require.NoError(t, err)
-		require.Equal(t, line, got)
-	}
-	echo("before\n")
-	_, err = os.OpenFile(n.plugin("cilium-cni"), os.O_WRONLY, 0)
-	require.ErrorIs(t, err, syscall.ETXTBSY, "it could not be written in place")
-
-	_, program := realProgram(t, "true")
-	n.source("cilium-cni", string(program))
-	require.NoError(t, i.Apply(t.Context()))
-	echo("after\n")
-	require.NoError(t, exec.Command(n.plugin("cilium-cni")).Run(), "the new one is there at once")
-	require.NoError(t, i.Revert(t.Context()))
-	echo("reverted\n")
-	require.NoError(t, stdin.Close())
-	require.NoError(t, running.Wait())
-}
-
 // installOnce announces that it starts, then installs a version over the present one, with a
 // record.
 func installOnce() int {
@@ -385,8 +348,7 @@ func killedAfter(t *testing.T, path string, program []byte, upgrade, again bool,
 	i := recordedFleet(dir, program, 1)
 	defer i.Journal.Close()
 	if again {
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, dir)
+		requireApplied(t, i, dir)
 		requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
 	}
 	require.NoError(t, i.Revert(t.Context()))

@@ -22,8 +22,6 @@ func TestCNI5_SEC6_AsidesAreBounded(t *testing.T) {
 	const count, size = 100, 4 << 20
 	for name, c := range map[string]struct{ before, more, size int }{
 		"number":     {0, count + 1, 10},
-		"one more":   {count, 1, 10},
-		"size":       {0, 5, 1 << 20},
 		"more bytes": {4, 1, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {

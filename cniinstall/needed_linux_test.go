@@ -119,16 +119,3 @@ func TestCNI10_WhereReadingFailsTheUndoHasFailed(t *testing.T) {
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, n.state)
 }
-
-// A folder full of others' configurations is read within the context's time.
-func TestCNI10_SEC6_AContextThatEnds(t *testing.T) {
-	n, i := shared(t)
-	require.NoError(t, i.Apply(t.Context()))
-	for _, name := range []string{"a", "b"} {
-		write(t, n.other(name+".conflist"), "{}", 0o600)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, i.Journal.Undo(ctx, cniinstall.Handler{ConfDir: n.conf}), context.Canceled)
-	require.FileExists(t, n.plugin("portmap"))
-}

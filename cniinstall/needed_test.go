@@ -229,47 +229,6 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 	}
 }
 
-// The report names the configuration that a plugin is kept for, in each kind of run, and the
-// run has no error.
-func TestCNI10_TheReportSaysForWhom(t *testing.T) {
-	n, i := shared(t)
-	n.state = filepath.Join(n.root, "journal")
-	plan := &bootstrap.Plan{
-		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
-		Steps:   []bootstrap.Step{{Name: "cni", Action: i.Install}},
-	}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
-	portmap := n.plugin("portmap") + " stays: " + n.other("10-other.conflist") + " names it"
-	lo := n.plugin("loopback") + " stays: container runtimes run it for each pod, and " + n.other("10-other.conflist") + " remains"
-	said := func(report *bootstrap.Report, err error) bootstrap.Status {
-		t.Helper()
-		require.NoError(t, err)
-		require.ElementsMatch(t, []string{portmap, lo}, report.Results[0].Advice)
-		return report.Results[0].Status
-	}
-	require.Equal(t, bootstrap.WouldChange, said(plan.CheckRevert(t.Context())))
-	require.Equal(t, bootstrap.WouldChange, said(plan.CheckRevertAll(t.Context())))
-	absent := *plan
-	absent.Steps = []bootstrap.Step{{Name: "cni", Absent: true}}
-	require.Equal(t, bootstrap.WouldChange, said(absent.Check(t.Context())))
-	require.Equal(t, bootstrap.Changed, said(absent.Apply(t.Context())))
-	for range 2 {
-		require.Equal(t, bootstrap.Unchanged, said(plan.RevertAll(t.Context())))
-		require.Equal(t, bootstrap.Unchanged, said(plan.Revert(t.Context())))
-		require.Equal(t, bootstrap.Unchanged, said(plan.CheckRevertAll(t.Context())))
-		require.Equal(t, bootstrap.Unchanged, said(absent.Apply(t.Context())))
-	}
-	require.NoError(t, os.Remove(n.other("10-other.conflist")))
-	report, err := plan.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, report.Results[0].Advice)
-	require.NoDirExists(t, n.bin)
-	require.NoDirExists(t, n.state)
-}
-
 // If two folders have the plugin, it is kept in both.
 func TestCNI10_InEachFolder(t *testing.T) {
 	n, i := shared(t)

@@ -38,8 +38,7 @@ func TestForWhereTheRuntimeLooks(t *testing.T) {
 	require.Equal(t, r.PluginDirs[0], i.BinDir)
 	require.Equal(t, r.ConfDir, i.ConfDir)
 	require.Equal(t, []string{"/usr/lib/cni"}, i.SearchDirs)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
@@ -54,8 +53,7 @@ func TestForGivenFoldersStay(t *testing.T) {
 	i, err := i.For(t.Context(), r, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{n.bin, n.conf}, []string{i.BinDir, i.ConfDir})
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -119,8 +117,7 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 		changes, err := i.Check(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, changes)
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
+		requireApplied(t, i, n.root)
 		require.FileExists(t, filepath.Join(r.PluginDirs[0], "cilium-cni"))
 		require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
 		require.FileExists(t, other, "given back")
@@ -134,14 +131,6 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 	require.NoError(t, i.Revert(t.Context()))
 	require.Empty(t, journaltest.Entries(t, i.Journal))
 	require.Equal(t, before, tree(t, n.root))
-}
-
-func TestForNoFolderOfTheRuntimeCanBeUsed(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	i.BinDir = ""
-	_, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{"/usr/bin"}}, nil)
-	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: /usr/bin is by its name not a folder for CNI plugins")
 }
 
 // A runtime that lies or is misconfigured may name other programs' folders. The folders that

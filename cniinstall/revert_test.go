@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/journaltest"
 )
@@ -28,8 +27,7 @@ func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
 		n.source("cilium-cni", script("0.3.1", "1.0.0")+string(make([]byte, 5000*version)))
 		i = n.ownedBy(owner, i)
 		i.Config = agentOf(cniinstall.Agent{Debug: version%2 == 0})
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
+		requireApplied(t, i, n.root)
 	}
 	changes, err := i.CheckRevert(t.Context())
 	require.NoError(t, err)
@@ -57,9 +55,7 @@ func withoutTimes(t *testing.T, n node) map[string]string {
 // A file changed since stays, and every revert reports it; the directory that holds it remains
 // recorded, and is removed once empty.
 func TestCNI8_ChangedSinceStays(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	write(t, n.confFile(), "edited", 0o600)
 	write(t, filepath.Join(n.bin, "foreign"), "foreign", 0o755)
 	changes, foreseen := i.CheckRevert(t.Context())
@@ -86,39 +82,9 @@ func TestCNI8_ChangedSinceStays(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// A pod's uninstall comes late, after the next pod has installed the same files or newer ones.
-func TestCNI8_LateUninstallOfAnOlderOwner(t *testing.T) {
-	for name, upgrade := range map[string]bool{"same version": false, "newer version": true} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			older := n.ownedBy("pod-1", n.install())
-			require.NoError(t, older.Apply(t.Context()))
-			if upgrade {
-				n.source("cilium-cni", script("0.3.1", "1.0.0"))
-			}
-			newer := n.ownedBy("pod-2", n.install())
-			require.NoError(t, newer.Apply(t.Context()))
-			requireConverged(t, newer, n.root)
-
-			before := tree(t, n.root)
-			for _, err := range []error{older.Revert(t.Context()), second(older.CheckRevert(t.Context()))} {
-				require.ErrorIs(t, err, journal.ErrNotOwner)
-				require.ErrorContains(t, err, `"pod-2" (generation 2`)
-				require.ErrorContains(t, err, `this is "pod-1"`)
-			}
-			require.Equal(t, before, tree(t, n.root))
-			require.NoError(t, newer.Revert(t.Context()))
-			require.NoDirExists(t, n.root+"/opt")
-			require.NoDirExists(t, n.root+"/etc")
-		})
-	}
-}
-
 // A record that cannot be read stops every operation.
 func TestCorruptRecord(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	write(t, filepath.Join(n.state, "agent.journal"), `{"schema":99}`, 0o600)
 	require.NoError(t, os.Remove(n.confFile()))
 	before := tree(t, n.root)

@@ -38,9 +38,7 @@ func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			i := n.install()
-			require.NoError(t, i.Apply(t.Context()))
+			n, i := installed(t)
 			c.change(t, n)
 			requireConverged(t, i, n.root)
 			if !c.stays {

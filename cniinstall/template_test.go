@@ -89,25 +89,6 @@ func TestCNI3_TemplatesGolden(t *testing.T) {
 	}
 }
 
-// Single and double quotes in every string of every template come through unchanged.
-func TestCNI3_QuotesInEveryTemplate(t *testing.T) {
-	base := json.RawMessage(`{"type": "a'\"b", "it's \"a key\"": "it's \"quoted\""}`)
-	for _, mode := range []string{"", "none", "portmap", "flannel", "aws-cni", "generic-veth"} {
-		agent := agentOf(cniinstall.Agent{Mode: mode, Network: quotes, CNIVersion: quotes, Plugin: quotes, LogFile: quotes, Base: []json.RawMessage{base}})
-		got, err := agent.Render(t.Context(), "")
-		require.NoError(t, err)
-		var list struct {
-			Name, CNIVersion string
-			Plugins          []map[string]any
-		}
-		require.NoError(t, json.Unmarshal(got, &list))
-		require.Equal(t, []string{quotes, quotes}, []string{list.Name, list.CNIVersion})
-		require.Equal(t, map[string]any{"type": `a'"b`, `it's "a key"`: quotes}, list.Plugins[0])
-		require.Equal(t, quotes, list.Plugins[1]["type"])
-		require.Equal(t, quotes, list.Plugins[1]["log-file"])
-	}
-}
-
 func TestCNI3_TemplatesThatCannotBe(t *testing.T) {
 	tests := map[string]struct {
 		agent cniinstall.Agent

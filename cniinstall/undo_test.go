@@ -4,7 +4,6 @@
 package cniinstall_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,27 +34,5 @@ func TestCNI8_KeepConf(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, changes)
 
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
-}
-
-// The user's own configuration at our path was never ours, so it stays.
-func TestCNI8_UserManagedConfiguration(t *testing.T) {
-	n := newNode(t)
-	write(t, n.confFile(), "the user's", 0o644)
-	n.ownLoopback()
-	before := tree(t, n.root)
-	i := n.install()
-	i.Config = nil
-	require.NoError(t, i.Apply(t.Context()))
-	requireContent(t, n.confFile(), "the user's", 0o644)
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
-
-	i = n.install() // ours, which the user has edited
-	require.NoError(t, os.Remove(n.confFile()))
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.confFile(), agentConf+"\n", 0o600)
-	require.ErrorContains(t, i.Revert(t.Context()), n.confFile()+" is no longer as it was left, so it is kept")
-	requireContent(t, n.confFile(), agentConf+"\n", 0o600)
+	requireUndone(t, i, n, before)
 }
