@@ -125,7 +125,7 @@ func (c *cancelAt) Err() error {
 func TestCNI1_CNI5_CNI10_CancelledAnywhere(t *testing.T) {
 	step := 1
 	if testing.Short() || raceEnabled {
-		step = 3
+		step = 5
 	}
 	for at := 0; ; at += step {
 		n := newNode(t)

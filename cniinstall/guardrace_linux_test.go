@@ -86,23 +86,3 @@ func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 	require.NoFileExists(t, n.plugin("acme-cni"))
 	require.NoDirExists(t, n.state)
 }
-
-// Other content that the same owner installs meanwhile ends the guard too: it is not mistaken
-// for the guarded content.
-func TestCNI7_OtherContentWhileItCompares(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	other := i
-	other.Plugins = fstest.MapFS{"acme-cni": {Data: []byte(script("0.4.0"))}}
-	var once atomic.Bool
-	guarded := i
-	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
-		if once.CompareAndSwap(false, true) {
-			require.NoError(t, other.Apply(context.Background()))
-		}
-	}}
-	err := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly).end()
-	require.ErrorContains(t, err, n.plugin("acme-cni")+" was installed with other content since")
-	requireContent(t, n.plugin("acme-cni"), script("0.4.0"), 0o755)
-}

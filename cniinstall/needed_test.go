@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -174,12 +173,7 @@ func apart(t *testing.T, n node, h cniinstall.Handler) *bootstrap.Plan {
 	plugins := n.install().Install
 	conf := plugins
 	plugins.Config, plugins.ConfName, conf.Plugins = nil, "", nil
-	h.ConfDir = n.conf
-	return &bootstrap.Plan{
-		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}},
-		Steps:   []bootstrap.Step{{Name: "plugins", Action: plugins}, {Name: "configuration", Action: conf, After: []string{"plugins"}}},
-	}
+	return n.planOf(h, bootstrap.Step{Name: "plugins", Action: plugins}, bootstrap.Step{Name: "configuration", Action: conf, After: []string{"plugins"}})
 }
 
 // The configuration was edited, and stays with its plugins, although another step installed
@@ -227,23 +221,6 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			require.NoDirExists(t, n.bin)
 		})
 	}
-}
-
-// If two folders have the plugin, it is kept in both.
-func TestCNI10_InEachFolder(t *testing.T) {
-	n, i := shared(t)
-	also := filepath.Join(n.root, "also")
-	i.AlsoBinDirs = []string{also}
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
-	require.NoError(t, i.Revert(t.Context()))
-	require.FileExists(t, n.plugin("portmap"))
-	require.FileExists(t, filepath.Join(also, "portmap"))
-	require.NoFileExists(t, filepath.Join(also, "cilium-cni"))
-	require.NoError(t, os.Remove(n.other("10-other.conflist")))
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.bin)
-	require.NoDirExists(t, also)
 }
 
 // AcceptKept gives up edited files for good, but not plugins in use: a later uninstall removes

@@ -9,48 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
-
-// After several upgrades by several owners, a revert restores the original byte for byte.
-func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
-	n := newNode(t)
-	write(t, n.plugin("cilium-cni"), "original, not executable", 0o640)
-	write(t, n.confFile(), "original", 0o644)
-	write(t, filepath.Join(n.conf, "10-other.conflist"), "other", 0o644)
-	n.ownLoopback()
-	before := withoutTimes(t, n)
-	i := n.install()
-	for version, owner := range []string{"pod-a", "pod-b", "pod-b", "pod-c"} {
-		n.source("cilium-cni", script("0.3.1", "1.0.0")+string(make([]byte, 5000*version)))
-		i = n.ownedBy(owner, i)
-		i.Config = agentOf(cniinstall.Agent{Debug: version%2 == 0})
-		requireApplied(t, i, n.root)
-	}
-	changes, err := i.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"restore " + n.confFile(), "restore " + n.plugin("cilium-cni")}, changes)
-	n.source("cilium-cni", script("0.3.1", "1.0.0"))
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, withoutTimes(t, n))
-	require.Empty(t, journaltest.Entries(t, i.Journal))
-}
-
-// withoutTimes describes the node's files without their times, leaving out the source.
-func withoutTimes(t *testing.T, n node) map[string]string {
-	found := map[string]string{}
-	for _, dir := range []string{n.bin, n.conf} {
-		for path := range tree(t, dir) {
-			info, err := os.Lstat(path)
-			require.NoError(t, err)
-			raw, _ := os.ReadFile(path)
-			found[path] = info.Mode().String() + string(raw)
-		}
-	}
-	return found
-}
 
 // A file changed since stays, and every revert reports it; the directory that holds it remains
 // recorded, and is removed once empty.

@@ -16,8 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -40,6 +38,7 @@ func TestCNI2_Validate(t *testing.T) {
 	single := []byte(`{"name":"n","type":"p"}`)
 	require.NoError(t, cniinstall.Validate(t.Context(), single, t.TempDir(), dir), "no cniVersion means 0.1.0")
 	require.ErrorIs(t, cniinstall.Validate(t.Context(), single, t.TempDir()), cniinstall.ErrPluginMissing)
+	require.ErrorContains(t, cniinstall.Validate(t.Context(), []byte(`{"name":"n","type":"no-such-cni"}`)), "no-such-cni is not in /opt/cni/bin")
 	err := cniinstall.Validate(t.Context(), []byte(`{"cniVersion":"1.0.0","name":"n","type":"p"}`), dir)
 	require.EqualError(t, err, "invalid CNI configuration: plugin p does not speak cniVersion 1.0.0, only 0.1.0")
 }
@@ -179,11 +178,7 @@ func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
 			if tt.alter != nil {
 				tt.alter(&i.Install)
 			}
-			plan := &bootstrap.Plan{
-				Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-				Journal: &journal.Node{Dir: filepath.Join(n.root, "journal"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
-				Steps:   []bootstrap.Step{{Name: "cni", Action: i.Install}},
-			}
+			plan := n.planOf(cniinstall.Handler{}, bootstrap.Step{Name: "cni", Action: i.Install})
 			checked, errCheck := plan.Check(t.Context())
 			applied, errApply := plan.Apply(t.Context())
 			if tt.fail != "" {

@@ -6,17 +6,13 @@ package cniinstall_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -28,17 +24,11 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// This test binary is also the installer that runs beside the tests, and the one that is
-// killed: RUN is loop or once, DIR the node, PROGRAM an executable.
-const (
-	runEnv, dirEnv, programEnv = "SLIPWAY_TEST_RUN", "SLIPWAY_TEST_DIR", "SLIPWAY_TEST_PROGRAM"
-)
+// This test binary is also the installer that is killed: DIR is the node, PROGRAM an executable.
+const dirEnv, programEnv = "SLIPWAY_TEST_DIR", "SLIPWAY_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(runEnv) {
-	case "loop":
-		os.Exit(installLoop())
-	case "once":
+	if os.Getenv(programEnv) != "" {
 		os.Exit(installOnce())
 	}
 	os.Exit(m.Run())
@@ -62,133 +52,15 @@ func fleet(dir string, program []byte, version int) recorded {
 }
 
 // child starts this binary again as an installer.
-func child(t *testing.T, mode, dir, program string) (*exec.Cmd, io.WriteCloser, *bufio.Reader) {
+func child(t *testing.T, dir, program string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{runEnv + "=" + mode, dirEnv + "=" + dir, programEnv + "=" + program}
+	cmd.Env = []string{dirEnv + "=" + dir, programEnv + "=" + program}
 	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	return cmd, stdin, bufio.NewReader(stdout)
-}
-
-// installLoop installs until its input ends, and prints a line after each install.
-func installLoop() int {
-	program, err := os.ReadFile(os.Getenv(programEnv))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	var stop atomic.Bool
-	go func() {
-		io.Copy(io.Discard, os.Stdin)
-		stop.Store(true)
-	}()
-	for n := 0; !stop.Load(); n++ {
-		if err := answered(fleet(os.Getenv(dirEnv), program, n).Apply(background)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		fmt.Println("installed")
-	}
-	return 0
-}
-
-// answered returns err, unless a plugin timed out for lack of processor time: then nothing was
-// installed, and that is no fault.
-func answered(err error) error {
-	if err != nil && strings.Contains(err.Error(), "did not answer within") {
-		return nil
-	}
-	return err
-}
-
-// observer continuously reads and executes the installed files.
-type observer struct {
-	dir     string
-	known   map[string]bool // complete contents
-	stop    atomic.Bool
-	wg      sync.WaitGroup
-	mu      sync.Mutex
-	faults  map[string]int
-	read    atomic.Int64
-	execs   atomic.Int64
-	example error
-}
-
-func observe(dir string, program []byte) *observer {
-	o := &observer{dir: dir, known: map[string]bool{}, faults: map[string]int{}}
-	for v := range 2 {
-		i := fleet(dir, program, v)
-		for _, f := range i.Plugins.(fstest.MapFS) {
-			o.known[string(f.Data)] = true
-		}
-		conf, _ := i.Config.Render(background, "")
-		o.known[string(conf)] = true
-	}
-	execute := func() {
-		o.execute("prog")
-		o.execute("cilium-cni")
-	}
-	for _, f := range []func(){o.readAll, execute} {
-		o.wg.Go(func() {
-			for !o.stop.Load() {
-				f()
-			}
-		})
-	}
-	return o
-}
-
-func (o *observer) fault(kind string, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.faults[kind]++
-	o.example = err
-}
-
-func (o *observer) readAll() {
-	for _, path := range []string{"bin/prog", "bin/cilium-cni", "net.d/05-cilium.conflist"} {
-		raw, err := os.ReadFile(filepath.Join(o.dir, path))
-		if err != nil {
-			o.fault("unreadable", err)
-		} else if !o.known[string(raw)] {
-			o.fault("torn", fmt.Errorf("%s has %d bytes", path, len(raw)))
-		}
-		o.read.Add(1)
-	}
-	entries, err := os.ReadDir(filepath.Join(o.dir, "net.d"))
-	if err != nil {
-		o.fault("unreadable", err)
-	}
-	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); e.Name() != "05-cilium.conflist" && ext != ".tmp" {
-			o.fault("loadable temporary", errors.New(e.Name()))
-		}
-	}
-}
-
-func (o *observer) execute(name string) {
-	cmd := exec.Command(filepath.Join(o.dir, "bin", name))
-	cmd.Env = []string{"CNI_COMMAND=VERSION"}
-	err := cmd.Run()
-	o.execs.Add(1)
-	switch {
-	case errors.Is(err, syscall.ETXTBSY):
-		o.fault("text file busy", err)
-	case errors.Is(err, syscall.EACCES):
-		o.fault("not executable", err)
-	case err != nil:
-		o.fault("other", err)
-	}
-}
-
-func (o *observer) finish() {
-	o.stop.Store(true)
-	o.wg.Wait()
+	return cmd, bufio.NewReader(stdout)
 }
 
 // realProgram is a small program of this machine, and its content.
@@ -217,42 +89,6 @@ func fastDir(t *testing.T, program string) string {
 		return t.TempDir()
 	}
 	return dir
-}
-
-// Two installers make ten thousand installs at the same time, one of them in its own process,
-// while a reader reads and a loop executes the installed files: neither ever meets half a file,
-// a busy one, or one that is not executable.
-func TestCNI1_CNI2_NeverTornUnderLoad(t *testing.T) {
-	installs := 10_000
-	if testing.Short() || raceEnabled {
-		installs = 500
-	}
-	path, program := realProgram(t, "true")
-	dir := fastDir(t, path)
-	require.NoError(t, fleet(dir, program, 0).Apply(t.Context()))
-	o := observe(dir, program)
-	begin := time.Now()
-	cmd, stdin, stdout := child(t, "loop", dir, path)
-	var others atomic.Int64
-	ended := make(chan error, 1)
-	go func() {
-		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			others.Add(1)
-		}
-		ended <- cmd.Wait()
-	}()
-	own := 0
-	for ; own+int(others.Load()) < installs; own++ {
-		require.NoError(t, answered(fleet(dir, program, own).Apply(t.Context())))
-	}
-	took := time.Since(begin)
-	require.NoError(t, stdin.Close())
-	require.NoError(t, <-ended)
-	o.finish()
-	require.Empty(t, o.faults, o.example)
-	requireNoTemp(t, dir)
-	t.Logf("%d and %d installs in %v, %d reads, %d executions, no fault",
-		own, others.Load(), took.Round(time.Millisecond), o.read.Load(), o.execs.Load())
 }
 
 // installOnce announces that it starts, then installs a version over the present one, with a
@@ -337,7 +173,7 @@ func killedAfter(t *testing.T, path string, program []byte, upgrade, again bool,
 		write(t, late, "new", 0o640)
 		before[late] = tree(t, dir)[late]
 	}
-	cmd, _, out := child(t, "once", dir, path)
+	cmd, out := child(t, dir, path)
 	_, err := out.ReadString('\n')
 	require.NoError(t, err)
 	if after >= 0 {
