@@ -6,11 +6,13 @@ package cniinstall_test
 import (
 	"context"
 	"io/fs"
+	"os"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -85,4 +87,34 @@ func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 	require.Empty(t, g.repaired)
 	require.NoFileExists(t, n.plugin("acme-cni"))
 	require.NoDirExists(t, n.state)
+}
+
+// A failed repair forgets none of its files: it is retried, and an uninstall knows of them.
+func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
+	n := newNode(t)
+	i := n.onePlugin()
+	require.NoError(t, i.Apply(t.Context()))
+	var broken atomic.Bool
+	guarded := i
+	guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
+		if broken.Load() {
+			return unix.EIO
+		}
+		return nil
+	}}
+	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	g.repair()
+	broken.Store(true)
+	require.NoError(t, os.Remove(n.plugin("acme-cni")))
+	err := receive(t, g.trouble)
+	require.ErrorIs(t, err, unix.EIO)
+	require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
+	broken.Store(false)
+	receive(t, g.repaired)
+	require.Empty(t, g.ended)
+	g.cancel() // otherwise it would repair the reverted files
+	_ = g.end()
+	require.NoError(t, i.Revert(t.Context()))
+	require.NoFileExists(t, n.plugin("acme-cni"))
 }
