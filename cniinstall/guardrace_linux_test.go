@@ -67,54 +67,58 @@ func (n node) onePlugin() recorded {
 // guard: files that were equal a moment ago are not mistaken for files that were never
 // recorded.
 func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	var once atomic.Bool
-	guarded := i
-	guarded.Journal = journaltest.Open(t, n.state) // another process's journal
-	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
-		if once.CompareAndSwap(false, true) {
-			unlock, err := n.lock(context.Background())
-			require.NoError(t, err)
-			require.NoError(t, i.Revert(context.Background()))
-			require.NoError(t, unlock())
-		}
-	}}
-	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
-	require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
-	require.True(t, once.Load())
-	require.Empty(t, g.repaired)
-	require.NoFileExists(t, n.plugin("acme-cni"))
-	require.NoDirExists(t, n.state)
+	ownTime(t, func(t *testing.T) {
+		n := newNode(t)
+		i := n.onePlugin()
+		require.NoError(t, i.Apply(t.Context()))
+		var once atomic.Bool
+		guarded := i
+		guarded.Journal = journaltest.Open(t, n.state) // another process's journal
+		guarded.Plugins = hooked{FS: i.Plugins, close: func() {
+			if once.CompareAndSwap(false, true) {
+				unlock, err := n.lock(context.Background())
+				require.NoError(t, err)
+				require.NoError(t, i.Revert(context.Background()))
+				require.NoError(t, unlock())
+			}
+		}}
+		g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+		require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
+		require.True(t, once.Load())
+		require.Empty(t, g.repaired)
+		require.NoFileExists(t, n.plugin("acme-cni"))
+		require.NoDirExists(t, n.state)
+	})
 }
 
 // A failed repair forgets none of its files: it is retried, and an uninstall knows of them.
 func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	var broken atomic.Bool
-	guarded := i
-	guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
-		if broken.Load() {
-			return unix.EIO
-		}
-		return nil
-	}}
-	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
-	g.repair()
-	broken.Store(true)
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
-	err := receive(t, g.trouble)
-	require.ErrorIs(t, err, unix.EIO)
-	require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
-	broken.Store(false)
-	receive(t, g.repaired)
-	require.Empty(t, g.ended)
-	g.cancel() // otherwise it would repair the reverted files
-	_ = g.end()
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoFileExists(t, n.plugin("acme-cni"))
+	ownTime(t, func(t *testing.T) {
+		n := newNode(t)
+		i := n.onePlugin()
+		require.NoError(t, i.Apply(t.Context()))
+		var broken atomic.Bool
+		guarded := i
+		guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
+			if broken.Load() {
+				return unix.EIO
+			}
+			return nil
+		}}
+		g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+		require.NoError(t, os.Remove(n.plugin("acme-cni")))
+		g.repair()
+		broken.Store(true)
+		require.NoError(t, os.Remove(n.plugin("acme-cni")))
+		err := receive(t, g.trouble)
+		require.ErrorIs(t, err, unix.EIO)
+		require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
+		broken.Store(false)
+		receive(t, g.repaired)
+		require.Empty(t, g.ended)
+		g.cancel() // otherwise it would repair the reverted files
+		_ = g.end()
+		require.NoError(t, i.Revert(t.Context()))
+		require.NoFileExists(t, n.plugin("acme-cni"))
+	})
 }
