@@ -84,8 +84,10 @@ func TestCNI8_Gate(t *testing.T) {
 		"true": true, "true\n": true, " true ": true,
 		"": false, "false": false, "TRUE": false, "1": false, "true, but later": false,
 	} {
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "cni-uninstall"), said, 0o644)
+		dir := t.TempDir() // laid out as a ConfigMap volume
+		write(t, filepath.Join(dir, "..2026/cni-uninstall"), said, 0o644)
+		require.NoError(t, os.Symlink("..2026", filepath.Join(dir, "..data")))
+		require.NoError(t, os.Symlink("..data/cni-uninstall", filepath.Join(dir, "cni-uninstall")))
 		got, err := cniinstall.UninstallEnabled(dir)
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%q", said)
@@ -100,15 +102,4 @@ func TestCNI8_Gate(t *testing.T) {
 	got, err := cniinstall.UninstallEnabled(dir)
 	require.ErrorContains(t, err, "whether to uninstall CNI")
 	require.False(t, got)
-}
-
-// A ConfigMap volume's keys are symbolic links.
-func TestCNI8_GateInAVolume(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "..2026/cni-uninstall"), "true", 0o644)
-	require.NoError(t, os.Symlink("..2026", filepath.Join(dir, "..data")))
-	require.NoError(t, os.Symlink("..data/cni-uninstall", filepath.Join(dir, "cni-uninstall")))
-	got, err := cniinstall.UninstallEnabled(dir)
-	require.NoError(t, err)
-	require.True(t, got)
 }

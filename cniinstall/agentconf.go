@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -78,7 +77,7 @@ func (c AgentConf) path() string {
 }
 
 func (c AgentConf) validate() error {
-	if !isFileName(c.ConfName) || !slices.Contains(confSuffixes, filepath.Ext(c.ConfName)) {
+	if !isLoaded(c.ConfName) {
 		return fmt.Errorf("the agent's CNI configuration %q: no runtime loads a file of that name", c.ConfName)
 	}
 	dir := filepath.Dir(c.path())

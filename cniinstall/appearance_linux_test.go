@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -51,28 +50,4 @@ func TestCNI7_SEC6_APollListsNoFolder(t *testing.T) {
 		}
 		require.Empty(t, g.repaired)
 	})
-}
-
-// Where others' configurations are set aside, the other names in the folder matter; they are
-// read again only after one has appeared or disappeared.
-func TestCNI7_SEC6_NamesAreReadWhenTheyChange(t *testing.T) {
-	dir := t.TempDir()
-	var l cniinstall.Listing
-	read := 0
-	names := func() []string {
-		all, err := l.Read(t.Context(), dir, func(string) bool { read++; return true })
-		require.NoError(t, err)
-		return all
-	}
-	for round, name := range []string{"a", "b", "c"} {
-		require.NoError(t, os.WriteFile(dir+"/"+name, nil, 0o600))
-		require.Len(t, names(), round+1)
-		require.Eventually(t, func() bool { _, settled := cniinstall.LastChange(dir); return settled }, slow, time.Millisecond)
-		require.Len(t, names(), round+1)
-		before := read
-		for range 100 {
-			require.Len(t, names(), round+1)
-		}
-		require.Equal(t, before, read)
-	}
 }

@@ -4,9 +4,7 @@
 package cniinstall_test
 
 import (
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -39,15 +37,11 @@ func TestCNI5_OwnerWritesItAgain(t *testing.T) {
 			for _, version := range tt.versions {
 				write(t, n.other("10-aws.conflist"), version, 0o644)
 				before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
-				changes, err := i.Check(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, []string{"set aside " + n.other("10-aws.conflist") + " as " + backup}, changes)
-				require.NoError(t, i.Apply(t.Context()))
-				requireConverged(t, i, n.root)
+				requireChanges(t, i, "set aside "+n.other("10-aws.conflist")+" as "+backup)
+				requireApplied(t, i, n.root)
 				requireContent(t, n.other(backup), version, 0o644)
 			}
-			require.NoError(t, i.Revert(t.Context()))
-			require.Equal(t, before, tree(t, n.root))
+			requireUndone(t, i, n, before)
 		})
 	}
 }
@@ -78,12 +72,10 @@ func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
 			changes, err := i.Check(t.Context())
 			require.NoError(t, err)
 			require.Contains(t, changes, "remove "+n.other(tt.to))
-			require.NoError(t, i.Apply(t.Context()))
-			requireConverged(t, i, n.root)
+			requireApplied(t, i, n.root)
 			require.NoFileExists(t, n.other(tt.to))
 			requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
-			require.NoError(t, i.Revert(t.Context()))
-			require.Equal(t, before, tree(t, n.root))
+			requireUndone(t, i, n, before)
 		})
 	}
 }
@@ -170,48 +162,7 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, i.Revert(t.Context()), tt.want, "it stays recorded")
-			raw, err := os.ReadFile(n.other(backup))
-			require.NoError(t, err)
-			require.Equal(t, tt.stays, string(raw))
+			require.Equal(t, tt.stays, read(t, n.other(backup)))
 		})
-	}
-}
-
-// An edited backup is no longer ours: the next version gets another name, and is the one
-// restored.
-func TestCNI5_EditedBackupStays(t *testing.T) {
-	n := newNode(t)
-	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
-	i := n.exclusive()
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
-	write(t, n.other("10-aws.conflist"), "version 2", 0o644)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
-	requireContent(t, n.other("10-aws.conflist.cilium_bak.1"), "version 2", 0o644)
-	require.ErrorContains(t, i.Revert(t.Context()), "10-aws.conflist.cilium_bak is no longer as it was left, so it is kept")
-	requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
-	requireContent(t, n.other("10-aws.conflist.cilium_bak"), "edited", 0o644)
-	require.NoFileExists(t, n.other("10-aws.conflist.cilium_bak.1"))
-}
-
-// Killed between forgetting the older version and recording the newer one: the newer one stays
-// in its place, and the older backup is removed.
-func TestCNI5_KilledBetweenTwoVersions(t *testing.T) {
-	for _, again := range []bool{false, true} {
-		n := newNode(t)
-		write(t, n.other("10-aws.conflist"), awsConf, 0o644)
-		i := n.exclusive()
-		require.NoError(t, i.Apply(t.Context()))
-		write(t, n.other("10-aws.conflist"), "version 2", 0o644)
-		dropEntry(t, n, n.other("10-aws.conflist"))
-		if again {
-			require.NoError(t, i.Apply(t.Context()))
-			requireConverged(t, i, n.root)
-		}
-		require.NoError(t, i.Revert(t.Context()))
-		require.Equal(t, []string{n.conf, n.other("10-aws.conflist")}, slices.Sorted(maps.Keys(tree(t, n.conf))))
-		requireContent(t, n.other("10-aws.conflist"), "version 2", 0o644)
 	}
 }

@@ -4,11 +4,9 @@
 package cniinstall_test
 
 import (
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,14 +19,8 @@ import (
 // renames lists, in the order a watcher sees them, each rename as {from, to} and each removal
 // with an empty to.
 func (w watcher) renames() (seen [][2]string) {
-	buf := make([]byte, 64<<10)
-	n, err := unix.Read(w.fd, buf)
-	if err == unix.EAGAIN {
-		return nil
-	}
-	require.NoError(w.t, err)
 	from := map[uint32]string{}
-	for _, e := range inotifyEvents(buf[:n]) {
+	for _, e := range w.read() {
 		switch {
 		case e.mask&unix.IN_MOVED_FROM != 0:
 			from[e.cookie] = e.name
@@ -39,21 +31,6 @@ func (w watcher) renames() (seen [][2]string) {
 		}
 	}
 	return seen
-}
-
-type inotifyEvent struct {
-	mask, cookie uint32
-	name         string
-}
-
-func inotifyEvents(b []byte) (events []inotifyEvent) {
-	for len(b) > 0 {
-		size := binary.NativeEndian.Uint32(b[12:])
-		events = append(events, inotifyEvent{binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:]),
-			strings.TrimRight(string(b[16:16+size]), "\x00")})
-		b = b[16+size:]
-	}
-	return events
 }
 
 // firsts replays renames over the initial names and lists the file a runtime used, whenever
@@ -166,48 +143,29 @@ func TestCNI5_CannotBeSetAside(t *testing.T) {
 	requireContent(t, n.confFile(), agentConf, 0o600)
 
 	require.NoError(t, unix.Unmount(busy, 0))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
+	requireApplied(t, i, n.root)
+	requireUndone(t, i, n, before)
 }
 
-// If a file cannot be put back, ours stays, with its plugins, so that the node has a
-// configuration; the next attempt succeeds.
-func TestCNI5_CannotBePutBack(t *testing.T) {
+// If a file cannot be put back, or ours not be removed, ours stays with its plugins, so that the
+// node has a configuration; the next attempt succeeds.
+func TestCNI5_CNI8_CannotGo(t *testing.T) {
 	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	n.others()
-	before := tree(t, n.root)
-	i := n.exclusive()
-	require.NoError(t, i.Apply(t.Context()))
-	busy := n.other("10-aws.conflist.cilium_bak")
-	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
-	err := i.Revert(t.Context())
-	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "plugins are kept while a configuration needs them")
-	requireContent(t, n.confFile(), agentConf, 0o600)
-	require.FileExists(t, n.plugin("cilium-cni"))
-	require.NoError(t, unix.Unmount(busy, 0))
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
-}
-
-func TestCNI5_ReadOnlyConfDir(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
-	readOnly(t, n.conf)
-	i.Exclusive = true
-	err := i.Apply(t.Context())
-	require.ErrorIs(t, err, unix.EROFS)
-	require.ErrorContains(t, err, n.other("10-aws.conflist"))
-	require.ErrorContains(t, err, "needs a file system mounted read-write")
-	require.FileExists(t, n.other("10-aws.conflist"))
-	require.ErrorIs(t, i.Revert(t.Context()), unix.EROFS)
-	require.FileExists(t, n.plugin("cilium-cni"))
+	for _, busy := range []string{"10-aws.conflist.cilium_bak", "05-cilium.conflist"} {
+		n := newNode(t)
+		n.others()
+		before := tree(t, n.root)
+		i := n.exclusive()
+		require.NoError(t, i.Apply(t.Context()))
+		require.NoError(t, unix.Mount(n.other(busy), n.other(busy), "", unix.MS_BIND, ""))
+		err := i.Revert(t.Context())
+		require.ErrorIs(t, err, unix.EBUSY)
+		require.ErrorContains(t, err, "plugins are kept while a configuration needs them")
+		requireContent(t, n.confFile(), agentConf, 0o600)
+		require.FileExists(t, n.plugin("cilium-cni"))
+		require.NoError(t, unix.Unmount(n.other(busy), 0))
+		requireUndone(t, i, n, before)
+	}
 }
 
 // A file that would block a reader is skipped as a target, named in the advice, and set aside
@@ -224,8 +182,6 @@ func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
 	require.Contains(t, n.advice(i)[0], "is a FIFO, not a regular file")
 	before := tree(t, n.root)
 	i.Exclusive = true
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, tree(t, n.root))
+	requireApplied(t, i, n.root)
+	requireUndone(t, i, n, before)
 }

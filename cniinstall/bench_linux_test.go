@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -19,21 +18,6 @@ import (
 
 	"github.com/slipway-dev/slipway/cniinstall"
 )
-
-// The node has just booted: neither the plugin nor its source is in the page cache.
-func BenchmarkCNI1_Equal70MBFromDisk(b *testing.B) {
-	i, src, dst := bigPlugin(b, "")
-	require.NoError(b, i.Apply(b.Context()))
-	b.SetBytes(bigSize)
-	t := timings{}
-	for b.Loop() {
-		forget(b, src, dst)
-		t.measure("ours", func() { require.NoError(b, i.Apply(b.Context())) })
-		forget(b, src, dst)
-		t.measure("cmp", func() { require.NoError(b, exec.Command("cmp", src, dst).Run()) })
-	}
-	t.report(b)
-}
 
 // The cost of a guard that watches 28 files while nothing happens.
 func BenchmarkCNI7_Idle(b *testing.B) {
@@ -96,15 +80,4 @@ func processorTime(b *testing.B) time.Duration {
 	var used unix.Rusage
 	require.NoError(b, unix.Getrusage(unix.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
-// forget drops the files from the page cache.
-func forget(b *testing.B, paths ...string) {
-	for _, path := range paths {
-		f, err := os.Open(path)
-		require.NoError(b, err)
-		require.NoError(b, f.Sync())
-		require.NoError(b, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
-		require.NoError(b, f.Close())
-	}
 }

@@ -37,16 +37,15 @@ func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
 		testns.Enter(t, testns.Mount)
 		n, i, second := calico(t)
 		dirs := []string{n.bin, second}
+		require.Contains(t, i.Places(), second)
 		open := mountReadOnly(t, dirs[shut])
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
+		requireApplied(t, i, n.root)
 		require.NoFileExists(t, filepath.Join(dirs[shut], "calico"))
 		requireContent(t, filepath.Join(dirs[1-shut], "calico-ipam"), who, 0o755)
 		require.Contains(t, strings.Join(n.advice(i), "\n"), "plugins in "+dirs[shut]+" are not updated: it is not writable")
 
 		open()
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
+		requireApplied(t, i, n.root)
 		requireContent(t, filepath.Join(dirs[shut], "calico"), who, 0o755)
 		require.Empty(t, n.advice(i))
 		require.NoError(t, i.Revert(t.Context()))
@@ -72,8 +71,7 @@ func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
 	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
 	open := mountReadOnly(t, n.bin)
 	mountReadOnly(t, second)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	requireContent(t, n.other(i.ConfName), calicoConf, 0o600)
 	require.NoError(t, i.Revert(t.Context()))
 

@@ -169,29 +169,6 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	requireContent(t, filepath.Join(n.conf, "10-aws.conflist"), awsConf, 0o644)
 }
 
-// Changes that the other CNI makes to its configuration are followed.
-func TestCNI4_FollowsTheTarget(t *testing.T) {
-	n := newNode(t)
-	write(t, n.plugin("bridge"), script("0.3.0"), 0o755)
-	n.source("cilium-cni", script("0.3.0"))
-	theirs := filepath.Join(n.conf, "20-bridge.conf")
-	write(t, theirs, singleConf, 0o644)
-	i := n.install()
-	i.Config = chainedOf(cniinstall.Chained{})
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, theirs, `{"name":"cbr0","type":"bridge","cniVersion":"0.3.0","mtu":9000}`, 0o644)
-	changes, err := i.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"write " + n.confFile()}, changes)
-	require.NoError(t, i.Apply(t.Context()))
-	list, err := libcni.NetworkConfFromFile(n.confFile())
-	require.NoError(t, err)
-	require.EqualValues(t, 9000, option(t, list, 0, "mtu"))
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoFileExists(t, n.confFile())
-	require.FileExists(t, theirs)
-}
-
 func TestCNI4_ChainedThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "10-aws.conflist"), awsConf, 0o644)

@@ -12,14 +12,3 @@ func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 
 // Missing is a missing.
 type Missing = missing
-
-// LastChange is lastChange.
-var LastChange = lastChange
-
-// Listing is a listing.
-type Listing struct{ listing }
-
-// Read calls read.
-func (l *Listing) Read(ctx context.Context, dir string, counts func(string) bool) ([]string, error) {
-	return l.read(ctx, dir, counts)
-}

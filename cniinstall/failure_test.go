@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // brokenFS serves plugins whose n-th open differs: reading fails half-way, or gives other
@@ -86,31 +84,23 @@ func TestCNI1_FailureLeavesTheOldWhole(t *testing.T) {
 		{"source is written meanwhile", 2, rewritten, "the source changed while it was being copied"},
 	}
 	for _, tt := range tests {
-		for _, recorded := range []bool{true, false} {
-			t.Run(tt.name, func(t *testing.T) {
-				n := newNode(t)
-				if !recorded {
-					n.state = ""
-				}
-				for _, old := range []string{n.plugin("cilium-cni"), n.plugin("zzz")} {
-					write(t, old, strings.Replace(script("0.3.1", "0.4.0", "1.0.0"), "sh", "SH", 1), 0o755)
-				}
-				n.source("zzz", script("0.3.1", "0.4.0", "1.0.0"))
-				write(t, n.confFile(), "old", 0o644)
-				before := tree(t, n.root)
-				i := n.install()
-				i.Plugins = &brokenFS{FS: i.Plugins, name: "zzz", at: tt.at, read: tt.read}
-				require.ErrorContains(t, i.Apply(t.Context()), tt.want)
-				after := tree(t, n.root)
-				delete(before, n.src+"/zzz") // the test case touched it
-				delete(after, n.src+"/zzz")
-				require.Equal(t, before, after)
-
-				again := n.install()
-				require.NoError(t, again.Apply(t.Context()))
-				requireConverged(t, again, n.root)
-			})
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			n := newNode(t)
+			for _, old := range []string{n.plugin("cilium-cni"), n.plugin("zzz")} {
+				write(t, old, strings.Replace(script("0.3.1", "0.4.0", "1.0.0"), "sh", "SH", 1), 0o755)
+			}
+			n.source("zzz", script("0.3.1", "0.4.0", "1.0.0"))
+			write(t, n.confFile(), "old", 0o644)
+			before := tree(t, n.root)
+			i := n.install()
+			i.Plugins = &brokenFS{FS: i.Plugins, name: "zzz", at: tt.at, read: tt.read}
+			require.ErrorContains(t, i.Apply(t.Context()), tt.want)
+			after := tree(t, n.root)
+			delete(before, n.src+"/zzz") // the test case touched it
+			delete(after, n.src+"/zzz")
+			require.Equal(t, before, after)
+			requireApplied(t, n.install(), n.root)
+		})
 	}
 }
 
@@ -128,33 +118,59 @@ func (c *cancelAt) Err() error {
 	return nil
 }
 
-// Cancelled at every check of the context: no temporary file is ever left, and the next run
-// reaches the same end state.
-func TestCNI1_CancelledAnywhere(t *testing.T) {
-	for at := 0; ; at++ {
+// A second version, under another name and with fewer plugins, is cancelled at every check of
+// the context: no temporary file is ever left, the next run reaches the same end state, also
+// where another CNI has written its file again, and an undo, itself cancelled at many checks,
+// restores the node.
+func TestCNI1_CNI5_CNI10_CancelledAnywhere(t *testing.T) {
+	step := 1
+	if testing.Short() || raceEnabled {
+		step = 5
+	}
+	for at := 0; ; at += step {
 		n := newNode(t)
+		n.others()
 		write(t, n.plugin("cilium-cni"), "old", 0o755)
-		i := n.install()
+		for _, name := range []string{"bridge", "tuning"} {
+			n.source(name, script("1.0.0"))
+		}
+		i := n.exclusive()
+		i.Names = []string{"cilium-cni", "loopback", "tuning", "bridge"}
+		require.NoError(t, i.Apply(t.Context()))
+		again, others := at%2 == 0, awsConf
+		if again {
+			others = "version 2"
+			write(t, n.other("10-aws.conflist"), others, 0o644)
+		}
+		n.source("cilium-cni", script("0.3.1", "1.0.0"))
+		i.Names, i.ConfName = i.Names[:2], "90-cilium.conflist"
 		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
 		requireNoTemp(t, n.root)
+		if again {
+			requireApplied(t, i, n.root)
+			require.Equal(t, []string{"cilium-cni", "loopback"}, namesIn(t, n.bin))
+			require.NoFileExists(t, n.confFile())
+		}
+		for undo := at % 8; i.Revert(&cancelAt{Context: t.Context(), n: undo}) != nil; undo += 8 {
+			require.Less(t, undo, 200)
+		}
+		requireContent(t, n.plugin("cilium-cni"), "old", 0o755)
+		requireContent(t, n.other("10-aws.conflist"), others, 0o644)
+		require.Equal(t, []string{"00-multus.conf", "01-broken.conflist", "10-aws.conflist", "10-aws.conflist.old", "50-dir.conf", "99-loopback.json", "README"},
+			namesIn(t, n.conf))
+		require.Equal(t, []string{"cilium-cni", "loopback"}, namesIn(t, n.bin))
+		require.NoDirExists(t, n.state)
 		if err == nil {
-			require.Greater(t, at, 5, "the context was checked often")
+			require.Greater(t, at, 20, "the context was checked often")
 			return
 		}
 		require.ErrorIs(t, err, context.Canceled)
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
-		require.NoError(t, i.Revert(t.Context()))
-		requireContent(t, n.plugin("cilium-cni"), "old", 0o755)
-		require.NoDirExists(t, n.root+"/etc")
 	}
 }
 
 // Leftovers of a killed run are removed; files with similar names are not.
 func TestCNI1_SweepsLeftovers(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	write(t, n.plugin(".slipway-ABCDEFGHIJKLMNOP.tmp"), "half", 0o755)
 	write(t, n.conf+"/.slipway-ABCDEFGHIJKLMNOP.tmp", "half", 0o600)
 	write(t, n.conf+"/slipway.tmp", "another's", 0o600)
@@ -162,18 +178,3 @@ func TestCNI1_SweepsLeftovers(t *testing.T) {
 	requireNoTemp(t, n.root)
 	require.FileExists(t, n.conf+"/slipway.tmp")
 }
-
-func TestConfigThatCannotBeRendered(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	i.Config = failingConfig{}
-	before := tree(t, n.root)
-	require.ErrorIs(t, i.Apply(t.Context()), os.ErrInvalid)
-	require.Equal(t, before, tree(t, n.root))
-}
-
-type failingConfig struct{}
-
-func (failingConfig) Render(context.Context, string) ([]byte, error) { return nil, os.ErrInvalid }
-
-var _ cniinstall.Config = failingConfig{}

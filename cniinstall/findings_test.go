@@ -4,6 +4,7 @@
 package cniinstall_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,20 +45,12 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 	require.Len(t, found(), 2)
 	require.Contains(t, found()[0], "cni.preceded "+n.other("00-torn.conflist")+" is invalid and sorts before 05-cilium.conflist: containerd loads no network while it is there")
 	require.Contains(t, found()[1], "cni.preceded "+n.other("01-multus.conf")+` sorts before 05-cilium.conflist: runtimes use its network "multus-net"`)
-}
 
-func TestRDY8_FindingsOfWhatIsInstalled(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"cilium-cni","cniVersion":"0.3.1"}`, 0o644)
-	findings, err := i.Findings(t.Context())
-	require.NoError(t, err)
-	require.Len(t, findings, 1, "a plugin about to be installed is not missing")
-	require.Equal(t, "cni.preceded", bootstrap.Code(findings[0]))
+	i = n.install()
 	i.Exclusive = true
-	findings, err = i.Findings(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, findings, "it is set aside")
-	_, err = cniinstall.Install{ConfDir: "relative"}.Findings(t.Context())
+	require.NoError(t, os.Remove(n.other("10-other.conflist")))
+	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"cilium-cni","cniVersion":"0.3.1"}`, 0o644)
+	require.Empty(t, found(), "all of them are set aside, and the plugin is about to be installed")
+	_, err := cniinstall.Install{ConfDir: "relative"}.Findings(t.Context())
 	require.Error(t, err)
 }

@@ -27,9 +27,7 @@ func listing(t *testing.T, names ...string) (node, recorded) {
 // A plugin that is no longer listed is removed once the rest is applied; the report says so.
 func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback", "portmap")
-	changes, err := i.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"remove file " + n.plugin("bridge")}, changes)
+	requireChanges(t, i, "remove file "+n.plugin("bridge"))
 	require.NoError(t, i.Apply(t.Context()))
 	require.NoFileExists(t, n.plugin("bridge"))
 	require.FileExists(t, n.plugin("portmap"))
@@ -76,9 +74,7 @@ func TestCNI10_AnEmptyOrOptionalListRemovesNothing(t *testing.T) {
 			n, i := listing(t, "cilium-cni", "loopback", "portmap")
 			require.NoError(t, os.Remove(n.src+"/bridge"))
 			change(n, &i)
-			changes, err := i.Check(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, changes)
+			requireChanges(t, i)
 			require.NoError(t, i.Apply(t.Context()))
 			require.FileExists(t, n.plugin("bridge"))
 		})
@@ -90,11 +86,8 @@ func TestCNI10_AnEmptyOrOptionalListRemovesNothing(t *testing.T) {
 func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback")
 	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
-	changes, err := i.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"remove file " + n.plugin("bridge")}, changes)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireChanges(t, i, "remove file "+n.plugin("bridge"))
+	requireApplied(t, i, n.root)
 	require.FileExists(t, n.plugin("portmap"))
 	require.NoFileExists(t, n.plugin("bridge"))
 	require.Contains(t, n.advice(i), "no longer installed: "+n.plugin("portmap")+" stays: "+n.other("10-other.conflist")+" names it")
@@ -114,8 +107,7 @@ func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
 func TestCNI10_WhatIsNoLongerListedAndChangedStays(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback", "portmap")
 	write(t, n.plugin("bridge"), "theirs", 0o755)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	requireContent(t, n.plugin("bridge"), "theirs", 0o755)
 	require.Contains(t, n.advice(i), n.plugin("bridge")+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
 }
@@ -144,8 +136,7 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 				gone = "restore " + old
 			}
 			require.Equal(t, []string{"write " + n.other("90-cilium.conflist"), gone}, changes)
-			require.NoError(t, i.Apply(t.Context()))
-			requireConverged(t, i, n.root)
+			requireApplied(t, i, n.root)
 			requireContent(t, n.other("90-cilium.conflist"), agentConf, 0o600)
 			if tt.original {
 				requireContent(t, old, awsConf, 0o600)
@@ -168,34 +159,11 @@ func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
 	edited := strings.Replace(agentConf, `"cilium-cni"`, `"bridge"`, 1)
 	write(t, n.confFile(), edited, 0o600)
 	i.ConfName = "90-cilium.conflist"
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	requireContent(t, n.confFile(), edited, 0o600)
 	require.FileExists(t, n.plugin("bridge"))
 	require.NoFileExists(t, n.plugin("portmap"))
 	advice := strings.Join(n.advice(i), "\n")
 	require.Contains(t, advice, n.confFile()+", installed before, is no longer as it was left")
 	require.Contains(t, advice, "no longer installed: "+n.plugin("bridge")+" stays: "+n.confFile()+" names it")
-}
-
-// Cancelled anywhere and run again, it reaches the same end state.
-func TestCNI10_CancelledAnywhere(t *testing.T) {
-	for at := 0; ; at++ {
-		n, i := listing(t, "cilium-cni", "loopback")
-		i.ConfName = "90-cilium.conflist"
-		err := i.Apply(&cancelAt{Context: t.Context(), n: at})
-		requireNoTemp(t, n.root)
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
-		require.NoFileExists(t, n.confFile())
-		require.NoFileExists(t, n.plugin("portmap"))
-		require.NoFileExists(t, n.plugin("bridge"))
-		require.NoError(t, i.Revert(t.Context()))
-		require.NoDirExists(t, n.bin)
-		require.NoDirExists(t, n.state)
-		if err == nil {
-			require.Greater(t, at, 8, "the context was checked often")
-			return
-		}
-	}
 }

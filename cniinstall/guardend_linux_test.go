@@ -6,86 +6,87 @@ package cniinstall_test
 import (
 	"context"
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // An uninstall under the same lock ends the guard, and removed files stay removed.
 func TestCNI7_UninstallEndsIt(t *testing.T) {
-	for range 20 {
-		n, g := guardedNodeIn(t, t.TempDir())               // nothing below /dev is reverted
-		require.NoError(t, os.Remove(n.plugin("loopback"))) // the guard is awake when the uninstall comes
-		unlock, err := n.lock(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, n.install().Revert(t.Context()))
-		require.NoError(t, unlock())
-		require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
-		require.NoFileExists(t, n.confFile())
-		require.NoFileExists(t, n.plugin("cilium-cni"))
-		requireNoTemp(t, n.root)
-	}
+	ownTime(t, func(t *testing.T) {
+		for range 4 {
+			n, g := guardedNodeIn(t, t.TempDir())               // nothing below /dev is reverted
+			require.NoError(t, os.Remove(n.plugin("loopback"))) // the guard is awake when the uninstall comes
+			unlock, err := n.lock(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, n.install().Revert(t.Context()))
+			require.NoError(t, unlock())
+			require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
+			require.NoFileExists(t, n.confFile())
+			require.NoFileExists(t, n.plugin("cilium-cni"))
+			requireNoTemp(t, n.root)
+		}
+	})
 }
 
 // A later installation ends the guard even if no file differs: one by another owner, or by the
 // same owner with other content.
 func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
-	n, g := guardedNode(t)
-	i := n.ownedBy("pod-b", n.install())
-	require.NoError(t, i.Apply(t.Context()))
-	err := g.end()
-	require.ErrorIs(t, err, journal.ErrNotOwner)
-	require.ErrorContains(t, err, `"pod-b" (generation 1`)
+	ownTime(t, func(t *testing.T) {
+		n, g := guardedNode(t)
+		i := n.ownedBy("pod-b", n.install())
+		require.NoError(t, i.Apply(t.Context()))
+		err := g.end()
+		require.ErrorIs(t, err, journal.ErrNotOwner)
+		require.ErrorContains(t, err, `"pod-b" (generation 1`)
 
-	second := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
-	require.NoError(t, os.Remove(n.confFile()))
-	second.repair()
-	i.Config = agentOf(cniinstall.Agent{Debug: true})
-	require.NoError(t, i.Apply(t.Context()))
-	err = second.end()
-	require.ErrorIs(t, err, journal.ErrRevoked)
-	require.ErrorContains(t, err, n.confFile()+" was installed with other content since")
-	requireConverged(t, i, n.root)
+		second := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
+		require.NoError(t, os.Remove(n.confFile()))
+		second.repair()
+		i.Config = agentOf(cniinstall.Agent{Debug: true})
+		require.NoError(t, i.Apply(t.Context()))
+		err = second.end()
+		require.ErrorIs(t, err, journal.ErrRevoked)
+		require.ErrorContains(t, err, n.confFile()+" was installed with other content since")
+		requireConverged(t, i, n.root)
 
-	late := n.ownedBy("pod-b", n.install()) // the older one, started late
-	require.ErrorIs(t, start(t, late, cniinstall.Guard{Lock: n.lock}, plainly).end(), journal.ErrRevoked)
-	requireConverged(t, i, n.root)
+		late := n.ownedBy("pod-b", n.install()) // the older one, started late
+		require.ErrorIs(t, start(t, late, cniinstall.Guard{Lock: n.lock}, plainly).end(), journal.ErrRevoked)
+		requireConverged(t, i, n.root)
+	})
 }
 
 // An uninstall or a later installation ends the guard even when something else is wrong: here
 // the network to join is gone.
 func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
-	for want, act := range map[error]func(context.Context, node, recorded) error{
-		cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i recorded) error { return i.Revert(ctx) },
-		journal.ErrNotOwner: func(ctx context.Context, n node, i recorded) error {
-			i.Config = agentOf(cniinstall.Agent{})
-			return n.ownedBy("pod-b", i).Apply(ctx)
-		},
-	} {
-		n := newNode(t)
-		other := n.conf + "/10-other.conflist"
-		write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"bridge"}]}`, 0o644)
-		n.source("bridge", script("0.3.1", "1.0.0"))
-		i := n.install()
-		i.Config = chainedOf(cniinstall.Chained{})
-		require.NoError(t, i.Apply(t.Context()))
-		g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
-		require.NoError(t, os.Remove(n.confFile()))
-		g.repair()
-		require.NoError(t, os.Remove(other))
-		require.ErrorIs(t, receive(t, g.trouble), cniinstall.ErrTargetMissing)
-		require.NoError(t, act(t.Context(), n, i))
-		require.ErrorIs(t, g.end(), want)
-	}
+	ownTime(t, func(t *testing.T) {
+		for want, act := range map[error]func(context.Context, node, recorded) error{
+			cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i recorded) error { return i.Revert(ctx) },
+			journal.ErrNotOwner: func(ctx context.Context, n node, i recorded) error {
+				i.Config = agentOf(cniinstall.Agent{})
+				return n.ownedBy("pod-b", i).Apply(ctx)
+			},
+		} {
+			n := newNode(t)
+			other := n.conf + "/10-other.conflist"
+			write(t, other, `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"bridge"}]}`, 0o644)
+			n.source("bridge", script("0.3.1", "1.0.0"))
+			i := n.install()
+			i.Config = chainedOf(cniinstall.Chained{})
+			require.NoError(t, i.Apply(t.Context()))
+			g := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
+			require.NoError(t, os.Remove(n.confFile()))
+			g.repair()
+			require.NoError(t, os.Remove(other))
+			require.ErrorIs(t, receive(t, g.trouble), cniinstall.ErrTargetMissing)
+			require.NoError(t, act(t.Context(), n, i))
+			require.ErrorIs(t, g.end(), want)
+		}
+	})
 }
 
 // The guard does not install what was never installed.
@@ -102,86 +103,15 @@ func TestCNI7_InstallsNothingAnew(t *testing.T) {
 
 // An error is reported once, and the repair is retried, immediately if something changes.
 func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
-	n, g := guardedNode(t)
-	require.NoError(t, os.Remove(n.confFile()))
-	g.repair()
-	require.NoError(t, os.Mkdir(n.confFile()+".new", 0o755))
-	require.NoError(t, unix.Renameat2(unix.AT_FDCWD, n.confFile()+".new", unix.AT_FDCWD, n.confFile(), unix.RENAME_EXCHANGE))
-	require.ErrorContains(t, receive(t, g.trouble), n.confFile()+" is in the way: it is a directory, not a file")
-	require.NoError(t, os.Remove(n.confFile()))
-	g.repair()
-	requireContent(t, n.confFile(), agentConf, 0o600)
-}
-
-// Inside the host's mount namespace: the source exists only in the container, the folders only
-// on the host.
-func TestCNI7_OnTheHostFromAContainer(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	hidden := filepath.Join(n.root, "hidden")
-	require.NoError(t, os.Mkdir(hidden, 0o755))
-	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
-	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
-	write(t, filepath.Join(hidden, "cilium-cni"), script("0.3.1", "1.0.0"), 0o644)
-	root, err := os.OpenRoot(hidden)
-	require.NoError(t, err)
-	t.Cleanup(func() { root.Close() })
-	i := n.install()
-	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
-	require.NoError(t, onHost(t, i.Apply))
-	require.NoError(t, os.Mkdir(n.root+"/covered", 0o755))
-	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
-	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
-
-	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
-		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
-	})
-	damages := []func() error{ // one at a time, since the guard may still be repairing the first
-		func() error { return os.Remove(n.confFile()) },
-		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
-	}
-	for k := range 6 {
-		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error { return damages[k%2]() }))
-		g.repair()
-		require.NoError(t, hostns.Do(t.Context(), "/proc/self", hostns.Mount, func(context.Context) error {
-			requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "1.0.0"), 0o755)
-			requireContent(t, n.confFile(), agentConf, 0o600)
-			return nil
-		}))
-	}
-	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
-	g.cancel()
-	require.ErrorIs(t, g.end(), context.Canceled)
-}
-
-// The guard leaves no goroutine and no open file.
-func TestCNI7_LeavesNothing(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	files := func() int {
-		entries, err := os.ReadDir("/proc/self/fd")
-		require.NoError(t, err)
-		return len(entries)
-	}
-	goroutines, open := runtime.NumGoroutine(), files()
-	for k := range 20 {
-		ctx, cancel := context.WithCancel(t.Context())
-		repaired := make(chan bool, 10)
-		done := make(chan error, 1)
+	ownTime(t, func(t *testing.T) {
+		n, g := guardedNode(t)
 		require.NoError(t, os.Remove(n.confFile()))
-		go func() {
-			done <- cniinstall.Guard{Install: i.Install, Done: func([]string, error) { repaired <- true }}.Run(journal.With(ctx, i.Journal))
-		}()
-		receive(t, repaired)
-		if k%2 == 0 {
-			runtime.Gosched()
-		}
-		cancel()
-		require.ErrorIs(t, receive(t, done), context.Canceled)
-	}
-	require.Eventually(t, func() bool { // in its own goroutine
-		return runtime.NumGoroutine() <= goroutines+1
-	}, slow, time.Millisecond)
-	require.Equal(t, open, files())
+		g.repair()
+		require.NoError(t, os.Mkdir(n.confFile()+".new", 0o755))
+		require.NoError(t, unix.Renameat2(unix.AT_FDCWD, n.confFile()+".new", unix.AT_FDCWD, n.confFile(), unix.RENAME_EXCHANGE))
+		require.ErrorContains(t, receive(t, g.trouble), n.confFile()+" is in the way: it is a directory, not a file")
+		require.NoError(t, os.Remove(n.confFile()))
+		g.repair()
+		requireContent(t, n.confFile(), agentConf, 0o600)
+	})
 }

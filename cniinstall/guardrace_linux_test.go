@@ -67,100 +67,58 @@ func (n node) onePlugin() recorded {
 // guard: files that were equal a moment ago are not mistaken for files that were never
 // recorded.
 func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	var once atomic.Bool
-	guarded := i
-	guarded.Journal = journaltest.Open(t, n.state) // another process's journal
-	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
-		if once.CompareAndSwap(false, true) {
-			unlock, err := n.lock(context.Background())
-			require.NoError(t, err)
-			require.NoError(t, i.Revert(context.Background()))
-			require.NoError(t, unlock())
-		}
-	}}
-	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
-	require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
-	require.True(t, once.Load())
-	require.Empty(t, g.repaired)
-	require.NoFileExists(t, n.plugin("acme-cni"))
-	require.NoDirExists(t, n.state)
-}
-
-// Other content that the same owner installs meanwhile ends the guard too: it is not mistaken
-// for the guarded content.
-func TestCNI7_OtherContentWhileItCompares(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	other := i
-	other.Plugins = fstest.MapFS{"acme-cni": {Data: []byte(script("0.4.0"))}}
-	var once atomic.Bool
-	guarded := i
-	guarded.Plugins = hooked{FS: i.Plugins, close: func() {
-		if once.CompareAndSwap(false, true) {
-			require.NoError(t, other.Apply(context.Background()))
-		}
-	}}
-	err := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly).end()
-	require.ErrorContains(t, err, n.plugin("acme-cni")+" was installed with other content since")
-	requireContent(t, n.plugin("acme-cni"), script("0.4.0"), 0o755)
-}
-
-// The lock's holder may be re-recording the guarded files: only under the lock does a missing
-// record count.
-func TestCNI7_RecordedAnewUnderTheLock(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	unlock, err := n.lock(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, i.Journal.Forget(t.Context(), journaltest.Entries(t, i.Journal)...))
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
-	asks := make(chan bool, 100)
-	g := start(t, i, cniinstall.Guard{Lock: func(ctx context.Context) (func() error, error) {
-		asks <- true
-		return n.lock(ctx)
-	}}, plainly)
-	receive(t, asks)
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoError(t, unlock())
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
-	g.repair()
-	require.Empty(t, g.ended)
-	require.FileExists(t, n.plugin("acme-cni"))
+	ownTime(t, func(t *testing.T) {
+		n := newNode(t)
+		i := n.onePlugin()
+		require.NoError(t, i.Apply(t.Context()))
+		var once atomic.Bool
+		guarded := i
+		guarded.Journal = journaltest.Open(t, n.state) // another process's journal
+		guarded.Plugins = hooked{FS: i.Plugins, close: func() {
+			if once.CompareAndSwap(false, true) {
+				unlock, err := n.lock(context.Background())
+				require.NoError(t, err)
+				require.NoError(t, i.Revert(context.Background()))
+				require.NoError(t, unlock())
+			}
+		}}
+		g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+		require.ErrorIs(t, g.end(), cniinstall.ErrUninstalled)
+		require.True(t, once.Load())
+		require.Empty(t, g.repaired)
+		require.NoFileExists(t, n.plugin("acme-cni"))
+		require.NoDirExists(t, n.state)
+	})
 }
 
 // A failed repair forgets none of its files: it is retried, and an uninstall knows of them.
 func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
-	n := newNode(t)
-	i := n.onePlugin()
-	require.NoError(t, i.Apply(t.Context()))
-	var broken atomic.Bool
-	guarded := i
-	guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
-		if broken.Load() {
-			return unix.EIO
-		}
-		return nil
-	}}
-	g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
-	g.repair()
-	before := states(t, i.Journal)
-	broken.Store(true)
-	require.NoError(t, os.Remove(n.plugin("acme-cni")))
-	err := receive(t, g.trouble)
-	require.ErrorIs(t, err, unix.EIO)
-	require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
-	require.Equal(t, before, states(t, i.Journal))
-	broken.Store(false)
-	receive(t, g.repaired)
-	require.Empty(t, g.ended)
-	g.cancel() // otherwise it would repair the reverted files
-	_ = g.end()
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoFileExists(t, n.plugin("acme-cni"))
+	ownTime(t, func(t *testing.T) {
+		n := newNode(t)
+		i := n.onePlugin()
+		require.NoError(t, i.Apply(t.Context()))
+		var broken atomic.Bool
+		guarded := i
+		guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
+			if broken.Load() {
+				return unix.EIO
+			}
+			return nil
+		}}
+		g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
+		require.NoError(t, os.Remove(n.plugin("acme-cni")))
+		g.repair()
+		broken.Store(true)
+		require.NoError(t, os.Remove(n.plugin("acme-cni")))
+		err := receive(t, g.trouble)
+		require.ErrorIs(t, err, unix.EIO)
+		require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
+		broken.Store(false)
+		receive(t, g.repaired)
+		require.Empty(t, g.ended)
+		g.cancel() // otherwise it would repair the reverted files
+		_ = g.end()
+		require.NoError(t, i.Revert(t.Context()))
+		require.NoFileExists(t, n.plugin("acme-cni"))
+	})
 }

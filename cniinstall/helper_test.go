@@ -161,6 +161,29 @@ func requireContent(t *testing.T, path, content string, mode fs.FileMode) {
 	require.Equal(t, mode, info.Mode(), path)
 }
 
+// installed is a node with the agent's installation.
+func installed(t *testing.T) (node, recorded) {
+	t.Helper()
+	n := newNode(t)
+	i := n.install()
+	require.NoError(t, i.Apply(t.Context()))
+	return n, i
+}
+
+// requireApplied applies, and checks that nothing remains to be done.
+func requireApplied(t *testing.T, i recorded, dir string) {
+	t.Helper()
+	require.NoError(t, i.Apply(t.Context()))
+	requireConverged(t, i, dir)
+}
+
+// requireUndone undoes, and checks that the node is as before.
+func requireUndone(t *testing.T, i recorded, n node, before map[string]string) {
+	t.Helper()
+	require.NoError(t, i.Revert(t.Context()))
+	require.Equal(t, before, tree(t, n.root))
+}
+
 // requireConverged checks that Check finds no change and that another Apply writes nothing.
 func requireConverged(t *testing.T, i recorded, dir string) {
 	t.Helper()
@@ -178,4 +201,20 @@ func requireNoTemp(t *testing.T, dir string) {
 	for path := range tree(t, dir) {
 		require.NotContains(t, filepath.Base(path), ".slipway-", "a temporary file is left")
 	}
+}
+
+// requireChanges checks what Check lists.
+func requireChanges(t *testing.T, i recorded, want ...string) {
+	t.Helper()
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, append([]string(nil), want...), append([]string(nil), changes...))
+}
+
+// read returns the content of a file.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(raw)
 }

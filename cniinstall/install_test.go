@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -74,8 +73,7 @@ func TestCNI1_AConfigurationIsNoPlugin(t *testing.T) {
 		write(t, filepath.Join(n.src, name), agentConf, 0o644)
 	}
 	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	require.NoFileExists(t, n.plugin("cilium.conflist"))
 
 	i.Names = []string{"cilium.conflist"}
@@ -88,28 +86,14 @@ func TestZeroInstallAsksForNothing(t *testing.T) {
 	require.Empty(t, changes)
 }
 
-func TestCNI1_WritesOnlyWhatDiffers(t *testing.T) {
-	n := newNode(t)
-	write(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
-	write(t, n.plugin("foreign"), "other", 0o700)
-	before := tree(t, n.bin)
-	i := n.install()
-	changes, err := i.Check(t.Context())
-	require.NoError(t, err)
-	require.NotContains(t, changes, "write "+n.plugin("cilium-cni"))
-	require.NoError(t, i.Apply(t.Context()))
-	after := tree(t, n.bin)
-	for _, same := range []string{n.plugin("cilium-cni"), n.plugin("foreign"), filepath.Clean(n.bin)} {
-		require.Equal(t, before[same], after[same])
-	}
-}
-
 func TestConform(t *testing.T) {
 	n := newNode(t)
 	write(t, n.plugin("cilium-cni"), script("0.1.0"), 0o711)
 	write(t, n.confFile(), "{}", 0o644)
-	n.ownLoopback()
-	bootstraptest.Conform(t, func() bootstrap.Action { return n.install().Install }, cniinstall.Handler{ConfDir: n.conf})
+	n.others()
+	for _, install := range []func() recorded{n.install, n.exclusive} {
+		bootstraptest.Conform(t, func() bootstrap.Action { return install().Install }, cniinstall.Handler{ConfDir: n.conf})
+	}
 }
 
 var (
@@ -142,65 +126,42 @@ func TestCNI1_AnErrorIsNotAMissingPlugin(t *testing.T) {
 
 func TestCNI1_Policy(t *testing.T) {
 	const there, coming = "is there", "comes"
-	tests := []struct {
-		name   string
-		plugin string
-		policy map[string]cniinstall.Policy
-		there  bool
-		want   string // empty: absent
+	type policies = map[string]cniinstall.Policy
+	for name, tt := range map[string]struct {
+		plugin    string
+		byDefault cniinstall.Policy
+		policy    policies
+		there     bool
+		want      string // empty: absent
 	}{
-		{"always replaces", "cilium-cni", nil, true, coming},
-		{"always installs", "cilium-cni", nil, false, coming},
-		{"loopback is left alone", "loopback", nil, true, there},
-		{"loopback is installed", "loopback", nil, false, coming},
-		{"loopback is overwritten where asked", "loopback", map[string]cniinstall.Policy{"loopback": cniinstall.Always}, true, coming},
-		{"if missing, there", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.IfMissing}, true, there},
-		{"if missing, missing", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.IfMissing}, false, coming},
-		{"never, there", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.Never}, true, there},
-		{"never, missing", "cilium-cni", map[string]cniinstall.Policy{"cilium-cni": cniinstall.Never}, false, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		"always replaces":                       {"cilium-cni", 0, nil, true, coming},
+		"always installs":                       {"cilium-cni", 0, nil, false, coming},
+		"loopback is left alone":                {"loopback", 0, nil, true, there},
+		"loopback is installed":                 {"loopback", 0, nil, false, coming},
+		"loopback is overwritten where asked":   {"loopback", 0, policies{"loopback": cniinstall.Always}, true, coming},
+		"if missing, there":                     {"cilium-cni", 0, policies{"cilium-cni": cniinstall.IfMissing}, true, there},
+		"if missing, missing":                   {"cilium-cni", 0, policies{"cilium-cni": cniinstall.IfMissing}, false, coming},
+		"never, there":                          {"cilium-cni", 0, policies{"cilium-cni": cniinstall.Never}, true, there},
+		"never, missing":                        {"cilium-cni", 0, policies{"cilium-cni": cniinstall.Never}, false, ""},
+		"none is replaced by default":           {"cilium-cni", cniinstall.IfMissing, nil, true, there},
+		"none but one":                          {"cilium-cni", cniinstall.IfMissing, policies{"cilium-cni": cniinstall.Always}, true, coming},
+		"none but loopback":                     {"loopback", cniinstall.IfMissing, policies{"loopback": cniinstall.Always}, true, coming},
+		"loopback is left alone by default too": {"loopback", cniinstall.Always, nil, true, there},
+	} {
+		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			n.source(tt.plugin, coming)
 			if tt.there {
 				write(t, n.plugin(tt.plugin), there, 0o755)
 			}
 			i := n.install()
-			i.Config, i.Policy, i.Names = nil, tt.policy, []string{tt.plugin}
+			i.Config, i.Policy, i.DefaultPolicy, i.Names = nil, tt.policy, tt.byDefault, []string{tt.plugin}
 			require.NoError(t, i.Apply(t.Context()))
 			if tt.want == "" {
 				require.NoFileExists(t, n.plugin(tt.plugin))
 			} else {
 				requireContent(t, n.plugin(tt.plugin), tt.want, 0o755)
 			}
-			requireConverged(t, i, n.root)
-		})
-	}
-}
-
-func TestCNI1_DefaultPolicy(t *testing.T) {
-	for name, tt := range map[string]struct {
-		byDefault        cniinstall.Policy
-		policy           map[string]cniinstall.Policy
-		plugin, loopback string // the final contents
-	}{
-		"neither":          {cniinstall.Always, nil, "comes", "is there"},
-		"none is replaced": {cniinstall.IfMissing, nil, "is there", "is there"},
-		"but one":          {cniinstall.IfMissing, map[string]cniinstall.Policy{"cilium-cni": cniinstall.Always}, "comes", "is there"},
-		"but loopback":     {cniinstall.IfMissing, map[string]cniinstall.Policy{"loopback": cniinstall.Always}, "is there", "comes"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			for _, plugin := range []string{"cilium-cni", "loopback"} {
-				n.source(plugin, "comes")
-				write(t, n.plugin(plugin), "is there", 0o755)
-			}
-			i := n.install()
-			i.Config, i.Policy, i.DefaultPolicy = nil, tt.policy, tt.byDefault
-			require.NoError(t, i.Apply(t.Context()))
-			requireContent(t, n.plugin("cilium-cni"), tt.plugin, 0o755)
-			requireContent(t, n.plugin("loopback"), tt.loopback, 0o755)
 			requireConverged(t, i, n.root)
 		})
 	}
@@ -265,8 +226,7 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 
 	write(t, n.plugin("loopback"), script("1.0.0"), 0o755) // another installer adds it
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 }
 
 // Files in a source that are not plugins are left out; links within it are followed.
@@ -301,21 +261,9 @@ func TestCNI1_Source(t *testing.T) {
 	require.ErrorContains(t, err, "dir is a directory")
 }
 
-// Embedded folders have neither executable bits nor links.
-func TestCNI1_AnyFS(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	i.Plugins = fstest.MapFS{"cilium-cni": {Data: []byte(script("0.3.1", "1.0.0")), Mode: 0o444}, "loopback": {Data: []byte(script("0.3.1", "1.0.0"))}}
-	require.NoError(t, i.Apply(t.Context()))
-	requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "1.0.0"), 0o755)
-	requireConverged(t, i, n.root)
-}
-
 func TestCNI1_ModePutRightWithoutWriting(t *testing.T) {
 	for _, mode := range []os.FileMode{0o644, 0o777, 0o700, os.ModeSetuid | 0o755} {
-		n := newNode(t)
-		i := n.install()
-		require.NoError(t, i.Apply(t.Context()))
+		n, i := installed(t)
 		require.NoError(t, os.Chmod(n.plugin("cilium-cni"), mode))
 		require.NoError(t, os.Chmod(n.confFile(), 0o644))
 		before, err := os.Stat(n.plugin("cilium-cni"))
@@ -347,19 +295,23 @@ func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 	require.NoFileExists(t, n.confFile())
 
 	i.Config = agentOf(cniinstall.Agent{CNIVersion: "0.3.1"})
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 }
 
 func TestCNI1_WhatIsInTheWay(t *testing.T) {
-	n := newNode(t)
-	require.NoError(t, os.MkdirAll(n.plugin("cilium-cni"), 0o755))
-	before := tree(t, n.root)
-	i := n.install()
-	for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
-		require.ErrorContains(t, err, n.plugin("cilium-cni")+" is in the way: it is a directory, not a file")
+	for what, put := range map[string]func(n node) error{
+		"cilium-cni is in the way: it is a directory, not a file":    func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
+		"05-cilium.conflist is in the way: it is a directory, not a": func(n node) error { return os.MkdirAll(n.confFile(), 0o755) },
+	} {
+		n := newNode(t)
+		require.NoError(t, put(n))
+		before := tree(t, n.root)
+		i := n.install()
+		for _, err := range []error{second(i.Check(t.Context())), i.Apply(t.Context())} {
+			require.ErrorContains(t, err, what)
+		}
+		require.Equal(t, before, tree(t, n.root))
 	}
-	require.Equal(t, before, tree(t, n.root))
 }
 
 func second(_ []string, err error) error { return err }

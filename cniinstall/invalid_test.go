@@ -93,17 +93,6 @@ func TestCNI2_InvalidErrorText(t *testing.T) {
 	require.EqualError(t, invalid, "invalid CNI configuration 05-cilium.conflist, line 2 column 2: "+invalid.Err.Error())
 }
 
-func TestCNI2_SinglePluginFile(t *testing.T) {
-	for _, name := range []string{"10-one.conf", "10-one.json"} {
-		n := newNode(t)
-		i := n.install()
-		i.ConfName, i.Config = name, cniinstall.Whole(`{"cniVersion":"0.4.0","name":"one","type":"cilium-cni"}`)
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
-		requireContent(t, filepath.Join(n.conf, name), `{"cniVersion":"0.4.0","name":"one","type":"cilium-cni"}`, 0o600)
-	}
-}
-
 // A plugin that does not support the configuration's version is found by running the staged
 // copy, before anything is touched, and made folders are removed again.
 func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {
@@ -152,16 +141,5 @@ func TestCNI2_PluginMissing(t *testing.T) {
 	require.NotContains(t, err.Error(), "cloud-b")
 
 	require.NoError(t, os.Chmod(n.plugin("cloud-a"), 0o755))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-}
-
-func TestCNI2_ModeOfAnOlderConfiguration(t *testing.T) {
-	n := newNode(t)
-	write(t, n.confFile(), `{"old": true}`, 0o644)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	requireContent(t, n.confFile(), agentConf, 0o600)
-	require.NoError(t, i.Revert(t.Context()))
-	requireContent(t, n.confFile(), `{"old": true}`, 0o644)
+	requireApplied(t, i, n.root)
 }

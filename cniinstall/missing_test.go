@@ -8,15 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -57,38 +54,6 @@ func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 	seen, err := i.Missing(ended)
 	require.NoError(t, err)
 	require.Contains(t, seen, context.Canceled.Error(), "a cancelled check reports the cancellation")
-}
-
-// In a plan a gate does the waiting: it ends when the others' files are there, and any other
-// fault is reported by the step.
-func TestCNI2_APlanWaitsForWhatOthersBring(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	i.Config = cniinstall.Whole(`{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"late-cni"}]}`)
-	state := filepath.Join(t.TempDir(), "state")
-	plan := bootstrap.Plan{
-		Host:    hostns.Host{Here: true, LockFile: filepath.Join(t.TempDir(), "lock")},
-		Journal: &journal.Node{Dir: state, Agent: "test", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
-		Gates: []bootstrap.Step{{Name: "others", Action: gate.Gate{
-			Name: "the plugins of others", Probe: i.Missing, Every: time.Millisecond, Waiting: func(w bootstrap.Wait) {
-				require.ErrorContains(t, w.Err, "late-cni")
-				require.NoDirExists(t, state, "the node is not claimed meanwhile")
-				require.NoError(t, os.MkdirAll(n.bin, 0o755))
-				write(t, n.bin+"/.late", script("1.0.0"), 0o755)
-				require.NoError(t, os.Rename(n.bin+"/.late", n.plugin("late-cni")))
-			},
-		}}},
-		Steps: []bootstrap.Step{{Name: "cni", Action: i.Install}},
-	}
-	report, err := plan.Apply(t.Context())
-	require.NoError(t, err, report)
-	require.FileExists(t, n.confFile())
-
-	i.Config = cniinstall.Whole("{")
-	plan.Gates[0].Action = gate.Gate{Name: "the plugins of others", Probe: i.Missing}
-	plan.Steps[0].Action = i.Install
-	_, err = plan.Apply(t.Context())
-	require.ErrorAs(t, err, new(*cniinstall.InvalidError))
 }
 
 // A plugin found nowhere fails the plan before the first step changes anything; a plugin that
@@ -133,21 +98,4 @@ func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 	_, err = plan().Apply(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 	require.Equal(t, before, tree(t, n.root))
-}
-
-// A file set aside under an earlier suffix is known only from the journal.
-func TestCNI4_CNI5_WhatWasSetAsideIsNotMissing(t *testing.T) {
-	n := newNode(t)
-	write(t, n.conf+"/10-other.conflist", `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"bridge"}]}`, 0o644)
-	n.source("bridge", script("0.3.1", "1.0.0"))
-	i := n.install()
-	i.Config, i.Exclusive = chainedOf(cniinstall.Chained{Target: "other"}), true
-	require.NoError(t, i.Apply(t.Context()))
-	i.BackupSuffix = ".another"
-	for journaled, want := range map[*journal.Journal]string{i.Journal: "", nil: cniinstall.ErrTargetMissing.Error()} {
-		seen, err := i.Missing(journal.With(t.Context(), journaled))
-		require.NoError(t, err)
-		require.Contains(t, seen, want)
-		require.Equal(t, want == "", seen == "")
-	}
 }

@@ -6,7 +6,6 @@ package cniinstall_test
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,56 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/snapshot"
 )
-
-// One of our plugins is kept by another CNI's configuration, and then by a sandbox's record in
-// each of the runtimes' folders.
-func TestCNI10_OnANode(t *testing.T) {
-	_, i := shared(t)
-	i.BinDir, i.ConfDir = "", ""
-	host := bootstraptest.NewNode(t)
-	on := func(f func()) {
-		t.Helper()
-		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
-	}
-	on(func() { startingPoint{}.set(t) })
-	var before snapshot.Snapshot
-	on(func() {
-		require.NoError(t, os.MkdirAll(nodeConf, 0o755))
-		before = lookAt(t)
-	})
-	plan := planOn(t, host, "", i)
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-
-	other := nodeFile{path: nodeConf + "/10-other.conflist", content: portmapConf, mode: 0o644}
-	on(func() { other.put(t) })
-	report, err := plan.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, told(report), nodeBin+"/portmap stays: "+other.path+" names it")
-	on(func() {
-		require.FileExists(t, nodeBin+"/portmap")
-		require.NoFileExists(t, nodeBin+"/cilium-cni")
-		require.NoError(t, os.Remove(other.path))
-	})
-	for _, dir := range []string{"/var/lib/cni/results", "/var/lib/cni/cache/results"} {
-		path := filepath.Join(dir, "other-1-eth0")
-		on(func() { write(t, path, string(cached(t, "1", "other", []byte(portmapConf))), 0o600) })
-		_, err = plan.RevertAll(t.Context())
-		require.ErrorIs(t, err, cniinstall.ErrInUse)
-		require.ErrorContains(t, err, nodeBin+"/portmap is kept: sandboxes need it for their deletion: 1, by "+dir)
-		on(func() {
-			require.NoFileExists(t, nodeBin+"/loopback", "no configuration remains, and no result names it")
-			require.NoError(t, os.RemoveAll("/var/lib/cni"))
-		})
-	}
-	_, err = plan.RevertAll(t.Context())
-	require.NoError(t, err)
-	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
-}
 
 // A configuration that cannot be read may name any plugin: it is reported, and nothing is
 // waited for.
@@ -118,17 +69,4 @@ func TestCNI10_WhereReadingFailsTheUndoHasFailed(t *testing.T) {
 	require.NoError(t, i.Revert(t.Context()))
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, n.state)
-}
-
-// A folder full of others' configurations is read within the context's time.
-func TestCNI10_SEC6_AContextThatEnds(t *testing.T) {
-	n, i := shared(t)
-	require.NoError(t, i.Apply(t.Context()))
-	for _, name := range []string{"a", "b"} {
-		write(t, n.other(name+".conflist"), "{}", 0o600)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, i.Journal.Undo(ctx, cniinstall.Handler{ConfDir: n.conf}), context.Canceled)
-	require.FileExists(t, n.plugin("portmap"))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/journaltest"
@@ -174,12 +173,7 @@ func apart(t *testing.T, n node, h cniinstall.Handler) *bootstrap.Plan {
 	plugins := n.install().Install
 	conf := plugins
 	plugins.Config, plugins.ConfName, conf.Plugins = nil, "", nil
-	h.ConfDir = n.conf
-	return &bootstrap.Plan{
-		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}},
-		Steps:   []bootstrap.Step{{Name: "plugins", Action: plugins}, {Name: "configuration", Action: conf, After: []string{"plugins"}}},
-	}
+	return n.planOf(h, bootstrap.Step{Name: "plugins", Action: plugins}, bootstrap.Step{Name: "configuration", Action: conf, After: []string{"plugins"}})
 }
 
 // The configuration was edited, and stays with its plugins, although another step installed
@@ -227,92 +221,6 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			require.NoDirExists(t, n.bin)
 		})
 	}
-}
-
-// The report names the configuration that a plugin is kept for, in each kind of run, and the
-// run has no error.
-func TestCNI10_TheReportSaysForWhom(t *testing.T) {
-	n, i := shared(t)
-	n.state = filepath.Join(n.root, "journal")
-	plan := &bootstrap.Plan{
-		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}},
-		Steps:   []bootstrap.Step{{Name: "cni", Action: i.Install}},
-	}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
-	portmap := n.plugin("portmap") + " stays: " + n.other("10-other.conflist") + " names it"
-	lo := n.plugin("loopback") + " stays: container runtimes run it for each pod, and " + n.other("10-other.conflist") + " remains"
-	said := func(report *bootstrap.Report, err error) bootstrap.Status {
-		t.Helper()
-		require.NoError(t, err)
-		require.ElementsMatch(t, []string{portmap, lo}, report.Results[0].Advice)
-		return report.Results[0].Status
-	}
-	require.Equal(t, bootstrap.WouldChange, said(plan.CheckRevert(t.Context())))
-	require.Equal(t, bootstrap.WouldChange, said(plan.CheckRevertAll(t.Context())))
-	absent := *plan
-	absent.Steps = []bootstrap.Step{{Name: "cni", Absent: true}}
-	require.Equal(t, bootstrap.WouldChange, said(absent.Check(t.Context())))
-	require.Equal(t, bootstrap.Changed, said(absent.Apply(t.Context())))
-	for range 2 {
-		require.Equal(t, bootstrap.Unchanged, said(plan.RevertAll(t.Context())))
-		require.Equal(t, bootstrap.Unchanged, said(plan.Revert(t.Context())))
-		require.Equal(t, bootstrap.Unchanged, said(plan.CheckRevertAll(t.Context())))
-		require.Equal(t, bootstrap.Unchanged, said(absent.Apply(t.Context())))
-	}
-	require.NoError(t, os.Remove(n.other("10-other.conflist")))
-	report, err := plan.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, report.Results[0].Advice)
-	require.NoDirExists(t, n.bin)
-	require.NoDirExists(t, n.state)
-}
-
-// Two agents install portmap, each with its own journal: it stays for the pods of the agent
-// uninstalled second, and is removed with that one.
-func TestCNI10_TwoAgentsWithOnePlugin(t *testing.T) {
-	for _, first := range []int{0, 1} {
-		n, a := shared(t)
-		n.ownLoopback()
-		before := tree(t, n.root)
-		n.state = filepath.Join(n.root, "other")
-		n.source("other-cni", script("1.0.0"))
-		b := n.install()
-		a.Names, b.Names = []string{"cilium-cni", "portmap"}, []string{"other-cni", "portmap"}
-		a.Config = cniinstall.Whole(strings.NewReplacer("other-cni", "cilium-cni", "other", "one", "1.0.0", "0.3.1").Replace(portmapConf))
-		b.Config, b.ConfName = cniinstall.Whole(portmapConf), "10-other.conflist"
-		agents := []recorded{a, b}
-		for _, agent := range agents {
-			require.NoError(t, agent.Apply(t.Context()))
-		}
-		require.NoError(t, agents[first].Revert(t.Context()))
-		require.FileExists(t, n.plugin("portmap"))
-		require.FileExists(t, filepath.Join(n.conf, agents[1-first].ConfName))
-		requireConverged(t, agents[1-first], n.root)
-		require.NoError(t, agents[1-first].Revert(t.Context()))
-		require.NoError(t, agents[first].Revert(t.Context()), "a plugin left for another agent is no error")
-		require.NoError(t, os.Remove(filepath.Join(n.src, "other-cni")))
-		require.Equal(t, before, tree(t, n.root))
-	}
-}
-
-// If two folders have the plugin, it is kept in both.
-func TestCNI10_InEachFolder(t *testing.T) {
-	n, i := shared(t)
-	also := filepath.Join(n.root, "also")
-	i.AlsoBinDirs = []string{also}
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
-	require.NoError(t, i.Revert(t.Context()))
-	require.FileExists(t, n.plugin("portmap"))
-	require.FileExists(t, filepath.Join(also, "portmap"))
-	require.NoFileExists(t, filepath.Join(also, "cilium-cni"))
-	require.NoError(t, os.Remove(n.other("10-other.conflist")))
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.bin)
-	require.NoDirExists(t, also)
 }
 
 // AcceptKept gives up edited files for good, but not plugins in use: a later uninstall removes

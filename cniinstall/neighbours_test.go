@@ -163,38 +163,3 @@ func TestPLAN14_AConfigurationOfAnotherAgentIsSetAsideOnRequest(t *testing.T) {
 		require.NoDirExists(t, n.state)
 	}
 }
-
-// Files that an older installer left, equal to ours, are adopted on request, except plugins
-// that many installers bring.
-func TestPLAN15_AdoptsWhatAnOlderInstallerLeft(t *testing.T) {
-	for _, adopt := range []bool{false, true} {
-		n := newNode(t)
-		applied(t, n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.Dir = filepath.Join(n.root, "older") }))
-		require.NoError(t, os.RemoveAll(filepath.Join(n.root, "older")))
-		p := n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.Adopt = adopt })
-		report, err := p.Apply(background)
-		require.NoError(t, err)
-		conf, plugin := filepath.Join(n.conf, "10-acme.conflist"), n.plugin("acme-cni")
-		if !adopt {
-			require.Empty(t, report.Results[0].Changes)
-			require.Subset(t, report.Results[0].Advice, []string{
-				conf + " is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted",
-				plugin + " is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted",
-			})
-			uninstalled(t, p)
-			require.FileExists(t, conf)
-			continue
-		}
-		require.Equal(t, []string{
-			"adopt " + plugin + ": it is as wanted, and is undone with the rest",
-			"adopt " + conf + ": it is as wanted, and is undone with the rest",
-		}, report.Results[0].Changes)
-		applied(t, p)
-		uninstalled(t, p)
-		require.NoFileExists(t, conf)
-		require.NoFileExists(t, plugin)
-		require.FileExists(t, n.plugin("portmap"), "many installers bring it")
-		require.DirExists(t, n.conf)
-		require.NoDirExists(t, n.state)
-	}
-}

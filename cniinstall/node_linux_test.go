@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +17,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -36,8 +32,7 @@ func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 		write(t, n.plugin("loopback"), "any loopback", 0o755)
 		readOnly(t, n.bin)
 		i := n.install()
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
+		requireApplied(t, i, n.root)
 		require.NoError(t, i.Revert(t.Context()))
 
 		n.source("cilium-cni", script("1.0.0"))
@@ -86,7 +81,7 @@ func TestCNI1_NoSpace(t *testing.T) {
 	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
-	before, recorded := tree(t, n.root), states(t, i.Journal)
+	before := tree(t, n.root)
 	n.source("cilium-cni", script("0.3.1", "1.0.0"))
 	n.source("zzz", strings.Repeat("x", 1<<20))
 	err := i.Apply(t.Context())
@@ -98,39 +93,10 @@ func TestCNI1_NoSpace(t *testing.T) {
 			require.Equal(t, was, after[path], path)
 		}
 	}
-	require.Equal(t, recorded, states(t, i.Journal))
+	n.source("cilium-cni", script("0.3.1", "0.4.0", "1.0.0"))
+	require.NoError(t, os.Remove(n.src+"/zzz"))
+	requireConverged(t, i, n.root)
 	requireNoTemp(t, n.root)
-}
-
-// states maps each recorded object to its former and present state, and whether that is
-// certain.
-func states(t *testing.T, j *journal.Journal) map[string][]any {
-	t.Helper()
-	all := map[string][]any{}
-	for _, e := range journaltest.Entries(t, j) {
-		all[e.Object] = []any{e.Before, e.After, e.Done}
-	}
-	return all
-}
-
-// Nothing is changed that cannot be recorded.
-func TestStateDirCannotBeWritten(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	for _, foldersThere := range []bool{false, true} {
-		n := newNode(t)
-		require.NoError(t, os.Mkdir(n.state, 0o700))
-		readOnly(t, n.state)
-		if foldersThere {
-			write(t, n.plugin("cilium-cni"), "old", 0o755)
-			write(t, n.confFile(), "old", 0o644)
-		}
-		before := tree(t, n.root)
-		err := n.install().Apply(t.Context())
-		require.ErrorIs(t, err, unix.EROFS)
-		require.ErrorContains(t, err, n.state)
-		require.ErrorContains(t, err, "needs a file system mounted read-write")
-		require.Equal(t, before, tree(t, n.root))
-	}
 }
 
 // The kernel refuses a rename between two that it allows: every installed file is whole, the
@@ -155,28 +121,11 @@ func TestCNI1_RenameRefused(t *testing.T) {
 	requireNoTemp(t, n.root)
 
 	require.NoError(t, unix.Unmount(busy, 0))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	require.NoError(t, i.Revert(t.Context()))
 	requireContent(t, busy, "old", 0o755)
 	requireContent(t, n.confFile(), "old", 0o644)
 	require.NoFileExists(t, n.plugin("cilium-cni"))
-}
-
-// If the configuration cannot be removed, the plugins it needs stay.
-func TestCNI8_ConfigurationCannotGo(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoError(t, unix.Mount(n.confFile(), n.confFile(), "", unix.MS_BIND, ""))
-	err := i.Revert(t.Context())
-	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "plugins are kept while a configuration needs them")
-	require.NoError(t, unix.Unmount(n.confFile(), 0))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.bin)
 }
 
 // A folder mounted noexec: the error says so before anything is touched.
@@ -195,9 +144,7 @@ func TestCNI2_NoExec(t *testing.T) {
 
 func TestCNI1_OwnerPutRight(t *testing.T) {
 	testns.Root(t)
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	for _, path := range []string{n.plugin("cilium-cni"), n.confFile()} {
 		require.NoError(t, os.Chown(path, 1234, 5678))
 	}
@@ -207,8 +154,7 @@ func TestCNI1_OwnerPutRight(t *testing.T) {
 		"set mode 0755 and owner 0:0 of " + n.plugin("cilium-cni") + " (is mode 0755, owner 1234:5678)",
 		"set mode 0600 and owner 0:0 of " + n.confFile() + " (is mode 0600, owner 1234:5678)",
 	}, changes)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	for _, path := range []string{n.plugin("cilium-cni"), n.confFile()} {
 		var st unix.Stat_t
 		require.NoError(t, unix.Stat(path, &st))
@@ -224,22 +170,7 @@ func TestCNI1_SetgidFolder(t *testing.T) {
 	require.NoError(t, os.Chown(n.bin, 0, 4242))
 	require.NoError(t, os.Chmod(n.bin, os.ModeSetgid|0o755))
 	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-}
-
-// The original's owner is restored.
-func TestCNI8_OwnerComesBack(t *testing.T) {
-	testns.Root(t)
-	n := newNode(t)
-	write(t, n.confFile(), "old", 0o640)
-	require.NoError(t, os.Chown(n.confFile(), 1234, 5678))
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoError(t, i.Revert(t.Context()))
-	var st unix.Stat_t
-	require.NoError(t, unix.Stat(n.confFile(), &st))
-	require.Equal(t, []uint32{1234, 5678, unix.S_IFREG | 0o640}, []uint32{st.Uid, st.Gid, st.Mode})
+	requireApplied(t, i, n.root)
 }
 
 // Plugins in a folder that others can write to are installed but not run, neither those already
@@ -283,9 +214,7 @@ func TestSEC11_PluginsOfOthersAreNotRun(t *testing.T) {
 // with advice.
 func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	testns.Root(t)
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	require.Empty(t, n.advice(i))
 	require.NoError(t, os.Chown(n.bin, 1000, 0))
 	require.NoError(t, os.Chmod(n.conf, 0o777))
@@ -310,37 +239,6 @@ func TestSEC2_FoldersOfOthersAreNamed(t *testing.T) {
 	require.Empty(t, n.advice(i), "nothing is written there")
 }
 
-// Another process's FIFO is not opened, because that would block.
-func TestCNI1_FIFOInTheWay(t *testing.T) {
-	n := newNode(t)
-	require.NoError(t, os.MkdirAll(n.conf, 0o755))
-	require.NoError(t, unix.Mkfifo(n.confFile(), 0o600))
-	require.ErrorContains(t, n.install().Apply(t.Context()), n.confFile()+" is in the way: it is a FIFO, not a file")
-}
-
-// A leftover whose lock is released only during the next run is removed by that run; the file
-// of a writer that is still running stays.
-func TestCNI1_LeftoverUnlockedMeanwhile(t *testing.T) {
-	n := newNode(t)
-	lock := func(name string) *os.File {
-		write(t, n.plugin(name), "half", 0o755)
-		f, err := os.Open(n.plugin(name))
-		require.NoError(t, err)
-		t.Cleanup(func() { f.Close() })
-		require.NoError(t, unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB))
-		return f
-	}
-	dying, living := lock(".slipway-AAAAAAAAAAAAAAAA.tmp"), lock(".slipway-BBBBBBBBBBBBBBBB.tmp")
-	i := n.install()
-	i.Plugins = &brokenFS{FS: i.Plugins, name: "cilium-cni", at: 1, read: func(f fs.File) io.Reader {
-		dying.Close()
-		return f
-	}}
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoFileExists(t, dying.Name())
-	require.FileExists(t, living.Name())
-}
-
 // A watcher of the folders, such as containerd, sees every file renamed within its own folder,
 // plugins before the configuration; a revert removes the configuration first.
 func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
@@ -356,9 +254,12 @@ func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
 	}, w.events())
 	require.NoError(t, i.Apply(t.Context()))
 	require.Empty(t, w.events())
+	n.source("another", script("1.0.0")) // recorded after the configuration
+	require.NoError(t, i.Apply(t.Context()))
+	require.Equal(t, []string{"moved another"}, w.events())
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, []string{
-		"deleted 05-cilium.conflist", "deleted loopback", "deleted cilium-cni",
+		"deleted 05-cilium.conflist", "deleted another", "deleted loopback", "deleted cilium-cni",
 	}, w.events())
 }
 
@@ -381,29 +282,41 @@ func watch(t *testing.T, dirs ...string) watcher {
 // events lists the final names that were renamed into place or deleted since, without temporary
 // names; each rename must come from the same folder.
 func (w watcher) events() (seen []string) {
+	from := map[uint32]uint32{} // cookie: watch
+	for _, e := range w.read() {
+		switch {
+		case e.mask&unix.IN_MOVED_FROM != 0:
+			from[e.cookie] = e.watch
+		case e.mask&unix.IN_MOVED_TO != 0:
+			require.Equal(w.t, e.watch, from[e.cookie], "%s came from another folder", e.name)
+			seen = append(seen, "moved "+e.name)
+		case e.mask&unix.IN_DELETE != 0:
+			seen = append(seen, "deleted "+e.name)
+		}
+	}
+	return seen
+}
+
+type inotifyEvent struct {
+	watch, mask, cookie uint32
+	name                string
+}
+
+// read returns what has happened since.
+func (w watcher) read() (events []inotifyEvent) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Read(w.fd, buf)
 	if err == unix.EAGAIN {
 		return nil
 	}
 	require.NoError(w.t, err)
-	from := map[uint32]uint32{} // cookie: watch
 	for b := buf[:n]; len(b) > 0; {
-		wd, mask := binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:])
-		cookie, size := binary.NativeEndian.Uint32(b[8:]), binary.NativeEndian.Uint32(b[12:])
-		name := strings.TrimRight(string(b[16:16+size]), "\x00")
+		size := binary.NativeEndian.Uint32(b[12:])
+		events = append(events, inotifyEvent{binary.NativeEndian.Uint32(b), binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:]),
+			strings.TrimRight(string(b[16:16+size]), "\x00")})
 		b = b[16+size:]
-		switch {
-		case mask&unix.IN_MOVED_FROM != 0:
-			from[cookie] = wd
-		case mask&unix.IN_MOVED_TO != 0:
-			require.Equal(w.t, wd, from[cookie], "%s came from another folder", name)
-			seen = append(seen, "moved "+name)
-		case mask&unix.IN_DELETE != 0:
-			seen = append(seen, "deleted "+name)
-		}
 	}
-	return seen
+	return events
 }
 
 // onHost calls f in the process's mount namespace instead of the thread's, as a plan calls an
@@ -414,15 +327,16 @@ func onHost(t *testing.T, f func(context.Context) error) error {
 }
 
 // Run in its own mount namespace, like a container: the plugins exist only there, the folders
-// only on the host.
-func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
+// only on the host. So is the guard.
+func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
 	hidden := filepath.Join(n.root, "hidden")
 	require.NoError(t, os.Mkdir(hidden, 0o755))
 	require.NoError(t, unix.Mount("tmpfs", hidden, "tmpfs", 0, ""))
 	t.Cleanup(func() { unix.Unmount(hidden, unix.MNT_DETACH) })
-	write(t, filepath.Join(hidden, "cilium-cni"), saying("readlink /proc/self/ns/mnt >"+n.root+"/ran-in"), 0o644)
+	plugin := saying("readlink /proc/self/ns/mnt >" + n.root + "/ran-in")
+	write(t, filepath.Join(hidden, "cilium-cni"), plugin, 0o644)
 	root, err := os.OpenRoot(hidden)
 	require.NoError(t, err)
 	t.Cleanup(func() { root.Close() })
@@ -430,7 +344,6 @@ func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
 	i := n.install()
 	i.Plugins, i.Optional = root.FS(), []string{"loopback"}
 	require.NoError(t, onHost(t, i.Apply))
-	requireContent(t, n.confFile(), agentConf, 0o600)
 	require.NoError(t, onHost(t, func(ctx context.Context) error {
 		changes, err := i.Check(ctx)
 		require.Empty(t, changes)
@@ -441,11 +354,30 @@ func TestCNI2_FromAContainerOntoTheHost(t *testing.T) {
 		return err
 	})
 	require.ErrorIs(t, err, os.ErrNotExist, "the host does not see the source")
-	ranIn, err := os.ReadFile(n.root + "/ran-in")
-	require.NoError(t, err)
 	hosts, err := os.Readlink("/proc/self/ns/mnt")
 	require.NoError(t, err)
-	require.Equal(t, hosts, strings.TrimSpace(string(ranIn)), "plugins run in the host's namespace")
+	require.Equal(t, hosts, strings.TrimSpace(read(t, n.root+"/ran-in")), "plugins run in the host's namespace")
+
+	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
+	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
+	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
+		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
+	})
+	for _, damage := range []func() error{ // one at a time, since the guard may still be repairing the first
+		func() error { return os.Remove(n.confFile()) },
+		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
+	} {
+		require.NoError(t, onHost(t, func(context.Context) error { return damage() }))
+		g.repair()
+		require.NoError(t, onHost(t, func(context.Context) error {
+			requireContent(t, n.plugin("cilium-cni"), plugin, 0o755)
+			requireContent(t, n.confFile(), agentConf, 0o600)
+			return nil
+		}))
+	}
+	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
+	g.cancel()
+	require.ErrorIs(t, g.end(), context.Canceled)
 	require.NoError(t, onHost(t, i.Revert))
 	require.NoDirExists(t, n.bin)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,8 +38,7 @@ func TestForWhereTheRuntimeLooks(t *testing.T) {
 	require.Equal(t, r.PluginDirs[0], i.BinDir)
 	require.Equal(t, r.ConfDir, i.ConfDir)
 	require.Equal(t, []string{"/usr/lib/cni"}, i.SearchDirs)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
@@ -55,8 +53,7 @@ func TestForGivenFoldersStay(t *testing.T) {
 	i, err := i.For(t.Context(), r, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{n.bin, n.conf}, []string{i.BinDir, i.ConfDir})
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
+	requireApplied(t, i, n.root)
 	advice, err := i.Advise(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -120,8 +117,7 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 		changes, err := i.Check(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, changes)
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
+		requireApplied(t, i, n.root)
 		require.FileExists(t, filepath.Join(r.PluginDirs[0], "cilium-cni"))
 		require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
 		require.FileExists(t, other, "given back")
@@ -135,56 +131,6 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 	require.NoError(t, i.Revert(t.Context()))
 	require.Empty(t, journaltest.Entries(t, i.Journal))
 	require.Equal(t, before, tree(t, n.root))
-}
-
-// A file changed in the old place belongs to whoever changed it, and stays.
-func TestForAMoveLeavesWhatOthersChanged(t *testing.T) {
-	n := newNode(t)
-	old := n.auto(n.at("old"))
-	require.NoError(t, old.Apply(t.Context()))
-	plugin := filepath.Join(old.BinDir, "loopback")
-	require.NoError(t, os.WriteFile(plugin, []byte("theirs"), 0o755))
-	i := n.auto(n.at("new"))
-	changes, err := i.Check(t.Context())
-	require.NoError(t, err)
-	require.NotContains(t, strings.Join(changes, "\n"), plugin)
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	advice, err := i.Advise(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, advice, plugin+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
-	left, err := os.ReadFile(plugin)
-	require.NoError(t, err)
-	require.Equal(t, "theirs", string(left))
-	require.NoFileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
-	for range 2 {
-		require.ErrorContains(t, i.Revert(t.Context()), plugin+" is no longer as it was left, so it is kept")
-	}
-}
-
-// A configuration that was changed since keeps the plugins it names.
-func TestForAMoveKeepsWhatAChangedConfigurationNeeds(t *testing.T) {
-	n := newNode(t)
-	old := n.auto(n.at("old"))
-	require.NoError(t, old.Apply(t.Context()))
-	conf := filepath.Join(old.ConfDir, old.ConfName)
-	require.NoError(t, os.WriteFile(conf, []byte(`{"cniVersion":"1.0.0","name":"x","plugins":[{"type":"cilium-cni","mine":1}]}`), 0o600))
-	i := n.auto(n.at("new"))
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.FileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
-	require.FileExists(t, conf)
-	require.NoError(t, os.Remove(conf))
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoFileExists(t, filepath.Join(old.BinDir, "cilium-cni"))
-}
-
-func TestForNoFolderOfTheRuntimeCanBeUsed(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	i.BinDir = ""
-	_, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{"/usr/bin"}}, nil)
-	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: /usr/bin is by its name not a folder for CNI plugins")
 }
 
 // A runtime that lies or is misconfigured may name other programs' folders. The folders that

@@ -66,7 +66,11 @@ func TestPluginFSIsAFileSystem(t *testing.T) {
 	defer one.Close()
 	require.NoError(t, fstest.TestFS(one, "a", "b"))
 
-	_, err = new(cniinstall.PluginFS).Open("a")
+	for _, name := range []string{"a", "."} {
+		_, err = new(cniinstall.PluginFS).Open(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}
+	_, err = cniinstall.Union(one, os.DirFS(second+"/missing")).Open(".")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = cniinstall.OpenPlugins(first, second+"/missing")
 	require.ErrorIs(t, err, fs.ErrNotExist)

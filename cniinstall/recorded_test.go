@@ -5,7 +5,10 @@ package cniinstall_test
 
 import (
 	"context"
+	"path/filepath"
 
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
@@ -40,4 +43,14 @@ func (r recorded) Revert(ctx context.Context) error {
 
 func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
 	return r.Journal.CheckUndo(ctx, cniinstall.Handler{ConfDir: r.ConfDir})
+}
+
+// planOf is a plan in this process that applies the steps on the node, with a journal of its own.
+func (n node) planOf(h cniinstall.Handler, steps ...bootstrap.Step) *bootstrap.Plan {
+	h.ConfDir = n.conf
+	return &bootstrap.Plan{
+		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}},
+		Steps:   steps,
+	}
 }

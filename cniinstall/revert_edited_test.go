@@ -50,36 +50,6 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 }
 
-// The same holds for our file if a later owner set it aside and it was put back with changes,
-// and for our file in another CNI's place, whose backup stays.
-func TestCNI8_EditedConfigurationOfAnotherName(t *testing.T) {
-	edited := strings.Replace(agentConf, "false", "true", 1)
-	for _, name := range []string{"05-cilium.conflist", "10-aws.conflist"} {
-		for _, last := range []string{name, "04-agent.conflist"} {
-			t.Run(name+" "+last, func(t *testing.T) {
-				n := newNode(t)
-				write(t, n.other("10-aws.conflist"), awsConf, 0o644)
-				older, i := n.exclusive(), n.exclusive()
-				require.NoError(t, older.Apply(t.Context()))
-				older.ConfName, i.ConfName = name, last
-				require.NoError(t, older.Apply(t.Context()))
-				require.NoError(t, i.Apply(t.Context()))
-				write(t, n.other(name), edited, 0o600)
-				err := i.Revert(t.Context())
-				require.ErrorContains(t, err, n.other(name)+" is no longer as it was left, so it is kept")
-				if last != name && name == "10-aws.conflist" { // the other CNI's first, and may be again
-					require.NotContains(t, err.Error(), "names installed plugins")
-					return
-				}
-				require.FileExists(t, n.plugin("cilium-cni"))
-				require.NoError(t, os.Remove(n.other(name)))
-				i.Revert(t.Context())
-				require.NoFileExists(t, n.plugin("cilium-cni"))
-			})
-		}
-	}
-}
-
 // An edited configuration that names none of our plugins, or is no longer a configuration,
 // keeps nothing.
 func TestCNI8_EditedConfigurationThatNeedsNothing(t *testing.T) {

@@ -4,92 +4,17 @@
 package cniinstall_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
-
-// Nothing is recorded, and there is no place for a record.
-func TestRevertWithoutState(t *testing.T) {
-	n := newNode(t)
-	n.state = ""
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	before := tree(t, n.root)
-	require.ErrorIs(t, i.Revert(t.Context()), errors.ErrUnsupported)
-	require.ErrorIs(t, second(i.CheckRevert(t.Context())), errors.ErrUnsupported)
-	require.Equal(t, before, tree(t, n.root))
-}
-
-// After several upgrades by several owners, a revert restores the original byte for byte.
-func TestCNI8_RevertGivesBackTheOriginal(t *testing.T) {
-	n := newNode(t)
-	write(t, n.plugin("cilium-cni"), "original, not executable", 0o640)
-	write(t, n.confFile(), "original", 0o644)
-	write(t, filepath.Join(n.conf, "10-other.conflist"), "other", 0o644)
-	n.ownLoopback()
-	before := withoutTimes(t, n)
-	i := n.install()
-	for version, owner := range []string{"pod-a", "pod-b", "pod-b", "pod-c"} {
-		n.source("cilium-cni", script("0.3.1", "1.0.0")+string(make([]byte, 5000*version)))
-		i = n.ownedBy(owner, i)
-		i.Config = agentOf(cniinstall.Agent{Debug: version%2 == 0})
-		require.NoError(t, i.Apply(t.Context()))
-		requireConverged(t, i, n.root)
-	}
-	changes, err := i.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"restore " + n.confFile(), "restore " + n.plugin("cilium-cni")}, changes)
-	n.source("cilium-cni", script("0.3.1", "1.0.0"))
-	require.NoError(t, i.Revert(t.Context()))
-	require.Equal(t, before, withoutTimes(t, n))
-	require.Empty(t, journaltest.Entries(t, i.Journal))
-}
-
-// withoutTimes describes the node's files without their times, leaving out the source.
-func withoutTimes(t *testing.T, n node) map[string]string {
-	found := map[string]string{}
-	for _, dir := range []string{n.bin, n.conf} {
-		for path := range tree(t, dir) {
-			info, err := os.Lstat(path)
-			require.NoError(t, err)
-			raw, _ := os.ReadFile(path)
-			found[path] = info.Mode().String() + string(raw)
-		}
-	}
-	return found
-}
-
-// The configuration is removed first, even if a plugin was recorded after it.
-func TestCNI8_ConfigurationFirst(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	n.source("another", script("1.0.0"))
-	require.NoError(t, i.Apply(t.Context()))
-	changes, err := i.CheckRevert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{
-		"remove file " + n.confFile(),
-		"remove file " + n.plugin("another"), "remove file " + n.plugin("loopback"), "remove file " + n.plugin("cilium-cni"),
-		"remove directory " + n.conf, "remove directory " + filepath.Dir(n.conf), "remove directory " + n.root + "/etc",
-		"remove directory " + n.bin, "remove directory " + filepath.Dir(n.bin), "remove directory " + n.root + "/opt",
-	}, changes)
-}
 
 // A file changed since stays, and every revert reports it; the directory that holds it remains
 // recorded, and is removed once empty.
 func TestCNI8_ChangedSinceStays(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	write(t, n.confFile(), "edited", 0o600)
 	write(t, filepath.Join(n.bin, "foreign"), "foreign", 0o755)
 	changes, foreseen := i.CheckRevert(t.Context())
@@ -116,39 +41,9 @@ func TestCNI8_ChangedSinceStays(t *testing.T) {
 	require.NoDirExists(t, n.state)
 }
 
-// A pod's uninstall comes late, after the next pod has installed the same files or newer ones.
-func TestCNI8_LateUninstallOfAnOlderOwner(t *testing.T) {
-	for name, upgrade := range map[string]bool{"same version": false, "newer version": true} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			older := n.ownedBy("pod-1", n.install())
-			require.NoError(t, older.Apply(t.Context()))
-			if upgrade {
-				n.source("cilium-cni", script("0.3.1", "1.0.0"))
-			}
-			newer := n.ownedBy("pod-2", n.install())
-			require.NoError(t, newer.Apply(t.Context()))
-			requireConverged(t, newer, n.root)
-
-			before := tree(t, n.root)
-			for _, err := range []error{older.Revert(t.Context()), second(older.CheckRevert(t.Context()))} {
-				require.ErrorIs(t, err, journal.ErrNotOwner)
-				require.ErrorContains(t, err, `"pod-2" (generation 2`)
-				require.ErrorContains(t, err, `this is "pod-1"`)
-			}
-			require.Equal(t, before, tree(t, n.root))
-			require.NoError(t, newer.Revert(t.Context()))
-			require.NoDirExists(t, n.root+"/opt")
-			require.NoDirExists(t, n.root+"/etc")
-		})
-	}
-}
-
 // A record that cannot be read stops every operation.
 func TestCorruptRecord(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	write(t, filepath.Join(n.state, "agent.journal"), `{"schema":99}`, 0o600)
 	require.NoError(t, os.Remove(n.confFile()))
 	before := tree(t, n.root)

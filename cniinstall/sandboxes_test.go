@@ -24,9 +24,7 @@ func cached(t *testing.T, sandbox, network string, conf []byte) []byte {
 }
 
 func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
+	n, i := installed(t)
 	conf, err := os.ReadFile(n.confFile())
 	require.NoError(t, err)
 	results := filepath.Join(n.root, "results")
@@ -98,9 +96,7 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 		"none remains":                   {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			i := n.install()
-			require.NoError(t, i.Apply(t.Context()))
+			n, i := installed(t)
 			ours, err := os.ReadFile(n.confFile())
 			require.NoError(t, err)
 			for name, content := range tc.theirs {

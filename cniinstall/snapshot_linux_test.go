@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
 
@@ -185,58 +184,4 @@ func requireContentOfOurs(t *testing.T) {
 	info, err := os.Lstat(nodeConf + "/05-cilium.conflist")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
-}
-
-// The managed cloud's case on a throw-away node: the chained configuration is a key of a
-// ConfigMap, the cloud's plugins appear late, and its own configuration, which it rewrites
-// meanwhile, is restored.
-func TestCNI3_CNI5_ManagedCloud(t *testing.T) {
-	volume := t.TempDir()
-	write(t, filepath.Join(volume, "..data/cni-config"), tkeChain, 0o644)
-	require.NoError(t, os.Symlink("..data/cni-config", filepath.Join(volume, "cni-config")))
-	config, err := configresolve.Resolve(t.Context(), configresolve.Dir{Path: volume})
-	require.NoError(t, err)
-	whole, ok := config.Lookup("cni-config")
-	require.True(t, ok)
-
-	n := newNode(t)
-	i := n.install()
-	i.BinDir, i.ConfDir = "", ""
-	i.Config, i.Exclusive = cniinstall.Whole(whole), true
-	cloudConf := nodeFile{path: nodeConf + "/00-multus.conf", content: `{"cniVersion":"0.3.1","name":"tke","type":"tke-bridge"}`, mode: 0o644}
-	cloudPlugin := nodeFile{path: nodeBin + "/tke-route-eni", content: script("0.3.0", "0.3.1"), mode: 0o755}
-
-	host := bootstraptest.NewNode(t)
-	var before snapshot.Snapshot
-	on := func(f func()) {
-		t.Helper()
-		require.NoError(t, host.Do(t.Context(), func(context.Context) error { f(); return nil }))
-	}
-	on(func() { startingPoint{files: []nodeFile{cloudConf, oldPlugin, ownLo}}.set(t); before = lookAt(t) })
-	plan := planOn(t, host, "", i)
-	apply := func() error {
-		_, err := plan.Apply(t.Context())
-		return err
-	}
-	require.ErrorIs(t, apply(), cniinstall.ErrPluginMissing)
-	on(func() {
-		require.NoError(t, os.Remove("/var/lib/slipway/agent.last.json"), "the failure is reported")
-		require.NoError(t, os.Remove("/var/lib/slipway"))
-		require.Empty(t, before.Diff(lookAt(t)), "nothing else is touched while it is missing")
-	})
-	on(func() { cloudPlugin.put(t); before = lookAt(t) })
-
-	require.NoError(t, apply())
-	on(func() {
-		requireContent(t, nodeConf+"/05-cilium.conflist", tkeChain, 0o600)
-		require.NoError(t, cniinstall.Validate(t.Context(), []byte(tkeChain)))
-		require.NoFileExists(t, cloudConf.path)
-		requireContent(t, cloudConf.path+".cilium_bak", cloudConf.content, 0o644)
-		cloudConf.put(t) // the cloud's agent restarts
-	})
-	require.NoError(t, apply())
-	on(func() { require.NoFileExists(t, cloudConf.path) })
-	_, err = plan.Revert(t.Context())
-	require.NoError(t, err)
-	on(func() { require.Empty(t, before.Diff(lookAt(t))) })
 }

@@ -290,7 +290,7 @@ func (i Install) withDefaults() (Install, error) {
 	if i.ConfName == "" {
 		return i, errors.New("no file name given for the CNI configuration")
 	}
-	if ext := filepath.Ext(i.ConfName); !isFileName(i.ConfName) || !slices.Contains(confSuffixes, ext) {
+	if !isLoaded(i.ConfName) {
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
 			i.ConfName, strings.Join(confSuffixes, ", "))
 	}
@@ -306,6 +306,11 @@ func owned(dir string) error {
 		return fmt.Errorf("CNI folder %s is the system's: name one for CNI", dir)
 	}
 	return nil
+}
+
+// isLoaded reports whether runtimes load a file of this name.
+func isLoaded(name string) bool {
+	return isFileName(name) && isConfName(name)
 }
 
 func isFileName(name string) bool {

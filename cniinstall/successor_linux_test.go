@@ -4,7 +4,6 @@
 package cniinstall_test
 
 import (
-	"bytes"
 	"os"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // A package installs the same plugin, byte for byte: the plugin is then the package's, and
@@ -40,9 +38,7 @@ func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			i := n.install()
-			require.NoError(t, i.Apply(t.Context()))
+			n, i := installed(t)
 			c.change(t, n)
 			requireConverged(t, i, n.root)
 			if !c.stays {
@@ -57,29 +53,4 @@ func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 			require.NoFileExists(t, n.confFile())
 		})
 	}
-}
-
-// A plugin that another program replaced is put back. Even if the step is killed right after
-// that, the file counts as the step's, not a package's.
-func TestCNI8_APluginThatIsPutBackByAKilledRunIsOurs(t *testing.T) {
-	const plugin = "cilium-cni"
-	n := newNode(t)
-	require.NoError(t, n.install().Apply(t.Context()))
-	running, err := os.Open(n.plugin(plugin)) // so that no other file gets its inode
-	require.NoError(t, err)
-	defer running.Close()
-	write(t, n.plugin(plugin)+".new", "an older release's", 0o755)
-	require.NoError(t, os.Rename(n.plugin(plugin)+".new", n.plugin(plugin)))
-	require.NoError(t, n.install().Apply(t.Context()))
-	records := journaltest.Records(t, n.state)
-	for bytes.Contains(records[len(records)-1], []byte(`"done":true`)) { // drop the last run's completion
-		records = records[:len(records)-1]
-	}
-	journaltest.Write(t, journaltest.Path(t, n.state), records...)
-
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoFileExists(t, n.plugin(plugin))
 }

@@ -4,9 +4,6 @@
 package cniinstall_test
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"testing"
 	"testing/fstest"
 
@@ -27,24 +24,3 @@ func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
 	require.NoFileExists(t, n.plugin(".hidden"))
 	requireConverged(t, i, n.root)
 }
-
-func TestUnionIsAFileSystem(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(dir+"/b", []byte("b"), 0o644))
-	u := cniinstall.Union(fstest.MapFS{"a": {Data: []byte("a")}}, os.DirFS(dir), fstest.MapFS{})
-	require.NoError(t, fstest.TestFS(u, "a", "b"))
-	_, err := fs.Stat(u, "c")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = fs.ReadDir(cniinstall.Union(), ".")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = fs.ReadDir(cniinstall.Union(fstest.MapFS{}, os.DirFS(dir+"/missing")), ".")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = fs.Stat(cniinstall.Union(refusing{}, fstest.MapFS{"a": {}}), "a")
-	require.ErrorIs(t, err, errRefused, "an unreadable plugin is an error")
-}
-
-var errRefused = errors.New("refused")
-
-type refusing struct{}
-
-func (refusing) Open(string) (fs.File, error) { return nil, errRefused }

@@ -5,15 +5,11 @@ package cniinstall
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // referencePlugins are those of github.com/containernetworking/plugins, which many
@@ -66,21 +62,12 @@ func (j *job) wishes(ctx context.Context) ([]journal.Wish, error) {
 func (j *job) isLoose(t *target) bool { return t.plugin != "" && j.policyOf(t.plugin) == IfMissing }
 
 // sum completes a wish by the hash of the content, where another agent wants the file too.
-func (j *job) sum(ctx context.Context, w *journal.Wish, t *target) error {
+func (j *job) sum(ctx context.Context, w *journal.Wish, t *target) (err error) {
 	if j.journal.Alone() {
 		return nil
 	}
-	content, err := t.open()
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, input.WithContext(ctx, content)); err != nil {
-		return err
-	}
-	w.After.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	return nil
+	w.After.SHA256, err = t.hash(ctx)
+	return err
 }
 
 // satisfied returns the plugins that are installed only if missing, and exist.

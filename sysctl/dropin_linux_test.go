@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,8 +41,13 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		want["net/ipv4/conf/"+name+"/rp_filter"] = "0"
 	}
 	require.Equal(t, want, differing(before, values(t)))
-	advice, err := d.Advise(t.Context())
+	require.Equal(t, []string{
+		"-net.ipv4.conf.lxc*.rp_filter = 0", "-net.ipv4.conf.cilium_*.rp_filter = 0", "net.ipv4.conf.all.rp_filter = 0",
+	}, settingLines(read(t, filepath.Join(d.Dir, ciliumFile))))
+	info, err := os.Stat(filepath.Join(d.Dir, ciliumFile))
 	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode())
+	advice := advise(t, d)
 	require.Equal(t, []string{"net.ipv4.conf.all.rp_filter = 0 does not lower net.ipv4.conf.eth0.rp_filter = 2, " +
 		"net.ipv4.conf.eth1.rp_filter = 1, net.ipv4.conf.lo.rp_filter = 2: the kernel takes the larger"}, advice)
 	require.Empty(t, check(t, d))
@@ -61,8 +65,7 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	n := newNode(t, "eth0")
 	d := n.dropIn()
 	said := func() string {
-		advice, err := d.Advise(t.Context())
-		require.NoError(t, err)
+		advice := advise(t, d)
 		return strings.Join(advice, "\n")
 	}
 	require.NotContains(t, said(), "other than root")
@@ -74,16 +77,19 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
-func TestDropInKeepsTheContractOnTheRealKernel(t *testing.T) {
+func TestTheContractIsKeptOnTheRealKernel(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "lxc1", "eth0")
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
 	before := values(t)
 	root := t.TempDir()
-	bootstraptest.Conform(t, func() bootstrap.Action {
-		return cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn
-	}, sysctl.Handler{})
-	require.Empty(t, differing(before, values(t)))
+	for _, a := range []bootstrap.Action{
+		cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn,
+		sysctl.Settings{Values: append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})},
+	} {
+		bootstraptest.Conform(t, func() bootstrap.Action { return a }, sysctl.Handler{})
+		require.Empty(t, differing(before, values(t)))
+	}
 }
 
 // Inside another process's namespaces the file, the values and systemd's
@@ -113,7 +119,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 			Host:  hostns.Host{Proc: testns.Proc(t, filepath.Join("/proc", target)), LockFile: filepath.Join(host, "lock")},
 			Steps: []bootstrap.Step{{Name: "drop-in", Action: dropIn}},
 		}
-		_, err = plan.Apply(context.Background())
+		_, err = plan.Apply(t.Context())
 		applied <- err
 	}()
 	require.NoError(t, <-applied)
@@ -123,93 +129,6 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	value, err := sysctl.Kernel{}.Get("net.ipv4.conf.lxc1.rp_filter")
 	require.NoError(t, err)
 	require.Equal(t, "0", value)
-}
-
-// Effective and Set derive the same values from files as systemd's own program.
-func TestSYS5_RealSystemdComesToTheSameValues(t *testing.T) {
-	testns.Root(t)
-	program, _ := findSystemdSysctl(t)
-	results := map[string]map[string]string{}
-	for name, apply := range map[string]func(t *testing.T, dirs ...string){
-		"systemd": func(t *testing.T, _ ...string) {
-			out, err := exec.Command(program).CombinedOutput()
-			require.NoError(t, err, "%s", out)
-		},
-		"ours": func(t *testing.T, dirs ...string) {
-			all, err := sysctl.Effective(dirs...)
-			require.ErrorContains(t, err, "line 2")
-			var settings []sysctl.Setting
-			for _, a := range all {
-				a.IfExists = true
-				settings = append(settings, a.Setting)
-			}
-			require.NoError(t, sysctl.Kernel{}.Set(settings...))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			testns.Enter(t, testns.Mount|testns.Net)
-			veth(t, "lxc1", "lxc2.7")
-			veth(t, "eth0", "hub0")
-			before := values(t)
-			apply(t, systemdFiles(t)...)
-			results[name] = differing(before, values(t))
-		})
-	}
-	require.NotEmpty(t, results["ours"])
-	require.Equal(t, results["systemd"], results["ours"])
-}
-
-// systemdFiles puts files where systemd looks for them, in this mount namespace.
-func systemdFiles(t *testing.T) []string {
-	t.Helper()
-	for _, dir := range []string{"/etc", "/run", "/usr/lib/sysctl.d"} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
-	}
-	for dir, files := range map[string]map[string]string{
-		"/etc/sysctl.d": {
-			"50-b.conf": "# b\nnet.ipv4.conf.lxc*.rp_filter = 2\n-net.ipv4.conf.eth0.log_martians\n",
-			"40-x.conf": "",
-			"90-z.conf": "net/ipv4/conf/lxc2.7/rp_filter=1\nnet.ipv4.conf.{eth,hub}?.accept_local = 1\nnet.ipv4.conf.lxc[!1]*.arp_ignore=2\n-net.ipv4.no_such_key = 1\n",
-		},
-		"/run/sysctl.d": {
-			"95-bad.conf": "net.ipv4.conf.eth0.tag = 3\n-net/../x = 1\n",
-		},
-		"/usr/lib/sysctl.d": {
-			"10-a.conf": "net.ipv4.conf.*.log_martians = 1\nnet.ipv4.conf.lxc1.arp_announce = 1\nnet.ipv4.conf.lxc*.arp_announce = 2\nnet.ipv4.conf.hub*.arp_announce = 1\n",
-			"40-x.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
-			"50-b.conf": "net.ipv4.conf.eth0.arp_ignore = 8\n",
-			"60-c.conf": "net.ipv4.conf.h*.arp_announce = 2\nnet.ipv4.tcp_rmem = 4096\t65536 1048576\n-net.ipv4.conf.hub*.arp_announce\nnet.ipv4.conf.lxc*.tag = 5\n-net.ipv4.conf.lxc*.tag\n",
-		},
-	} {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-		for name, content := range files {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
-		}
-	}
-	return nil
-}
-
-// With Debian's link to it in sysctl.d, procps' own file is one of the other files.
-func TestSYS5_AFileThatSortsLaterIsSaid(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	for _, dir := range []string{"/etc", "/usr/lib/sysctl.d", "/run"} {
-		require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
-	}
-	require.NoError(t, os.Mkdir("/etc/sysctl.d", 0o755))
-	require.NoError(t, os.WriteFile("/etc/sysctl.conf", []byte("# x\nnet.ipv4.ip_forward=0\nnet/ipv4/conf/lo/tag=1\n"), 0o644))
-	require.NoError(t, os.Symlink("../sysctl.conf", "/etc/sysctl.d/99-sysctl.conf"))
-	d := sysctl.DropIn{Settings: []sysctl.Setting{
-		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.tag", Value: "1"}, {Key: "net.ipv4.tcp_ecn", Value: "1"},
-	}}
-	for name, want := range map[string][]string{
-		"50.conf":     {"/etc/sysctl.d/99-sysctl.conf:2 sets net.ipv4.ip_forward = 0, which overrides 1 at the next boot"},
-		"99-zzz.conf": nil,
-	} {
-		d.Name = name
-		advice, err := d.Advise(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, advice)
-	}
 }
 
 // The zero values are the host's: here with empty folders over its own, and no
@@ -229,45 +148,13 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
 	require.NoError(t, d.Apply(t.Context()))
 	require.Empty(t, check(t, d))
-	advice, err := d.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot", advice[0])
+	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot", advise(t, d)[0])
 
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	err = d.Revert(t.Context())
-	require.ErrorIs(t, err, unix.EROFS)
-	require.ErrorContains(t, err, "read-write")
-	other := cilium(recordedFile{DropIn: sysctl.DropIn{Name: "other.conf"}}).Apply(t.Context())
-	require.ErrorIs(t, other, unix.EROFS)
-	require.ErrorContains(t, other, "/etc/sysctl.d/other.conf")
+	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
 	require.NoError(t, unix.Mount("", "/etc/sysctl.d", "", unix.MS_REMOUNT, ""))
 	require.NoError(t, d.Revert(t.Context()), "changes that could not be undone were kept")
 	require.NoFileExists(t, "/etc/sysctl.d/99-zzz-override_cilium.conf")
-}
-
-func TestPLAN6_RevertAllUndoesEverythingOnTheRealKernel(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "lxc1", "eth0")
-	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
-	before := values(t)
-	root := t.TempDir()
-	j := journaltest.Open(t, filepath.Join(root, "state"), sysctl.Handler{})
-	for _, a := range []bootstrap.Action{
-		cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d")}, j.Step("cilium")}),
-		recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Name: "90-x.conf", Settings: []sysctl.Setting{
-			{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"}, {Key: "net.ipv4.conf.lxc1.rp_filter", Value: "1"},
-		}}, j.Step("x")},
-		recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, j.Step("forwarding")},
-	} {
-		require.NoError(t, a.Apply(t.Context()))
-	}
-	require.NotEmpty(t, differing(before, values(t)))
-	_, err := j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, differing(before, values(t)))
-	left, err := os.ReadDir(root)
-	require.NoError(t, err)
-	require.Empty(t, left)
 }
 
 func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
@@ -283,22 +170,6 @@ func TestSYS9_AFileInMemoryBringsNothingBack(t *testing.T) {
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.NoDirExists(t, n.state())
-}
-
-func TestSYS4_WhatTheRealKernelRefusesIsInNoFile(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	before := values(t)
-	root := t.TempDir()
-	d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d"), Settings: []sysctl.Setting{
-		{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.ip_default_ttl", Value: "999"},
-	}}, journaltest.Open(t, filepath.Join(root, "state"))})
-	require.ErrorIs(t, d.Apply(t.Context()), unix.EINVAL)
-	require.NoDirExists(t, d.Dir)
-	require.NoError(t, d.Revert(t.Context()))
-	require.Empty(t, differing(before, values(t)))
-	left, err := os.ReadDir(root)
-	require.NoError(t, err)
-	require.Empty(t, left)
 }
 
 // As on distributions whose /etc is part of a read-only image.
@@ -358,12 +229,18 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 
 	j := journaltest.Open(t, filepath.Join(root, "state"))
 	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Settings: []sysctl.Setting{
-		{Key: bad, Value: "0", IgnoreFailure: true},
+		{Key: bad, Value: "0"},
+		{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
 		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
 	}}, j}
 	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
+	direct := d
+	direct.Reload = nil
+	require.ErrorIs(t, direct.Apply(t.Context()), unix.EROFS)
+	require.NoFileExists(t, filepath.Join(o.dir, "90-x.conf"), "there is no other process")
 	require.NoError(t, d.Apply(t.Context()))
 	require.Equal(t, "0", values(t)["net/ipv4/conf/all/rp_filter"])
+	require.Equal(t, "1", values(t)["net/ipv4/ip_forward"])
 	require.Empty(t, check(t, d))
 
 	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
@@ -376,4 +253,18 @@ func TestARootThatIsNotThereIsNamed(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "none")
 	_, err := sysctl.Kernel{Root: root}.Get("net.ipv4.ip_forward")
 	require.ErrorContains(t, err, root)
+}
+
+// A drop-in does not replace an object that is not a file, as a rename would silently.
+func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "50-x.conf")
+	require.NoError(t, unix.Mkfifo(path, 0o600))
+	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: dir, Name: "50-x.conf"}})
+	_, err := d.Check(t.Context())
+	require.ErrorContains(t, err, path+" is in the way: it is not a file; move it away")
+	require.ErrorContains(t, d.Apply(t.Context()), path+" is in the way")
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
 }

@@ -20,9 +20,3 @@ func Effective(dirs ...string) ([]assignment, error) {
 	}
 	return all, err
 }
-
-// Sides lists the patterns of the values that the kernel changes together with the path.
-func Sides(at string) []string { return sidePatterns(at) }
-
-// SameValue reports whether the kernel prints now after wanted was written to the path.
-func SameValue(at, now, wanted string) bool { return sameValue(at, now, wanted) }

@@ -5,16 +5,13 @@ package sysctl_test
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
+	"fmt"
 	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -27,51 +24,23 @@ func withBad(d recordedFile) recordedFile {
 }
 
 func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
-	for _, recorded := range []bool{true, false} {
-		n := newNode(t, "eth0")
-		before := n.Values()
-		m := &manager{node: n}
-		d := withBad(n.dropInWith(m))
-		d.Dir = filepath.Join(n.root, "new")
-		if !recorded {
-			d.Journal = nil
-		}
-		for range 2 {
-			err := d.Apply(t.Context())
-			require.ErrorIs(t, err, syscall.EINVAL)
-			require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
-			require.ErrorContains(t, err, "set "+bad+" = loose")
-		}
-		require.NoDirExists(t, d.Dir)
-		require.Zero(t, m.reloads)
-		require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the others")
-		if recorded {
-			require.NoError(t, d.Revert(t.Context()))
-			require.Equal(t, before, n.Values())
-			require.NoDirExists(t, n.state())
-		}
+	n := newNode(t, "eth0")
+	before := n.Values()
+	m := &manager{node: n}
+	d := withBad(n.dropInWith(m))
+	d.Dir = filepath.Join(n.root, "new")
+	for range 2 {
+		err := d.Apply(t.Context())
+		require.ErrorIs(t, err, syscall.EINVAL)
+		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
+		require.ErrorContains(t, err, "set "+bad+" = loose")
 	}
-}
-
-func TestSYS4_ARefusedValueLeavesTheFileAsItWas(t *testing.T) {
-	for _, reload := range []bool{false, true} {
-		n := newNode(t, "eth0")
-		m := &manager{node: n}
-		d := n.dropIn()
-		if reload {
-			d = n.dropInWith(m)
-		}
-		n.PutValue(bad, "1")
-		before := n.Values()
-		require.NoError(t, d.Apply(t.Context()))
-		good, reloads := read(t, n.file()), m.reloads
-		require.ErrorIs(t, withBad(d).Apply(t.Context()), syscall.EINVAL)
-		require.Equal(t, good, read(t, n.file()))
-		require.Equal(t, reloads, m.reloads)
-		require.NoError(t, d.Revert(t.Context()))
-		require.Equal(t, before, n.Values())
-		require.NoFileExists(t, n.file())
-	}
+	require.NoDirExists(t, d.Dir)
+	require.Zero(t, m.reloads)
+	require.Equal(t, "1", n.Values()["net.ipv4.ip_forward"], "one bad key does not stop the others")
+	require.NoError(t, d.Revert(t.Context()))
+	require.Equal(t, before, n.Values())
+	require.NoDirExists(t, n.state())
 }
 
 func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {
@@ -97,92 +66,6 @@ func TestSYS9_ValuesOfAFileThatWasNotWrittenEndWithTheBoot(t *testing.T) {
 	require.NoDirExists(t, n.state())
 }
 
-// deniedFiles can be read here, but written only by another process.
-type deniedFiles struct {
-	*bootstraptest.Kernel
-	errno syscall.Errno
-}
-
-func (d deniedFiles) Writable(name string) error {
-	return &fs.PathError{Op: "open", Path: name, Err: d.errno}
-}
-
-func (d deniedFiles) WriteFile(name string, _ []byte) error { return d.Writable(name) }
-
-func TestSYS4_WhereOnlyTheReloaderMayWriteTheFileComesFirst(t *testing.T) {
-	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
-		n := newNode(t, "eth0")
-		n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-		before := n.Values()
-		m := &manager{node: n}
-		d := n.dropInWith(m)
-		d.Settings = append(sysctl.Forwarding()[:2], sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "0"})
-		allowed := d
-		d.Kernel.Files = deniedFiles{n.Kernel, errno}
-
-		direct := d
-		direct.Reload = nil
-		require.ErrorIs(t, direct.Apply(t.Context()), errno)
-		require.NoFileExists(t, n.file(), "there is no other process")
-
-		require.NoError(t, d.Apply(t.Context()))
-		require.Equal(t, 1, m.reloads)
-		require.Empty(t, check(t, d))
-		require.Equal(t, "1", n.Values()["net.ipv4.conf.eth0.forwarding"])
-		require.NoError(t, allowed.Revert(t.Context()))
-		require.Equal(t, before, n.Values(), "values that the reload set were recorded")
-		require.NoDirExists(t, n.state())
-	}
-}
-
-// In a unit with ProtectKernelTunables, or in a pod, /proc/sys is read-only, but systemd's own
-// is not.
-func TestSYS4_WhatMayFailIsLeftToTheReloaderToo(t *testing.T) {
-	for _, errno := range []syscall.Errno{syscall.EROFS, syscall.EACCES} {
-		n := newNode(t)
-		other := n.put(t, "usr/50-distribution.conf", "-kernel.timer_migration = 0\n")
-		n.PutValue(bad, "2")
-		before := n.Values()
-		m := &manager{node: n}
-		d := n.dropInWith(m)
-		d.Settings = []sysctl.Setting{{Key: bad, Value: "0", IgnoreFailure: true}}
-		allowed := d
-		d.Kernel.Files = deniedFiles{n.Kernel, errno}
-		require.Equal(t, []string{
-			"write " + n.file(), "restart it",
-			"set " + bad + " = 0 (is 2)",
-			"set kernel.timer_migration = 0 (is 1), by " + other + ":1",
-		}, check(t, d))
-		require.NoError(t, d.Apply(t.Context()))
-		require.Equal(t, 1, m.reloads)
-		require.Empty(t, check(t, d))
-
-		n.PutValue(bad, "1")
-		require.Equal(t, []string{"restart it", "set " + bad + " = 0 (is 1)"}, check(t, d), "the file is right, the value is not")
-		require.NoError(t, d.Apply(t.Context()))
-		require.Equal(t, 2, m.reloads)
-		require.Empty(t, check(t, d))
-
-		require.NoError(t, allowed.Revert(t.Context()))
-		require.Equal(t, before, n.Values(), "values that the reload set were recorded")
-		require.NoDirExists(t, n.state())
-	}
-}
-
-func TestSYS2_WhatMayFailIsNoChangeWhereNoUserMayWriteIt(t *testing.T) {
-	n := newNode(t)
-	n.PutValue(bad, "2")
-	for _, nobody := range []sysctl.Reloader{nil, sysctl.Systemd{Root: n.root}} {
-		d := n.dropInWith(nobody)
-		d.Settings = []sysctl.Setting{{Key: bad, Value: "0", IgnoreFailure: true}}
-		d.Kernel.Files = deniedFiles{n.Kernel, syscall.EROFS}
-		require.NotContains(t, check(t, d), "set "+bad+" = 0 (is 2)")
-		require.NoError(t, d.Apply(t.Context()))
-		require.Empty(t, check(t, d))
-		require.NoError(t, d.Revert(t.Context()))
-	}
-}
-
 // fatal is a manager that kills the process before or after the reload.
 type fatal struct {
 	manager
@@ -196,7 +79,7 @@ func (f *fatal) Reload(ctx context.Context) error {
 	panic("killed")
 }
 
-func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
+func TestSYS4_SYS8_SYS9_AKillAtEachStepIsMadeGood(t *testing.T) {
 	setUp := func() (node, recordedFile, *manager) {
 		n := newNode(t, "eth0", "eth1")
 		n.put(t, "usr/50-distribution.conf", "net.ipv4.conf.eth1.rp_filter = 2\nnet.ipv4.conf.eth1.forwarding = 0\n")
@@ -212,48 +95,31 @@ func TestSYS4_AKillAtEachStepIsMadeGood(t *testing.T) {
 	require.NoError(t, d.Apply(t.Context()))
 	want := n.Values()
 
-	kills := map[string]func(d recordedFile, n node){
-		"before the reload": func(d recordedFile, n node) {
-			d.Reload = &fatal{manager{node: n}, false}
-			_ = d.Apply(t.Context())
-		},
-		"after the reload": func(d recordedFile, n node) {
-			d.Reload = &fatal{manager{node: n}, true}
-			_ = d.Apply(t.Context())
-		},
+	kills := map[string]func(d *recordedFile, n node){
+		"before the reload": func(d *recordedFile, n node) { d.Reload = &fatal{manager{node: n}, false} },
+		"after the reload":  func(d *recordedFile, n node) { d.Reload = &fatal{manager{node: n}, true} },
 	}
-	for _, lives := range []int{0, 1, 2, 3, 4, 5} {
-		kills["at a write of the kernel, "+string(rune('0'+lives))] = func(d recordedFile, n node) {
-			d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives}
-			_ = d.Apply(t.Context())
-		}
+	for lives := range 6 {
+		kills[fmt.Sprint("at a write of the kernel, ", lives)] = func(d *recordedFile, n node) { d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives} }
 	}
 	for name, kill := range kills {
-		for _, fileToo := range []bool{true, false} {
-			for _, again := range []bool{true, false} {
-				n, d, m := setUp()
-				before := n.Values()
-				func() {
-					defer func() { require.NotNil(t, recover(), "%s: it was not killed", name) }()
-					kill(d, n)
-				}()
-				file := filepath.Join(d.Dir, ciliumFile)
-				if !fileToo { // begun, and not written yet
-					os.Remove(file)
-				}
-				if again {
-					require.NotEmpty(t, check(t, d), name)
-					require.NoError(t, d.Apply(t.Context()), name)
-					require.Equal(t, 1, m.reloads, "%s: files are reloaded again", name)
-					require.Empty(t, check(t, d), name)
-					require.Equal(t, want, n.Values(), name)
-					require.FileExists(t, file)
-				}
-				require.NoError(t, d.Revert(t.Context()), name)
-				require.Equal(t, before, n.Values(), name)
-				require.NoDirExists(t, d.Dir)
-				require.NoDirExists(t, n.state())
+		for _, again := range []bool{true, false} {
+			n, d, m := setUp()
+			before, mortally := n.Values(), d
+			kill(&mortally, n)
+			require.Panics(t, func() { _ = mortally.Apply(t.Context()) }, "%s: it was not killed", name)
+			if again {
+				require.NotEmpty(t, check(t, d), name)
+				require.NoError(t, d.Apply(t.Context()), name)
+				require.Equal(t, 1, m.reloads, "%s: files are reloaded again", name)
+				require.Empty(t, check(t, d), name)
+				require.Equal(t, want, n.Values(), name)
+				require.FileExists(t, filepath.Join(d.Dir, ciliumFile))
 			}
+			require.NoError(t, d.Revert(t.Context()), name)
+			require.Equal(t, before, n.Values(), name)
+			require.NoDirExists(t, d.Dir)
+			require.NoDirExists(t, n.state())
 		}
 	}
 }
@@ -274,34 +140,6 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
 }
 
-// ENOSYS, EOPNOTSUPP and ENOTSUP match errors.ErrUnsupported, but are failures.
-func TestSYS4_ACallThatTheSystemLacksIsNotTheLackOfSystemd(t *testing.T) {
-	for _, errno := range []error{syscall.ENOSYS, syscall.EOPNOTSUPP} {
-		require.ErrorIs(t, errno, errors.ErrUnsupported)
-		n := newNode(t, "eth0")
-		d := n.dropInWith(&manager{node: n, err: errno})
-		require.ErrorIs(t, d.Apply(t.Context()), errno)
-		require.NotEmpty(t, check(t, d), "the reload is still to be done")
-
-		n = newNode(t, "eth0")
-		d = n.dropInWith(&manager{node: n, reloading: errno})
-		_, err := d.Check(t.Context())
-		require.ErrorIs(t, err, errno)
-		require.ErrorIs(t, d.Apply(t.Context()), errno)
-
-		n = newNode(t, "eth0")
-		n.LearnRouter("eth0")
-		n.put(t, "usr/50.conf", "net.ipv6.conf.all.forwarding = 1\n")
-		n.Fail = refuse(errno, "net.ipv6.conf.eth0.accept_ra")
-		m := &manager{node: n}
-		require.ErrorIs(t, n.dropInWith(m).Apply(t.Context()), errno)
-		require.Zero(t, m.reloads, "the route is not kept, so nothing is reloaded")
-		require.Equal(t, "0", n.Values()["net.ipv6.conf.all.forwarding"])
-	}
-	require.ErrorIs(t, sysctl.ErrNoSystemd, errors.ErrUnsupported)
-	require.EqualError(t, sysctl.ErrNoSystemd, "no systemd")
-}
-
 func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
@@ -313,17 +151,4 @@ func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.FileExists(t, n.file())
-}
-
-func TestErrorsNameEachThingOnce(t *testing.T) {
-	n := newNode(t, "eth0")
-	require.EqualError(t, withBad(n.dropIn()).Apply(t.Context()), n.file()+" is not written, since its values cannot be set: "+
-		"set "+bad+" = loose: invalid argument (the kernel does not take this value)")
-	require.EqualError(t, sysctl.Kernel{Files: n.Kernel}.Set(sysctl.Setting{Key: "no.such", Value: "1"}),
-		"set no.such = 1: no such file or directory (this kernel does not have the key, or the module that provides it is not loaded)")
-	_, err := sysctl.Kernel{Files: n.Kernel}.Get("net.ipv4")
-	require.EqualError(t, err, "read net.ipv4: is a directory")
-	_, err = sysctl.Systemd{Root: n.root}.Reloading(t.Context())
-	require.ErrorIs(t, err, sysctl.ErrNoSystemd)
-	require.NotContains(t, err.Error(), "unsupported operation")
 }

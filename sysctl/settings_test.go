@@ -5,7 +5,6 @@ package sysctl_test
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,6 +32,13 @@ func check(t *testing.T, a bootstrap.Action) []string {
 	changes, err := a.Check(t.Context())
 	require.NoError(t, err)
 	return changes
+}
+
+func advise(t *testing.T, a bootstrap.Adviser) []string {
+	t.Helper()
+	advice, err := a.Advise(t.Context())
+	require.NoError(t, err)
+	return advice
 }
 
 func checkRevert(t *testing.T, a bootstrap.CheckReverter) []string {
@@ -66,91 +72,6 @@ func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) recorded
 	return recordedValues{sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 }
 
-func TestSettingsKeepTheContract(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
-	before := fake.Values()
-	bootstraptest.Conform(t, func() bootstrap.Action { return forwarding(t, fake, state).Settings }, sysctl.Handler{Kernel: sysctl.Kernel{Files: fake}})
-	require.Equal(t, before, fake.Values())
-}
-
-func TestSettingsWithoutAJournalCannotRevert(t *testing.T) {
-	fake := &bootstraptest.Kernel{}
-	s := sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: fake}}
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "values", Action: s}}}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	for _, revert := range []func(context.Context) (*bootstrap.Report, error){plan.CheckRevert, plan.Revert} {
-		report, err := revert(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
-		require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported)
-	}
-	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
-}
-
-func TestSYS8_ForwardingBringsBackWhatItDragsAlong(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0", "eth1", "lxc1"), filepath.Join(t.TempDir(), "state")
-	fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
-	fake.PutValue("net.ipv6.conf.eth1.forwarding", "1")
-	fake.PutValue("net.ipv4.conf.default.forwarding", "1")
-	before := fake.Values()
-
-	require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
-	require.Equal(t, "1", fake.Values()["net.ipv6.conf.lxc1.forwarding"])
-	require.Equal(t, "0", fake.Values()["net.ipv4.conf.all.accept_redirects"])
-	require.Empty(t, check(t, forwarding(t, fake, state)))
-
-	fake.RemoveLink("lxc1")
-	fake.AddLink("lxc2") // gets forwarding, and must not keep it
-	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
-	after := fake.Values()
-	require.Equal(t, "0", after["net.ipv4.conf.lxc2.forwarding"])
-	for key, value := range before {
-		if got, exists := after[key]; exists {
-			require.Equal(t, value, got, key)
-		}
-	}
-	require.NoDirExists(t, state)
-}
-
-func TestSYS8_AKillAtAnyWriteOfRevertIsMadeGood(t *testing.T) {
-	for kill := range 20 {
-		fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-		fake.PutValue("net.ipv4.conf.eth1.forwarding", "1")
-		before := fake.Values()
-		require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
-
-		func() {
-			defer func() { _ = recover() }()
-			s := forwarding(t, fake, state)
-			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
-			_ = s.Revert(t.Context())
-		}()
-		require.NoError(t, forwarding(t, fake, state).Revert(t.Context()), "killed at write %d", kill)
-		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
-		require.NoDirExists(t, state)
-	}
-}
-
-func TestSYS8_AKillAtAnyWriteOfApplyIsMadeGood(t *testing.T) {
-	for kill := range 8 {
-		fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-		fake.PutValue("net.ipv6.conf.eth1.forwarding", "1")
-		before := fake.Values()
-		func() {
-			defer func() { _ = recover() }()
-			s := forwarding(t, fake, state)
-			s.Kernel.Files = &mortal{Kernel: fake, lives: kill}
-			_ = s.Apply(t.Context())
-		}()
-		if kill%2 == 0 { // undone at once, or finished first
-			require.NoError(t, forwarding(t, fake, state).Apply(t.Context()))
-		}
-		require.NoError(t, forwarding(t, fake, state).Revert(t.Context()), "killed at write %d", kill)
-		require.Equal(t, before, fake.Values(), "killed at write %d", kill)
-	}
-}
-
 // mortal dies at a write, like a killed process: half the time before it.
 type mortal struct {
 	*bootstraptest.Kernel
@@ -166,24 +87,6 @@ func (m *mortal) WriteFile(name string, value []byte) error {
 		panic("killed")
 	}
 	return err
-}
-
-func TestSYS8_ARouterLearntRouteIsKept(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0", "eth1"), filepath.Join(t.TempDir(), "state")
-	fake.LearnRouter("eth0")
-	before := fake.Values()
-	s := forwarding(t, fake, state)
-	require.Contains(t, check(t, s),
-		"set net.ipv6.conf.eth0.accept_ra = 2 (is 1), to keep the default route of eth0 when IPv6 forwarding is on")
-	require.NoError(t, s.Apply(t.Context()))
-	routers, err := fake.Routers()
-	require.NoError(t, err)
-	require.Equal(t, []string{"eth0"}, routers)
-	require.Equal(t, "2", fake.Values()["net.ipv6.conf.eth0.accept_ra"])
-	require.Equal(t, "1", fake.Values()["net.ipv6.conf.eth1.accept_ra"])
-	require.Empty(t, check(t, s))
-	require.NoError(t, s.Revert(t.Context()))
-	require.Equal(t, before, fake.Values())
 }
 
 func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
@@ -253,19 +156,6 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-func TestSYS9_TheFirstValueComesBackAfterManyApplies(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	before := fake.Values()
-	for i := range 50 {
-		s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
-			{Key: "net.ipv4.conf.eth0.rp_filter", Value: []string{"1", "2"}[i%2]},
-		}}, recorded(t, fake, state, "values")}
-		require.NoError(t, s.Apply(t.Context()))
-	}
-	require.NoError(t, forwarding(t, fake, state).Revert(t.Context()))
-	require.Equal(t, before, fake.Values())
-}
-
 func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
 	s := forwarding(t, fake, state)
@@ -292,42 +182,6 @@ func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	require.NoDirExists(t, state)
 }
 
-func TestSYS2_WhatMayFailIsTriedEachTime(t *testing.T) {
-	for name, prepare := range map[string]func(*bootstraptest.Kernel){
-		"refused":          func(k *bootstraptest.Kernel) { k.Fail = refuse(syscall.EPERM, "kernel.timer_migration") },
-		"silently refused": func(k *bootstraptest.Kernel) { k.Deafen("kernel.timer_migration") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-			prepare(fake)
-			before := fake.Values()
-			s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
-				{Key: "kernel.timer_migration", Value: "0", IgnoreFailure: true},
-				{Key: "net.ipv4.conf.all.rp_filter", Value: "2"},
-			}}, recorded(t, fake, state, "values")}
-			require.Len(t, check(t, s), 2)
-			for range 2 {
-				require.NoError(t, s.Apply(t.Context()))
-				require.Equal(t, []string{"set kernel.timer_migration = 0 (is 1)"}, check(t, s))
-				require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 0 (is 2)"}, checkRevert(t, s))
-			}
-			require.NoError(t, s.Revert(t.Context()))
-			require.Equal(t, before, fake.Values())
-			require.NoDirExists(t, state)
-		})
-	}
-}
-
-func TestAFailedSettingLeavesNothingToRevert(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	fake.Fail = refuse(syscall.EPERM, "net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding")
-	s := forwarding(t, fake, state)
-	s.Values = s.Values[:2]
-	require.ErrorContains(t, s.Apply(t.Context()), "CAP_NET_ADMIN")
-	require.Empty(t, checkRevert(t, s))
-	require.NoDirExists(t, state)
-}
-
 func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
 	fake.Fail = func(op, path string) error {
@@ -340,15 +194,6 @@ func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "read net.ipv4.ip_forward: permission denied (reading it needs root, and a /proc/sys that no LSM profile denies)")
 	require.NotContains(t, err.Error(), "CAP_NET_ADMIN")
-}
-
-func TestADoneContextWritesNothing(t *testing.T) {
-	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, forwarding(t, fake, state).Apply(ctx), context.Canceled)
-	require.Empty(t, fake.Writes())
-	require.NoDirExists(t, state)
 }
 
 func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {

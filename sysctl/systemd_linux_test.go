@@ -18,7 +18,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
@@ -349,24 +348,4 @@ func TestSYS4_TheBusIsTriedWhereThePrivateSocketIsDead(t *testing.T) {
 	_, err = both.Reloading(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorContains(t, err, "run/systemd/private")
-}
-
-// The goroutines of the connections outlive Reload only until they see that they
-// are closed.
-func TestSYS4_ReloadLeavesNoGoroutine(t *testing.T) {
-	d := &systemdd{result: "done"}
-	s := d.start(t)
-	require.NoError(t, s.Reload(t.Context()))
-	deadline := time.Now().Add(10 * time.Second)
-	for ours(t) {
-		require.True(t, time.Now().Before(deadline), "goroutines of go-systemd are left")
-		runtime.Gosched()
-	}
-}
-
-func ours(t *testing.T) bool {
-	t.Helper()
-	buf := make([]byte, 1<<20)
-	stacks := string(buf[:runtime.Stack(buf, true)])
-	return strings.Contains(stacks, "dbus/v5.(*Conn)") || strings.Contains(stacks, "go-systemd")
 }

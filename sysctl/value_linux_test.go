@@ -6,7 +6,6 @@ package sysctl_test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,31 +54,14 @@ func TestSYS2_TheRealKernelPrintsAValueInAnotherForm(t *testing.T) {
 	}
 }
 
-// A mask of processors is hexadecimal, and the kernel prints as many digits as it has
-// processors: this one may have fewer.
-func TestSYS2_AMaskIsHexadecimal(t *testing.T) {
-	for _, key := range []string{"net/core/rps_default_mask", "net/core/flow_limit_cpu_bitmap"} {
-		for now, wanted := range map[string]string{"0f": "f", "00ff": "FF", "010": "10", "00000000,00000002": "2", "1,00000000": "00000001,00000000", "00": "0"} {
-			require.True(t, sysctl.SameValue(key, now, wanted), "%s is %s", now, wanted)
-		}
-		for now, other := range map[string]string{"010": "8", "8": "010", "0": "f", "10": "16"} {
-			require.False(t, sysctl.SameValue(key, now, other), "%s is not %s", now, other)
-		}
-	}
-}
-
 // A value that the kernel clamps, or refuses silently, is not the wanted one.
 func TestSYS2_TheRealKernelTakesAnotherValue(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	k := sysctl.Kernel{}
-	for key, values := range map[sysctl.Key][2]string{
-		"net.ipv4.ping_group_range": {"9 3", "1 0"},
-	} {
-		for range 2 {
-			err := k.Set(setTo(key, values[0]))
-			require.ErrorIs(t, err, sysctl.ErrSwallowed)
-			require.ErrorContains(t, err, "set "+string(key)+" = "+values[0]+": written, but it is still "+values[1])
-		}
+	for range 2 {
+		err := k.Set(setTo("net.ipv4.ping_group_range", "9 3"))
+		require.ErrorIs(t, err, sysctl.ErrSwallowed)
+		require.ErrorContains(t, err, "set net.ipv4.ping_group_range = 9 3: written, but it is still 1 0")
 	}
 	for _, value := range []string{"8472 8473", "5,x", "9-3"} {
 		require.Error(t, k.Set(setTo("net.ipv4.ip_local_reserved_ports", value)), value)
@@ -88,43 +70,6 @@ func TestSYS2_TheRealKernelTakesAnotherValue(t *testing.T) {
 	changes, err := k.Diff(setTo("net.ipv4.ip_local_reserved_ports", "8472-8474"), setTo("net.ipv4.neigh.lo.retrans_time_ms", "989"))
 	require.NoError(t, err)
 	require.Len(t, changes, 2)
-}
-
-// For each key below net that is a number, whichever value is written: the kernel has
-// taken it, or it is an error; and what Set says is what Diff says afterwards.
-func TestSYS2_EachNumberBelowNetIsSetOrAnError(t *testing.T) {
-	testns.Root(t)
-	testns.Enter(t, testns.Mount|testns.Net)
-	k := sysctl.Kernel{}
-	var tried, other int
-	require.NoError(t, filepath.WalkDir("/proc/sys/net", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		old, err := os.ReadFile(path)
-		if err != nil || os.WriteFile(path, old, 0) != nil || len(strings.Fields(string(old))) != 1 || strings.Contains(path, "nf_hooks_lwtunnel") { // only once
-			return nil
-		}
-		key := sysctl.Key(strings.TrimPrefix(path, "/proc/sys/"))
-		for _, value := range []string{"7", "1001", "1"} {
-			if err := k.Set(setTo(key, value)); err != nil {
-				continue
-			}
-			tried++
-			now, err := os.ReadFile(path)
-			require.NoError(t, err)
-			if strings.TrimSpace(string(now)) != value {
-				other++
-				require.Regexp(t, `_ms$|ratelimit$|_report_interval$`, path, "%s reads %s", value, now)
-			}
-			changes, err := k.Diff(setTo(key, value))
-			require.NoError(t, err)
-			require.Empty(t, changes)
-		}
-		return os.WriteFile(path, old, 0)
-	}))
-	require.Greater(t, tried, 300)
-	t.Logf("%d values set, %d of them printed otherwise", tried, other)
 }
 
 // The value is as it was before, however it is spelled, and a second agent that spells it
@@ -140,17 +85,9 @@ func TestSYS2_AgentsThatSpellAValueDifferentlyAgree(t *testing.T) {
 		require.NoError(t, err)
 		first, second := newNeighbour(t, dir, "first", nil), newNeighbour(t, dir, "second", nil)
 		first.apply(setTo(key, spellings[0]))
-		for _, drifts := range []bool{false, true} {
-			if drifts && strings.Contains(spellings[len(spellings)-1], " ") || key == "net.ipv4.ip_local_port_range" {
-				continue // a part of a vector
-			}
-			if drifts {
-				require.NoError(t, os.WriteFile("/proc/sys/"+pathOf(key), []byte(before+"\n"), 0))
-			}
-			for _, value := range spellings {
-				_, err := second.settings(setTo(key, value)).Check(t.Context())
-				require.NoError(t, err, "%s = %s", key, value)
-			}
+		for _, value := range spellings {
+			_, err := second.settings(setTo(key, value)).Check(t.Context())
+			require.NoError(t, err, "%s = %s", key, value)
 		}
 		second.apply(setTo(key, spellings[len(spellings)-1]))
 		first.uninstall()
@@ -200,9 +137,7 @@ func TestSYS2_AnIgnoredFailureIsNotSet(t *testing.T) {
 	// The file system of these values is read-only here.
 	s := sysctl.Settings{Values: []sysctl.Setting{{Key: "kernel.pid_max", Value: "99", IgnoreFailure: true}}}
 	require.Empty(t, check(t, s))
-	advice, err := s.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"kernel.pid_max is not set to 99, and the - before it ignores that"}, advice)
+	require.Equal(t, []string{"kernel.pid_max is not set to 99, and the - before it ignores that"}, advise(t, s))
 }
 
 func TestSEC8_AValueThatLooksSecretIsMasked(t *testing.T) {
