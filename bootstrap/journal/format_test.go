@@ -150,9 +150,9 @@ func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
 		refused(slices.Concat(s.file[:n], []byte{garbled}, s.file[n+1:]), record, "changed byte", n)
 		switch {
 		case n == len(s.file)-1: // a partial line
-		case n%2 == 0:
+		case n%8 == 0:
 			refused(slices.Delete(slices.Clone(s.file), n, n+1), "record ", "missing byte", n)
-		default:
+		case n%8 == 4:
 			refused(slices.Insert(slices.Clone(s.file), n, 'x'), "record ", "inserted byte", n)
 		}
 	}
