@@ -47,7 +47,7 @@ func newAgentNode(t *testing.T) agentNode {
 	require.NoError(t, err)
 	for variable, name := range map[string]string{"AGENT": "cilium-agent", "OTHER": "cilium-dbg"} {
 		program := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(program, sh, 0o755))
+		executable(t, program, sh)
 		n.env = append(n.env, variable+"="+program)
 	}
 	for dir := dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {

@@ -82,38 +82,6 @@ func ciliumNeighbours(t testing.TB) {
 	}
 }
 
-// The objects that each version makes, from the sources named at the preset.
-func TestCLN2_RulesAndTablesOfCilium(t *testing.T) {
-	both := func(rules ...string) (out []string) {
-		for _, rule := range rules {
-			out = append(out, "-4 "+rule, "-6 "+rule)
-		}
-		return out
-	}
-	common := slices.Concat(
-		both("rule add pref 9 fwmark 0x200/0xf00 lookup 2004 proto kernel",
-			"rule add pref 10 fwmark 0xa00/0xf00 lookup 2005 proto kernel",
-			"rule add pref 10 fwmark 0xb00/0xf00 lookup 2005 proto kernel",
-			"rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel",
-			"route add local default dev lo table 2004 proto kernel"),
-		[]string{
-			"-4 route add local 10.0.0.0/24 dev eth0 table 200 proto kernel scope host",
-			"-6 route add local fd00::/112 dev eth0 table 200 proto kernel",
-			"-4 route add 10.0.2.0/24 dev cilium_host table 200 proto kernel mtu 1400",
-			"-4 rule add pref 112 to 10.1.1.0/24 lookup 202 proto unspec",
-			"-4 rule add pref 112 to 10.1.2.1 lookup 202 proto unspec",
-			"-4 route add 10.1.1.0/24 dev cilium_host scope link table 202 mtu 1450",
-			"-4 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel",
-		})
-	for version, more := range map[string][]string{
-		"1.18.3": both("rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto kernel"),
-		"1.19.7": nil,
-		"1.20.2": {"-6 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel"},
-	} {
-		t.Run(version, func(t *testing.T) { requireOnlyOursGo(t, netOnly(), append(slices.Clone(common), more...)) })
-	}
-}
-
 // With Azure's priority the table is a link's index, and 1.20 temporarily has another one.
 // Unless requested, all of them stay.
 func TestCLN2_RulesAndTablesOfCiliumENI(t *testing.T) {

@@ -174,11 +174,13 @@ var places = map[ebpf.AttachType]ebpf.ProgramType{
 	ebpf.AttachCGroupSetsockopt:       ebpf.CGroupSockopt,
 }
 
-// Every attach type, through bpf_link and PROG_ATTACH, beside a foreign program.
-func TestCLN2_CgroupPrograms(t *testing.T) {
+// Every attach type, through bpf_link and PROG_ATTACH, beside a foreign program, and beside
+// another cgroup, which is another agent's.
+func TestCLN2_CLN6_CgroupPrograms(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	dir := cgroupDir(t)
+	dir, beside := cgroupDir(t), cgroupDir(t)
 	places := placesHere(t, dir)
+	attachCgroup(t, beside, ebpf.AttachCGroupInet4Connect, cgroupProgram(t, ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, "cil_sock4_connect"))
 	for attach, typ := range places {
 		foreign := cgroupProgram(t, typ, attach, "foreign")
 		attachCgroup(t, dir, attach, foreign)
@@ -202,6 +204,7 @@ func TestCLN2_CgroupPrograms(t *testing.T) {
 	apply(t, c)
 	require.Equal(t, before, shown(t, dir))
 	require.Len(t, attached(t, dir), 2*len(places))
+	require.Len(t, attached(t, beside), 1)
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
@@ -314,21 +317,6 @@ func TestCLN2_CgroupSecurityHooks(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENOENT, "it is not attached")
 }
 
-func TestCLN6_ForeignCgroupProgramsSurvive(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	dir, beside := cgroupDir(t), cgroupDir(t)
-	const connect4, device = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupDevice
-	progAttach(t, dir, device, cgroupProgram(t, ebpf.CGroupDevice, device, "sd_devices"), allowOverride)
-	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "foreign"))
-	// Another cgroup belongs to another agent.
-	attachCgroup(t, beside, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))
-	before := append(shown(t, dir), shown(t, beside)...)
-	c := cgroupOnly(t, dir)
-	require.Empty(t, inventory(t, c).Items)
-	apply(t, c)
-	require.Equal(t, before, append(shown(t, dir), shown(t, beside)...))
-}
-
 func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
@@ -363,23 +351,4 @@ func TestCgroupRootOfTheMounts(t *testing.T) {
 	}
 	c.CgroupRoot = dir
 	require.Len(t, inventory(t, c).Items, 1)
-}
-
-func TestCLN4_CgroupProgramWithoutCapability(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	dir := cgroupDir(t)
-	const connect4 = ebpf.AttachCGroupInet4Connect
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_to_netdev"), allowMulti)
-	c := cgroupOnly(t, dir)
-	inv := inventory(t, c)
-	before := shown(t, dir)
-	t.Cleanup(func() { require.Equal(t, before, shown(t, dir)) })
-	dropCapability(t, unix.CAP_NET_ADMIN)
-	dropCapability(t, unix.CAP_SYS_ADMIN)
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove cgroup program "+dir+" Inet4Connect cil_to_netdev: ")
-	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
-	_, err = c.Inventory(context.Background())
-	require.ErrorContains(t, err, "find cgroup programs: list bpf_links: ")
-	require.ErrorContains(t, err, "(needs CAP_SYS_ADMIN)")
 }

@@ -91,81 +91,6 @@ func netfilterOnly() cleanup.Leftovers {
 	}
 }
 
-func TestCLN2_ChainsOfIPTablesNFT(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-nft", "nft")
-	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
-		rules(t, tool, foreignRules...)
-		// Tables that are not of iptables are ignored, whatever their names.
-		family := map[string]string{"iptables-nft": "ip", "ip6tables-nft": "ip6"}[tool]
-		run(t, "nft", "add table "+family+" CILIUM_nat; add chain "+family+" CILIUM_nat CILIUM_x { accept; }")
-	}
-	run(t, "nft", "add table inet filter; add chain inet filter CILIUM_x { counter; }")
-	before := run(t, "nft", "list", "ruleset")
-	rules(t, "iptables-nft", ourRules...)
-	rules(t, "ip6tables-nft", ourRules...)
-	require.Contains(t, run(t, "nft", "list", "ruleset"), "CILIUM_POST_nat")
-
-	c := netfilterOnly()
-	dirty := run(t, "nft", "list", "ruleset")
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, dirty, run(t, "nft", "list", "ruleset"), "looking changes nothing")
-	var want []string
-	for _, family := range []string{"ip", "ip6"} {
-		for _, table := range []string{
-			"filter rule FORWARD -> CILIUM_FORWARD",
-			"mangle rule PREROUTING -> CILIUM_PRE_mangle",
-			"nat rule KUBE-SERVICES -> CILIUM_PRE_nat", "nat rule POSTROUTING -> CILIUM_POST_nat", "nat rule PREROUTING -> CILIUM_PRE_nat",
-			"nat rule PREROUTING -> OLD_CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat",
-			"raw rule OUTPUT -> CILIUM_OUTPUT_raw",
-		} {
-			want = append(want, "iptables-nft "+family+" "+table)
-		}
-	}
-	for _, family := range []string{"ip", "ip6"} {
-		for _, chain := range []string{
-			"filter chain CILIUM_FORWARD", "filter chain CILIUM_alone", "mangle chain CILIUM_PRE_mangle",
-			"nat chain CILIUM_POST_nat", "nat chain CILIUM_PRE_nat", "nat chain OLD_CILIUM_PRE_nat", "raw chain CILIUM_OUTPUT_raw",
-		} {
-			want = append(want, "iptables-nft "+family+" "+chain)
-		}
-	}
-	require.Equal(t, want, objects(inv.Items))
-
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
-	// Tables and built-in chains that came with our rules stay, empty.
-	after := run(t, "nft", "list", "ruleset")
-	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
-		rules(t, tool, "*nat", "COMMIT") // prints nothing new
-	}
-	require.Equal(t, after, run(t, "nft", "list", "ruleset"))
-	require.Equal(t, withoutEmpty(before), withoutEmpty(after))
-	apply(t, c)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
-}
-
-// withoutEmpty leaves out base chains without rules and tables without chains.
-func withoutEmpty(ruleset string) string {
-	var out []string
-	for line := range strings.Lines(ruleset) {
-		line = strings.TrimRight(line, "\n")
-		last := len(out) - 1
-		switch {
-		case strings.HasPrefix(strings.TrimSpace(line), "type ") && strings.Contains(line, "hook"):
-			out[last] += " #base"
-			continue
-		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
-			continue
-		case strings.TrimSpace(line) == "}" && last >= 0 && (strings.HasSuffix(out[last], "#base") || strings.HasPrefix(out[last], "table")):
-			out = out[:last]
-			continue
-		}
-		out = append(out, line)
-	}
-	return strings.Join(out, "\n")
-}
-
 // A rule in an unlisted place jumps to one of our chains and so keeps it; the next transaction
 // removes everything else.
 func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
@@ -234,13 +159,6 @@ func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
 	require.Equal(t, before, run(t, "nft", "-a", "list", "ruleset"))
 }
 
-func TestCLN2_NetfilterIsSilentWhereNothingIs(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "nft")
-	apply(t, netfilterOnly())
-	require.Empty(t, run(t, "nft", "list", "ruleset"), "looking makes no table")
-}
-
 // 2,000 chains are still one transaction.
 func TestCLN9_ManyChains(t *testing.T) {
 	t.Parallel()
@@ -253,22 +171,4 @@ func TestCLN9_ManyChains(t *testing.T) {
 	apply(t, netfilterOnly())
 	require.NotContains(t, saved(t, "iptables-nft"), "CILIUM")
 	require.Contains(t, saved(t, "iptables-nft"), "-A FORWARD -j ACCEPT")
-}
-
-func TestCLN4_NetfilterWithoutCapability(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-nft")
-	rules(t, "iptables-nft", foreignRules...)
-	rules(t, "iptables-nft", ourRules...)
-	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	dropCapability(t, unix.CAP_NET_ADMIN)
-	_, err = c.Inventory(context.Background())
-	require.ErrorContains(t, err, "find iptables-nft rules: list chains: ")
-	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
-	err = c.Remove(context.Background(), inv.Items)
-	for _, item := range inv.Items {
-		require.ErrorContains(t, err, "remove "+item.String()+": ")
-	}
 }

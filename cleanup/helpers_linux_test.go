@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -33,6 +34,17 @@ func run(t testing.TB, args ...string) string {
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	require.NoError(t, err, "%s: %s", strings.Join(args, " "), out)
 	return string(out)
+}
+
+// executable writes a program that the test executes. A process that another thread starts
+// meanwhile would have the file open for writing until it executes its own program, and the
+// kernel executes no such file.
+func executable(t testing.TB, path string, content []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, content, 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
 }
 
 // bpfDir returns the path of the test's own BPF file system.

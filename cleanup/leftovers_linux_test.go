@@ -221,7 +221,7 @@ func netLeftovers() []leftover {
 		}},
 		{"IPv4 route", "route 10.0.1.0/24 via 10.0.0.1 dev cilium_host table 254", false,
 			func(t *testing.T) { foreignRoutes(t) },
-			do("-4 route add 10.0.1.0/24 via 10.0.0.1 dev cilium_host src 10.0.0.1")},
+			do("-4 route add 10.0.1.0/24 via 10.0.0.1 dev cilium_host src 10.0.0.1 mtu 1450")},
 		{"IPv4 route of an endpoint", "route 10.0.0.9/32 dev lxc0123456789ab table 254", false, nil,
 			do("-4 route add 10.0.0.9/32 dev lxc0123456789ab")},
 		{"IPv6 route", "route fd00:1::/64 via fe80::1 dev cilium_host table 254", false, nil,
@@ -236,8 +236,12 @@ func netLeftovers() []leftover {
 			do("-6 route add local default dev lo table 2004")},
 		{"IPv4 route in a further table", "route 10.0.4.0/24 dev cilium_host table 301", false, nil,
 			do("-4 route add 10.0.4.0/24 dev cilium_host table 301")},
-		{"blackhole of a gone endpoint", "route blackhole 10.0.9.8/32 table 254", false, nil,
-			do("-4 route add blackhole 10.0.9.8/32 proto kernel")},
+		{"routes of several hops and metrics", "route 10.0.3.0/24 dev cilium_host dev cilium_net table 254", false, nil,
+			do("-4 route add 10.0.2.0/24 dev cilium_host metric 5", "-4 route add 10.0.2.0/24 dev cilium_net metric 6", "-4 route append 10.0.2.0/24 dev cilium_host metric 6",
+				"-4 route add 10.0.3.0/24 proto kernel nexthop dev cilium_host weight 1 nexthop dev cilium_net weight 2", "-4 route add 10.0.4.0/24 dev cilium_host tos 4 table 4711",
+				"-6 route add fd00:2::/64 nexthop via fe80::1 dev cilium_host nexthop via fe80::1 dev cilium_net", "-6 route add default dev cilium_host table 100000")},
+		{"gone endpoints", "route blackhole 10.0.9.8/32 table 254", false, nil,
+			do("-4 route add blackhole 10.0.9.8/32 proto kernel", "-4 route add unreachable 10.0.9.9/32 proto kernel")},
 		{"unreachable gone endpoint, IPv6", "route unreachable fd00:9::9/128 dev lo table 254", false, nil,
 			do("-6 route add unreachable fd00:9::9/128 proto kernel")},
 		{"IPv4 rule", "ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004", false, nil,
@@ -248,9 +252,10 @@ func netLeftovers() []leftover {
 			do("-4 rule add pref 10 fwmark 0xb00/0xf00 lookup 2005 proto kernel", "-6 rule add pref 10 fwmark 0xb00/0xf00 lookup 2005 proto kernel")},
 		{"rules and routes of IPsec", "route local 10.0.0.0/24 dev eth0 table 200", false, nil,
 			do("-4 rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel", "-4 rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto kernel",
+				"-6 rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel", "-6 rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto kernel", "-6 route add local fd00::/112 dev eth0 table 200 proto kernel",
 				"-4 route add local 10.0.0.0/24 dev eth0 table 200 proto kernel", "-4 route add 10.0.2.0/24 dev cilium_host table 200 proto kernel mtu 1400")},
 		{"rule and route of a VTEP", "ip rule IPv4 112: to 10.1.1.0/24 lookup 202", false, nil,
-			do("-4 rule add pref 112 to 10.1.1.0/24 lookup 202", "-4 route add 10.1.1.0/24 dev cilium_host scope link table 202 mtu 1450")},
+			do("-4 rule add pref 112 to 10.1.1.0/24 lookup 202", "-4 rule add pref 112 to 10.1.2.1 lookup 202", "-4 route add 10.1.1.0/24 dev cilium_host scope link table 202 mtu 1450")},
 		{"rule of ENI for nodePorts", "ip rule IPv6 109: fwmark 0x80/0x80 lookup 254", false, nil,
 			do("-4 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel", "-6 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel")},
 		{"rules and routes of ENI for a pod", "ip rule IPv4 20: to 10.0.0.9/32 lookup 254", false, nil,
@@ -290,6 +295,7 @@ func netfilterLeftovers() []leftover {
 		func(t *testing.T) {
 			run(t, "ipset", "create", "foreign", "hash:ip")
 			run(t, "ipset", "add", "foreign", "10.0.0.1")
+			run(t, "nft", "add table ip CILIUM_nat; add chain ip CILIUM_nat CILIUM_x { accept; }; add table inet filter; add chain inet filter CILIUM_x { counter; }") // not of iptables
 		},
 		func(t *testing.T) {
 			run(t, "ipset", "create", "cilium_node_set_v4", "hash:ip")
