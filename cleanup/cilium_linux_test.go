@@ -6,7 +6,6 @@ package cleanup_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,38 +81,6 @@ func ciliumNeighbours(t testing.TB) {
 	}
 }
 
-// With Azure's priority the table is a link's index, and 1.20 temporarily has another one.
-// Unless requested, all of them stay.
-func TestCLN2_RulesAndTablesOfCiliumENI(t *testing.T) {
-	made := []string{
-		"-4 rule add pref 20 to 10.0.0.9 lookup main proto kernel",
-		"-6 rule add pref 20 to fd00::9 lookup main proto kernel",
-		"-4 rule add pref 111 from 10.0.0.9 to 10.9.0.0/16 lookup 11 proto kernel",
-		"-4 rule add pref 111 from 10.0.0.10 lookup 10 proto kernel",
-		"-4 rule add pref 110 from 10.0.0.11 lookup 4 proto kernel",
-		"-4 rule add pref 110 from 10.0.0.11 to 10.9.0.0/16 lookup 4 proto kernel",
-		"-6 rule add pref 111 from fd00::9 lookup 11 proto kernel",
-		"-4 rule add pref 32765 from 10.0.0.9 lookup 11 proto kernel",
-		"-4 route add 10.9.0.2 dev eth0 scope link table 11 proto kernel",
-		"-4 route add default via 10.9.0.2 dev eth0 table 11 proto kernel",
-		"-6 route add fd09::2 dev eth0 table 11 proto kernel",
-		"-6 route add default via fd09::2 dev eth0 table 11 proto kernel",
-	}
-	c, eni := netOnly(), cleanup.CiliumENI(4, 10, 11)
-	c.Ownership.Rules = append(c.Ownership.Rules, eni.Rules...)
-	c.Ownership.Routes = append(c.Ownership.Routes, eni.Routes...)
-	requireOnlyOursGo(t, c, made)
-
-	testns.Enter(t, testns.Mount|testns.Net)
-	neighbourhood(t)
-	for _, command := range made {
-		ip(t, command)
-	}
-	before := routing(t)
-	apply(t, netOnly())
-	require.Equal(t, before, routing(t))
-}
-
 // neighbourhood is a node with objects of other owners only.
 func neighbourhood(t testing.TB) {
 	t.Helper()
@@ -121,26 +88,6 @@ func neighbourhood(t testing.TB) {
 	veth(t, "eth0", "eth1")
 	foreignRoutes(t)
 	ciliumNeighbours(t)
-}
-
-// requireOnlyOursGo makes ip's objects beside neighbours' ones, and cleans up.
-func requireOnlyOursGo(t *testing.T, c cleanup.Leftovers, made []string) {
-	t.Helper()
-	testns.Enter(t, testns.Mount|testns.Net)
-	neighbourhood(t)
-	before := routing(t)
-	require.Empty(t, inventory(t, c).Items)
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_net up")
-	ip(t, "link set dev cilium_host up")
-	for _, command := range made {
-		ip(t, command)
-	}
-	inv := inventory(t, c)
-	found := append(ofKind("ip rule", inv.Items), ofKind("route", inv.Items)...)
-	require.Len(t, found, len(made), strings.Join(found, "\n"))
-	apply(t, c)
-	require.Equal(t, before, routing(t), "only the others' objects are left, unchanged")
 }
 
 // Each condition of the preset's rules keeps a neighbour's object: without it, one would

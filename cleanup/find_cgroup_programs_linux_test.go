@@ -317,24 +317,6 @@ func TestCLN2_CgroupSecurityHooks(t *testing.T) {
 	require.ErrorIs(t, err, unix.ENOENT, "it is not attached")
 }
 
-func TestCLN1_CgroupProgramThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	dir := cgroupDir(t)
-	const connect4 = ebpf.AttachCGroupInet4Connect
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_to_netdev"), allowOverride)
-	c := cgroupOnly(t, dir)
-	inv := inventory(t, c)
-	require.Len(t, inv.Items, 1)
-	progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_from_netdev"), allowOverride)
-	before := shown(t, dir)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "the listed items are gone")
-	require.Equal(t, before, shown(t, dir))
-
-	require.NoError(t, os.Remove(dir))
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one has taken its place")
-}
-
 // Without the field, the root of the first mounted cgroup2 is used.
 func TestCgroupRootOfTheMounts(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)

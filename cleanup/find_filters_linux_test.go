@@ -5,7 +5,6 @@ package cleanup_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"testing"
 
@@ -207,20 +206,4 @@ func TestCLN6_SharedBlock(t *testing.T) {
 	require.Equal(t, []string{"clsact qdisc eth0", "clsact qdisc eth1"}, sorted(objects(inv.Left)))
 	apply(t, c)
 	require.Equal(t, before, everything(t)+block())
-}
-
-func TestCLN1_FilterThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "eth0", "eth1")
-	clsact(t, "eth0")
-	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev"))
-	c := bpfState(t)
-	inv := inventory(t, c)
-	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_netdev"))
-	before := everything(t)
-
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_to_netdev: it is program ")
-	require.ErrorContains(t, err, "remove clsact qdisc eth0: bpf filter pref 1 is on it")
-	require.Equal(t, before, everything(t))
 }

@@ -4,7 +4,6 @@
 package cleanup_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -108,70 +107,6 @@ func programName(t testing.TB, id ebpf.ProgramID) string {
 	info, err := prog.Info()
 	require.NoError(t, err)
 	return info.Name
-}
-
-// Each way to attach, on both sides, beside a foreign program.
-func TestCLN2_TCX(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	needsTCX(t)
-	const in, out = ebpf.AttachTCXIngress, ebpf.AttachTCXEgress
-	c := bpfState(t)
-	foreign, ours := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_from_netdev")
-	second := program(t, ebpf.SchedCLS, "cil_to_netdev")
-	veth(t, "eth0", "eth1")
-	tcxLink(t, "eth0", in, foreign)
-	tcxAttach(t, "eth1", out, foreign)
-	before := hooks(t, in, out)
-	require.Equal(t, []string{"eth1 TCXEgress foreign", "eth0 TCXIngress foreign"}, before)
-	tools := everything(t)
-
-	tcxLink(t, "eth0", in, ours)
-	tcxLink(t, "eth0", out, ours)
-	tcxAttach(t, "eth0", in, second) // without a bpf_link
-	tcxAttach(t, "eth1", out, second)
-	pinned := tcxLink(t, "eth1", in, ours) // outlives the agent
-	pinAt(t, pinned, c.BPFRoots[0], "cilium", "devices", "eth1", "links", "x")
-	require.NoError(t, pinned.Close())
-	m := array(t, "x")
-	pinAt(t, m, c.BPFRoots[0], "tc", "globals", "cilium_x")
-	tcxLink(t, "eth1", in, program(t, ebpf.SchedCLS, "by_its_map", m))
-	require.Len(t, linkIDs(t, ours), 3)
-
-	inv := inventory(t, c)
-	require.Equal(t, []string{
-		"eth0 egress cil_from_netdev", "eth0 ingress cil_from_netdev", "eth0 ingress cil_to_netdev",
-		"eth1 egress cil_to_netdev", "eth1 ingress by_its_map", "eth1 ingress cil_from_netdev",
-	}, sorted(ofKind("tcx program", inv.Items)))
-	require.Regexp(t, `^program \d+ bpf_link \d+$`, inv.Items[0].Detail)
-
-	apply(t, c)
-	require.Equal(t, before, hooks(t, in, out))
-	require.Equal(t, tools, everything(t))
-	require.Len(t, linkIDs(t, foreign), 1)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
-	require.Equal(t, before, hooks(t, in, out))
-}
-
-func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	needsTCX(t)
-	veth(t, "eth0", "eth1")
-	c := bpfState(t)
-	old, replacement := program(t, ebpf.SchedCLS, "cil_to_netdev"), program(t, ebpf.SchedCLS, "cil_from_netdev")
-	l := tcxLink(t, "eth0", ebpf.AttachTCXIngress, old)
-	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, old)
-	inv := inventory(t, c)
-	require.Len(t, inv.Items, 2)
-
-	require.NoError(t, l.Close())
-	tcxLink(t, "eth0", ebpf.AttachTCXIngress, replacement)
-	require.NoError(t, link.RawDetachProgram(link.RawDetachProgramOptions{Target: index(t, "eth0"), Program: old, Attach: ebpf.AttachTCXEgress}))
-	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, replacement)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "the listed items are gone")
-	require.Equal(t, []string{"eth0 TCXIngress cil_from_netdev", "eth0 TCXEgress cil_from_netdev"}, hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress))
-
-	run(t, "ip", "link", "del", "dev", "eth0")
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
 }
 
 // An endpoint whose program is on tcx is recognized by that program, and its programs go with

@@ -101,16 +101,3 @@ func TestCLN12_TheCommandIsOneThatTheHostHas(t *testing.T) {
 	require.ErrorContains(t, err, "; 2 more)")
 	require.ErrorContains(t, err, "remove ipset ovn40member: device or resource busy (used by another set, or a rule that no tool of iptables on the host lists)")
 }
-
-func TestCLN1_IPSetThatWasReplacedIsLeft(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "ipset")
-	run(t, "ipset", "create", "cilium_x", "hash:ip")
-	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	run(t, "ipset", "destroy", "cilium_x")
-	run(t, "ipset", "create", "cilium_x", "hash:net")
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove ipset cilium_x: it is of type hash:net now: another one has taken its place")
-	require.Equal(t, "cilium_x\n", run(t, "ipset", "list", "-n"))
-}

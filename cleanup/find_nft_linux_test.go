@@ -142,23 +142,6 @@ func TestCLN12_ARuleOfOthersThatLeadsToOurChainIsNamedWithTheCommandThatDeletesI
 	require.NotContains(t, run(t, "nft", "list", "ruleset"), "CILIUM")
 }
 
-// In a table that was remade, a rule with the handle of a listed one is a different rule.
-func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-nft", "nft")
-	table := "table ip nat { chain %s { accept; }; chain PREROUTING { type nat hook prerouting priority -100; jump %s; }; }"
-	run(t, "nft", fmt.Sprintf(table, "CILIUM_x", "CILIUM_x"))
-	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	require.Len(t, inv.Items, 2)
-	run(t, "nft", "delete table ip nat; "+fmt.Sprintf(table, "foreign", "foreign"))
-	before := run(t, "nft", "-a", "list", "ruleset")
-	require.Contains(t, before, strings.TrimPrefix(inv.Items[0].Detail, "handle "))
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
-	require.Equal(t, before, run(t, "nft", "-a", "list", "ruleset"))
-}
-
 // 2,000 chains are still one transaction.
 func TestCLN9_ManyChains(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@
 package cleanup_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -49,24 +47,4 @@ func TestCLN2_PinsInDeepDirectories(t *testing.T) {
 	apply(t, cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{"/nowhere", "/tmp", bpf}})
 	require.NoDirExists(t, filepath.Join(bpf, "cilium"))
 	require.FileExists(t, theirs)
-}
-
-func TestPinThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	bpf := bpfDir(t)
-	path := pinAt(t, array(t, "cilium_x"), bpf, "tc", "globals", "cilium_x")
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpf}}
-	inv := inventory(t, c)
-	require.Len(t, inv.Items, 1)
-
-	replacement := array(t, "cilium_x")
-	require.NoError(t, os.Remove(path))
-	require.NoError(t, replacement.Pin(path))
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove pin "+path+": another one has taken its place")
-	require.Equal(t, "cleanup.replaced", code.Of(err))
-	require.FileExists(t, path)
-
-	require.NoError(t, os.Remove(path))
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }

@@ -197,20 +197,6 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 	require.ErrorContains(t, c.Apply(context.Background()), "path to keep /: refusing to empty")
 }
 
-func TestCLN1_StateDirThatWasReplacedIsLeft(t *testing.T) {
-	testns.Root(t)
-	dir := t.TempDir()
-	files(t, dir, "cilium/x")
-	c := stateOnly(filepath.Join(dir, "cilium"))
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	require.NoError(t, os.Rename(filepath.Join(dir, "cilium"), filepath.Join(dir, "old")))
-	files(t, dir, "cilium/new")
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one has taken its place")
-	require.FileExists(t, filepath.Join(dir, "cilium", "new"))
-	require.FileExists(t, filepath.Join(dir, "old", "x"))
-}
-
 // A state path may be a file.
 func TestCLN5_StateFile(t *testing.T) {
 	testns.Root(t)

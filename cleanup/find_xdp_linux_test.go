@@ -6,7 +6,6 @@ package cleanup_test
 import (
 	"context"
 	"os"
-	"runtime"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -57,37 +56,6 @@ func TestCLN2_XDP(t *testing.T) {
 	require.Equal(t, before, everything(t))
 }
 
-// The kernel does not report the network namespace of a bpf_link.
-func TestCLN6_XDPInAnotherNamespaceSurvives(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	prog := program(t, ebpf.XDP, "cil_xdp_entry")
-	mine, err := os.Open("/proc/thread-self/ns/net")
-	require.NoError(t, err)
-	defer mine.Close()
-	runtime.LockOSThread()
-	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
-	other, err := os.Open("/proc/thread-self/ns/net")
-	require.NoError(t, err)
-	defer other.Close()
-	run(t, "ip", "link", "add", "dev", "eth0", "index", "77", "type", "veth", "peer", "name", "eth1")
-	xdpLink(t, "eth0", prog, 0)
-	before := everything(t)
-
-	require.NoError(t, unix.Setns(int(mine.Fd()), unix.CLONE_NEWNET))
-	run(t, "ip", "link", "add", "dev", "eth0", "index", "77", "type", "veth", "peer", "name", "eth1")
-	require.Empty(t, inventory(t, bpfState(t)).Items, "nothing is attached here")
-	l := xdpLink(t, "eth0", prog, 0)
-	inv, err := bpfState(t).Inventory(context.Background())
-	require.ErrorContains(t, err, "in several network namespaces")
-	require.Empty(t, inv.Items)
-	require.NoError(t, l.Close())
-	setXDP(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
-	apply(t, bpfState(t))
-
-	require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWNET))
-	require.Equal(t, before, everything(t))
-}
-
 // The same program at the same index: through bpf_links in other namespaces, through netlink
 // here.
 func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
@@ -134,40 +102,4 @@ func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 		require.Equal(t, before, everything(t))
 		require.NoError(t, unix.Setns(int(here.Fd()), unix.CLONE_NEWNET))
 	}
-}
-
-// A bpf_link that took the place of the listed one stays.
-func TestCLN1_XDPLinkThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "eth0", "eth1")
-	c, prog := bpfState(t), program(t, ebpf.XDP, "cil_xdp_entry")
-	old := xdpLink(t, "eth0", prog, 0)
-	inv := inventory(t, c)
-	require.Regexp(t, `^native program \d+ bpf_link \d+$`, inv.Items[0].Detail)
-	require.NoError(t, old.Close())
-	xdpLink(t, "eth0", prog, 0)
-	before := everything(t)
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "another one has taken its place")
-	require.Equal(t, before, everything(t))
-	apply(t, c)
-}
-
-func TestCLN1_XDPThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "eth0", "eth1")
-	c := bpfState(t)
-	old, replacement := program(t, ebpf.XDP, "cil_to_netdev"), program(t, ebpf.XDP, "cil_from_netdev")
-	setXDP(t, "eth0", old, 0)
-	inv := inventory(t, c)
-	require.Len(t, inv.Items, 1)
-
-	setXDP(t, "eth0", replacement, 0)
-	before := everything(t)
-	require.ErrorContains(t, c.Remove(context.Background(), inv.Items), "remove xdp program eth0 cil_to_netdev: it is program ")
-	require.Equal(t, before, everything(t))
-
-	run(t, "ip", "link", "set", "dev", "eth0", "xdp", "off")
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
-	run(t, "ip", "link", "del", "dev", "eth0")
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }

@@ -36,7 +36,7 @@ type leftover struct {
 func nodeOwnership() cleanup.Ownership {
 	own, more := cleanup.Cilium(), cleanup.CiliumOnRequest()
 	own.NetNS, own.XFRM = more.NetNS, more.XFRM
-	eni := cleanup.CiliumENI(10, 11)
+	eni := cleanup.CiliumENI(4, 10, 11)
 	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
 	return own
 }
