@@ -110,41 +110,6 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 	}
 }
 
-// Plans without a journal exclude each other too.
-func TestPLAN2_OnePlanAtATimeChangesTheNode(t *testing.T) {
-	here := hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")}
-	busy, overlaps := make(chan bool, 1), 0
-	done := make(chan error, 8)
-	for range 8 {
-		a := todo()
-		a.Hook = func(_ context.Context, call string) error {
-			if call != "apply" && call != "revert" {
-				return nil
-			}
-			select {
-			case busy <- true:
-				time.Sleep(time.Millisecond)
-				<-busy
-			default:
-				overlaps++
-			}
-			return nil
-		}
-		p := &bootstrap.Plan{Host: here, Steps: []bootstrap.Step{step("a", a)}}
-		go func() {
-			_, err := p.Apply(t.Context())
-			if err == nil {
-				_, err = p.Revert(t.Context())
-			}
-			done <- err
-		}()
-	}
-	for range 8 {
-		require.NoError(t, <-done)
-	}
-	require.Zero(t, overlaps)
-}
-
 // The node keeps the report of the last run that changed something or failed.
 func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
 	s := shared{t.TempDir()}

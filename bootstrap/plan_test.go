@@ -83,22 +83,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestInvalidPlanRunsNothing(t *testing.T) {
-	a := todo()
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a), step("b", nil)},
-		Host:  &host{note: func(what string) { t.Error("an invalid plan touches no host:", what) }},
-	}
-	for name, run := range map[string]func(context.Context) (*bootstrap.Report, error){
-		"Check": plan.Check, "Apply": plan.Apply, "CheckRevert": plan.CheckRevert, "Revert": plan.Revert,
-	} {
-		report, err := run(t.Context())
-		require.ErrorContains(t, err, `step "b" has no action`, name)
-		require.Equal(t, 2, report.Count(bootstrap.NotRun), name)
-	}
-	require.Empty(t, a.Calls())
-}
-
 func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
 	a, b := todo(), todo()
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), step("b", b, "a")}}

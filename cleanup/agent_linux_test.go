@@ -141,35 +141,26 @@ func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
 // on the host or in a pod; in another, it is the agent of a node in a container. Each preset of
 // an agent that keeps none says how its program is called.
 func TestCLN7_CLN12_APresetsAgentIsAliveWhileItRuns(t *testing.T) {
+	n := newAgentNode(t)
 	for _, preset := range []string{"kube-proxy", "ip-masq-agent", "calico", "aws-leftovers"} {
-		t.Run(preset, func(t *testing.T) {
-			own := exampleOwnership(t, preset)
-			n := newAgentNode(t)
-			n.env = append(n.env, "PROGRAM=/opt/"+own.Executables[0], "WAITS=echo ready; read end")
-			n.start(`cp $AGENT $PROGRAM; chmod a+rx /opt $PROGRAM; echo ready`)()
-			alive := func() error {
-				return n.Do(t.Context(), func(ctx context.Context) error { return own.AgentAlive(ctx, nil) })
+		own := exampleOwnership(t, preset)
+		n.env = append(n.env, "PROGRAM=/opt/"+own.Executables[0], "WAITS=echo ready; read end")
+		n.start(`cp $AGENT $PROGRAM; chmod a+rx /opt $PROGRAM; echo ready`)()
+		for script, want := range map[string]error{
+			`exec $PROGRAM -c "$WAITS"`:                                                    cleanup.ErrAgentAlive,
+			inPod + `$PROGRAM -c "$WAITS"`:                                                 cleanup.ErrAgentAlive,
+			`exec unshare --net $PROGRAM -c "$WAITS"`:                                      nil, // another node's
+			`exec setpriv --reuid 65534 --regid 65534 --clear-groups $PROGRAM -c "$WAITS"`: nil, // a user's
+			`exec $OTHER -c "$WAITS" $PROGRAM`:                                             nil,
+		} {
+			end := n.start(script)
+			err := n.Do(t.Context(), func(ctx context.Context) error { return own.AgentAlive(ctx, nil) })
+			require.ErrorIs(t, err, want, "%s: %s", preset, script)
+			if want != nil {
+				require.Regexp(t, `the agent is running: process \d+ \(.*\) runs: stop it first`, err.Error(), "%s: %s", preset, script)
 			}
-			for name, script := range map[string]string{
-				"on the host": `exec $PROGRAM -c "$WAITS"`,
-				"in a pod":    inPod + `$PROGRAM -c "$WAITS"`,
-			} {
-				end := n.start(script)
-				err := alive()
-				require.ErrorIs(t, err, cleanup.ErrAgentAlive, name)
-				require.Regexp(t, `the agent is running: process \d+ \(.*\) runs: stop it first`, err.Error(), name)
-				end()
-				require.NoError(t, alive(), name)
-			}
-			for name, script := range map[string]string{
-				"of another node": `exec unshare --net $PROGRAM -c "$WAITS"`,
-				"a user's":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $PROGRAM -c "$WAITS"`,
-				"another program": `exec $OTHER -c "$WAITS" $PROGRAM`,
-			} {
-				defer n.start(script)()
-				require.NoError(t, alive(), name)
-			}
-		})
+			end()
+		}
 	}
 }
 

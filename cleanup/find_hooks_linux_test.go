@@ -146,3 +146,25 @@ func TestCLN6_TCXInAnotherNamespaceSurvives(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint32(77), info.TCX().Ifindex, "it is still attached")
 }
+
+// netkit makes a pair of links, and returns whether the kernel supports that.
+func netkit(t testing.TB, name, peer string) bool {
+	t.Helper()
+	pair := &netlink.Netkit{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.NETKIT_MODE_L3}
+	pair.SetPeerAttrs(&netlink.LinkAttrs{Name: peer})
+	err := netlink.LinkAdd(pair)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Logf("this kernel has no netkit: %v", err)
+		return false
+	}
+	require.NoError(t, err)
+	return true
+}
+
+func netkitLink(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Program) link.Link {
+	t.Helper()
+	l, err := link.AttachNetkit(link.NetkitOptions{Interface: index(t, dev), Program: prog, Attach: attach})
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l
+}

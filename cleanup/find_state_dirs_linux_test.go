@@ -211,7 +211,7 @@ func TestCLN5_DeepAndWide(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()
 	files(t, dir, "cilium/"+strings.Repeat("d/", 200)+"x")
-	for i := range 300 {
+	for i := range 60 {
 		files(t, dir, filepath.Join("cilium", strings.Repeat("x", i%5+1), strings.Repeat("y", i%200+1)))
 	}
 	apply(t, stateOnly(filepath.Join(dir, "cilium")))
