@@ -5,16 +5,13 @@ package cleanup_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -75,32 +72,6 @@ func progAttach(t testing.TB, dir string, attach ebpf.AttachType, prog *ebpf.Pro
 	require.NoError(t, err)
 	defer f.Close()
 	require.NoError(t, link.RawAttachProgram(link.RawAttachProgramOptions{Target: int(f.Fd()), Program: prog, Attach: attach, Flags: flags}), attach)
-}
-
-// shown lists the names that bpftool shows on a cgroup, one per attachment.
-func shown(t testing.TB, dir string) []string {
-	t.Helper()
-	var list []struct {
-		Name   string `json:"name"`
-		Attach string `json:"attach_type"`
-		Flags  string `json:"attach_flags"`
-	}
-	requireTools(t, "bpftool")
-	raw, err := exec.Command("bpftool", "-j", "cgroup", "show", dir).Output()
-	if err != nil { // it wants flags that kernels before 6.0 do not report
-		return attached(t, dir)
-	}
-	out := string(raw)
-	if strings.TrimSpace(out) == "" {
-		return nil
-	}
-	require.NoError(t, json.Unmarshal([]byte(out), &list), out)
-	var names []string
-	for _, p := range list {
-		names = append(names, fmt.Sprintf("%s %s %s", p.Attach, p.Name, p.Flags))
-	}
-	slices.Sort(names)
-	return names
 }
 
 // attached lists the programs that the kernel itself reports; bpftool omits attach types newer
@@ -186,8 +157,8 @@ func TestCLN2_CLN6_CgroupPrograms(t *testing.T) {
 		attachCgroup(t, dir, attach, foreign)
 		progAttach(t, dir, attach, cgroupProgram(t, typ, attach, "foreign2"), allowMulti)
 	}
-	before := shown(t, dir)
-	require.Len(t, attached(t, dir), 2*len(places))
+	before := attached(t, dir)
+	require.Len(t, before, 2*len(places))
 
 	for attach, typ := range places {
 		attachCgroup(t, dir, attach, cgroupProgram(t, typ, attach, "cil_to_host"))
@@ -202,8 +173,7 @@ func TestCLN2_CLN6_CgroupPrograms(t *testing.T) {
 	require.Len(t, attached(t, dir), 4*len(places), "listing changes nothing")
 
 	apply(t, c)
-	require.Equal(t, before, shown(t, dir))
-	require.Len(t, attached(t, dir), 2*len(places))
+	require.Equal(t, before, attached(t, dir))
 	require.Len(t, attached(t, beside), 1)
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
@@ -226,7 +196,7 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 	l := attachCgroup(t, dir, peer, cgroupProgram(t, ebpf.CGroupSockAddr, peer, "sock4_peer"))
 	pinAt(t, l, c.BPFRoots[0], "cilium", "socketlb", "links", "cgroup", "x")
 	require.NoError(t, l.Close())
-	require.Len(t, shown(t, dir), 6)
+	require.Len(t, attached(t, dir), 6)
 
 	require.ElementsMatch(t, []string{
 		dir + " Inet4Connect cil_sock4_conne",
@@ -235,7 +205,7 @@ func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
 		dir + " Inet4GetPeername sock4_peer",
 	}, ofKind("cgroup program", inventory(t, c).Items))
 	apply(t, c)
-	require.Empty(t, shown(t, dir))
+	require.Empty(t, attached(t, dir))
 }
 
 // securityProgram loads a program for a security hook of cgroups, which the library cannot do;

@@ -70,7 +70,7 @@ func TestCLN1_WhatTookThePlaceOfAListedObjectStays(t *testing.T) {
 			dir, l := cgroup(t)
 			return replaced{l, func() {
 				progAttach(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_from_netdev"), allowOverride)
-			}, nil, func() string { return strings.Join(shown(t, dir), "\n") }, nil}
+			}, nil, func() string { return strings.Join(attached(t, dir), "\n") }, nil}
 		},
 		"cgroup": func(t *testing.T) replaced {
 			dir, l := cgroup(t)

@@ -153,7 +153,7 @@ func settled(links string) bool {
 func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
 	t.Helper()
 	said := ""
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if said = run(t, args...); enough(said) {
 			return
 		}
