@@ -111,7 +111,7 @@ func programName(t testing.TB, id ebpf.ProgramID) string {
 
 // An endpoint whose program is on tcx is recognized by that program, and its programs go with
 // the link, even if a process holds the bpf_link.
-func TestCLN2_EndpointByTCX(t *testing.T) {
+func TestCLN2_TCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)
 	veth(t, "lxcnothex", "peer")
@@ -167,4 +167,51 @@ func netkitLink(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Pro
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
+}
+
+// onNetkit lists the names of the programs on netkit pairs.
+func onNetkit(t testing.TB, names ...string) []string {
+	t.Helper()
+	var out []string
+	for _, name := range names {
+		for _, attach := range []ebpf.AttachType{ebpf.AttachNetkitPrimary, ebpf.AttachNetkitPeer} {
+			result, err := link.QueryPrograms(link.QueryOptions{Target: index(t, name), Attach: attach})
+			require.NoError(t, err)
+			for _, p := range result.Programs {
+				out = append(out, name+" "+attach.String()+" "+programName(t, p.ID))
+			}
+		}
+	}
+	return out
+}
+
+// Without netkit in the kernel there is nothing to find, and no error.
+func TestCLN2_Netkit(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	c := bpfState(t)
+	veth(t, "eth0", "eth1")
+	require.Empty(t, inventory(t, c).Items)
+	if !netkit(t, "nk0", "nk1") {
+		testns.SkipKernel(t, "netkit")
+	}
+	netkit(t, "lxc0123456789ab", "nk2")
+	netkit(t, "lxcfoo", "nk3")
+	const primary, peer = ebpf.AttachNetkitPrimary, ebpf.AttachNetkitPeer
+	foreign, ours2 := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_to_netdev")
+	netkitLink(t, "nk0", primary, foreign)
+	netkitLink(t, "nk0", peer, foreign)
+	before := onNetkit(t, "nk0", "lxcfoo")
+	require.Len(t, before, 2)
+	netkitLink(t, "nk0", primary, ours2)
+	netkitLink(t, "nk0", peer, ours2)
+	pinAt(t, netkitLink(t, "lxcfoo", peer, ours2), c.BPFRoots[0], "cilium", "x")
+
+	require.ElementsMatch(t, []string{"nk0 primary cil_to_netdev", "nk0 peer cil_to_netdev", "lxcfoo peer cil_to_netdev"}, ofKind("netkit program", inventory(t, c).Items))
+	apply(t, c)
+	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))
+
+	c.Scope = cleanup.AllState
+	require.Equal(t, []string{"link lxc0123456789ab"}, objects(inventory(t, c).Items))
+	apply(t, c)
+	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))
 }
