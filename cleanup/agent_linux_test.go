@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // agentNode is a node with Cilium's state, and with its agent's program in $AGENT.
@@ -41,6 +40,7 @@ const inPod = `exec unshare --pid --fork --kill-child --mount --mount-proc `
 
 func newAgentNode(t *testing.T) agentNode {
 	t.Helper()
+	t.Parallel()
 	n := agentNode{Node: bootstraptest.NewNode(t), t: t, env: append(os.Environ(), "SAYS="+writesPid)}
 	dir := t.TempDir()
 	sh, err := os.ReadFile("/bin/sh")
@@ -99,6 +99,7 @@ func (n agentNode) requireRemoved() {
 }
 
 func TestCLN7_TheProcessThatThePidFileNames(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"in a pod":           inPod + `$AGENT -c "$SAYS"`,
 		"on the host":        `exec $AGENT -c "$SAYS"`,
@@ -121,6 +122,7 @@ func TestCLN7_TheProcessThatThePidFileNames(t *testing.T) {
 }
 
 func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"a stale file that names the node's pid 1": `echo 1 > ` + pidPath + `; echo ready`,
 		"another program has the number":           inPod + `$OTHER -c "$SAYS"`,
@@ -166,6 +168,7 @@ func TestCLN7_CLN12_APresetsAgentIsAliveWhileItRuns(t *testing.T) {
 
 // An unprivileged user cannot block a cleanup with a process of the right name and number.
 func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
+	t.Parallel()
 	for name, script := range map[string]string{
 		"of the agent's name":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "echo \$\$; read end"`,
 		"set-user-id":                `cp $AGENT $AGENT-bin; chmod u+s $AGENT-bin; exec setpriv --ruid 65534 --regid 65534 --clear-groups $AGENT-bin -pc "echo \$\$; read end"`,
@@ -189,6 +192,7 @@ func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
 }
 
 func TestCLN7_ALockOnThePidFile(t *testing.T) {
+	t.Parallel()
 	const locked, by = pidPath + ` is locked: stop it first`, pidPath + ` is locked by process \d+ \(sh|sleep|flock\)`
 	for name, c := range map[string]struct{ script, says string }{
 		"flock":                               {`umask 077; exec flock ` + pidPath + ` sh -c "echo ready; read end"`, locked},
@@ -224,6 +228,7 @@ func TestCLN7_ALockOfFcntl(t *testing.T) {
 // Any user who may read a pid file can lock it, also before ending, and blocks no cleanup
 // by that.
 func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
+	t.Parallel()
 	const stranger = `umask 022; echo 1 > ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups `
 	for name, script := range map[string]string{
 		"flock":              stranger + `flock ` + pidPath + ` sh -c "echo ready; read end"`,
@@ -242,11 +247,12 @@ func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
 const sockPath = "/var/run/cilium/cilium.sock"
 
 // listen makes a socket on the node, with a queue of one, until the test ends.
-func (n agentNode) listen(typ int) (fd int) {
+func (n agentNode) listen(typ int) *os.File {
 	n.t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
 	require.NoError(n.t, err)
-	n.t.Cleanup(func() { _ = unix.Close(fd) })
+	f := os.NewFile(uintptr(fd), "socket") // a second Close closes no other test's file
+	n.t.Cleanup(func() { f.Close() })
 	require.NoError(n.t, n.Do(n.t.Context(), func(context.Context) error {
 		err := unix.Bind(fd, &unix.SockaddrUnix{Name: sockPath})
 		if err == nil && typ != unix.SOCK_DGRAM {
@@ -254,7 +260,7 @@ func (n agentNode) listen(typ int) (fd int) {
 		}
 		return err
 	}))
-	return fd
+	return f
 }
 
 // fill fills the queue of a listening socket.
@@ -273,6 +279,7 @@ func (n agentNode) fill() {
 }
 
 func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
+	t.Parallel()
 	const listens = "a process listens at " + sockPath + ": stop it first"
 	t.Run("listening", func(t *testing.T) {
 		n := newAgentNode(t)
@@ -296,7 +303,7 @@ func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
 	})
 	t.Run("stale", func(t *testing.T) {
 		n := newAgentNode(t)
-		require.NoError(t, unix.Close(n.listen(unix.SOCK_STREAM)))
+		require.NoError(t, n.listen(unix.SOCK_STREAM).Close())
 		n.requireRemoved()
 	})
 	t.Run("no socket", func(t *testing.T) {
@@ -316,6 +323,7 @@ func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
 // An agent may run as another user than root, if only that user can have written its pid
 // file.
 func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
+	t.Parallel()
 	const start = `umask 022; echo > ` + pidPath + `; chown 65534 ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "$SAYS"`
 	t.Run("in root's folder", func(t *testing.T) {
 		n := newAgentNode(t)
@@ -331,6 +339,7 @@ func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
 
 // A user's cleanup believes root and that user, whoever may write to the pid file's folder.
 func TestCLN7_AUsersCleanup(t *testing.T) {
+	t.Parallel()
 	const says = `umask 022; echo $$ > ` + pidPath + `; echo ready; read end`
 	for name, c := range map[string]struct {
 		by   string
@@ -379,7 +388,7 @@ func TestCLN7_WhileAlive(t *testing.T) {
 
 // A FIFO that another process holds open without writing does not block the check.
 func TestSEC5_APidFileThatIsAFIFO(t *testing.T) {
-	testns.Root(t)
+	asRoot(t)
 	dir := t.TempDir()
 	files(t, dir, "cilium/x")
 	c := stateOnly(filepath.Join(dir, "cilium"))

@@ -93,7 +93,7 @@ func neighbourhood(t testing.TB) {
 // Each condition of the preset's rules keeps a neighbour's object: without it, one would
 // be taken, or the ownership is refused.
 func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	neighbourhood(t)
 	wider := map[string]func(*cleanup.PolicyRule){
 		"any priority": func(r *cleanup.PolicyRule) { r.Priority = 0 },

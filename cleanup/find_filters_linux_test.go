@@ -23,7 +23,7 @@ func bpfState(t testing.TB) cleanup.Leftovers {
 
 // Each way in which a filter is known to be ours, on both sides of a clsact.
 func TestCLN2_FilterNames(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "peer")
 	clean := everything(t)
 	clsact(t, "eth0")
@@ -51,7 +51,7 @@ func TestCLN2_FilterNames(t *testing.T) {
 
 // Names that only resemble ours belong to other owners.
 func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	for _, dev := range []string{"eth0", "lxc_acme"} {
 		veth(t, dev, dev+"_peer")
 		clsact(t, dev)
@@ -87,7 +87,7 @@ func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
 
 // A program that uses a pinned map of ours, whatever it is called.
 func TestCLN2_SEC9_FilterByPinnedMap(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)
 	m, pinned := array(t, "x"), array(t, "y")
 	veth(t, "eth0", "peer")
@@ -117,7 +117,7 @@ func TestCLN2_SEC9_FilterByPinnedMap(t *testing.T) {
 }
 
 func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	foreign := program(t, ebpf.SchedCLS, "foreign")
 	veth(t, "eth0", "eth1")
 	veth(t, "eth2", "eth3")
@@ -155,7 +155,7 @@ func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
 }
 
 func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
 	before := everything(t)
@@ -165,7 +165,7 @@ func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
 
 // A filter in its own chain, and a clsact with a foreign chain.
 func TestCLN6_FilterChains(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
 	run(t, "tc", "filter", "add", "dev", "eth0", "ingress", "chain", "5", "prio", "9", "protocol", "ip",
@@ -183,7 +183,7 @@ func TestCLN6_FilterChains(t *testing.T) {
 // A filter block shared by several links: our filter is removed once, and the qdiscs stay with
 // the foreign one.
 func TestCLN6_SharedBlock(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	for _, dev := range []string{"eth0", "eth1"} {
 		run(t, "tc", "qdisc", "add", "dev", dev, "ingress_block", "7", "clsact")

@@ -16,7 +16,6 @@ import (
 )
 
 func TestCLN2_IPSets(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "ipset")
 	run(t, "ipset", "create", "foreign", "hash:ip")
 	run(t, "ipset", "create", "my_cilium_set", "hash:ip")
@@ -44,7 +43,6 @@ func TestCLN2_IPSets(t *testing.T) {
 // Rules of a built-in chain and of another's chain use our sets, by match and by target, in each
 // variant of iptables. They stay, and the commands in the error remove them and nothing else.
 func TestCLN4_CLN12_ARuleOfOthersThatUsesOurSetIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
-	t.Parallel()
 	own := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: "ovn-kubernetes", IPSetPrefixes: []string{"ovn40"}}, Scope: cleanup.AllState}
 	sets := map[string]string{"iptables-nft": "ovn40v4", "iptables-legacy": "ovn40v4", "ip6tables-nft": "ovn40v6", "ip6tables-legacy": "ovn40v6"}
 	tools := slices.Sorted(maps.Keys(sets))
@@ -87,7 +85,6 @@ func TestCLN4_CLN12_ARuleOfOthersThatUsesOurSetIsNamedWithTheCommandThatDeletesI
 // A host with plain names alone has no tool of another name, and of many rules some are listed.
 // What no tool of iptables shows is said, and not guessed.
 func TestCLN12_TheCommandIsOneThatTheHostHas(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "ipset", "iptables-nft")
 	run(t, "ipset", "create", "ovn40subnets", "hash:ip")
 	run(t, "ipset", "create", "ovn40member", "hash:ip")

@@ -20,7 +20,6 @@ import (
 )
 
 func TestCLN2_LookingMakesNoTable(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy", "nft")
 	names := func() string {
 		return run(t, "cat", "/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names")
@@ -36,7 +35,6 @@ func TestCLN2_LookingMakesNoTable(t *testing.T) {
 
 // A /proc that does not show the thread says nothing about its tables.
 func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t)
 	require.NoError(t, unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
 	_, err := netfilterOnly().Inventory(context.Background())
@@ -110,7 +108,6 @@ func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 // If iptables-restore refuses a set of deletions, each is tried alone, and all others are
 // removed.
 func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", foreignRules...)
 	rules(t, "iptables-legacy", ourRules...)
@@ -139,7 +136,6 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 
 // The lock shared by all iptables programs is waited for once, not per item.
 func TestCLN4_LegacyLockIsHeld(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", "COMMIT")
 	lines := slices.Clone(ourRules[:4])
@@ -168,7 +164,6 @@ func TestCLN4_LegacyLockIsHeld(t *testing.T) {
 // A comment is arbitrary text. A rule quoted in a comment is no rule, and a rule that
 // iptables-restore cannot read stays, with the chain it jumps to.
 func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", ":CILIUM_a - [0:0]", ":CILIUM_b - [0:0]", "COMMIT")
 	add := func(chain, comment string, jump ...string) {
@@ -237,7 +232,6 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 // iptables-restore reads no line break, so a rule with one in its comment keeps our chain. It is
 // named with the command that deletes it.
 func TestCLN12_ARuleOfLegacyIPTablesWithALineBreakIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", ":CILIUM_PRE_nat - [0:0]", ":CILIUM_other - [0:0]", "COMMIT")
 	run(t, "iptables-legacy", "-t", "nat", "-A", "PREROUTING", "-m", "comment", "--comment", "a\nb \"c\"", "-j", "CILIUM_PRE_nat")
@@ -257,7 +251,6 @@ func TestCLN12_ARuleOfLegacyIPTablesWithALineBreakIsNamedWithTheCommandThatDelet
 // The AWS VPC CNI's chains, table and rules are owned only on request. Rules of others with
 // such a comment among other words, or inside quotes, stay byte for byte.
 func TestCLN2_CLN12_AWSLeftovers(t *testing.T) {
-	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
 	enterNetfilter(t, append(tools, "nft")...)
 	all := func() string {

@@ -21,7 +21,7 @@ import (
 
 // Enough links to be deleted in groups, of whatever sizes.
 func TestCLN9_LinksInGroups(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	endpoints(t, 60)
 	for i := range 20 {
 		run(t, "ip", "link", "set", "dev", fmt.Sprintf("lxc%08x", i), "group", fmt.Sprint(i%3+1))
@@ -59,7 +59,7 @@ func tap(t testing.TB, name string) {
 }
 
 func TestCancelledSaysWhatIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	endpoints(t, 50)
 	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
@@ -79,7 +79,7 @@ func TestCancelledSaysWhatIsLeft(t *testing.T) {
 
 // Other links come and go meanwhile, which interrupts dumps.
 func TestCLN9_Churn(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	endpoints(t, 30)
 	stop := churn(t)
 	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}

@@ -18,9 +18,9 @@ import (
 )
 
 // enterNetfilter enters a node for netfilter's tools, whose lock is below /run.
-func enterNetfilter(t testing.TB, tools ...string) {
+func enterNetfilter(t *testing.T, tools ...string) {
 	t.Helper()
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			testns.Skip(t, tool+" is not installed")
@@ -94,7 +94,6 @@ func netfilterOnly() cleanup.Leftovers {
 // A rule in an unlisted place jumps to one of our chains and so keeps it; the next transaction
 // removes everything else.
 func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	rules(t, "iptables-nft", foreignRules...)
 	rules(t, "iptables-nft", ourRules...)
@@ -123,7 +122,6 @@ func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 
 // A verdict map without a name belongs to a rule, which is named with its command and stays.
 func TestCLN12_ARuleOfOthersThatLeadsToOurChainIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	rules(t, "iptables-nft", "*nat", ":CILIUM_PRE_nat - [0:0]", "-A PREROUTING -j CILIUM_PRE_nat", "COMMIT")
 	run(t, "nft", "add rule ip nat PREROUTING tcp dport vmap { 79 : accept, 81 : drop }")
@@ -144,7 +142,6 @@ func TestCLN12_ARuleOfOthersThatLeadsToOurChainIsNamedWithTheCommandThatDeletesI
 
 // 2,000 chains are still one transaction.
 func TestCLN9_ManyChains(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-nft")
 	lines := []string{"*filter"}
 	for i := range 2000 {

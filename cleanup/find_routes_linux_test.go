@@ -105,7 +105,7 @@ func foreignRoutes(t testing.TB) {
 // The kernel shows IPv6 routes that forward nothing as leading through lo. Routes that do
 // lead through it are another matter.
 func TestCLN2_RoutesThatForwardNothing(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	ip(t, "link set dev lo up")
 	ip(t, "-6 route add fd00:1::/64 dev lo table 4711")
 	ip(t, "-6 route add local fd00:2::/64 dev lo table 4711")
@@ -129,7 +129,7 @@ func TestCLN2_RoutesThatForwardNothing(t *testing.T) {
 
 // Routes go by themselves, not only with their links.
 func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
 	before := routing(t)
 	veth(t, "cilium_host", "cilium_net")
@@ -171,7 +171,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 // A route has hops through one of our links and through foreign ones: the foreign hops stay,
 // although the kernel deletes an IPv4 route together with any of its links.
 func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	ip(t, "link set dev eth0 up")
@@ -243,7 +243,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 
 // The kernel accepts no hop through a link that is down.
 func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
 	for _, dev := range []string{"eth0", "eth1"} {
 		veth(t, dev, dev+"_peer")
@@ -270,7 +270,7 @@ func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
 
 // A route or rule that took the place of the listed one stays.
 func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	veth(t, "cilium_host", "cilium_net")
@@ -314,7 +314,7 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 
 // Cilium's agent moves the kernel's own rule.
 func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	before := routing(t)
 	move := func() {
 		for _, family := range []string{"-4", "-6"} {
@@ -349,7 +349,7 @@ func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
 }
 
 func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	for _, rule := range []string{
 		"-4 rule add pref 100 lookup local",
 		"-4 rule add pref 101 lookup local proto kernel",
@@ -377,7 +377,7 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 // In a table shared with others, a reader sees the first thousand foreign routes, and their
 // number; all of ours are found among them.
 func TestSEC6_ForeignRoutesAreCounted(t *testing.T) {
-	testns.Enter(t, testns.Net)
+	enter(t, testns.Net)
 	noAddresses(t)
 	veth(t, "cilium_host", "cilium_net")
 	ip(t, "link set dev cilium_net up")

@@ -29,6 +29,7 @@ func keepStates(t testing.TB) {
 
 // Which marks of policies and states are Cilium's; bits outside of the mask do not count.
 func TestCLN2_MarksOfXFRM(t *testing.T) {
+	t.Parallel()
 	for text, owned := range map[string]bool{
 		"0xd00/0xf00": true, "0xe00/0xf00": true, "0x3e00/0xff00": true, "0x12343e00/0xffffff00": true, "0x12340d00/0xffff0f00": true,
 		"0x0/0x0": false, "0x42/0xffffffff": false, "0xd00/0x100": false, "0xe00/0xffffffff": false, "0x3d00/0xff00": false,

@@ -28,6 +28,21 @@ import (
 // noCgroup is not a cgroup2 directory: the tests leave the machine's own alone.
 const noCgroup = "/nowhere"
 
+// enter runs the test in namespaces of its own, and beside others, since most of its time it waits
+// for the kernel.
+func enter(t *testing.T, namespaces testns.Namespace) {
+	t.Helper()
+	t.Parallel()
+	testns.Enter(t, namespaces)
+}
+
+// asRoot runs a test that needs no namespaces beside others.
+func asRoot(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	testns.Root(t)
+}
+
 // run runs a tool inside the test's namespaces and returns its output.
 func run(t testing.TB, args ...string) string {
 	t.Helper()

@@ -31,6 +31,7 @@ type replaced struct {
 // An object that took the place of a listed one stays, and the error says so unless the listed
 // one has merely gone.
 func TestCLN1_WhatTookThePlaceOfAListedObjectStays(t *testing.T) {
+	t.Parallel()
 	const another, in, connect4 = "another one has taken its place", ebpf.AttachTCXIngress, ebpf.AttachCGroupInet4Connect
 	cgroup := func(t *testing.T) (string, cleanup.Leftovers) {
 		dir := cgroupDir(t)
