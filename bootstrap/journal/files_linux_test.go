@@ -187,6 +187,21 @@ func TestPLAN6_WhatTookThePlaceMeanwhileIsNotTakenForOurs(t *testing.T) {
 	}
 }
 
+// Killed after writing, and killed again before the next write.
+func TestPLAN6_KilledTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx := step(t, j, "files")
+	for _, content := range []string{"original", "ours"} {
+		write(t, path, content, 0o644)
+		require.NoError(t, acme.Begin(ctx, j, path, journal.FileState([]byte(map[string]string{"original": "ours", "ours": "another"}[content]), 0o644)))
+	}
+	require.NoError(t, j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "original", string(content))
+}
+
 // A run that failed half-way has begun an entry. If an administrator then restores the file,
 // the uninstall restores the administrator's version.
 func TestPLAN6_WhatCameAfterAFailureIsWhatWasBefore(t *testing.T) {

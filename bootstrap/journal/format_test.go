@@ -113,6 +113,7 @@ func (s sample) at(n int) string {
 // The journal of a killed writer ends anywhere after the header, which is written together with
 // the first change. Acknowledged changes count, each whole or not at all.
 func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
+	t.Parallel()
 	s := newSample(t)
 	header := bytes.IndexByte(s.file, '\n') + 1
 	for n := range s.file {
@@ -133,6 +134,7 @@ func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
 // A byte that was changed, is missing or was inserted is an error, and so is a line that is
 // missing, doubled or exchanged.
 func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSample(t)
 	refused := func(file []byte, says, what string, at int) {
 		_, err := s.read(t, file)

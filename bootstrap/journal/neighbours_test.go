@@ -234,7 +234,8 @@ func (s shared) accept(t *testing.T, a tenant) error {
 // and uninstalled, in random order: what an agent was told it has is never lost, and when all
 // are gone the original is back.
 func TestPLAN14_Walks(t *testing.T) {
-	for seed := range uint64(80) {
+	t.Parallel()
+	for seed := range uint64(120) {
 		w := &walk{shared: newShared(t), Rand: rand.New(rand.NewPCG(1, seed)), original: "0", holds: map[string]string{}, versions: seed%2 == 0}
 		for _, name := range []string{"first", "second", "third"} {
 			w.agents = append(w.agents, tenant{name, []string{"1", "2"}[w.IntN(2)], w.IntN(3) > 0})

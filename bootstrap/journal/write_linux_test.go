@@ -107,6 +107,7 @@ func applyExample(node string) {
 // Wherever the example is killed, the original can be restored, and the next run makes the
 // wanted file.
 func TestPLAN3_TheExampleKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	for i := range 20 {
 		node := t.TempDir()
 		path := filepath.Join(node, "resolv.conf")
