@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // agentNode is a node with Cilium's state, and with its agent's program in $AGENT.
@@ -40,7 +41,6 @@ const inPod = `exec unshare --pid --fork --kill-child --mount --mount-proc `
 
 func newAgentNode(t *testing.T) agentNode {
 	t.Helper()
-	t.Parallel()
 	n := agentNode{Node: bootstraptest.NewNode(t), t: t, env: append(os.Environ(), "SAYS="+writesPid)}
 	dir := t.TempDir()
 	sh, err := os.ReadFile("/bin/sh")
@@ -99,7 +99,6 @@ func (n agentNode) requireRemoved() {
 }
 
 func TestCLN7_TheProcessThatThePidFileNames(t *testing.T) {
-	t.Parallel()
 	for name, script := range map[string]string{
 		"in a pod":           inPod + `$AGENT -c "$SAYS"`,
 		"on the host":        `exec $AGENT -c "$SAYS"`,
@@ -122,7 +121,6 @@ func TestCLN7_TheProcessThatThePidFileNames(t *testing.T) {
 }
 
 func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
-	t.Parallel()
 	for name, script := range map[string]string{
 		"a stale file that names the node's pid 1": `echo 1 > ` + pidPath + `; echo ready`,
 		"another program has the number":           inPod + `$OTHER -c "$SAYS"`,
@@ -168,7 +166,6 @@ func TestCLN7_CLN12_APresetsAgentIsAliveWhileItRuns(t *testing.T) {
 
 // An unprivileged user cannot block a cleanup with a process of the right name and number.
 func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
-	t.Parallel()
 	for name, script := range map[string]string{
 		"of the agent's name":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "echo \$\$; read end"`,
 		"set-user-id":                `cp $AGENT $AGENT-bin; chmod u+s $AGENT-bin; exec setpriv --ruid 65534 --regid 65534 --clear-groups $AGENT-bin -pc "echo \$\$; read end"`,
@@ -192,7 +189,6 @@ func TestSEC7_AUsersProcessIsNoAgent(t *testing.T) {
 }
 
 func TestCLN7_ALockOnThePidFile(t *testing.T) {
-	t.Parallel()
 	const locked, by = pidPath + ` is locked: stop it first`, pidPath + ` is locked by process \d+ \(sh|sleep|flock\)`
 	for name, c := range map[string]struct{ script, says string }{
 		"flock":                               {`umask 077; exec flock ` + pidPath + ` sh -c "echo ready; read end"`, locked},
@@ -228,7 +224,6 @@ func TestCLN7_ALockOfFcntl(t *testing.T) {
 // Any user who may read a pid file can lock it, also before ending, and blocks no cleanup
 // by that.
 func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
-	t.Parallel()
 	const stranger = `umask 022; echo 1 > ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups `
 	for name, script := range map[string]string{
 		"flock":              stranger + `flock ` + pidPath + ` sh -c "echo ready; read end"`,
@@ -279,7 +274,6 @@ func (n agentNode) fill() {
 }
 
 func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
-	t.Parallel()
 	const listens = "a process listens at " + sockPath + ": stop it first"
 	t.Run("listening", func(t *testing.T) {
 		n := newAgentNode(t)
@@ -323,7 +317,6 @@ func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
 // An agent may run as another user than root, if only that user can have written its pid
 // file.
 func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
-	t.Parallel()
 	const start = `umask 022; echo > ` + pidPath + `; chown 65534 ` + pidPath + `; exec setpriv --reuid 65534 --regid 65534 --clear-groups $AGENT -c "$SAYS"`
 	t.Run("in root's folder", func(t *testing.T) {
 		n := newAgentNode(t)
@@ -339,7 +332,6 @@ func TestSEC7_AnAgentOfThePidFilesOwner(t *testing.T) {
 
 // A user's cleanup believes root and that user, whoever may write to the pid file's folder.
 func TestCLN7_AUsersCleanup(t *testing.T) {
-	t.Parallel()
 	const says = `umask 022; echo $$ > ` + pidPath + `; echo ready; read end`
 	for name, c := range map[string]struct {
 		by   string
@@ -388,7 +380,7 @@ func TestCLN7_WhileAlive(t *testing.T) {
 
 // A FIFO that another process holds open without writing does not block the check.
 func TestSEC5_APidFileThatIsAFIFO(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	files(t, dir, "cilium/x")
 	c := stateOnly(filepath.Join(dir, "cilium"))

@@ -45,7 +45,7 @@ func dirtyNode(t testing.TB) cleanup.Leftovers {
 }
 
 func TestCLN3_Order(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := dirtyNode(t)
 	inv := inventory(t, c)
 	var order []string
@@ -82,7 +82,7 @@ func TestCLN3_Order(t *testing.T) {
 }
 
 func TestCheckFoldsLongLists(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)
 	for i := range 30 {
 		pinAt(t, array(t, "x"), c.BPFRoots[0], "tc", "globals", fmt.Sprintf("cilium_%02d", i))
@@ -95,7 +95,7 @@ func TestCheckFoldsLongLists(t *testing.T) {
 
 // A finder that fails does not hide what the others found.
 func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := dirtyNode(t)
 	loop := filepath.Join(t.TempDir(), "loop")
 	require.NoError(t, os.Symlink(loop, loop))
@@ -112,14 +112,14 @@ func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := dirtyNode(t)
 	bootstraptest.Conform(t, func() bootstrap.Action { return c })
 }
 
 // Foreign names can neither break a line nor control the terminal.
 func TestNamesAreQuoted(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
@@ -131,7 +131,7 @@ func TestNamesAreQuoted(t *testing.T) {
 }
 
 func TestItemThatNoInventoryListed(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "cilium_host", "cilium_net")
 	before := everything(t)
 	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState}

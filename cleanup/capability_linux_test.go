@@ -32,7 +32,6 @@ func dropCapability(t testing.TB, capability uint) {
 // Without its capability, each kind says so of what it cannot list, and of each object that it
 // cannot remove; nothing changes.
 func TestCLN4_AMissingCapabilityIsNamed(t *testing.T) {
-	t.Parallel()
 	const admin, raw, sys, needsAdmin = unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_ADMIN, "operation not permitted (needs CAP_NET_ADMIN)"
 	const save, restore = "/usr/sbin/iptables-legacy-save: exit status ", "/usr/sbin/iptables-legacy-"
 	legacy := func(t *testing.T) cleanup.Leftovers {

@@ -36,7 +36,7 @@ func itemErrors(err error) (out []*cleanup.Error) {
 
 // Each remaining item has its own error, however the action is called.
 func TestCLN4_EachItemHasAnError(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "opt/cni/bin/cilium-cni")
 	failing := []string{filepath.Join(dir, "etc/cni/net.d/05-cilium.conflist"), filepath.Join(dir, "opt/cni/bin/cilium-cni")}
@@ -75,7 +75,6 @@ func TestCLN4_EachItemHasAnError(t *testing.T) {
 
 // A file that regains its name is not removed, and the error says so.
 func TestCLN4_ErrorNamesWhatWasTried(t *testing.T) {
-	t.Parallel()
 	e := &cleanup.Error{Item: cleanup.Item{Kind: "configuration set aside", Object: "/x"}, Err: unix.EPERM}
 	require.EqualError(t, e, "restore configuration set aside /x: operation not permitted")
 	require.ErrorIs(t, e, unix.EPERM)

@@ -20,7 +20,7 @@ import (
 // Several items cannot be removed, and some disappear meanwhile: the former are reported, and
 // all others are removed.
 func TestCLN4_EachFailureIsNamedAndTheRestGoes(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := dirtyNode(t)
 	state := c.Ownership.StateDirs[0]
 	stuck := filepath.Join(state, "state", "stuck")
@@ -81,7 +81,7 @@ func TestCLN4_EachFailureIsNamedAndTheRestGoes(t *testing.T) {
 // A link of ours that disappears while routes, programs and the link itself
 // are removed.
 func TestCLN4_LinkThatDisappearsAtEachStep(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	for step := range 4 {
 		c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
 		endpoints(t, 1)

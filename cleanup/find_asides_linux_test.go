@@ -45,7 +45,7 @@ func names(t testing.TB, dir string) []string {
 // If a configuration cannot regain its name, ours stays in that directory only; the next run
 // completes the removal.
 func TestCLN4_NoDirectoryIsLeftWithoutAConfiguration(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := testns.TempDir(t)
 	conf, other := filepath.Join(dir, "etc/cni/net.d"), filepath.Join(dir, "other")
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak",
@@ -73,7 +73,7 @@ func TestCLN4_NoDirectoryIsLeftWithoutAConfiguration(t *testing.T) {
 
 // A cleanup that is stopped at any item leaves a configuration in the directory.
 func TestCLN3_AConfigurationIsThereAtAnyTime(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	conf, bin := filepath.Join(dir, "etc/cni/net.d"), filepath.Join(dir, "opt/cni/bin")
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/10-a.conf.cilium_bak", "opt/cni/bin/cilium-cni")
@@ -88,7 +88,7 @@ func TestCLN3_AConfigurationIsThereAtAnyTime(t *testing.T) {
 
 // If a backup already existed, a number follows the suffix.
 func TestCLN2_SetAsideWithANumber(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "etc/cni/net.d")
 	var made []string
@@ -133,7 +133,7 @@ func TestCLN2_SetAsideWithANumber(t *testing.T) {
 
 // A file matched by two rules, or by one rule through two paths, is one item.
 func TestCLN1_FilesAreListedOnce(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	files(t, dir, "real/05-cilium.conf", "real/05-cilium.conf.cilium_bak", "real/10-a.conf.cilium_bak", "real/30-c.conf.cilium_bak/", "real/state/x", "real/dir/", "link -> real", "bound/")
 	require.NoError(t, unix.Mount(filepath.Join(dir, "real"), filepath.Join(dir, "bound"), "", unix.MS_BIND, ""))
@@ -164,7 +164,7 @@ func TestCLN1_FilesAreListedOnce(t *testing.T) {
 // No record says that a configuration that an agent's own installer set aside was in use: it
 // does not come back to take the pods of another network, nor without its plugins.
 func TestCLN12_WhatWasSetAsideTakesNoNetworkAway(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	conf := func(plugin string) string {
 		return `{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"` + plugin + `"}]}`
 	}

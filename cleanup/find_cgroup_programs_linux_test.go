@@ -148,7 +148,7 @@ var places = map[ebpf.AttachType]ebpf.ProgramType{
 // Every attach type, through bpf_link and PROG_ATTACH, beside a foreign program, and beside
 // another cgroup, which is another agent's.
 func TestCLN2_CLN6_CgroupPrograms(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	dir, beside := cgroupDir(t), cgroupDir(t)
 	places := placesHere(t, dir)
 	attachCgroup(t, beside, ebpf.AttachCGroupInet4Connect, cgroupProgram(t, ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, "cil_sock4_connect"))
@@ -181,7 +181,7 @@ func TestCLN2_CLN6_CgroupPrograms(t *testing.T) {
 // A single program on a cgroup, as older agents attach it; one program attached both ways; one
 // recognized by its map, and one by its pinned bpf_link.
 func TestCLN2_CgroupProgramsOfEachKind(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
 	c := cgroupOnly(t, dir)
 	const connect4, connect6, sendmsg4, peer = ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCgroupInet4GetPeername
@@ -263,7 +263,7 @@ func securityProgram(t testing.TB, name string) *ebpf.Program {
 
 // Programs for security hooks are listed all together.
 func TestCLN2_CgroupSecurityHooks(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
 	c := cgroupOnly(t, dir)
 	require.Empty(t, inventory(t, c).Items, "no error where nothing is there")
@@ -289,7 +289,7 @@ func TestCLN2_CgroupSecurityHooks(t *testing.T) {
 
 // Without the field, the root of the first mounted cgroup2 is used.
 func TestCgroupRootOfTheMounts(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	dir := cgroupDir(t)
 	const connect4 = ebpf.AttachCGroupInet4Connect
 	attachCgroup(t, dir, connect4, cgroupProgram(t, ebpf.CGroupSockAddr, connect4, "cil_sock4_connect"))

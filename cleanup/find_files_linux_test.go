@@ -36,7 +36,7 @@ func filesOnly(dir string) cleanup.Leftovers {
 
 // An object that replaced a file, or took the name that a file should regain, stays.
 func TestCLN1_FileThatWasReplacedIsLeft(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "etc/cni/net.d/30-c.conf.cilium_bak", "new")
 	conf := filepath.Join(dir, "etc/cni/net.d")
@@ -62,7 +62,7 @@ func TestCLN1_FileThatWasReplacedIsLeft(t *testing.T) {
 }
 
 func TestCLN4_FileThatCannotBeRemovedIsNamedAndTheRestGoes(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	conf := filepath.Join(dir, "etc/cni/net.d")
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/04-cilium.conflist/x",
@@ -87,7 +87,7 @@ func TestCLN4_FileThatCannotBeRemovedIsNamedAndTheRestGoes(t *testing.T) {
 }
 
 func TestCLN8_FilesOfARecordStay(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "etc/cni/net.d")
 	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/10-a.conf.cilium_bak", "etc/cni/net.d/20-b.conf.cilium_bak", "opt/cni/bin/cilium-cni", "run/cilium/made/x", "run/cilium/mounted/y", "run/cilium/old")

@@ -23,7 +23,7 @@ const chained = `{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"bridge"
 // The agent's plugin stays as long as a configuration names it that this cleanup does not
 // remove, whoever wrote it.
 func TestCLN12_APluginThatAConfigurationNamesStays(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	const list = `{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"bridge"}]}`
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -69,7 +69,7 @@ func TestCLN12_APluginThatAConfigurationNamesStays(t *testing.T) {
 // A plugin is looked at again before it goes: a configuration may have come, or the plan
 // may leave the agent's own.
 func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	for name, prepare := range map[string]func(t *testing.T, conf string, found []cleanup.Item) []cleanup.Item{
 		"it came": func(t *testing.T, conf string, found []cleanup.Item) []cleanup.Item {
 			require.NoError(t, os.WriteFile(filepath.Join(conf, "99-new.conflist"), []byte(chained), 0o600))
@@ -103,7 +103,7 @@ func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
 
 // A configuration that is kept names its plugin, also in a folder that is reached by a link.
 func TestCLN12_APluginOfAKeptConfigurationStays(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := testns.TempDir(t)
 	conf, plugin := filepath.Join(dir, "etc/cni/net.d/05-cilium.conflist"), filepath.Join(dir, "opt/cni/bin/cilium-cni")
 	files(t, dir, "var/cni/net.d/05-cilium.conflist", "opt/cni/bin/cilium-cni", "etc/")

@@ -112,7 +112,7 @@ func programName(t testing.TB, id ebpf.ProgramID) string {
 // An endpoint whose program is on tcx is recognized by that program, and its programs go with
 // the link, even if a process holds the bpf_link.
 func TestCLN2_TCX(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)
 	veth(t, "lxcnothex", "peer")
 	veth(t, "lxcforeign", "peer2")
@@ -128,7 +128,7 @@ func TestCLN2_TCX(t *testing.T) {
 
 // Programs on tcx are in the namespace of their link.
 func TestCLN6_TCXInAnotherNamespaceSurvives(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)
 	ownRun(t)
 	ip(t, "netns add other")
@@ -187,7 +187,7 @@ func onNetkit(t testing.TB, names ...string) []string {
 
 // Without netkit in the kernel there is nothing to find, and no error.
 func TestCLN2_Netkit(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)
 	veth(t, "eth0", "eth1")
 	require.Empty(t, inventory(t, c).Items)

@@ -23,7 +23,7 @@ func mounted(t testing.TB, dir string) string {
 }
 
 func TestCLN2_Mounts(t *testing.T) {
-	enter(t, testns.Mount|testns.Cgroup)
+	testns.Enter(t, testns.Mount|testns.Cgroup)
 	dir := testns.TempDir(t)
 	files(t, dir, "run/cilium/cgroupv2/", "run/cilium/x", "custom/bpf/", "custom/cgroup/", "other/", "kept/", "var/run -> ../run")
 	mount := func(fstype string, at ...string) {
@@ -65,7 +65,7 @@ func TestCLN2_Mounts(t *testing.T) {
 
 // Pins of other owners would go with the file system that holds them.
 func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	root := bpfDir(t)
 	own := ours()
 	own.Mounts = []cleanup.MountRule{{Path: root, Type: "bpf"}}

@@ -30,7 +30,7 @@ func netnsOnly() cleanup.Leftovers {
 }
 
 func TestCLN2_NetworkNamespaces(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	ownRun(t)
 	require.Empty(t, inventory(t, netnsOnly()).Items, "without the directory there is nothing")
 	for _, name := range []string{"cilium-health", "cni-1234", "other", "xcni-1"} {

@@ -17,7 +17,7 @@ import (
 )
 
 func TestCLN5_MountAmongPinsIsNotEntered(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	bpf, other := bpfDir(t), bpfDir(t)
 	pinAt(t, array(t, "x"), other, "x")
 	pinAt(t, array(t, "x"), bpf, "cilium", "x")
@@ -37,7 +37,7 @@ func TestCLN5_MountAmongPinsIsNotEntered(t *testing.T) {
 
 // Directories are closed on the way down, and recognized on the way up.
 func TestCLN2_PinsInDeepDirectories(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)
 	pinAt(t, array(t, "x"), bpf, "cilium", strings.Repeat("d/", 40), "x")
 	pinAt(t, array(t, "x"), bpf, "cilium", "z")

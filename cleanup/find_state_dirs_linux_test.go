@@ -42,7 +42,7 @@ func stateOnly(dirs ...string) cleanup.Leftovers {
 }
 
 func TestCLN5_StateDir(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	outside := t.TempDir()
 	files(t, outside, "precious/x")
@@ -71,7 +71,7 @@ func TestCLN5_StateDir(t *testing.T) {
 }
 
 func TestCLN5_ParentsMayBeLinks(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	files(t, dir, "run/cilium/x", "var/run -> ../run", "data/x", "run/linked -> ../data")
 	c := stateOnly(filepath.Join(dir, "var", "run", "cilium"), filepath.Join(dir, "var", "run", "linked"))
@@ -87,7 +87,7 @@ func TestCLN5_ParentsMayBeLinks(t *testing.T) {
 }
 
 func TestCLN5_Refused(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	for path, want := range map[string]string{
 		"":              "the path is empty",
@@ -111,7 +111,7 @@ func TestCLN5_Refused(t *testing.T) {
 }
 
 func TestCLN5_MountsInside(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir, live := testns.TempDir(t), t.TempDir()
 	files(t, live, "a/b", "file")
 	before := tree(t, live)
@@ -138,7 +138,7 @@ func TestCLN5_MountsInside(t *testing.T) {
 
 // A hostPath volume.
 func TestCLN5_DirThatIsAMountPointIsEmptied(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir, volume := testns.TempDir(t), t.TempDir()
 	files(t, volume, "a/b", "c")
 	require.NoError(t, unix.Mount(volume, dir, "", unix.MS_BIND, ""))
@@ -149,7 +149,7 @@ func TestCLN5_DirThatIsAMountPointIsEmptied(t *testing.T) {
 }
 
 func TestCLN4_StateDirWithoutPermission(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	files(t, dir, "cilium/closed/file", "cilium/x")
 	require.NoError(t, os.Chmod(filepath.Join(dir, "cilium", "closed"), 0o500))
@@ -170,7 +170,7 @@ func TestCLN4_StateDirWithoutPermission(t *testing.T) {
 
 // Objects held by another record stay; once only those are left, nothing remains to be done.
 func TestCLN8_KeptPathsStay(t *testing.T) {
-	enter(t, testns.Mount)
+	testns.Enter(t, testns.Mount)
 	dir, live := testns.TempDir(t), t.TempDir()
 	files(t, live, "x")
 	files(t, dir, "run/cilium/cgroupv2/", "run/cilium/other/", "run/cilium/state/x", "run/cilium/conf", "run/cilium/made/y", "run/cilium/record/lock", "var/run -> ../run")
@@ -199,7 +199,7 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 
 // A state path may be a file.
 func TestCLN5_StateFile(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	files(t, dir, "file", "beside")
 	apply(t, stateOnly(filepath.Join(dir, "file")))
@@ -208,7 +208,7 @@ func TestCLN5_StateFile(t *testing.T) {
 }
 
 func TestCLN5_DeepAndWide(t *testing.T) {
-	asRoot(t)
+	testns.Root(t)
 	dir := t.TempDir()
 	files(t, dir, "cilium/"+strings.Repeat("d/", 200)+"x")
 	for i := range 60 {

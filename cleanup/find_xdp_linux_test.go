@@ -33,7 +33,7 @@ func xdpLink(t testing.TB, dev string, prog *ebpf.Program, flags link.XDPAttachF
 }
 
 func TestCLN2_XDP(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	prog := program(t, ebpf.XDP, "cil_xdp_entry")
 	attach := map[string]func(string){
 		"generic":  func(dev string) { setXDP(t, dev, prog, unix.XDP_FLAGS_SKB_MODE) },
@@ -59,7 +59,7 @@ func TestCLN2_XDP(t *testing.T) {
 // The same program at the same index: through bpf_links in other namespaces, through netlink
 // here.
 func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
-	enter(t, testns.Mount|testns.Net)
+	testns.Enter(t, testns.Mount|testns.Net)
 	prog := program(t, ebpf.XDP, "cil_xdp_entry")
 	here, err := os.Open("/proc/thread-self/ns/net")
 	require.NoError(t, err)

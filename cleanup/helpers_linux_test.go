@@ -29,18 +29,13 @@ import (
 const noCgroup = "/nowhere"
 
 // enter runs the test in namespaces of its own, and beside others, since most of its time it waits
-// for the kernel.
+// for the kernel. That is for tests in which nothing has to end with a file that is closed, such as
+// a lock, a mount that is not busy, a bpf_link: a process that another test starts has the file too,
+// until it executes its program.
 func enter(t *testing.T, namespaces testns.Namespace) {
 	t.Helper()
 	t.Parallel()
 	testns.Enter(t, namespaces)
-}
-
-// asRoot runs a test that needs no namespaces beside others.
-func asRoot(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	testns.Root(t)
 }
 
 // run runs a tool inside the test's namespaces and returns its output.

@@ -350,7 +350,6 @@ func fileLeftovers() []leftover {
 
 // It is no answer that an earlier step might change: the plan is wrong.
 func TestCLN8_APlanWithoutAScopeIsRefusedBeforeAnythingChanges(t *testing.T) {
-	t.Parallel()
 	changed := false
 	first := bootstrap.Func(
 		func(context.Context) ([]string, error) { return []string{"change it"}, nil },

@@ -126,7 +126,6 @@ func (w *wire) passes(t testing.TB, n int, wait time.Duration) int {
 // A program whose pins are removed first misses its tail calls, and drops packets. Here packets
 // pass after each single step.
 func TestCLN3_NoPacketIsDropped(t *testing.T) {
-	t.Parallel()
 	for _, way := range []string{"tc", "tcx", "xdp"} {
 		t.Run(way, func(t *testing.T) {
 			testns.Enter(t, testns.Mount|testns.Net)

@@ -31,7 +31,6 @@ type replaced struct {
 // An object that took the place of a listed one stays, and the error says so unless the listed
 // one has merely gone.
 func TestCLN1_WhatTookThePlaceOfAListedObjectStays(t *testing.T) {
-	t.Parallel()
 	const another, in, connect4 = "another one has taken its place", ebpf.AttachTCXIngress, ebpf.AttachCGroupInet4Connect
 	cgroup := func(t *testing.T) (string, cleanup.Leftovers) {
 		dir := cgroupDir(t)
@@ -117,7 +116,8 @@ func TestCLN1_WhatTookThePlaceOfAListedObjectStays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enterNetfilter(t, "nft", "ipset")
+			testns.Enter(t, testns.Mount|testns.Net)
+			requireTools(t, "nft", "ipset")
 			veth(t, "eth0", "eth1")
 			r := listed(t)
 			if r.look == nil {

@@ -88,7 +88,6 @@ func requireSame(t testing.TB, want, have sight, subjects ...string) {
 // onNode calls f on the test's own node.
 func onNode(t *testing.T, f func(context.Context)) {
 	t.Helper()
-	t.Parallel()
 	requireTools(t, "bpftool", "iptables-nft", "iptables-legacy", "nft", "ipset")
 	node := bootstraptest.NewNode(t)
 	require.NoError(t, node.Do(t.Context(), func(ctx context.Context) error {
