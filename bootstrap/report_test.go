@@ -10,7 +10,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -103,24 +102,6 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 	}
 	require.Error(t, json.Unmarshal([]byte(`{"results":[{"elapsedMs":"long"}]}`), &got))
 	require.Error(t, json.Unmarshal([]byte(`{"start":"yesterday"}`), &got))
-}
-
-func TestAReportTellsWhatIsWrongWithThePlan(t *testing.T) {
-	for want, plan := range map[string]*bootstrap.Plan{
-		"take the node's lock: boom":           {Host: &host{lockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
-		"give back the node's lock: boom":      {Host: &host{unlockErr: errBoom}, Steps: []bootstrap.Step{step("a", todo())}},
-		`invalid plan: step "a" has no action`: {Steps: []bootstrap.Step{{Name: "a"}}},
-		"the node has another owner":           {Host: &host{}, Journal: others{}},
-	} {
-		report, err := plan.Apply(t.Context())
-		require.EqualError(t, err, want)
-		require.EqualError(t, report.Err, want)
-		var text, document bytes.Buffer
-		require.NoError(t, report.WriteText(&text))
-		require.Contains(t, text.String(), "\nerror: "+want+"\n")
-		require.NoError(t, report.WriteJSON(&document))
-		require.Contains(t, document.String(), strings.ReplaceAll(want, `"`, `\"`))
-	}
 }
 
 // others is the journal of a node with another owner.

@@ -83,16 +83,3 @@ func TestNS6_NothingToRevertIsNoFailure(t *testing.T) {
 	require.EqualError(t, report.Results[5].Err, "step final: revert: the action cannot be reverted")
 	require.False(t, report.Results[5].Status == bootstrap.Failed)
 }
-
-func TestRevertStopsWhenCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	a := todo()
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a), step("b", todo())},
-		Trace: &bootstrap.Trace{StepDone: func(context.Context, bootstrap.Op, bootstrap.Result) { cancel() }},
-	}
-	report, err := plan.Revert(ctx)
-	require.EqualError(t, err, "step a: start: context canceled")
-	require.Equal(t, lines("b unchanged", "a not-run"), statuses(report))
-	require.Empty(t, a.Calls())
-}

@@ -125,19 +125,3 @@ func TestPLAN12_WhatRevertAllLeavesIsAnErrorOfItsStep(t *testing.T) {
 	require.Equal(t, lines("b changed", "a changed"), statuses(report))
 	require.FileExists(t, dir+"/a")
 }
-
-func TestPLAN11_RevertAllOnANodeWithAnotherOwner(t *testing.T) {
-	dir := t.TempDir()
-	applied(t, dir, "a")
-	for _, owner := range []string{"", "another"} {
-		p := on(t, node(dir+"/state", owner), step("a", nil))
-		p.Prepare = func(context.Context, *bootstrap.Plan) error { return nil }
-		for _, run := range []func(context.Context) (*bootstrap.Report, error){p.RevertAll, p.CheckRevertAll} {
-			report, err := run(t.Context())
-			require.ErrorIs(t, err, journal.ErrNotOwner)
-			require.ErrorIs(t, report.Err, journal.ErrNotOwner)
-			require.Equal(t, "a not-run", statuses(report))
-			require.FileExists(t, dir+"/a")
-		}
-	}
-}

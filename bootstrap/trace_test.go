@@ -46,28 +46,6 @@ func telling(name string, log *[]string) *bootstrap.Trace {
 	}
 }
 
-func TestTraceHooks(t *testing.T) {
-	var log []string
-	a := todo()
-	a.Hook = func(ctx context.Context, call string) error {
-		log = append(log, call+" of "+ctx.Value(traceKey{}).(string))
-		return nil
-	}
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a), skipped(step("b", nil)), step("c", unreadable())},
-		Trace: telling("T", &log),
-	}
-	_, err := plan.Check(t.Context())
-	require.ErrorIs(t, err, errBoom)
-	require.Equal(t, []string{
-		"T: start check in ",
-		"T: start check a in T", "check of Ta", "T: done check a would-change in Ta",
-		"T: done check b skipped in T",
-		"T: start check c in T", "T: done check c failed in Tc",
-		"T: done check, 3 steps: 1 would-change, 1 failed, 1 skipped in T",
-	}, log)
-}
-
 func TestTraceIsToldOfWaiting(t *testing.T) {
 	var log []string
 	a, tries := todo(), 0

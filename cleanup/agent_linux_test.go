@@ -47,7 +47,7 @@ func newAgentNode(t *testing.T) agentNode {
 	require.NoError(t, err)
 	for variable, name := range map[string]string{"AGENT": "cilium-agent", "OTHER": "cilium-dbg"} {
 		program := filepath.Join(dir, name)
-		require.NoError(t, os.WriteFile(program, sh, 0o755))
+		executable(t, program, sh)
 		n.env = append(n.env, variable+"="+program)
 	}
 	for dir := dir; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
@@ -141,35 +141,26 @@ func TestCLN7_ProcessesThatThePidFileDoesNotName(t *testing.T) {
 // on the host or in a pod; in another, it is the agent of a node in a container. Each preset of
 // an agent that keeps none says how its program is called.
 func TestCLN7_CLN12_APresetsAgentIsAliveWhileItRuns(t *testing.T) {
+	n := newAgentNode(t)
 	for _, preset := range []string{"kube-proxy", "ip-masq-agent", "calico", "aws-leftovers"} {
-		t.Run(preset, func(t *testing.T) {
-			own := exampleOwnership(t, preset)
-			n := newAgentNode(t)
-			n.env = append(n.env, "PROGRAM=/opt/"+own.Executables[0], "WAITS=echo ready; read end")
-			n.start(`cp $AGENT $PROGRAM; chmod a+rx /opt $PROGRAM; echo ready`)()
-			alive := func() error {
-				return n.Do(t.Context(), func(ctx context.Context) error { return own.AgentAlive(ctx, nil) })
+		own := exampleOwnership(t, preset)
+		n.env = append(n.env, "PROGRAM=/opt/"+own.Executables[0], "WAITS=echo ready; read end")
+		n.start(`cp $AGENT $PROGRAM; chmod a+rx /opt $PROGRAM; echo ready`)()
+		for script, want := range map[string]error{
+			`exec $PROGRAM -c "$WAITS"`:                                                    cleanup.ErrAgentAlive,
+			inPod + `$PROGRAM -c "$WAITS"`:                                                 cleanup.ErrAgentAlive,
+			`exec unshare --net $PROGRAM -c "$WAITS"`:                                      nil, // another node's
+			`exec setpriv --reuid 65534 --regid 65534 --clear-groups $PROGRAM -c "$WAITS"`: nil, // a user's
+			`exec $OTHER -c "$WAITS" $PROGRAM`:                                             nil,
+		} {
+			end := n.start(script)
+			err := n.Do(t.Context(), func(ctx context.Context) error { return own.AgentAlive(ctx, nil) })
+			require.ErrorIs(t, err, want, "%s: %s", preset, script)
+			if want != nil {
+				require.Regexp(t, `the agent is running: process \d+ \(.*\) runs: stop it first`, err.Error(), "%s: %s", preset, script)
 			}
-			for name, script := range map[string]string{
-				"on the host": `exec $PROGRAM -c "$WAITS"`,
-				"in a pod":    inPod + `$PROGRAM -c "$WAITS"`,
-			} {
-				end := n.start(script)
-				err := alive()
-				require.ErrorIs(t, err, cleanup.ErrAgentAlive, name)
-				require.Regexp(t, `the agent is running: process \d+ \(.*\) runs: stop it first`, err.Error(), name)
-				end()
-				require.NoError(t, alive(), name)
-			}
-			for name, script := range map[string]string{
-				"of another node": `exec unshare --net $PROGRAM -c "$WAITS"`,
-				"a user's":        `exec setpriv --reuid 65534 --regid 65534 --clear-groups $PROGRAM -c "$WAITS"`,
-				"another program": `exec $OTHER -c "$WAITS" $PROGRAM`,
-			} {
-				defer n.start(script)()
-				require.NoError(t, alive(), name)
-			}
-		})
+			end()
+		}
 	}
 }
 
@@ -251,11 +242,12 @@ func TestSEC7_AStrangersLockIsNoAgent(t *testing.T) {
 const sockPath = "/var/run/cilium/cilium.sock"
 
 // listen makes a socket on the node, with a queue of one, until the test ends.
-func (n agentNode) listen(typ int) (fd int) {
+func (n agentNode) listen(typ int) *os.File {
 	n.t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
 	require.NoError(n.t, err)
-	n.t.Cleanup(func() { _ = unix.Close(fd) })
+	f := os.NewFile(uintptr(fd), "socket") // a second Close closes no other test's file
+	n.t.Cleanup(func() { f.Close() })
 	require.NoError(n.t, n.Do(n.t.Context(), func(context.Context) error {
 		err := unix.Bind(fd, &unix.SockaddrUnix{Name: sockPath})
 		if err == nil && typ != unix.SOCK_DGRAM {
@@ -263,7 +255,7 @@ func (n agentNode) listen(typ int) (fd int) {
 		}
 		return err
 	}))
-	return fd
+	return f
 }
 
 // fill fills the queue of a listening socket.
@@ -305,7 +297,7 @@ func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
 	})
 	t.Run("stale", func(t *testing.T) {
 		n := newAgentNode(t)
-		require.NoError(t, unix.Close(n.listen(unix.SOCK_STREAM)))
+		require.NoError(t, n.listen(unix.SOCK_STREAM).Close())
 		n.requireRemoved()
 	})
 	t.Run("no socket", func(t *testing.T) {

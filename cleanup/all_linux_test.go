@@ -81,20 +81,6 @@ func TestCLN3_Order(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
-func TestCLN1_CheckListsWithoutChanging(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	c := dirtyNode(t)
-	before := everything(t) + tree(t, c.BPFRoots[0]) + tree(t, filepath.Dir(c.Ownership.StateDirs[0]))
-	first, err := c.Check(context.Background())
-	require.NoError(t, err)
-	require.Len(t, first, 12)
-	require.Contains(t, first, "remove link cilium_host")
-	second, err := c.Check(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, first, second)
-	require.Equal(t, before, everything(t)+tree(t, c.BPFRoots[0])+tree(t, filepath.Dir(c.Ownership.StateDirs[0])))
-}
-
 func TestCheckFoldsLongLists(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	c := bpfState(t)
@@ -123,41 +109,6 @@ func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
 	inv, err = c.Inventory(context.Background())
 	require.Error(t, err)
 	require.Empty(t, inv.Items)
-}
-
-// Without the capability everything is reported by name, and nothing changes.
-func TestCLN4_MissingCapabilityIsNamed(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
-	endpoints(t, 20)
-	veth(t, "eth0", "eth1")
-	setXDP(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
-	before := everything(t)
-	inv := inventory(t, c)
-	dropCapability(t, unix.CAP_NET_ADMIN)
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorIs(t, err, unix.EPERM)
-	for _, item := range inv.Items {
-		want := "operation not permitted (needs CAP_NET_ADMIN)"
-		if item.Kind == "clsact qdisc" {
-			want = "bpf cil_from_container-x pref 1 is on it; left as it is"
-		}
-		require.ErrorContains(t, err, "remove "+item.String()+": "+want)
-	}
-	require.Equal(t, before, everything(t))
-}
-
-// dropCapability takes a capability from the test's thread until its cleanups
-// run.
-func dropCapability(t testing.TB, capability uint) {
-	t.Helper()
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var before [2]unix.CapUserData
-	require.NoError(t, unix.Capget(&hdr, &before[0]))
-	t.Cleanup(func() { require.NoError(t, unix.Capset(&hdr, &before[0])) })
-	data := before
-	data[capability/32].Effective &^= 1 << (capability % 32)
-	require.NoError(t, unix.Capset(&hdr, &data[0]))
 }
 
 func TestConformance(t *testing.T) {
@@ -192,18 +143,4 @@ func TestItemThatNoInventoryListed(t *testing.T) {
 		require.ErrorContains(t, c.Remove(context.Background(), items[i:i+1]), kind+" "+items[i].Object+": it was not listed by an inventory")
 	}
 	require.Equal(t, before, everything(t))
-}
-
-// Listing programs needs more capabilities than listing links.
-func TestCLN4_MissingCapabilityToLookIsNamed(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	c := bpfState(t)
-	veth(t, "eth0", "eth1")
-	pinAt(t, array(t, "x"), c.BPFRoots[0], "cilium", "x")
-	setXDP(t, "eth0", program(t, ebpf.XDP, "cil_xdp_entry"), 0)
-	dropCapability(t, unix.CAP_SYS_ADMIN)
-	inv, err := c.Inventory(context.Background())
-	require.ErrorContains(t, err, "find xdp programs: look at BPF program ")
-	require.ErrorContains(t, err, "operation not permitted (needs CAP_SYS_ADMIN)")
-	require.Len(t, inv.Items, 2, "the pins are found all the same")
 }

@@ -6,7 +6,6 @@ package cleanup_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,70 +81,6 @@ func ciliumNeighbours(t testing.TB) {
 	}
 }
 
-// The objects that each version makes, from the sources named at the preset.
-func TestCLN2_RulesAndTablesOfCilium(t *testing.T) {
-	both := func(rules ...string) (out []string) {
-		for _, rule := range rules {
-			out = append(out, "-4 "+rule, "-6 "+rule)
-		}
-		return out
-	}
-	common := slices.Concat(
-		both("rule add pref 9 fwmark 0x200/0xf00 lookup 2004 proto kernel",
-			"rule add pref 10 fwmark 0xa00/0xf00 lookup 2005 proto kernel",
-			"rule add pref 10 fwmark 0xb00/0xf00 lookup 2005 proto kernel",
-			"rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel",
-			"route add local default dev lo table 2004 proto kernel"),
-		[]string{
-			"-4 route add local 10.0.0.0/24 dev eth0 table 200 proto kernel scope host",
-			"-6 route add local fd00::/112 dev eth0 table 200 proto kernel",
-			"-4 route add 10.0.2.0/24 dev cilium_host table 200 proto kernel mtu 1400",
-			"-4 rule add pref 112 to 10.1.1.0/24 lookup 202 proto unspec",
-			"-4 rule add pref 112 to 10.1.2.1 lookup 202 proto unspec",
-			"-4 route add 10.1.1.0/24 dev cilium_host scope link table 202 mtu 1450",
-			"-4 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel",
-		})
-	for version, more := range map[string][]string{
-		"1.18.3": both("rule add pref 1 fwmark 0xe00/0xf00 lookup 200 proto kernel"),
-		"1.19.7": nil,
-		"1.20.2": {"-6 rule add pref 109 fwmark 0x80/0x80 lookup main proto kernel"},
-	} {
-		t.Run(version, func(t *testing.T) { requireOnlyOursGo(t, netOnly(), append(slices.Clone(common), more...)) })
-	}
-}
-
-// With Azure's priority the table is a link's index, and 1.20 temporarily has another one.
-// Unless requested, all of them stay.
-func TestCLN2_RulesAndTablesOfCiliumENI(t *testing.T) {
-	made := []string{
-		"-4 rule add pref 20 to 10.0.0.9 lookup main proto kernel",
-		"-6 rule add pref 20 to fd00::9 lookup main proto kernel",
-		"-4 rule add pref 111 from 10.0.0.9 to 10.9.0.0/16 lookup 11 proto kernel",
-		"-4 rule add pref 111 from 10.0.0.10 lookup 10 proto kernel",
-		"-4 rule add pref 110 from 10.0.0.11 lookup 4 proto kernel",
-		"-4 rule add pref 110 from 10.0.0.11 to 10.9.0.0/16 lookup 4 proto kernel",
-		"-6 rule add pref 111 from fd00::9 lookup 11 proto kernel",
-		"-4 rule add pref 32765 from 10.0.0.9 lookup 11 proto kernel",
-		"-4 route add 10.9.0.2 dev eth0 scope link table 11 proto kernel",
-		"-4 route add default via 10.9.0.2 dev eth0 table 11 proto kernel",
-		"-6 route add fd09::2 dev eth0 table 11 proto kernel",
-		"-6 route add default via fd09::2 dev eth0 table 11 proto kernel",
-	}
-	c, eni := netOnly(), cleanup.CiliumENI(4, 10, 11)
-	c.Ownership.Rules = append(c.Ownership.Rules, eni.Rules...)
-	c.Ownership.Routes = append(c.Ownership.Routes, eni.Routes...)
-	requireOnlyOursGo(t, c, made)
-
-	testns.Enter(t, testns.Mount|testns.Net)
-	neighbourhood(t)
-	for _, command := range made {
-		ip(t, command)
-	}
-	before := routing(t)
-	apply(t, netOnly())
-	require.Equal(t, before, routing(t))
-}
-
 // neighbourhood is a node with objects of other owners only.
 func neighbourhood(t testing.TB) {
 	t.Helper()
@@ -155,30 +90,10 @@ func neighbourhood(t testing.TB) {
 	ciliumNeighbours(t)
 }
 
-// requireOnlyOursGo makes ip's objects beside neighbours' ones, and cleans up.
-func requireOnlyOursGo(t *testing.T, c cleanup.Leftovers, made []string) {
-	t.Helper()
-	testns.Enter(t, testns.Mount|testns.Net)
-	neighbourhood(t)
-	before := routing(t)
-	require.Empty(t, inventory(t, c).Items)
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_net up")
-	ip(t, "link set dev cilium_host up")
-	for _, command := range made {
-		ip(t, command)
-	}
-	inv := inventory(t, c)
-	found := append(ofKind("ip rule", inv.Items), ofKind("route", inv.Items)...)
-	require.Len(t, found, len(made), strings.Join(found, "\n"))
-	apply(t, c)
-	require.Equal(t, before, routing(t), "only the others' objects are left, unchanged")
-}
-
 // Each condition of the preset's rules keeps a neighbour's object: without it, one would
 // be taken, or the ownership is refused.
 func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	neighbourhood(t)
 	wider := map[string]func(*cleanup.PolicyRule){
 		"any priority": func(r *cleanup.PolicyRule) { r.Priority = 0 },

@@ -4,7 +4,8 @@
 package cleanup_test
 
 import (
-	"context"
+	"cmp"
+	"fmt"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -22,7 +23,12 @@ func bpfState(t testing.TB) cleanup.Leftovers {
 
 // Each way in which a filter is known to be ours, on both sides of a clsact.
 func TestCLN2_FilterNames(t *testing.T) {
-	for _, c := range []struct{ filter, program string }{
+	enter(t, testns.Mount|testns.Net)
+	veth(t, "eth0", "peer")
+	clean := everything(t)
+	clsact(t, "eth0")
+	want := []string{"clsact qdisc eth0"}
+	for i, c := range []struct{ filter, program string }{
 		{"", "cil_from_netdev"},
 		{"cil_from_netdev-eth0", "renamed"},
 		{"cilium-eth0", ""},
@@ -34,28 +40,23 @@ func TestCLN2_FilterNames(t *testing.T) {
 		{"bpf_overlay.o:[from-overlay]", ""},
 	} {
 		for parent, side := range map[uint32]string{ingress: "ingress", egress: "egress"} {
-			t.Run(c.filter+c.program+side, func(t *testing.T) {
-				testns.Enter(t, testns.Mount|testns.Net)
-				veth(t, "eth0", "peer")
-				clean := everything(t)
-				clsact(t, "eth0")
-				filter(t, "eth0", parent, 7, c.filter, program(t, ebpf.SchedCLS, c.program))
-				name := c.filter
-				if name == "" {
-					name = c.program
-				}
-				inv := inventory(t, bpfState(t))
-				require.Equal(t, []string{"tc filter eth0 " + side + " " + name, "clsact qdisc eth0"}, objects(inv.Items))
-				apply(t, bpfState(t))
-				require.Equal(t, clean, everything(t))
-			})
+			filter(t, "eth0", parent, uint16(1+i), c.filter, program(t, ebpf.SchedCLS, c.program))
+			want = append(want, "tc filter eth0 "+side+" "+cmp.Or(c.filter, c.program))
 		}
 	}
+	require.ElementsMatch(t, want, objects(inventory(t, bpfState(t)).Items))
+	apply(t, bpfState(t))
+	require.Equal(t, clean, everything(t))
 }
 
 // Names that only resemble ours belong to other owners.
 func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
-	for _, c := range []struct{ filter, program string }{
+	enter(t, testns.Mount|testns.Net)
+	for _, dev := range []string{"eth0", "lxc_acme"} {
+		veth(t, dev, dev+"_peer")
+		clsact(t, dev)
+	}
+	for i, c := range []struct{ filter, program string }{
 		{"", "ciliumlike"},
 		{"", "cilium"},
 		{"", "cil_acme"},
@@ -71,40 +72,22 @@ func TestSEC9_NamesThatLookLikeOurs(t *testing.T) {
 		{"bpf_host.o:[acme]", "acme"},
 		{"bpf_lxc_acme.o:[from-container]", "acme"},
 	} {
-		t.Run(c.filter+c.program, func(t *testing.T) {
-			testns.Enter(t, testns.Mount|testns.Net)
-			veth(t, "eth0", "peer")
-			veth(t, "lxc_acme", "peer2")
-			for _, dev := range []string{"eth0", "lxc_acme"} {
-				clsact(t, dev)
-				filter(t, dev, ingress, 7, c.filter, program(t, ebpf.SchedCLS, c.program))
-			}
-			setXDP(t, "peer", program(t, ebpf.XDP, c.program), 0)
-			before := everything(t)
-			inv := inventory(t, bpfState(t))
-			require.Empty(t, objects(inv.Items))
-			apply(t, bpfState(t))
-			require.Equal(t, before, everything(t))
-		})
+		for _, dev := range []string{"eth0", "lxc_acme"} {
+			filter(t, dev, ingress, uint16(1+i), c.filter, program(t, ebpf.SchedCLS, c.program))
+		}
+		xdp := fmt.Sprint("x", i)
+		veth(t, xdp, xdp+"_peer")
+		setXDP(t, xdp, program(t, ebpf.XDP, c.program), 0)
 	}
+	before := everything(t)
+	require.Empty(t, objects(inventory(t, bpfState(t)).Items))
+	apply(t, bpfState(t))
+	require.Equal(t, before, everything(t))
 }
 
-// Such a name does not protect a program that uses one of our maps.
-func TestSEC9_AnyNameWithAMapOfOurs(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	bpf := bpfDir(t)
-	calls := array(t, "calls")
-	pinAt(t, calls, bpf, "tc", "globals", "cilium_calls_00001")
-	veth(t, "eth0", "peer")
-	clsact(t, "eth0")
-	filter(t, "eth0", ingress, 1, "cil_new_thing-eth0", program(t, ebpf.SchedCLS, "cil_new_thing", calls))
-	c := bpfState(t)
-	c.BPFRoots = []string{bpf}
-	require.Contains(t, objects(inventory(t, c).Items), "tc filter eth0 ingress cil_new_thing-eth0")
-}
-
-func TestCLN2_FilterByPinnedMap(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+// A program that uses a pinned map of ours, whatever it is called.
+func TestCLN2_SEC9_FilterByPinnedMap(t *testing.T) {
+	enter(t, testns.Mount|testns.Net)
 	bpf := bpfDir(t)
 	m, pinned := array(t, "x"), array(t, "y")
 	veth(t, "eth0", "peer")
@@ -117,13 +100,15 @@ func TestCLN2_FilterByPinnedMap(t *testing.T) {
 	filter(t, "eth0", egress, 1, "", byPin)
 	pinAt(t, byPin, bpf, "cilium", "entry")
 
+	filter(t, "eth0", egress, 2, "cil_new_thing-eth0", program(t, ebpf.SchedCLS, "cil_new_thing", pinned))
 	c := bpfState(t)
 	c.BPFRoots = []string{bpf}
 	inv := inventory(t, c)
 	require.Equal(t, []string{
 		"tc filter eth0 ingress handle_ingress",
 		"tc filter eth0 egress entry",
-	}, objects(inv.Items)[:2])
+		"tc filter eth0 egress cil_new_thing-eth0",
+	}, objects(inv.Items)[:3])
 	apply(t, c)
 	left := listing(t, "eth0")
 	require.Contains(t, left, "foreign")
@@ -132,7 +117,7 @@ func TestCLN2_FilterByPinnedMap(t *testing.T) {
 }
 
 func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	foreign := program(t, ebpf.SchedCLS, "foreign")
 	veth(t, "eth0", "eth1")
 	veth(t, "eth2", "eth3")
@@ -170,7 +155,7 @@ func TestCLN6_ForeignFiltersSurvive(t *testing.T) {
 }
 
 func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
 	before := everything(t)
@@ -180,7 +165,7 @@ func TestCLN6_EmptyClsactOfOthersSurvives(t *testing.T) {
 
 // A filter in its own chain, and a clsact with a foreign chain.
 func TestCLN6_FilterChains(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	clsact(t, "eth0")
 	run(t, "tc", "filter", "add", "dev", "eth0", "ingress", "chain", "5", "prio", "9", "protocol", "ip",
@@ -198,7 +183,7 @@ func TestCLN6_FilterChains(t *testing.T) {
 // A filter block shared by several links: our filter is removed once, and the qdiscs stay with
 // the foreign one.
 func TestCLN6_SharedBlock(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	veth(t, "eth0", "eth1")
 	for _, dev := range []string{"eth0", "eth1"} {
 		run(t, "tc", "qdisc", "add", "dev", dev, "ingress_block", "7", "clsact")
@@ -221,41 +206,4 @@ func TestCLN6_SharedBlock(t *testing.T) {
 	require.Equal(t, []string{"clsact qdisc eth0", "clsact qdisc eth1"}, sorted(objects(inv.Left)))
 	apply(t, c)
 	require.Equal(t, before, everything(t)+block())
-}
-
-func TestCLN1_FilterThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "eth0", "eth1")
-	clsact(t, "eth0")
-	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev"))
-	c := bpfState(t)
-	inv := inventory(t, c)
-	filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_netdev"))
-	before := everything(t)
-
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove tc filter eth0 ingress cil_to_netdev: it is program ")
-	require.ErrorContains(t, err, "remove clsact qdisc eth0: bpf filter pref 1 is on it")
-	require.Equal(t, before, everything(t))
-}
-
-func TestCLN1_AlreadyGoneIsSuccess(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	for _, gone := range [][]string{
-		{"tc", "filter", "del", "dev", "eth0", "ingress"},
-		{"tc", "qdisc", "del", "dev", "eth0", "clsact"},
-		{"ip", "link", "del", "dev", "eth0"},
-	} {
-		veth(t, "eth0", "eth1")
-		clsact(t, "eth0")
-		filter(t, "eth0", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_to_netdev"))
-		c := bpfState(t)
-		inv := inventory(t, c)
-		require.Len(t, inv.Items, 2)
-		run(t, gone...)
-		require.NoError(t, c.Remove(context.Background(), inv.Items), gone)
-		if gone[0] != "ip" {
-			run(t, "ip", "link", "del", "dev", "eth0")
-		}
-	}
 }

@@ -4,7 +4,6 @@
 package cleanup_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -110,73 +109,9 @@ func programName(t testing.TB, id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// Each way to attach, on both sides, beside a foreign program.
-func TestCLN2_TCX(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	needsTCX(t)
-	const in, out = ebpf.AttachTCXIngress, ebpf.AttachTCXEgress
-	c := bpfState(t)
-	foreign, ours := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_from_netdev")
-	second := program(t, ebpf.SchedCLS, "cil_to_netdev")
-	veth(t, "eth0", "eth1")
-	tcxLink(t, "eth0", in, foreign)
-	tcxAttach(t, "eth1", out, foreign)
-	before := hooks(t, in, out)
-	require.Equal(t, []string{"eth1 TCXEgress foreign", "eth0 TCXIngress foreign"}, before)
-	tools := everything(t)
-
-	tcxLink(t, "eth0", in, ours)
-	tcxLink(t, "eth0", out, ours)
-	tcxAttach(t, "eth0", in, second) // without a bpf_link
-	tcxAttach(t, "eth1", out, second)
-	pinned := tcxLink(t, "eth1", in, ours) // outlives the agent
-	pinAt(t, pinned, c.BPFRoots[0], "cilium", "devices", "eth1", "links", "x")
-	require.NoError(t, pinned.Close())
-	m := array(t, "x")
-	pinAt(t, m, c.BPFRoots[0], "tc", "globals", "cilium_x")
-	tcxLink(t, "eth1", in, program(t, ebpf.SchedCLS, "by_its_map", m))
-	require.Len(t, linkIDs(t, ours), 3)
-
-	inv := inventory(t, c)
-	require.Equal(t, []string{
-		"eth0 egress cil_from_netdev", "eth0 ingress cil_from_netdev", "eth0 ingress cil_to_netdev",
-		"eth1 egress cil_to_netdev", "eth1 ingress by_its_map", "eth1 ingress cil_from_netdev",
-	}, sorted(ofKind("tcx program", inv.Items)))
-	require.Regexp(t, `^program \d+ bpf_link \d+$`, inv.Items[0].Detail)
-
-	apply(t, c)
-	require.Equal(t, before, hooks(t, in, out))
-	require.Equal(t, tools, everything(t))
-	require.Len(t, linkIDs(t, foreign), 1)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
-	require.Equal(t, before, hooks(t, in, out))
-}
-
-func TestCLN1_TCXThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	needsTCX(t)
-	veth(t, "eth0", "eth1")
-	c := bpfState(t)
-	old, replacement := program(t, ebpf.SchedCLS, "cil_to_netdev"), program(t, ebpf.SchedCLS, "cil_from_netdev")
-	l := tcxLink(t, "eth0", ebpf.AttachTCXIngress, old)
-	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, old)
-	inv := inventory(t, c)
-	require.Len(t, inv.Items, 2)
-
-	require.NoError(t, l.Close())
-	tcxLink(t, "eth0", ebpf.AttachTCXIngress, replacement)
-	require.NoError(t, link.RawDetachProgram(link.RawDetachProgramOptions{Target: index(t, "eth0"), Program: old, Attach: ebpf.AttachTCXEgress}))
-	tcxAttach(t, "eth0", ebpf.AttachTCXEgress, replacement)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "the listed items are gone")
-	require.Equal(t, []string{"eth0 TCXIngress cil_from_netdev", "eth0 TCXEgress cil_from_netdev"}, hooks(t, ebpf.AttachTCXIngress, ebpf.AttachTCXEgress))
-
-	run(t, "ip", "link", "del", "dev", "eth0")
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
-}
-
 // An endpoint whose program is on tcx is recognized by that program, and its programs go with
 // the link, even if a process holds the bpf_link.
-func TestCLN2_EndpointByTCX(t *testing.T) {
+func TestCLN2_TCX(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	needsTCX(t)
 	veth(t, "lxcnothex", "peer")
@@ -210,4 +145,73 @@ func TestCLN6_TCXInAnotherNamespaceSurvives(t *testing.T) {
 	info, err := l.Info()
 	require.NoError(t, err)
 	require.Equal(t, uint32(77), info.TCX().Ifindex, "it is still attached")
+}
+
+// netkit makes a pair of links, and returns whether the kernel supports that.
+func netkit(t testing.TB, name, peer string) bool {
+	t.Helper()
+	pair := &netlink.Netkit{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.NETKIT_MODE_L3}
+	pair.SetPeerAttrs(&netlink.LinkAttrs{Name: peer})
+	err := netlink.LinkAdd(pair)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Logf("this kernel has no netkit: %v", err)
+		return false
+	}
+	require.NoError(t, err)
+	return true
+}
+
+func netkitLink(t testing.TB, dev string, attach ebpf.AttachType, prog *ebpf.Program) link.Link {
+	t.Helper()
+	l, err := link.AttachNetkit(link.NetkitOptions{Interface: index(t, dev), Program: prog, Attach: attach})
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// onNetkit lists the names of the programs on netkit pairs.
+func onNetkit(t testing.TB, names ...string) []string {
+	t.Helper()
+	var out []string
+	for _, name := range names {
+		for _, attach := range []ebpf.AttachType{ebpf.AttachNetkitPrimary, ebpf.AttachNetkitPeer} {
+			result, err := link.QueryPrograms(link.QueryOptions{Target: index(t, name), Attach: attach})
+			require.NoError(t, err)
+			for _, p := range result.Programs {
+				out = append(out, name+" "+attach.String()+" "+programName(t, p.ID))
+			}
+		}
+	}
+	return out
+}
+
+// Without netkit in the kernel there is nothing to find, and no error.
+func TestCLN2_Netkit(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	c := bpfState(t)
+	veth(t, "eth0", "eth1")
+	require.Empty(t, inventory(t, c).Items)
+	if !netkit(t, "nk0", "nk1") {
+		testns.SkipKernel(t, "netkit")
+	}
+	netkit(t, "lxc0123456789ab", "nk2")
+	netkit(t, "lxcfoo", "nk3")
+	const primary, peer = ebpf.AttachNetkitPrimary, ebpf.AttachNetkitPeer
+	foreign, ours2 := program(t, ebpf.SchedCLS, "foreign"), program(t, ebpf.SchedCLS, "cil_to_netdev")
+	netkitLink(t, "nk0", primary, foreign)
+	netkitLink(t, "nk0", peer, foreign)
+	before := onNetkit(t, "nk0", "lxcfoo")
+	require.Len(t, before, 2)
+	netkitLink(t, "nk0", primary, ours2)
+	netkitLink(t, "nk0", peer, ours2)
+	pinAt(t, netkitLink(t, "lxcfoo", peer, ours2), c.BPFRoots[0], "cilium", "x")
+
+	require.ElementsMatch(t, []string{"nk0 primary cil_to_netdev", "nk0 peer cil_to_netdev", "lxcfoo peer cil_to_netdev"}, ofKind("netkit program", inventory(t, c).Items))
+	apply(t, c)
+	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))
+
+	c.Scope = cleanup.AllState
+	require.Equal(t, []string{"link lxc0123456789ab"}, objects(inventory(t, c).Items))
+	apply(t, c)
+	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))
 }

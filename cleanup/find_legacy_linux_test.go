@@ -19,72 +19,14 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-// countersOf returns a tool's listing of its tables with the counters of each rule.
-func countersOf(t testing.TB, tool string) string {
-	t.Helper()
-	var b strings.Builder
-	for line := range strings.Lines(run(t, tool+"-save", "-c")) {
-		if strings.HasPrefix(line, "[") {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-func TestCLN2_ChainsOfLegacyIPTables(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-legacy", "iptables-nft", "nft")
-	rules(t, "iptables-nft", foreignRules...)
-	nft := run(t, "nft", "list", "ruleset")
-	tools := []string{"iptables-legacy", "ip6tables-legacy"}
-	before, counters := map[string]string{}, map[string]string{}
-	for _, tool := range tools {
-		rules(t, tool, "*raw", "COMMIT", "*mangle", "COMMIT")
-		rules(t, tool, foreignRules...)
-		rules(t, tool, "*filter", "[17:1234] -A FORWARD -i lo -j ACCEPT", "COMMIT")
-		before[tool], counters[tool] = saved(t, tool), countersOf(t, tool)
-		rules(t, tool, ourRules...)
-	}
-	c := netfilterOnly()
-	dirty := saved(t, tools[0]) + saved(t, tools[1])
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, dirty, saved(t, tools[0])+saved(t, tools[1]), "looking changes nothing")
-	var want []string
-	for _, family := range []string{"ip", "ip6"} {
-		for _, item := range []string{
-			"raw rule OUTPUT -> CILIUM_OUTPUT_raw",
-			"mangle rule PREROUTING -> CILIUM_PRE_mangle",
-			"nat rule PREROUTING -> CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat",
-			"nat rule POSTROUTING -> CILIUM_POST_nat", "nat rule KUBE-SERVICES -> CILIUM_PRE_nat",
-			"filter rule FORWARD -> CILIUM_FORWARD",
-			"filter chain CILIUM_FORWARD", "filter chain CILIUM_alone", "mangle chain CILIUM_PRE_mangle",
-			"nat chain CILIUM_POST_nat", "nat chain CILIUM_PRE_nat", "nat chain OLD_CILIUM_PRE_nat", "raw chain CILIUM_OUTPUT_raw",
-		} {
-			want = append(want, "iptables-legacy "+family+" "+item)
-		}
-	}
-	require.Equal(t, want, objects(inv.Items))
-
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
-	for _, tool := range tools {
-		require.Equal(t, before[tool], saved(t, tool))
-		require.Equal(t, counters[tool], countersOf(t, tool))
-	}
-	require.Equal(t, nft, run(t, "nft", "list", "ruleset"), "the other variant stays empty")
-	apply(t, c)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
-}
-
-func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-legacy")
+func TestCLN2_LookingMakesNoTable(t *testing.T) {
+	enterNetfilter(t, "iptables-legacy", "nft")
 	names := func() string {
 		return run(t, "cat", "/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names")
 	}
 	require.Empty(t, names())
 	apply(t, netfilterOnly())
-	require.Empty(t, names())
+	require.Empty(t, names()+run(t, "nft", "list", "ruleset"))
 
 	rules(t, "iptables-legacy", "*mangle", "-A FORWARD -j ACCEPT", "COMMIT")
 	apply(t, netfilterOnly())
@@ -93,7 +35,6 @@ func TestCLN2_LookingMakesNoLegacyTable(t *testing.T) {
 
 // A /proc that does not show the thread says nothing about its tables.
 func TestCLN2_LegacyTablesOutOfSight(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t)
 	require.NoError(t, unix.Mount("tmpfs", "/proc", "tmpfs", 0, ""))
 	_, err := netfilterOnly().Inventory(context.Background())
@@ -113,9 +54,9 @@ func toolsOnly(t testing.TB, tools map[string]string) (restore func()) {
 	}
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))
 	for name, b := range content {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), b, 0o755))
+		executable(t, filepath.Join(dir, name), b)
 	}
-	return func() { require.NoError(t, unix.Unmount(dir, 0)) }
+	return func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) }
 }
 
 // A pod may have written rules of a variant for which the host has no tool.
@@ -167,7 +108,6 @@ func TestCLN2_LegacyChainsAndNoToolOnTheHost(t *testing.T) {
 // If iptables-restore refuses a set of deletions, each is tried alone, and all others are
 // removed.
 func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", foreignRules...)
 	rules(t, "iptables-legacy", ourRules...)
@@ -196,7 +136,6 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 
 // The lock shared by all iptables programs is waited for once, not per item.
 func TestCLN4_LegacyLockIsHeld(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", "COMMIT")
 	lines := slices.Clone(ourRules[:4])
@@ -222,32 +161,9 @@ func TestCLN4_LegacyLockIsHeld(t *testing.T) {
 	apply(t, c)
 }
 
-func TestCLN4_LegacyWithoutCapability(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-legacy")
-	rules(t, "iptables-legacy", "*filter", ":CILIUM_x - [0:0]", "COMMIT")
-	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	for _, missing := range []struct {
-		capability uintptr
-		want       string
-	}{{unix.CAP_NET_RAW, "(needs CAP_NET_RAW)"}, {unix.CAP_NET_ADMIN, "(needs CAP_NET_ADMIN and CAP_NET_RAW)"}} {
-		// A container lacks the capability; the thread ends with the test.
-		require.NoError(t, unix.Prctl(unix.PR_CAPBSET_DROP, missing.capability, 0, 0, 0))
-		err = c.Remove(context.Background(), inv.Items)
-		require.ErrorContains(t, err, "remove iptables-legacy ip filter chain CILIUM_x: /usr/sbin/iptables-legacy-")
-		require.ErrorContains(t, err, missing.want)
-		_, err = c.Inventory(context.Background())
-		require.ErrorContains(t, err, "find iptables-legacy rules: /usr/sbin/iptables-legacy-save: exit status ")
-		require.ErrorContains(t, err, missing.want)
-	}
-}
-
 // A comment is arbitrary text. A rule quoted in a comment is no rule, and a rule that
 // iptables-restore cannot read stays, with the chain it jumps to.
 func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", ":CILIUM_a - [0:0]", ":CILIUM_b - [0:0]", "COMMIT")
 	add := func(chain, comment string, jump ...string) {
@@ -287,7 +203,7 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 			const dir = "/usr/sbin"
 			require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755"))
 			for _, tool := range []string{"iptables-legacy-save", "iptables-legacy-restore"} {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, tool), []byte("#!/bin/sh\n"+c.script+"\n"), 0o755))
+				executable(t, filepath.Join(dir, tool), []byte("#!/bin/sh\n"+c.script+"\n"))
 			}
 			ctx := t.Context()
 			if name == "no end" {
@@ -305,7 +221,7 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 				}()
 			}
 			_, err := netfilterOnly().Inventory(ctx)
-			require.NoError(t, unix.Unmount(dir, 0))
+			require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH))
 			require.ErrorContains(t, err, "find iptables-legacy rules: ")
 			require.ErrorContains(t, err, c.want)
 			require.Less(t, len(err.Error()), 600)
@@ -316,7 +232,6 @@ func TestSEC6_ToolsAreBounded(t *testing.T) {
 // iptables-restore reads no line break, so a rule with one in its comment keeps our chain. It is
 // named with the command that deletes it.
 func TestCLN12_ARuleOfLegacyIPTablesWithALineBreakIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-legacy")
 	rules(t, "iptables-legacy", "*nat", ":CILIUM_PRE_nat - [0:0]", ":CILIUM_other - [0:0]", "COMMIT")
 	run(t, "iptables-legacy", "-t", "nat", "-A", "PREROUTING", "-m", "comment", "--comment", "a\nb \"c\"", "-j", "CILIUM_PRE_nat")
@@ -336,7 +251,6 @@ func TestCLN12_ARuleOfLegacyIPTablesWithALineBreakIsNamedWithTheCommandThatDelet
 // The AWS VPC CNI's chains, table and rules are owned only on request. Rules of others with
 // such a comment among other words, or inside quotes, stay byte for byte.
 func TestCLN2_CLN12_AWSLeftovers(t *testing.T) {
-	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
 	enterNetfilter(t, append(tools, "nft")...)
 	all := func() string {
@@ -392,29 +306,4 @@ func TestCLN2_CLN12_AWSLeftovers(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items))
 	require.Equal(t, before, all())
 	apply(t, c)
-}
-
-// The cost of listing without a legacy table, among a few hundred foreign rules, and with our
-// own among them.
-func BenchmarkLegacyTables(b *testing.B) {
-	foreign := append(slices.Clone(foreignRules), "*nat")
-	for i := range 300 {
-		foreign = append(foreign, fmt.Sprintf(`-A KUBE-SERVICES -d 10.96.%d.%d/32 -p tcp -m comment --comment "default/svc-%d:http cluster IP" -m tcp --dport 80 -j MARK --set-xmark 0x4000/0x4000`, i/256, i%256, i))
-	}
-	foreign = append(foreign, "COMMIT")
-	for _, node := range []struct {
-		name  string
-		rules [][]string
-	}{{"none", nil}, {"300 foreign", [][]string{foreign}}, {"300 foreign and ours", [][]string{foreign, ourRules}}} {
-		b.Run(node.name, func(b *testing.B) {
-			enterNetfilter(b, "iptables-legacy")
-			for _, lines := range node.rules {
-				rules(b, "iptables-legacy", lines...)
-			}
-			for b.Loop() {
-				_, err := netfilterOnly().Inventory(context.Background())
-				require.NoError(b, err)
-			}
-		})
-	}
 }

@@ -87,23 +87,3 @@ func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(root, "deep/er/foreign")))
 	apply(t, c)
 }
-
-func TestCLN4_BusyAgentMountIsNamedAndTheRestGoes(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	dir := testns.TempDir(t)
-	own := ours()
-	for _, name := range []string{"a", "busy", "z"} {
-		at := filepath.Join(dir, name)
-		require.NoError(t, os.Mkdir(at, 0o700))
-		require.NoError(t, unix.Mount("tmpfs", at, "tmpfs", 0, ""))
-		own.Mounts = append(own.Mounts, cleanup.MountRule{Path: at, Type: "tmpfs"})
-	}
-	f, err := os.Create(filepath.Join(dir, "busy", "open"))
-	require.NoError(t, err)
-	defer f.Close()
-	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, CgroupRoot: noCgroup}
-	err = c.Apply(context.Background())
-	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "cleanup: remove mount "+dir+"/busy: device or resource busy (a process has a file open")
-	require.Equal(t, "busy tmpfs\n", mounted(t, dir))
-}

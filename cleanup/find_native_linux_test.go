@@ -48,7 +48,7 @@ func nativeCards(t testing.TB) {
 }
 
 func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	nativeCards(t)
 	for _, command := range []string{
 		"-4 route add default via 10.9.0.2 dev eth0",
@@ -140,7 +140,7 @@ func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
 
 // A rule that the kernel cannot distinguish from the listed one protects it.
 func TestCLN1_RuleBesideAMoreSpecialOneIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	nativeCards(t)
 	ip(t, "-4 rule add pref 60 from 10.3.0.0/16 lookup 78")
 	c := cleanup.Leftovers{Ownership: nativeOwnership(), Scope: cleanup.AllState, CgroupRoot: noCgroup}

@@ -72,20 +72,3 @@ func TestCLN2_NetworkNamespaces(t *testing.T) {
 	require.NotContains(t, run(t, "cat", "/proc/thread-self/mountinfo"), "cni-stacked")
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
-
-func TestCLN1_NetworkNamespaceThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	ownRun(t)
-	ip(t, "netns add cni-1")
-	// So that the kernel cannot give its inode to the next one.
-	held, err := os.Open("/run/netns/cni-1")
-	require.NoError(t, err)
-	defer held.Close()
-	inv := inventory(t, netnsOnly())
-	require.Len(t, inv.Items, 1)
-	ip(t, "netns del cni-1")
-	ip(t, "netns add cni-1")
-	err = netnsOnly().Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove network namespace cni-1: another one has taken its place")
-	ip(t, "netns exec cni-1 true")
-}

@@ -18,9 +18,9 @@ import (
 )
 
 // enterNetfilter enters a node for netfilter's tools, whose lock is below /run.
-func enterNetfilter(t testing.TB, tools ...string) {
+func enterNetfilter(t *testing.T, tools ...string) {
 	t.Helper()
-	testns.Enter(t, testns.Mount|testns.Net)
+	enter(t, testns.Mount|testns.Net)
 	for _, tool := range tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			testns.Skip(t, tool+" is not installed")
@@ -91,85 +91,9 @@ func netfilterOnly() cleanup.Leftovers {
 	}
 }
 
-func TestCLN2_ChainsOfIPTablesNFT(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-nft", "nft")
-	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
-		rules(t, tool, foreignRules...)
-		// Tables that are not of iptables are ignored, whatever their names.
-		family := map[string]string{"iptables-nft": "ip", "ip6tables-nft": "ip6"}[tool]
-		run(t, "nft", "add table "+family+" CILIUM_nat; add chain "+family+" CILIUM_nat CILIUM_x { accept; }")
-	}
-	run(t, "nft", "add table inet filter; add chain inet filter CILIUM_x { counter; }")
-	before := run(t, "nft", "list", "ruleset")
-	rules(t, "iptables-nft", ourRules...)
-	rules(t, "ip6tables-nft", ourRules...)
-	require.Contains(t, run(t, "nft", "list", "ruleset"), "CILIUM_POST_nat")
-
-	c := netfilterOnly()
-	dirty := run(t, "nft", "list", "ruleset")
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, dirty, run(t, "nft", "list", "ruleset"), "looking changes nothing")
-	var want []string
-	for _, family := range []string{"ip", "ip6"} {
-		for _, table := range []string{
-			"filter rule FORWARD -> CILIUM_FORWARD",
-			"mangle rule PREROUTING -> CILIUM_PRE_mangle",
-			"nat rule KUBE-SERVICES -> CILIUM_PRE_nat", "nat rule POSTROUTING -> CILIUM_POST_nat", "nat rule PREROUTING -> CILIUM_PRE_nat",
-			"nat rule PREROUTING -> OLD_CILIUM_PRE_nat", "nat rule PREROUTING -> OLD_CILIUM_PRE_nat",
-			"raw rule OUTPUT -> CILIUM_OUTPUT_raw",
-		} {
-			want = append(want, "iptables-nft "+family+" "+table)
-		}
-	}
-	for _, family := range []string{"ip", "ip6"} {
-		for _, chain := range []string{
-			"filter chain CILIUM_FORWARD", "filter chain CILIUM_alone", "mangle chain CILIUM_PRE_mangle",
-			"nat chain CILIUM_POST_nat", "nat chain CILIUM_PRE_nat", "nat chain OLD_CILIUM_PRE_nat", "raw chain CILIUM_OUTPUT_raw",
-		} {
-			want = append(want, "iptables-nft "+family+" "+chain)
-		}
-	}
-	require.Equal(t, want, objects(inv.Items))
-
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
-	// Tables and built-in chains that came with our rules stay, empty.
-	after := run(t, "nft", "list", "ruleset")
-	for _, tool := range []string{"iptables-nft", "ip6tables-nft"} {
-		rules(t, tool, "*nat", "COMMIT") // prints nothing new
-	}
-	require.Equal(t, after, run(t, "nft", "list", "ruleset"))
-	require.Equal(t, withoutEmpty(before), withoutEmpty(after))
-	apply(t, c)
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
-}
-
-// withoutEmpty leaves out base chains without rules and tables without chains.
-func withoutEmpty(ruleset string) string {
-	var out []string
-	for line := range strings.Lines(ruleset) {
-		line = strings.TrimRight(line, "\n")
-		last := len(out) - 1
-		switch {
-		case strings.HasPrefix(strings.TrimSpace(line), "type ") && strings.Contains(line, "hook"):
-			out[last] += " #base"
-			continue
-		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
-			continue
-		case strings.TrimSpace(line) == "}" && last >= 0 && (strings.HasSuffix(out[last], "#base") || strings.HasPrefix(out[last], "table")):
-			out = out[:last]
-			continue
-		}
-		out = append(out, line)
-	}
-	return strings.Join(out, "\n")
-}
-
 // A rule in an unlisted place jumps to one of our chains and so keeps it; the next transaction
 // removes everything else.
 func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	rules(t, "iptables-nft", foreignRules...)
 	rules(t, "iptables-nft", ourRules...)
@@ -198,7 +122,6 @@ func TestCLN4_ChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 
 // A verdict map without a name belongs to a rule, which is named with its command and stays.
 func TestCLN12_ARuleOfOthersThatLeadsToOurChainIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-nft", "nft")
 	rules(t, "iptables-nft", "*nat", ":CILIUM_PRE_nat - [0:0]", "-A PREROUTING -j CILIUM_PRE_nat", "COMMIT")
 	run(t, "nft", "add rule ip nat PREROUTING tcp dport vmap { 79 : accept, 81 : drop }")
@@ -217,33 +140,8 @@ func TestCLN12_ARuleOfOthersThatLeadsToOurChainIsNamedWithTheCommandThatDeletesI
 	require.NotContains(t, run(t, "nft", "list", "ruleset"), "CILIUM")
 }
 
-// In a table that was remade, a rule with the handle of a listed one is a different rule.
-func TestCLN1_RuleThatWasReplacedIsLeft(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-nft", "nft")
-	table := "table ip nat { chain %s { accept; }; chain PREROUTING { type nat hook prerouting priority -100; jump %s; }; }"
-	run(t, "nft", fmt.Sprintf(table, "CILIUM_x", "CILIUM_x"))
-	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	require.Len(t, inv.Items, 2)
-	run(t, "nft", "delete table ip nat; "+fmt.Sprintf(table, "foreign", "foreign"))
-	before := run(t, "nft", "-a", "list", "ruleset")
-	require.Contains(t, before, strings.TrimPrefix(inv.Items[0].Detail, "handle "))
-	require.NoError(t, c.Remove(context.Background(), inv.Items))
-	require.Equal(t, before, run(t, "nft", "-a", "list", "ruleset"))
-}
-
-func TestCLN2_NetfilterIsSilentWhereNothingIs(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "nft")
-	apply(t, netfilterOnly())
-	require.Empty(t, run(t, "nft", "list", "ruleset"), "looking makes no table")
-}
-
 // 2,000 chains are still one transaction.
 func TestCLN9_ManyChains(t *testing.T) {
-	t.Parallel()
 	enterNetfilter(t, "iptables-nft")
 	lines := []string{"*filter"}
 	for i := range 2000 {
@@ -253,22 +151,4 @@ func TestCLN9_ManyChains(t *testing.T) {
 	apply(t, netfilterOnly())
 	require.NotContains(t, saved(t, "iptables-nft"), "CILIUM")
 	require.Contains(t, saved(t, "iptables-nft"), "-A FORWARD -j ACCEPT")
-}
-
-func TestCLN4_NetfilterWithoutCapability(t *testing.T) {
-	t.Parallel()
-	enterNetfilter(t, "iptables-nft")
-	rules(t, "iptables-nft", foreignRules...)
-	rules(t, "iptables-nft", ourRules...)
-	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
-	dropCapability(t, unix.CAP_NET_ADMIN)
-	_, err = c.Inventory(context.Background())
-	require.ErrorContains(t, err, "find iptables-nft rules: list chains: ")
-	require.ErrorContains(t, err, "operation not permitted (needs CAP_NET_ADMIN)")
-	err = c.Remove(context.Background(), inv.Items)
-	for _, item := range inv.Items {
-		require.ErrorContains(t, err, "remove "+item.String()+": ")
-	}
 }

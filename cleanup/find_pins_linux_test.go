@@ -4,53 +4,17 @@
 package cleanup_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
-
-func TestCLN2_Pins(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	bpf := bpfDir(t)
-	pinAt(t, array(t, "x"), bpf, "cilium", "devices", "eth0", "links", "x")
-	pinAt(t, program(t, ebpf.SchedCLS, "cil_a"), bpf, "cilium", "a")
-	pinAt(t, array(t, "x"), bpf, "tc", "globals", "cilium_x")
-	pinAt(t, array(t, "x"), bpf, "tc", "globals", "other_x")
-	pinAt(t, array(t, "x"), bpf, "ciliumx")
-	pinAt(t, array(t, "x"), bpf, "other", "cilium", "x")
-	require.NoError(t, os.Symlink(filepath.Join(bpf, "other"), filepath.Join(bpf, "cilium", "link")))
-	inside := filepath.Join(bpf, "cilium", "devices")
-
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{"/nowhere", "/tmp", bpf}}
-	inv := inventory(t, c)
-	require.ElementsMatch(t, []string{
-		"pin " + bpf + "/cilium/a",
-		"pin " + bpf + "/cilium/link",
-		"pin " + inside + "/eth0/links/x",
-		"pin directory " + inside + "/eth0/links",
-		"pin directory " + inside + "/eth0",
-		"pin directory " + inside,
-		"pin directory " + bpf + "/cilium",
-		"pin " + bpf + "/tc/globals/cilium_x",
-	}, objects(inv.Items))
-
-	apply(t, c)
-	require.NoDirExists(t, filepath.Join(bpf, "cilium"))
-	require.NoFileExists(t, filepath.Join(bpf, "tc/globals/cilium_x"))
-	for _, twin := range []string{"tc/globals/other_x", "ciliumx", "other/cilium/x"} {
-		require.FileExists(t, filepath.Join(bpf, twin))
-	}
-}
 
 func TestCLN5_MountAmongPinsIsNotEntered(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
@@ -78,26 +42,9 @@ func TestCLN2_PinsInDeepDirectories(t *testing.T) {
 	pinAt(t, array(t, "x"), bpf, "cilium", strings.Repeat("d/", 40), "x")
 	pinAt(t, array(t, "x"), bpf, "cilium", "z")
 	pinAt(t, array(t, "x"), bpf, "tc", "globals", "cilium_x")
-	apply(t, cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpf}})
+	theirs := pinAt(t, array(t, "x"), bpf, "other", "cilium", "x")
+	require.NoError(t, os.Symlink(filepath.Join(bpf, "other"), filepath.Join(bpf, "cilium", "link")))
+	apply(t, cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{"/nowhere", "/tmp", bpf}})
 	require.NoDirExists(t, filepath.Join(bpf, "cilium"))
-}
-
-func TestPinThatWasReplacedIsLeft(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	bpf := bpfDir(t)
-	path := pinAt(t, array(t, "cilium_x"), bpf, "tc", "globals", "cilium_x")
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpf}}
-	inv := inventory(t, c)
-	require.Len(t, inv.Items, 1)
-
-	replacement := array(t, "cilium_x")
-	require.NoError(t, os.Remove(path))
-	require.NoError(t, replacement.Pin(path))
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorContains(t, err, "remove pin "+path+": another one has taken its place")
-	require.Equal(t, "cleanup.replaced", code.Of(err))
-	require.FileExists(t, path)
-
-	require.NoError(t, os.Remove(path))
-	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
+	require.FileExists(t, theirs)
 }

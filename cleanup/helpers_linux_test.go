@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -27,12 +28,33 @@ import (
 // noCgroup is not a cgroup2 directory: the tests leave the machine's own alone.
 const noCgroup = "/nowhere"
 
+// enter runs the test in namespaces of its own, and beside others, since most of its time it waits
+// for the kernel. That is for tests in which nothing has to end with a file that is closed, such as
+// a lock, a mount that is not busy, a bpf_link: a process that another test starts has the file too,
+// until it executes its program.
+func enter(t *testing.T, namespaces testns.Namespace) {
+	t.Helper()
+	t.Parallel()
+	testns.Enter(t, namespaces)
+}
+
 // run runs a tool inside the test's namespaces and returns its output.
 func run(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 	require.NoError(t, err, "%s: %s", strings.Join(args, " "), out)
 	return string(out)
+}
+
+// executable writes a program that the test executes. A process that another thread starts
+// meanwhile would have the file open for writing until it executes its own program, and the
+// kernel executes no such file.
+func executable(t testing.TB, path string, content []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, content, 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
 }
 
 // bpfDir returns the path of the test's own BPF file system.

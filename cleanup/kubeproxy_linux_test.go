@@ -61,7 +61,6 @@ var ipMasqAgents = []string{
 // What kube-proxy and ip-masq-agent leave goes, in both variants of iptables and in nftables, and
 // all that others have stays byte for byte.
 func TestCLN12_WhatKubeProxyAndIPMasqAgentLeft(t *testing.T) {
-	t.Parallel()
 	tools := []string{"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy"}
 	enterNetfilter(t, append(tools, "nft", "ipset")...)
 	sight := func() string {

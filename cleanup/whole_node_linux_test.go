@@ -6,7 +6,6 @@ package cleanup_test
 import (
 	"context"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +36,7 @@ type leftover struct {
 func nodeOwnership() cleanup.Ownership {
 	own, more := cleanup.Cilium(), cleanup.CiliumOnRequest()
 	own.NetNS, own.XFRM = more.NetNS, more.XFRM
-	eni := cleanup.CiliumENI(10, 11)
+	eni := cleanup.CiliumENI(4, 10, 11)
 	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
 	return own
 }
@@ -150,25 +149,11 @@ func settled(links string) bool {
 	return true
 }
 
-func TestSettledStates(t *testing.T) {
-	for line, want := range map[string]bool{
-		"1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN mode DEFAULT":                                 true,
-		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UNKNOWN mode DEFAULT \\    veth ":          false,
-		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP mode DEFAULT \\    veth ":               true,
-		"2: a@b: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noop state LOWERLAYERDOWN mode DEFAULT \\    veth ":      false,
-		"2: a@b: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noop state UNKNOWN mode DEFAULT \\    veth ":           false,
-		"2: a@b: <NO-CARRIER,BROADCAST,MULTICAST,UP> mtu 1500 qdisc noqueue state LOWERLAYERDOWN mode DEFAULT \\    veth ": true,
-		"3: v: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UNKNOWN mode DEFAULT \\    vxlan external ":  true,
-	} {
-		require.Equal(t, want, settled("1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 state UNKNOWN mode DEFAULT\n"+line+"\n"), line)
-	}
-}
-
 // waitUntil runs a tool until enough accepts its output.
 func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
 	t.Helper()
 	said := ""
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if said = run(t, args...); enough(said) {
 			return
 		}
@@ -203,6 +188,11 @@ func TestCLN2_DirtyNode(t *testing.T) {
 		first, err := c.Inventory(ctx)
 		require.NoError(t, err)
 		require.Empty(t, missing(all, first))
+		require.Subset(t, append(ofKind("route", first.Left), ofKind("ip rule", first.Left)...), []string{ // others' in the agent's tables
+			"10.6.0.0/16 via 10.9.0.2 dev eth0 table 2004", "10.6.0.0/16 dev eth0 table 2005 metric 7", "fd06::/64 dev eth0 table 2005 metric 1024",
+			"local 10.8.0.0/16 dev lo table 2004", "IPv4 101: fwmark 0x200/0xfff lookup 2004", "IPv4 103: from 10.9.0.0/24 fwmark 0x200/0xf00 lookup 2004",
+			"IPv4 104: not fwmark 0x200/0xf00 lookup 2004", "IPv6 106: fwmark 0xa00/0xf00 lookup 2005", "IPv6 107: fwmark 0x200/0xf00 lookup 2004",
+		})
 		second, err := c.Inventory(ctx)
 		require.NoError(t, err)
 		require.Equal(t, first.Items, second.Items)
@@ -248,47 +238,5 @@ func TestCLN8_DirtyNodeBPFState(t *testing.T) {
 		left, err := c.Inventory(ctx)
 		require.NoError(t, err)
 		require.Empty(t, objects(left.Items))
-	})
-}
-
-// Several objects that cannot be removed are reported, and all others are removed.
-func TestCLN4_DirtyNodeWithStuckThings(t *testing.T) {
-	onNode(t, func(ctx context.Context) {
-		all := leftovers(t)
-		makeAll(t, all)
-		c := nodeCleanup(cleanup.AllState)
-		inv, err := c.Inventory(ctx)
-		require.NoError(t, err)
-
-		busy, err := os.Open("/run/cilium/mounted/file")
-		require.NoError(t, err)
-		defer busy.Close()
-		rules(t, "iptables-legacy", "*nat", "-A OUTPUT -j CILIUM_PRE_nat", "COMMIT")
-		run(t, "ip", "link", "del", "lxc_health") // it disappears in between
-		require.NoError(t, os.WriteFile("/etc/cni/net.d/10-calico.conflist", []byte("came in between"), 0o600))
-		stuck := []string{
-			"mount /run/cilium/mounted",
-			"state directory /var/run/cilium", // because of the mount in it
-			"iptables-legacy ip nat chain CILIUM_PRE_nat",
-			"configuration set aside /etc/cni/net.d/10-calico.conflist.cilium_bak",
-		}
-		var failed, gone []string
-		c.Progress = func(_, _ int, item string, err error) {
-			if err != nil {
-				failed = append(failed, item)
-				return
-			}
-			gone = append(gone, item)
-		}
-		err = c.Remove(ctx, inv.Items)
-		require.ElementsMatch(t, stuck, failed)
-		require.Len(t, gone, len(inv.Items)-len(stuck))
-		for _, item := range stuck {
-			require.ErrorContains(t, err, item+": ")
-		}
-		left, err := c.Inventory(ctx)
-		require.NoError(t, err)
-		require.Subset(t, objects(left.Items), stuck[:3])
-		require.Len(t, left.Items, 4, "and the rule that another program made: %s", objects(left.Items))
 	})
 }

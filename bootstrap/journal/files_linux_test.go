@@ -164,14 +164,14 @@ func TestSEC6_WhatIsNotOursByItsSizeIsNotRead(t *testing.T) {
 	require.EqualError(t, j.Revert(ctx), path+" is no longer as it was left, so it is kept")
 }
 
-// A link, or an object of another type, in the place of what was written is no more ours than
-// other content.
-func TestPLAN6_WhatTookThePlaceOfALinkMeanwhileIsNotTakenForOurs(t *testing.T) {
+// An object that took the place of what was being written is not ours, whether it is of the same
+// type or of another.
+func TestPLAN6_WhatTookThePlaceMeanwhileIsNotTakenForOurs(t *testing.T) {
 	for _, theirs := range []func(path string) error{
 		func(path string) error { return os.Symlink("theirs", path) },
 		func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o600) },
 	} {
-		for _, after := range []journal.State{{}, {Type: "symlink", Target: "ours"}} {
+		for _, after := range []journal.State{{}, {Type: "symlink", Target: "ours"}, journal.FileState([]byte("ours"), 0o600)} {
 			path := filepath.Join(t.TempDir(), "link")
 			write(t, path, "before", 0o644)
 			j := openFiles(t, filepath.Join(t.TempDir(), "state"))
@@ -187,50 +187,37 @@ func TestPLAN6_WhatTookThePlaceOfALinkMeanwhileIsNotTakenForOurs(t *testing.T) {
 	}
 }
 
-func TestPLAN6_KilledAtEveryPoint(t *testing.T) {
-	testns.Root(t)
-	for at := range 6 {
-		root, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
-		path := filepath.Join(root, "dir", "file")
-		before := takeSnapshot(t, root)
-		func() {
-			defer func() { _ = recover() }()
-			n := 0
-			killed := func() {
-				if n++; n > at {
-					panic("killed")
-				}
-			}
-			j := openFiles(t, state)
-			ctx := step(t, j, "files")
-			killed()
-			require.NoError(t, acme.MkdirAll(ctx, j, filepath.Dir(path), 0o755))
-			killed()
-			require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", Size: 4, SHA256: sumOfOurs}))
-			killed()
-			require.NoError(t, durable.WriteFile(path, 0o644, []byte("ours")))
-			killed()
-			require.NoError(t, acme.Complete(ctx, j, path))
-			killed()
-		}()
-		_, err := openFiles(t, state).RevertAll(t.Context())
-		require.NoError(t, err, at)
-		require.Equal(t, before, takeSnapshot(t, root), at)
-		require.NoDirExists(t, state)
+// Killed after writing, and killed again before the next write.
+func TestPLAN6_KilledTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx := step(t, j, "files")
+	for _, content := range []string{"original", "ours"} {
+		write(t, path, content, 0o644)
+		require.NoError(t, acme.Begin(ctx, j, path, journal.FileState([]byte(map[string]string{"original": "ours", "ours": "another"}[content]), 0o644)))
 	}
+	require.NoError(t, j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "original", string(content))
 }
 
-const sumOfOurs = "ae0bec9e9d33c56354bd612c8a6010840324fc5b9786ce0a18b696b304b09397"
-
-func TestPLAN6_AFileWrittenMeanwhileIsNotTakenForOurs(t *testing.T) {
-	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	j := openFiles(t, state)
-	ctx := step(t, j, "files")
-	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", SHA256: sumOfOurs, Size: 4}))
-	write(t, path, "theirs", 0o644)
+// A run that failed half-way has begun an entry. If an administrator then restores the file,
+// the uninstall restores the administrator's version.
+func TestPLAN6_WhatCameAfterAFailureIsWhatWasBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx, after := step(t, j, "files"), journal.FileState([]byte("ours"), 0o600)
+	write(t, path, "in the way", 0o600)
+	require.NoError(t, acme.Begin(ctx, j, path, after))
+	write(t, path, "an administrator's", 0o600)
+	require.NoError(t, acme.Begin(ctx, j, path, after))
+	write(t, path, "ours", 0o600)
 	require.NoError(t, acme.Complete(ctx, j, path))
-	require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
-	require.FileExists(t, path)
+	require.NoError(t, j.Revert(ctx))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "an administrator's", string(content))
 }
 
 func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
@@ -277,27 +264,12 @@ func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "not a directory")
 }
 
-func TestSEC2_KeptContentThatOthersMayWriteIsRefused(t *testing.T) {
-	testns.Root(t)
-	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	write(t, path, strings.Repeat("was", 5000), 0o644)
-	put(t, openFiles(t, state), path, "ours")
-	blobs, err := filepath.Glob(state + "/blob.*")
-	require.NoError(t, err)
-	require.Len(t, blobs, 1)
-	require.NoError(t, os.Chmod(blobs[0], 0o666))
-	_, err = openFiles(t, state).RevertAll(t.Context())
-	require.ErrorIs(t, err, journal.ErrUntrusted)
-	require.NoError(t, os.Chmod(blobs[0], 0o600))
-	write(t, blobs[0], "other", 0o600)
-	_, err = openFiles(t, state).RevertAll(t.Context())
-	require.ErrorContains(t, err, "kept content is damaged")
-}
-
 func TestSEC2_KeptContentOfOthersIsRefused(t *testing.T) {
 	testns.Root(t)
 	for name, spoil := range map[string]func(t *testing.T, blob string){
-		"of another": func(t *testing.T, blob string) { require.NoError(t, os.Chown(blob, 1000, 0)) },
+		"of another":    func(t *testing.T, blob string) { require.NoError(t, os.Chown(blob, 1000, 0)) },
+		"for everybody": func(t *testing.T, blob string) { require.NoError(t, os.Chmod(blob, 0o666)) },
+		"damaged":       func(t *testing.T, blob string) { write(t, blob, "other", 0o600) },
 		"of another group": func(t *testing.T, blob string) {
 			require.NoError(t, errors.Join(os.Chown(blob, 0, 1000), os.Chmod(blob, 0o660)))
 		},
@@ -322,7 +294,7 @@ func TestSEC2_KeptContentOfOthersIsRefused(t *testing.T) {
 			spoil(t, blobs[0])
 			_, err = openFiles(t, state).RevertAll(t.Context())
 			require.ErrorContains(t, err, "kept content")
-			require.ErrorContains(t, err, filepath.Base(blobs[0]))
+			require.ErrorContains(t, err, strings.TrimPrefix(filepath.Base(blobs[0]), "blob."))
 			content, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.Equal(t, "ours", string(content), "the present file stays")
@@ -412,21 +384,6 @@ func TestPLAN12_OnePathByTwoNames(t *testing.T) {
 	require.NoDirExists(t, root+"/run/other")
 }
 
-// Killed after writing, and killed again before the next write.
-func TestPLAN6_KilledTwice(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	write(t, path, "original", 0o644)
-	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
-	ctx := step(t, j, "files")
-	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", Size: 4, SHA256: sumOfOurs}))
-	write(t, path, "ours", 0o644)
-	require.NoError(t, acme.Begin(ctx, j, path, journal.State{Type: "file", Size: 7, SHA256: "another"}))
-	require.NoError(t, j.Revert(ctx))
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "original", string(content))
-}
-
 // An action makes no object that its undo would refuse.
 func TestPLAN19_NothingIsMadeWhereItCouldNotBeUndone(t *testing.T) {
 	dir := t.TempDir()
@@ -446,4 +403,48 @@ func TestPLAN19_NothingIsMadeWhereItCouldNotBeUndone(t *testing.T) {
 	end()
 	require.ErrorIs(t, journal.Files{Kind: "acme"}.MkdirAll(ended, j, own, 0o755), context.Canceled)
 	require.NoDirExists(t, filepath.Join(dir, "run"))
+}
+
+// keptFile is a node with two of our files, one of them edited, the edited one below a
+// directory of ours.
+type keptFile struct{ root, state, edited, other string }
+
+func newKeptFile(t *testing.T) keptFile {
+	t.Helper()
+	root := t.TempDir()
+	n := keptFile{root, filepath.Join(t.TempDir(), "state"), filepath.Join(root, "dir", "edited"), filepath.Join(root, "other")}
+	j := n.open(t, journal.Node{})
+	require.NoError(t, acme.MkdirAll(step(t, j, "files"), j, filepath.Dir(n.edited), 0o755))
+	put(t, j, n.edited, "ours")
+	put(t, j, n.other, "ours")
+	write(t, n.edited, "edited", 0o644)
+	return n
+}
+
+func (n keptFile) open(t *testing.T, o journal.Node) *journal.Journal {
+	t.Helper()
+	o.Handlers = []journal.Handler{acme}
+	return open(t, n.state, o)
+}
+
+func (n keptFile) undo(t *testing.T, o journal.Node) ([]journal.Undone, error) {
+	t.Helper()
+	return n.open(t, o).RevertAll(t.Context())
+}
+
+// A kept file that is changed again has the edited version as its original, which is restored.
+func TestPLAN6_WhatIsKeptIsTheOriginalOfTheNextChange(t *testing.T) {
+	n := newKeptFile(t)
+	_, err := n.undo(t, journal.Node{})
+	require.ErrorIs(t, err, journal.ErrChanged)
+	j := n.open(t, journal.Node{})
+	mine, err := j.Recorded(step(t, j, "files"))
+	require.NoError(t, err)
+	require.Len(t, mine, 1, "the directory")
+	put(t, j, n.edited, "ours again")
+	_, err = n.undo(t, journal.Node{})
+	require.EqualError(t, err, "directory "+filepath.Dir(n.edited)+" is kept: it holds edited (once that is gone, undoing removes the directory)")
+	content, err := os.ReadFile(n.edited)
+	require.NoError(t, err)
+	require.Equal(t, "edited", string(content))
 }

@@ -5,7 +5,6 @@ package journal_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,31 +26,24 @@ func seen(t *testing.T, j *journal.Journal) string {
 	require.NoError(t, err)
 	left, err := j.LeftForGood()
 	require.NoError(t, err)
-	return describe(owner, generation, entries(t, j), left)
-}
-
-func describe(owner string, generation int, entries []journal.Entry, left []journal.Left) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, owner, generation)
-	for _, e := range entries {
+	all := entries(t, j)
+	for _, e := range all {
 		fmt.Fprintln(&b, e, e.Step, e.Before.Value, e.After.Value, e.Done, e.Kept)
 	}
 	for _, l := range left {
-		if !slices.ContainsFunc(entries, func(e journal.Entry) bool { return e.Kind == l.Kind && e.Object == l.Object }) {
+		if !slices.ContainsFunc(all, func(e journal.Entry) bool { return e.Kind == l.Kind && e.Object == l.Object }) {
 			fmt.Fprintln(&b, "left", l.Kind, l.Object, l.Value)
 		}
 	}
 	return b.String()
 }
 
-func decode(file []byte) (string, error) {
-	owner, generation, entries, left, err := journal.Decode(file)
-	return describe(owner, generation, entries, left), err
-}
-
 // sample is a journal with records of each kind: the file, and for each acknowledged change the
 // file's length and the reader's view after it.
 type sample struct {
+	dir     string
 	file    []byte
 	lengths []int64
 	states  []string
@@ -59,8 +51,9 @@ type sample struct {
 
 func newSample(t *testing.T) (s sample) {
 	t.Helper()
-	dir, v := filepath.Join(t.TempDir(), "state"), newValues()
-	j := open(t, dir, journal.Node{Owner: "pod-a", Handlers: []journal.Handler{v}})
+	dir := filepath.Join(t.TempDir(), "state")
+	s.dir = t.TempDir()
+	j := open(t, dir, journal.Node{Owner: "pod-a"})
 	ctx := step(t, j, "one")
 	change := func(f func() error) {
 		require.NoError(t, f())
@@ -94,12 +87,16 @@ func newSample(t *testing.T) (s sample) {
 	return s
 }
 
-// open writes a journal's file and opens it.
-func (s sample) open(t *testing.T, file []byte) (*journal.Journal, error) {
+// read opens a journal with this content, and describes what a reader sees.
+func (s sample) read(t *testing.T, file []byte) (string, error) {
 	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "agent.journal"), file, 0o600))
-	return (&journal.Node{Dir: dir, Agent: "agent", Owner: "pod-a"}).Open(context.Background(), nil)
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "agent.journal"), file, 0o600))
+	j, err := (&journal.Node{Dir: s.dir, Agent: "agent", Owner: "pod-a"}).Open(t.Context(), nil)
+	if err != nil {
+		return "", err
+	}
+	defer j.Close()
+	return seen(t, j), nil
 }
 
 // at is the reader's view if the file ends after n bytes.
@@ -116,73 +113,61 @@ func (s sample) at(n int) string {
 // The journal of a killed writer ends anywhere after the header, which is written together with
 // the first change. Acknowledged changes count, each whole or not at all.
 func TestPLAN6_AJournalThatEndsAnywhere(t *testing.T) {
+	t.Parallel()
 	s := newSample(t)
 	header := bytes.IndexByte(s.file, '\n') + 1
-	for n := range len(s.file) {
-		for _, tail := range []string{"", "\x00", strings.Repeat("\x00", 700)} { // the latter two occur after a power cut
-			if tail != "" && s.file[n] == '\n' {
-				continue // only a newline was exchanged
-			}
-			got, err := decode(append(slices.Clone(s.file[:n]), tail...))
-			if n < header {
-				require.Error(t, err, n)
-				continue
-			}
-			require.NoError(t, err, n)
-			require.Equal(t, s.at(n), got, n)
+	for n := range s.file {
+		file := slices.Clone(s.file[:n])
+		if s.file[n] != '\n' { // only a newline would be exchanged
+			file = append(file, []string{"", "\x00", strings.Repeat("\x00", 700)}[n%3]...) // the latter two occur after a power cut
 		}
+		got, err := s.read(t, file)
+		if n < header {
+			require.ErrorIs(t, err, journal.ErrUnreadable, n)
+			continue
+		}
+		require.NoError(t, err, n)
+		require.Equal(t, s.at(n), got, n)
 	}
 }
 
-// A changed byte is an error, wherever it is.
+// A byte that was changed, is missing or was inserted is an error, and so is a line that is
+// missing, doubled or exchanged.
 func TestPLAN6_AJournalGarbledAnywhereIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newSample(t)
+	refused := func(file []byte, says, what string, at int) {
+		_, err := s.read(t, file)
+		require.ErrorIs(t, err, journal.ErrUnreadable, "%s %d", what, at)
+		require.ErrorContains(t, err, "agent.journal", "%s %d", what, at)
+		require.ErrorContains(t, err, says, "%s %d", what, at)
+		require.ErrorContains(t, err, "which gives up the undo", "%s %d", what, at)
+	}
 	for n, was := range s.file {
-		for _, garbled := range []byte{0, '\n', ' ', '0', '9', '"', was ^ 1, was ^ 0x20, was ^ 0x80} {
-			if garbled == was {
-				continue
-			}
-			s.file[n] = garbled
-			_, err := decode(s.file)
-			require.ErrorContains(t, err, fmt.Sprintf("record %d: ", 1+bytes.Count(s.file[:n], []byte("\n"))), "byte %d is %q, not %q", n, garbled, was)
-			if n%101 == 0 || n == len(s.file)-1 {
-				_, err := s.open(t, s.file)
-				require.ErrorIs(t, err, journal.ErrUnreadable, n)
-				require.ErrorContains(t, err, "agent.journal", n)
-				require.ErrorContains(t, err, "which gives up the undo", n)
-			}
+		garbled := []byte{0, '\n', ' ', '0', '9', '"', was ^ 1, was ^ 0x20, was ^ 0x80}[n%9]
+		if garbled == was {
+			garbled = was ^ 2
 		}
-		s.file[n] = was
-	}
-}
-
-// Missing and additional bytes are errors too, except at the end.
-func TestPLAN6_AJournalWithoutSomeOfItsBytesIsRefused(t *testing.T) {
-	s := newSample(t)
-	lines := bytes.SplitAfter(s.file, []byte("\n"))
-	lines = lines[:len(lines)-1]
-	for i := range lines {
-		for name, changed := range map[string][][]byte{
-			"twice":     slices.Insert(slices.Clone(lines), i, lines[i]),
-			"exchanged": slices.Insert(slices.Delete(slices.Clone(lines), i, i+1), max(0, i-1), lines[i]),
-			"missing":   slices.Delete(slices.Clone(lines), i, i+1),
-		} {
-			file := bytes.Join(changed, nil)
-			if bytes.HasPrefix(s.file, file) {
-				continue
-			}
-			_, err := decode(file)
-			require.Error(t, err, "line %d %s", i, name)
+		record := fmt.Sprintf("record %d: ", 1+bytes.Count(s.file[:n], []byte("\n")))
+		refused(slices.Concat(s.file[:n], []byte{garbled}, s.file[n+1:]), record, "changed byte", n)
+		switch {
+		case n == len(s.file)-1: // a partial line
+		case n%8 == 0:
+			refused(slices.Delete(slices.Clone(s.file), n, n+1), "record ", "missing byte", n)
+		case n%8 == 4:
+			refused(slices.Insert(slices.Clone(s.file), n, 'x'), "record ", "inserted byte", n)
 		}
 	}
-	for n := range len(s.file) - 1 {
-		for name, file := range map[string][]byte{
-			"missing":  slices.Delete(slices.Clone(s.file), n, n+1),
-			"inserted": slices.Insert(slices.Clone(s.file), n, 'x'),
-		} {
-			_, err := decode(file)
-			require.Error(t, err, "byte %d %s", n, name)
+	lines := bytes.SplitAfter(s.file[:len(s.file)-1], []byte("\n"))
+	lines[len(lines)-1] = append(lines[len(lines)-1], '\n')
+	for i, line := range lines {
+		refused(bytes.Join(slices.Insert(slices.Clone(lines), i, line), nil), "record ", "doubled line", i)
+		if i == len(lines)-1 {
+			break
 		}
+		others := slices.Delete(slices.Clone(lines), i, i+1)
+		refused(bytes.Join(others, nil), "record ", "missing line", i)
+		refused(bytes.Join(slices.Insert(others, i+1, line), nil), "record ", "exchanged line", i)
 	}
 }
 
@@ -231,23 +216,6 @@ func toBytes(records []json.RawMessage) (all [][]byte) {
 		all = append(all, r)
 	}
 	return all
-}
-
-// Obsolete records are dropped, so the file is never much longer than the current ones.
-func TestTheFileDoesNotGrowWithTheChanges(t *testing.T) {
-	dir, v := t.TempDir(), newValues()
-	j, other := open(t, dir, journal.Node{}), open(t, dir, journal.Node{})
-	for i := range 300 {
-		v.set(t, step(t, j, "s"), j, fmt.Sprint(i%10), fmt.Sprint(i))
-		if i%50 == 0 {
-			require.Equal(t, seen(t, j), seen(t, other), "a journal that has read it before reads the new records")
-		}
-	}
-	info, err := os.Stat(filepath.Join(dir, "agent.journal"))
-	require.NoError(t, err)
-	require.Less(t, info.Size(), int64(32<<10))
-	require.Equal(t, seen(t, j), seen(t, other))
-	require.Equal(t, seen(t, j), seen(t, open(t, dir, journal.Node{})))
 }
 
 // The time of one change with 10 and with 10,000 entries, and the ratio.

@@ -123,29 +123,6 @@ func TestPLAN6_BeginIsOnDiskAndPrivate(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 }
 
-func TestPLAN6_WhatARebootTookIsForgotten(t *testing.T) {
-	dir, v := t.TempDir(), newValues()
-	v.now["a"] = "0"
-	first := open(t, dir, journal.Node{Boot: "first"})
-	e := journal.Entry{Kind: "acme/value", Object: "a", Before: value("0"), After: value("1"), Boot: first.Boot()}
-	require.NoError(t, first.Begin(step(t, first, "one"), e))
-	v.now["a"] = "1" // by another program, after the reboot
-
-	second := open(t, dir, journal.Node{Boot: "second", Handlers: []journal.Handler{v}})
-	_, known, err := second.Lookup(step(t, second, "one"), "acme/value", "a")
-	require.NoError(t, err)
-	require.False(t, known)
-	_, err = second.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "1", v.now["a"])
-	require.Empty(t, entries(t, second))
-
-	require.NoError(t, first.Begin(step(t, first, "one"), e))
-	e.Before, e.Boot = value("anew"), second.Boot()
-	require.NoError(t, second.Begin(step(t, second, "one"), e))
-	require.Equal(t, value("anew"), entries(t, second)[0].Before)
-}
-
 func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 	dir, v := t.TempDir(), newValues()
 	v.now["a"], v.now["b"] = "0", "0"
@@ -170,23 +147,6 @@ func TestPLAN6_WhatOutlastsABootIsUndoneAfterIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"a": "1", "b": "0"}, v.now)
 	require.NoError(t, (*journal.Journal)(nil).SurvivesReboot(t.Context(), lasting))
-}
-
-func TestPLAN6_AnEntryBegunAndNotCompletedIsDecidedByLooking(t *testing.T) {
-	for now, after := range map[string]string{"before": "before", "meant": "before", "foreign": "foreign"} {
-		v := newValues()
-		j := open(t, filepath.Join(t.TempDir(), "state"), journal.Node{Handlers: []journal.Handler{v}})
-		require.NoError(t, j.Begin(step(t, j, "one"), journal.Entry{Kind: "acme/value", Object: "a", Before: value("before"), After: value("meant")}))
-		v.now["a"] = now
-		_, err := j.RevertAll(t.Context())
-		require.Equal(t, now == "foreign", errors.Is(err, journal.ErrChanged), now)
-		require.Equal(t, after, v.now["a"], now)
-		if now == "foreign" {
-			require.Equal(t, []string{"a"}, objects(t, j), "it stays recorded")
-			continue
-		}
-		require.NoDirExists(t, j.Dir())
-	}
 }
 
 func TestPLAN12_NewestFirstAndDependentsBeforeWhatTheyNeed(t *testing.T) {
@@ -275,15 +235,6 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, dropped, 1)
 	require.Empty(t, entries(t, j))
-}
-
-func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
-	v := newValues()
-	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
-	v.set(t, step(t, j, "one"), j, "forbidden", "1")
-	_, err := j.RevertAll(t.Context())
-	require.ErrorContains(t, err, "it is forbidden")
-	require.Equal(t, "1", v.now["forbidden"])
 }
 
 const (

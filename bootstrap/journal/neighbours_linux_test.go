@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // fileNode is a node on which several agents want one file.
@@ -183,4 +184,69 @@ func TestPLAN14_OneThatCameLater(t *testing.T) {
 	require.ErrorIs(t, n.files.Write(ctx, j, n.path(), journal.File{Content: []byte("1")}), journal.ErrConflict)
 	require.NoError(t, n.uninstall(t, later))
 	n.requireContent(t, original)
+}
+
+// An object on one container's side is not the other container's, whatever its path; an object
+// on the host belongs to both.
+func TestPLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
+	s := newShared(t)
+	write := func(agent, content string) {
+		t.Run(agent, func(t *testing.T) {
+			host, err := os.Open("/proc/thread-self/ns/mnt")
+			require.NoError(t, err)
+			defer host.Close()
+			testns.Enter(t, testns.Mount)
+			enter := func(ctx context.Context, _ []string, f func(context.Context) error) error {
+				own, err := os.Open("/proc/thread-self/ns/mnt")
+				require.NoError(t, err)
+				defer own.Close()
+				require.NoError(t, unix.Setns(int(host.Fd()), unix.CLONE_NEWNS))
+				defer func() { require.NoError(t, unix.Setns(int(own.Fd()), unix.CLONE_NEWNS)) }()
+				return f(ctx)
+			}
+			j, err := (&journal.Node{Dir: s.dir, Agent: agent, NoOwner: true, Handlers: []journal.Handler{s.v}}).Open(t.Context(), enter)
+			require.NoError(t, err)
+			defer j.Close()
+			e := journal.Entry{Kind: "acme/value", Object: "/tmp/config", Before: value("0"), After: value(content)}
+			require.NoError(t, j.Begin(step(t, j, "config"), e))
+			e.Identity = "thing /tmp/host"
+			e.Object, e.After = "/tmp/host", value("1")
+			require.NoError(t, j.Begin(step(t, j, "config"), e))
+			all := entries(t, j)
+			require.Equal(t, "of agent "+agent+": acme/value /tmp/config", all[0].Identity)
+			require.Equal(t, "thing /tmp/host", all[1].Identity, "as the caller says")
+		})
+	}
+	write("first", "1")
+	write("second", "2")
+}
+
+// elsewhere is a handler of values in one of the host's namespaces.
+type elsewhere struct{ values }
+
+func (elsewhere) Namespaces() []string { return []string{"net"} }
+
+// A host that cannot be entered is an error, and nothing is undone here instead.
+func TestSEC10_WhatCannotBeEnteredIsNotUndoneHere(t *testing.T) {
+	errGone := errors.New("no such host")
+	v := newValues()
+	gone := false
+	enter := func(ctx context.Context, _ []string, f func(context.Context) error) error {
+		if gone {
+			return errGone
+		}
+		return f(ctx)
+	}
+	n := &journal.Node{Dir: filepath.Join(t.TempDir(), "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{elsewhere{v}}}
+	j, err := n.Open(t.Context(), enter)
+	require.NoError(t, err)
+	defer j.Close()
+	v.set(t, step(t, j, "one"), j, "a", "1")
+	gone = true
+	_, err = j.RevertAll(t.Context())
+	require.ErrorIs(t, err, errGone)
+	require.Equal(t, "1", v.now["a"])
+	require.Equal(t, []string{"a"}, objects(t, j), "it stays recorded")
+	_, err = n.Open(t.Context(), enter)
+	require.ErrorIs(t, err, errGone)
 }

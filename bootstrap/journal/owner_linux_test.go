@@ -5,10 +5,13 @@ package journal_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -161,4 +164,32 @@ func TestSEC7_NoOtherUserCanHoldTheJournal(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1, "the journal, and no lock of its own")
 	require.Equal(t, "agent.journal", left[0].Name())
+}
+
+// Two processes that change a node without its lock may get errors, but every record
+// acknowledged to either exists, and the journal stays readable.
+func TestPLAN2_WritersWithoutTheLockDoNotTearTheJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	first := open(t, dir, journal.Node{})
+	require.NoError(t, first.Begin(step(t, first, "s"), journal.Entry{Kind: "k", Object: "first"}))
+	var acknowledged [4][]string
+	var all sync.WaitGroup
+	for w := range acknowledged {
+		j := open(t, dir, journal.Node{}) // its own open file, as in another process
+		ctx := step(t, j, "s")
+		all.Go(func() {
+			for n := range 100 {
+				object := fmt.Sprint(w, "-", n)
+				if j.Begin(ctx, journal.Entry{Kind: "k", Object: object}) == nil {
+					acknowledged[w] = append(acknowledged[w], object)
+				}
+			}
+		})
+	}
+	all.Wait()
+	there := objects(t, open(t, dir, journal.Node{}))
+	for _, objects := range acknowledged {
+		require.Subset(t, there, objects)
+	}
+	require.Len(t, there, 1+len(slices.Concat(acknowledged[:]...)))
 }

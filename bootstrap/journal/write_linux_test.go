@@ -77,6 +77,18 @@ func TestHP3_KilledWithASecret(t *testing.T) {
 	}
 }
 
+// exampleEnv makes the test binary apply and revert the example's step, forever, on the node
+// that it names.
+const exampleEnv = "SLIPWAY_TEST_JOURNAL_EXAMPLE"
+
+func TestMain(m *testing.M) {
+	if node := os.Getenv(exampleEnv); node != "" {
+		applyExample(node)
+		return
+	}
+	os.Exit(m.Run())
+}
+
 // applyExample applies and reverts until it is killed.
 func applyExample(node string) {
 	ctx, path := context.Background(), filepath.Join(node, "resolv.conf")
@@ -95,7 +107,8 @@ func applyExample(node string) {
 // Wherever the example is killed, the original can be restored, and the next run makes the
 // wanted file.
 func TestPLAN3_TheExampleKilledAnywhere(t *testing.T) {
-	for i := range 60 {
+	t.Parallel()
+	for i := range 20 {
 		node := t.TempDir()
 		path := filepath.Join(node, "resolv.conf")
 		write(t, path, "nameserver 192.0.2.1\n", 0o640)
@@ -105,7 +118,7 @@ func TestPLAN3_TheExampleKilledAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
 		require.True(t, bufio.NewScanner(out).Scan())
-		<-time.After(time.Duration(i) * 503 * time.Microsecond)
+		<-time.After(time.Duration(i) * 1503 * time.Microsecond)
 		require.NoError(t, cmd.Process.Kill())
 		require.ErrorContains(t, cmd.Wait(), "signal: killed")
 
@@ -124,7 +137,46 @@ func TestPLAN3_TheExampleKilledAnywhere(t *testing.T) {
 		left, err := os.ReadDir(node)
 		require.NoError(t, err)
 		for _, file := range left {
-			require.Contains(t, []string{"resolv.conf", "lock"}, file.Name(), "killed after %d steps of 503µs", i)
+			require.Contains(t, []string{"resolv.conf", "lock"}, file.Name(), "killed after %d steps of 1503µs", i)
 		}
 	}
+}
+
+// A file that others rewrite is undone whatever its content, and wherever the step was killed.
+func TestHP3_AFileIsUndoneWhateverItsContent(t *testing.T) {
+	for _, original := range []string{"", "original"} {
+		for _, begun := range []bool{false, true} {
+			path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
+			if original != "" {
+				write(t, path, original, 0o640)
+			}
+			before := takeSnapshot(t, filepath.Dir(path))
+			j := openFiles(t, state)
+			require.NoError(t, acme.Write(step(t, j, "files"), j, path, journal.File{Content: []byte("ours"), Any: true}))
+			if begun {
+				journaltest.Begun(t, state)
+			}
+			require.NoError(t, os.Remove(path))
+			write(t, path, "refreshed", 0o644)
+			j = openFiles(t, state)
+			require.NoError(t, j.Revert(step(t, j, "files")), "%q, killed: %t", original, begun)
+			require.Equal(t, before, takeSnapshot(t, filepath.Dir(path)), "%q, killed: %t", original, begun)
+		}
+	}
+}
+
+// An object of another type in the place of such a file is not ours.
+func TestHP3_WhatIsNoFileAnyMoreIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
+	ctx := step(t, j, "files")
+	require.NoError(t, acme.Write(ctx, j, path, journal.File{Any: true}))
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink("elsewhere", path))
+	require.ErrorIs(t, j.Revert(ctx), journal.ErrChanged)
+	require.NoError(t, os.Remove(path))
+	write(t, path, "", 0o600)
+	require.NoError(t, os.Truncate(path, 1<<40), "it is not read to the end")
+	require.NoError(t, j.Revert(ctx))
+	require.NoFileExists(t, path)
 }

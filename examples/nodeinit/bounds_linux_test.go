@@ -251,10 +251,15 @@ func (n *node) dead(dir string) {
 }
 
 // awaitCall waits until a thread of the process is blocked in the kernel, other than for
-// another thread or for an event.
+// another thread, for an event, or for a disk or a program, which may be slow.
 func (n *node) awaitCall(pid int) {
 	n.t.Helper()
-	idle := []string{"running", "-1", strconv.Itoa(unix.SYS_FUTEX), strconv.Itoa(unix.SYS_EPOLL_PWAIT), strconv.Itoa(unix.SYS_NANOSLEEP)}
+	idle := []string{"running", "-1"}
+	for _, call := range []int{
+		unix.SYS_FUTEX, unix.SYS_EPOLL_PWAIT, unix.SYS_NANOSLEEP, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_WAIT4, unix.SYS_WAITID,
+	} {
+		idle = append(idle, strconv.Itoa(call))
+	}
 	seen := map[string]int{}
 	require.Eventually(n.t, func() bool {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))

@@ -8,3 +8,10 @@ var PodOf = podOf
 
 // IsPod reports whether an owner is a pod's UID.
 var IsPod = isPod
+
+// Bound lowers the limits until restore is called.
+func Bound(entries, record int, live int64, blobs int, content int64) (restore func()) {
+	was := bound
+	bound = bounds{entries, record, live, blobs, content}
+	return func() { bound = was }
+}
