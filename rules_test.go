@@ -523,3 +523,61 @@ func TestTheContentsOfEvidenceAreComplete(t *testing.T) {
 		}
 	}
 }
+
+// make verify-packages runs at full length each test that -short makes shorter, and no other.
+func TestWhatIsShortenedRunsAtFullLengthToo(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	list := regexp.MustCompile(`(?m)^LONG += (\S+)$`).FindSubmatch(makefile)
+	require.NotNil(t, list)
+	byPackage := map[string][]*ast.FuncDecl{}
+	for _, s := range sources(t) {
+		if s.isTest() && !proves(s.dir()) && s.dir() != "internal/testns" {
+			for _, d := range s.file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+					byPackage[s.dir()] = append(byPackage[s.dir()], f)
+				}
+			}
+		}
+	}
+	var found []string
+	for _, functions := range byPackage {
+		for name := range shortened(functions) {
+			if strings.HasPrefix(name, "Test") {
+				found = append(found, name)
+			}
+		}
+	}
+	require.ElementsMatch(t, found, strings.Split(string(list[1]), "|"))
+}
+
+// shortened returns the functions that ask for -short, themselves or by another of the package;
+// the names of methods begin with a dot.
+func shortened(functions []*ast.FuncDecl) map[string]bool {
+	asks := map[string]bool{}
+	called := func(f ast.Expr) string {
+		switch f := f.(type) {
+		case *ast.Ident:
+			return f.Name
+		case *ast.SelectorExpr:
+			return "." + f.Sel.Name
+		}
+		return ""
+	}
+	for before := -1; before != len(asks); {
+		before = len(asks)
+		for _, f := range functions {
+			name := f.Name.Name
+			if f.Recv != nil {
+				name = "." + name
+			}
+			ast.Inspect(f.Body, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && (isSelector(call.Fun, "testing", "Short") || isSelector(call.Fun, "testns", "SkipShort") || asks[called(call.Fun)]) {
+					asks[name] = true
+				}
+				return true
+			})
+		}
+	}
+	return asks
+}
