@@ -129,7 +129,7 @@ faults: tools ## every fault at every call of nodeinit's commands, and power cut
 	$(GO) run ./internal/verify/faults/inject
 	$(GO) run ./internal/verify/faults/inject -power 200
 
-attack: ## each operation that touches a path 100,000 times beside an attacker, and who is believed 5,000 times (40 min; TARGET=REGEXP for some)
+attack: ## each operation that touches a path 100,000 times beside an attacker (half an hour; TARGET=REGEXP for some)
 	$(GO) run ./internal/verify/attack -n 100000 -target '$(TARGET)'
 
 image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the same bytes each time (NAME=REPOSITORY:TAG)
