@@ -47,7 +47,7 @@ func TestChartsOfOthersWithOurComponents(t *testing.T) {
 						continue // for charts from 1.18 on
 					}
 					t.Run(component+" "+version, func(t *testing.T) {
-						cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
+						cmd := exec.CommandContext(t.Context(), deployFolder+"post-render.sh", component)
 						if component == "postrender" {
 							cmd = exec.CommandContext(t.Context(), buildPostrender(t))
 						}

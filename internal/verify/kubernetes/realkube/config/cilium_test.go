@@ -85,10 +85,10 @@ func peakOf(t testing.TB, cmd *exec.Cmd) (peak int64) {
 
 func (v vector) flags() []string {
 	var args []string
-	for _, source := range v.fill(v.sources) {
+	for _, source := range v.fill(v.Sources) {
 		args = append(args, "--source", source)
 	}
-	for flag, keys := range map[string][]string{"--allow-config-keys": v.allow, "--deny-config-keys": v.deny} {
+	for flag, keys := range map[string][]string{"--allow-config-keys": v.Allow, "--deny-config-keys": v.Deny} {
 		if len(keys) > 0 {
 			args = append(args, flag, strings.Join(keys, ","))
 		}
@@ -102,14 +102,14 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 	ours, theirs := comparing(t)
 	peer := kubeconfig(t, server, realkube.Admin)
 	for _, v := range vectors {
-		if v.differs != "" {
-			t.Logf("%s: differs on purpose: %s", v.name, v.differs)
+		if v.Differs != "" {
+			t.Logf("%s: differs on purpose: %s", v.Name, v.Differs)
 			continue
 		}
-		t.Run(v.name, func(t *testing.T) {
+		t.Run(v.Name, func(t *testing.T) {
 			v.prepareOnce(t)
 			mine := filepath.Join(t.TempDir(), "mine")
-			if v.optional { // the command line has no such option
+			if v.Optional { // the command line has no such option
 				client, _ := connect(t, kube.Connection{})
 				config, err := v.resolver(t, client).Resolve(t.Context())
 				require.NoError(t, err)

@@ -183,19 +183,19 @@ func createNode(t testing.TB, name string, labels, annotations values) {
 
 // nodeConfig has a selector as JSON, or none if that is empty.
 type nodeConfig struct {
-	name, selector string
-	defaults       values
+	Name, Selector string
+	Defaults       values
 }
 
 func (c nodeConfig) object() fields {
 	spec := fields{}
-	if c.selector != "" {
-		spec["nodeSelector"] = json.RawMessage(c.selector)
+	if c.Selector != "" {
+		spec["nodeSelector"] = json.RawMessage(c.Selector)
 	}
-	if c.defaults != nil {
-		spec["defaults"] = c.defaults
+	if c.Defaults != nil {
+		spec["defaults"] = c.Defaults
 	}
-	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": c.name}, "spec": spec}
+	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": c.Name}, "spec": spec}
 }
 
 func createNodeConfig(t testing.TB, namespace string, c nodeConfig) {

@@ -241,7 +241,7 @@ func (m *matrix) try(t *testing.T, api *realkube.Server, w way, chart []byte, na
 func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 	cmd := exec.CommandContext(t.Context(), m.postrender, w.args...)
 	if w.args == nil {
-		cmd = exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", w.name)
+		cmd = exec.CommandContext(t.Context(), deployFolder+"post-render.sh", w.name)
 	}
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(chart), &said
