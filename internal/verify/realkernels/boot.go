@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -67,7 +66,7 @@ func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]st
 	if arch == arm64 {
 		machine, console = []string{"-machine", "virt,accel=tcg", "-cpu", "cortex-a57"}, "ttyAMA0"
 	}
-	args = append(append(args, machine...), "-smp", strconv.Itoa(m.cpus), "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
+	args = append(append(args, machine...), "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
 		"-chardev", "file,id=log,path="+log, "-serial", "chardev:log",
 		"-kernel", filepath.Join(m.kernelDir(kernel), "vmlinuz"), "-initrd", initial,
 		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.debian=%t slipway.packages=%s slipway.skip=%s slipway.test=%s %s",

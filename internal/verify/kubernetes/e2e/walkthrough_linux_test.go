@@ -127,10 +127,7 @@ func (w *walk) importBuilt(t *testing.T, files []image.File) {
 func TestWalkThrough(t *testing.T) {
 	testns.SkipShort(t, "a minute")
 	begin(t)
-	on(t, script(t, "foreign.sh"))
-	on(t, natTable)
-	look(t) // looking for rules makes the kernel's tables
-	nodeReady(t, "False")
+	prepared(t)
 	w := startWalk(t, recordedChart(t))
 	before := look(t)
 	w.through(t, unmodifiedAgent(t))

@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +29,7 @@ var charts = []struct {
 	components                []string
 }{
 	{"github.com/cilium/cilium", "install/kubernetes/cilium", "kube-system",
-		[]string{"v1.16.19", "v1.17.8", "v1.18.3", "v1.19.0", "v1.19.7", "v1.20.2"}, []string{"cilium/one", "cilium/one-read-only-etc", "cilium/run", "cilium/image-volume", "postrender"}},
+		[]string{"v1.16.19", "v1.17.8", "v1.18.3", "v1.19.0", "v1.19.7", "v1.20.2"}, []string{"cilium/one", "cilium/one-read-only-etc", "cilium/one-kube-proxy", "cilium/run", "cilium/run-kube-proxy", "cilium/image-volume", "postrender"}},
 	{"github.com/flannel-io/flannel", "chart/kube-flannel", "kube-flannel", []string{"v0.25.7", "v0.26.7"}, []string{"flannel"}},
 }
 
@@ -103,7 +105,8 @@ func render(t *testing.T, module, folder, namespace string, args ...string) []by
 	return rendered
 }
 
-// requireOurs checks that nodeinit runs before the agent, or is the command that starts it.
+// requireOurs checks that nodeinit runs before the agent, or is the command that starts it, and
+// waits for kube-proxy where the component says so.
 func requireOurs(t *testing.T, list []byte, component string) {
 	t.Helper()
 	var all struct {
@@ -113,7 +116,10 @@ func requireOurs(t *testing.T, list []byte, component string) {
 			Spec     struct {
 				Template struct {
 					Spec struct {
-						InitContainers, Containers []struct{ Command, Args []string }
+						InitContainers, Containers []struct {
+							Command []string
+							Env     []struct{ Name, Value string }
+						}
 					}
 				}
 			}
@@ -125,13 +131,16 @@ func requireOurs(t *testing.T, list []byte, component string) {
 			continue
 		}
 		pod := item.Spec.Template.Spec
-		if component == "cilium/run" || component == "cilium/image-volume" {
+		ours := pod.Containers[0]
+		if strings.HasPrefix(component, "cilium/run") || component == "cilium/image-volume" {
 			require.Empty(t, pod.InitContainers)
-			require.Equal(t, "nodeinit", filepath.Base(pod.Containers[0].Command[0]))
-			require.Contains(t, pod.Containers[0].Command, "cilium-agent")
-			continue
+			require.Contains(t, ours.Command, "cilium-agent")
+		} else {
+			require.Len(t, pod.InitContainers, 1)
+			ours = pod.InitContainers[0]
 		}
-		require.Len(t, pod.InitContainers, 1)
-		require.Equal(t, "nodeinit", pod.InitContainers[0].Command[0])
+		require.Equal(t, "nodeinit", filepath.Base(ours.Command[0]))
+		waits := slices.Contains(ours.Env, struct{ Name, Value string }{"SLIPWAY_WAIT_FOR_KUBE_PROXY", "4m"})
+		require.Equal(t, strings.HasSuffix(component, "-kube-proxy"), waits)
 	}
 }

@@ -63,13 +63,6 @@ type given struct {
 	says                  string // regular expression for what reaches nodeinit where the set is taken
 }
 
-// managed has the values with which Tencent's guide for TKE installs Cilium, chained to the
-// cloud's own plugin.
-var managed = given{name: "a managed cloud's (TKE)", set: []string{"routingMode=native", "endpointRoutes.enabled=true", "ipam.mode=delegated-plugin",
-	"enableIPv4Masquerade=false", "devices=eth+", "cni.chainingMode=generic-veth", "cni.customConf=true", "cni.configMap=cni-configuration", "cni.externalRouting=true",
-	"extraConfig.local-router-ipv4=169.254.32.16", "localRedirectPolicies.enabled=true", "sysctlfix.enabled=false", "kubeProxyReplacement=true",
-	"k8sServiceHost=169.254.128.1", "k8sServicePort=60002"}, component: absent, says: "--skip=sysctl .*KUBERNETES_SERVICE_HOST=169.254.128.1 "}
-
 const absent = `testing value .*name failed|is missing path.*name`
 
 var sets = []given{
@@ -83,7 +76,11 @@ var sets = []given{
 	{name: "WireGuard", set: []string{"encryption.enabled=true", "encryption.type=wireguard"}},
 	{name: "netkit", set: []string{"bpf.datapathMode=netkit", "routingMode=native", "ipv4NativeRoutingCIDR=10.0.0.0/8", "bpf.masquerade=true"}},
 	{name: "CNI chaining", set: []string{"cni.chainingMode=generic-veth", "cni.customConf=true", "cni.configMap=cni-configuration", "routingMode=native", "enableIPv4Masquerade=false"}},
-	managed,
+	// The values with which Tencent's guide for TKE installs Cilium, chained to the cloud's own plugin.
+	{name: "a managed cloud's (TKE)", set: []string{"routingMode=native", "endpointRoutes.enabled=true", "ipam.mode=delegated-plugin",
+		"enableIPv4Masquerade=false", "devices=eth+", "cni.chainingMode=generic-veth", "cni.customConf=true", "cni.configMap=cni-configuration", "cni.externalRouting=true",
+		"extraConfig.local-router-ipv4=169.254.32.16", "localRedirectPolicies.enabled=true", "sysctlfix.enabled=false", "kubeProxyReplacement=true",
+		"k8sServiceHost=169.254.128.1", "k8sServicePort=60002"}, component: absent, says: "--skip=sysctl .*KUBERNETES_SERVICE_HOST=169.254.128.1 "},
 	{name: "cni.exclusive=false", set: []string{"cni.exclusive=false"}},
 	{name: "custom CNI configuration", set: []string{"cni.customConf=true", "cni.configMap=cni-configuration"}},
 	{name: "Hubble and L7 proxy off", set: []string{"hubble.enabled=false", "l7Proxy=false", "envoy.enabled=false"}},
