@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realcri"
 )
 
 // statusPlugin answers STATUS as Cilium's plugin does: with an error while its agent, here a
@@ -33,17 +32,12 @@ echo '{"cniVersion":"1.1.0","supportedVersions":["0.3.1","1.0.0","1.1.0"]}'
 func TestCNI11_RealContainerdAsksThePluginForItsStatus(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
-			root, err := realcri.Root(t.Context(), os.Stderr, version)
-			require.NoError(t, err)
 			n := newNode(t)
 			require.NoError(t, os.Rename(filepath.Join(n.work, "plugins/test-cni"), filepath.Join(n.work, "plugins/cilium-cni")))
 			for _, name := range []string{"cilium-cni", "loopback"} {
 				require.NoError(t, os.WriteFile(filepath.Join(n.work, "plugins", name), []byte(statusPlugin), 0o755))
 			}
-			config := "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"/opt/cni/bin\"\nconf_dir = \"/etc/cni/net.d\"\n"
-			require.NoError(t, os.WriteFile(filepath.Join(n.work, "config"), []byte(config), 0o644))
-			require.NoError(t, n.Command(filepath.Join(root, "usr/bin/containerd"), "--config", filepath.Join(n.work, "config")).Start())
-			n.shell("until [ -S /run/containerd/containerd.sock ]; do sleep 0.05; done")
+			n.containerd(version, "/etc/cni")
 
 			install := func(cniVersion string) (code int, stdout, stderr string) {
 				return n.run("install-cni", "--plugins", n.work+"/plugins", "--cni-template", "none", "--cni-version", cniVersion)
@@ -52,6 +46,7 @@ func TestCNI11_RealContainerdAsksThePluginForItsStatus(t *testing.T) {
 			becomes := func(ready bool, version string) (s cri.Status) {
 				t.Helper()
 				require.Eventually(t, func() bool {
+					var err error
 					s, err = e.Status(t.Context())
 					loaded := err == nil && len(s.Networks) == 1 && strings.Contains(s.Networks[0].Source, `"cniVersion": "`+version+`"`)
 					return loaded && s.NetworkReady == ready

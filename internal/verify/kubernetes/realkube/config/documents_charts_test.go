@@ -21,13 +21,13 @@ func TestChartsDocumentsOfOthersStayByteForByte(t *testing.T) {
 	postrender := buildPostrender(t)
 	for _, version := range ciliums {
 		for _, g := range sets {
-			if g.postrender != "" {
+			if g.Postrender != "" {
 				continue // nothing is written
 			}
-			t.Run(version+" "+g.name, func(t *testing.T) {
+			t.Run(version+" "+g.Name, func(t *testing.T) {
 				chart := template(t, version, g)
 				for _, w := range ways {
-					if w.args == nil || g.run != "" && w.args[0] == "--as=run" {
+					if w.args == nil || g.Run != "" && w.args[0] == "--as=run" {
 						continue
 					}
 					cmd := exec.CommandContext(t.Context(), postrender, w.args...)
@@ -46,7 +46,7 @@ func template(t *testing.T, version string, g given) string {
 	t.Helper()
 	chart := filepath.Join(download(t, "github.com/cilium/cilium@v"+version), "install/kubernetes/cilium")
 	args := []string{"template", "cilium", chart, "-n", "kube-system", "--kube-version", "1.33.0"}
-	for _, value := range append([]string{ownImage}, g.set...) {
+	for _, value := range append([]string{ownImage}, g.Set...) {
 		args = append(args, "--set", value)
 	}
 	out, err := exec.CommandContext(t.Context(), helm(t, helm3), args...).Output()

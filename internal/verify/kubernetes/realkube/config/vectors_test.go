@@ -36,15 +36,16 @@ type vector struct {
 var three = []string{"config-map", "cilium-node-config", "node"}
 
 // vectors are those of the file, and two whose size makes them.
-var vectors = append(readVectors(), vector{
+var vectors = append(read[vector]("testdata/vectors.yaml"), vector{
 	Name:       "a ConfigMap of 1 MiB",
 	ConfigMaps: map[string]values{"cilium-config": mebibyte()},
 	Sources:    []string{"config-map"},
 	Want:       mebibyte(), Origins: []string{"config-map:NS/cilium-config"}, Requests: 1,
 }, manyVector(2000))
 
-func readVectors() (list []vector) {
-	text, err := os.ReadFile("testdata/vectors.yaml")
+// read reads the list in a file.
+func read[T any](file string) (list []T) {
+	text, err := os.ReadFile(file)
 	if err == nil {
 		err = yaml.Unmarshal(text, &list)
 	}
