@@ -59,28 +59,18 @@ func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string
 // took is a run's duration and processor time: on a busy machine only the second is comparable.
 type took struct{ wall, cpu time.Duration }
 
-// peakOf is the process's peak memory: the last VmHWM read from proc_pid_status(5). The figure
-// of wait4(2) would include this test's memory, which the child has until exec.
+// peakOf is the peak memory of a program. That of wait4(2) for a child of this test would
+// include the test's own, which the child has until exec.
 func peakOf(t testing.TB, cmd *exec.Cmd) (peak int64) {
 	t.Helper()
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-		if _, rest, ok := strings.Cut(string(text), "VmHWM:"); err == nil && ok && !strings.Contains(string(text), "Name:\tconfig.test") {
-			var kilobytes int64
-			_, err := fmt.Sscan(rest, &kilobytes)
-			require.NoError(t, err)
-			peak = max(peak, kilobytes<<10)
-		}
-		select {
-		case err := <-ended:
-			require.NoError(t, err)
-			return peak
-		default:
-		}
-	}
+	measured := filepath.Join(t.TempDir(), "measured")
+	cmd.Path, cmd.Args = "/usr/bin/time", append([]string{"time", "-q", "-f", "%M", "-o", measured}, cmd.Args...)
+	require.NoError(t, cmd.Run())
+	text, err := os.ReadFile(measured)
+	require.NoError(t, err)
+	_, err = fmt.Sscan(string(text), &peak)
+	require.NoError(t, err)
+	return peak << 10
 }
 
 func (v vector) flags() []string {

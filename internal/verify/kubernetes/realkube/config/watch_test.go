@@ -9,6 +9,7 @@ import (
 	"maps"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,20 +43,11 @@ func watchThree(t *testing.T, name, url string) *watching {
 			return nil
 		})
 	}()
-	w.stop = func() error {
+	w.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
-	}
+	})
 	t.Cleanup(func() { require.ErrorIs(t, w.stop(), context.Canceled) })
-	stop := w.stop
-	var stopped error
-	var once bool
-	w.stop = func() error {
-		if !once {
-			once, stopped = true, stop()
-		}
-		return stopped
-	}
 	return w
 }
 
