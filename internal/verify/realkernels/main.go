@@ -10,10 +10,6 @@
 //	go run ./internal/verify/realkernels -kernels 6.1,6.12 -run hybrid
 //	go run ./internal/verify/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
 //
-// To look at some tests:
-//
-//	go run ./internal/verify/realkernels -short -run short-cleanup -test 'DirtyNode|Routes'
-//
 // A kernel is the newest of its series in Debian; "newest" is the newest of all. A
 // virtual machine has one of these, a Debian with the tools that the tests use, and
 // the tests' binaries; it has one processor, emulated. It neither sees nor
@@ -53,7 +49,6 @@ var everything = []string{"./..."}
 // order holds the command line's options.
 type order struct {
 	kernels, packages, only []string // only: the names of virtual machines; nil means all
-	test                    string   // as of go test -run
 	short, install          bool
 	atOnce                  int // virtual machines, each of which takes a processor and 2.5 GB
 }
@@ -63,13 +58,12 @@ func main() {
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(boots), ",")+"; with -short: "+strings.Join(bootNames(shortBoots), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
-	test := flag.String("test", "", "run only those of the packages' tests that match this regular expression, without spaces")
 	install := flag.Bool("install", false, "only install what is missing")
 	table := flag.String("table", "", "only write the table of earlier runs into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: 1, test: *test}
+	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: 1}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
@@ -89,9 +83,6 @@ func run(ctx context.Context, o order, table string) error {
 	if table != "" {
 		return writeTable(table, logs)
 	}
-	if strings.ContainsAny(o.test, " \"") {
-		return fmt.Errorf("-test %s: the kernel's command line, which carries it, takes no spaces and quotes in it", o.test)
-	}
 	wanted := boots
 	if !slices.Equal(o.packages, everything) {
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
@@ -105,7 +96,7 @@ func run(ctx context.Context, o order, table string) error {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
 	}
-	m := &machines{cache: cache, logs: logs, test: o.test}
+	m := &machines{cache: cache, logs: logs}
 	if err := m.install(ctx, o.kernels); err != nil || o.install {
 		return err
 	}

@@ -84,3 +84,12 @@ func (d Document) Without(left func(Rule) bool) string {
 	}
 	return text
 }
+
+// Images are fifty images in the status of a node, as a kubelet reports them.
+func Images() (all []map[string]any) {
+	for i := range 50 {
+		name, digest := fmt.Sprintf("registry.example.org/platform/component-%02d", i), strings.Repeat(fmt.Sprintf("%02x", i), 32)
+		all = append(all, map[string]any{"sizeBytes": 100000000 + i, "names": []string{name + "@sha256:" + digest, fmt.Sprintf("%s:v1.2.%d", name, i)}})
+	}
+	return all
+}

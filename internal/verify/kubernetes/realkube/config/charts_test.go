@@ -7,7 +7,6 @@ package config_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,7 +57,7 @@ func TestChartsOfOthersWithOurComponents(t *testing.T) {
 						require.NoError(t, err)
 						require.Equal(t, objects(string(rendered)), objects(string(ours)), "none is lost")
 						kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-")
-						requireOurs(t, kubectl(t, ours, "apply", "--dry-run=client", "-o", "json", "-f", "-"), component)
+						requireOurs(t, ours, component)
 					})
 				}
 			}
@@ -107,37 +106,20 @@ func render(t *testing.T, module, folder, namespace string, args ...string) []by
 
 // requireOurs checks that nodeinit runs before the agent, or is the command that starts it, and
 // waits for kube-proxy where the component says so.
-func requireOurs(t *testing.T, list []byte, component string) {
+func requireOurs(t *testing.T, release []byte, component string) {
 	t.Helper()
-	var all struct {
-		Items []struct {
-			Kind     string
-			Metadata struct{ Name string }
-			Spec     struct {
-				Template struct {
-					Spec struct {
-						InitContainers, Containers []struct {
-							Command []string
-							Env     []struct{ Name, Value string }
-						}
-					}
-				}
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(list, &all))
-	for _, item := range all.Items {
-		if item.Kind != "DaemonSet" || item.Metadata.Name == "cilium-envoy" {
+	for document := range bytes.SplitSeq(release, []byte("\n---\n")) {
+		if !bytes.Contains(document, []byte("\nkind: DaemonSet\n")) || bytes.Contains(document, []byte("\n  name: cilium-envoy\n")) {
 			continue
 		}
-		pod := item.Spec.Template.Spec
-		ours := pod.Containers[0]
+		inits, containers := podOf(t, document)
+		ours := containers[0]
 		if strings.HasPrefix(component, "cilium/run") || component == "cilium/image-volume" {
-			require.Empty(t, pod.InitContainers)
+			require.Empty(t, inits)
 			require.Contains(t, ours.Command, "cilium-agent")
 		} else {
-			require.Len(t, pod.InitContainers, 1)
-			ours = pod.InitContainers[0]
+			require.Len(t, inits, 1)
+			ours = inits[0]
 		}
 		require.Equal(t, "nodeinit", filepath.Base(ours.Command[0]))
 		waits := slices.Contains(ours.Env, struct{ Name, Value string }{"SLIPWAY_WAIT_FOR_KUBE_PROXY", "4m"})

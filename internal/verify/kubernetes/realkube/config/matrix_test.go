@@ -215,26 +215,8 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 // value. The run ends because the host is missing. It returns what the container is told.
 func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
 	t.Helper()
-	type container struct {
-		Command      []string
-		Env          []struct{ Name, Value string }
-		VolumeMounts []struct {
-			MountPath string `yaml:"mountPath"`
-		} `yaml:"volumeMounts"`
-	}
-	var object struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					InitContainers []container `yaml:"initContainers"`
-					Containers     []container
-				}
-			}
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(daemonSet, &object))
-	pod := object.Spec.Template.Spec
-	for _, c := range append(pod.InitContainers, pod.Containers...) {
+	inits, containers := podOf(t, daemonSet)
+	for _, c := range append(inits, containers...) {
 		if len(c.Command) == 0 || filepath.Base(c.Command[0]) != "nodeinit" {
 			continue
 		}
@@ -258,6 +240,32 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
 	}
 	t.Fatalf("no container runs nodeinit:\n%s", daemonSet)
 	return ""
+}
+
+// container is one of a pod's.
+type container struct {
+	Command      []string
+	Env          []struct{ Name, Value string }
+	VolumeMounts []struct {
+		MountPath string `yaml:"mountPath"`
+	} `yaml:"volumeMounts"`
+}
+
+// podOf returns the containers of a DaemonSet's pods.
+func podOf(t *testing.T, daemonSet []byte) (inits, containers []container) {
+	t.Helper()
+	var object struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					InitContainers []container `yaml:"initContainers"`
+					Containers     []container
+				}
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(daemonSet, &object))
+	return object.Spec.Template.Spec.InitContainers, object.Spec.Template.Spec.Containers
 }
 
 // requireNoneLeft checks that nodeinit has replaced the chart's containers.
