@@ -62,22 +62,13 @@ func (n *node) containerd(version, place string) *bootstraptest.Cmd {
 	return n.listening(filepath.Join(root, "usr/bin/containerd"), "--config", filepath.Join(n.work, "config"))
 }
 
-// listening starts a containerd, and returns when it listens. What it says is shown if the test
-// fails.
+// listening starts a containerd, and returns when it listens. What it says is beside what the
+// tests say.
 func (n *node) listening(program string, args ...string) *bootstraptest.Cmd {
 	n.t.Helper()
-	log, err := os.CreateTemp(n.t.TempDir(), "containerd-")
-	require.NoError(n.t, err)
-	defer log.Close()
 	cmd := n.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	require.NoError(n.t, cmd.Start())
-	n.t.Cleanup(func() {
-		if n.t.Failed() {
-			text, err := os.ReadFile(log.Name())
-			n.t.Logf("containerd said: %s%v", text, err)
-		}
-	})
 	n.shell("until [ -S " + usual + " ]; do sleep 0.05; done")
 	return cmd
 }

@@ -114,7 +114,7 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 	says(nobody, 1, "to get configmaps cilium-config in kube-system, ", "to list ciliumnodeconfigs in kube-system, ", "to get nodes asking, ",
 		"to patch nodes/status asking, ", "to create events in default, ")
 
-	const basic = rbacPath + "clusterrolebindings/system:basic-user"
+	const basic = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:basic-user"
 	require.NoError(t, server.Admin().Delete(t.Context(), basic))
 	t.Cleanup(func() {
 		require.NoError(t, server.Admin().ApplyYAML(context.WithoutCancel(t.Context()), basic, []byte(`apiVersion: rbac.authorization.k8s.io/v1
