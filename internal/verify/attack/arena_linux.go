@@ -35,10 +35,6 @@ type arena struct {
 	before string  // their content before
 	undo   func(context.Context) error
 	err    error // the first error while building
-
-	node   *node  // where processes lie
-	about  uint64 // the pid that is lied about
-	fooled string // the effect of the lie; empty if none
 }
 
 // guard is an open directory.
@@ -63,12 +59,11 @@ func (a *arena) reset() {
 	a.drop("pub/roots")
 	a.remove("pub")
 	a.remove("state")
-	a.remove("run")
 	if !a.built {
 		a.drop("victim")
 		a.remove("victim")
 	}
-	a.undo, a.fooled = nil, ""
+	a.undo = nil
 	a.dir("pub", 0o755, nobody)
 	a.dir("state", 0o700, 0)
 	a.dir("victim", 0o700, 0)
@@ -166,9 +161,6 @@ func (a *arena) harm() (string, error) {
 	if after != a.before {
 		a.built = false
 		return "outside it was\n" + a.before + "and is\n" + after, nil
-	}
-	if a.fooled != "" {
-		return a.fooled, nil
 	}
 	return a.leaked()
 }

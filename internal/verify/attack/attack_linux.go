@@ -31,10 +31,6 @@ type target struct {
 	slow  bool               // tried a quarter as often
 	mount bool               // mounts are made, or removed
 	old   bool               // tried with mount(2) only
-
-	lie  string // the lie of the second kind of attacker; empty: he exchanges pairs
-	node bool   // on a throw-away node
-	rare bool   // tried a twentieth as often
 }
 
 // isolate runs the program again in a new mount namespace, with a folder to mount on.
@@ -73,10 +69,7 @@ func attack(dir string, n int, only *regexp.Regexp) error {
 	var errs []error
 	for _, t := range list {
 		tries := n
-		switch {
-		case t.rare:
-			tries = max(n/20, 20)
-		case t.slow:
+		if t.slow {
 			tries = max(n/4, 1)
 		}
 		held, naive, err := t.attack(root, tries)
@@ -135,13 +128,7 @@ func (t target) run(root string, op func(*arena) error, enough func(outcome) boo
 
 func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena) error, o *outcome) (err error) {
 	a := &arena{root: root, mounts: t.mount, ctx: context.Background()}
-	if t.node {
-		if a.node, err = startNode(); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, a.node.close()) }()
-	}
-	him, err := t.attacker(a)
+	him, err := startAttacker(root, t.pairs)
 	if err != nil {
 		return err
 	}
@@ -154,17 +141,6 @@ func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena)
 	return errors.Join(err, a.err, him.end())
 }
 
-// attacker is nil if the lie is complete before each attempt.
-func (t target) attacker(a *arena) (*attacker, error) {
-	switch {
-	case t.lie != "":
-		return startLiar(a.root, a.node, t.lie)
-	case len(t.pairs) > 0:
-		return startAttacker(a.root, t.pairs)
-	}
-	return nil, nil
-}
-
 func (t target) once(a *arena, him *attacker, op func(*arena) error, o *outcome) error {
 	a.reset()
 	t.setup(a)
@@ -173,9 +149,6 @@ func (t target) once(a *arena, him *attacker, op func(*arena) error, o *outcome)
 	}
 	if err := him.attack(); err != nil {
 		return err
-	}
-	if him != nil {
-		a.about = him.about
 	}
 	opErr := op(a)
 	exchanges, err := him.stop()

@@ -11,10 +11,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-const standIn = "SLIPWAY_ATTACK_STAND_IN"
-
-func playStandIn(string) error                 { return isolate() }
-func lieUntilEnd(string) error                 { return isolate() }
 func isolate() error                           { return unsupported.Error("attack: it needs Linux") }
 func exchange([]string) error                  { return isolate() }
 func attack(string, int, *regexp.Regexp) error { return isolate() }

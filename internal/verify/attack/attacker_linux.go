@@ -29,8 +29,6 @@ type attacker struct {
 	cmd     *exec.Cmd
 	orders  *os.File
 	answers *os.File
-	tells   bool // whether he reports a number when he has begun: the subject of his lie
-	about   uint64
 }
 
 // startAttacker starts an attacker who exchanges the pairs of names in root/pub between
@@ -40,15 +38,6 @@ func startAttacker(root string, pairs []pair) (*attacker, error) {
 	for _, p := range pairs {
 		args = append(args, p[0]+":"+p[1])
 	}
-	return startAs(root, args, &syscall.SysProcAttr{
-		Credential:   &syscall.Credential{Uid: nobody, Gid: nobody},
-		Unshareflags: unix.CLONE_NEWNS,
-		Pdeathsig:    unix.SIGKILL,
-	}, (*exec.Cmd).Start)
-}
-
-// startAs starts an attacker who has the directory root as his descriptor 3.
-func startAs(root string, args []string, attr *syscall.SysProcAttr, start func(*exec.Cmd) error) (*attacker, error) {
 	dir, err := os.Open(root)
 	if err != nil {
 		return nil, err
@@ -67,27 +56,22 @@ func startAs(root string, args []string, attr *syscall.SysProcAttr, start func(*
 	a := &attacker{cmd: exec.Command(args[0], args[1:]...), orders: orders, answers: answers}
 	a.cmd.Stdin, a.cmd.Stdout, a.cmd.Stderr = in, out, os.Stderr
 	a.cmd.ExtraFiles = []*os.File{dir} // its path is closed to others
-	a.cmd.SysProcAttr = attr
+	a.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Credential:   &syscall.Credential{Uid: nobody, Gid: nobody},
+		Unshareflags: unix.CLONE_NEWNS,
+		Pdeathsig:    unix.SIGKILL,
+	}
 	_, _ = orders.Fd(), answers.Fd() // makes reads and writes block: there is no other work meanwhile
-	return a, start(a.cmd)
+	return a, a.cmd.Start()
 }
 
 func (a *attacker) attack() error {
-	if a == nil {
-		return nil
-	}
 	_, err := a.orders.Write([]byte{'a'})
-	if err == nil && a.tells {
-		err = binary.Read(a.answers, binary.LittleEndian, &a.about)
-	}
 	return err
 }
 
 // stop returns when the attacker is idle, with the number of exchanges.
 func (a *attacker) stop() (exchanges uint64, err error) {
-	if a == nil {
-		return 0, nil
-	}
 	if _, err := a.orders.Write([]byte{'s'}); err != nil {
 		return 0, err
 	}
@@ -96,13 +80,12 @@ func (a *attacker) stop() (exchanges uint64, err error) {
 }
 
 func (a *attacker) end() error {
-	if a == nil {
-		return nil
-	}
 	return errors.Join(a.orders.Close(), a.cmd.Wait(), a.answers.Close())
 }
 
-// exchange is the attacking process, with the directory as its descriptor 3.
+// exchange is the attacking process, with the directory as its descriptor 3. It attacks at each
+// order to begin, and answers each order to stop with the number of exchanges, until there are
+// no more orders.
 func exchange(args []string) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
@@ -116,19 +99,6 @@ func exchange(args []string) error {
 		}
 		pairs = append(pairs, pair{one, other})
 	}
-	return obey(func() (exchanges uint64, err error) {
-		pub, err := unix.Openat(3, "pub", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return 0, err
-		}
-		defer unix.Close(pub)
-		return exchangeUntilTold(pub, pairs), nil
-	})
-}
-
-// obey calls attack at each order to begin, and answers each order to stop with its result,
-// until there are no more orders.
-func obey(attack func() (uint64, error)) error {
 	order := make([]byte, 1)
 	for {
 		if _, err := os.Stdin.Read(order); err == io.EOF {
@@ -136,14 +106,18 @@ func obey(attack func() (uint64, error)) error {
 		} else if err != nil {
 			return err
 		}
-		count, err := attack()
+		pub, err := unix.Openat(3, "pub", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
+			return err
+		}
+		exchanges := exchangeUntilTold(pub, pairs)
+		if err := unix.Close(pub); err != nil {
 			return err
 		}
 		if _, err := os.Stdin.Read(order); err != nil {
 			return err
 		}
-		if err := binary.Write(os.Stdout, binary.LittleEndian, count); err != nil {
+		if err := binary.Write(os.Stdout, binary.LittleEndian, exchanges); err != nil {
 			return err
 		}
 	}

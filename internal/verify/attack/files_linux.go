@@ -20,21 +20,9 @@ const leftover = ".slipway-AAAAAAAAAAAAAAAA.tmp" // of a writer that was killed
 func fileTargets() []target {
 	nothing := besideLink(empty)
 	return []target{{
-		name: "write a file, in a directory", pairs: parent, setup: besideLink(holding("earlier")),
-		try:   func(a *arena) error { return durable.WriteFile(a.path("pub/p/x"), 0o644, []byte("ours")) },
-		naive: naivelyBelow(overwrite),
-	}, {
-		name: "write a file, in its place", pairs: file, setup: fileBesideLink("earlier", "secret"),
-		try:   func(a *arena) error { return durable.WriteFile(a.path("pub/x"), 0o644, []byte("ours")) },
-		naive: naively("pub/x", overwrite),
-	}, {
 		name: "make a link", pairs: parent, setup: nothing,
 		try:   func(a *arena) error { return durable.Symlink("target", a.path("pub/p/x")) },
 		naive: naivelyBelow(makeLink),
-	}, {
-		name: "make directories", pairs: parent, setup: nothing,
-		try:   func(a *arena) error { return durable.MkdirAll(a.path("pub/p/x/y"), 0o755) },
-		naive: naivelyBelow(makeDir),
 	}, {
 		name: "mode of a directory, beside a link", pairs: file, try: makeModeDir, naive: makeDirOfMode,
 		setup: func(a *arena) { a.link("pub/link", "../victim") },

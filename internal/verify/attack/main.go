@@ -19,15 +19,7 @@
 // can read, and no record, may hold content that only root may read. For each operation a
 // naive version runs too, which must lose: that shows the attacker's strength.
 //
-// The second kind of attacker exchanges nothing, but lies about his identity. As a user,
-// he runs a set-user-id program through a link named kubelet or cilium-agent, hands it a
-// lock, and locks all files that he may open. As root in a pod, he runs a program named
-// kubelet. Both kubelets name a runtime of his, whose answers are well-formed: they name
-// folders to write to, and destructive keys. No operation may believe him, or be held up
-// by him for two seconds. A column counts his exchanges, or his lies.
-//
-// All files lie on a tmpfs in a throw-away mount namespace, or on a throw-away node. It
-// needs root and Linux.
+// All files lie on a tmpfs in a throw-away mount namespace. It needs root and Linux.
 package main
 
 import (
@@ -38,13 +30,7 @@ import (
 )
 
 func main() {
-	if part := os.Getenv(standIn); part != "" {
-		if err := playStandIn(part); err != nil {
-			os.Exit(1)
-		}
-		return
-	}
-	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long, and a twentieth on a node")
+	n := flag.Int("n", 2000, "how often each operation is tried; a quarter as often where that takes long")
 	pattern := flag.String("target", "", "try only the operations whose names match this regular expression")
 	mode := flag.String("as", "", "for the program's own use: the role of a child process")
 	flag.Parse()
@@ -64,8 +50,6 @@ func play(mode string, n int, pattern string) error {
 		return isolate()
 	case "attacker":
 		return exchange(flag.Args())
-	case "liar":
-		return lieUntilEnd(flag.Arg(0))
 	}
 	return attack(flag.Arg(0), n, only)
 }

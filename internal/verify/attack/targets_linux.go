@@ -14,7 +14,7 @@ var (
 )
 
 func targets() []target {
-	return slices.Concat(fileTargets(), recordTargets(), mountTargets(), leafTargets(), identityTargets())
+	return slices.Concat(fileTargets(), recordTargets(), mountTargets(), leafTargets(), pluginTargets())
 }
 
 // fileBesideLink makes the file pub/x, and a link to a file of root's.

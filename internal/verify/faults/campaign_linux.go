@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // Campaign plays points of scenarios.
@@ -17,8 +16,6 @@ type Campaign struct {
 	Binary string              // of Nodeinit
 	Work   string              // a folder below /tmp, or of another place that nodes see
 	Limit  int                 // number of points of each scenario; 0 means all
-	For    time.Duration       // no point of a scenario begins after this time; 0 means no limit
-	Seed   uint64              // of the sample that Limit or For takes
 	Wanted func(Point) bool    // nil selects every point
 	Done   func(Verdict) error // called for each point that was reached
 }
@@ -47,13 +44,13 @@ func (c Campaign) play(ctx context.Context, work string, s Scenario) (err error)
 	if err != nil {
 		return err
 	}
-	spread(points, c.Seed)
-	played, begun := 0, time.Now()
+	spread(points)
+	played := 0
 	for _, p := range points {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if c.Limit > 0 && played == c.Limit || c.For > 0 && time.Since(begun) > c.For {
+		if c.Limit > 0 && played == c.Limit {
 			break
 		}
 		if c.Wanted != nil && !c.Wanted(p) {

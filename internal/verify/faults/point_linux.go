@@ -6,7 +6,6 @@ package faults
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -60,15 +59,11 @@ func (p Point) String() string {
 	return fmt.Sprintf("%s/%s/%d/%s", p.Scenario, p.Call, p.When, p.Fault)
 }
 
-// spread orders points so that each beginning of the list is a sample of all, another
-// for each seed.
-func spread(points []Point, seed uint64) {
+// spread orders points so that each beginning of the list is a sample of all.
+func spread(points []Point) {
 	key := func(p Point) uint64 {
 		h := fnv.New64a()
 		h.Write([]byte(p.String()))
-		if seed != 0 {
-			_ = binary.Write(h, binary.LittleEndian, seed) // a hash takes all
-		}
 		return h.Sum64()
 	}
 	slices.SortFunc(points, func(a, b Point) int { return cmp.Compare(key(a), key(b)) })

@@ -124,7 +124,7 @@ func (c PowerCuts) Play(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s on %s: %w", c.Command, c.FileSystem, err)
 	}
-	spread(points, 0)
+	spread(points)
 	if c.Limit > 0 {
 		points = points[:min(c.Limit, len(points))]
 	}

@@ -5,6 +5,7 @@ package faults
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -30,19 +31,17 @@ type Scenario struct {
 	kills  bool                               // the command is killed at each call, and undone at once
 }
 
-// others is a script that makes foreign objects on a node, some of them in our way.
-const others = `
-mkdir -p /etc/cni/net.d /etc/sysctl.d /opt/cni/bin
-echo '{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"loopback"}]}' > /etc/cni/net.d/10-other.conflist
-echo '{}' > /etc/cni/net.d/05-cilium.conflist
-printf '#!/bin/sh\n' > /opt/cni/bin/loopback # the node's own: 10-other needs it
-chmod 755 /opt/cni/bin/loopback
-chmod 644 /etc/cni/net.d/05-cilium.conflist
-echo '# an older one' > /etc/sysctl.d/99-zzz-override_cilium.conf
-{ echo '#!/bin/sh'; yes '# longer than a page' | head -n 500; } > /opt/cni/bin/test-cni
-echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter
-touch /run/xtables.lock
-`
+// Scripts that make and list objects on a node.
+var (
+	//go:embed scripts/others.sh
+	others string
+	//go:embed scripts/foreign.sh
+	foreignState string
+	//go:embed scripts/agent.sh
+	agentState string
+	//go:embed scripts/look.sh
+	lookAtState string
+)
 
 // Scenarios returns all scenarios; the first is an apply of everything, which is also run
 // with troubles. work is where [newNode] put the inputs.
@@ -78,49 +77,6 @@ func Scenarios(work string) []Scenario {
 		leaf("config"), leaf("host-paths"), leaf("cgroup"), leaf("sysctl"), leaf("bpffs"), leaf("cni"),
 	}
 }
-
-// foreignState makes objects beside an agent's leftovers, which stay. The sysctl drop-in
-// and the configuration in our place are the agent's.
-const foreignState = `
-rm /etc/sysctl.d/99-zzz-override_cilium.conf /etc/cni/net.d/05-cilium.conflist
-mount -t bpf bpf /sys/fs/bpf
-mkdir -p /run/other
-ip link add eth0 type veth peer name eth1
-ip link set eth0 addrgenmode none
-ip link set eth1 addrgenmode none
-tc qdisc add dev eth0 clsact
-ip route add blackhole 10.9.0.0/16 proto static
-ip rule add fwmark 0x1/0xf table 77 priority 99
-`
-
-// agentState makes an agent's leftovers, except for its programs.
-const agentState = `
-echo '# ours' > /etc/sysctl.d/99-zzz-override_cilium.conf
-echo '{}' > /etc/cni/net.d/05-cilium.conflist
-mkdir -p /var/run/cilium/state/1 /var/run/cilium/cgroupv2
-echo x > /var/run/cilium/state/1/ep_config.h
-mount -t cgroup2 cgroup2 /run/cilium/cgroupv2
-ip link add cilium_host type veth peer name cilium_net
-ip link set cilium_host addrgenmode none
-ip link set cilium_net addrgenmode none
-ip link set cilium_host up
-ip link set cilium_net up
-for i in 1 2 3; do
-	ip link add lxc0000$i type veth peer name tmp$i
-	tc qdisc add dev lxc0000$i clsact
-done
-ip rule add fwmark 0x200/0xf00 table 2004 priority 9
-ip route add local default dev lo table 2004
-`
-
-const lookAtState = `
-find /sys/fs/bpf -printf '%p %y %m\n'
-tc qdisc show dev eth0
-tc filter show dev eth0 ingress | sed 's/ id .*//'
-tc filter show dev eth0 egress | sed 's/ id .*//'
-ip rule
-ip route show table all
-`
 
 func leaveState(ctx context.Context, n *node) error {
 	if err := n.clean(ctx, []string{"sh", agentState}); err != nil {

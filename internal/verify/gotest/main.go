@@ -6,8 +6,10 @@
 //
 //	gotest -short ./... + -C bootstrap/prom ./...
 //
-// The arguments are those of go test; a plus begins another go test, in turn. Its exit
-// status is 1 if a test failed, or nothing could be tested.
+// The arguments are those of go test; a plus begins another go test, in turn. Without -p it
+// tests twice as many packages at a time as there are processors: tests of namespaces, files
+// and processes wait half of their time. Its exit status is 1 if a test failed, or nothing
+// could be tested.
 package main
 
 import (
@@ -20,7 +22,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"slices"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -53,10 +57,11 @@ func groups(args []string) (all [][]string) {
 
 // run runs one go test and tells d of its events.
 func run(ctx context.Context, d *digest, args []string) error {
-	flags := []string{"test", "-json"}
+	flags := []string{"test"}
 	if len(args) > 1 && args[0] == "-C" { // go requires it to come first
-		flags, args = []string{"test", "-C", args[1], "-json"}, args[2:]
+		flags, args = append(flags, args[:2]...), args[2:]
 	}
+	flags = append(flags, "-json", "-p", strconv.Itoa(2*runtime.NumCPU()))
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second

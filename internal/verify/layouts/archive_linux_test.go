@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // layout is one archive.
@@ -101,23 +98,4 @@ func (l layout) all(verbs ...string) (lines []line) {
 		}
 	}
 	return lines
-}
-
-func TestALayoutNamesItsSources(t *testing.T) {
-	const head = "Title\n\na: repository file version\n-- layout --\n"
-	l, err := parse("x", head+"dir /etc 0755 # a\nfile /etc/y 0644 # a\n-- /etc/y --\ntext\n")
-	require.NoError(t, err)
-	require.Equal(t, "Title", l.title)
-	require.Equal(t, []line{{"dir", []string{"/etc", "0755"}, "a"}, {"file", []string{"/etc/y", "0644"}, "a"}}, l.lines)
-	require.Equal(t, map[string]string{"/etc/y": "text\n"}, l.files)
-	for text, says := range map[string]string{
-		head + "dir /etc 0755\n":         "has no source",
-		head + "dir /etc 0755 # b\n":     `source "b" is not declared`,
-		head:                             `nothing is from source "a"`,
-		"Title\na: only\n-- layout --\n": "is not a source",
-		head + "dir /etc 0755 # a\n-- /etc/y --\ntext\n": "no line says what /etc/y is",
-	} {
-		_, err := parse("x", text)
-		require.ErrorContains(t, err, says)
-	}
 }

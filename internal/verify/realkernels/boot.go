@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -48,11 +47,7 @@ func (m *machines) boot(ctx context.Context, kernel string, b boot) (result, err
 }
 
 func (m *machines) logFile(kernel string, b boot) string {
-	name := kernel + "_" + b.name
-	if m.test != "" {
-		name += "_some" // the table covers whole runs
-	}
-	return filepath.Join(m.logs, name+".log")
+	return filepath.Join(m.logs, kernel+"_"+b.name+".log")
 }
 
 // commandLine is an emulator's command line. A processor with more than x86-64-v2 takes twice
@@ -67,11 +62,11 @@ func (m *machines) commandLine(kernel string, b boot, initial, log string) ([]st
 	if arch == arm64 {
 		machine, console = []string{"-machine", "virt,accel=tcg", "-cpu", "cortex-a57"}, "ttyAMA0"
 	}
-	args = append(append(args, machine...), "-smp", strconv.Itoa(m.cpus), "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
+	args = append(append(args, machine...), "-m", "2500", "-nodefaults", "-display", "none", "-no-reboot",
 		"-chardev", "file,id=log,path="+log, "-serial", "chardev:log",
 		"-kernel", filepath.Join(m.kernelDir(kernel), "vmlinuz"), "-initrd", initial,
-		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.debian=%t slipway.packages=%s slipway.skip=%s slipway.test=%s %s",
-			console, strings.Join(b.parts, ","), b.cgroup, arch == "amd64", b.packages, b.skip, m.test, b.args))
+		"-append", fmt.Sprintf("console=%s quiet loglevel=1 panic=-1 random.trust_cpu=on mitigations=off slipway.run=%s slipway.cgroup=%s slipway.debian=%t slipway.packages=%s slipway.skip=%s %s",
+			console, strings.Join(b.parts, ","), b.cgroup, arch == "amd64", b.packages, b.skip, b.args))
 	if arch == "amd64" {
 		for _, disk := range []string{m.path("root/image"), filepath.Join(m.kernelDir(kernel), "modules.image"), filepath.Join(m.images, "tests.image")} {
 			args = append(args, "-drive", "file="+disk+",format=raw,if=virtio,snapshot=on")

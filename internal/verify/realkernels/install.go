@@ -44,8 +44,6 @@ var emulatorPackages = map[string]string{"amd64": "qemu-system-x86", arm64: "qem
 type machines struct {
 	cache, logs string
 	images      string // of this run
-	cpus        int    // of each virtual machine
-	test        string // a regular expression of the tests to run; if empty, all
 }
 
 func isArm(kernel string) bool { return strings.HasSuffix(kernel, "-"+arm64) }

@@ -10,13 +10,9 @@
 //	go run ./internal/verify/realkernels -kernels 6.1,6.12 -run hybrid
 //	go run ./internal/verify/realkernels -kernels 6.1 -packages './bpffs ./cgroup'
 //
-// To hunt a flaky test:
-//
-//	go run ./internal/verify/realkernels -short -run short-cleanup -test 'DirtyNode|Routes' -count 20 -cpus 2
-//
 // A kernel is the newest of its series in Debian; "newest" is the newest of all. A
 // virtual machine has one of these, a Debian with the tools that the tests use, and
-// the tests' binaries; it has one processor (-cpus: more), emulated. It neither sees nor
+// the tests' binaries; it has one processor, emulated. It neither sees nor
 // changes anything of the machine that it runs on.
 //
 // Kernels, the Debian and the emulator are installed from the machine's own Debian
@@ -53,9 +49,8 @@ var everything = []string{"./..."}
 // order holds the command line's options.
 type order struct {
 	kernels, packages, only []string // only: the names of virtual machines; nil means all
-	test                    string   // as of go test -run
 	short, install          bool
-	atOnce, times, cpus     int
+	atOnce                  int // virtual machines, each of which takes a processor and 2.5 GB
 }
 
 func main() {
@@ -63,16 +58,12 @@ func main() {
 	short := flag.Bool("short", false, "only Linux "+shortSeries+": the demo, the command's life, and the tests of the packages whose calls differ by kernel")
 	only := flag.String("run", "", "only the virtual machines of these names: "+strings.Join(bootNames(boots), ",")+"; with -short: "+strings.Join(bootNames(shortBoots), ","))
 	packages := flag.String("packages", strings.Join(everything, " "), "if given, only the tests of these packages")
-	atOnce := flag.Int("j", 1, "virtual machines at a time, each of which takes -cpus processors and 2.5 GB")
-	times := flag.Int("count", 1, "start each virtual machine this many times, one after the other, until it fails")
-	cpus := flag.Int("cpus", 1, "processors of each virtual machine")
-	test := flag.String("test", "", "run only those of the packages' tests that match this regular expression, without spaces")
 	install := flag.Bool("install", false, "only install what is missing")
 	table := flag.String("table", "", "only write the table of earlier runs into this file, between its marks")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: *atOnce, times: *times, cpus: *cpus, test: *test}
+	o := order{kernels: strings.Split(*kernels, ","), packages: strings.Fields(*packages), short: *short, install: *install, atOnce: 1}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}
@@ -92,9 +83,6 @@ func run(ctx context.Context, o order, table string) error {
 	if table != "" {
 		return writeTable(table, logs)
 	}
-	if strings.ContainsAny(o.test, " \"") {
-		return fmt.Errorf("-test %s: the kernel's command line, which carries it, takes no spaces and quotes in it", o.test)
-	}
 	wanted := boots
 	if !slices.Equal(o.packages, everything) {
 		wanted = []boot{{name: "some", cgroup: "unified", parts: []string{tests}, limit: time.Hour}}
@@ -108,7 +96,7 @@ func run(ctx context.Context, o order, table string) error {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
 	}
-	m := &machines{cache: cache, logs: logs, cpus: o.cpus, test: o.test}
+	m := &machines{cache: cache, logs: logs}
 	if err := m.install(ctx, o.kernels); err != nil || o.install {
 		return err
 	}
@@ -127,7 +115,7 @@ func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	free := make(chan struct{}, max(o.atOnce, 1))
+	free := make(chan struct{}, o.atOnce)
 	for _, kernel := range o.kernels {
 		for _, b := range wanted {
 			if isArm(kernel) && !b.anywhere {
@@ -136,7 +124,7 @@ func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 			free <- struct{}{}
 			running.Go(func() {
 				defer func() { <-free }()
-				err := m.repeat(ctx, kernel, b, o.times)
+				err := m.shown(ctx, kernel, b)
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -147,21 +135,17 @@ func (m *machines) runAll(ctx context.Context, o order, wanted []boot) error {
 	return errors.Join(errs...)
 }
 
-// repeat runs a virtual machine up to a number of times, until it fails; the log is that of the
-// last run.
-func (m *machines) repeat(ctx context.Context, kernel string, b boot, times int) error {
-	times = max(times, 1)
-	for n := range times {
-		fmt.Printf("starting Linux %s, %s\n", kernel, b.name)
-		r, err := m.boot(ctx, kernel, b)
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", kernel, b.name, err)
-		}
-		fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
-		fmt.Fprint(os.Stderr, r.why(b))
-		if !r.good(b) {
-			return fmt.Errorf("failed: %s %s, time %d of %d (see %s)", kernel, b.name, n+1, times, m.logFile(kernel, b))
-		}
+// shown runs a virtual machine, and prints its result.
+func (m *machines) shown(ctx context.Context, kernel string, b boot) error {
+	fmt.Printf("starting Linux %s, %s\n", kernel, b.name)
+	r, err := m.boot(ctx, kernel, b)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kernel, b.name, err)
+	}
+	fmt.Printf("== Linux %s, %s\n%s", r.kernel, b.name, r.text(b))
+	fmt.Fprint(os.Stderr, r.why(b))
+	if !r.good(b) {
+		return fmt.Errorf("failed: %s %s (see %s)", kernel, b.name, m.logFile(kernel, b))
 	}
 	return nil
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Command inject plays every fault at every call of nodeinit's commands, or as many as it
-// has time for, and prints their number and the violations. It needs Linux, root and strace.
+// Command inject plays every fault at every call of nodeinit's commands, and prints their
+// number and the violations. It needs Linux, root and strace.
 //
 //	go run ./internal/verify/faults/inject -scenario apply,uninstall
-//	go run ./internal/verify/faults/inject -seed 26 -for 10m
 //	go run ./internal/verify/faults/inject -power 200
 package main
 
@@ -14,13 +13,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 )
 
 func main() {
 	c := campaign{}
-	flag.Uint64Var(&c.seed, "seed", 0, "seed of the sample that -for takes")
-	flag.DurationVar(&c.last, "for", 0, "how long to play, shared by the scenarios; 0 means until all points are played")
 	flag.StringVar(&c.point, "point", "", "play only points whose name has this prefix, such as apply/fsync/3/EIO")
 	flag.IntVar(&c.power, "power", 0, "play power cuts instead: this many for each command and file system")
 	scenarios := flag.String("scenario", "leaf-config,leaf-host-paths,leaf-cgroup,leaf-sysctl,leaf-bpffs,leaf-cni,apply,update,uninstall,install-cni,build-config,cleanup", "scenarios to play")
@@ -35,7 +31,5 @@ func main() {
 type campaign struct {
 	point     string
 	power     int
-	seed      uint64
-	last      time.Duration
 	scenarios []string
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"time"
 
 	"github.com/slipway-dev/slipway/internal/verify/faults"
 )
@@ -30,12 +29,9 @@ func (c campaign) run() (err error) {
 	if c.power > 0 {
 		return c.cutPower(ctx, binary, work)
 	}
-	violations, begun := 0, time.Now()
-	for i, scenario := range c.scenarios {
-		todo := faults.Campaign{Binary: binary, Work: work, Seed: c.seed, Wanted: func(p faults.Point) bool { return strings.HasPrefix(p.String(), c.point) }}
-		if c.last > 0 { // unused time of one scenario goes to the others
-			todo.For = max(1, (c.last-time.Since(begun))/time.Duration(len(c.scenarios)-i))
-		}
+	violations := 0
+	for _, scenario := range c.scenarios {
+		todo := faults.Campaign{Binary: binary, Work: work, Wanted: func(p faults.Point) bool { return strings.HasPrefix(p.String(), c.point) }}
 		sum := tally{}
 		todo.Done = sum.add
 		if err := todo.Play(ctx, scenario); err != nil && ctx.Err() == nil {

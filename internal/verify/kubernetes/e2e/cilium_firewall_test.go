@@ -23,17 +23,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
-// leavesAPIServerOut is a policy of the node's own packets: queries for names may leave
-// it, and nothing else.
-const leavesAPIServerOut = `apiVersion: cilium.io/v2
-kind: CiliumClusterwideNetworkPolicy
-metadata: {name: only-names}
-spec:
-  nodeSelector: {}
-  egress:
-  - toPorts: [{ports: [{port: "53", protocol: ANY}]}]
-`
-
 // Where a policy of Cilium's host firewall leaves the API server out, an agent that is
 // restarted becomes Ready, with Cilium's own init containers and with ours, by the mark
 // that the policy lets pass. Without the mark it never reads its configuration, not even
@@ -164,7 +153,7 @@ func (d *deployment) leavesAPIServerOut(t *testing.T) {
 	applyObjects(t, d.daemonSet())
 	pod, _ := d.agentReady(t)
 	awaitAnswer(t, true)
-	require.NoError(t, node.Apply(t.Context(), leavesAPIServerOut))
+	require.NoError(t, node.Apply(t.Context(), script(t, "only-names.yaml")))
 	awaitAnswer(t, false)
 	require.NoError(t, answers(t, kube.Cilium().Mark))
 	require.Contains(t, kubectl(t, "exec", pod, "--namespace=kube-system", "--container=cilium-agent", "--", "cilium-dbg", "bpf", "metrics", "list"), "Policy denied")

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
 // natTable makes chains that iptables never removes again.
@@ -24,11 +23,7 @@ const taint = "node.agent.example.org/not-ready"
 func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 	testns.SkipShort(t, "half a minute")
 	begin(t)
-	on(t, natTable)
-	on(t, script(t, "foreign.sh"))
-	look(t) // looking for rules makes the kernel's tables
-	nodeReady(t, "False")
-	before := look(t)
+	before := prepared(t)
 	kubectl(t, "taint", "node", "--all", taint+"=:NoSchedule")
 
 	d := embedding(t)
@@ -41,10 +36,7 @@ func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 
 	// An address that leaked is released at the next start; that of a pod is not. Both
 	// are old enough.
-	applyObjects(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": "stays"}, "spec": object{
-		"automountServiceAccountToken": false,
-		"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
-	}})
+	applyObjects(t, waitingPod("stays", nil))
 	kubectl(t, "wait", "pod", "stays", "--for=condition=Ready", "--timeout=60s")
 	address := kubectl(t, "get", "pod", "stays", "--output=jsonpath={.status.podIP}")
 	installed := look(t)

@@ -30,7 +30,7 @@ func TestAnImageVolumeBesideAnUnmodifiedAgent(t *testing.T) {
 	testns.SkipShort(t, "a minute, and a containerd to build")
 	withContainerd(t, newContainerd)
 	begin(t)
-	importUnmodified(t)
+	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, unmodifiedAgent(t)...))
 	importNodeinit(t)
 	on(t, script(t, "foreign.sh"))
 	on(t, "mkdir -p /run/cilium/netns; touch /run/xtables.lock; chmod 600 /run/xtables.lock") // which the kubelet makes where hostPath names it
@@ -84,13 +84,8 @@ func render(t *testing.T, manifest, component string) string {
 	return out
 }
 
-// importUnmodified gives the node an agent's image as its authors make it.
-func importUnmodified(t *testing.T) {
-	t.Helper()
-	require.NoError(t, node.Import(t.Context(), unmodified, []string{"/usr/bin/cilium-agent"}, unmodifiedAgent(t)...))
-}
-
-// unmodifiedAgent are the files of such an image: the agent, and plugins in two folders.
+// unmodifiedAgent are the files of an agent's image as its authors make it: the agent, and
+// plugins in two folders.
 func unmodifiedAgent(t *testing.T) []image.File {
 	t.Helper()
 	agent, err := build(t.Context(), "internal/verify/kubernetes/e2e/standin")

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,7 +13,6 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/image"
-	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
 const (
@@ -86,7 +86,7 @@ func (n neighbours) uninstallChainedFirst(t *testing.T) {
 	n.second.remove(t)
 	u := uninstallerOf(t, "chained")
 	u.apply(t)
-	require.Contains(t, u.says(t), chainedConf+" is kept: sandboxes need it for their deletion: 1")
+	require.Contains(t, u.says(t, 0), chainedConf+" is kept: sandboxes need it for their deletion: 1")
 	removePod(t, "chained")
 	u.ready(t)
 	u.remove(t)
@@ -179,10 +179,10 @@ func uninstallerOf(t *testing.T, name string) *deployment {
 	return d
 }
 
-// says returns why the init container has failed.
-func (d *deployment) says(t *testing.T) string {
+// says returns why an init container has failed.
+func (d *deployment) says(t *testing.T, container int) string {
 	t.Helper()
-	const state = ".status.initContainerStatuses[0].lastState.terminated"
+	state := fmt.Sprintf(".status.initContainerStatuses[%d].lastState.terminated", container)
 	return kubectl(t, "wait", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--timeout=120s",
 		"--for=jsonpath={"+state+".exitCode}=1", "--output=jsonpath={"+state+".message}")
 }
@@ -191,10 +191,7 @@ func (d *deployment) says(t *testing.T) string {
 func reachingPod(t *testing.T, name, address string) {
 	t.Helper()
 	t.Cleanup(func() { removePod(t, name) })
-	applyObjects(t, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name}, "spec": object{
-		"automountServiceAccountToken": false,
-		"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
-	}})
+	applyObjects(t, waitingPod(name, nil))
 	kubectl(t, "wait", "pod", name, "--for=condition=Ready", "--timeout=120s")
 	require.Contains(t, kubectl(t, "exec", name, "--", "ping", "-c", "2", "-W", "10", address), " 0% packet loss")
 }

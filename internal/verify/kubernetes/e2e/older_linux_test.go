@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +23,7 @@ import (
 const olderEnv = "SLIPWAY_E2E_OLDER"
 
 // olderNodeinit builds the command of an older version: of the checkout that is given or,
-// without, of the newest commit whose journal has this version's schema and other fields.
+// without, of the commit before the journal's records last got other fields.
 func olderNodeinit(t *testing.T) []byte {
 	t.Helper()
 	path, version := "", os.Getenv(olderEnv)
@@ -67,48 +65,25 @@ func buildCommit(ctx context.Context, commit, dir string) error {
 	return buildNodeinit(ctx, sources, filepath.Join(dir, "nodeinit"))
 }
 
-// olderCommit looks for the commit. The history of a shallow clone has none.
+// olderCommit looks for the last commit that has changed a field of the journal's records, and
+// returns the one before it. The history of a shallow clone has none.
 func olderCommit(t *testing.T) string {
 	t.Helper()
-	const journal = "bootstrap/journal"
-	ours, schema := journalFields(t, journal)
-	log, err := git(t.Context(), "log", "--first-parent", "--format=%H", "--", journal)
-	if err != nil {
+	const journal, tests = "bootstrap/journal/*.go", ":!bootstrap/journal/*_test.go"
+	changed, err := git(t.Context(), "log", "-1", "--first-parent", "--format=%H", `-Gjson:"[a-z_,]+"`, "--", journal, tests)
+	if err != nil || changed == "" {
 		testns.Skip(t, fmt.Sprintf("there is no history to take an older version of, and %s gives none: %v", olderEnv, err))
 	}
-	for _, commit := range strings.Fields(log) {
-		fields, olderSchema := journalFields(t, journal, commit)
-		if olderSchema != schema {
-			break
-		}
-		if !slices.Equal(fields, ours) {
-			return commit
-		}
-	}
-	testns.Skip(t, fmt.Sprintf("the history has no older version whose journal is of %s, and %s gives none", schema, olderEnv))
-	return ""
-}
-
-var isSchema = regexp.MustCompile(`schema += `)
-
-// journalFields are the fields of a journal's records, and its schema: as they are, or as
-// they were at a commit.
-func journalFields(t *testing.T, dir string, at ...string) (fields []string, schema string) {
-	t.Helper()
-	grep := append([]string{"grep", "-hoE", `json:"[a-z_,]+"|^(const )?\s*schema += [0-9]+`}, at...)
-	out, err := git(t.Context(), append(grep, "--", dir+"/*.go", ":!"+dir+"/*_test.go")...)
-	if err != nil {
-		return nil, "" // there was none
-	}
-	for line := range strings.Lines(out) {
-		if line = strings.TrimSpace(line); isSchema.MatchString(line) {
-			schema = strings.TrimPrefix(line, "const ")
-		} else {
-			fields = append(fields, line)
-		}
-	}
-	slices.Sort(fields)
-	return slices.Compact(fields), schema
+	older := strings.TrimSpace(changed) + "^"
+	const schema = `schema += [0-9]+`
+	ours, err := git(t.Context(), "grep", "-hoE", schema, "--", journal, tests)
+	require.NoError(t, err)
+	theirs, err := git(t.Context(), "grep", "-hoE", schema, older, "--", journal, tests)
+	require.NoError(t, err)
+	require.Equal(t, ours, theirs, "no version reads a journal of another schema: %s names one", olderEnv)
+	commit, err := git(t.Context(), "rev-parse", older)
+	require.NoError(t, err)
+	return strings.TrimSpace(commit)
 }
 
 func git(ctx context.Context, args ...string) (string, error) {

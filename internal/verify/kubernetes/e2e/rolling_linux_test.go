@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -66,10 +65,7 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 			d.remove(t)
 			_, missing = watch.end()
 			require.Equal(t, tc.goes, missing > 0, "the last pod takes it along or not, and this test sees it")
-			u := uninstaller(t)
-			u.apply(t)
-			u.ready(t)
-			u.remove(t)
+			uninstaller(t).uninstall(t)
 		})
 	}
 }
@@ -105,9 +101,8 @@ type watched struct {
 	done chan [2]int
 }
 
-// watchConf watches whether the configuration exists, or one of several of which one comes
-// before another goes.
-func watchConf(names ...string) *watched {
+// watchConf watches whether the configuration exists.
+func watchConf(name string) *watched {
 	w := &watched{make(chan struct{}), make(chan [2]int, 1)}
 	go func() {
 		var looks, missing int
@@ -120,8 +115,7 @@ func watchConf(names ...string) *watched {
 			case <-tick.C:
 			}
 			looks++
-			// One that was looked at too early has come by the second time.
-			if !slices.ContainsFunc(slices.Concat(names, names[:len(names)-1]), isThere) {
+			if !isThere(name) {
 				missing++
 			}
 		}
@@ -150,13 +144,7 @@ func pingPods(t *testing.T) string {
 	t.Cleanup(func() { removePingPods(t) })
 	var pods []object
 	for _, name := range []string{"one", "other"} {
-		pods = append(pods, object{
-			"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "labels": object{"app": "ping"}},
-			"spec": object{
-				"automountServiceAccountToken": false,
-				"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
-			},
-		})
+		pods = append(pods, waitingPod(name, object{"app": "ping"}))
 	}
 	applyObjects(t, pods...)
 	kubectl(t, "wait", "pods", "--selector=app=ping", "--for=condition=Ready", "--timeout=60s")
@@ -207,6 +195,12 @@ func startPing(t *testing.T, address string) func() string {
 	}
 }
 
-// untilEnded waits for the end of the pod and then ends at once, as sleep does not
-// where it is the container's first process.
-const untilEnded = "trap 'exit 0' TERM; sleep infinity & wait"
+// waitingPod waits for its end and then ends at once, as sleep does not where it is the
+// container's first process.
+func waitingPod(name string, labels object) object {
+	const untilEnded = "trap 'exit 0' TERM; sleep infinity & wait"
+	return object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name, "labels": labels}, "spec": object{
+		"automountServiceAccountToken": false,
+		"containers":                   []any{object{"name": "wait", "image": cluster.Busybox, "command": []any{"sh", "-c", untilEnded}}},
+	}}
+}

@@ -46,6 +46,33 @@ func newNode(t *testing.T) *node {
 	return n
 }
 
+// containerd starts a version, which looks for CNI files in two folders of place: as a file says
+// that its configuration imports. It returns when the version listens.
+func (n *node) containerd(version, place string) *bootstraptest.Cmd {
+	n.t.Helper()
+	root, err := realcri.Root(n.t.Context(), os.Stderr, version)
+	require.NoError(n.t, err)
+	imported := "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"PLACE/bin\"\nconf_dir = \"PLACE/net.d\"\n"
+	for name, content := range map[string]string{
+		"config":   "version = 2\nimports = [\"" + n.work + "/*.toml\"]\n",
+		"cni.toml": strings.ReplaceAll(imported, "PLACE", place),
+	} {
+		require.NoError(n.t, os.WriteFile(filepath.Join(n.work, name), []byte(content), 0o644))
+	}
+	return n.listening(filepath.Join(root, "usr/bin/containerd"), "--config", filepath.Join(n.work, "config"))
+}
+
+// listening starts a containerd, and returns when it listens. What it says is beside what the
+// tests say.
+func (n *node) listening(program string, args ...string) *bootstraptest.Cmd {
+	n.t.Helper()
+	cmd := n.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	require.NoError(n.t, cmd.Start())
+	n.shell("until [ -S " + usual + " ]; do sleep 0.05; done")
+	return cmd
+}
+
 // args returns the arguments of apply and check.
 func (n *node) args(command string, more ...string) []string {
 	return append([]string{command, "--source", "file:" + n.work + "/config.yaml", "--dest", "/run/agent-config",
@@ -85,18 +112,9 @@ func (n *node) command(name string, args ...string) (code int, stdout, stderr st
 func TestRealContainerdLoadsWhatIsInstalled(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
-			root, err := realcri.Root(t.Context(), os.Stderr, version)
-			require.NoError(t, err)
 			n := newNode(t)
 			for _, place := range []string{"/var/lib/k3s", "/etc/cni"} {
-				config := "version = 2\nimports = [\"" + n.work + "/*.toml\"]\n"
-				require.NoError(t, os.WriteFile(filepath.Join(n.work, "config"), []byte(config), 0o644))
-				imported := "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"PLACE/bin\"\nconf_dir = \"PLACE/net.d\"\n"
-				require.NoError(t, os.WriteFile(filepath.Join(n.work, "cni.toml"), []byte(strings.ReplaceAll(imported, "PLACE", place)), 0o644))
-				containerd := n.Command(filepath.Join(root, "usr/bin/containerd"), "--config", filepath.Join(n.work, "config"))
-				require.NoError(t, containerd.Start())
-				n.shell("until [ -S /run/containerd/containerd.sock ]; do sleep 0.05; done") // it may still be starting
-
+				containerd := n.containerd(version, place)
 				code, stdout, stderr := n.run(n.args("apply", "--wait-loaded", "1m")...)
 				require.Zero(t, code, stdout+stderr)
 				require.Equal(t, "loopback\ntest-cni\n05-cilium.conflist", n.shell("ls "+place+"/bin; ls "+place+"/net.d"))
@@ -104,7 +122,7 @@ func TestRealContainerdLoadsWhatIsInstalled(t *testing.T) {
 				require.Zero(t, code, stdout+stderr)
 				require.NoError(t, containerd.Process.Kill())
 				_ = containerd.Wait() // killed
-				n.shell("rm /run/containerd/containerd.sock")
+				n.shell("rm " + usual)
 			}
 			require.Empty(t, n.shell("find /var/lib/k3s -type f"))
 			code, stdout, stderr := n.run("uninstall")
@@ -119,8 +137,7 @@ func TestRealContainerdOfDebianLooksElsewhere(t *testing.T) {
 	root, err := realcri.Root(t.Context(), os.Stderr, realcri.Debian)
 	require.NoError(t, err)
 	n := newNode(t)
-	require.NoError(t, n.Command(filepath.Join(root, "usr/bin/containerd"), "--config", filepath.Join(root, "etc/containerd/config.toml")).Start())
-	n.shell("until [ -S /run/containerd/containerd.sock ]; do sleep 0.05; done")
+	n.listening(filepath.Join(root, "usr/bin/containerd"), "--config", filepath.Join(root, "etc/containerd/config.toml"))
 	code, stdout, stderr := n.run(n.args("check", "--cni-bin-dir", "/opt/cni/bin")...)
 	require.Equal(t, 2, code, stderr)
 	require.Contains(t, stdout, `the container runtime looks for plugins in ["/usr/lib/cni"], not in "/opt/cni/bin"`)

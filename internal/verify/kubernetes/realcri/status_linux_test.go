@@ -5,16 +5,13 @@ package realcri_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realcri"
 )
@@ -40,33 +37,16 @@ func versions() []string {
 func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {
-			root, err := realcri.Root(t.Context(), os.Stderr, version)
-			require.NoError(t, err)
-			node := bootstraptest.NewNode(t)
-			dir := t.TempDir()
-			config, imported := filepath.Join(dir, "config.toml"), filepath.Join(dir, "imported.toml")
-			require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "version = 2\nimports = [%q]\n", imported), 0o644))
-			require.NoError(t, os.WriteFile(imported, []byte("version = 2\n[plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"/var/lib/k3s/bin\"\nconf_dir = \"/var/lib/k3s/net.d\"\n"), 0o644))
-			log, err := os.Create(filepath.Join(dir, "log"))
-			require.NoError(t, err)
-			defer log.Close()
-			containerd := node.Command(filepath.Join(root, "usr/bin/containerd"), "--config", config)
-			containerd.Stdout, containerd.Stderr = log, log
-			require.NoError(t, containerd.Start())
-			t.Cleanup(func() {
-				if t.Failed() {
-					text, readErr := os.ReadFile(log.Name())
-					t.Logf("asked last: %v\ncontainerd said: %s", errors.Join(err, readErr), text)
-				}
-			})
-
+			node := newNode(t)
+			node.containerd(version, "/var/lib/k3s")
 			found := cri.Endpoint{HostProc: node.Proc()}
 			var s cri.Status
-			require.Eventually(t, func() bool {
-				if found, err = cri.Find(t.Context(), node.Proc()); err == nil {
-					s, err = found.Status(t.Context())
-				}
-				return err == nil
+			require.EventuallyWithT(t, func(t *assert.CollectT) { // it listens before it answers
+				var err error
+				found, err = cri.Find(context.Background(), node.Proc())
+				require.NoError(t, err)
+				s, err = found.Status(context.Background())
+				require.NoError(t, err)
 			}, time.Minute, 50*time.Millisecond)
 			require.Equal(t, usual, found.Path)
 			require.Equal(t, cri.CNI{PluginDirs: []string{"/var/lib/k3s/bin"}, ConfDir: "/var/lib/k3s/net.d", MaxConfNum: 1}, s.CNI)

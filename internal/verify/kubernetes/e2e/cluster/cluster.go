@@ -37,7 +37,7 @@ const (
 type Cluster struct {
 	node     *testns.Node
 	programs programs
-	services map[string]service
+	services []*process.Process
 	admin    *realkube.Client
 }
 
@@ -52,7 +52,7 @@ type Options struct {
 // log gets a line when something has to be built or downloaded. On a machine that
 // cannot have a node, the error matches [errors.ErrUnsupported].
 func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err error) {
-	c := &Cluster{services: map[string]service{}}
+	c := &Cluster{}
 	if c.programs, err = findPrograms(ctx, log, cmp.Or(options.Containerd, realcri.Debian)); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,35 +17,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// service is a program with its arguments, to be started again.
-type service struct {
-	*process.Process
-	args []string
-}
-
 // serve starts a service, a program that runs as long as the node does. Its output goes
 // to a file in logDir.
 func (c *Cluster) serve(name string, args ...string) error {
 	p, err := process.Start(name, exec.Command(name, args...), c.path(filepath.Join(logDir, name+".log")), c.start)
-	if err != nil {
-		return err
+	if err == nil {
+		c.services = append(c.services, p)
 	}
-	c.services[name] = service{p, args}
-	return nil
-}
-
-// Kill ends a service at once, by the name of its program.
-func (c *Cluster) Kill(name string) { c.services[name].End(os.Kill) }
-
-// Restart starts a service that was killed, on the data that it had.
-func (c *Cluster) Restart(ctx context.Context, name string) error {
-	if err := c.serve(name, c.services[name].args...); err != nil {
-		return err
-	}
-	if name != "kube-apiserver" {
-		return nil
-	}
-	return c.waitFor(ctx, "kube-apiserver is ready", c.admin.Ready)
+	return err
 }
 
 const apiURL = "https://" + nodeAddress + ":" + apiPort
@@ -148,11 +126,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 func (c *Cluster) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	var all []*process.Process
-	for _, s := range c.services {
-		all = append(all, s.Process)
-	}
-	return process.Until(ctx, what, ask, all...)
+	return process.Until(ctx, what, ask, c.services...)
 }
 
 const etcdAddress = "127.0.0.1:2379"

@@ -7,43 +7,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/configresolve/kube"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
-// reportGrants are the rights of examples/deploy/report, whose role is in the namespace default.
-func reportGrants(t *testing.T) map[string]string {
+// grants are the roles and bindings that we ship for nodeinit and its report, bound to the
+// account deployed instead of agent, until the test ends.
+func grants(t *testing.T) (all []realkube.Document) {
 	t.Helper()
-	all := map[string]string{}
-	for path, document := range grants(t, "../../../../../examples/deploy/report/rbac.yaml") {
-		all[strings.Replace(path, "/kube-system/", "/default/", 1)] = document
+	const bound, instead = "    name: agent\n", "    name: deployed\n"
+	for _, d := range append(manifest(t, "nodeinit.yaml", bound, instead), manifest(t, "report/rbac.yaml", bound, instead)...) {
+		if !strings.Contains(d.Kind, "Role") {
+			continue
+		}
+		all = append(all, d)
+		require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.Path, []byte(d.Text)))
+		t.Cleanup(func() { require.NoError(t, server.Admin().Delete(context.WithoutCancel(t.Context()), d.Path)) })
 	}
-	require.Len(t, all, 4)
+	require.Len(t, all, 8)
 	return all
 }
 
-// without returns a role without its rule for the resource.
-func without(document, resource string) string {
-	for _, rule := range ruleLine.FindAllStringSubmatch(document, -1) {
-		if rule[2] == resource {
-			document = strings.Replace(document, rule[0], "", 1)
+// ruled are the resources that the roles have rules for, one resource and one verb each.
+func ruled(t *testing.T, all []realkube.Document) (resources []string) {
+	t.Helper()
+	for _, d := range all {
+		for _, rule := range d.Rules() {
+			require.NotContains(t, rule.Resource+rule.Verb, ",")
+			resources = append(resources, rule.Resource)
 		}
 	}
-	if strings.HasSuffix(document, "rules:\n") {
-		document = strings.TrimSuffix(document, "rules:\n") + "rules: []\n"
-	}
-	return document
+	slices.Sort(resources)
+	return slices.Compact(resources)
 }
 
 // Before anything is changed, check asks a real API server for each right that the sources and
-// the report need: with the shipped manifests nothing is missing, and a right that is missing is
-// named with the rule that grants it.
+// the report need. Of the shipped manifests each rule is needed: a right that is missing is named
+// with the rule that grants it. With all of them nothing is missing, and the sources are read.
 func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 	const node = "asking"
 	createNode(t, node, values{"zone": "asking"}, nil)
@@ -73,15 +81,13 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 			return nil
 		})
 	}
-	apply := func(path, document string) {
-		t.Helper()
-		require.NoError(t, server.Admin().ApplyYAML(t.Context(), path, []byte(document)))
-	}
-	all := grants(t, "../../../../../examples/deploy/nodeinit.yaml")
-	maps.Copy(all, reportGrants(t))
-	grantAll(t, all)
+	all := grants(t)
 	says(deployed, 0)
+	client, _ := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, deployed)})
+	_, err := configresolve.Resolve(t.Context(), sources(t, client, "kube-system", node, "cilium-node-config", "node")...)
+	require.NoError(t, err)
 
+	var tested []string
 	for _, missing := range []struct {
 		resource   string
 		code       int
@@ -93,19 +99,22 @@ func TestRDY8_CheckAsksTheAPIServerForItsRights(t *testing.T) {
 		{"nodes/status", 0, "access: --report-node: the API server does not allow to patch nodes/status asking", `[""], resources: ["nodes/status"], resourceNames: ["asking"], verbs: ["patch"]`},
 		{"events", 0, "access: --report-node: the API server does not allow to create events in default", `[""], resources: ["events"], verbs: ["create"]`},
 	} {
-		for path, document := range all { // both ClusterRoles grant to get nodes
-			apply(path, without(document, missing.resource))
+		tested = append(tested, missing.resource)
+		for _, d := range all { // both ClusterRoles grant to get nodes
+			without := d.Without(func(r realkube.Rule) bool { return r.Resource == missing.resource })
+			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.Path, []byte(without)))
 		}
 		says(deployed, missing.code, missing.says+", which the plan needs (grant it by a ", "with the rule {apiGroups: "+missing.rule+"})", "kube.forbidden")
-		for path, document := range all {
-			apply(path, document)
+		for _, d := range all {
+			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.Path, []byte(d.Text)))
 		}
 		says(deployed, 0)
 	}
+	require.ElementsMatch(t, ruled(t, all), tested)
 	says(nobody, 1, "to get configmaps cilium-config in kube-system, ", "to list ciliumnodeconfigs in kube-system, ", "to get nodes asking, ",
 		"to patch nodes/status asking, ", "to create events in default, ")
 
-	const basic = rbacPath + "clusterrolebindings/system:basic-user"
+	const basic = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:basic-user"
 	require.NoError(t, server.Admin().Delete(t.Context(), basic))
 	t.Cleanup(func() {
 		require.NoError(t, server.Admin().ApplyYAML(context.WithoutCancel(t.Context()), basic, []byte(`apiVersion: rbac.authorization.k8s.io/v1

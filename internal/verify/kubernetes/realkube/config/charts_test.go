@@ -7,12 +7,13 @@ package config_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,7 +28,7 @@ var charts = []struct {
 	components                []string
 }{
 	{"github.com/cilium/cilium", "install/kubernetes/cilium", "kube-system",
-		[]string{"v1.16.19", "v1.17.8", "v1.18.3", "v1.19.0", "v1.19.7", "v1.20.2"}, []string{"cilium/one", "cilium/one-read-only-etc", "cilium/run", "cilium/image-volume", "postrender"}},
+		[]string{"v1.16.19", "v1.17.8", "v1.18.3", "v1.19.0", "v1.19.7", "v1.20.2"}, []string{"cilium/one", "cilium/one-read-only-etc", "cilium/one-kube-proxy", "cilium/run", "cilium/run-kube-proxy", "cilium/image-volume", "postrender"}},
 	{"github.com/flannel-io/flannel", "chart/kube-flannel", "kube-flannel", []string{"v0.25.7", "v0.26.7"}, []string{"flannel"}},
 }
 
@@ -47,7 +48,7 @@ func TestChartsOfOthersWithOurComponents(t *testing.T) {
 						continue // for charts from 1.18 on
 					}
 					t.Run(component+" "+version, func(t *testing.T) {
-						cmd := exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", component)
+						cmd := exec.CommandContext(t.Context(), deployFolder+"post-render.sh", component)
 						if component == "postrender" {
 							cmd = exec.CommandContext(t.Context(), buildPostrender(t))
 						}
@@ -56,7 +57,7 @@ func TestChartsOfOthersWithOurComponents(t *testing.T) {
 						require.NoError(t, err)
 						require.Equal(t, objects(string(rendered)), objects(string(ours)), "none is lost")
 						kubectl(t, ours, "apply", "--dry-run=server", "--validate=strict", "-f", "-")
-						requireOurs(t, kubectl(t, ours, "apply", "--dry-run=client", "-o", "json", "-f", "-"), component)
+						requireOurs(t, ours, component)
 					})
 				}
 			}
@@ -103,35 +104,25 @@ func render(t *testing.T, module, folder, namespace string, args ...string) []by
 	return rendered
 }
 
-// requireOurs checks that nodeinit runs before the agent, or is the command that starts it.
-func requireOurs(t *testing.T, list []byte, component string) {
+// requireOurs checks that nodeinit runs before the agent, or is the command that starts it, and
+// waits for kube-proxy where the component says so.
+func requireOurs(t *testing.T, release []byte, component string) {
 	t.Helper()
-	var all struct {
-		Items []struct {
-			Kind     string
-			Metadata struct{ Name string }
-			Spec     struct {
-				Template struct {
-					Spec struct {
-						InitContainers, Containers []struct{ Command, Args []string }
-					}
-				}
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(list, &all))
-	for _, item := range all.Items {
-		if item.Kind != "DaemonSet" || item.Metadata.Name == "cilium-envoy" {
+	for document := range bytes.SplitSeq(release, []byte("\n---\n")) {
+		if !bytes.Contains(document, []byte("\nkind: DaemonSet\n")) || bytes.Contains(document, []byte("\n  name: cilium-envoy\n")) {
 			continue
 		}
-		pod := item.Spec.Template.Spec
-		if component == "cilium/run" || component == "cilium/image-volume" {
-			require.Empty(t, pod.InitContainers)
-			require.Equal(t, "nodeinit", filepath.Base(pod.Containers[0].Command[0]))
-			require.Contains(t, pod.Containers[0].Command, "cilium-agent")
-			continue
+		inits, containers := podOf(t, document)
+		ours := containers[0]
+		if strings.HasPrefix(component, "cilium/run") || component == "cilium/image-volume" {
+			require.Empty(t, inits)
+			require.Contains(t, ours.Command, "cilium-agent")
+		} else {
+			require.Len(t, inits, 1)
+			ours = inits[0]
 		}
-		require.Len(t, pod.InitContainers, 1)
-		require.Equal(t, "nodeinit", pod.InitContainers[0].Command[0])
+		require.Equal(t, "nodeinit", filepath.Base(ours.Command[0]))
+		waits := slices.Contains(ours.Env, struct{ Name, Value string }{"SLIPWAY_WAIT_FOR_KUBE_PROXY", "4m"})
+		require.Equal(t, strings.HasSuffix(component, "-kube-proxy"), waits)
 	}
 }

@@ -59,36 +59,26 @@ func buildConfig(t testing.TB, program, kubeconfig, namespace, node, dest string
 // took is a run's duration and processor time: on a busy machine only the second is comparable.
 type took struct{ wall, cpu time.Duration }
 
-// peakOf is the process's peak memory: the last VmHWM read from proc_pid_status(5). The figure
-// of wait4(2) would include this test's memory, which the child has until exec.
+// peakOf is the peak memory of a program. That of wait4(2) for a child of this test would
+// include the test's own, which the child has until exec.
 func peakOf(t testing.TB, cmd *exec.Cmd) (peak int64) {
 	t.Helper()
-	require.NoError(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	for {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-		if _, rest, ok := strings.Cut(string(text), "VmHWM:"); err == nil && ok && !strings.Contains(string(text), "Name:\tconfig.test") {
-			var kilobytes int64
-			_, err := fmt.Sscan(rest, &kilobytes)
-			require.NoError(t, err)
-			peak = max(peak, kilobytes<<10)
-		}
-		select {
-		case err := <-ended:
-			require.NoError(t, err)
-			return peak
-		default:
-		}
-	}
+	measured := filepath.Join(t.TempDir(), "measured")
+	cmd.Path, cmd.Args = "/usr/bin/time", append([]string{"time", "-q", "-f", "%M", "-o", measured}, cmd.Args...)
+	require.NoError(t, cmd.Run())
+	text, err := os.ReadFile(measured)
+	require.NoError(t, err)
+	_, err = fmt.Sscan(string(text), &peak)
+	require.NoError(t, err)
+	return peak << 10
 }
 
 func (v vector) flags() []string {
 	var args []string
-	for _, source := range v.fill(v.sources) {
+	for _, source := range v.fill(v.Sources) {
 		args = append(args, "--source", source)
 	}
-	for flag, keys := range map[string][]string{"--allow-config-keys": v.allow, "--deny-config-keys": v.deny} {
+	for flag, keys := range map[string][]string{"--allow-config-keys": v.Allow, "--deny-config-keys": v.Deny} {
 		if len(keys) > 0 {
 			args = append(args, flag, strings.Join(keys, ","))
 		}
@@ -102,14 +92,14 @@ func TestCompatible_SameDirectoryAsCilium(t *testing.T) {
 	ours, theirs := comparing(t)
 	peer := kubeconfig(t, server, realkube.Admin)
 	for _, v := range vectors {
-		if v.differs != "" {
-			t.Logf("%s: differs on purpose: %s", v.name, v.differs)
+		if v.Differs != "" {
+			t.Logf("%s: differs on purpose: %s", v.Name, v.Differs)
 			continue
 		}
-		t.Run(v.name, func(t *testing.T) {
+		t.Run(v.Name, func(t *testing.T) {
 			v.prepareOnce(t)
 			mine := filepath.Join(t.TempDir(), "mine")
-			if v.optional { // the command line has no such option
+			if v.Optional { // the command line has no such option
 				client, _ := connect(t, kube.Connection{})
 				config, err := v.resolver(t, client).Resolve(t.Context())
 				require.NoError(t, err)

@@ -29,14 +29,7 @@ func agentConfig() values {
 func createBusyNode(t testing.TB, name string, labels, annotations values) {
 	t.Helper()
 	createNode(t, name, labels, annotations)
-	var images []fields
-	for i := range 50 {
-		digest := strings.Repeat(fmt.Sprintf("%02x", i), 32)
-		images = append(images, fields{"sizeBytes": 100000000 + i, "names": []string{
-			fmt.Sprintf("registry.example.org/platform/component-%02d@sha256:%s", i, digest),
-			fmt.Sprintf("registry.example.org/platform/component-%02d:v1.2.%d", i, i)}})
-	}
-	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/"+name+"/status", fields{"status": fields{"images": images}}))
+	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/"+name+"/status", fields{"status": fields{"images": realkube.Images()}}))
 }
 
 // A node with three sources: its requests, and the bytes on the wire, including handshake and

@@ -6,6 +6,7 @@ package config_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -58,17 +59,14 @@ func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for path, manifest := range map[string][]byte{
-		crdPath:                                  realkube.NodeConfigs(v2, v2alpha1),
-		rbacPath + "clusterroles/agent":          []byte(agentRole),
-		rbacPath + "clusterroles/watcher":        []byte(watcherRole),
-		rbacPath + "clusterrolebindings/agent":   binding("agent"),
-		rbacPath + "clusterrolebindings/watcher": binding("watcher"),
-	} {
-		if err := s.Admin().ApplyYAML(ctx, path, manifest); err != nil {
-			s.Close()
-			return nil, err
-		}
+	err = s.Admin().ApplyYAML(ctx, crdPath, realkube.NodeConfigs(v2, v2alpha1))
+	roles, readErr := realkube.Manifest("testdata/roles.yaml")
+	for _, d := range roles {
+		err = errors.Join(err, s.Admin().ApplyYAML(ctx, d.Path, []byte(d.Text)))
+	}
+	if err = errors.Join(err, readErr); err != nil {
+		s.Close()
+		return nil, err
 	}
 	for _, version := range []string{v2, v2alpha1} {
 		if err := s.Admin().WaitServed(ctx, nodeConfigsPath(version, "default")); err != nil {
@@ -77,36 +75,6 @@ func start(ctx context.Context, o realkube.Options) (*realkube.Server, error) {
 		}
 	}
 	return s, nil
-}
-
-// agentRole is the role that package configresolve/kube documents.
-const agentRole = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: agent}
-rules:
-- {apiGroups: [""], resources: [configmaps, nodes], verbs: [get]}
-- {apiGroups: [cilium.io], resources: [ciliumnodeconfigs], verbs: [get, list]}
-`
-
-const watcherRole = `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: watcher}
-rules:
-- {apiGroups: [""], resources: [configmaps, nodes], verbs: [list, watch]}
-- {apiGroups: [cilium.io], resources: [ciliumnodeconfigs], verbs: [list, watch]}
-- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], resourceNames: [ciliumnodeconfigs.cilium.io], verbs: [list, watch]}
-`
-
-const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
-
-// binding gives a ServiceAccount the role of the same name.
-func binding(name string) []byte {
-	return fmt.Appendf(nil, `apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: %[1]s}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
-subjects: [{kind: ServiceAccount, namespace: kube-system, name: %[1]s}]
-`, name)
 }
 
 var clients atomic.Int64
@@ -183,19 +151,19 @@ func createNode(t testing.TB, name string, labels, annotations values) {
 
 // nodeConfig has a selector as JSON, or none if that is empty.
 type nodeConfig struct {
-	name, selector string
-	defaults       values
+	Name, Selector string
+	Defaults       values
 }
 
 func (c nodeConfig) object() fields {
 	spec := fields{}
-	if c.selector != "" {
-		spec["nodeSelector"] = json.RawMessage(c.selector)
+	if c.Selector != "" {
+		spec["nodeSelector"] = json.RawMessage(c.Selector)
 	}
-	if c.defaults != nil {
-		spec["defaults"] = c.defaults
+	if c.Defaults != nil {
+		spec["defaults"] = c.Defaults
 	}
-	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": c.name}, "spec": spec}
+	return fields{"apiVersion": "cilium.io/v2", "kind": "CiliumNodeConfig", "metadata": fields{"name": c.Name}, "spec": spec}
 }
 
 func createNodeConfig(t testing.TB, namespace string, c nodeConfig) {

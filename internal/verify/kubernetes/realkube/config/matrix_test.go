@@ -51,77 +51,25 @@ var ways = []way{
 	{"cilium/image-volume", nil, true},
 }
 
-// given is a set of chart values, and the expected result unless the API server accepts the
-// DaemonSet: regular expressions for the output of the post-renderer and the components.
+// given is a set of chart values, as testdata/values.yaml says.
 type given struct {
-	name, namespace       string
-	rendered              string // the Kubernetes version that helm renders for; empty: the API server's
-	set                   []string
-	postrender, component string
-	run                   string // where there is no init container, if different
-	from                  string // the first chart version that the component refuses; empty: all
-	says                  string // regular expression for what reaches nodeinit where the set is taken
+	Name, Namespace, Rendered string
+	Set                       []string
+	Postrender, Component     string
+	Run, From, Says           string
 }
 
-// managed has the values with which Tencent's guide for TKE installs Cilium, chained to the
-// cloud's own plugin.
-var managed = given{name: "a managed cloud's (TKE)", set: []string{"routingMode=native", "endpointRoutes.enabled=true", "ipam.mode=delegated-plugin",
-	"enableIPv4Masquerade=false", "devices=eth+", "cni.chainingMode=generic-veth", "cni.customConf=true", "cni.configMap=cni-configuration", "cni.externalRouting=true",
-	"extraConfig.local-router-ipv4=169.254.32.16", "localRedirectPolicies.enabled=true", "sysctlfix.enabled=false", "kubeProxyReplacement=true",
-	"k8sServiceHost=169.254.128.1", "k8sServicePort=60002"}, component: absent, says: "--skip=sysctl .*KUBERNETES_SERVICE_HOST=169.254.128.1 "}
-
-const absent = `testing value .*name failed|is missing path.*name`
-
-var sets = []given{
-	{name: "default"},
-	{name: "kube-proxy replacement", set: []string{"kubeProxyReplacement=true", "k8sServiceHost=10.0.0.1", "k8sServicePort=6443"}, says: "KUBERNETES_SERVICE_HOST=10.0.0.1 "},
-	{name: "kube-proxy replacement, no address of the API server", set: []string{"kubeProxyReplacement=true"}, postrender: "no address of the API server"},
-	{name: "native routing", set: []string{"routingMode=native", "ipv4NativeRoutingCIDR=10.0.0.0/8", "autoDirectNodeRoutes=true"}},
-	{name: "ENI", set: []string{"eni.enabled=true", "ipam.mode=eni", "routingMode=native", "egressMasqueradeInterfaces=eth0"}},
-	{name: "host firewall", set: []string{"hostFirewall.enabled=true"}},
-	{name: "IPsec", set: []string{"encryption.enabled=true", "encryption.type=ipsec"}},
-	{name: "WireGuard", set: []string{"encryption.enabled=true", "encryption.type=wireguard"}},
-	{name: "netkit", set: []string{"bpf.datapathMode=netkit", "routingMode=native", "ipv4NativeRoutingCIDR=10.0.0.0/8", "bpf.masquerade=true"}},
-	{name: "CNI chaining", set: []string{"cni.chainingMode=generic-veth", "cni.customConf=true", "cni.configMap=cni-configuration", "routingMode=native", "enableIPv4Masquerade=false"}},
-	managed,
-	{name: "cni.exclusive=false", set: []string{"cni.exclusive=false"}},
-	{name: "custom CNI configuration", set: []string{"cni.customConf=true", "cni.configMap=cni-configuration"}},
-	{name: "Hubble and L7 proxy off", set: []string{"hubble.enabled=false", "l7Proxy=false", "envoy.enabled=false"}},
-	{name: "securityContext.privileged", set: []string{"securityContext.privileged=true"}, component: absent, says: "--skip=bpffs "},
-	{name: "configSources: one ConfigMap", set: []string{"daemon.configSources=config-map:cilium-config"}, component: absent, from: "1.19.7", says: `--source=config-map:cilium-config |--host-proc=/hostproc --cgroup-root=`},
-	{name: "configSources: several", set: []string{`daemon.configSources=config-map:cilium-config\,cilium-node-config\,node`}, says: "--source=config-map:cilium-config,cilium-node-config,node "},
-	{name: "allowedConfigOverrides", set: []string{`daemon.allowedConfigOverrides=debug\,mtu`}, says: "--allow-config-keys=debug,mtu "},
-	{name: "blockedConfigOverrides", set: []string{"daemon.blockedConfigOverrides=mtu"}, says: "--deny-config-keys=mtu "},
-	{name: "k8s.apiServerURLs", set: []string{"k8s.apiServerURLs=https://10.0.0.1:6443 https://10.0.0.2:6443", "kubeProxyReplacement=true"}, says: "--k8s-api-server-urls=https://10.0.0.1:6443[ ,]https://10.0.0.2:6443 "},
-	{name: "kubeConfigPath", set: []string{"kubeConfigPath=/etc/kubernetes/agent.conf"}, says: "--k8s-kubeconfig-path=/etc/kubernetes/agent.conf .*mount=/etc/kubernetes/agent.conf "},
-	{name: "k8sServiceHostRef", set: []string{"k8sServiceHostRef.name=server", "k8sServiceHostRef.key=host", "kubeProxyReplacement=true"}, says: "KUBERNETES_SERVICE_HOST= "},
-	{name: "cni.install=false", set: []string{"cni.install=false"}, component: absent, says: "--skip=cni "},
-	{name: "cni.binPath, cni.confPath", set: []string{"cni.binPath=/var/lib/cni/bin", "cni.confPath=/var/lib/cni/net.d"}, component: "volumes/6/hostPath/path failed", says: "--cni-bin-dir=/var/lib/cni/bin --cni-conf-dir=/var/lib/cni/net.d "},
-	{name: "cgroup.autoMount and sysctlfix off", set: []string{"cgroup.autoMount.enabled=false", "sysctlfix.enabled=false"}, component: absent, says: "--skip=cgroup,sysctl "},
-	{name: "cgroup.hostRoot", set: []string{"cgroup.hostRoot=/run/other/cgroupv2"}, says: "--cgroup-root-key=cgroup-root "},
-	{name: "bpf.autoMount off", set: []string{"bpf.autoMount.enabled=false"}, component: absent, says: "--skip=bpffs "},
-	{name: "rendered for a Kubernetes before 1.30 (AppArmor by annotations)", rendered: "1.29.0"},
-	{name: "daemon.runPath", set: []string{"daemon.runPath=/var/lib/cilium-run"}, component: "volumes/1/hostPath/path failed", says: "--skip=host-paths "},
-	{name: "extraVolumeMounts", set: []string{"extraVolumes[0].name=mine", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=mine", "extraVolumeMounts[0].mountPath=/mine"}, says: "mount=/mine "},
-	{name: "another namespace", namespace: "networking", says: "config-map:cilium-config,cilium-node-config .*CILIUM_K8S_NAMESPACE= |CILIUM_K8S_NAMESPACE= .*config-map:cilium-config,cilium-node-config "},
-	{name: "cleanState", set: []string{"cleanState=true"}},
-	{name: "waitForKubeProxy", set: []string{"waitForKubeProxy=true"}, component: absent, says: "--wait-for-kube-proxy=4m "},
-	{name: "nodeinit, the chart's own", set: []string{"nodeinit.enabled=true"}, component: absent},
-	{name: "extraInitContainers", set: []string{"extraInitContainers[0].name=mine", "extraInitContainers[0].image=mine"}, postrender: "init container mine is not known"},
-	{name: "extraEnv of others", set: []string{"extraEnv[0].name=FROBNICATE", "extraEnv[0].value=x"}, postrender: "FROBNICATE means nothing to nodeinit"},
-	{name: "initResources", set: []string{"initResources.limits.memory=500Mi"}, run: "no init container that could have them|initContainers/0/resources failed"},
-	{name: "securityContext.capabilities without SYS_MODULE", set: []string{"securityContext.capabilities.cleanCiliumState={NET_ADMIN,SYS_ADMIN}", "securityContext.capabilities.ciliumAgent={NET_ADMIN,SYS_ADMIN,BPF}"}},
-}
+var sets = read[given]("testdata/values.yaml")
 
 // expected is the expected refusal; empty if the API server accepts.
 func (g given) expected(w way, cilium, kubernetes string) string {
 	switch {
-	case w.args == nil && g.component != "" && cilium >= g.from:
-		return g.component
-	case w.args != nil && g.postrender != "":
-		return g.postrender
-	case g.run != "" && (strings.HasSuffix(w.name, "run") || w.imageVolume):
-		return g.run
+	case w.args == nil && g.Component != "" && cilium >= g.From:
+		return g.Component
+	case w.args != nil && g.Postrender != "":
+		return g.Postrender
+	case g.Run != "" && (strings.HasSuffix(w.name, "run") || w.imageVolume):
+		return g.Run
 	case w.imageVolume && kubernetes != "1.36.3":
 		return `drops image volumes|image: field not declared in schema`
 	}
@@ -148,7 +96,7 @@ func TestChartsMatrix(t *testing.T) {
 			require.NoError(t, api.Admin().ApplyYAML(t.Context(), "/api/v1/namespaces/networking", []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: networking}")))
 			for _, cilium := range ciliums {
 				for _, g := range sets {
-					t.Run(cilium+" "+g.name, func(t *testing.T) { m.cells(t, api, kubernetes, cilium, g) })
+					t.Run(cilium+" "+g.Name, func(t *testing.T) { m.cells(t, api, kubernetes, cilium, g) })
 				}
 			}
 		})
@@ -185,9 +133,9 @@ func newMatrix(t *testing.T) *matrix {
 
 // cells tries each way on helm's output.
 func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium string, g given) {
-	args := []string{"template", "cilium", m.charts[cilium], "-n", cmp.Or(g.namespace, "kube-system"), "--kube-version", cmp.Or(g.rendered, kubernetes),
+	args := []string{"template", "cilium", m.charts[cilium], "-n", cmp.Or(g.Namespace, "kube-system"), "--kube-version", cmp.Or(g.Rendered, kubernetes),
 		"-s", "templates/cilium-agent/daemonset.yaml", "-s", "templates/cilium-configmap.yaml"}
-	for _, value := range append([]string{ownImage}, g.set...) {
+	for _, value := range append([]string{ownImage}, g.Set...) {
 		args = append(args, "--set", value)
 	}
 	cmd := exec.CommandContext(t.Context(), m.helm, args...)
@@ -195,16 +143,16 @@ func (m *matrix) cells(t *testing.T, api *realkube.Server, kubernetes, cilium st
 	chart, err := cmd.Output()
 	require.NoError(t, err)
 	for _, w := range ways {
-		outcome := m.try(t, api, w, chart, cmp.Or(g.namespace, "kube-system"))
+		outcome := m.try(t, api, w, chart, cmp.Or(g.Namespace, "kube-system"))
 		if want := g.expected(w, cilium, kubernetes); want == "" {
 			require.Equal(t, taken, outcome, w.name)
 		} else {
 			require.Regexp(t, want, outcome, w.name)
 		}
 		if said := m.made[w.name+string(chart)].said; said != "" {
-			require.Regexp(t, g.says, said, w.name)
+			require.Regexp(t, g.Says, said, w.name)
 		}
-		key := [2]string{g.name, w.name}
+		key := [2]string{g.Name, w.name}
 		if m.outcomes[key] == nil {
 			m.outcomes[key] = map[string][]cell{}
 		}
@@ -241,7 +189,7 @@ func (m *matrix) try(t *testing.T, api *realkube.Server, w way, chart []byte, na
 func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 	cmd := exec.CommandContext(t.Context(), m.postrender, w.args...)
 	if w.args == nil {
-		cmd = exec.CommandContext(t.Context(), "../../../../../examples/deploy/post-render.sh", w.name)
+		cmd = exec.CommandContext(t.Context(), deployFolder+"post-render.sh", w.name)
 	}
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(chart), &said
@@ -267,26 +215,8 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 // value. The run ends because the host is missing. It returns what the container is told.
 func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
 	t.Helper()
-	type container struct {
-		Command      []string
-		Env          []struct{ Name, Value string }
-		VolumeMounts []struct {
-			MountPath string `yaml:"mountPath"`
-		} `yaml:"volumeMounts"`
-	}
-	var object struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					InitContainers []container `yaml:"initContainers"`
-					Containers     []container
-				}
-			}
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(daemonSet, &object))
-	pod := object.Spec.Template.Spec
-	for _, c := range append(pod.InitContainers, pod.Containers...) {
+	inits, containers := podOf(t, daemonSet)
+	for _, c := range append(inits, containers...) {
 		if len(c.Command) == 0 || filepath.Base(c.Command[0]) != "nodeinit" {
 			continue
 		}
@@ -310,6 +240,32 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
 	}
 	t.Fatalf("no container runs nodeinit:\n%s", daemonSet)
 	return ""
+}
+
+// container is one of a pod's.
+type container struct {
+	Command      []string
+	Env          []struct{ Name, Value string }
+	VolumeMounts []struct {
+		MountPath string `yaml:"mountPath"`
+	} `yaml:"volumeMounts"`
+}
+
+// podOf returns the containers of a DaemonSet's pods.
+func podOf(t *testing.T, daemonSet []byte) (inits, containers []container) {
+	t.Helper()
+	var object struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					InitContainers []container `yaml:"initContainers"`
+					Containers     []container
+				}
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(daemonSet, &object))
+	return object.Spec.Template.Spec.InitContainers, object.Spec.Template.Spec.Containers
 }
 
 // requireNoneLeft checks that nodeinit has replaced the chart's containers.
@@ -370,9 +326,9 @@ func (m *matrix) table(ctx context.Context) string {
 	fmt.Fprintf(&b, "\n|---%s|\n", strings.Repeat("|---", len(shown)))
 	var notes []string
 	for _, g := range sets {
-		fmt.Fprintf(&b, "| %s |", g.name)
+		fmt.Fprintf(&b, "| %s |", g.Name)
 		for _, w := range shown {
-			fmt.Fprintf(&b, " %s |", told(m.outcomes[[2]string{g.name, w.name}], &notes))
+			fmt.Fprintf(&b, " %s |", told(m.outcomes[[2]string{g.Name, w.name}], &notes))
 		}
 		b.WriteString("\n")
 	}
@@ -384,7 +340,7 @@ func (m *matrix) table(ctx context.Context) string {
 	notes = nil
 	for _, w := range ways {
 		if w.imageVolume {
-			fmt.Fprintf(&b, "- `%s`: default values %s\n", w.name, told(m.outcomes[[2]string{sets[0].name, w.name}], &notes))
+			fmt.Fprintf(&b, "- `%s`: default values %s\n", w.name, told(m.outcomes[[2]string{sets[0].Name, w.name}], &notes))
 		}
 	}
 	b.WriteString("- all other values as without, where it is taken\n\n")

@@ -5,14 +5,12 @@ package config_test
 
 import (
 	"bufio"
-	"io"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,64 +25,44 @@ func buildNodeinit(t *testing.T) string {
 	return path
 }
 
-// line reads one line, or fails when none comes.
-func line(t *testing.T, lines <-chan string) string {
-	t.Helper()
-	select {
-	case text, ok := <-lines:
-		require.True(t, ok, "the program has ended")
-		return text
-	case <-time.After(time.Minute):
-		require.Fail(t, "no line")
-		return ""
-	}
-}
-
-func lines(r io.Reader) <-chan string {
-	out := make(chan string, 100)
-	go func() {
-		defer close(out)
-		for scanner := bufio.NewScanner(r); scanner.Scan(); {
-			out <- scanner.Text()
-		}
-	}()
-	return out
-}
-
 func TestCFG10_BuildConfigWatch(t *testing.T) {
 	const name = "nodeinit-watch"
 	setUpWatch(t, name)
 	program, dir := buildNodeinit(t), filepath.Join(t.TempDir(), "config")
-	start := func() (*exec.Cmd, <-chan string) {
-		cmd := command(t, program, kubeconfig(t, server, watcher), name, name, dir, append(threeFlags, "--watch")...)
+	start := func() (cmd *exec.Cmd, next func() string) {
+		cmd = command(t, program, kubeconfig(t, server, watcher), name, name, dir, append(threeFlags, "--watch")...)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		return cmd, lines(out)
+		lines := bufio.NewScanner(out)
+		return cmd, func() string {
+			require.True(t, lines.Scan(), "the program has ended")
+			return lines.Text()
+		}
 	}
 	configMap := "/api/v1/namespaces/" + name + "/configmaps/cilium-config"
 
-	cmd, out := start()
-	require.Equal(t, `a = "cm" from config-map:nodeinit-watch/cilium-config`, line(t, out))
-	require.Equal(t, `b = "cr" from cilium-node-config:nodeinit-watch/x`, line(t, out))
-	require.Contains(t, line(t, out), "config-sources = ")
-	require.Contains(t, line(t, out), "config-sources-overrides = ")
+	cmd, next := start()
+	require.Equal(t, `a = "cm" from config-map:nodeinit-watch/cilium-config`, next())
+	require.Equal(t, `b = "cr" from cilium-node-config:nodeinit-watch/x`, next())
+	require.Contains(t, next(), "config-sources = ")
+	require.Contains(t, next(), "config-sources-overrides = ")
 	merge(t, configMap, fields{"data": fields{"a": "2"}})
-	require.Equal(t, `a = "2" from config-map:nodeinit-watch/cilium-config (was "cm" from config-map:nodeinit-watch/cilium-config)`, line(t, out))
+	require.Equal(t, `a = "2" from config-map:nodeinit-watch/cilium-config (was "cm" from config-map:nodeinit-watch/cilium-config)`, next())
 	require.Equal(t, "2", readDir(t, dir)["a"], "it is written before it is printed")
 
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
 	merge(t, configMap, fields{"data": fields{"a": "3", "b": nil}})
-	cmd, out = start()
+	cmd, next = start()
 	for range 4 {
-		line(t, out)
+		next()
 	}
 	require.Equal(t, "3", readDir(t, dir)["a"])
 	require.NoError(t, server.Admin().Delete(t.Context(), nodeConfigsPath(v2, name)+"/x"))
-	for text := line(t, out); text != `b is no longer set (was "cr" from cilium-node-config:nodeinit-watch/x)`; {
-		text = line(t, out)
+	for text := next(); text != `b is no longer set (was "cr" from cilium-node-config:nodeinit-watch/x)`; {
+		text = next()
 	}
 	require.NotContains(t, readDir(t, dir), "b")
 

@@ -6,7 +6,6 @@ package config_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,7 +60,7 @@ func TestShippedPodsAreFitForProduction(t *testing.T) {
 		}
 		require.Positive(t, ours, file)
 		name, _, _ := strings.Cut(file, " ")
-		text, err := os.ReadFile(filepath.Join("../../../../../examples/deploy", name))
+		text, err := os.ReadFile(deployFolder + name)
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^  updateStrategy:\n    rollingUpdate: \{maxUnavailable: (10|100)%\}`, string(text), "%s: a cluster of thousands is updated within an hour", file)
 	}

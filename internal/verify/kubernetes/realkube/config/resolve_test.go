@@ -23,8 +23,8 @@ var prepared = map[string]bool{}
 // prepareOnce creates the vector's cluster objects for the first test that needs them.
 func (v vector) prepareOnce(t testing.TB) {
 	t.Helper()
-	if !prepared[v.name] {
-		prepared[v.name] = true
+	if !prepared[v.Name] {
+		prepared[v.Name] = true
 		v.prepare(t)
 	}
 }
@@ -32,29 +32,29 @@ func (v vector) prepareOnce(t testing.TB) {
 func (v vector) prepare(t testing.TB) {
 	t.Helper()
 	createNamespace(t, v.namespace())
-	for name, data := range v.configMaps {
+	for name, data := range v.ConfigMaps {
 		createConfigMap(t, v.namespace(), name, data)
 	}
-	for _, c := range v.nodeConfigs {
+	for _, c := range v.NodeConfigs {
 		createNodeConfig(t, v.namespace(), c)
 	}
-	if !v.noNode {
-		createNode(t, v.node(), v.labels, v.annotations)
+	if !v.NoNode {
+		createNode(t, v.node(), v.Labels, v.Annotations)
 	}
 }
 
 func (v vector) resolver(t testing.TB, client *kube.Client) configresolve.Resolver {
 	t.Helper()
-	list := sources(t, client, v.namespace(), v.node(), v.fill(v.sources)...)
-	if v.optional {
+	list := sources(t, client, v.namespace(), v.node(), v.fill(v.Sources)...)
+	if v.Optional {
 		list[0] = configresolve.Optional(list[0])
 	}
-	return configresolve.Resolver{Sources: list, AllowKeys: v.allow, DenyKeys: v.deny}
+	return configresolve.Resolver{Sources: list, AllowKeys: v.Allow, DenyKeys: v.Deny}
 }
 
 func (v vector) check(t testing.TB, config *configresolve.Config) {
 	t.Helper()
-	require.Equal(t, v.want, maps.Collect(config.All()))
+	require.Equal(t, v.Want, maps.Collect(config.All()))
 	var origins, findings []string
 	for _, ref := range config.Sources() {
 		origins = append(origins, ref.String())
@@ -62,8 +62,8 @@ func (v vector) check(t testing.TB, config *configresolve.Config) {
 	for _, f := range config.Findings() {
 		findings = append(findings, short(f))
 	}
-	require.Equal(t, v.fill(v.origins), origins)
-	require.Equal(t, v.fill(v.findings), findings)
+	require.Equal(t, v.fill(v.Origins), origins)
+	require.Equal(t, v.fill(v.Findings), findings)
 }
 
 // TestCFG_Vectors resolves every vector on the real server, with each set of served versions of
@@ -77,7 +77,7 @@ func TestCFG_Vectors(t *testing.T) {
 		t.Run(strings.Join(served, " and "), func(t *testing.T) {
 			serve(t, server, served...)
 			for _, v := range vectors {
-				t.Run(v.name, func(t *testing.T) { v.run(t, served[0] == v2alpha1) })
+				t.Run(v.Name, func(t *testing.T) { v.run(t, served[0] == v2alpha1) })
 			}
 		})
 	}
@@ -89,15 +89,15 @@ func (v vector) run(t *testing.T, older bool) {
 	require.NoError(t, err)
 	v.check(t, config)
 
-	requests, want := audited(t, userAgent), v.requests
-	if older && strings.Contains(strings.Join(v.sources, " "), "cilium-node-config") {
+	requests, want := audited(t, userAgent), v.Requests
+	if older && strings.Contains(strings.Join(v.Sources, " "), "cilium-node-config") {
 		want++
 	}
 	require.Len(t, requests, want, "%s", requests)
 	dir := filepath.Join(t.TempDir(), "config")
 	_, err = configdir.Write(t.Context(), dir, config)
 	require.NoError(t, err)
-	requireDir(t, dir, v.want, v.fill(v.origins))
+	requireDir(t, dir, v.Want, v.fill(v.Origins))
 }
 
 // requireDir reads a directory as an agent does: it holds only keys, and no dangling links.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,20 +43,11 @@ func watchThree(t *testing.T, name, url string) *watching {
 			return nil
 		})
 	}()
-	w.stop = func() error {
+	w.stop = sync.OnceValue(func() error {
 		cancel()
 		return <-done
-	}
+	})
 	t.Cleanup(func() { require.ErrorIs(t, w.stop(), context.Canceled) })
-	stop := w.stop
-	var stopped error
-	var once bool
-	w.stop = func() error {
-		if !once {
-			once, stopped = true, stop()
-		}
-		return stopped
-	}
 	return w
 }
 
@@ -159,25 +151,6 @@ func requireNoGoroutine(t *testing.T) {
 	}
 }
 
-func TestCFG10_DeletedAndBack(t *testing.T) {
-	const name = "watch-deleted"
-	setUpWatch(t, name)
-	w := watchThree(t, name, "")
-	first := w.next()
-	path := "/api/v1/namespaces/" + name + "/configmaps"
-	require.NoError(t, server.Admin().Delete(t.Context(), path+"/cilium-config"))
-	gone := w.next()
-	require.ErrorIs(t, gone.Err, configresolve.ErrMissing)
-	require.ErrorContains(t, gone.Err, "ConfigMap watch-deleted/cilium-config")
-	require.Empty(t, configresolve.Diff(first.Config, gone.Config))
-	require.Empty(t, gone.Changes)
-	createConfigMap(t, name, "cilium-config", values{"a": "new", "b": "cm"})
-	back := w.next()
-	require.NoError(t, back.Err)
-	require.Equal(t, "a", back.Changes[0].Key)
-	require.Len(t, back.Changes, 1)
-}
-
 func TestCFG10_EndsWithTheReportersError(t *testing.T) {
 	const name = "watch-report"
 	setUpWatch(t, name)
@@ -185,11 +158,6 @@ func TestCFG10_EndsWithTheReportersError(t *testing.T) {
 	full := errors.New("no space left on device")
 	err := kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(configresolve.Update) error { return full })
 	require.Equal(t, full, err)
-	requireNoGoroutine(t)
-
-	client, _ = connect(t, kube.Connection{})
-	err = kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(configresolve.Update) error { return nil })
-	require.ErrorContains(t, err, `(grant it by a Role in namespace watch-report with the rule {apiGroups: [""], resources: ["configmaps"], resourceNames: ["cilium-config"], verbs: ["list", "watch"]})`)
 	requireNoGoroutine(t)
 }
 
@@ -250,24 +218,4 @@ func countLists(t *testing.T, userAgent string) (n int) {
 		}
 	}
 	return n
-}
-
-func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
-	const name = "watch-crd"
-	createNamespace(t, name)
-	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
-	createNode(t, name, values{"zone": "a"}, nil)
-	serve(t, server)
-	w := watchThree(t, name, "")
-	w.next()
-	for _, version := range []string{v2alpha1, v2} {
-		serve(t, server, version)
-		object := nodeConfig{"x", `{"matchLabels":{"zone":"a"}}`, values{"b": version}}.object()
-		object["apiVersion"] = "cilium.io/" + version
-		create(t, nodeConfigsPath(version, name), object)
-		w.expect(`b = "` + version + `" from cilium-node-config:watch-crd/x`)
-		serve(t, server)
-		w.expect(`b is no longer set (was "` + version + `" from cilium-node-config:watch-crd/x)`)
-	}
-	serve(t, server, v2, v2alpha1)
 }

@@ -55,13 +55,7 @@ func createNode(ctx context.Context, s *realkube.Server, i int) error {
 	if err := s.Admin().Create(ctx, "/api/v1/nodes", fields{"metadata": fields{"name": name(i)}}); err != nil {
 		return err
 	}
-	var images []fields
-	for n := range 50 {
-		images = append(images, fields{"sizeBytes": 100000000 + n, "names": []string{
-			fmt.Sprintf("registry.example.org/platform/component-%02d@sha256:%s", n, strings.Repeat(fmt.Sprintf("%02x", n), 32)),
-			fmt.Sprintf("registry.example.org/platform/component-%02d:v1.2.%d", n, n)}})
-	}
-	return s.Admin().Merge(ctx, "/api/v1/nodes/"+name(i)+"/status", fields{"status": fields{"images": images,
+	return s.Admin().Merge(ctx, "/api/v1/nodes/"+name(i)+"/status", fields{"status": fields{"images": realkube.Images(),
 		"conditions": []fields{{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"}}}})
 }
 

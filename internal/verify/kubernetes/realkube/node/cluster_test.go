@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -223,15 +222,10 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
-	create(t, "/api/v1/namespaces/kube-system/serviceaccounts", fields{"metadata": fields{"name": "going"}})
-	answer, err := server.Admin().Do(t.Context(), http.MethodPost, "/api/v1/namespaces/kube-system/serviceaccounts/going/token", "application/json",
-		[]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`))
-	require.NoError(t, err)
-	object := &unstructured.Unstructured{Object: fields{}}
-	require.NoError(t, object.UnmarshalJSON(answer))
-	token, _, _ := unstructured.NestedString(object.Object, "status", "token")
-	require.NoError(t, server.Admin().Delete(t.Context(), "/api/v1/namespaces/kube-system/serviceaccounts/going"))
-	going := kube.DaemonSet{Client: client(t, token), Namespace: "kube-system", Name: "agent", Node: "decide"}
+	create(t, accounts, fields{"metadata": fields{"name": "going"}})
+	gone := client(t, tokenOf(t, "going", fields{}))
+	require.NoError(t, server.Admin().Delete(t.Context(), accounts+"/going"))
+	going := kube.DaemonSet{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
 	eventually(t, func(ctx context.Context) error {
 		if got := going.Decide(ctx); !apierrors.IsUnauthorized(got.Err) || got.Uninstall {
 			return fmt.Errorf("%s", got)

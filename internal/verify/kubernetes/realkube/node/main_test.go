@@ -6,11 +6,10 @@ package node_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +23,8 @@ import (
 )
 
 type fields = map[string]any
+
+const accounts = "/api/v1/namespaces/kube-system/serviceaccounts"
 
 // server is shared by the tests; each test has its own nodes. It holds the objects of
 // agent.yaml in examples/deploy, and those of the component report for a separate account.
@@ -40,52 +41,30 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer server.Close()
-	if err := server.Admin().Create(context.Background(), "/api/v1/namespaces/kube-system/serviceaccounts", fields{"metadata": fields{"name": "reporter"}}); err != nil {
+	if err := server.Admin().Create(context.Background(), accounts, fields{"metadata": fields{"name": "reporter"}}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, d := range append(documents("agent.yaml"), documents("report/rbac.yaml", "name: agent\n", "name: reporter\n", "kube-system:agent", "kube-system:reporter")...) {
-		if err := server.Admin().ApplyYAML(context.Background(), d.path, []byte(d.text)); err != nil {
-			fmt.Fprintln(os.Stderr, d.path, err)
-			return 1
-		}
+	if err := deploy(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return m.Run()
 }
 
-// document is one object of the manifest.
-type document struct{ kind, path, text string }
+const deployFolder = "../../../../../examples/deploy/"
 
-var (
-	kindLine = regexp.MustCompile(`(?m)^kind: (\S+)$`)
-	nameLine = regexp.MustCompile(`(?m)^metadata:\n  name: (\S+)\n(?:  namespace: (\S+)\n)?`)
-	places   = map[string]string{
-		"ServiceAccount":                   "/api/v1/namespaces/kube-system/serviceaccounts/",
-		"ClusterRole":                      "/apis/rbac.authorization.k8s.io/v1/clusterroles/",
-		"ClusterRoleBinding":               "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/",
-		"Role":                             "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/",
-		"RoleBinding":                      "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/",
-		"DaemonSet":                        "/apis/apps/v1/namespaces/kube-system/daemonsets/",
-		"ValidatingAdmissionPolicy":        "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/",
-		"ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/",
-	}
-)
-
-// documents returns the documents of a manifest, with replacements given as pairs.
-func documents(file string, replaced ...string) (all []document) {
-	raw, err := os.ReadFile("../../../../../examples/deploy/" + file)
+// deploy applies the agent's manifest, and the report's for the account reporter.
+func deploy(ctx context.Context) error {
+	agents, err := realkube.Manifest(deployFolder + "agent.yaml")
 	if err != nil {
-		panic(err)
+		return err
 	}
-	for text := range strings.SplitSeq(strings.NewReplacer(replaced...).Replace(string(raw)), "\n---\n") {
-		kind, name := kindLine.FindStringSubmatch(text)[1], nameLine.FindStringSubmatch(text)
-		place := places[kind]
-		if name[2] != "" {
-			place = strings.Replace(place, "/kube-system/", "/"+name[2]+"/", 1)
-		}
-		all = append(all, document{kind, place + name[1], text})
+	reports, err := realkube.Manifest(deployFolder+"report/rbac.yaml", "name: agent\n", "name: reporter\n", "kube-system:agent", "kube-system:reporter")
+	for _, d := range append(agents, reports...) {
+		err = errors.Join(err, server.Admin().ApplyYAML(ctx, d.Path, []byte(d.Text)))
 	}
-	return all
+	return err
 }
 
 // config is the connection of a token's holder.
@@ -120,12 +99,15 @@ func tokenOn(t testing.TB, account, node string) string {
 		"metadata": fields{"name": account + "-" + node},
 		"spec":     fields{"serviceAccountName": account, "nodeName": node, "containers": []any{fields{"name": "agent", "image": "agent"}}},
 	})
-	request, err := json.Marshal(fields{
-		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-		"spec": fields{"boundObjectRef": fields{"apiVersion": "v1", "kind": "Pod", "name": account + "-" + node}},
-	})
+	return tokenOf(t, account, fields{"boundObjectRef": fields{"apiVersion": "v1", "kind": "Pod", "name": account + "-" + node}})
+}
+
+// tokenOf returns an account's token, which is bound to no pod unless spec says so.
+func tokenOf(t testing.TB, account string, spec fields) string {
+	t.Helper()
+	request, err := json.Marshal(fields{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
 	require.NoError(t, err)
-	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+account+"/token", "application/json", request)
+	answer, err := server.Admin().Do(t.Context(), http.MethodPost, accounts+"/"+account+"/token", "application/json", request)
 	require.NoError(t, err)
 	var token struct{ Status struct{ Token string } }
 	require.NoError(t, json.Unmarshal(answer, &token))

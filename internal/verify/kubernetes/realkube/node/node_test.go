@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,6 +24,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
 const notReady = "node.agent.example.org/not-ready" // the manifest's
@@ -186,22 +185,10 @@ func TestRDY3_TheAgentChangesItsOwnNodeOnly(t *testing.T) {
 	require.Equal(t, []string{"other"}, taintsOf(t, "mine"))
 
 	// A token bound to no pod, such as one from the account's secret, changes no node.
-	unbound := client(t, realkubeToken(t))
+	unbound := client(t, tokenOf(t, "agent", fields{}))
 	err = ready(unbound, "theirs").Apply(t.Context())
 	require.ErrorContains(t, err, "the agent may change the node of its own pod only")
 }
-
-func realkubeToken(t *testing.T) string {
-	t.Helper()
-	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+"agent/token", "application/json",
-		[]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`))
-	require.NoError(t, err)
-	token := regexp.MustCompile(`"token": ?"([^"]+)"`).FindSubmatch(answer)
-	require.NotNil(t, token)
-	return string(token[1])
-}
-
-var ruleLine = regexp.MustCompile(`(?m)^  - apiGroups: \[(.*)\]\n    resources: \[(.*)\]\n(?:    resourceNames: \[(.*)\]\n)?    verbs: \[(.*)\]\n?`)
 
 // Each rule of the manifest is needed, and if it is missing the error names the rule to add;
 // all rules together suffice.
@@ -221,28 +208,26 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 		return err
 	}
 	eventually(t, work)
+	agents, err := realkube.Manifest(deployFolder + "agent.yaml")
+	require.NoError(t, err)
 	rules := 0
-	for _, d := range documents("agent.yaml") {
-		if !slices.Contains([]string{"Role", "ClusterRole"}, d.kind) {
+	for _, d := range agents {
+		if !strings.HasSuffix(d.Kind, "Role") {
 			continue
 		}
-		for _, rule := range ruleLine.FindAllStringSubmatch(d.text, -1) {
+		for _, rule := range d.Rules() {
 			rules++
-			require.NotContains(t, rule[2]+rule[4], ",", "one resource and one verb a rule")
-			without := strings.Replace(d.text, rule[0], "", 1)
-			if strings.HasSuffix(without, "rules:\n") {
-				without = strings.TrimSuffix(without, "rules:\n") + "rules: []\n"
-			}
-			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.path, []byte(without)))
+			require.NotContains(t, rule.Resource+rule.Verb, ",", "one resource and one verb a rule")
+			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.Path, []byte(d.Without(func(r realkube.Rule) bool { return r == rule }))))
 			eventually(t, func(ctx context.Context) error {
 				err := work(ctx)
-				want := []string{fmt.Sprintf("apiGroups: [%q], resources: [%s]", strings.Trim(rule[1], `"`), rule[2]), fmt.Sprintf("verbs: [%q]", rule[4])}
+				want := []string{fmt.Sprintf("apiGroups: [%q], resources: [%s]", rule.Group, rule.Resource), fmt.Sprintf("verbs: [%q]", rule.Verb)}
 				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want[0]) || !strings.Contains(err.Error(), want[1]) {
-					return fmt.Errorf("without %q: %w", rule[0], errors.Join(err, errors.New("want a denial that names it")))
+					return fmt.Errorf("without %q: %w", rule.Text, errors.Join(err, errors.New("want a denial that names it")))
 				}
 				return nil
 			})
-			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.path, []byte(d.text)))
+			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.Path, []byte(d.Text)))
 			eventually(t, work)
 		}
 	}

@@ -200,7 +200,7 @@ func TestRDY5_TheReportersAccountChangesNothingElse(t *testing.T) {
 		require.Contains(t, strings.ReplaceAll(tc.err.Error(), `\\"`, `\"`), tc.says)
 	}
 	require.NoError(t, as.Create(t.Context(), "/api/v1/namespaces/default/events", event("Node", "guarded")))
-	unbound := realkube.NewClient(server.URL, server.CAPEM, unboundToken(t, "reporter"), nil)
+	unbound := realkube.NewClient(server.URL, server.CAPEM, tokenOf(t, "reporter", fields{}), nil)
 	require.ErrorContains(t, patch(unbound, "guarded/status", condition("SlipwayZReady")), "the node of its own pod only")
 	require.NoError(t, patch(server.Admin(), "guarded/status", condition("Ready")), "others are not bound")
 }
@@ -208,15 +208,4 @@ func TestRDY5_TheReportersAccountChangesNothingElse(t *testing.T) {
 func event(kind, name string) fields {
 	return fields{"apiVersion": "v1", "kind": "Event", "metadata": fields{"generateName": name + ".", "namespace": ""},
 		"involvedObject": fields{"kind": kind, "name": name}, "reason": "X", "message": "x", "type": "Warning"}
-}
-
-// unboundToken is a token of the account that is bound to no pod.
-func unboundToken(t *testing.T, account string) string {
-	t.Helper()
-	answer, err := server.Admin().Do(t.Context(), http.MethodPost, places["ServiceAccount"]+account+"/token", "application/json",
-		[]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`))
-	require.NoError(t, err)
-	var token struct{ Status struct{ Token string } }
-	require.NoError(t, json.Unmarshal(answer, &token))
-	return token.Status.Token
 }
