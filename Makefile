@@ -35,16 +35,10 @@ test: tools ## the tests of the packages and examples
 	@echo "building and running the tests; the first time, downloading Go modules"
 	@$(GOTEST) -short -count 1 $(TESTED) + $(call OTHERS,-short -count 1)
 
-race: tools ## the same under the race detector, which needs a C compiler
-	@CGO_ENABLED=1 $(GOTEST) -race -short -count 1 -timeout 25m $(TESTED) + $(call OTHERS,-race -short -count 1)
+race: tools ## the same at full length and under the race detector, which needs a C compiler
+	@CGO_ENABLED=1 $(GOTEST) -race -count 1 -timeout 25m $(TESTED) + $(call OTHERS,-race -count 1)
 
-verify: verify-packages attack-sample fault-sample layouts neighbours image-same fuzz-chain kube cri-sample e2e-sample kernels-short ## all proofs that take minutes; those that take longer have targets of their own
-
-# The tests that do less with -short (rules_test.go sees that none is missing).
-LONG         = TestCNI1_CNI2_NeverTornUnderLoad|TestCNI7_RepairedWithinASecond|TestPLAN3_KilledAnywhereAndRunAgain|TestSEC6_ManyEntries|TestCLN5_SEC6_TreesOfAnySize|TestSEC6_LyingAPIServer
-
-verify-packages: tools ## at full length, the tests of the packages and examples that are shorter in make test
-	@$(GOTEST) -count 1 -timeout 25m -run '^($(LONG))$$' $$(grep -rlE --include='*_test.go' '^func ($(LONG))\(' . | xargs -n1 dirname | sort -u)
+verify: attack-sample fault-sample layouts neighbours image-same fuzz-chain kube cri-sample e2e-sample kernels-short ## all proofs that take minutes; those that take longer have targets of their own
 
 attack-sample: tools ## each operation that touches a path 2,000 times beside an attacker
 	@$(GOTEST) -count 1 ./internal/verify/attack
