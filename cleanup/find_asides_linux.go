@@ -107,7 +107,7 @@ func (s *search) foundAside(ctx context.Context, a aside, given map[filetree.Loc
 			return nil
 		}
 		given[gets] = a.base
-		s.found(item)
+		s.found(item, s.stateDirsOf(t.Path)...)
 	}
 	return nil
 }

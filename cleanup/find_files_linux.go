@@ -77,7 +77,7 @@ func (s *search) foundOwn(ctx context.Context, item Item) error {
 	if err := s.inUse(ctx, path); err != nil {
 		item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
 	}
-	s.found(item)
+	s.found(item, s.stateDirsOf(filetree.ResolveParents(path))...)
 	return nil
 }
 

@@ -36,7 +36,7 @@ func findMounts(ctx context.Context, s *search) error {
 		t.Close()
 		for _, m := range mountsBelow(all, t.Path) {
 			if !listed[m.mountObject] && !s.keep.Keeps(m.path) {
-				s.foundMount(m, m.mountObject, nameOf(kindStateDir, dir))
+				s.foundMount(m, m.mountObject)
 				listed[m.mountObject] = true
 			}
 		}
@@ -64,8 +64,8 @@ func mountsOn(all []mountPoint, rule MountRule) (out []mountPoint) {
 	return out
 }
 
-func (s *search) foundMount(m mountPoint, o any, with ...string) {
-	s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, object: o}, with...)
+func (s *search) foundMount(m mountPoint, o any) {
+	s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, object: o}, s.stateDirsOf(m.path)...)
 }
 
 func (s *search) foundAgentMount(ctx context.Context, m mountPoint) error {

@@ -84,10 +84,9 @@ func walkPinPattern(ctx context.Context, dir, pattern string, visit func(filetre
 }
 
 func findPins(ctx context.Context, s *search) error {
-	mounts := map[string]string{}
+	var roots []string
 	for _, root := range s.pins.roots {
-		root = filetree.ResolveParents(root)
-		mounts[root+"/"] = nameOf(kindMount, root)
+		roots = append(roots, filetree.ResolveParents(root))
 	}
 	err := s.pins.walk(ctx, func(e filetree.Entry) {
 		path := e.Path()
@@ -100,9 +99,9 @@ func findPins(ctx context.Context, s *search) error {
 			item.Kind = kindPinDir
 		}
 		var with []string
-		for root, mount := range mounts {
-			if strings.HasPrefix(path, root) {
-				with = append(with, mount)
+		for _, root := range roots {
+			if strings.HasPrefix(path, root+"/") {
+				with = append(with, nameOf(kindMount, root))
 			}
 		}
 		s.found(item, with...)
@@ -111,7 +110,8 @@ func findPins(ctx context.Context, s *search) error {
 }
 
 // joinPins lets programs that are attached go with their pins: a bpf_link may end with its
-// pin.
+// pin. All pins of a program go with the first place that it is attached to, and one of them
+// with each other place.
 func (s *search) joinPins() error {
 	if len(s.attached) == 0 {
 		return nil
@@ -121,10 +121,12 @@ func (s *search) joinPins() error {
 		return err
 	}
 	for program, paths := range pinned.paths {
+		var names []string
+		for _, path := range paths {
+			names = append(names, nameOf(kindPin, path))
+		}
 		for _, i := range s.attached[program] {
-			for _, path := range paths {
-				s.with[i] = slices.Insert(s.with[i], 0, nameOf(kindPin, path))
-			}
+			s.with[i], names = slices.Concat(names, s.with[i]), names[:1]
 		}
 	}
 	return err

@@ -168,6 +168,23 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	require.Equal(t, before, routing(t))
 }
 
+// The kernel takes the routes of a next hop object with it.
+func TestCLN1_ARouteWhoseNextHopHasGone(t *testing.T) {
+	enter(t, testns.Mount|testns.Net)
+	veth(t, "cilium_host", "cilium_net")
+	ip(t, "link set dev cilium_host up")
+	ip(t, "link set dev cilium_net up")
+	for id, family := range []string{"-4", "-6"} {
+		ip(t, fmt.Sprintf("%s nexthop add id %d dev cilium_host", family, id+7))
+		ip(t, fmt.Sprintf("%s route add %s nhid %d", family, []string{"10.0.7.0/24", "fd00:7::/64"}[id], id+7))
+	}
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Len(t, ofKind("route", inv.Items), 2)
+	ip(t, "nexthop flush")
+	require.NoError(t, c.Remove(context.Background(), inv.Items))
+}
+
 // A route has hops through one of our links and through foreign ones: the foreign hops stay,
 // although the kernel deletes an IPv4 route together with any of its links.
 func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {

@@ -64,8 +64,18 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 		Object: path,
 		Detail: stateDirDetail(t, files, dirs, self, kept),
 		object: stateDirObject{t.Path, t.ID},
-	})
+	}, s.stateDirsOf(t.Path)...)
 	return err
+}
+
+// stateDirsOf names the state directories with which a path goes.
+func (s *search) stateDirsOf(path string) (names []string) {
+	for _, dir := range s.own.StateDirs {
+		if strings.HasPrefix(path, filetree.ResolveParents(dir)+"/") {
+			names = append(names, nameOf(kindStateDir, dir))
+		}
+	}
+	return names
 }
 
 func stateDirDetail(t *filetree.Tree, files, dirs int, self bool, kept []string) string {

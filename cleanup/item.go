@@ -118,6 +118,14 @@ func (i Item) printable() Item {
 	return i
 }
 
+// name returns the object without the quotes of printable.
+func (i Item) name() string {
+	if name, err := strconv.Unquote(i.Object); err == nil && i.Object[0] == '"' {
+		return name
+	}
+	return i.Object
+}
+
 // Inventory is the result of [Leftovers.Inventory].
 type Inventory struct {
 	// Items are owned, in the order in which they are removed.

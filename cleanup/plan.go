@@ -40,7 +40,8 @@ type Group struct {
 
 	// Match is a pattern of [path.Match] instead of Object, for names that differ on each
 	// node, such as lxc* for the links of pods: groups with such a leader go with whatever
-	// members they have there. [Leftovers.Plan] makes none.
+	// members they have there, but other links, such as a peer, only if they are named or match
+	// as well. [Leftovers.Plan] makes none.
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 
 	// Members are kind and object of the others, one with the same name as often as there are
@@ -117,7 +118,8 @@ func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
 		pattern := patterns.matching(group[0])
 		matched[pattern] = true
 		for _, item := range group {
-			if named[item.String()]--; named[item.String()] < 0 && pattern == "" {
+			byPattern := pattern != "" && (item.Kind != kindLink || patterns.matching(item) != "")
+			if named[item.String()]--; named[item.String()] < 0 && !byPattern {
 				unnamed[item.String()], because[item.leader()] = true, item.String()
 			}
 		}
@@ -138,7 +140,7 @@ func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
 		selected.leave(item, occupied)
 	}
 	selected.Items = slices.DeleteFunc(selected.Items, func(item Item) bool {
-		if item.Kind != kindPinDir || !occupied[item.Object] {
+		if item.Kind != kindPinDir || !occupied[item.name()] {
 			return false
 		}
 		item.Detail = "something in it stays"
@@ -207,7 +209,7 @@ func (inv *Inventory) leave(item Item, occupied map[string]bool) {
 	if item.Kind != kindPin && item.Kind != kindPinDir {
 		return
 	}
-	for dir := path.Dir(item.Object); len(dir) > 1 && !occupied[dir]; dir = path.Dir(dir) {
+	for dir := path.Dir(item.name()); len(dir) > 1 && !occupied[dir]; dir = path.Dir(dir) {
 		occupied[dir] = true
 	}
 }

@@ -196,3 +196,28 @@ func TestCLN11_MountsGoWithTheDirectoryAndPinsWithTheMount(t *testing.T) {
 		{"state directory " + dir + "/link/state", "mount " + dir + "/state/m"},
 	}, names)
 }
+
+func TestCLN11_AStateDirectoryWithAllInIt(t *testing.T) {
+	enter(t, testns.Mount|testns.Net)
+	dir := testns.TempDir(t)
+	run(t, "mkdir", "-p", dir+"/state/inner", dir+"/state/net.d", dir+"/statement")
+	run(t, "ln", "-s", ".", dir+"/link")
+	for _, file := range []string{"state/f", "state/net.d/9.conf.bak", "state2"} {
+		run(t, "touch", dir+"/"+file)
+	}
+	own := excepting(cleanup.Ownership{
+		StateDirs: []string{dir + "/link/state", dir + "/state/inner", dir + "/statement"},
+		Files:     []string{dir + "/state/f", dir + "/state2"},
+		SetAside:  []string{dir + "/state/net.d/*.bak"},
+	})
+	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	var names [][]string
+	for _, g := range l.Plan(inventory(t, l)).Groups {
+		names = append(names, grouped(g))
+	}
+	require.ElementsMatch(t, [][]string{
+		{"state directory " + dir + "/link/state", "state directory " + dir + "/state/inner", "configuration set aside " + dir + "/state/net.d/9.conf.bak", "file " + dir + "/state/f"},
+		{"state directory " + dir + "/statement"},
+		{"file " + dir + "/state2"},
+	}, names)
+}

@@ -82,6 +82,10 @@ func TestCLN11_AGroupGoesOrStays(t *testing.T) {
 		"of a member":       {[]string{"route~ r*"}, []string{"link: a", "< route: r"}, map[string]string{"link a": unnamed, "route r": unnamed}, []string{"route r*"}},
 		"directories":       {[]string{"pin: /b/c/x", "pin directory: /b/c", "pin directory: /b", "pin directory: /bb"}, []string{"pin: /b/c/x", "pin: /b/c/y", "pin directory: /b/c", "pin directory: /b", "pin directory: /bb"}, map[string]string{"pin /b/c/y": unnamed, "pin directory /b/c": "something in it stays", "pin directory /b": "something in it stays"}, nil},
 		"an empty one more": {[]string{"pin directory: /b"}, []string{"pin directory: /b/c", "pin directory: /b"}, map[string]string{"pin directory /b/c": unnamed, "pin directory /b": "something in it stays"}, nil},
+		"a name in quotes":  {[]string{"pin directory: /b"}, []string{`pin: "/b/\xff"`, "pin directory: /b"}, map[string]string{`pin "/b/\xff"`: unnamed, "pin directory /b": "something in it stays"}, nil},
+		"quoted folder":     {[]string{`pin directory: "/b/\xff"`}, []string{`pin: "/b/\xff/y"`, `pin directory: "/b/\xff"`}, map[string]string{`pin "/b/\xff/y"`: unnamed, `pin directory "/b/\xff"`: "something in it stays"}, nil},
+		"a pattern's links": {[]string{"link~ lxc*", "route: r"}, []string{"link: lxc1", "< route: r", "< link: cilium_host"}, map[string]string{"link cilium_host": unnamed, "link lxc1": "it goes with link cilium_host, which the plan does not name", "route r": "it goes with link cilium_host, which the plan does not name"}, nil},
+		"a pattern's peer":  {[]string{"link~ lxc*"}, []string{"link: lxc1", "< pin: p", "< link: lxc2"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := cleanup.Plan{Version: cleanup.PlanVersion, Scope: "all-state"}

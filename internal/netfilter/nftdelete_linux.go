@@ -136,13 +136,17 @@ func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []
 		msgs, about = append(msgs, msg), append(about, object)
 	}
 	var chains []Chain
+	rules := make(map[Rule]bool, len(s.Rules))
+	for _, rule := range s.Rules {
+		rules[rule] = true
+	}
 	for _, object := range objects {
 		if refused[object] != nil {
 			continue
 		}
 		switch object := object.(type) {
 		case Rule:
-			if slices.Contains(s.Rules, object) {
+			if rules[object] {
 				add(object, object.deletion())
 			}
 		case Chain:

@@ -166,10 +166,14 @@ func (s *Ruleset) deletions(objects []Object) string {
 		all[phase] = append(all[phase], line)
 		lines[table] = all
 	}
+	rules := make(map[Rule]bool, len(s.Rules))
+	for _, rule := range s.Rules {
+		rules[rule] = true
+	}
 	for _, object := range objects {
 		switch object := object.(type) {
 		case Rule:
-			if slices.Contains(s.Rules, object) {
+			if rules[object] {
 				add(object.Table, 0, "-D "+object.Chain+" "+object.Spec)
 			}
 		case Chain:

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -192,10 +193,12 @@ func (c *Conn) AppendRoute(request string) error {
 	return err
 }
 
-// DeleteRoute deletes a route; already gone is success.
+// DeleteRoute deletes a route; already gone is success. The routes through a next hop object
+// go with it, and its number is invalid then.
 func (c *Conn) DeleteRoute(request string) error {
 	err := c.change(unix.RTM_DELROUTE, 0, []byte(request))
-	if nlmsg.Gone(err) || errors.Is(err, unix.ESRCH) {
+	noNexthop := errors.Is(err, unix.EINVAL) && strings.Contains(err.Error(), "Nexthop id does not exist")
+	if nlmsg.Gone(err) || errors.Is(err, unix.ESRCH) || noNexthop {
 		return nil
 	}
 	return err
