@@ -30,12 +30,16 @@ func findLegacy(ctx context.Context, s *search) error {
 			}, nameOf(kindLegacy, fmt.Sprintf("%s %s chain %s", f.Name, rule.Table, rule.JumpsTo())))
 		}
 		for _, chain := range set.SortedChains() {
+			var with []string
+			for _, other := range set.Chains[chain] {
+				with = append(with, nameOf(kindLegacy, fmt.Sprintf("%s %s chain %s", f.Name, chain.Table, other)))
+			}
 			s.found(Item{
 				Kind:   kindLegacy,
 				Object: fmt.Sprintf("%s %s chain %s", f.Name, chain.Table, chain.Name),
-				Detail: count(set.Chains[chain], "rule", "rules"),
+				Detail: count(len(set.Chains[chain]), "rule", "rules"),
 				object: chain,
-			})
+			}, with...)
 		}
 	}
 	return errs.Join()

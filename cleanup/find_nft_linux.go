@@ -30,12 +30,16 @@ func findNFT(ctx context.Context, s *search) error {
 		}, nameOf(kindNFT, fmt.Sprintf("%s chain %s", rule.Table, rule.JumpsTo)))
 	}
 	for _, chain := range set.SortedChains() {
+		var with []string
+		for _, rule := range set.Chains[chain] {
+			with = append(with, nameOf(kindNFT, fmt.Sprintf("%s chain %s", chain.Table, rule.JumpsTo)))
+		}
 		s.found(Item{
 			Kind:   kindNFT,
 			Object: fmt.Sprintf("%s chain %s", chain.Table, chain.Name),
 			Detail: count(len(set.Chains[chain]), "rule", "rules"),
 			object: chain,
-		})
+		}, with...)
 	}
 	return err
 }

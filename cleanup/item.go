@@ -78,6 +78,12 @@ func (i Item) String() string { return i.Kind + " " + i.Object }
 // leader returns kind and object of the item that leads the item's group.
 func (i Item) leader() string { return cmp.Or(i.Group, i.String()) }
 
+// leads reports whether the item is a link or a chain, also where another leads its group.
+func (i Item) leads() bool {
+	words := strings.Fields(i.Object) // of netfilter: family, table, and chain or rule
+	return i.Kind == kindLink || (i.Kind == kindNFT || i.Kind == kindLegacy) && len(words) > 2 && words[2] == "chain"
+}
+
 // Error reports why an item was not removed. The errors of [Leftovers.Remove] and
 // [Leftovers.Apply] join one for each such item. [errors.As] finds the first, also in the
 // error of a plan or of an action in other namespaces; for all of them, follow Unwrap()

@@ -40,8 +40,8 @@ type Group struct {
 
 	// Match is a pattern of [path.Match] instead of Object, for names that differ on each
 	// node, such as lxc* for the links of pods: groups with such a leader go with whatever
-	// members they have there, but other links, such as a peer, only if they are named or match
-	// as well. [Leftovers.Plan] makes none.
+	// members they have there. Other links and chains among these, such as a peer, have to be
+	// named or match as well. [Leftovers.Plan] makes none.
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 
 	// Members are kind and object of the others, one with the same name as often as there are
@@ -115,11 +115,14 @@ func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
 	named, patterns, matched := p.names(), p.patterns(), map[string]bool{}
 	unnamed, because := map[string]bool{}, map[string]string{} // items; one of them, by the leader of its group
 	for _, group := range groups(found.Items) {
-		pattern := patterns.matching(group[0])
-		matched[pattern] = true
+		leaders := patterns.matching(group[0])
 		for _, item := range group {
-			byPattern := pattern != "" && (item.Kind != kindLink || patterns.matching(item) != "")
-			if named[item.String()]--; named[item.String()] < 0 && !byPattern {
+			pattern := leaders
+			if item.leads() {
+				pattern = patterns.matching(item)
+			}
+			matched[pattern] = true
+			if named[item.String()]--; named[item.String()] < 0 && pattern == "" {
 				unnamed[item.String()], because[item.leader()] = true, item.String()
 			}
 		}

@@ -135,6 +135,10 @@ func TestCLN11_AChainWithItsRules(t *testing.T) {
 		run(t, tool, "-t", "nat", "-A", "POSTROUTING", "-j", "CILIUM_POST_nat")
 		run(t, tool, "-t", "nat", "-A", "OUTPUT", "-j", "CILIUM_POST_nat")
 		run(t, tool, "-N", "CILIUM_FORWARD")
+		run(t, tool, "-N", "CILIUM_called")
+		run(t, tool, "-N", "CILIUM_callee")
+		run(t, tool, "-A", "CILIUM_called", "-g", "CILIUM_callee")
+		run(t, tool, "-A", "FORWARD", "-j", "CILIUM_called")
 	}
 	l := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup}
 	for _, kind := range []string{"iptables-nft ", "iptables-legacy "} {
@@ -145,7 +149,9 @@ func TestCLN11_AChainWithItsRules(t *testing.T) {
 				names = append(names, sorted(grouped(g)))
 			}
 		}
-		require.ElementsMatch(t, [][]string{append([]string{kind + "ip nat chain CILIUM_POST_nat"}, rules...), {kind + "ip filter chain CILIUM_FORWARD"}}, names)
+		require.ElementsMatch(t, [][]string{append([]string{kind + "ip nat chain CILIUM_POST_nat"}, rules...), {kind + "ip filter chain CILIUM_FORWARD"}, {
+			kind + "ip filter chain CILIUM_called", kind + "ip filter chain CILIUM_callee", kind + "ip filter rule FORWARD -> CILIUM_called",
+		}}, names)
 	}
 }
 

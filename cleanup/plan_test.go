@@ -85,6 +85,7 @@ func TestCLN11_AGroupGoesOrStays(t *testing.T) {
 		"a name in quotes":  {[]string{"pin directory: /b"}, []string{`pin: "/b/\xff"`, "pin directory: /b"}, map[string]string{`pin "/b/\xff"`: unnamed, "pin directory /b": "something in it stays"}, nil},
 		"quoted folder":     {[]string{`pin directory: "/b/\xff"`}, []string{`pin: "/b/\xff/y"`, `pin directory: "/b/\xff"`}, map[string]string{`pin "/b/\xff/y"`: unnamed, `pin directory "/b/\xff"`: "something in it stays"}, nil},
 		"a pattern's links": {[]string{"link~ lxc*", "route: r"}, []string{"link: lxc1", "< route: r", "< link: cilium_host"}, map[string]string{"link cilium_host": unnamed, "link lxc1": "it goes with link cilium_host, which the plan does not name", "route r": "it goes with link cilium_host, which the plan does not name"}, nil},
+		"a pattern's chain": {[]string{"iptables-nft~ ip nat chain A*", "iptables-nft: ip nat chain C"}, []string{"iptables-nft: ip nat chain C", "< iptables-nft: ip nat chain A1", "iptables-nft: ip nat chain A2", "< iptables-nft: ip nat rule OUTPUT -> A2", "iptables-nft: ip nat chain A3", "< iptables-nft: ip nat chain B"}, map[string]string{"iptables-nft ip nat chain B": unnamed, "iptables-nft ip nat chain A3": "it goes with iptables-nft ip nat chain B, which the plan does not name"}, nil},
 		"a pattern's peer":  {[]string{"link~ lxc*"}, []string{"link: lxc1", "< pin: p", "< link: lxc2"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

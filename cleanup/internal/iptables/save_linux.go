@@ -16,8 +16,8 @@ import (
 // Ruleset is the owned part of one family's tables, read line by line from the output of
 // iptables-save.
 type Ruleset struct {
-	Chains map[Chain]int // how many rules are in them
-	Rules  []Rule        // owned rules in other chains
+	Chains map[Chain][]string // with the chain that each rule in them jumps to, or ""
+	Rules  []Rule             // owned rules in other chains
 
 	owned   netfilter.Owned
 	options []string // whose values are taken for comments
@@ -29,7 +29,7 @@ type Ruleset struct {
 }
 
 func newRuleset(owned netfilter.Owned, family string) *Ruleset {
-	return &Ruleset{owned: owned, options: []string{"--comment"}, family: family, Chains: map[Chain]int{}, seen: map[Rule]int{}}
+	return &Ruleset{owned: owned, options: []string{"--comment"}, family: family, Chains: map[Chain][]string{}, seen: map[Rule]int{}}
 }
 
 // line reads a line: "*table", ":chain policy [counters]", "-A chain rule",
@@ -46,7 +46,7 @@ func (s *Ruleset) line(line string) {
 	case strings.HasPrefix(line, ":"):
 		name, policy, _ := strings.Cut(line[1:], " ")
 		if strings.HasPrefix(policy, "- ") && s.owned.Chain(name) {
-			s.Chains[Chain{s.family, s.table, name}] = 0
+			s.Chains[Chain{s.family, s.table, name}] = nil
 		}
 	case strings.HasPrefix(line, "-A "):
 		s.command(line)
@@ -68,7 +68,7 @@ func (s *Ruleset) command(text string) {
 // read one with a line break either, so that keeps the chain that it jumps to.
 func (s *Ruleset) rule(r Rule) {
 	if inside := (Chain{s.family, s.table, r.Chain}); hasKey(s.Chains, inside) {
-		s.Chains[inside]++
+		s.Chains[inside] = append(s.Chains[inside], r.JumpsTo())
 		return
 	}
 	jumps := hasKey(s.Chains, Chain{s.family, s.table, r.JumpsTo()})
