@@ -72,10 +72,3 @@ func TestCLN4_EachItemHasAnError(t *testing.T) {
 	}
 	require.True(t, errors.As(planErr, new(*bootstrap.StepError)))
 }
-
-// A file that regains its name is not removed, and the error says so.
-func TestCLN4_ErrorNamesWhatWasTried(t *testing.T) {
-	e := &cleanup.Error{Item: cleanup.Item{Kind: "configuration set aside", Object: "/x"}, Err: unix.EPERM}
-	require.EqualError(t, e, "restore configuration set aside /x: operation not permitted")
-	require.ErrorIs(t, e, unix.EPERM)
-}

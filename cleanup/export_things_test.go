@@ -43,10 +43,6 @@ type Link struct {
 
 	// Kind is as in [LinkRule].
 	Kind string
-
-	// Programs are the names of the BPF programs on the link, and Filters those of its tc
-	// filters. A program's name may be longer than the kernel stores it.
-	Programs, Filters []string
 }
 
 // The text of Things, formatted like the inventory's.
@@ -81,7 +77,7 @@ func (o Ownership) Of(things Things) (Things, error) {
 	}
 	links := map[string]bool{}
 	of.Links = kept(things.Links, func(l Link) bool {
-		links[l.Name] = own.ownsLink(l.Name, l.Kind, own.carried(l))
+		links[l.Name] = own.ownsLink(l.Name, l.Kind, nil)
 		return links[l.Name]
 	})
 	foreign := func(link string) bool { return !links[link] }
@@ -98,15 +94,6 @@ func kept[T any](list []T, owned func(T) bool) (out []T) {
 		}
 	}
 	return out
-}
-
-// carried lists the owned programs and filters on a link.
-func (o *owned) carried(l Link) []string {
-	filters := kept(l.Filters, func(name string) bool { return isFilter(name, l.Name, o.Filters) })
-	for _, name := range kept(l.Programs, o.ownsProgram) {
-		filters = append(filters, stored(name))
-	}
-	return filters
 }
 
 func (o *owned) ownsProgram(name string) bool { return isProgram(stored(name), o.Programs) }

@@ -206,14 +206,3 @@ func TestCLN5_StateFile(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "file"))
 	require.FileExists(t, filepath.Join(dir, "beside"))
 }
-
-func TestCLN5_DeepAndWide(t *testing.T) {
-	testns.Root(t)
-	dir := t.TempDir()
-	files(t, dir, "cilium/"+strings.Repeat("d/", 200)+"x")
-	for i := range 60 {
-		files(t, dir, filepath.Join("cilium", strings.Repeat("x", i%5+1), strings.Repeat("y", i%200+1)))
-	}
-	apply(t, stateOnly(filepath.Join(dir, "cilium")))
-	require.NoDirExists(t, filepath.Join(dir, "cilium"))
-}

@@ -32,30 +32,6 @@ func xdpLink(t testing.TB, dev string, prog *ebpf.Program, flags link.XDPAttachF
 	return l
 }
 
-func TestCLN2_XDP(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	prog := program(t, ebpf.XDP, "cil_xdp_entry")
-	attach := map[string]func(string){
-		"generic":  func(dev string) { setXDP(t, dev, prog, unix.XDP_FLAGS_SKB_MODE) },
-		"native":   func(dev string) { setXDP(t, dev, prog, unix.XDP_FLAGS_DRV_MODE) },
-		"auto":     func(dev string) { setXDP(t, dev, prog, 0) },
-		"lgeneric": func(dev string) { xdpLink(t, dev, prog, link.XDPGenericMode) },
-		"lnative":  func(dev string) { xdpLink(t, dev, prog, link.XDPDriverMode) },
-	}
-	for dev := range attach {
-		veth(t, dev, dev+"_peer")
-	}
-	before := everything(t)
-	var want []string
-	for dev, attach := range attach {
-		attach(dev)
-		want = append(want, "xdp program "+dev+" cil_xdp_entry")
-	}
-	require.ElementsMatch(t, want, objects(inventory(t, bpfState(t)).Items))
-	apply(t, bpfState(t))
-	require.Equal(t, before, everything(t))
-}
-
 // The same program at the same index: through bpf_links in other namespaces, through netlink
 // here.
 func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {

@@ -241,3 +241,30 @@ func sorted(list []string) []string {
 	slices.Sort(list)
 	return list
 }
+
+// endpoints makes n endpoint links, each with a clsact and a filter, through one netlink
+// handle.
+func endpoints(t testing.TB, n int) {
+	t.Helper()
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	require.NoError(t, err)
+	defer h.Close()
+	prog := program(t, ebpf.SchedCLS, "cil_from_contai")
+	for i := range n {
+		veth := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: fmt.Sprintf("lxc%08x", i)}, PeerName: fmt.Sprintf("p%08x", i)}
+		require.NoError(t, h.LinkAdd(veth))
+		require.NoError(t, h.QdiscAdd(&netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
+			LinkIndex: veth.Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}))
+		require.NoError(t, h.FilterAdd(&netlink.BpfFilter{
+			FilterAttrs: netlink.FilterAttrs{LinkIndex: veth.Index, Parent: ingress, Handle: 1, Protocol: 3, Priority: 1},
+			Fd:          prog.FD(), Name: "cil_from_container-x", DirectAction: true,
+		}))
+	}
+}
+
+func linkCount(t testing.TB) int {
+	t.Helper()
+	links, err := netlink.LinkList()
+	require.NoError(t, err)
+	return len(links)
+}

@@ -50,12 +50,6 @@ func TestOwnershipMoved(t *testing.T) {
 	require.Equal(t, cleanup.Cilium(), cleanup.Cilium().Moved("/nowhere", "/else"), "and the original is its own")
 }
 
-// Objects that an AWS node still needs while its CNI is chained are in no preset.
-func TestCLN2_AWSChainsAreInNoPreset(t *testing.T) {
-	require.NotContains(t, cleanup.Cilium().ChainPrefixes, "AWS-SNAT-CHAIN")
-	require.Contains(t, exampleOwnership(t, "aws-leftovers").ChainPrefixes, "AWS-SNAT-CHAIN")
-}
-
 // exampleOwnership is the content of a file of examples/ownership.
 func exampleOwnership(t *testing.T, name string) cleanup.Ownership {
 	t.Helper()

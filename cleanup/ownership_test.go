@@ -5,7 +5,6 @@ package cleanup_test
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,15 +127,6 @@ func TestSEC9_PatternsAreAnchored(t *testing.T) {
 		}
 		require.Equal(t, want, names, pattern)
 	}
-}
-
-// Ownership is data: another agent's may come from a file.
-func TestOwnershipAsJSON(t *testing.T) {
-	text, err := json.Marshal(cleanup.Cilium())
-	require.NoError(t, err)
-	var own cleanup.Ownership
-	require.NoError(t, json.Unmarshal(text, &own))
-	require.Equal(t, cleanup.Cilium(), own)
 }
 
 func TestCLN2_ZeroOwnershipOwnsNothing(t *testing.T) {

@@ -74,13 +74,6 @@ func TestCLN2_ZeroScopeIsAnError(t *testing.T) {
 	require.Error(t, cleanup.Leftovers{Scope: cleanup.AllState, Keep: []string{"/"}}.Validate())
 }
 
-func TestScopeString(t *testing.T) {
-	require.Equal(t, "none", cleanup.Scope(0).String())
-	require.Equal(t, "bpf-state", cleanup.BPFState.String())
-	require.Equal(t, "all-state", cleanup.AllState.String())
-	require.Equal(t, "scope 9", cleanup.Scope(9).String())
-}
-
 func TestOtherPlatforms(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		return
