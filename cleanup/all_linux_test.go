@@ -75,8 +75,7 @@ func TestCLN3_Order(t *testing.T) {
 	require.FileExists(t, filepath.Join(filepath.Dir(state), "live", "x"))
 
 	apply(t, c)
-	again, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	again := listed(t, context.Background(), c)
 	require.Empty(t, again.Items)
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }

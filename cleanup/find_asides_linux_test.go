@@ -105,8 +105,7 @@ func TestCLN2_SetAsideWithANumber(t *testing.T) {
 	}
 	files(t, dir, made...)
 	c := filesOnly(dir)
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, []string{
 		"configuration set aside " + conf + "/10-a.conf.cilium_bak.10",
 		"configuration set aside " + conf + "/20-b.conf.cilium_bak.1",
@@ -146,8 +145,7 @@ func TestCLN1_FilesAreListedOnce(t *testing.T) {
 		own.StateDirs = append(own.StateDirs, at+"/state")
 	}
 	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState}
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	real := filepath.Join(dir, "real")
 	require.Equal(t, []string{
 		"state directory " + real + "/state",
@@ -200,8 +198,7 @@ func TestCLN12_WhatWasSetAsideTakesNoNetworkAway(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(at, name), []byte(content), 0o600))
 			}
 			l := filesOnly(dir)
-			inv, err := l.Inventory(context.Background())
-			require.NoError(t, err)
+			inv := listed(t, context.Background(), l)
 			require.NoError(t, l.Remove(context.Background(), inv.Items))
 			if c.why == "" {
 				require.NoFileExists(t, aside)

@@ -51,8 +51,7 @@ func TestCLN12_APluginThatAConfigurationNamesStays(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(conf, file), []byte(content), 0o600))
 			}
 			l := filesOnly(dir)
-			inv, err := l.Inventory(context.Background())
-			require.NoError(t, err)
+			inv := listed(t, context.Background(), l)
 			require.Equal(t, c.by == "", slices.Contains(objects(inv.Items), "file "+plugin))
 			require.NoError(t, l.Remove(context.Background(), inv.Items))
 			if c.by == "" {
@@ -91,9 +90,8 @@ func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
 			l := filesOnly(dir)
 			l.Ownership = excepting(l.Ownership)
 			slices.Reverse(l.Ownership.Files) // a plugin goes after the configurations in whatever order they are given
-			inv, err := l.Inventory(context.Background())
-			require.NoError(t, err)
-			err = l.Remove(context.Background(), prepare(t, conf, inv.Items))
+			inv := listed(t, context.Background(), l)
+			err := l.Remove(context.Background(), prepare(t, conf, inv.Items))
 			require.ErrorIs(t, err, journal.ErrNeeded)
 			require.ErrorContains(t, err, plugin+" stays: "+conf)
 			require.FileExists(t, plugin)
@@ -111,8 +109,7 @@ func TestCLN12_APluginOfAKeptConfigurationStays(t *testing.T) {
 	require.NoError(t, os.WriteFile(conf, []byte(chained), 0o600))
 	l := filesOnly(dir)
 	l.Keep = []string{conf}
-	inv, err := l.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), l)
 	require.Empty(t, inv.Items)
 	require.Equal(t, []string{"file " + plugin + ": " + conf + " names it"}, []string{inv.Left[0].String() + ": " + inv.Left[0].Detail})
 }

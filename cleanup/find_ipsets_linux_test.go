@@ -30,8 +30,7 @@ func TestCLN2_IPSets(t *testing.T) {
 
 	c := netfilterOnly()
 	dirty := run(t, "ipset", "list")
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, dirty, run(t, "ipset", "list"))
 	require.ElementsMatch(t, []string{"ipset cilium_node_set_v4", "ipset cilium_node_set_v6", "ipset cilium_all"}, objects(inv.Items))
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "also where one is in another")

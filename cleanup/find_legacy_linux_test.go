@@ -112,8 +112,7 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 	rules(t, "iptables-legacy", foreignRules...)
 	rules(t, "iptables-legacy", ourRules...)
 	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	// Meanwhile a foreign rule jumps to one of our chains, and one of our rules and chains are
 	// gone.
 	rules(t, "iptables-legacy", "*nat", "-A OUTPUT -j CILIUM_PRE_nat", "COMMIT", "*filter", "-D FORWARD -j CILIUM_FORWARD", "-X CILIUM_alone", "COMMIT")
@@ -123,7 +122,7 @@ func TestCLN4_LegacyChainInUseIsNamedAndTheRestGoes(t *testing.T) {
 			failed = append(failed, item)
 		}
 	}
-	err = c.Remove(context.Background(), inv.Items)
+	err := c.Remove(context.Background(), inv.Items)
 	require.Equal(t, []string{"iptables-legacy ip nat chain CILIUM_PRE_nat"}, failed)
 	require.ErrorContains(t, err, "cleanup: remove iptables-legacy ip nat chain CILIUM_PRE_nat: /usr/sbin/iptables-legacy-restore: exit status 1: ")
 	left := saved(t, "iptables-legacy")
@@ -176,12 +175,11 @@ func TestCLN2_CommentsOfLegacyRulesAreNoRules(t *testing.T) {
 	add("OUTPUT", `it's ours: "-j ACCEPT"`, "-j", "CILIUM_a")
 	add("INPUT", "two\nlines", "-j", "CILIUM_b")
 	c := netfilterOnly()
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, []string{
 		"iptables-legacy ip nat rule OUTPUT -> CILIUM_a", "iptables-legacy ip nat chain CILIUM_a", "iptables-legacy ip nat chain CILIUM_b",
 	}, objects(inv.Items))
-	err = c.Remove(context.Background(), inv.Items)
+	err := c.Remove(context.Background(), inv.Items)
 	require.ErrorContains(t, err, "remove iptables-legacy ip nat chain CILIUM_b: ")
 	require.NotContains(t, err.Error(), "CILIUM_a")
 	run(t, "iptables-legacy", "-t", "nat", "-D", "INPUT", "1")
@@ -288,13 +286,11 @@ func TestCLN2_CLN12_AWSLeftovers(t *testing.T) {
 	}
 	dirty := all()
 	for _, scope := range []cleanup.Scope{cleanup.BPFState, cleanup.AllState} {
-		inv, err := cleanup.Leftovers{Ownership: ours(), Scope: scope, CgroupRoot: noCgroup}.Inventory(context.Background())
-		require.NoError(t, err)
+		inv := listed(t, context.Background(), cleanup.Leftovers{Ownership: ours(), Scope: scope, CgroupRoot: noCgroup})
 		require.Empty(t, inv.Items, "no scope takes them")
 	}
 	c := cleanup.Leftovers{Ownership: exampleOwnership(t, "aws-leftovers"), Scope: cleanup.AllState}
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Len(t, inv.Items, 4*(2+6+3)+2)
 	for _, item := range []string{
 		`iptables-nft ip mangle rule PREROUTING "AWS, primary ENI"`, `iptables-legacy ip6 nat rule PREROUTING "AWS, CONNMARK"`,

@@ -84,8 +84,7 @@ func TestCLN9_Churn(t *testing.T) {
 	stop := churn(t)
 	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	for range 15 {
-		inv, err := c.Inventory(context.Background())
-		require.NoError(t, err)
+		inv := listed(t, context.Background(), c)
 		require.Len(t, inv.Items, 90)
 	}
 	apply(t, c)

@@ -48,8 +48,7 @@ func TestCLN2_Mounts(t *testing.T) {
 	}
 	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, BPFRoots: []string{dir + "/nothing"}, CgroupRoot: noCgroup, Keep: []string{dir + "/kept"}}
 	before := mounted(t, dir)
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, before, mounted(t, dir))
 	require.Equal(t, []string{
 		"pin " + dir + "/custom/bpf/cilium/x", "pin directory " + dir + "/custom/bpf/cilium",
@@ -71,17 +70,15 @@ func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
 	own.Mounts = []cleanup.MountRule{{Path: root, Type: "bpf"}}
 	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, BPFRoots: []string{root}, CgroupRoot: noCgroup}
 	pinAt(t, array(t, "x"), root, "cilium/x")
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, []string{"pin " + root + "/cilium/x", "pin directory " + root + "/cilium", "mount " + root}, objects(inv.Items))
 
 	pinAt(t, array(t, "foreign"), root, "deep/er/foreign")
-	err = c.Remove(context.Background(), inv.Items)
+	err := c.Remove(context.Background(), inv.Items)
 	require.EqualError(t, err, "cleanup: remove mount "+root+": it now holds a pin of another owner; left as it is: deep/er/foreign")
 	require.FileExists(t, filepath.Join(root, "deep/er/foreign"))
 
-	inv, err = c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv = listed(t, context.Background(), c)
 	require.Empty(t, inv.Items)
 	require.Equal(t, []cleanup.Item{{Kind: "mount", Object: root, Detail: "bpf; holds a pin of another owner: deep/er/foreign"}}, inv.Left)
 	require.NoError(t, os.Remove(filepath.Join(root, "deep/er/foreign")))

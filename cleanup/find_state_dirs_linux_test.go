@@ -57,8 +57,7 @@ func TestCLN5_StateDir(t *testing.T) {
 
 	c := stateOnly(filepath.Join(dir, "cilium"), filepath.Join(dir, "nothing"), filepath.Join(dir, "beside", "x", "y"))
 	all := tree(t, dir)
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, []string{"state directory " + dir + "/cilium"}, objects(inv.Items))
 	require.Equal(t, "8 files, 3 directories", inv.Items[0].Detail)
 	require.Equal(t, all, tree(t, dir), "listing changes nothing")
@@ -124,8 +123,7 @@ func TestCLN5_MountsInside(t *testing.T) {
 	require.NoError(t, unix.Mount("tmpfs", filepath.Join(cilium, "m"), "tmpfs", 0, ""))
 
 	c := stateOnly(cilium)
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.ElementsMatch(t, []string{
 		"mount " + cilium + "/m", "mount " + cilium + "/m", "mount " + cilium + "/m",
 		"mount " + cilium + "/deep/er/mount", "mount " + cilium + "/deep/er/mount/a",
@@ -181,13 +179,11 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 	c := stateOnly(cilium)
 	c.Keep = []string{cilium + "/cgroupv2", cilium + "/conf", dir + "/gone/x", cilium + "/record"}
 	c.KeepDirs = []string{dir + "/run/cilium/made"}
-	inv, err := c.Inventory(context.Background())
-	require.NoError(t, err)
+	inv := listed(t, context.Background(), c)
 	require.Equal(t, "2 files, 1 directory; kept in it: cgroupv2, conf, made and 1 more", inv.Items[1].Detail, "the first is the other mount")
 	itself := c
 	itself.KeepDirs = []string{cilium}
-	inv, err = itself.Inventory(context.Background())
-	require.NoError(t, err)
+	inv = listed(t, context.Background(), itself)
 	require.Contains(t, inv.Items[1].Detail, "; the directory itself is kept; kept in it: cgroupv2, conf, record")
 	apply(t, c)
 	require.Equal(t, "cgroupv2\ncgroupv2/x\nconf\nmade\nrecord\nrecord/lock\n",

@@ -205,6 +205,14 @@ func apply(t testing.TB, c cleanup.Leftovers) {
 	require.Empty(t, changes)
 }
 
+// listed is an inventory that also may be of the machine itself.
+func listed(t testing.TB, ctx context.Context, c cleanup.Leftovers) *cleanup.Inventory {
+	t.Helper()
+	inv, err := c.Inventory(ctx)
+	require.NoError(t, err)
+	return inv
+}
+
 // ours is Cilium's ownership without the host's paths.
 func ours() cleanup.Ownership {
 	own := cleanup.Cilium()

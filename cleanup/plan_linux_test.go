@@ -88,6 +88,14 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 // grouped returns the names of the leader and of the members.
 func grouped(g cleanup.Group) []string { return append([]string{g.String()}, g.Members...) }
 
+// groups returns the names of each group of a plan.
+func groups(p cleanup.Plan) (names [][]string) {
+	for _, g := range p.Groups {
+		names = append(names, grouped(g))
+	}
+	return names
+}
+
 func TestCLN11_ALinkWithItsRoutesFiltersAndPeer(t *testing.T) {
 	l := planNode(t, testns.TempDir(t), 0)
 	run(t, "ip", "link", "set", "cilium_net", "up")
@@ -159,10 +167,7 @@ func TestCLN11_APinWithItsLinkAndProgram(t *testing.T) {
 	l := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{root}}
 	found := inventory(t, l)
 	p := l.Plan(found)
-	var names [][]string
-	for _, g := range p.Groups {
-		names = append(names, grouped(g))
-	}
+	names := groups(p)
 	require.Contains(t, names, []string{pins["eth0"], "xdp program eth0 cil_xdp_entry"})
 	require.Contains(t, names, []string{"link cilium_host", "xdp program cilium_host cil_xdp_entry", "link cilium_net", pins["cilium_host"]})
 
@@ -182,10 +187,7 @@ func TestCLN11_MountsGoWithTheDirectoryAndPinsWithTheMount(t *testing.T) {
 	pinAt(t, array(t, "x"), dir, "bpf", "cilium", "x")
 	own := excepting(cleanup.Ownership{StateDirs: []string{dir + "/link/state"}, Mounts: []cleanup.MountRule{{Path: dir + "/bpf", Type: "bpf"}}, Pins: []string{"cilium"}})
 	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
-	var names [][]string
-	for _, g := range l.Plan(inventory(t, l)).Groups {
-		names = append(names, grouped(g))
-	}
+	names := groups(l.Plan(inventory(t, l)))
 	require.Equal(t, [][]string{
 		{"mount " + dir + "/bpf", "pin " + dir + "/bpf/cilium/x", "pin directory " + dir + "/bpf/cilium"},
 		{"state directory " + dir + "/link/state", "mount " + dir + "/state/m"},
@@ -206,10 +208,7 @@ func TestCLN11_AStateDirectoryWithAllInIt(t *testing.T) {
 		SetAside:  []string{dir + "/state/net.d/*.bak"},
 	})
 	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
-	var names [][]string
-	for _, g := range l.Plan(inventory(t, l)).Groups {
-		names = append(names, grouped(g))
-	}
+	names := groups(l.Plan(inventory(t, l)))
 	require.ElementsMatch(t, [][]string{
 		{"state directory " + dir + "/link/state", "state directory " + dir + "/state/inner", "configuration set aside " + dir + "/state/net.d/9.conf.bak", "file " + dir + "/state/f"},
 		{"state directory " + dir + "/statement"},

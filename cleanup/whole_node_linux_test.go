@@ -185,16 +185,14 @@ func TestCLN2_DirtyNode(t *testing.T) {
 		}
 		c := nodeCleanup(cleanup.AllState)
 
-		first, err := c.Inventory(ctx)
-		require.NoError(t, err)
+		first := listed(t, ctx, c)
 		require.Empty(t, missing(all, first))
 		require.Subset(t, append(ofKind("route", first.Left), ofKind("ip rule", first.Left)...), []string{ // others' in the agent's tables
 			"10.6.0.0/16 via 10.9.0.2 dev eth0 table 2004", "10.6.0.0/16 dev eth0 table 2005 metric 7", "fd06::/64 dev eth0 table 2005 metric 1024",
 			"local 10.8.0.0/16 dev lo table 2004", "IPv4 101: fwmark 0x200/0xfff lookup 2004", "IPv4 103: from 10.9.0.0/24 fwmark 0x200/0xf00 lookup 2004",
 			"IPv4 104: not fwmark 0x200/0xf00 lookup 2004", "IPv6 106: fwmark 0xa00/0xf00 lookup 2005", "IPv6 107: fwmark 0x200/0xf00 lookup 2004",
 		})
-		second, err := c.Inventory(ctx)
-		require.NoError(t, err)
+		second := listed(t, ctx, c)
 		require.Equal(t, first.Items, second.Items)
 		require.Equal(t, first.Left, second.Left)
 		requireSame(t, dirty, sightOf(t)) // listing changes nothing
@@ -212,8 +210,7 @@ func TestCLN2_DirtyNode(t *testing.T) {
 		requireSame(t, clean, sightOf(t))
 		require.Equal(t, twinPackets, pinnedValue(t), "the twins work")
 
-		left, err := c.Inventory(ctx)
-		require.NoError(t, err)
+		left := listed(t, ctx, c)
 		require.Empty(t, objects(left.Items))
 		require.NoError(t, c.Remove(ctx, second.Items), "already gone is success")
 		t.Logf("%d kinds of leftovers, %d items, %d left as they are", len(all), len(second.Items), len(left.Left))
@@ -226,8 +223,7 @@ func TestCLN8_DirtyNodeBPFState(t *testing.T) {
 		all := leftovers(t)
 		clean, dirty := makeAll(t, all)
 		c := nodeCleanup(cleanup.BPFState)
-		inv, err := c.Inventory(ctx)
-		require.NoError(t, err)
+		inv := listed(t, ctx, c)
 		bpf := slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return !l.bpf })
 		require.Empty(t, missing(bpf, inv))
 		require.NoError(t, c.Remove(ctx, inv.Items))
@@ -235,8 +231,7 @@ func TestCLN8_DirtyNodeBPFState(t *testing.T) {
 		requireSame(t, clean, now, "hooks", "cgroup", "pins")
 		requireSame(t, dirty, now, "routes, rules", "xfrm", "netns", "nft", "ipset", "mounts", "files",
 			"iptables-nft", "ip6tables-nft", "iptables-legacy", "ip6tables-legacy")
-		left, err := c.Inventory(ctx)
-		require.NoError(t, err)
+		left := listed(t, ctx, c)
 		require.Empty(t, objects(left.Items))
 	})
 }
