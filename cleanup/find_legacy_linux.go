@@ -5,7 +5,6 @@ package cleanup
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/iptables"
@@ -22,24 +21,11 @@ func findLegacy(ctx context.Context, s *search) error {
 		set, err := iptables.List(ctx, f, s.own.iptables())
 		errs.Add(err)
 		for _, rule := range set.Rules {
-			s.found(Item{
-				Kind:   kindLegacy,
-				Object: fmt.Sprintf("%s %s rule %s %s", f.Name, rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo())),
-				Detail: rule.Spec,
-				object: rule,
-			}, nameOf(kindLegacy, fmt.Sprintf("%s %s chain %s", f.Name, rule.Table, rule.JumpsTo())))
+			item := Item{Kind: kindLegacy, Detail: rule.Spec, object: rule}
+			s.foundRule(item, f.Name+" "+rule.Table, rule.Chain, rule.Comment, rule.JumpsTo())
 		}
 		for _, chain := range set.SortedChains() {
-			var with []string
-			for _, other := range set.Chains[chain] {
-				with = append(with, nameOf(kindLegacy, fmt.Sprintf("%s %s chain %s", f.Name, chain.Table, other)))
-			}
-			s.found(Item{
-				Kind:   kindLegacy,
-				Object: fmt.Sprintf("%s %s chain %s", f.Name, chain.Table, chain.Name),
-				Detail: count(len(set.Chains[chain]), "rule", "rules"),
-				object: chain,
-			}, with...)
+			s.foundChain(Item{Kind: kindLegacy, object: chain}, f.Name+" "+chain.Table, chain.Name, set.Chains[chain])
 		}
 	}
 	return errs.Join()

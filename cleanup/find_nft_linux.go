@@ -22,26 +22,37 @@ func findNFT(ctx context.Context, s *search) error {
 	}
 	set, err := sock.Ruleset(ctx, s.own.iptables())
 	for _, rule := range set.Rules {
-		s.found(Item{
-			Kind:   kindNFT,
-			Object: fmt.Sprintf("%s rule %s %s", rule.Table, rule.Chain, because(rule.Comment, rule.JumpsTo)),
-			Detail: fmt.Sprintf("handle %d", rule.Handle),
-			object: rule,
-		}, nameOf(kindNFT, fmt.Sprintf("%s chain %s", rule.Table, rule.JumpsTo)))
+		item := Item{Kind: kindNFT, Detail: fmt.Sprintf("handle %d", rule.Handle), object: rule}
+		s.foundRule(item, rule.Table.String(), rule.Chain, rule.Comment, rule.JumpsTo)
 	}
 	for _, chain := range set.SortedChains() {
-		var with []string
+		var jumps []string
 		for _, rule := range set.Chains[chain] {
-			with = append(with, nameOf(kindNFT, fmt.Sprintf("%s chain %s", chain.Table, rule.JumpsTo)))
+			jumps = append(jumps, rule.JumpsTo)
 		}
-		s.found(Item{
-			Kind:   kindNFT,
-			Object: fmt.Sprintf("%s chain %s", chain.Table, chain.Name),
-			Detail: count(len(set.Chains[chain]), "rule", "rules"),
-			object: chain,
-		}, with...)
+		s.foundChain(Item{Kind: kindNFT, object: chain}, chain.Table.String(), chain.Name, jumps)
 	}
 	return err
+}
+
+// foundRule lists a rule in a chain of others, which goes with the chain that it jumps to.
+func (s *search) foundRule(item Item, table, chain, comment, jumpsTo string) {
+	because := "-> " + jumpsTo
+	if comment != "" {
+		because = strconv.Quote(comment)
+	}
+	item.Object = table + " rule " + chain + " " + because
+	s.found(item, nameOf(item.Kind, table+" chain "+jumpsTo))
+}
+
+// foundChain lists a chain with the chains that each of its rules jumps to, or "".
+func (s *search) foundChain(item Item, table, name string, jumps []string) {
+	item.Object, item.Detail = table+" chain "+name, count(len(jumps), "rule", "rules")
+	var with []string
+	for _, other := range jumps {
+		with = append(with, nameOf(item.Kind, table+" chain "+other))
+	}
+	s.found(item, with...)
 }
 
 func (o *owned) iptables() netfilter.Owned {
@@ -50,14 +61,6 @@ func (o *owned) iptables() netfilter.Owned {
 		owned.Comment = o.ownsComment
 	}
 	return owned
-}
-
-// because is what makes a rule owned: its comment, or the chain that it jumps to.
-func because(comment, jumpsTo string) string {
-	if comment != "" {
-		return strconv.Quote(comment)
-	}
-	return "-> " + jumpsTo
 }
 
 // removeNFT deletes chains and rules in one transaction.

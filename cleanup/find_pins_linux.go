@@ -34,7 +34,9 @@ type pins struct{ roots, patterns []string }
 
 // pinRoots returns where pins are looked for.
 func pinRoots(roots []string, mounts []MountRule) []string {
-	roots = slices.Clone(roots)
+	if roots = slices.Clone(roots); len(roots) == 0 {
+		roots = []string{DefaultBPFRoot}
+	}
 	for _, rule := range mounts {
 		if rule.Type == fstypeBPF && !slices.Contains(roots, rule.Path) {
 			roots = append(roots, rule.Path)

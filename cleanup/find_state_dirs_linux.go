@@ -68,11 +68,11 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 	return err
 }
 
-// stateDirsOf names the state directories with which a path goes.
+// stateDirsOf names the state directories that a path is in, with which it goes.
 func (s *search) stateDirsOf(path string) (names []string) {
-	for _, dir := range s.own.StateDirs {
-		if strings.HasPrefix(path, filetree.ResolveParents(dir)+"/") {
-			names = append(names, nameOf(kindStateDir, dir))
+	for i, dir := range s.stateDirs {
+		if strings.HasPrefix(path, dir+"/") {
+			names = append(names, nameOf(kindStateDir, s.own.StateDirs[i]))
 		}
 	}
 	return names

@@ -167,10 +167,3 @@ func (l Leftovers) compile() (*owned, error) {
 	}
 	return l.Ownership.compile()
 }
-
-func (l Leftovers) bpfRoots() []string {
-	if len(l.BPFRoots) == 0 {
-		return []string{DefaultBPFRoot}
-	}
-	return l.BPFRoots
-}

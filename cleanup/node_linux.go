@@ -21,6 +21,7 @@ import (
 type node struct {
 	own        *owned
 	keep       *filetree.Keep
+	stateDirs  []string // the ownership's, with no symbolic link among the parents
 	cgroupRoot string
 	strandPods bool
 	results    cniresult.Cache
@@ -38,9 +39,12 @@ func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
 		return nil, fmt.Errorf("cleanup: paths to keep: %w", err)
 	}
 	n := &node{own: own, keep: keep, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
+	for _, dir := range own.StateDirs {
+		n.stateDirs = append(n.stateDirs, filetree.ResolveParents(dir))
+	}
 	n.results = cniresult.Cache{Dirs: cniresult.Dirs(""), Sandboxes: l.Sandboxes}
 	n.links = links{sockets: &n.sockets, carried: map[int][]string{}}
-	n.pins = pins{roots: pinRoots(l.bpfRoots(), own.Mounts), patterns: own.Pins}
+	n.pins = pins{roots: pinRoots(l.BPFRoots, own.Mounts), patterns: own.Pins}
 	n.programs = programs{own: own, pins: &n.pins, known: map[uint32]bpfProgram{}}
 	return n, nil
 }
