@@ -174,11 +174,7 @@ func (s *filterSearch) foundClsact(q *filtered) {
 }
 
 // remove looks and deletes. The kernel has no request that does both at once.
-func (f filterObject) remove(ctx context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
+func (f filterObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
 	list, err := sock.Filters(ctx, f.Link, f.Parent)
 	if err != nil {
 		return err
@@ -196,11 +192,7 @@ func (f filterObject) remove(ctx context.Context, r *removal) error {
 }
 
 // remove deletes the qdisc if no filter is on it.
-func (c clsactObject) remove(ctx context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
+func (c clsactObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
 	for _, parent := range []uint32{rtnl.Ingress, rtnl.Egress} {
 		list, err := sock.Filters(ctx, c.link, parent)
 		if err != nil {

@@ -190,11 +190,7 @@ func routeType(typ uint8) string {
 // remove deletes a route. The kernel finds it by all that is known of it, so
 // another one of the same destination is not deleted. The route with the foreign
 // hops alone is added behind it first: no packet finds neither.
-func (o routeObject) remove(ctx context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
+func (o routeObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
 	if o.rest != "" {
 		there, err := sock.HasRoute(ctx, o.request)
 		if err != nil || !there {

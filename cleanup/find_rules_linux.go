@@ -117,11 +117,7 @@ func describeRule(r rtnl.Rule) string {
 }
 
 // remove deletes the rule if it is the only one that the request can mean.
-func (o ruleObject) remove(ctx context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
+func (o ruleObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
 	list, err := sock.Rules(ctx, o.request.Family())
 	if err != nil {
 		return err
@@ -146,11 +142,7 @@ type localRuleObject struct{ ruleObject }
 
 // remove puts the rule back. At no time is there none: without it, the node's own
 // addresses are not reached.
-func (o localRuleObject) remove(ctx context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
+func (o localRuleObject) remove(ctx context.Context, r *removal, sock *rtnl.Conn) error {
 	list, err := sock.Rules(ctx, o.request.Family())
 	if err != nil {
 		return err
@@ -161,5 +153,5 @@ func (o localRuleObject) remove(ctx context.Context, r *removal) error {
 	if err := sock.AddRule(o.request.WithPriority(0)); err != nil {
 		return fmt.Errorf("put it back to priority 0: %w", err)
 	}
-	return o.ruleObject.remove(ctx, r)
+	return o.ruleObject.remove(ctx, r, sock)
 }

@@ -104,11 +104,7 @@ func attachedByLink(err error) bool {
 	return errors.Is(err, unix.EBUSY) && strings.Contains(err.Error(), "XDP link")
 }
 
-func (x xdpObject) remove(_ context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
+func (x xdpObject) remove(_ context.Context, r *removal, sock *rtnl.Conn) error {
 	l, err := sock.Link(x.link)
 	if nlmsg.Gone(err) {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -40,17 +41,28 @@ type single interface {
 	remove(context.Context, *removal) error
 }
 
+// routed is a single object that is removed by requests of rtnetlink.
+type routed interface {
+	remove(context.Context, *removal, *rtnl.Conn) error
+}
+
 // singly removes items one after the other.
 func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	for _, item := range items {
 		if ctx.Err() != nil {
 			return
 		}
-		if object, ok := item.object.(single); ok {
-			done(item, object.remove(ctx, r))
-		} else {
-			done(item, errUnlisted)
+		err := errUnlisted
+		switch object := item.object.(type) {
+		case single:
+			err = object.remove(ctx, r)
+		case routed:
+			var sock *rtnl.Conn
+			if sock, err = r.sockets.rtnetlink(); err == nil {
+				err = object.remove(ctx, r, sock)
+			}
 		}
+		done(item, err)
 	}
 }
 
