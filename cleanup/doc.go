@@ -11,7 +11,8 @@
 // [Leftovers.Apply] are the same two steps as an action of a plan.
 //
 // What goes together is a group: a link with its routes, filters and peer, a chain with
-// its rules, a pin with its link and program. A [Plan] lists the groups of one node for
+// its rules and the chains that they jump to, a pin with its link and program, a state
+// directory with what is in it. A [Plan] lists the groups of one node for
 // review, and selects those that are the same on others.
 //
 // The agent's property is described by data, an [Ownership]: [Cilium] returns Cilium's,
