@@ -80,6 +80,11 @@ func (p Place) Occupied(k mount.Mounter) (fstype string, err error) {
 	return "", nil
 }
 
+// Unmount unmounts the mount that was found there, and no other.
+func (p Place) Unmount(k mount.Mounter) error {
+	return unmountOnly(k, p.Path, func(m mountinfo.Mount) bool { return m.FSType == p.FSType && is(m, p.Mount) })
+}
+
 // plan lists the changes that attach would make. It is an error if directories are missing
 // and none can be made there.
 func (p Place) plan(k mount.Mounter, what string) ([]string, error) {
