@@ -189,20 +189,6 @@ func TestSEC6_ASilentRuntimeIsWaitedForUntilTheContextEnds(t *testing.T) {
 	wait := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, serve := range map[string]func(h *host){
 		"accepts nothing": func(h *host) { h.listen(usual) },
-		"says nothing": func(h *host) {
-			l := h.listen(usual)
-			go func() {
-				var open []net.Conn // an unreferenced one is closed by the garbage collector
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						runtime.KeepAlive(open)
-						return
-					}
-					open = append(open, c)
-				}
-			}()
-		},
 		"answers nothing": func(h *host) { h.serve(http.HandlerFunc(wait)) },
 		"stops": func(h *host) {
 			h.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
