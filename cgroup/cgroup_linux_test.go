@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // unified and hybrid lay cgroups out in a folder as systemd does in
@@ -192,6 +193,32 @@ func TestCG1_BindMounts(t *testing.T) {
 			require.Empty(t, changes)
 		})
 	}
+}
+
+// There, a mount sets options of the node's whole hierarchy.
+func TestCG1_CheckMakesNoMountInTheInitialCgroupNamespace(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	if name, err := os.Readlink("/proc/thread-self/ns/cgroup"); err != nil || name != "cgroup:[4026531835]" {
+		testns.Skip(t, fmt.Sprint("this is not the initial cgroup namespace: ", name, err))
+	}
+	good, bad := fsmounttest.Mkdir(t, n, "good"), fsmounttest.Mkdir(t, n, "bad")
+	n.Put(good, "cgroup2", "")
+	n.Put(bad, "cgroup2", "root=/container")
+	require.NoError(t, testns.Refuse(unix.ENOMEM, testns.NewMountCalls()...))
+	changes, err := cgroup.Mount{Path: good}.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	_, err = cgroup.Mount{Path: bad}.Check(t.Context())
+	require.ErrorIs(t, err, cgroup.ErrNotRoot)
+}
+
+func TestCG1_RepairKeepsTheMountIfNoOtherCanBeMade(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	path := fsmounttest.Mkdir(t, n, "cgroupv2")
+	n.Put(path, "cgroup2", "root=/container")
+	require.NoError(t, testns.Refuse(unix.ENOMEM, testns.Call{Number: unix.SYS_FSMOUNT}))
+	require.ErrorIs(t, cgroup.Mount{Path: path, Repair: true}.Apply(t.Context()), unix.ENOMEM)
+	require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
 }
 
 // Without the capability to mount, Check relies on mountinfo.

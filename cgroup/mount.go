@@ -13,10 +13,11 @@
 // looked up and made in the calling thread's mount namespace. The package starts no
 // goroutines.
 //
-// Mounting needs CAP_SYS_ADMIN. With it, the host's root is recognised exactly, by
-// comparing its device and inode with those of a detached cgroup2. Without it, or
-// if a seccomp profile denies the system calls for that, the root shown by
-// /proc/thread-self/mountinfo decides, and /proc must be mounted.
+// Mounting needs CAP_SYS_ADMIN. A new mount keeps the options of the node's hierarchy,
+// such as nsdelegate and memory_recursiveprot, which it would otherwise reset for every
+// mount. Looking changes nothing and needs no capability: in the initial cgroup namespace,
+// the host's root is inode 1; in any other, it is compared with a detached cgroup2 or, if
+// none can be made, mountinfo decides. /proc must be mounted.
 //
 // Errors name the path and, if the kernel denies a call, the missing permission;
 // they wrap the kernel's error. Callers can branch on [ErrForeign] and
@@ -31,6 +32,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
@@ -72,9 +74,10 @@ type Mount struct {
 	// Root.
 	Path string
 
-	// Repair replaces a cgroup2 with another root that is mounted on Path: the old
-	// mount is unmounted, which fails while it is in use, and a new one is made;
-	// Revert does not restore the old one. If false, such a mount is ErrNotRoot.
+	// Repair replaces a cgroup2 with another root that is mounted on Path: a new one is
+	// made, the old mount is unmounted, which fails while it is in use, and the new one
+	// attached, unless one with the host's root lay below. Revert does not restore the old
+	// one. If false, such a mount is ErrNotRoot.
 	Repair bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
@@ -157,14 +160,18 @@ func (m Mount) CheckPermission(ctx context.Context) error { return m.wanted().Ch
 // that mount.
 func (m Mount) Apply(ctx context.Context) error { return m.wanted().Apply(ctx) }
 
-// clearWrong unmounts only the cgroup2 mounts on path.
+// clearWrong unmounts only the cgroup2 mounts on path with another root. The error matches
+// EBUSY if there is one with the host's: it lay below, or another process made it.
 func clearWrong(k mount.Mounter, path string) error {
 	for range maxStacked {
 		p, err := fsmount.Look(k, path)
-		if err != nil || p.Mount == "" || p.FSType != fstype {
+		switch {
+		case err != nil || p.Mount == "" || p.FSType != fstype:
 			return err
+		case p.Root == "/":
+			return fmt.Errorf("a cgroup2 with the host's root is there: %w", syscall.EBUSY)
 		}
-		if err := k.Unmount(path); err != nil {
+		if err := p.Unmount(k); err != nil && !errors.Is(err, syscall.EINVAL) { // else another is there now
 			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
 		}
 	}

@@ -84,6 +84,51 @@ func TestCG1_RepairTakesAllOfAStack(t *testing.T) {
 	})
 }
 
+func TestCG1_RepairKeepsAMountOfTheHostsRootBelow(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		path := fsmounttest.Mkdir(t, n, "cgroupv2")
+		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		n.Put(path, "cgroup2", "")
+		n.Put(path, "cgroup2", "root=/container")
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+		require.NoError(t, m.Revert(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "it was not made here")
+	})
+}
+
+// overtaken is a kernel on which another process comes between the first look and what
+// follows.
+type overtaken struct {
+	*bootstraptest.Kernel
+	other func()
+}
+
+func (k *overtaken) Stat(path string) (fstype, root, mount string, err error) {
+	fstype, root, mount, err = k.Kernel.Stat(path)
+	if other := k.other; other != nil {
+		k.other = nil
+		other()
+	}
+	return fstype, root, mount, err
+}
+
+func TestCG1_RepairKeepsTheMountThatAnotherProcessMadeMeanwhile(t *testing.T) {
+	n := fsmounttest.NewFake(t)
+	path := fsmounttest.Mkdir(t, n, "cgroupv2")
+	n.Put(path, "cgroup2", "root=/container")
+	m := cgroup.Mount{Path: path, Kernel: n.K, Repair: true}
+	before := ""
+	overtaken := &overtaken{n.K, func() {
+		require.NoError(t, m.Apply(t.Context()))
+		_, _, before, _ = n.K.Stat(path)
+	}}
+	require.NoError(t, cgroup.Mount{Path: path, Kernel: overtaken, Repair: true}.Apply(t.Context()))
+	_, _, after, err := n.K.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
 func TestCG1_RepairUnmountsNothingElse(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")

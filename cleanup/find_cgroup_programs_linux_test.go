@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -30,7 +31,7 @@ import (
 func cgroupDir(t testing.TB) string {
 	t.Helper()
 	root := testns.TempDir(t)
-	require.NoError(t, unix.Mount("cgroup2", root, "cgroup2", 0, ""))
+	require.NoError(t, fsmount.Real{}.Mount("cgroup2", root, "cgroup2", "")) // mount(2) would reset the machine's options
 	dir, err := os.MkdirTemp(root, "slipway-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.Remove(dir)) })

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package mount declares the part of a kernel that mounts, as the packages bpffs and
-// cgroup call it: nil in a field of theirs is the running kernel, package bootstraptest
-// has one in memory, and a program's own test may wrap that. It does nothing itself; use
-// the packages named to mount.
+// Package mount declares the type of the field Kernel of the mounts, and of their handlers,
+// in the packages bpffs and cgroup. Leave the field nil for the running kernel: Linux 5.10
+// or newer, on which mounting and unmounting need CAP_SYS_ADMIN. A test sets it to a
+// bootstraptest.Kernel, which is one in memory, or to a type that embeds that. This package
+// does nothing itself.
 package mount
 
 import "io/fs"
 
 // Mounter is the part of a node's kernel that mounts, and shows what is mounted where. It
-// is always called with absolute paths without symbolic links. Errors wrap the kernel's.
+// is always called with absolute paths without symbolic links. Errors wrap the kernel's:
+// they match fs.ErrNotExist for a path that is missing, EPERM without the capability, and
+// ENODEV for a file system that the kernel does not have.
 type Mounter interface {
 	// Stat describes path, without following a symbolic link at its end: fstype is the
 	// type of its file system, as in /proc/filesystems; mount identifies the mount of

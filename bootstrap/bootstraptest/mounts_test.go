@@ -101,7 +101,7 @@ func TestMountBelowKeepsTheUpperBusy(t *testing.T) {
 	})
 }
 
-func TestOnlyACgroup2OfTheNamespaceShowsItsRoot(t *testing.T) {
+func TestCG1_OnlyACgroup2OfTheNamespaceShowsItsRoot(t *testing.T) {
 	fsmounttest.OnEach(t, func(t *testing.T, n fsmounttest.Node) {
 		for name, m := range map[string]struct {
 			fstype, options string

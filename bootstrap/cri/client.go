@@ -34,10 +34,9 @@ func (e *RPCError) Error() string {
 
 // Status asks the runtime once. Set a deadline in ctx: Status waits for a hanging runtime
 // until ctx ends.
-func (e Endpoint) Status(ctx context.Context) (Status, error) {
-	e, err := e.found(ctx)
-	if err != nil {
-		return Status{}, err
+func (e Endpoint) Status(ctx context.Context) (s Status, err error) {
+	if e, err = e.found(ctx); err != nil {
+		return s, err
 	}
 	return ask(ctx, e, rpc{"Status", verbose, maxMessage}, "", func(answer []byte) (Status, error) { return e.status(ctx, answer) })
 }
@@ -52,11 +51,11 @@ func (e Endpoint) found(ctx context.Context) (Endpoint, error) {
 
 // status reads the answer, and asks CRI-O for the rest.
 func (e Endpoint) status(ctx context.Context, answer []byte) (Status, error) {
-	s, info, err := parseStatus(answer)
+	info, err := parseStatus(answer)
 	if err != nil {
 		return Status{}, err
 	}
-	s.LastLoad = string(info["lastCNILoadStatus"])
+	s := Status{LastLoad: string(info["lastCNILoadStatus"])}
 	if config := info["cniconfig"]; len(config) > 0 {
 		if s.CNI, s.Networks, err = parseCNIConfig(config); err == nil {
 			s.CNI.OwnLoopback, err = parseOwnLoopback(info["config"])

@@ -76,11 +76,6 @@ type Status struct {
 	// CNI is where it looks. Zero if the runtime does not report it.
 	CNI CNI
 
-	// NetworkReady is true if the runtime can give pods a network; else Reason is the
-	// runtime's explanation.
-	NetworkReady bool
-	Reason       string
-
 	// LastLoad is the result of its last reading of the configurations: "OK", or the
 	// runtime's error text. Only containerd reports it; else it is empty.
 	LastLoad string

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
+	"strings"
 )
 
 // Runtime identifies a container runtime, in its own words.
@@ -36,13 +36,10 @@ var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 33, 0}
 // matches [errors.ErrUnsupported].
 func (r Runtime) CallsStatus() error {
 	since, known := callsStatus[r.Name]
-	if !known {
-		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0 (containerd does since 2.0.1, and CRI-O since 1.33)", errors.ErrUnsupported, r)
-	}
-	version, ok := parseNumbers(r.Version)
+	version, err := parseNumbers(r.Version)
 	switch {
-	case !ok:
-		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0", errors.ErrUnsupported, r)
+	case !known || err != nil:
+		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0 (containerd does since 2.0.1, and CRI-O since 1.33)", errors.ErrUnsupported, r)
 	case slices.Compare(version[:], since[:]) < 0:
 		return fmt.Errorf("%w: %s does not call STATUS of CNI 1.1.0, which it does since %d.%d.%d", errors.ErrUnsupported, r, since[0], since[1], since[2])
 	}
@@ -52,20 +49,14 @@ func (r Runtime) CallsStatus() error {
 // String returns name and version, quoted: they are the runtime's own words.
 func (r Runtime) String() string { return fmt.Sprintf("%.100q", r.Name+" "+r.Version) }
 
-var release = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})([-~](alpha|beta|rc|dev))?`)
+var preRelease = regexp.MustCompile(`^v?[\d.]+[-~](alpha|beta|rc|dev)`)
 
 // parseNumbers reads the three numbers at the start of a version. A pre-release, in the
 // notation of semantic versions or of Debian, such as 2.0.1-rc.0, is less than its release.
-func parseNumbers(version string) (n [3]int, ok bool) {
-	match := release.FindStringSubmatch(version)
-	if match == nil {
-		return n, false
-	}
-	for i := range n {
-		n[i], _ = strconv.Atoi(match[i+1]) // it has a few digits
-	}
-	if match[4] != "" {
+func parseNumbers(version string) (n [3]int, err error) {
+	_, err = fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d.%d", &n[0], &n[1], &n[2])
+	if preRelease.MatchString(version) {
 		n[2]-- // for x.y.0 that is x.y.-1, which is less as well
 	}
-	return n, true
+	return n, err
 }

@@ -4,7 +4,6 @@
 package cri
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,43 +14,22 @@ var verbose = []byte{1 << 3, 1}
 
 var errMalformed = errors.New("read the answer: it is not a protobuf message of the CRI")
 
-// parseStatus reads the fields of a StatusResponse that are needed (cri-api,
-// runtime/v1/api.proto): the conditions in status (1), and containerd's entries of the
-// map<string, string> info (2). The entries of info alias answer.
-func parseStatus(answer []byte) (s Status, info map[string][]byte, err error) {
+// parseStatus reads containerd's entries that are needed of the map<string, string>
+// info = 2 of a StatusResponse (cri-api, runtime/v1/api.proto). They alias answer.
+func parseStatus(answer []byte) (info map[string][]byte, err error) {
 	info = map[string][]byte{}
 	err = each(answer, func(number uint64, value []byte) error {
-		switch number {
-		case 1:
-			return each(value, s.parseCondition)
-		case 2:
-			entry, err := fields(value)
-			switch key := string(entry[1]); key {
-			case "cniconfig", "config", "lastCNILoadStatus":
-				info[key] = entry[2]
-			}
-			return err
+		if number != 2 {
+			return nil
 		}
-		return nil
-	})
-	return s, info, err
-}
-
-// parseCondition reads a field of a RuntimeStatus: repeated RuntimeCondition
-// conditions = 1, each with its type, status, reason and message.
-func (s *Status) parseCondition(number uint64, value []byte) error {
-	if number != 1 {
-		return nil
-	}
-	c, err := fields(value)
-	if string(c[1]) != "NetworkReady" {
+		entry, err := fields(value)
+		switch key := string(entry[1]); key {
+		case "cniconfig", "config", "lastCNILoadStatus":
+			info[key] = entry[2]
+		}
 		return err
-	}
-	holds, _ := binary.Uvarint(c[2])
-	if s.NetworkReady, s.Reason = holds != 0, ""; holds == 0 {
-		s.Reason = cmp.Or(string(c[4]), string(c[3]))
-	}
-	return err
+	})
+	return info, err
 }
 
 // parseVersion reads a VersionResponse: string runtime_name = 2, runtime_version = 3.
@@ -86,7 +64,7 @@ func parseSandboxes(answer []byte) (ids []string, err error) {
 }
 
 // fields returns the contents of a message's fields by their number, of each the last.
-func fields(message []byte) (all [5][]byte, err error) {
+func fields(message []byte) (all [4][]byte, err error) {
 	err = each(message, func(number uint64, value []byte) error {
 		if number < uint64(len(all)) {
 			all[number] = value

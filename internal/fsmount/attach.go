@@ -70,13 +70,7 @@ func (w Wanted) attach(ctx context.Context, k mount.Mounter, f Found) error {
 	if err := w.prepare(ctx, f.Place, e); err != nil {
 		return err
 	}
-	if f.Clear != nil {
-		err = f.Clear()
-	}
-	if err == nil {
-		err = k.Mount(e.After.Value, f.Path, w.FSType, w.Options)
-	}
-	if err == nil {
+	if err = w.mount(k, e.After.Value, f); err == nil {
 		return record.Complete(ctx, e)
 	}
 	err = hint(w.FSType, err)
@@ -87,6 +81,23 @@ func (w Wanted) attach(ctx context.Context, k mount.Mounter, f Found) error {
 		err = errors.Join(err, w.removeDirs(ctx, f.Place))
 	}
 	return err
+}
+
+// mount mounts, in the place of what Clear unmounts, which a kernel that can does last.
+func (w Wanted) mount(k mount.Mounter, source string, f Found) error {
+	if f.Clear == nil {
+		return k.Mount(source, f.Path, w.FSType, w.Options)
+	}
+	replacer, ok := k.(interface {
+		Replace(source, target, fstype, options string, clear func() error) error
+	})
+	if ok {
+		return replacer.Replace(source, f.Path, w.FSType, w.Options, f.Clear)
+	}
+	if err := f.Clear(); err != nil {
+		return err
+	}
+	return k.Mount(source, f.Path, w.FSType, w.Options)
 }
 
 // prepare makes the directories and begins the journal entry.

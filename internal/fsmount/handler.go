@@ -111,29 +111,35 @@ func (h Handler) unmount(e journal.Entry) error {
 	if err != nil || !there {
 		return err
 	}
-	err = hint(h.FSType, h.unmountOnly(e))
+	err = hint(h.FSType, h.unmountRecorded(e))
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
 	}
 	return err
 }
 
-// unmountOnly unmounts the recorded mount, if the kernel can identify it: another process
-// may have exchanged the directories meanwhile.
-func (h Handler) unmountOnly(e journal.Entry) error {
-	k, ok := h.Kernel.(interface {
-		UnmountOnly(path string, meant func(mountinfo.Mount) bool) error
-	})
-	if !ok {
-		return h.Kernel.Unmount(e.Object)
-	}
+// unmountRecorded unmounts only the recorded mount: another process may have exchanged the
+// directories meanwhile.
+func (h Handler) unmountRecorded(e journal.Entry) error {
 	sources := []string{e.After.Value, "none"} // the source of a mount without one
 	if e.Was != nil {
 		sources = append(sources, e.Was.Value)
 	}
-	return k.UnmountOnly(e.Object, func(m mountinfo.Mount) bool {
+	return unmountOnly(h.Kernel, e.Object, func(m mountinfo.Mount) bool {
 		return m.FSType == h.FSType && (slices.Contains(sources, m.Source) || leftByOthers(e, m))
 	})
+}
+
+// unmountOnly unmounts the topmost mount on path if it is meant, as far as the kernel can
+// identify it.
+func unmountOnly(k mount.Mounter, path string, meant func(mountinfo.Mount) bool) error {
+	only, ok := k.(interface {
+		UnmountOnly(path string, meant func(mountinfo.Mount) bool) error
+	})
+	if !ok {
+		return k.Unmount(path)
+	}
+	return only.UnmountOnly(path, meant)
 }
 
 // covered reports whether another mount hides one that may be the recorded one: a mount

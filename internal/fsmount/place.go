@@ -80,6 +80,14 @@ func (p Place) Occupied(k mount.Mounter) (fstype string, err error) {
 	return "", nil
 }
 
+// Unmount unmounts the cgroup2 that was found there, and no other: the kernel may have
+// given its identity to one with another root since.
+func (p Place) Unmount(k mount.Mounter) error {
+	return unmountOnly(k, p.Path, func(m mountinfo.Mount) bool {
+		return m.FSType == p.FSType && is(m, p.Mount) && m.Whole() == (p.Root == "/")
+	})
+}
+
 // plan lists the changes that attach would make. It is an error if directories are missing
 // and none can be made there.
 func (p Place) plan(k mount.Mounter, what string) ([]string, error) {

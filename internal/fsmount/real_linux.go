@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -62,26 +63,38 @@ func (Real) UnmountOnly(path string, meant func(mountinfo.Mount) bool) error {
 }
 
 // Mount makes a file system and attaches it to target.
-func (Real) Mount(source, target, fstype, options string) error {
+func (k Real) Mount(source, target, fstype, options string) error {
+	return k.Replace(source, target, fstype, options, func() error { return nil })
+}
+
+// Replace is Mount after clear has unmounted what is on target. It calls clear when only
+// attaching is left to do, so that a mount that cannot be made takes no other's place.
+func (Real) Replace(source, target, fstype, options string, clear func() error) error {
 	p, err := openPoint(target)
 	if err != nil {
 		return err
 	}
 	defer p.close()
+	infos, _ := Mounts(Real{}) // a mount without the node's options is better than none
+	options = keepOptions(infos, fstype, options)
+	fd, err := detached(source, fstype, options)
+	old := refused(err)
+	if err != nil && !old {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := clear(); err != nil {
+		return err
+	}
 	dir, err := p.dir.OpenDir(p.name)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 	at := int(dir.File().Fd())
-	fd, err := detached(source, fstype, options)
-	if refused(err) {
+	if old {
 		return p.mountOld(at, source, fstype, options)
 	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
 	s, err := describe(fd, "detached "+fstype)
 	if err != nil {
 		return err
@@ -90,6 +103,19 @@ func (Real) Mount(source, target, fstype, options string) error {
 		return pathError("move_mount", target, raced(at, err))
 	}
 	return settle(fd, s.id, target)
+}
+
+// keepOptions adds the options that the hierarchy of cgroup2 has: each new mount in the
+// initial cgroup namespace sets them for all its mounts (cgroups(7), nsdelegate).
+func keepOptions(infos []mountinfo.Mount, fstype, options string) string {
+	at := slices.IndexFunc(infos, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
+	if fstype != "cgroup2" || at < 0 {
+		return options
+	}
+	kept := slices.DeleteFunc(strings.Split(infos[at].Super, ","), func(o string) bool {
+		return o == "rw" || o == "ro" || o == "seclabel" || strings.ContainsAny(o, `="`) // SELinux's, as a context
+	})
+	return strings.Join(append(kept, options), ",")
 }
 
 // emptyPaths makes move_mount(2) take descriptors.

@@ -120,3 +120,21 @@ func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
 		require.NoError(t, refuseFsopen())
 	}
 }
+
+// Another process may have exchanged it meanwhile.
+func TestSEC4_OnlyTheMountThatWasFoundIsUnmounted(t *testing.T) {
+	n := fsmounttest.NewReal(t, false)
+	path := fsmounttest.Mkdir(t, n, "cgroupv2")
+	n.Put(path, "cgroup2", "")
+	found, err := fsmount.Look(fsmount.Real{}, path)
+	require.NoError(t, err)
+	identity := found
+	identity.Root = "" // it was that of another
+	require.ErrorIs(t, identity.Unmount(fsmount.Real{}), unix.EINVAL)
+	n.Put(path, "cgroup2", "")
+	require.ErrorIs(t, found.Unmount(fsmount.Real{}), unix.EINVAL)
+	require.Equal(t, []string{"cgroup2", "cgroup2"}, n.Mounts(path))
+	n.Unmount(path)
+	require.NoError(t, found.Unmount(fsmount.Real{}))
+	require.Empty(t, n.Mounts(path))
+}

@@ -5,7 +5,9 @@ package fsmount
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,11 +32,27 @@ func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	return s.fstype, root, s.mount(), err
 }
 
+// Numbers of inodes that are part of the kernel's interface.
+const (
+	initialCgroupNamespace = 0xEFFFFFFB // PROC_CGROUP_INIT_INO
+	rootCgroup             = 1
+)
+
 // cgroupRoot returns "/" for a mount of the root of the thread's cgroup namespace, which
-// is what a new mount shows. If none can be made, mountinfo decides.
+// is what a new mount shows. None is made to compare with in the initial namespace, where
+// it would set the options of the whole hierarchy (see keepOptions), nor if that cannot be
+// excluded: mountinfo decides then, and if none can be made.
 func (s *status) cgroupRoot() (string, error) {
-	fd, err := detached("none", "cgroup2", "")
-	if refused(err) {
+	var own unix.Stat_t
+	err := unix.Stat("/proc/thread-self/ns/cgroup", &own)
+	if err == nil && own.Ino == initialCgroupNamespace {
+		return map[bool]string{true: "/"}[s.stat.Ino == rootCgroup], nil
+	}
+	fd := -1
+	if err == nil {
+		fd, err = detached("none", "cgroup2", "")
+	}
+	if refused(err) || errors.Is(err, fs.ErrNotExist) {
 		infos, err := Mounts(Real{})
 		m, _ := byID(infos, s.id)
 		return m.Root, err

@@ -35,9 +35,6 @@ type Runtime struct {
 	// Name and Version identify the runtime. If empty, it does not report them.
 	Name, Version string
 
-	// NotReady is why the network is not ready. Empty: it is.
-	NotReady string
-
 	// Sandboxes is called for each request to list the pod sandboxes, and returns their
 	// IDs. If nil, there are none.
 	Sandboxes func() []string
@@ -49,12 +46,8 @@ type Runtime struct {
 // Containerd returns the info of a containerd that looks in these directories, and has
 // loaded no network.
 func Containerd(confDir string, pluginDirs ...string) func() map[string]string {
-	return func() map[string]string {
-		return map[string]string{
-			"cniconfig":         encode(map[string]any{"PluginDirs": pluginDirs, "PluginConfDir": confDir, "PluginMaxConfNum": 1, "Prefix": "eth", "Networks": []any{}}),
-			"lastCNILoadStatus": "cni config load failed: no network config found in " + confDir + ": cni plugin not initialized: failed to load cni config",
-		}
-	}
+	return containerd("cni config load failed: no network config found in "+confDir+": cni plugin not initialized: failed to load cni config",
+		[]any{}, confDir, pluginDirs)
 }
 
 // ContainerdLoaded returns the info of a containerd that looks in these directories, and
@@ -70,13 +63,14 @@ func ContainerdLoaded(conflist []byte, confDir string, pluginDirs ...string) fun
 		plugins = append(plugins, map[string]any{"Network": p, "Source": string(p)})
 	}
 	config := map[string]any{"Name": list.Name, "CNIVersion": "1.0.0", "Plugins": plugins, "Source": string(conflist)}
+	return containerd("OK", []any{map[string]any{"Config": config, "IFName": "eth0"}}, confDir, pluginDirs)
+}
+
+func containerd(lastLoad string, networks []any, confDir string, pluginDirs []string) func() map[string]string {
 	return func() map[string]string {
 		return map[string]string{
-			"cniconfig": encode(map[string]any{
-				"PluginDirs": pluginDirs, "PluginConfDir": confDir, "PluginMaxConfNum": 1, "Prefix": "eth",
-				"Networks": []any{map[string]any{"Config": config, "IFName": "eth0"}},
-			}),
-			"lastCNILoadStatus": "OK",
+			"cniconfig":         encode(map[string]any{"PluginDirs": pluginDirs, "PluginConfDir": confDir, "PluginMaxConfNum": 1, "Prefix": "eth", "Networks": networks}),
+			"lastCNILoadStatus": lastLoad,
 		}
 	}
 }
@@ -135,14 +129,11 @@ func Refuse(w http.ResponseWriter, code int, message string) {
 
 // status is a StatusResponse of the CRI.
 func (r Runtime) status() (message []byte) {
-	network := appendField(nil, 1, "NetworkReady")
-	if r.NotReady == "" {
-		network = append(network, 2<<3, 1)
-	} else {
-		network = appendField(appendField(network, 3, "NetworkPluginNotReady"), 4, r.NotReady)
+	conditions := []byte(nil)
+	for _, name := range []string{"RuntimeReady", "NetworkReady"} {
+		conditions = appendField(conditions, 1, string(append(appendField(nil, 1, name), 2<<3, 1)))
 	}
-	ready := append(appendField(nil, 1, "RuntimeReady"), 2<<3, 1)
-	message = appendField(nil, 1, string(appendField(appendField(nil, 1, string(ready)), 1, string(network))))
+	message = appendField(nil, 1, string(conditions))
 	if r.Info == nil {
 		return message
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/mount"
@@ -67,17 +68,25 @@ func (n *Real) Put(path, fstype, options string) {
 		}
 	}
 	aside := Mkdir(n.t, n, "aside")
-	make := func() { require.NoError(n.t, unix.Mount("none", aside, fstype, flags, strings.Join(rest, ","))) }
-	if fstype == "cgroup2" && root != "/" {
-		n.InCgroup(root, make)
+	switch {
+	case fstype != "cgroup2":
+		require.NoError(n.t, unix.Mount("none", aside, fstype, flags, strings.Join(rest, ",")))
+	case root == "/":
+		n.mountCgroup2(aside)
+	default:
+		n.InCgroup(root, func() { n.mountCgroup2(aside) })
 		root = "/"
-	} else {
-		make()
 	}
 	source := filepath.Join(aside, root)
 	require.NoError(n.t, os.MkdirAll(source, 0o755))
 	require.NoError(n.t, unix.Mount(source, path, "", unix.MS_BIND, ""))
 	require.NoError(n.t, unix.Unmount(aside, unix.MNT_DETACH))
+}
+
+// mountCgroup2 keeps the options of the machine's hierarchy, which mount(2) would reset.
+func (n *Real) mountCgroup2(path string) {
+	n.t.Helper()
+	require.NoError(n.t, fsmount.Real{}.Mount("none", path, "cgroup2", ""))
 }
 
 var mountFlags = map[string]uintptr{"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC}
@@ -88,7 +97,7 @@ func (n *Real) InCgroup(name string, f func()) {
 	t.Helper()
 	hierarchy := Mkdir(t, n, "hierarchy")
 	if len(n.Mounts(hierarchy)) == 0 {
-		require.NoError(t, unix.Mount("none", hierarchy, "cgroup2", 0, ""))
+		n.mountCgroup2(hierarchy)
 	}
 	cgroup := filepath.Join(hierarchy, "slipway-test-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(name, "/", "-"))
 	require.NoError(t, os.Mkdir(cgroup, 0o755))
