@@ -32,8 +32,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	node := kube.CiliumNode()
-	node.Client, node.Name = client.Dynamic, os.Getenv("NODE_NAME")
+	node := kube.Node{
+		Client: client.Dynamic, Name: os.Getenv("NODE_NAME"),
+		Taint: "node.cilium.io/agent-not-ready", Reason: "CiliumIsUp", Message: "Cilium is running on this node", // as Cilium's agent does
+	}
 	var cni bootstrap.Action // such as cniinstall.Install
 	plan := bootstrap.Plan{
 		Host:  hostns.Host{Proc: "/hostproc"},

@@ -45,11 +45,6 @@ type Node struct {
 	Annotations map[string]string
 }
 
-// CiliumNode returns the changes that Cilium's agent makes to its node.
-func CiliumNode() Node {
-	return Node{Taint: "node.cilium.io/agent-not-ready", Reason: "CiliumIsUp", Message: "Cilium is running on this node"}
-}
-
 // Check lists what Apply would change.
 func (n Node) Check(ctx context.Context) ([]string, error) {
 	node, err := n.get(ctx)

@@ -109,9 +109,10 @@ func (c Connection) Client() (*Client, error) {
 }
 
 // Config returns the client-go configuration that Client uses, for other clients of
-// the caller. Retries are built in, and the limit of QPS, which all of them share. Each
-// answer but the events of a watch is read as a whole, within bounds, so these clients
-// cannot follow logs, execute commands or forward ports.
+// the caller. Retries are built in, and the limit of QPS, which all of them share. JSON is
+// asked for and decoded, whatever format a client prefers. Each answer but the events of a
+// watch is read as a whole, within bounds, so these clients cannot follow logs, execute
+// commands or forward ports.
 func (c Connection) Config() (*rest.Config, error) {
 	servers, err := c.servers()
 	if err != nil {

@@ -136,3 +136,29 @@ func TestSEC6_AnAnswerWithoutAnEndEndsWithTheContext(t *testing.T) {
 		}
 	}
 }
+
+// A Node is named only by an answer that holds it alone and as a whole.
+func TestSEC6_ANodeThatIsTooLargeIsNamed(t *testing.T) {
+	many := `{"a":[` + strings.Repeat("0,", 60_000) + "0]}"
+	for answer, want := range map[string]string{
+		`{"metadata":{"continue":""},"items":[{"metadata":{"name":"n1","annotations":` + many + `}}]}`:   "",
+		`{"metadata":{},"items":[{"metadata":{"name":"n1"}},{"metadata":{"annotations":` + many + `}}]}`: "more than 50000 entries in one answer",
+		`{"metadata":{},"items":[{"metadata":{"annotations":` + many + `}}]}`:                            "more than 50000 entries in one answer",
+		strings.Repeat("[", 60_000): "more than 50000 entries in one answer",
+	} {
+		var named []string
+		client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, answer) }))
+		err := client.EachNode(t.Context(), "", func(node *metav1.PartialObjectMetadata, err error) {
+			require.ErrorContains(t, err, "more than 50000 entries in one answer")
+			named = append(named, node.Name)
+		})
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, []string{"n1"}, named)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+		require.Empty(t, named)
+	}
+	require.ErrorContains(t, (*kube.Client)(nil).EachNode(t.Context(), "", nil), "no client given")
+}

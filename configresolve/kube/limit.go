@@ -5,14 +5,20 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A server, or an impostor, decides how long its answers are, how many there are,
@@ -31,7 +37,6 @@ const (
 
 var (
 	errAnswer    = fmt.Errorf("the API server sends more than %d bytes in one answer", maxAnswer)
-	errTooMany   = fmt.Errorf("the API server sends more than %d entries in one answer", maxValues)
 	errManyPages = fmt.Errorf("the API server sends a list of more than %d pages", maxPages)
 	errTooLarge  = fmt.Errorf("the API server sends more than %d bytes for one source", maxBytes)
 	errKept      = fmt.Errorf("the API server sends node configs of more than %d bytes for one source", maxKept)
@@ -41,7 +46,27 @@ var (
 )
 
 // oversized reports whether err means that one answer was too large.
-func oversized(err error) bool { return errors.Is(err, errAnswer) || errors.Is(err, errTooMany) }
+func oversized(err error) bool { return errors.Is(err, errAnswer) || errors.As(err, new(*tooMany)) }
+
+// tooMany is the error for an answer with more than maxValues entries, or for such an event
+// of a watch, whose body it does not have.
+type tooMany struct{ body []byte }
+
+func (*tooMany) Error() string {
+	return fmt.Sprintf("the API server sends more than %d entries in one answer", maxValues)
+}
+
+// only returns the name of the only object of a list, and the token of the next page.
+func (e *tooMany) only() (name, next string, err error) {
+	var list struct {
+		Metadata metav1.ListMeta
+		Items    []struct{ Metadata struct{ Name string } }
+	}
+	if err := json.Unmarshal(e.body, &list); err != nil || len(list.Items) != 1 || list.Items[0].Metadata.Name == "" {
+		return "", "", errors.Join(e, err)
+	}
+	return list.Items[0].Metadata.Name, list.Metadata.Continue, nil
+}
 
 // budget is the number of bytes that may still be read for one source.
 type budget struct{ left atomic.Int64 }
@@ -77,9 +102,11 @@ func (b *budget) buffer(response *http.Response) error {
 	case len(body) > maxAnswer:
 		return errAnswer
 	}
-	meter := meterOf(response)
 	response.Body = buffered{bytes.NewReader(body)}
-	return meter.count(body)
+	if err := new(meter).count(body); err != nil {
+		return &tooMany{body}
+	}
+	return nil
 }
 
 type buffered struct{ *bytes.Reader }
@@ -93,7 +120,7 @@ func (b *budget) charge(response *http.Response) {
 		b.left.Add(-body.Size())
 		return
 	}
-	response.Body = &metered{response.Body, meterOf(response)}
+	response.Body = &metered{ReadCloser: response.Body}
 }
 
 // metered is the body of a watch, which ends with an event that is too large.
@@ -114,26 +141,12 @@ func (m *metered) Read(p []byte) (int, error) {
 // is being read. An entry is of an object or a list, and takes far more memory
 // than the few bytes that it needs in the answer.
 type meter struct {
-	binary          bool // the entries cannot be distinguished
 	bytes, values   int
 	depth           int
 	quoted, escaped bool
 }
 
-func meterOf(response *http.Response) meter {
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	return meter{binary: kind != "application/json"}
-}
-
-// leastEntry is the least length of an entry that is not JSON, in bytes.
-const leastEntry = 8
-
 func (m *meter) count(text []byte) error {
-	if m.binary {
-		m.bytes += len(text)
-		m.values = m.bytes / leastEntry
-		return m.check()
-	}
 	for _, c := range text {
 		m.bytes++
 		switch {
@@ -165,7 +178,7 @@ func (m *meter) check() error {
 	case m.bytes > maxAnswer:
 		return errAnswer
 	case m.values > maxValues:
-		return errTooMany
+		return &tooMany{}
 	}
 	return nil
 }
@@ -209,4 +222,19 @@ func refuse(sent *url.URL, response *http.Response) error {
 		return fmt.Errorf("%w: %s to %s://%s", errRedirect, response.Status, to.Scheme, to.Host)
 	}
 	return nil
+}
+
+// inJSON makes a request ask for JSON only: entries of other formats cannot be counted, and
+// aliases in YAML multiply what it is decoded to.
+func inJSON(request http.Header) {
+	others := func(kind string) bool { return !strings.Contains(kind, "json") && !strings.Contains(kind, "*/*") }
+	kinds := slices.DeleteFunc(strings.Split(request.Get("Accept"), ","), others)
+	request.Set("Accept", cmp.Or(strings.Join(kinds, ","), "application/json"))
+}
+
+// orText makes an answer in another format, or in none, one that client-go does not decode.
+func orText(answer http.Header) {
+	if kind, _, err := mime.ParseMediaType(answer.Get("Content-Type")); err != nil || kind != "application/json" {
+		answer.Set("Content-Type", "text/plain")
+	}
 }

@@ -90,14 +90,30 @@ func TestSEC6_TextIsNotEntries(t *testing.T) {
 	require.Equal(t, value, all(config)["a"])
 }
 
-// Entries can be counted in JSON only: other formats may be more compact.
-func TestSEC6_OtherFormats(t *testing.T) {
-	client := hostile(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
-		_, _ = w.Write(make([]byte, mebibyte))
-	})
-	_, err := nodeOf(client).Read(t.Context())
-	require.ErrorContains(t, err, "more than 50000 entries in one answer")
+// Entries can be counted in JSON only, and aliases multiply what YAML is decoded to.
+func TestSEC6_OnlyJSONIsDecoded(t *testing.T) {
+	const inYAML = "apiVersion: meta.k8s.io/v1\nkind: PartialObjectMetadata\nmetadata:\n  name: me\n  annotations:\n    a: &a b\n    c: *a\n"
+	const binary = "k8s\x00\x0a\x27\x0a\x0emeta.k8s.io/v1\x12\x15PartialObjectMetadata\x12\x06\x0a\x04\x0a\x02me"
+	for name, test := range map[string]struct {
+		format []string
+		answer string
+	}{
+		"YAML":                  {[]string{"application/yaml"}, inYAML},
+		"protobuf":              {[]string{"application/vnd.kubernetes.protobuf"}, binary},
+		"of which none is said": {nil, binary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan string, 1)
+			client := hostile(t, func(w http.ResponseWriter, r *http.Request) {
+				asked <- r.Header.Get("Accept")
+				w.Header()["Content-Type"] = test.format
+				_, _ = io.WriteString(w, test.answer)
+			})
+			_, err := nodeOf(client).Read(t.Context())
+			require.EqualError(t, err, "get nodes me: serializer for text/plain doesn't exist")
+			require.Equal(t, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", <-asked)
+		})
+	}
 }
 
 // A watch that exceeds the limit ends, and so does its feed: the next list gives the true

@@ -83,3 +83,32 @@ func (c *Client) node(ctx context.Context, name string) (*metav1.PartialObjectMe
 		return object.(*metav1.PartialObjectMetadata), nil
 	})
 }
+
+// nodesPage is the number of Nodes read at once: of usual ones, with 8 KiB of metadata, it
+// is a few hundred KiB.
+const nodesPage = 50
+
+// EachNode reads the metadata of all Nodes that the label selector matches, page by page, and
+// calls visit for each. One with more entries than one answer may have, which a node can
+// write itself, has nothing but its name, and err says so. If the list expires, it begins
+// anew with the first.
+func (c *Client) EachNode(ctx context.Context, selector string, visit func(node *metav1.PartialObjectMetadata, err error)) error {
+	if c == nil || c.Metadata == nil {
+		return errNoClient
+	}
+	key := feedKey{client: c, gvr: nodes}
+	return key.explain(pages(metav1.ListOptions{LabelSelector: selector, Limit: nodesPage}, func(options metav1.ListOptions) (string, error) {
+		page, more, err := key.page(ctx, options)
+		if large := new(tooMany); options.Limit == 1 && errors.As(err, &large) {
+			name, next, err := large.only()
+			if err == nil {
+				visit(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}, large)
+			}
+			return next, err
+		}
+		for _, node := range page {
+			visit(node.(*metav1.PartialObjectMetadata), nil)
+		}
+		return more.Continue, err
+	}), "list")
+}

@@ -80,11 +80,11 @@ func (h *hub) one(ctx context.Context, key feedKey) (metav1.Object, error) {
 	return objects[0], nil
 }
 
-// Pages reads a list by pages of options.Limit objects, or of half as many, and so on, as
+// pages reads a list by pages of options.Limit objects, or of half as many, and so on, as
 // long as that is too much for one answer, which a few large objects may be. The function
 // reads one page, and returns the token of the next. If the list expires, or its first page
 // is too large, it begins anew, with options.Continue empty.
-func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
+func pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
 	for limit := options.Limit; ; {
 		next, err := read(options)
 		switch {
@@ -104,9 +104,9 @@ func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next strin
 // objects, and the version of the list.
 func (k feedKey) list(ctx context.Context, options metav1.ListOptions, wanted func(metav1.Object) bool) (objects []held, version string, err error) {
 	options.Limit = pageSize
-	pages, kept := 0, 0
-	err = Pages(options, func(options metav1.ListOptions) (string, error) {
-		if pages++; pages > maxPages {
+	count, kept := 0, 0
+	err = pages(options, func(options metav1.ListOptions) (string, error) {
+		if count++; count > maxPages {
 			return "", errManyPages
 		}
 		if options.Continue == "" {

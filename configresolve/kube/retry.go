@@ -227,6 +227,7 @@ func (r *retrier) send(ctx context.Context, req *http.Request, server int64) (*h
 		response.Body.Close()
 		return nil, err
 	}
+	orText(response.Header)
 	if watches(req) && response.StatusCode == http.StatusOK {
 		return response, nil
 	}
@@ -243,6 +244,7 @@ func watches(req *http.Request) bool {
 // to returns req as a request to the given server.
 func (r *retrier) to(ctx context.Context, req *http.Request, server int64) *http.Request {
 	out := req.Clone(ctx)
+	inJSON(out.Header)
 	if len(r.servers) > 0 {
 		target := r.servers[server%int64(len(r.servers))]
 		out.URL.Scheme, out.URL.Host, out.Host = target.Scheme, target.Host, ""

@@ -26,6 +26,9 @@ var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 // silent is the result of a node that has no report.
 const silent kube.Result = "no report"
 
+// tooMuch is the outcome of a node that writes more than is read.
+var tooMuch = kube.Outcome{Result: kube.Garbled}
+
 // fleet is the state of the nodes.
 type fleet struct {
 	Nodes    int                 `json:"nodes"`
@@ -48,38 +51,24 @@ type group struct {
 
 func (f *fleet) well() bool { return len(f.Groups) == 0 }
 
-// A page has the nodes read at once: of usual ones, with 8 KiB of metadata, it is a few
-// hundred KiB. More agents than maxAgents on one node are not counted one by one.
-const (
-	page      = 50
-	maxAgents = 16
-)
+// More agents than maxAgents on one node are not counted one by one.
+const maxAgents = 16
 
 // readFleet reads the nodes' annotations. It keeps their content, but not the nodes.
 func readFleet(ctx context.Context, client *configkube.Client, selector, agent string) (*fleet, error) {
-	var f *fleet
-	var groups map[kube.Outcome]*group
-	last := "" // the node that was read last
-	err := configkube.Pages(metav1.ListOptions{LabelSelector: selector, Limit: page}, func(options metav1.ListOptions) (string, error) {
-		list, err := client.Metadata.Resource(nodes).List(ctx, options)
-		if err != nil {
-			return "", err
+	all := map[string][]kube.Outcome{}
+	err := client.EachNode(ctx, selector, func(node *metav1.PartialObjectMetadata, err error) {
+		if all[node.Name] = outcomes(node.Annotations, agent); err != nil {
+			all[node.Name] = []kube.Outcome{tooMuch}
 		}
-		if options.Continue == "" {
-			f = &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
-			groups, last = map[kube.Outcome]*group{}, ""
-		}
-		for i := range list.Items {
-			last = list.Items[i].Name
-			f.add(groups, last, outcomes(list.Items[i].Annotations, agent))
-		}
-		return list.Continue, nil
 	})
-	switch {
-	case err != nil && last != "":
-		return nil, fmt.Errorf("list the nodes that follow %s: %w", last, err)
-	case err != nil:
-		return nil, fmt.Errorf("list nodes: %w", err)
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
+	groups := map[kube.Outcome]*group{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f.add(groups, name, all[name])
 	}
 	if f.Nodes > 0 && f.Results[silent] == f.Nodes {
 		g := groups[kube.Outcome{Agent: agent, Result: silent}]
@@ -100,7 +89,7 @@ func outcomes(annotations map[string]string, agent string) []kube.Outcome {
 	case len(all) == 0:
 		return []kube.Outcome{{Agent: agent, Result: silent}}
 	case len(all) > maxAgents:
-		return append(all[:maxAgents:maxAgents], kube.Outcome{Result: kube.Garbled})
+		return append(all[:maxAgents:maxAgents], tooMuch)
 	}
 	return all
 }
@@ -127,7 +116,7 @@ func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outc
 			g.Cause, g.Remedy = meaning(o)
 			groups[key] = g
 		}
-		if g.Nodes = append(g.Nodes, node); o.Since.Before(g.Since) {
+		if g.Nodes = append(g.Nodes, node); g.Since.IsZero() || o.Since.Before(g.Since) && !o.Since.IsZero() {
 			g.Since = o.Since
 		}
 	}
@@ -142,7 +131,7 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 		return "A check found something to do.", "Restart the agent's pod on the node, which applies again, and look for the program that changes the node."
 	case kube.Garbled:
 		if o.Agent == "" {
-			return fmt.Sprintf("More than %d agents have a report on one node.", maxAgents), "Look at the node's annotations, and for what writes them."
+			return fmt.Sprintf("One node has reports of more than %d agents, or more metadata than is read.", maxAgents), "Look at the node's annotations, and for what writes them."
 		}
 		return "The annotation cannot be read.", "Check which other program writes it; the next change is reported again."
 	}

@@ -9,7 +9,7 @@
 //	kubectl slipway --why worker-17    # one node: failure, cause, remedy
 //
 // It reads metadata only, at most 50 nodes at a time, and needs list on nodes; for --why,
-// get. What one node may claim is bounded.
+// get. What one node may claim is bounded, and one with too much metadata is named as garbled.
 //
 // It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
 // report, 1 when the cluster could not be asked, 64 on a usage error. It also exits with 2
@@ -48,7 +48,7 @@ const (
 )
 
 func main() {
-	go endWhenTold()
+	endWhenTold()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -56,10 +56,12 @@ func main() {
 // while its output is not read, and as the first process of a container.
 func endWhenTold() {
 	told := make(chan os.Signal, 1)
-	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
-	if number, ok := (<-told).(syscall.Signal); ok {
-		os.Exit(128 + int(number))
-	}
+	signal.Notify(told, os.Interrupt, syscall.SIGTERM) // before anything that may take time
+	go func() {
+		if number, ok := (<-told).(syscall.Signal); ok {
+			os.Exit(128 + int(number))
+		}
+	}()
 }
 
 // options are the values of the flags.

@@ -58,6 +58,7 @@ type cluster struct {
 	names      []string
 	nodes      map[string]map[string]any
 	pages      []int // nodes in each page
+	denied     bool  // the list
 	kubeconfig string
 }
 
@@ -106,7 +107,13 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
-	if !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") || limit == 0 {
+	switch {
+	case r.URL.Path == "/readyz":
+		return
+	case c.denied:
+		w.WriteHeader(http.StatusForbidden)
+		return
+	case !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") || limit == 0:
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -313,10 +320,40 @@ func TestRDY6_WhatANodeClaimsIsBounded(t *testing.T) {
 		require.NotContains(t, o.stdout, strings.Repeat("c", 3000))
 	}
 	o := c.run(t)
-	require.Contains(t, o.stdout, "More than 16 agents")
+	require.Contains(t, o.stdout, "reports of more than 16 agents")
 	require.Less(t, len(o.stdout), 30_000)
 	require.Contains(t, c.run(t, "--agent", "cilium").stdout, "2 nodes: sysctl.read-only, in step sysctl, agent cilium")
 	require.Contains(t, c.run(t, "--why", "bad", "--agent", "large").stdout, "result   garbled")
+}
+
+// A kubelet may write as many annotations to its Node as the API server stores, in 256 KiB.
+func TestRDY6_ANodeThatIsTooLargeIsNamed(t *testing.T) {
+	c := newCluster(t)
+	for i := range 120 {
+		c.add(fmt.Sprintf("n%03d", i), map[string]string{"cilium": report("ready", "", "", version, 0)})
+	}
+	for _, name := range []string{"n000", "n070", "n119"} {
+		for i := range 60_000 {
+			c.nodes[name]["metadata"].(map[string]any)["annotations"].(map[string]string)[fmt.Sprint(i)] = ""
+		}
+	}
+	o := c.run(t)
+	require.Equal(t, 2, o.code, o.stderr)
+	require.Contains(t, o.stdout, "120 nodes: 117 ready, 3 garbled\n")
+	require.Contains(t, o.stdout, "more metadata than is read")
+	require.Contains(t, o.stdout, "n000, n070, n119\n")
+	o = c.run(t, "--why", "n070")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "get node n070: ")
+}
+
+// One that is not set hides no other.
+func TestRDY6_ANodeCannotHideSinceWhenOthersFail(t *testing.T) {
+	c := newCluster(t)
+	c.add("bad", map[string]string{"cilium": `{"result":"failed","code":"sysctl.read-only","step":"sysctl"}`})
+	c.add("good", map[string]string{"cilium": report("failed", "sysctl", "sysctl.read-only", version, 90*time.Minute)})
+	c.add("later", map[string]string{"cilium": `{"result":"failed","code":"sysctl.read-only","step":"sysctl"}`})
+	require.Contains(t, c.run(t).stdout, "3 nodes: sysctl.read-only, in step sysctl, agent cilium, since 1 hour\n")
 }
 
 func TestRDY6_ExitStatuses(t *testing.T) {
@@ -336,6 +373,11 @@ func TestRDY6_ExitStatuses(t *testing.T) {
 	require.Zero(t, o.code)
 	require.Empty(t, o.stderr)
 	require.Contains(t, o.stdout, "  -why node\n        explain the failures")
+	c.denied = true
+	o = c.run(t)
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "fleet: list nodes: ")
+	require.Contains(t, o.stderr, `resources: ["nodes"], verbs: ["list"]`)
 	c.kubeconfig = filepath.Join(t.TempDir(), "none")
 	require.Equal(t, 1, c.run(t).code)
 }

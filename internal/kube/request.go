@@ -35,7 +35,7 @@ func (r Request) String() string {
 	case r.Namespace != "":
 		return text + " in namespace " + r.Namespace
 	}
-	return text + " " + r.Name
+	return strings.TrimSuffix(text+" "+r.Name, " ")
 }
 
 func (r Request) below(resource string) string {

@@ -178,8 +178,8 @@ func (n *node) refused(golden *strings.Builder, check outcome, before snapshot.S
 		}
 		for _, flag := range r.args[1:] {
 			name, _, _ := strings.Cut(flag, "=")
-			require.Contains(n.t, check.stdout, name, "check names the remedy")
-			require.Contains(n.t, apply.stdout, name, "and so does apply")
+			require.Contains(n.t, check.stdout+check.stderr, name, "check names the remedy")
+			require.Contains(n.t, apply.stdout+apply.stderr, name, "and so does apply")
 		}
 	}
 	require.Zero(n.t, n.show(golden, "uninstall").code)
