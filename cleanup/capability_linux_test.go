@@ -5,6 +5,7 @@ package cleanup_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestCLN4_AMissingCapabilityIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		make    func(t *testing.T) cleanup.Leftovers
 		lacks   []uint
-		removes []string // parts of the error of each item
+		removes []string // each item's error has one of them
 		lists   []string // parts of the inventory's error
 		found   int      // items that are found nevertheless
 	}{
@@ -105,6 +106,10 @@ func TestCLN4_AMissingCapabilityIsNamed(t *testing.T) {
 				}
 			}
 			if c.removes != nil {
+				l.Progress = func(_, _ int, item string, err error) {
+					named := slices.ContainsFunc(c.removes, func(says string) bool { return strings.Contains(err.Error(), says) })
+					require.True(t, named, "%s: %v", item, err)
+				}
 				err := l.Remove(context.Background(), inv.Items)
 				for _, item := range inv.Items {
 					require.ErrorContains(t, err, "remove "+item.String()+": ")

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
@@ -60,7 +61,13 @@ func (d *systemdd) start(t *testing.T) sysctl.Systemd {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		listener.Close()
-		d.open.Wait() // every connection was closed
+		closed := make(chan struct{})
+		go func() { defer close(closed); d.open.Wait() }()
+		select {
+		case <-closed:
+		case <-time.After(10 * time.Second):
+			t.Error("a connection is left open, and the goroutines of its other end")
+		}
 	})
 	d.open.Go(func() {
 		for {
@@ -207,9 +214,10 @@ func TestSYS4_SystemdRestartsTheUnitAndWaitsForTheJob(t *testing.T) {
 		how, err := s.Reloading(t.Context())
 		require.NoError(t, err)
 		require.Contains(t, how, "restart systemd-sysctl.service")
-		require.NoError(t, s.Reload(t.Context()))
+		ctx := context.WithoutCancel(t.Context()) // whose end would close a connection that is left open
+		require.NoError(t, s.Reload(ctx))
 		s.Unit = "other.service"
-		require.NoError(t, s.Reload(t.Context()))
+		require.NoError(t, s.Reload(ctx))
 		require.Equal(t, []string{"systemd-sysctl.service replace", "other.service replace"}, d.restarted())
 	}
 }

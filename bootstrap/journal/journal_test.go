@@ -237,6 +237,15 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.Empty(t, entries(t, j))
 }
 
+func TestSEC3_WhatNoActionCanHaveRecordedIsNotObeyed(t *testing.T) {
+	v := newValues()
+	j := open(t, t.TempDir(), journal.Node{Handlers: []journal.Handler{v}})
+	v.set(t, step(t, j, "one"), j, "forbidden", "1")
+	_, err := j.RevertAll(t.Context())
+	require.ErrorContains(t, err, "it is forbidden")
+	require.Equal(t, "1", v.now["forbidden"])
+}
+
 const (
 	aHeader = `{"record":"journal","schema":3,"agent":"agent","id":"x"}`
 	anEntry = `{"record":"entry","kind":"a/file","object":"/a","step":"s","before":{},"after":{},"done":true}`

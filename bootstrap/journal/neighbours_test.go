@@ -325,3 +325,23 @@ func TestPLAN14_AFileThatBothWantedIsOverridden(t *testing.T) {
 		require.NoDirExists(t, filepath.Join(root, "state"))
 	}
 }
+
+// A file is identified by its real path, not by the links that lead there.
+func TestPLAN14_OneFileByTwoNames(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, "run"), 0o755))
+	require.NoError(t, os.Symlink("run", filepath.Join(root, "var-run")))
+	files := journal.Files{Kind: "acme"}
+	for i, dir := range []string{"run", "var-run"} {
+		j := open(t, filepath.Join(root, "state"), journal.Node{Agent: []string{"first", "second"}[i], Handlers: []journal.Handler{files}})
+		ctx := step(t, j, "files")
+		err := files.Begin(ctx, j, filepath.Join(root, dir, "file"), journal.FileState([]byte(dir), 0o600))
+		if i > 0 {
+			require.ErrorIs(t, err, journal.ErrConflict)
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(root, "run/file"), []byte(dir), 0o600))
+		require.NoError(t, files.Complete(ctx, j, filepath.Join(root, dir, "file")))
+	}
+}
