@@ -180,7 +180,7 @@ func groups(items []Item) (out [][]Item) {
 			out = append(out, nil)
 		}
 		if item.Group == "" {
-			out[i] = slices.Insert(out[i], 0, item)
+			out[i] = append([]Item{item}, out[i]...)
 		} else {
 			out[i] = append(out[i], item)
 		}

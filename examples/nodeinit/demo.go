@@ -5,18 +5,13 @@ package main
 
 import (
 	"context"
-	"embed"
 	"errors"
-	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/examples/nodeinit/demo"
 )
-
-//go:embed demodata
-var demoData embed.FS
 
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
@@ -27,16 +22,12 @@ func (a *app) demoCommand() *cobra.Command {
 				return errors.New("the demo makes namespaces and mounts in them, for which it needs root; type: sudo go run ./examples/nodeinit demo")
 			}
 			a.ends.Store(false) // it takes its node away first
-			data, err := fs.Sub(demoData, "demodata")
-			if err != nil {
-				return err
-			}
 			scratch, err := os.MkdirTemp("", "nodeinit-demo-")
 			if err != nil {
 				return err
 			}
 			a.scratch.Store(scratch)
-			return errors.Join(demo.Run(cmd.Context(), a.stdout, scratch, data, a.again), os.RemoveAll(scratch))
+			return errors.Join(demo.Run(cmd.Context(), a.stdout, scratch, a.again), os.RemoveAll(scratch))
 		},
 	}
 }

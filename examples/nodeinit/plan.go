@@ -73,24 +73,22 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		Action: a.installing(install), Skip: install.Plugins == nil && install.Config == nil,
 		SkipReason: cmp.Or(a.unwritten(), "neither plugins nor a configuration are given"),
 	}
-	steps := []bootstrap.Step{
-		{Name: stepConfig, Action: configdir.Writer{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
-		cleaning,
-		{Name: stepHostPaths, Action: hostpath.Paths{List: hostPaths}},
-		{Name: stepCgroup, Action: a.cgroupMount()},
-		{Name: stepSysctl, Action: sysctls},
-		{Name: stepBPFFS, Action: a.bpffsMount()},
-	}
-	if len(a.modules) > 0 {
-		before := slices.IndexFunc(steps, func(s bootstrap.Step) bool { return s.Name == stepSysctl })
-		steps[before].After = append(steps[before].After, stepModules)
-		steps = slices.Insert(steps, before, bootstrap.Step{
-			Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}, NoUndo: true,
-		})
-	}
+	var steps []bootstrap.Step
 	if a.preflight && !a.leftOut(stepPreflight) {
-		steps = slices.Insert(steps, 0, a.preflightStep(config, install))
+		steps = append(steps, a.preflightStep(config, install))
 	}
+	steps = append(steps,
+		bootstrap.Step{Name: stepConfig, Action: configdir.Writer{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
+		cleaning,
+		bootstrap.Step{Name: stepHostPaths, Action: hostpath.Paths{List: hostPaths}},
+		bootstrap.Step{Name: stepCgroup, Action: a.cgroupMount()},
+	)
+	setting := bootstrap.Step{Name: stepSysctl, Action: sysctls}
+	if len(a.modules) > 0 {
+		setting.After = []string{stepModules}
+		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}, NoUndo: true})
+	}
+	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Action: a.bpffsMount()})
 	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	a.choose(p)

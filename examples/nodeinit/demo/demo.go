@@ -7,10 +7,10 @@ package demo
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +38,12 @@ const (
 	changes = 2 // check: there is something to change
 )
 
+//go:embed configmap.yaml
+var configMap []byte
+
+//go:embed plugin
+var plugin []byte // of CNI
+
 // demo is one run of the demo.
 type demo struct {
 	out      io.Writer
@@ -47,17 +53,16 @@ type demo struct {
 }
 
 // Run describes its actions on out, and performs them with nodeinit, a function that returns
-// the exit status. data holds a ConfigMap and a CNI plugin, which is copied into the empty
-// directory scratch. Run returns an error if nodeinit does not end as expected, or leaves
-// anything on the node.
-func Run(ctx context.Context, out io.Writer, scratch string, data fs.FS, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
+// the exit status. Its files are made in the empty directory scratch. Run returns an error
+// if nodeinit does not end as expected, or leaves anything on the node.
+func Run(ctx context.Context, out io.Writer, scratch string, nodeinit func(ctx context.Context, args ...string) (status int)) (err error) {
 	node, err := testns.StartNode(ctx, testns.NodeOptions{Hostname: "demo-node"})
 	if err != nil {
 		return fmt.Errorf("make a throw-away node: %w", err)
 	}
 	defer func() { err = errors.Join(err, node.Close()) }()
 	d := &demo{out: out, nodeinit: nodeinit, node: node, flags: filepath.Join(scratch, "flags.yaml")}
-	if err := d.prepare(ctx, scratch, data); err != nil {
+	if err := d.prepare(ctx, scratch); err != nil {
 		return err
 	}
 	d.say("A throw-away node: namespaces of its own, on this kernel. Nothing of this machine is touched.")
@@ -114,23 +119,20 @@ func (d *demo) scenes(ctx context.Context) error {
 
 // prepare makes the files of a pod's manifest and image, and the node's settings that
 // most distributions ship.
-func (d *demo) prepare(ctx context.Context, scratch string, data fs.FS) error {
-	if err := os.CopyFS(scratch, data); err != nil {
-		return err
-	}
+func (d *demo) prepare(ctx context.Context, scratch string) error {
 	conf, err := cniinstall.Agent{Network: "demo", CNIVersion: "1.0.0", Plugin: "demo-cni"}.Render(ctx, "")
 	if err != nil {
 		return err
 	}
-	plugin, plugins := filepath.Join(scratch, "demo-cni"), filepath.Join(scratch, "plugins")
+	plugins := filepath.Join(scratch, "plugins")
 	flags := fmt.Sprintf("host-proc: %q\nsource: [%q, %q]\ndest: %q\nplugins: %q\ncni-conf: %q\nowner: demo\n",
 		d.node.Proc(), "file:"+filepath.Join(scratch, "configmap.yaml"), "env:DEMO_",
 		filepath.Join(scratch, "config"), plugins, filepath.Join(scratch, "demo.conflist"))
 	return errors.Join(
 		os.Mkdir(plugins, 0o755),
-		os.Chmod(plugin, 0o755),
-		os.Link(plugin, filepath.Join(plugins, "loopback")),
-		os.Rename(plugin, filepath.Join(plugins, "demo-cni")),
+		os.WriteFile(filepath.Join(plugins, "loopback"), plugin, 0o755),
+		os.WriteFile(filepath.Join(plugins, "demo-cni"), plugin, 0o755),
+		os.WriteFile(filepath.Join(scratch, "configmap.yaml"), configMap, 0o600),
 		os.WriteFile(filepath.Join(scratch, "demo.conflist"), conf, 0o600),
 		os.WriteFile(d.flags, []byte(flags), 0o600),
 		d.node.Do(ctx, func(context.Context) error { return os.WriteFile(filterSetting, []byte("2"), 0) }),
