@@ -92,6 +92,19 @@ func (c *cluster) add(name string, reports map[string]string, conditions ...any)
 		"status": map[string]any{"conditions": conditions}}
 }
 
+func (c *cluster) annotate(name, key, value string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes[name]["metadata"].(map[string]any)["annotations"].(map[string]string)[key] = value
+}
+
+// deny makes lists be denied.
+func (c *cluster) deny() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.denied = true
+}
+
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,11 +305,13 @@ func TestRDY6_NodesAreReadInSmallPages(t *testing.T) {
 		}
 		name := fmt.Sprintf("n%04d", i)
 		c.add(name, map[string]string{"cilium": report("ready", "", "", version, 0)})
-		c.nodes[name]["metadata"].(map[string]any)["annotations"].(map[string]string)["other"] = strings.Repeat("x", size)
+		c.annotate(name, "other", strings.Repeat("x", size))
 	}
 	o := c.run(t)
 	require.Zero(t, o.code, o.stderr)
 	require.Equal(t, "1201 nodes: 1201 ready\n", o.stdout)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	require.LessOrEqual(t, slices.Max(c.pages), 50)
 }
 
@@ -334,7 +349,7 @@ func TestRDY6_ANodeThatIsTooLargeIsNamed(t *testing.T) {
 	}
 	for _, name := range []string{"n000", "n070", "n119"} {
 		for i := range 60_000 {
-			c.nodes[name]["metadata"].(map[string]any)["annotations"].(map[string]string)[fmt.Sprint(i)] = ""
+			c.annotate(name, fmt.Sprint(i), "")
 		}
 	}
 	o := c.run(t)
@@ -373,7 +388,7 @@ func TestRDY6_ExitStatuses(t *testing.T) {
 	require.Zero(t, o.code)
 	require.Empty(t, o.stderr)
 	require.Contains(t, o.stdout, "  -why node\n        explain the failures")
-	c.denied = true
+	c.deny()
 	o = c.run(t)
 	require.Equal(t, 1, o.code)
 	require.Contains(t, o.stderr, "fleet: list nodes: ")

@@ -113,6 +113,13 @@ func (s *apiServer) deny(what string) {
 	s.denies = what
 }
 
+// denyAll makes all requests be denied.
+func (s *apiServer) denyAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = true
+}
+
 // asked returns the reviews since it was last called, and since the requests.
 func (s *apiServer) asked() []string { return s.taken(&s.reviews) }
 func (s *apiServer) since() []string { return s.taken(&s.requests) }
@@ -206,7 +213,7 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 func TestRDY5_WhatCannotBeReportedIsAWarning(t *testing.T) {
 	n := newParallelNode(t)
 	s := newAPIServer(t, n)
-	s.denied = true
+	s.denyAll()
 	o := n.ok(n.args("apply", "--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:"+s.port,
 		"--report-metrics", "/run/none/slipway.prom", "--output", "json")...)
 	require.Contains(t, o.stderr, "the result is not reported")
