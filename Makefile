@@ -113,7 +113,7 @@ compare: ## nodeinit beside the build-config of Cilium 1.18 and 1.20, built from
 
 BENCH        = -run '^$$' -timeout 60m
 
-scale: ## cleanup of thousands of links, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
+scale: ## cleanup of thousands of links or rules, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
 	$(GO) test $(BENCH) -bench Cleanup -benchtime 3x ./internal/verify/bench $(if $(CILIUM),-cilium)
 
 growth: ## what a program grows by when it uses a package (OLDER=CHECKOUT: beside another one)

@@ -329,6 +329,49 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 	require.NoError(t, c.Remove(context.Background(), inv.Items), "already gone is success")
 }
 
+// All rules are looked at once, before the first one is removed: a more specific one that comes
+// later is behind the listed one, and stays.
+func TestCLN1_ARuleAddedDuringTheRemovalStays(t *testing.T) {
+	enter(t, testns.Mount|testns.Net)
+	ip(t, "-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004")
+	ip(t, "-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005")
+	before := routing(t)
+	c := netOnly()
+	inv := inventory(t, c)
+	require.Len(t, inv.Items, 2)
+	c.Progress = func(done, _ int, _ string, _ error) {
+		if done == 1 {
+			ip(t, "-4 rule add pref 10 fwmark 0xa00/0xf00 from 10.0.0.0/8 lookup 2005")
+		}
+	}
+	require.NoError(t, c.Remove(t.Context(), inv.Items))
+	ip(t, "-4 rule del pref 10 from 10.0.0.0/8")
+	ip(t, "-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004")
+	ip(t, "-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005")
+	require.Equal(t, before, routing(t), "no other rule was deleted")
+}
+
+// Neither one of ours that was deleted before, nor one that differs, stands for a rule: of pods'
+// rules, of which many have one priority and table, each is deleted by itself.
+func TestCLN1_EachOfManyRulesOfOnePriorityIsDeleted(t *testing.T) {
+	enter(t, testns.Mount|testns.Net)
+	before := routing(t)
+	for pod := range 3 {
+		for _, rule := range []string{"20 to 10.1.0.%d lookup main", "111 from 10.1.0.%d lookup 11", "111 from 10.1.0.%d to 10.0.0.0/8 lookup 11"} {
+			ip(t, "-4 rule add proto kernel pref "+fmt.Sprintf(rule, pod))
+		}
+	}
+	ip(t, "-4 rule add pref 20 iif lo to 10.1.0.1 lookup main proto kernel")
+	c := netOnly()
+	c.Ownership = cleanup.CiliumENI(11)
+	err := c.Remove(t.Context(), inventory(t, c).Items)
+	require.ErrorContains(t, err, "remove ip rule IPv4 20: to 10.1.0.1/32 lookup 254: a more specific rule")
+	ip(t, "-4 rule del pref 20 iif lo")
+	require.NotEqual(t, before, routing(t), "the one that could not be told apart")
+	apply(t, c)
+	require.Equal(t, before, routing(t))
+}
+
 // Cilium's agent moves the kernel's own rule.
 func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)

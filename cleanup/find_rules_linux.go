@@ -116,24 +116,30 @@ func describeRule(r rtnl.Rule) string {
 	return out + fmt.Sprintf(" lookup %d", r.Table)
 }
 
+// rulesBefore returns the rules as they were before the first one was removed, without those
+// removed since: a look for each of thousands would read all the others each time. One that
+// another program adds meanwhile is behind the listed one, which the kernel finds first.
+func (r *removal) rulesBefore(ctx context.Context) (*rtnl.Rules, error) {
+	return r.rules.get(func() (*rtnl.Rules, error) {
+		rules := rtnl.NewRules()
+		return rules, r.sockets.eachRule(ctx, rules.Add)
+	})
+}
+
 // remove deletes the rule if it is the only one that the request can mean.
-func (o ruleObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
-	list, err := sock.Rules(ctx, o.request.Family())
-	if err != nil {
-		return err
-	}
-	there, special := false, false
-	for _, now := range list {
-		there = there || now.Request == o.request
-		special = special || now.Request != o.request && o.request.CanMean(now.Request)
-	}
+func (o ruleObject) remove(ctx context.Context, r *removal, sock *rtnl.Conn) error {
+	rules, err := r.rulesBefore(ctx)
+	there, ambiguous := rules.Find(o.request)
 	switch {
-	case !there:
-		return nil
-	case special:
+	case err != nil || !there:
+		return err
+	case ambiguous:
 		return errors.New("a more specific rule has the same priority and table, and the kernel could delete it instead of this one; left as it is")
 	}
-	return sock.DeleteRule(o.request)
+	if err = sock.DeleteRule(o.request); err == nil {
+		rules.Deleted(o.request)
+	}
+	return err
 }
 
 // localRuleObject is the rule that looks up the table local, where an agent has
@@ -143,12 +149,9 @@ type localRuleObject struct{ ruleObject }
 // remove puts the rule back. At no time is there none: without it, the node's own
 // addresses are not reached.
 func (o localRuleObject) remove(ctx context.Context, r *removal, sock *rtnl.Conn) error {
-	list, err := sock.Rules(ctx, o.request.Family())
-	if err != nil {
+	rules, err := r.rulesBefore(ctx)
+	if there, _ := rules.Find(o.request); err != nil || !there { // another program has deleted or changed it
 		return err
-	}
-	if !slices.ContainsFunc(list, func(now rtnl.Rule) bool { return now.Request == o.request }) {
-		return nil // another program has deleted or changed it
 	}
 	if err := sock.AddRule(o.request.WithPriority(0)); err != nil {
 		return fmt.Errorf("put it back to priority 0: %w", err)

@@ -24,12 +24,13 @@ type mountPoint struct {
 	depth  int // how many mounts there are under it
 }
 
-// mountObject is a mount.
+// mountObject is a mount. The kernel gives the numbers of one that has gone to the next.
 type mountObject struct {
-	path string
-	id   int
-	dev  string // number of the file system's device
-	root string // the directory of the file system that is mounted
+	path   string
+	id     int
+	dev    string // number of the file system's device
+	root   string // the directory of the file system that is mounted
+	source string
 }
 
 // listMounts reads the mountinfo of the thread, which may be in another mount
@@ -43,33 +44,35 @@ func listMounts() ([]mountPoint, error) {
 	for _, info := range infos {
 		parents[info.ID] = info.Parent
 	}
+	depths := map[int]int{}
 	out := make([]mountPoint, 0, len(infos))
 	for _, info := range infos {
 		out = append(out, mountPoint{
 			mountObject: mountOf(info),
 			fstype:      info.FSType,
-			depth:       mountDepth(parents, info.ID),
+			depth:       mountDepth(parents, depths, info.ID),
 		})
 	}
 	return out, nil
 }
 
-func mountOf(m mountinfo.Mount) mountObject { return mountObject{m.Point, m.ID, m.Dev, m.Root} }
+func mountOf(m mountinfo.Mount) mountObject {
+	return mountObject{m.Point, m.ID, m.Dev, m.Root, m.Source}
+}
 
 // mountPoints returns the mounts as they were when first asked for.
 func (n *node) mountPoints() ([]mountPoint, error) { return n.mounts.get(listMounts) }
 
-func mountDepth(parents map[int]int, id int) int {
-	depth := 0
-	for depth <= len(parents) {
-		parent, ok := parents[id]
-		if !ok || parent == id {
-			break
-		}
-		id = parent
-		depth++
+// mountDepth keeps the depths that it has found, so that each mount of a stack is passed once.
+func mountDepth(parents, depths map[int]int, id int) int {
+	depth, known := depths[id]
+	parent, ok := parents[id]
+	if known || !ok || parent == id {
+		return depth
 	}
-	return depth
+	depths[id] = 0 // the list is not of one moment: parents could be a circle
+	depths[id] = mountDepth(parents, depths, parent) + 1
+	return depths[id]
 }
 
 // mountsBelow returns the mounts below dir, but not on it, those that are on
@@ -88,9 +91,13 @@ func mountsBelow(all []mountPoint, dir string) []mountPoint {
 // unmount unmounts the mount that was listed. Its mount point is a path without
 // symbolic links, and the last element is not followed.
 func (o mountObject) unmount() error {
-	all, err := listMounts()
-	if err != nil {
-		return err
+	err := fsmount.Real{}.UnmountOnly(o.path, func(m mountinfo.Mount) bool { return mountOf(m) == o })
+	if err == nil {
+		return nil
+	}
+	all, listErr := listMounts()
+	if listErr != nil {
+		return listErr
 	}
 	there, top := false, mountPoint{}
 	for _, m := range all {
@@ -99,17 +106,14 @@ func (o mountObject) unmount() error {
 			top = m
 		}
 	}
-	if !there {
-		return nil
-	}
-	if top.mountObject != o {
-		return fmt.Errorf("a %s was mounted over it: %w", top.fstype, failure.ErrReplaced)
-	}
-	err = fsmount.Real{}.UnmountOnly(o.path, func(m mountinfo.Mount) bool { return mountOf(m) == o })
 	if named := (*fs.PathError)(nil); errors.As(err, &named) {
 		err = named.Err // the item names the path
 	}
 	switch {
+	case !there:
+		return nil
+	case top.mountObject != o:
+		return fmt.Errorf("a %s was mounted over it: %w", top.fstype, failure.ErrReplaced)
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("%w (a process has a file open or its working directory there, or something is mounted below)", err)
 	case errors.Is(err, unix.ENOENT):

@@ -21,6 +21,7 @@ type removal struct {
 	*node
 	slowLinks  map[int]bool              // that take long to delete
 	remaining  lazy[map[int]bool]        // links, after some were removed
+	rules      lazy[*rtnl.Rules]         // before one was removed, without those removed since
 	unrestored map[filetree.Inode]string // by directory, a file set aside that did not get its name back
 }
 

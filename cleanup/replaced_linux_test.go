@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/code"
@@ -106,6 +107,18 @@ func TestCLN1_WhatTookThePlaceOfAListedObjectStays(t *testing.T) {
 			return replaced{netfilterOnly(), func() { run(t, "ipset", "destroy", "cilium_x"); run(t, "ipset", "create", "cilium_x", "hash:net") },
 				[]string{"remove ipset cilium_x: it is of type hash:net now: " + another}, func() string { return run(t, "ipset", "list") }, func() { run(t, "ipset", "destroy", "cilium_x") }}
 		},
+		"mount, by one over it": func(t *testing.T) replaced {
+			at, found := tmpfsOnly(t)
+			return replaced{found, func() { require.NoError(t, unix.Mount("another", at, "tmpfs", 0, "")) },
+				[]string{"remove mount " + at + ": a tmpfs was mounted over it: " + another}, func() string { return mounted(t, filepath.Dir(at)) },
+				func() { require.NoError(t, errors.Join(unix.Unmount(at, 0), unix.Unmount(at, 0))) }}
+		},
+		"mount, whose numbers another gets": func(t *testing.T) replaced {
+			at, found := tmpfsOnly(t)
+			return replaced{found, func() {
+				require.NoError(t, errors.Join(unix.Unmount(at, 0), unix.Mount("another", at, "tmpfs", 0, "")))
+			}, nil, func() string { return mounted(t, filepath.Dir(at)) }, func() { require.NoError(t, unix.Unmount(at, 0)) }}
+		},
 		"state directory": func(t *testing.T) replaced {
 			dir := testns.TempDir(t)
 			files(t, dir, "cilium/x", "new/x")
@@ -140,4 +153,13 @@ func TestCLN1_WhatTookThePlaceOfAListedObjectStays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tmpfsOnly mounts a tmpfs, which is all that is found.
+func tmpfsOnly(t *testing.T) (at string, found cleanup.Leftovers) {
+	at = testns.TempDir(t)
+	require.NoError(t, unix.Mount("ours", at, "tmpfs", 0, ""))
+	own := ours()
+	own.Mounts = []cleanup.MountRule{{Path: at, Type: "tmpfs"}}
+	return at, cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, CgroupRoot: noCgroup}
 }

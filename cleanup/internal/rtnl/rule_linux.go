@@ -124,26 +124,65 @@ func (q RuleRequest) WithPriority(priority uint32) RuleRequest {
 	return RuleRequest(append(out, nlmsg.Number(unix.FRA_PRIORITY, priority)...))
 }
 
-// Family returns the family of the rule.
-func (q RuleRequest) Family() uint8 { return q[0] }
-
-// CanMean reports whether the kernel could delete the other rule instead of this one. It
+// canMean reports whether the kernel could delete the other rule instead of this one. It
 // compares the attributes in the request (fib_nl_delrule of Linux), but none that is 0 or
 // that only the other rule has.
-func (q RuleRequest) CanMean(other RuleRequest) bool {
+func (q RuleRequest) canMean(other RuleRequest) bool {
 	for i := range 8 {
 		if q[i] != 0 && q[i] != other[i] && i != 4 { // the table is in an attribute, too
 			return false
 		}
 	}
-	can := true
-	// Both were made of messages whose attributes are whole.
+	has := other.compared()
+	return !slices.ContainsFunc(q.compared(), func(a string) bool { return !slices.Contains(has, a) })
+}
+
+// compared returns the attributes that are not 0.
+func (q RuleRequest) compared() (attributes []string) {
+	// It was made of a message whose attributes are whole.
 	_ = nlmsg.Attrs([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) error {
-		has, _ := nlmsg.Attr([]byte(other[sizeofRuleHdr:]), typ)
-		can = can && (bytes.Equal(has, value) || len(bytes.Trim(value, "\x00")) == 0)
+		if len(bytes.Trim(value, "\x00")) > 0 {
+			attributes = append(attributes, string(nlmsg.Append(nil, typ, value)))
+		}
 		return nil
 	})
-	return can
+	return attributes
+}
+
+// Rules are rules by what they select: to find one takes no longer among thousands of one
+// priority and table, as a node has for its pods.
+type Rules struct {
+	count map[RuleRequest]int
+	with  map[string][]RuleRequest // by each attribute; "": all
+}
+
+// NewRules returns no rules.
+func NewRules() *Rules { return &Rules{map[RuleRequest]int{}, map[string][]RuleRequest{}} }
+
+// Add adds a rule.
+func (s *Rules) Add(r Rule) {
+	if s.count[r.Request]++; s.count[r.Request] == 1 {
+		for _, attribute := range append(r.Request.compared(), "") {
+			s.with[attribute] = append(s.with[attribute], r.Request)
+		}
+	}
+}
+
+// Deleted takes a rule away.
+func (s *Rules) Deleted(q RuleRequest) { s.count[q]-- }
+
+// Find reports whether the rule is there, and whether there is another one that the kernel
+// could delete instead.
+func (s *Rules) Find(q RuleRequest) (there, ambiguous bool) {
+	likely := s.with[""]
+	for _, attribute := range q.compared() {
+		if with := s.with[attribute]; len(with) < len(likely) {
+			likely = with
+		}
+	}
+	return s.count[q] > 0, slices.ContainsFunc(likely, func(other RuleRequest) bool {
+		return other != q && s.count[other] > 0 && q.canMean(other)
+	})
 }
 
 // DeleteRule deletes the first rule that the kernel finds with all that the
