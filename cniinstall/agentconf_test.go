@@ -5,8 +5,6 @@ package cniinstall_test
 
 import (
 	"context"
-	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,35 +22,6 @@ var _ interface {
 	bootstrap.Placed
 	bootstrap.CheckReverter
 } = cniinstall.AgentConf{}
-
-// Run this in the preStop hook of an agent that publishes its own configuration.
-func ExampleAgentConf() {
-	dir, err := os.MkdirTemp("", "net.d")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := os.WriteFile(filepath.Join(dir, "05-acme.conflist"), []byte(`{"name": "acme"}`), 0o600); err != nil {
-		log.Fatal(err)
-	}
-
-	plan := bootstrap.Plan{
-		Steps: []bootstrap.Step{{Name: "agent's configuration", Action: here{cniinstall.AgentConf{ConfDir: dir, ConfName: "05-acme.conflist"}}}},
-	}
-	report, err := plan.Revert(context.Background())
-	fmt.Println(report.Summary(), err)
-	report, err = plan.Revert(context.Background())
-	fmt.Println(report.Summary(), err)
-	// Output:
-	// 1 step: changed <nil>
-	// 1 step: unchanged <nil>
-}
-
-// here applies the action in this process: the example has no Host to enter.
-type here struct{ cniinstall.AgentConf }
-
-func (here) Namespaces() []string      { return nil }
-func (here) Places() map[string]string { return nil }
 
 func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 	n := newNode(t)

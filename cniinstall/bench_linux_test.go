@@ -6,8 +6,6 @@ package cniinstall_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/fstest"
@@ -21,7 +19,7 @@ import (
 
 // The cost of a guard that watches 28 files while nothing happens.
 func BenchmarkCNI7_Idle(b *testing.B) {
-	stop := guardOf28(b, func([]string) {}, nil)
+	stop := guardOf28(b)
 	<-time.After(time.Second) // its first pass reads the files
 	before, begin := processorTime(b), time.Now()
 	for b.Loop() {
@@ -32,24 +30,8 @@ func BenchmarkCNI7_Idle(b *testing.B) {
 	b.ReportMetric(float64(used.Microseconds())/took.Seconds(), "processor-µs/s")
 }
 
-// The time until a deleted configuration is back; BEHAVIOUR.md promises at most a second.
-func BenchmarkCNI7_Repair(b *testing.B) {
-	repaired, most, conf := make(chan bool, 1), time.Duration(0), ""
-	stop := guardOf28(b, func([]string) { repaired <- true }, &conf)
-	defer stop()
-	for b.Loop() {
-		<-time.After(rand.N(2 * time.Second)) // out of step with the guard, and too slow to count as a fight
-		begin := time.Now()
-		require.NoError(b, os.Remove(conf))
-		<-repaired
-		most = max(most, time.Since(begin))
-	}
-	b.ReportMetric(float64(most.Milliseconds()), "max-ms")
-}
-
-// guardOf28 guards 28 plugins and a configuration, whose path it stores in conf, until stop is
-// called.
-func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()) {
+// guardOf28 guards 28 plugins and a configuration until stop is called.
+func guardOf28(b *testing.B) (stop func()) {
 	plugins, dir := fstest.MapFS{}, b.TempDir()
 	for k := range 26 {
 		plugins[fmt.Sprint("plugin", k)] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
@@ -63,12 +45,7 @@ func guardOf28(b *testing.B, repaired func([]string), conf *string) (stop func()
 	require.NoError(b, i.Apply(b.Context()))
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error)
-	go func() {
-		ended <- cniinstall.Guard{Install: i, Done: func(changes []string, _ error) { repaired(changes) }}.Run(ctx)
-	}()
-	if conf != nil {
-		*conf = filepath.Join(i.ConfDir, "05-cilium.conflist")
-	}
+	go func() { ended <- cniinstall.Guard{Install: i}.Run(ctx) }()
 	return func() {
 		cancel()
 		require.ErrorIs(b, <-ended, context.Canceled)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
@@ -84,16 +83,6 @@ func TestZeroInstallAsksForNothing(t *testing.T) {
 	changes, err := cniinstall.Install{}.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
-}
-
-func TestConform(t *testing.T) {
-	n := newNode(t)
-	write(t, n.plugin("cilium-cni"), script("0.1.0"), 0o711)
-	write(t, n.confFile(), "{}", 0o644)
-	n.others()
-	for _, install := range []func() recorded{n.install, n.exclusive} {
-		bootstraptest.Conform(t, func() bootstrap.Action { return install().Install }, cniinstall.Handler{ConfDir: n.conf})
-	}
 }
 
 var (

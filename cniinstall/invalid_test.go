@@ -81,18 +81,6 @@ func TestCNI2_InvalidConfiguration(t *testing.T) {
 	}
 }
 
-func TestCNI2_InvalidErrorText(t *testing.T) {
-	i := newNode(t).install()
-	i.Config = cniinstall.Whole(list(agentPlugin, "{}"))
-	require.EqualError(t, second(i.Check(t.Context())), "check CNI: invalid CNI configuration 05-cilium.conflist, "+
-		"line 4 column 1, plugins[1]: error parsing configuration: missing 'type'")
-	i.Config = cniinstall.Whole("{\n x")
-	var invalid *cniinstall.InvalidError
-	require.ErrorAs(t, second(i.Check(t.Context())), &invalid)
-	require.EqualValues(t, 3, invalid.Offset)
-	require.EqualError(t, invalid, "invalid CNI configuration 05-cilium.conflist, line 2 column 2: "+invalid.Err.Error())
-}
-
 // A plugin that does not support the configuration's version is found by running the staged
 // copy, before anything is touched, and made folders are removed again.
 func TestCNI2_VersionIsAskedBeforePublication(t *testing.T) {

@@ -4,10 +4,7 @@
 package cniinstall_test
 
 import (
-	"context"
-	"fmt"
 	"io/fs"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,31 +15,6 @@ import (
 
 	"github.com/slipway-dev/slipway/cniinstall"
 )
-
-// The plugins of an agent's image, together with one from another image.
-func ExampleOpenPlugins() {
-	image, err := os.MkdirTemp("", "image")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(image)
-	if err := os.WriteFile(filepath.Join(image, "my-cni"), []byte("#!/bin/sh\n"), 0o755); err != nil {
-		log.Fatal(err)
-	}
-
-	plugins, err := cniinstall.OpenPlugins(image)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer plugins.Close()
-	install := cniinstall.Install{Plugins: plugins, BinDir: filepath.Join(image, "cni/bin"), DefaultPolicy: cniinstall.IfMissing}
-	changes, err := install.Check(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(strings.ReplaceAll(changes[len(changes)-1], image, ""))
-	// Output: write /cni/bin/my-cni
-}
 
 func TestPluginFSIsAFileSystem(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()

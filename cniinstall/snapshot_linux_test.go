@@ -53,7 +53,7 @@ var (
 // startingPoints are states in which nodes are found.
 func startingPoints() map[string]startingPoint {
 	ours := nodeConf + "/05-cilium.conflist"
-	chained := strings.Replace(tkeChain, "tke-route-eni", "flannel", 1)
+	const chained = `{"cniVersion":"0.3.1","name":"generic-veth","plugins":[{"type":"flannel","mtu":1500},{"type":"cilium-cni","chaining-mode":"generic-veth"}]}`
 	return map[string]startingPoint{
 		"clean":          {},
 		"two other CNIs": {files: []nodeFile{flannel, multus, ownLo, {path: nodeBin + "/flannel", content: script("0.3.1", "1.0.0"), mode: 0o755}}},

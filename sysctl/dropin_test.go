@@ -113,25 +113,6 @@ func settingLines(text string) []string {
 	return all
 }
 
-func TestTheContractIsKept(t *testing.T) {
-	for name, reload := range map[string]sysctl.Reloader{"direct": nil, "no systemd": sysctl.Systemd{Root: t.TempDir()}} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t, "eth0", "lxc1")
-			n.PutValue("net.ipv4.conf.lxc1.rp_filter", "1")
-			before := n.Values()
-			d := n.dropInWith(reload)
-			d.Dir = filepath.Join(n.root, "new", "dir")
-			d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"})
-			for _, a := range []bootstrap.Action{d.DropIn, forwarding(t, n.Kernel, n.state()).Settings} {
-				bootstraptest.Conform(t, func() bootstrap.Action { return a }, sysctl.Handler{Kernel: sysctl.Kernel{Files: n.Kernel}})
-				require.Equal(t, before, n.Values())
-			}
-			require.NoDirExists(t, filepath.Join(n.root, "new"))
-			require.NoDirExists(t, n.state())
-		})
-	}
-}
-
 func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()

@@ -4,9 +4,7 @@
 package gate_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -24,16 +22,5 @@ func Example() {
 		{Name: "runtime", Action: gate.File("/run/containerd/containerd.sock")},
 	}}
 	fmt.Println(plan.Validate())
-	// Output: <nil>
-}
-
-func ExampleTCP() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer listener.Close()
-	fmt.Println(gate.TCP(listener.Addr().String()).Apply(context.Background()))
 	// Output: <nil>
 }

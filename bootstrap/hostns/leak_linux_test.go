@@ -197,16 +197,3 @@ func TestNS1_MainThreadIsNeverUsed(t *testing.T) {
 	testns.Root(t)
 	require.Equal(t, "<nil>\n", helper(t, "main-thread", nil, foreign(t)))
 }
-
-func BenchmarkDo(b *testing.B) {
-	target := foreign(b)
-	for _, ns := range []hostns.Namespace{hostns.UTS, hostns.Mount, hostns.Mount | hostns.Cgroup, everyNamespace} {
-		b.Run(ns.String(), func(b *testing.B) {
-			for b.Loop() {
-				if err := hostns.Do(b.Context(), target, ns, func(context.Context) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

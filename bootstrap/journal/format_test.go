@@ -217,36 +217,3 @@ func toBytes(records []json.RawMessage) (all [][]byte) {
 	}
 	return all
 }
-
-// The time of one change with 10 and with 10,000 entries, and the ratio.
-func BenchmarkChange(b *testing.B) {
-	times := map[int]float64{}
-	for _, n := range []int{10, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			j, err := (&journal.Node{Dir: filepath.Join(b.TempDir(), "state"), Agent: "agent", NoOwner: true}).Open(b.Context(), nil)
-			require.NoError(b, err)
-			b.Cleanup(func() { require.NoError(b, j.Close()) })
-			var all []journal.Entry
-			for i := range n {
-				all = append(all, journal.Entry{Kind: "acme/value", Object: fmt.Sprint("/etc/acme/", i), Before: value("0"), After: value("1")})
-			}
-			ctx := journal.With(b.Context(), j.Step("s"))
-			require.NoError(b, j.Begin(ctx, all...))
-			i := 0
-			for b.Loop() {
-				e := all[i%n]
-				if _, _, err := j.Lookup(ctx, e.Kind, e.Object); err != nil {
-					b.Fatal(err)
-				}
-				if err := j.Complete(ctx, e); err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
-			times[n] = float64(b.Elapsed()) / float64(i)
-			if times[10] > 0 && n > 10 {
-				b.ReportMetric(times[n]/times[10], "times-10-entries")
-			}
-		})
-	}
-}
