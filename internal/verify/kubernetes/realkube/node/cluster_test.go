@@ -158,7 +158,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 
 	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	require.ErrorContains(t, err, `{apiGroups: ["apiextensions.k8s.io"], resources: [customresourcedefinitions], resourceNames: ["nuts.agent.example.org"], verbs: ["get"]}`)
+	require.ErrorContains(t, err, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["nuts.agent.example.org"], verbs: ["get"]}`)
 	err = definitions(client(t, denied.Token()), "1.0", "nuts").Apply(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
