@@ -33,13 +33,13 @@ var boots = []boot{
 // shortBoots run at the same time. They test the packages whose calls differ by kernel
 // (the others write files), except slow tests about cost or names.
 var shortBoots = []boot{
-	{name: "short", cgroup: "unified", parts: []string{"demo", "life", tests}, packages: "bootstrap/kmod,bpffs,cgroup,sysctl", skip: long, limit: time.Hour},
+	{name: "short", cgroup: "unified", parts: []string{"demo", "life", tests}, packages: "bootstrap/kmod,bpffs,cgroup,internal/fsmount,sysctl", skip: long, limit: time.Hour},
 	{name: "short-cleanup", cgroup: "unified", parts: []string{tests}, packages: "cleanup", skip: long, limit: time.Hour},
 }
 
 const long = "BPF6_SameCost|BPF6_CgroupCosts|CancelledSaysWhatIsLeft|CLN2_FilterNames|CLN9_Churn|CLN9_LinksInGroups|SEC9_NamesThatLook|SYS5_RealSystemdReadsGeneratedTrees"
 
-var ofTheKernel = []string{"./bootstrap/kmod", "./bpffs/...", "./cgroup/...", "./cleanup/...", "./sysctl/..."}
+var ofTheKernel = []string{"./bootstrap/kmod", "./bpffs/...", "./cgroup/...", "./cleanup/...", "./internal/fsmount/...", "./sysctl/..."}
 
 func bootNames(boots []boot) (names []string) {
 	for _, b := range boots {

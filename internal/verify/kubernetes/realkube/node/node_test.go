@@ -221,7 +221,7 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 			require.NoError(t, server.Admin().ApplyYAML(t.Context(), d.Path, []byte(d.Without(func(r realkube.Rule) bool { return r == rule }))))
 			eventually(t, func(ctx context.Context) error {
 				err := work(ctx)
-				want := []string{fmt.Sprintf("apiGroups: [%q], resources: [%s]", rule.Group, rule.Resource), fmt.Sprintf("verbs: [%q]", rule.Verb)}
+				want := []string{fmt.Sprintf("apiGroups: [%q], resources: [%q]", rule.Group, rule.Resource), fmt.Sprintf("verbs: [%q]", rule.Verb)}
 				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want[0]) || !strings.Contains(err.Error(), want[1]) {
 					return fmt.Errorf("without %q: %w", rule.Text, errors.Join(err, errors.New("want a denial that names it")))
 				}

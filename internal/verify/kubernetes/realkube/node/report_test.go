@@ -134,7 +134,7 @@ func TestRDY5_WhatIsMissingToReportIsSaid(t *testing.T) {
 	createNode(t, "mute", nil)
 	_, err := reporterOn(t, denied.Token(), "mute").Report(t.Context(), kube.Outcome{Agent: "cilium", Result: kube.Ready})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	require.ErrorContains(t, err, `{apiGroups: [""], resources: [nodes], resourceNames: ["mute"], verbs: ["get"]}`)
+	require.ErrorContains(t, err, `{apiGroups: [""], resources: ["nodes"], resourceNames: ["mute"], verbs: ["get"]}`)
 }
 
 // The account can change only its own report, on its own node.
