@@ -211,7 +211,7 @@ func TestPLAN6_RevertLeavesWhatOthersChanged(t *testing.T) {
 		w := newRecorded(t, root, values{"a": "1"})
 		start(t, w.Path)
 		require.NoError(t, w.Apply(t.Context()))
-		theirs := config(t, values{"a": "theirs"})
+		theirs := config(t, values{"a": "2"}) // of the same size
 		writeDir(t, w.Path, theirs)
 		lines, err := w.CheckRevert(t.Context())
 		require.Empty(t, lines, "Revert would do nothing")
@@ -240,6 +240,22 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))
 	require.Equal(t, []string{"b"}, list(t, w.Path), "the rest is done")
+}
+
+func TestPLAN6_ADirectoryThatIsGoneNeedsNoRevert(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		w := newRecorded(t, t.TempDir(), values{"a": "1"})
+		require.NoError(t, os.Mkdir(w.Path, 0o755))
+		require.NoError(t, w.Apply(t.Context()))
+		require.NoError(t, os.RemoveAll(w.Path))
+		if replaced {
+			write(t, w.Path, "another's file")
+		}
+		lines, err := w.CheckRevert(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, lines)
+		require.NoError(t, w.Revert(t.Context()))
+	}
 }
 
 func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {

@@ -48,6 +48,24 @@ func TestWriteOnAReadOnlyMount(t *testing.T) {
 	requireLayout(t, dir, c)
 }
 
+// What cannot be read is not known to differ.
+func TestCFG7_AnErrorOfReadingIsSaid(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	w := configdir.Writer{Path: filepath.Join(testns.TempDir(t), "d"), Config: config(t, values{"a": ""})}
+	writeDir(t, w.Path, w.Config)
+	value := filepath.Join(w.Path, "..data", "a")
+	require.NoError(t, unix.Mount("/proc/self/mem", value, "", unix.MS_BIND, "")) // a file whose first byte cannot be read
+	_, err := w.Check(t.Context())
+	require.ErrorIs(t, err, unix.EIO)
+	require.NoError(t, unix.Unmount(value, 0))
+
+	require.NoError(t, os.Chmod(filepath.Dir(value), 0))
+	require.NoError(t, unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &make([]unix.CapUserData, 2)[0]))
+	_, err = w.Check(t.Context())
+	require.ErrorIs(t, err, unix.EACCES)
+	require.NoError(t, os.Chmod(filepath.Join(w.Path, shown(w.Path)), 0o755))
+}
+
 // A plan that could not write the configuration knows before it changes anything.
 func TestPLAN17_WhatMayNotBeWrittenIsKnown(t *testing.T) {
 	testns.Enter(t, testns.Mount)

@@ -377,9 +377,13 @@ func TestReadersSeeOneVersionThroughTheDataLink(t *testing.T) {
 		require.NoError(t, errB)
 		return string(a) + string(b)
 	}
+	var steps []string
 	_, err := configdir.WriteStep(t.Context(), dir, config(t, values{"a": "2", "b": "2"}), func(step string) {
 		require.Contains(t, []string{"11", "22"}, seen(), step)
+		steps = append(steps, strings.Fields(step)[0])
 	})
 	require.NoError(t, err)
+	require.Equal(t, "make write write write write make make rename remove remove remove remove remove", strings.Join(steps, " "),
+		"every change can be tested by a kill before it")
 	require.Equal(t, "22", seen())
 }

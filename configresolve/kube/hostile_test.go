@@ -160,5 +160,15 @@ func TestSEC6_ANodeThatIsTooLargeIsNamed(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.Empty(t, named)
 	}
+	client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+		if req.URL.Query().Get("limit") != "1" {
+			return respond(200, many)
+		}
+		return respond(200, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{},"items":[{"metadata":{"name":"n2"}}]}`)
+	}))
+	require.NoError(t, client.EachNode(t.Context(), "", func(node *metav1.PartialObjectMetadata, err error) {
+		require.NoError(t, err, "by itself it is not too large")
+		require.Equal(t, "n2", node.Name)
+	}))
 	require.ErrorContains(t, (*kube.Client)(nil).EachNode(t.Context(), "", nil), "no client given")
 }

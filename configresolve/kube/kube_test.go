@@ -39,7 +39,11 @@ func clientOf(t *testing.T, network http.RoundTripper, servers ...string) *kube.
 	if servers == nil {
 		servers = []string{"http://a"}
 	}
-	client, err := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return network }}.Client()
+	connection := kube.Connection{Servers: servers, Wrap: func(http.RoundTripper) http.RoundTripper { return network }}
+	if strings.HasPrefix(servers[0], "https:") {
+		connection.Kubeconfig = writeKubeconfig(t, servers[0])
+	}
+	client, err := connection.Client()
 	require.NoError(t, err)
 	return client
 }
@@ -197,6 +201,7 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, test.says, test.answer)
+		require.Empty(t, code.Of(err), "the cluster is there")
 		require.ErrorContains(t, err, "read source "+test.source(client).Ref().String())
 	}
 }
@@ -330,6 +335,15 @@ func TestCFG3_OlderVersion(t *testing.T) {
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
+		if name == "" { // a list names no object that could be missing
+			c.answer = func(req *http.Request) (*http.Response, error) {
+				if req.URL.Path == v2Path {
+					return respond(404, fmt.Sprintf(status, "NotFound", 404))
+				}
+				return nil, nil
+			}
+			require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
+		}
 		delete(c.objects, olderPath)
 		config := resolve(t, source)
 		require.Empty(t, all(config), "the custom resource is not installed")
@@ -450,11 +464,16 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err))
 		require.Equal(t, "kube.forbidden", code.Of(err))
 		require.False(t, strings.Contains(err.Error(), "\n"))
+		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return nil })
+		require.ErrorContains(t, err, "list and watch ")
+		require.True(t, apierrors.IsForbidden(err))
 	}
+	err := c.EachNode(t.Context(), "", nil)
+	require.ErrorContains(t, err, `list nodes: no (grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], verbs: ["list"]})`)
 	c.answer = func(*http.Request) (*http.Response, error) {
 		return respond(401, fmt.Sprintf(status, "Unauthorized", 401))
 	}
-	_, err := configresolve.Resolve(t.Context(), mapOf(c.Client))
+	_, err = configresolve.Resolve(t.Context(), mapOf(c.Client))
 	require.True(t, apierrors.IsUnauthorized(err))
 	require.ErrorContains(t, err, "does not accept the credentials")
 	require.Equal(t, "kube.unauthorized", code.Of(err))
@@ -491,6 +510,8 @@ func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 		{kube.NodeConfigs{Client: c, Resource: resource}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Resource: resource}, "no node name given"},
 		{kube.NodeConfigs{Client: c, Namespace: "a"}, "read source node-config:a: needs the group, versions and plural of a custom resource"},
 		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b"}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Plural: "b", Versions: []string{"v1"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Versions: []string{"v1"}}}, "needs the group, versions and plural"},
 		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b", Versions: []string{""}}}, "needs the group, versions and plural"},
 		{kube.Node{Name: "me", Prefix: "p"}, "no client given"}, {kube.Node{Client: c, Prefix: "p"}, "no node name given"},
 		{kube.Node{Client: c, Name: "me"}, "read source node:me: needs the prefix of the keys of its labels and annotations"},

@@ -78,6 +78,24 @@ func TestSEC6_EndlessPages(t *testing.T) {
 	}
 }
 
+func TestSEC6_AnAnswerMayReachItsBounds(t *testing.T) {
+	const text = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cfg","namespace":"kube-system"},"data":{"a":"1"},"x":[%s0]}`
+	const entries = 4 + 1 + 4 // objects, lists and commas
+	for more, says := range []string{"", "more than "} {
+		for bound, answer := range map[string]string{
+			"50000 entries": fmt.Sprintf(text, strings.Repeat("0,", 50_000-entries+more)),
+			"4194304 bytes": strings.Repeat(" ", 4*mebibyte-len(text)+len("%s")+more) + fmt.Sprintf(text, ""),
+		} {
+			client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, answer) }))
+			if _, err := mapOf(client).Read(t.Context()); says == "" {
+				require.NoError(t, err, bound)
+			} else {
+				require.ErrorContains(t, err, says+bound)
+			}
+		}
+	}
+}
+
 // Commas and braces inside a value do not count as entries.
 func TestSEC6_TextIsNotEntries(t *testing.T) {
 	value := strings.Repeat(`{[,"\`, 150_000)

@@ -198,10 +198,11 @@ func TestCFG8_FinalAnswers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			source, seen := connect(t, func(_ int, req *http.Request) (*http.Response, error) {
 				if ready(req) {
+					require.Equal(t, map[int]string{403: "Bearer secret"}[code], req.Header.Get("Authorization"), "none that is not accepted")
 					return respond(200, "ok")
 				}
 				return respond(code, fmt.Sprintf(status, test.reason, code))
-			}, "http://a", "http://b")
+			}, "https://a", "https://b")
 			start := time.Now()
 			_, err := source.Read(t.Context())
 			require.True(t, test.is(err), err)
@@ -283,6 +284,22 @@ func TestCFG8_ServersAreTriedInTurn(t *testing.T) {
 	})
 }
 
+// A write may have been done, so it is not repeated, but the next request spares its server.
+func TestCFG8_AFailedWriteIsSentOnceAndTheNextRequestGoesElsewhere(t *testing.T) {
+	for code, asked := range map[int][]string{0: {"a", "b", "a"}, 500: {"a", "b", "a"}, 409: {"a", "a", "a"}} {
+		source, seen := connect(t, func(int, *http.Request) (*http.Response, error) {
+			if code == 0 {
+				return nil, errors.New("connection refused")
+			}
+			return respond(code, fmt.Sprintf(status, "Conflict", code))
+		}, "http://a", "http://b")
+		for range asked {
+			require.Error(t, requests["patch"](t.Context(), source.(kube.ConfigMap).Client))
+		}
+		require.Equal(t, asked, *seen, code)
+	}
+}
+
 func TestCFG8_CertificateErrorsAreFinal(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -356,7 +373,7 @@ func TestConnectionErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(endless, nil, 0o600))
 	require.NoError(t, os.Truncate(endless, 1<<40))
 	for want, connection := range map[string]kube.Connection{
-		"outside a pod, give a kubeconfig": {},
+		"must be defined (outside a pod, ": {}, // and no token is missed
 		"credentials of the cluster":       {Servers: []string{"https://10.0.0.1:6443"}},
 		"cannot be mixed":                  {Servers: []string{"https://a", "http://b"}},
 		"want http:// or https://":         {Servers: []string{"10.0.0.1:6443/x"}},
@@ -370,5 +387,11 @@ func TestConnectionErrors(t *testing.T) {
 	} {
 		_, err := connection.Client()
 		require.ErrorContains(t, err, want)
+	}
+	for _, connection := range []kube.Connection{{Mark: 1}, {DialTimeout: 1}, {KeepAlive: 1}, {Dialed: func(kube.Attempt) {}}} {
+		connection.Servers = []string{"http://a"}
+		config, err := connection.Config()
+		require.NoError(t, err)
+		require.NotNil(t, config.Dial, "each of them counts by itself")
 	}
 }

@@ -142,6 +142,7 @@ func (a *watchAPI) asked() []string {
 // reports collects the reports of a Watch.
 type reports struct {
 	mu    sync.Mutex
+	count int
 	lines []string
 	end   func() error
 }
@@ -159,6 +160,7 @@ func (r *reports) take() []string {
 func (r *reports) add(u configresolve.Update) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.count++
 	if u.Err != nil {
 		r.lines = append(r.lines, "error: "+u.Err.Error())
 	}
@@ -208,6 +210,7 @@ func TestCFG10_WatchGoesOnWhereItWas(t *testing.T) {
 		require.Equal(t, []string{`a = "2" from config-map:kube-system/cfg (was "1" from config-map:kube-system/cfg)`}, r.take())
 		a.set(mapsPath, "MODIFIED", mapObject("2"))
 		require.Empty(t, r.take(), "an equal value is not reported")
+		require.Equal(t, 2, r.count)
 
 		a.event(mapsPath, "BOOKMARK", fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"resourceVersion": "150"}})
 		a.end(mapsPath)
@@ -257,6 +260,34 @@ func TestCFG10_ExpiredVersionsAreListedAnew(t *testing.T) {
 				require.Contains(t, a.asked(), "watch configmaps from 200 at a")
 				require.ErrorIs(t, r.end(), context.Canceled)
 			})
+		})
+	}
+}
+
+// Only a custom resource that is not served waits for its definition.
+func TestCFG10_AListThatFailsLaterIsAskedForAgain(t *testing.T) {
+	for path, code := range map[string]int{v2Path: 403, nodesPath: 403, mapsPath: 404} {
+		synctest.Test(t, func(t *testing.T) {
+			a := serve(map[string]map[string]fields{
+				mapsPath: {"cfg": mapObject("1")}, nodesPath: {"me": nodeObject("a")}, v2Path: {"x": crObject("x", "a")}, definitionsPath: {},
+			})
+			start := time.Now()
+			a.answer = func(req *http.Request) (*http.Response, error) {
+				if since := time.Since(start); req.URL.Path != path || since < time.Minute || since > 2*time.Minute {
+					return nil, nil
+				}
+				return respond(code, map[int]string{403: fmt.Sprintf(status, "Forbidden", code), 404: "page not found"}[code])
+			}
+			r := a.watch(t, 3)
+			time.Sleep(time.Minute)
+			require.Len(t, r.take(), 2)
+			a.event(path, "ERROR", fields{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410})
+			time.Sleep(time.Minute)
+			require.Contains(t, strings.Join(r.take(), ""), map[int]string{403: "(grant it by ", 404: "could not find the requested resource"}[code])
+			a.asked()
+			time.Sleep(5 * time.Minute)
+			require.Contains(t, a.asked(), "watch "+short(path)+" from 100 at a")
+			require.ErrorIs(t, r.end(), context.Canceled)
 		})
 	}
 }
