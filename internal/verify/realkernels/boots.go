@@ -37,7 +37,7 @@ var shortBoots = []boot{
 	{name: "short-cleanup", cgroup: "unified", parts: []string{tests}, packages: "cleanup", skip: long, limit: time.Hour},
 }
 
-const long = "BPF6_SameCost|BPF6_CgroupCosts|CancelledSaysWhatIsLeft|CLN2_FilterNames|CLN9_Churn|CLN9_LinksInGroups|SEC9_NamesThatLook|SYS5_RealSystemdReadsGeneratedTrees"
+const long = "BPF6_SameCost|CancelledSaysWhatIsLeft|CLN2_FilterNames|CLN9_Churn|CLN9_LinksInGroups|SEC9_NamesThatLook|SYS5_RealSystemdReadsGeneratedTrees"
 
 var ofTheKernel = []string{"./bootstrap/kmod", "./bpffs/...", "./cgroup/...", "./cleanup/...", "./internal/fsmount/...", "./sysctl/..."}
 
