@@ -5,6 +5,7 @@ package kube_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -464,7 +465,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		require.True(t, apierrors.IsForbidden(err))
 		require.Equal(t, "kube.forbidden", code.Of(err))
 		require.False(t, strings.Contains(err.Error(), "\n"))
-		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return nil })
+		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: []configresolve.Source{source}}, func(configresolve.Update) error { return errors.New("no news") })
 		require.ErrorContains(t, err, "list and watch ")
 		require.True(t, apierrors.IsForbidden(err))
 	}

@@ -372,6 +372,9 @@ func TestConnectionErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	require.NoError(t, os.WriteFile(endless, nil, 0o600))
 	require.NoError(t, os.Truncate(endless, 1<<40))
+	broken := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.WriteFile(broken, []byte("kind: Config\nno map\n"), 0o600))
+	require.ErrorContains(t, kube.Connection{Servers: []string{"a"}}.Validate(), `"a": want http:// or https://`)
 	for want, connection := range map[string]kube.Connection{
 		"must be defined (outside a pod, ": {}, // and no token is missed
 		"credentials of the cluster":       {Servers: []string{"https://10.0.0.1:6443"}},
@@ -384,6 +387,7 @@ func TestConnectionErrors(t *testing.T) {
 		"no configuration has been":        {Kubeconfig: empty}, // and the cluster is not tried instead
 		"not a regular file":               {Kubeconfig: os.DevNull},
 		"is larger than":                   {Kubeconfig: endless},
+		"could not find expected ':'":      {Kubeconfig: broken},
 	} {
 		_, err := connection.Client()
 		require.ErrorContains(t, err, want)
