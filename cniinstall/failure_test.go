@@ -124,7 +124,7 @@ func (c *cancelAt) Err() error {
 // restores the node.
 func TestCNI1_CNI5_CNI10_CancelledAnywhere(t *testing.T) {
 	step := 1
-	if testing.Short() || raceEnabled {
+	if testing.Short() {
 		step = 5
 	}
 	for at := 0; ; at += step {

@@ -119,7 +119,7 @@ func exchange(t *testing.T, dir string) {
 func TestCNI7_RepairedWithinASecond(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		rounds := 10
-		if testing.Short() || raceEnabled {
+		if testing.Short() {
 			rounds = 1
 		}
 		var nodes [10]node
