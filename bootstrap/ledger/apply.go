@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// passes is how often Apply goes over the objects: one write can undo another, and what is
+// staged in a new directory waits until that is made.
+const passes = 3
+
+// Applied is what a step has done.
+type Applied struct {
+	Changes []string
+	Adopted []string // objects that were found as wanted, and count as made from now on
+	Undone  []Undone // objects that the step no longer wants
+}
+
+// application is one run of Apply.
+type application struct {
+	*Book
+	sheet   *sheet
+	step    string
+	targets []*target
+	first   bool // the step has never claimed before
+	done    Applied
+	errs    []error
+}
+
+// Apply brings the objects to the wanted states, in order, and records them.
+func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
+	s, _, err := b.load()
+	if err != nil {
+		return Applied{}, err
+	}
+	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !b.hasClaimed(s, step)}
+	_ = b.settle(ctx, s) // what cannot be settled cannot be looked at below, either
+	if err := b.save(s); err != nil {
+		return Applied{}, err
+	}
+	todo := a.look(ctx)
+	for pass := 0; len(todo) > 0 && pass < passes && ctx.Err() == nil; pass++ {
+		if err := a.write(ctx, todo); err != nil {
+			return a.done, errors.Join(append(a.errs, err)...)
+		}
+		todo = a.look(ctx)
+	}
+	for _, t := range todo {
+		a.fail(t, refused(t))
+	}
+	a.claim(ctx)
+	if err := b.save(s); err != nil {
+		return a.done, errors.Join(append(a.errs, err)...)
+	}
+	a.errs = append(a.errs, a.undoUnlisted(ctx, wants), ctx.Err())
+	return a.done, errors.Join(a.errs...)
+}
+
+func refused(t *target) error {
+	return fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), ErrRefused)
+}
+
+func (a *application) fail(t *target, err error) {
+	if !t.failed && !t.MayFail {
+		a.errs = append(a.errs, err)
+	}
+	t.failed = true
+}
+
+// look returns the targets that are not as wanted.
+func (a *application) look(ctx context.Context) (todo []*target) {
+	for _, t := range a.targets {
+		if t.failed {
+			continue
+		}
+		if err := a.read(ctx, a.sheet, a.step, t); err != nil {
+			a.fail(t, err)
+			continue
+		}
+		switch r := a.sheet.records[t.id]; {
+		case a.isMet(r, a.step, t):
+		case t.written && t.Kind.same(t.now, r.Left): // to write it again changes nothing
+			a.fail(t, refused(t))
+		default:
+			todo = append(todo, t)
+		}
+	}
+	return todo
+}
+
+// write records what is about to be written, writes it, and records what it has become.
+func (a *application) write(ctx context.Context, todo []*target) error {
+	defer func() {
+		for _, t := range todo {
+			t.discard()
+		}
+	}()
+	todo = slices.DeleteFunc(todo, func(t *target) bool { return !a.prepare(ctx, t) })
+	if err := a.save(a.sheet); err != nil {
+		return err
+	}
+	dragged := map[string]bool{}
+	for _, t := range todo {
+		if err := a.writeOne(ctx, t, dragged); err != nil {
+			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
+		}
+		for _, side := range a.sheet.records[t.id].Intent.Along {
+			dragged[a.kindOf(side.Kind).id(string(side.Object))] = true
+		}
+	}
+	settleErr := a.settle(ctx, a.sheet)
+	for _, t := range todo {
+		a.dropUnmade(t)
+	}
+	return errors.Join(settleErr, a.save(a.sheet))
+}
+
+// dropUnmade drops the claim of a target that could not be written, and was none of the step's before.
+func (a *application) dropUnmade(t *target) {
+	r := a.sheet.records[t.id]
+	if t.failed && t.isNew && r.Intent == nil && !r.isMade(t.Kind) {
+		r.Claims = r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) })
+	}
+}
+
+// prepare stages a target and begins its record. It reports false if the target is not to be
+// written in this pass.
+func (a *application) prepare(ctx context.Context, t *target) bool {
+	err := a.stage(ctx, t)
+	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
+		return false // its directory is made in this pass
+	}
+	if err == nil {
+		err = a.begin(ctx, t)
+	}
+	if err != nil {
+		a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
+	}
+	return err == nil
+}
+
+// stage prepares content that is not known yet beside its object.
+func (a *application) stage(ctx context.Context, t *target) (err error) {
+	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
+		return nil
+	}
+	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To); err == nil {
+		t.To = t.staged.State
+	}
+	return err
+}
+
+func (t *target) discard() {
+	if t.staged != nil {
+		t.staged.Discard()
+	}
+	t.staged = nil
+}
+
+// comesWith reports whether this step is about to make something that the target needs.
+func (a *application) comesWith(t *target) bool {
+	return slices.ContainsFunc(a.targets, func(o *target) bool {
+		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || isAbove(o.id, t.id))
+	})
+}
+
+// begin records the target's object as it is and as it is about to be.
+func (a *application) begin(ctx context.Context, t *target) error {
+	sides, err := t.Kind.along(ctx, t.Object, t.To)
+	if err != nil {
+		return err
+	}
+	intent := &intent{To: t.To.bare(), Was: t.now.bare()}
+	for _, side := range sides {
+		if err := a.beginAlong(ctx, intent, side); err != nil {
+			return err
+		}
+	}
+	r, err := a.recordOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	if r.Intent != nil {
+		return errors.New("what a killed run has begun cannot be settled, or it is listed twice")
+	}
+	if err := a.claimFor(ctx, r, t, a.claimOf(t)); err != nil {
+		return err
+	}
+	r.Intent, t.written = intent, true
+	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(a.done.Changes, line) {
+		a.done.Changes = append(a.done.Changes, line)
+	}
+	return nil
+}
+
+// claimFor makes c the step's claim on a target.
+func (a *application) claimFor(ctx context.Context, r *record, t *target, c claim) error {
+	if err := a.keepOverridden(ctx, r, t); err != nil {
+		return err
+	}
+	t.isNew = t.isNew || r.claim(c.Agent, a.step) == nil
+	r.Kept = ""
+	r.put(t.Kind, c)
+	r.remember(t.To)
+	a.sheet.agent(c.Agent).claimed(a.step)
+	return nil
+}
+
+// recordOf returns the record of a target, with the present state as its original, if it is.
+func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
+	r := a.sheet.records[t.id]
+	if r != nil && !r.isOriginal(t.Kind, t.now, time.Now()) {
+		return r, nil
+	}
+	original, err := a.keep(ctx, t.now, t.Secret)
+	if err != nil {
+		return nil, fmt.Errorf("keep the original: %w", err)
+	}
+	if r == nil {
+		return a.sheet.of(t.Kind, t.Object, original), nil
+	}
+	r.Original = original
+	return r, nil
+}
+
+// keepOverridden keeps the content that another agent wants, if the target is about to take its place.
+func (a *application) keepOverridden(ctx context.Context, r *record, t *target) error {
+	top := prevailing(r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) }))
+	if top == nil || top.Secret || top.To.isContentKnown() || !t.Kind.same(t.now, top.To) {
+		return nil
+	}
+	kept, err := a.keep(ctx, t.now, false)
+	if err != nil {
+		return fmt.Errorf("keep what agent %q wants: %w", top.Agent, err)
+	}
+	r.claim(top.Agent, string(top.Step)).To = kept
+	return nil
+}
+
+// beginAlong records how an object is that is about to be changed along.
+func (a *application) beginAlong(ctx context.Context, i *intent, side Side) error {
+	a.learn(side.Kind)
+	id := side.Kind.id(side.Object)
+	now, err := side.Kind.Read(ctx, side.Object)
+	if err = errors.Join(err, a.sheet.unreadable(id)); err != nil {
+		return err
+	}
+	if now.IsZero() && side.Kind.Vanishes {
+		return nil // it has just gone
+	}
+	was, err := a.keep(ctx, now, false)
+	if err != nil {
+		return err
+	}
+	if r := a.sheet.records[id]; r != nil && r.isOriginal(side.Kind, now, time.Now()) {
+		r.Original = was
+	}
+	i.Along = append(i.Along, along{Kind: side.Kind.Name, Object: text(side.Object), Was: was, To: side.To.bare()})
+	return nil
+}
+
+func (a *application) claimOf(t *target) claim {
+	c := claim{Agent: a.ledger.Agent, Step: text(a.step), To: t.To.bare(), Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten}
+	if t.Boot {
+		c.Boot = a.boot
+	}
+	for _, id := range t.Needs {
+		c.Needs = append(c.Needs, text(id))
+	}
+	return c
+}
+
+// writeOne writes a target, unless an earlier write has changed it along.
+func (a *application) writeOne(ctx context.Context, t *target, dragged map[string]bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if needs := a.failedNeed(t); needs != "" {
+		return fmt.Errorf("left off: it needs %s", printable.Line(needs))
+	}
+	if dragged[t.id] {
+		now, err := t.Kind.Read(ctx, t.Object)
+		if err != nil || t.Kind.met(now, t.Want) {
+			return err
+		}
+	}
+	if t.staged != nil {
+		staged := t.staged
+		t.staged = nil
+		return staged.Commit(ctx)
+	}
+	return t.Kind.Write(ctx, t.Object, t.To)
+}
+
+// failedNeed names a target of this step that has failed, and that t needs.
+func (a *application) failedNeed(t *target) string {
+	for _, o := range a.targets {
+		if o.failed && slices.Contains(t.Needs, o.id) {
+			return o.Object
+		}
+	}
+	return ""
+}
+
+// claim records the objects that are as wanted without a change.
+func (a *application) claim(ctx context.Context) {
+	for _, t := range a.targets {
+		if t.failed {
+			continue
+		}
+		r := a.sheet.records[t.id]
+		if t.Unnamed && (r == nil || len(r.Claims) == 0) {
+			continue
+		}
+		if err := a.claimOne(ctx, t); err != nil {
+			a.fail(t, err)
+		}
+	}
+}
+
+func (a *application) claimOne(ctx context.Context, t *target) error {
+	known := a.sheet.records[t.id] != nil
+	r, err := a.recordOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	c := a.claimOf(t)
+	switch {
+	case !known && t.Adopt && a.first && !t.Loose && !t.To.IsZero():
+		c.Adopted, r.Original = true, State{}
+		a.done.Adopted = append(a.done.Adopted, t.Object)
+	case !t.Kind.same(t.now, r.Left) && !t.Loose && !t.Rewritten:
+		r.leave(t.now, time.Now()) // found as wanted, although another left it so
+	}
+	return a.claimFor(ctx, r, t, c)
+}
+
+// undoUnlisted undoes what the step claimed before and no longer lists.
+func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
+	gone := a.unlisted(a.sheet, a.step, wants)
+	if len(gone) == 0 {
+		return nil
+	}
+	var err error
+	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
+	return err
+}
+
+// unlisted lists the work of undoing what a step no longer lists.
+func (b *Book) unlisted(s *sheet, step string, wants Wants) []*work {
+	if wants.Complete == nil || len(wants.List) == 0 {
+		return nil
+	}
+	listed := map[string]bool{}
+	for _, w := range wants.List {
+		listed[w.ID()] = true
+	}
+	return b.works(s, func(r *record, c claim) bool {
+		k := b.kindOf(r.Kind)
+		return c.is(b.ledger.Agent, step) && !listed[r.id] && k != nil && wants.Complete(k, string(r.Object))
+	})
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// Memory is a store in memory, for tests. Its process may be killed at each step.
+type Memory struct {
+	Content  []byte
+	Contents map[string][]byte
+	Step     func() // called before and after each change
+	replaced int
+}
+
+// OpenIn opens the ledger in m.
+func (l *Ledger) OpenIn(m *Memory, boot string) *Book { return l.open(m, boot) }
+
+// Line is a line of the file with this text, for tests that build one.
+func Line(raw []byte) []byte {
+	var b bytes.Buffer
+	writeLine(&b, raw)
+	return b.Bytes()
+}
+
+func (m *Memory) step() {
+	if m.Step != nil {
+		m.Step()
+	}
+}
+
+func (m *Memory) read() ([]byte, any, error) { return bytes.Clone(m.Content), m.replaced, nil }
+func (m *Memory) version() (any, error)      { return m.replaced, nil }
+func (m *Memory) close() error               { return nil }
+
+func (m *Memory) replace(content []byte) error {
+	m.step()
+	m.Content = bytes.Clone(content)
+	m.replaced++
+	m.step()
+	return nil
+}
+
+func (m *Memory) keep(ctx context.Context, s State, r io.Reader) error {
+	m.step()
+	var b bytes.Buffer
+	if err := copyVerified(ctx, &b, r, s); err != nil {
+		return err
+	}
+	if m.Contents == nil {
+		m.Contents = map[string][]byte{}
+	}
+	m.Contents[s.SHA256] = b.Bytes()
+	m.step()
+	return nil
+}
+
+func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
+	content, ok := m.Contents[sha256]
+	if !ok {
+		return nil, fmt.Errorf("kept content %s: %w", sha256, fs.ErrNotExist)
+	}
+	return inMemory(content), nil
+}
+
+func (m *Memory) collect(needed map[string]bool) error {
+	for sha256 := range m.Contents {
+		if !needed[sha256] {
+			m.step()
+			delete(m.Contents, sha256)
+		}
+	}
+	return nil
+}
+
+func (m *Memory) remove() error {
+	if err := m.collect(nil); err != nil || m.Content == nil {
+		return err
+	}
+	m.step()
+	m.Content = nil
+	m.replaced++
+	m.step()
+	return nil
+}

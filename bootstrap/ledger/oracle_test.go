@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+)
+
+// oracle knows what each object shall be once no agent wants it, from what happened to the
+// node and not from the ledger's records, of which it only asks which objects have one.
+type oracle struct {
+	node     *node
+	objects  map[string]*expected
+	begun    bool // a killed run has left something to settle
+	precise  bool // no run was killed or failed: the claims below are known
+	claims   map[string][]claimed
+	current  *op             // of an agent, while it runs
+	secrets  map[string]bool // objects with a claim that keeps no copies, before the current operation
+	rewrites map[string]bool // objects with a claim on what others rewrite
+	recorded map[string]bool // objects with a record, before the current operation
+}
+
+// expected is what is known of one object.
+type expected struct {
+	originals map[string]bool // what it may be after agents have undone it
+	standing  bool            // another program has written it last, and so it stays:
+	value     string          // as this
+	unsure    bool            // it may also be undone, or stay: a run was killed there
+	at        time.Time       // when the other program wrote
+	leftAt    time.Time       // when an agent last wrote
+	along     bool            // it was last changed along
+	ours      map[string]bool // the states in which agents left it or wanted it, while it was recorded
+	maybe     map[string]bool // the states that an agent wanted in vain
+}
+
+type claimed struct {
+	agent      int
+	step, to   string
+	loose      bool
+	endsAtBoot bool
+}
+
+func newOracle(n *node) *oracle {
+	o := &oracle{node: n, objects: map[string]*expected{}, precise: true, claims: map[string][]claimed{}}
+	for _, object := range objects {
+		o.objects[object] = &expected{}
+		o.objects[object].reset(n.state(object))
+	}
+	n.wrote = o.wrote
+	return o
+}
+
+func (e *expected) reset(state string) {
+	*e = expected{originals: map[string]bool{state: true}, ours: map[string]bool{}, maybe: map[string]bool{}}
+}
+
+// wrote notes a write of the current operation.
+func (o *oracle) wrote(object, before string) {
+	e, now := o.objects[object], o.node.state(object)
+	if o.current.verb == "undo" { // it may only undo, or put back what that has changed along
+		return
+	}
+	want := o.current.want(object)
+	e.along = want == nil
+	secret := want != nil && want.has("secret") && before != ""
+	if secret {
+		before = ""
+	}
+	switch {
+	case e.standing && e.unsure:
+		e.originals[before] = true
+	case e.standing && !o.secrets[object] && e.stoodStill(object), secret && !o.recorded[object]:
+		e.originals = map[string]bool{before: true}
+	}
+	if o.secrets[object] {
+		e.originals[""] = true // a step has found a secret, of which no copy was kept, before this one wrote over it
+	}
+	e.standing, e.unsure, e.leftAt = false, false, time.Now()
+	e.ours[now] = true
+}
+
+// stoodStill reports whether what another program has written counts: of values and mounts it is not known when they were
+// written, and so only what follows a write of an agent at once does not.
+func (e *expected) stoodStill(object string) bool {
+	if strings.ContainsAny(object[:1], "vm") {
+		return time.Since(e.leftAt) >= time.Second
+	}
+	return time.Since(e.at) >= time.Second
+}
+
+// others notes that another program has written an object.
+func (o *oracle) others(object string) {
+	e, now := o.objects[object], o.node.state(object)
+	e.at, e.value = time.Now(), now
+	switch {
+	case !o.recorded[object] && !o.begun:
+		e.reset(now)
+	case o.rewrites[object] && now != "":
+		e.standing = false
+		if o.begun {
+			e.unsure, e.standing, e.originals[now] = true, true, true
+		}
+	case e.ours[now] && now != "":
+		e.standing, e.unsure = false, e.unsure || o.begun
+	case e.maybe[now] || o.begun:
+		e.standing, e.unsure = true, true
+		e.originals[now] = true
+	default:
+		e.standing, e.unsure = true, false
+	}
+}
+
+// wanted notes what an operation has asked for, and whether it was done.
+func (o *oracle) wanted(applied ledger.Applied, done bool) {
+	for _, w := range o.current.wants {
+		e := o.objects[w.object]
+		if e.maybe[rounded(w.to)] = true; done {
+			e.ours[rounded(w.to)] = true
+		}
+		if e.standing && rounded(w.to) == o.node.state(w.object) {
+			e.unsure = e.unsure || !e.stoodStill(w.object) // it was written just now, and exactly as wanted
+			e.leftAt = time.Now()
+		}
+		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
+			e.originals[""] = true
+		}
+	}
+	for _, object := range applied.Adopted {
+		e := o.objects[objectNamed(object)]
+		e.originals = map[string]bool{"": true}
+		e.standing = false
+	}
+	o.claim(done)
+}
+
+func objectNamed(name string) string {
+	i := slices.IndexFunc(objects, func(o string) bool { return strings.HasSuffix(o, ":"+name) })
+	return objects[i]
+}
+
+func rounded(value string) string { return strings.TrimSuffix(value, "x") }
+
+// claim repeats by which rule claims follow each other.
+func (o *oracle) claim(done bool) {
+	if !done {
+		o.precise = false
+		return
+	}
+	for _, w := range o.current.wants {
+		all := o.claims[w.object]
+		c := claimed{o.current.agent, o.current.step, w.to, w.has("loose") || w.object[0] == 'm', strings.ContainsAny(w.object[:1], "vm")}
+		i := slices.IndexFunc(all, func(k claimed) bool { return k.agent == c.agent && k.step == c.step })
+		top := prevails(all)
+		if i >= 0 && all[i] == c && (top == all[i] || c.loose || top.loose || top.to == c.to) {
+			continue
+		}
+		if i >= 0 {
+			all = slices.Delete(slices.Clone(all), i, i+1)
+		}
+		o.claims[w.object] = append(all, c)
+	}
+}
+
+func prevails(all []claimed) (top claimed) {
+	for i, c := range all {
+		if i == 0 || top.loose || !c.loose {
+			top = c
+		}
+	}
+	return top
+}
+
+func (o *oracle) dropClaims(drop func(claimed) bool) {
+	for object, all := range o.claims {
+		o.claims[object] = slices.DeleteFunc(slices.Clone(all), drop)
+	}
+}
+
+// reboot notes what a reboot does to values and mounts.
+func (o *oracle) reboot(recorded map[string]bool) {
+	for object, e := range o.objects {
+		now := o.node.state(object)
+		switch {
+		case !strings.ContainsAny(object[:1], "vm"):
+		case !recorded[object] && o.begun:
+			e.originals[now], e.originals[atBoot(object)], e.standing = true, true, false
+		case !recorded[object]:
+			e.reset(now)
+		default: // what is written at each boot
+			e.originals[atBoot(object)] = true
+			if e.standing, e.unsure, e.at, e.value = !e.ours[now], true, time.Now(), now; e.standing {
+				e.originals[now] = true
+			}
+		}
+	}
+	o.dropClaims(func(c claimed) bool { return c.endsAtBoot })
+}
+
+// atBoot is what the kernel has at boot.
+func atBoot(object string) string {
+	if object[0] == 'm' {
+		return ""
+	}
+	return "0"
+}
+
+// violated compares an object with what it shall be. recorded says that it still has a record.
+func (o *oracle) violated(object string) error {
+	e, now := o.objects[object], o.node.state(object)
+	if e.standing && now == e.value || (!e.standing || e.unsure) && e.originals[now] {
+		return nil
+	}
+	if object[0] == 'd' && now != "" && len(o.node.children(object[2:])) > 0 {
+		return nil // it is in use
+	}
+	return fmt.Errorf("%q is %q, and shall be one of %q", object, now, sortedKeys(e.originals))
+}
+
+// disobeyed compares the objects with the claims that prevail.
+func (o *oracle) disobeyed() error {
+	for object, all := range o.claims {
+		e, now := o.objects[object], o.node.state(object)
+		if len(all) == 0 || !o.precise || e.standing || e.unsure || e.along {
+			continue
+		}
+		if object[0] == 'f' && e.originals[now] {
+			continue // what the agent wants was not kept, and it writes it anew
+		}
+		if top := prevails(all); !top.loose && rounded(top.to) != now {
+			return fmt.Errorf("%q is %q, and agent%d wants %q", object, now, top.agent, top.to)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// maxPast is how many states of agents a record remembers.
+const maxPast = 32
+
+// record is what is known of one object.
+type record struct {
+	Kind     string    `json:"kind"`
+	Space    string    `json:"space"`
+	Object   text      `json:"object"`
+	Seq      int       `json:"seq"` // the newest is undone first
+	Original State     `json:"original"`
+	Left     State     `json:"left"`             // as it was read after the last write
+	LeftAt   time.Time `json:"left_at,omitzero"` // when
+	Intent   *intent   `json:"intent,omitempty"` // a write that was begun
+	Past     []string  `json:"past,omitempty"`   // hashes of states that agents left or wanted, the newest last
+	Kept     text      `json:"kept,omitempty"`   // why it could not be undone, although its agent is
+	Claims   []claim   `json:"claims,omitempty"`
+	Causes   []cause   `json:"causes,omitempty"`
+
+	id      string
+	unknown unknown
+}
+
+// intent is a write that was begun: what it makes of the object, and what it changes along.
+type intent struct {
+	To    State   `json:"to"`
+	Was   State   `json:"was"`
+	Undo  bool    `json:"undo,omitempty"`
+	Along []along `json:"along,omitempty"`
+}
+
+// along is an object that a write changes along.
+type along struct {
+	Kind   string `json:"kind"`
+	Object text   `json:"object"`
+	Was    State  `json:"was"`
+	To     State  `json:"to"`             // as it will probably be
+	Back   *State `json:"back,omitempty"` // what undoing makes of it after that; nil: nothing
+}
+
+// claim is what one step of one agent wants.
+type claim struct {
+	Agent     string `json:"agent"`
+	Step      text   `json:"step"`
+	To        State  `json:"to"`
+	Loose     bool   `json:"loose,omitempty"`
+	Secret    bool   `json:"secret,omitempty"`
+	Rewritten bool   `json:"rewritten,omitempty"`
+	Adopted   bool   `json:"adopted,omitempty"`
+	Boot      string `json:"boot,omitempty"` // it ends with this boot
+	Needs     []text `json:"needs,omitempty"`
+
+	unknown unknown
+}
+
+// cause is an object whose write has changed this one along.
+type cause struct {
+	ID   text   `json:"id"`
+	To   State  `json:"to"` // what it made of this one
+	Boot string `json:"boot,omitempty"`
+}
+
+func (c claim) is(agent, step string) bool { return c.Agent == agent && string(c.Step) == step }
+
+// want is the claim's want, for the functions of its kind.
+func (c claim) want(r *record, k *Kind) Want {
+	return Want{Kind: k, Object: string(r.Object), To: c.To, Loose: c.Loose, Secret: c.Secret, Rewritten: c.Rewritten}
+}
+
+func (r *record) claim(agent, step string) *claim {
+	i := slices.IndexFunc(r.Claims, func(c claim) bool { return c.is(agent, step) })
+	if i < 0 {
+		return nil
+	}
+	return &r.Claims[i]
+}
+
+// prevailing is the claim that decides: the last one that is not loose, or else the last. Nil: there is none.
+func prevailing(claims []claim) (top *claim) {
+	for i, c := range claims {
+		if top == nil || top.Loose || !c.Loose {
+			top = &claims[i]
+		}
+	}
+	return top
+}
+
+// put makes c the claim of its step. It becomes the last one, unless it wants what it
+// wanted before and still prevails.
+func (r *record) put(k *Kind, c claim) {
+	was := r.claim(c.Agent, string(c.Step))
+	if was == nil {
+		r.Claims = append(r.Claims, c)
+		return
+	}
+	c.Adopted, c.unknown = was.Adopted, was.unknown
+	if c.To.Equal(was.To) {
+		c.To = was.To // with its content
+	}
+	top := prevailing(r.Claims)
+	if was.Loose == c.Loose && was.To.Equal(c.To) && (top == was || k.agree(top.want(r, k), c.want(r, k))) {
+		*was = c
+		return
+	}
+	r.Claims = append(r.without(func(o claim) bool { return o.is(c.Agent, string(c.Step)) }), c)
+}
+
+func (r *record) without(drop func(claim) bool) []claim {
+	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
+}
+
+// remember adds a state that an agent left or wants.
+func (r *record) remember(s State) {
+	if s.IsZero() {
+		return // anyone can remove an object
+	}
+	hash := s.hash()
+	r.Past = append(slices.DeleteFunc(r.Past, func(h string) bool { return h == hash }), hash)
+	if len(r.Past) > maxPast {
+		r.Past = r.Past[len(r.Past)-maxPast:]
+	}
+}
+
+// leave records the state in which an agent has left the object.
+func (r *record) leave(now State, at time.Time) {
+	r.Left, r.LeftAt = now.bare().inherit(r.Left), at
+	r.remember(now)
+}
+
+// isOurs reports whether an agent left or wanted the object in this state, or others have
+// rewritten it for an agent.
+func (r *record) isOurs(k *Kind, now State) bool {
+	rewritten := func(c claim) bool { return c.Rewritten && c.To.Type == now.Type }
+	return k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero() || slices.ContainsFunc(r.Claims, rewritten)
+}
+
+// isMade reports whether an agent has changed the object.
+func (r *record) isMade(k *Kind) bool { return !k.same(r.Left, r.Original) }
+
+// quiet is how long a state has to stand still until it counts: half a file does not, nor
+// does what two programs contest.
+const quiet = time.Second
+
+// stoodStill reports whether another program has finished writing a state that is none of ours.
+func (r *record) stoodStill(now State, at time.Time) bool {
+	since := now.Changed
+	if since.IsZero() {
+		since = r.LeftAt
+	}
+	return at.Sub(since) >= quiet
+}
+
+// isOriginal reports whether the present state takes the place of the original.
+func (r *record) isOriginal(k *Kind, now State, at time.Time) bool {
+	if now.IsZero() && k.Vanishes {
+		return false
+	}
+	secret := func(c claim) bool { return c.Secret }
+	return !k.same(now, r.Original) && !r.isOurs(k, now) && !slices.ContainsFunc(r.Claims, secret) && r.stoodStill(now, at)
+}
+
+// MarshalJSON is the record's line.
+func (r *record) MarshalJSON() ([]byte, error) {
+	type plain record
+	return marshal(plain(*r), r.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (r *record) UnmarshalJSON(raw []byte) (err error) {
+	type plain record
+	r.unknown, err = unmarshal(raw, (*plain)(r))
+	return err
+}
+
+// MarshalJSON writes the fields of a later version too.
+func (c claim) MarshalJSON() ([]byte, error) {
+	type plain claim
+	return marshal(plain(c), c.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (c *claim) UnmarshalJSON(raw []byte) (err error) {
+	type plain claim
+	c.unknown, err = unmarshal(raw, (*plain)(c))
+	return err
+}

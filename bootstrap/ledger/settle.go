@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// settle determines what came of the writes that were begun, by this run or a killed one. What
+// cannot be read stays begun.
+func (b *Book) settle(ctx context.Context, s *sheet) error {
+	var errs []error
+	var begun []*record
+	for _, r := range s.sorted() {
+		if r.Intent != nil && b.kindOf(r.Kind) != nil {
+			begun = append(begun, r)
+		}
+	}
+	settled := slices.DeleteFunc(begun, func(r *record) bool { // first what was changed along: its own record may be begun too
+		err := b.settleAlong(ctx, s, r)
+		errs = append(errs, err)
+		return err != nil
+	})
+	for _, r := range settled {
+		errs = append(errs, b.settleOne(ctx, r))
+	}
+	return errors.Join(errs...)
+}
+
+// settleOne determines how a write has left its object.
+func (b *Book) settleOne(ctx context.Context, r *record) error {
+	k, i := b.kindOf(r.Kind), r.Intent
+	now, err := k.Read(ctx, string(r.Object))
+	if err != nil {
+		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
+	}
+	if b.isWritten(k, i.Was, i.To, now) {
+		if i.Undo {
+			r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
+		} else {
+			r.leave(now, time.Now())
+		}
+	}
+	r.Intent = nil
+	return nil
+}
+
+// isWritten reports whether an object in state now was written, when it was to become what
+// to says: if it is neither as before nor as meant, only a kind that rounds has written that.
+func (b *Book) isWritten(k *Kind, was, to, now State) bool {
+	switch {
+	case k.met(now, Want{Kind: k, To: to}):
+		return true
+	case k.same(now, was):
+		return false
+	}
+	return k.Rounds && !now.IsZero()
+}
+
+// settleAlong records the objects that a write has changed along, or puts them back where it
+// has undone something. If the kernel may have made of the new state what was there before, only what
+// was changed along shows whether it was written.
+func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
+	k, i := b.kindOf(r.Kind), r.Intent
+	if len(i.Along) == 0 {
+		return nil
+	}
+	now, err := k.Read(ctx, string(r.Object))
+	if err != nil {
+		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
+	}
+	written := b.isWritten(k, i.Was, i.To, now)
+	if !written && !k.Rounds {
+		return nil
+	}
+	var errs []error
+	for _, side := range i.Along {
+		switch sideKind := b.kindOf(side.Kind); {
+		case sideKind == nil:
+			errs = append(errs, fmt.Errorf("%s %s: %w", side.Kind, side.Object, ErrUnknownKind))
+		case i.Undo:
+			errs = append(errs, b.putBack(ctx, s, sideKind, side, written))
+		default:
+			errs = append(errs, b.noteAlong(ctx, s, r, sideKind, side))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// noteAlong records that the write of r has changed an object along.
+func (b *Book) noteAlong(ctx context.Context, s *sheet, r *record, k *Kind, side along) error {
+	now, err := k.Read(ctx, string(side.Object))
+	if err != nil {
+		return fmt.Errorf("settle %s: %w", printable.Line(string(side.Object)), err)
+	}
+	if now.IsZero() && k.Vanishes {
+		return nil
+	}
+	known := s.records[k.id(string(side.Object))] != nil
+	o := s.of(k, string(side.Object), side.Was)
+	switch {
+	case o.Intent != nil && !k.same(now, side.To): // its own write is settled next
+	case b.isWritten(k, side.Was, side.To, now):
+		o.leave(now, time.Now())
+	case !k.same(now, side.Was): // another program has written it since
+		o.leave(side.To, time.Now())
+	case !known:
+		o.Left = now.bare()
+	}
+	made := o.Left
+	if o.Intent != nil {
+		made = side.To
+	}
+	o.addCause(cause{ID: text(r.id), To: made.bare(), Boot: b.bootOf(r)})
+	return nil
+}
+
+// bootOf returns the boot that the claims on a record end with, if all do.
+func (b *Book) bootOf(r *record) string {
+	if slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Boot == "" }) {
+		return ""
+	}
+	return b.boot
+}
+
+// addCause records what changes the object along, for as long as that is recorded.
+func (r *record) addCause(c cause) {
+	r.Causes = append(slices.DeleteFunc(r.Causes, func(o cause) bool { return o.ID == c.ID }), c)
+}
+
+// putBack undoes what an undoing write has changed along. What another program has written
+// since stays.
+func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, written bool) error {
+	if side.Back == nil {
+		return nil
+	}
+	now, err := k.Read(ctx, string(side.Object))
+	switch {
+	case err != nil || k.same(now, *side.Back) || now.IsZero() && k.Vanishes:
+		return err
+	case k.same(now, side.Was) && !written, !k.same(now, side.Was) && !b.isWritten(k, side.Was, side.To, now):
+		return nil
+	}
+	if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
+		return err
+	}
+	o := s.records[k.id(string(side.Object))]
+	if o == nil || k.same(*side.Back, side.Was) { // it may be another program's
+		return nil
+	}
+	if now, err = k.Read(ctx, string(side.Object)); err == nil {
+		o.Left, o.LeftAt = now.bare(), time.Now()
+	}
+	return err
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+)
+
+// The file is of lines, each with the first eight bytes of the SHA-256 of its JSON text, in hex:
+//
+//	SUM {"schema":1,...,"objects":[HASH,...]}
+//	SUM {"kind":"file","object":"/etc/x",...}
+//
+// The head's hashes are of the objects' IDs, one for each line that follows. An object
+// whose line is not found whole is damaged. What is written there instead is kept until the object is forgotten.
+
+const (
+	schema     = 1
+	maxRecords = 20_000
+	maxLine    = 256 << 10 // bytes
+	maxFile    = 64 << 20  // bytes
+)
+
+// sheet is the content of the file.
+type sheet struct {
+	head    head
+	records map[string]*record // by ID
+	damaged map[string]bool    // hashes of IDs
+	garbage [][]byte           // lines that are no records
+}
+
+type head struct {
+	Schema  int               `json:"schema"`
+	Last    int               `json:"last"` // Seq of the newest record
+	Agents  map[string]*agent `json:"agents,omitempty"`
+	Objects []string          `json:"objects"`
+
+	unknown unknown
+}
+
+// agent is what is known of an agent that has claims.
+type agent struct {
+	Steps []text `json:"steps"` // those that have claimed before, and so adopt nothing any more
+
+	unknown unknown
+}
+
+func newSheet() *sheet {
+	return &sheet{head{Schema: schema, Agents: map[string]*agent{}}, map[string]*record{}, map[string]bool{}, nil}
+}
+
+func shortSum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// parse reads the content of the file. An error is about all of it.
+func parse(content []byte) (*sheet, error) {
+	s := newSheet()
+	line, rest, _ := bytes.Cut(content, []byte("\n"))
+	raw := whole(line)
+	if raw == nil {
+		return nil, fmt.Errorf("%w: its first line is damaged, without which no record counts: copy the directory, then salvage the other lines", ErrUnreadable)
+	}
+	if err := json.Unmarshal(raw, &s.head); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	if s.head.Schema != schema {
+		return nil, fmt.Errorf("%w: it has schema %d, and this program knows %d: use the program that wrote it", ErrUnreadable, s.head.Schema, schema)
+	}
+	if s.head.Agents == nil {
+		s.head.Agents = map[string]*agent{}
+	}
+	for _, hash := range s.head.Objects {
+		s.damaged[hash] = true // unless its line follows
+	}
+	s.readLines(rest)
+	return s, nil
+}
+
+// readLines reads the lines of records that are expected, each once.
+func (s *sheet) readLines(rest []byte) {
+	for line := range bytes.SplitSeq(rest, []byte("\n")) {
+		r := readRecord(line)
+		switch {
+		case r != nil && s.damaged[shortSum([]byte(r.id))]:
+			delete(s.damaged, shortSum([]byte(r.id)))
+			s.records[r.id] = r
+		case len(line) > 0:
+			s.garbage = append(s.garbage, bytes.Clone(line))
+		}
+	}
+	if len(s.damaged) == 0 {
+		s.garbage = nil // they are of objects that were forgotten
+	}
+}
+
+// readRecord reads a line. Nil: it is no record.
+func readRecord(line []byte) *record {
+	r := &record{}
+	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
+		return nil
+	}
+	r.id = r.Space + " " + string(r.Object)
+	return r
+}
+
+// whole returns the text of a line. Nil: it is damaged.
+func whole(line []byte) []byte {
+	sum, raw, _ := bytes.Cut(line, []byte(" "))
+	if string(sum) != shortSum(raw) {
+		return nil
+	}
+	return raw
+}
+
+// text is the content of the file.
+func (s *sheet) text() ([]byte, error) {
+	if len(s.records) > maxRecords {
+		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted", len(s.records), maxRecords)
+	}
+	var lines bytes.Buffer
+	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))
+	for _, r := range s.sorted() {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.id, err)
+		}
+		if len(raw) > maxLine {
+			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
+		}
+		s.head.Objects = append(s.head.Objects, shortSum([]byte(r.id)))
+		writeLine(&lines, raw)
+	}
+	for _, line := range s.garbage {
+		lines.Write(append(line, '\n'))
+	}
+	raw, err := json.Marshal(s.head)
+	if err != nil {
+		return nil, err
+	}
+	var all bytes.Buffer
+	writeLine(&all, raw)
+	all.Write(lines.Bytes())
+	if all.Len() > maxFile {
+		return nil, fmt.Errorf("the records have %d bytes, and %d is the limit: first undo what is no longer wanted", all.Len(), maxFile)
+	}
+	return all.Bytes(), nil
+}
+
+func writeLine(w *bytes.Buffer, raw []byte) {
+	w.WriteString(shortSum(raw))
+	w.WriteByte(' ')
+	w.Write(raw)
+	w.WriteByte('\n')
+}
+
+// salvage returns the records of whole lines, whatever the first line says.
+func salvage(content []byte) *sheet {
+	s := newSheet()
+	for line := range bytes.SplitSeq(content, []byte("\n")) {
+		r := readRecord(line)
+		if r == nil {
+			continue
+		}
+		s.records[r.id] = r
+		s.head.Last = max(s.head.Last, r.Seq)
+		for _, c := range r.Claims {
+			s.agent(c.Agent).claimed(string(c.Step))
+		}
+	}
+	return s
+}
+
+// sorted lists the records, oldest first.
+func (s *sheet) sorted() []*record {
+	all := slices.Collect(maps.Values(s.records))
+	sort.Slice(all, func(i, j int) bool { return all[i].Seq < all[j].Seq })
+	return all
+}
+
+// of returns the record of an object, which is made if there is none: now is its original.
+func (s *sheet) of(k *Kind, object string, now State) *record {
+	id := k.id(object)
+	r := s.records[id]
+	if r == nil {
+		s.head.Last++
+		r = &record{Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.head.Last, Original: now, Left: now.bare(), id: id}
+		s.records[id] = r
+	}
+	return r
+}
+
+// unreadable returns an error if the object's record is damaged.
+func (s *sheet) unreadable(id string) error {
+	if s.damaged[shortSum([]byte(id))] {
+		return fmt.Errorf("%s: %w: look at it, and forget the record", id, ErrUnreadable)
+	}
+	return nil
+}
+
+// tidy drops records that no step wants, with what they have changed along.
+func (s *sheet) tidy() {
+	for again := true; again; {
+		again = false
+		for id, r := range s.records {
+			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return s.records[string(c.ID)] == nil })
+			if len(r.Claims)+len(r.Causes) == 0 {
+				delete(s.records, id)
+				again = true
+			}
+		}
+	}
+	agents := map[string]bool{}
+	for _, r := range s.records {
+		for _, c := range r.Claims {
+			agents[c.Agent] = true
+		}
+	}
+	if len(s.damaged) == 0 {
+		maps.DeleteFunc(s.head.Agents, func(name string, _ *agent) bool { return !agents[name] })
+	}
+}
+
+// reboot drops what ended with another boot.
+func (s *sheet) reboot(boot string) {
+	for _, r := range s.records {
+		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.Boot != "" && c.Boot != boot })
+		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
+	}
+	s.tidy()
+}
+
+// contents lists the kept contents that the records name, by their SHA-256.
+func (s *sheet) contents() map[string]bool {
+	all := map[string]bool{}
+	add := func(s State) {
+		if s.kept {
+			all[s.SHA256] = true
+		}
+	}
+	for _, r := range s.records {
+		add(r.Original)
+		for _, c := range r.Claims {
+			add(c.To)
+		}
+		if r.Intent == nil {
+			continue
+		}
+		add(r.Intent.To)
+		for _, a := range r.Intent.Along {
+			add(a.Was)
+			if a.Back != nil {
+				add(*a.Back)
+			}
+		}
+	}
+	return all
+}
+
+func (s *sheet) agent(name string) *agent {
+	if s.head.Agents[name] == nil {
+		s.head.Agents[name] = &agent{}
+	}
+	return s.head.Agents[name]
+}
+
+func (a *agent) hasClaimed(step string) bool { return slices.Contains(a.Steps, text(step)) }
+
+func (a *agent) claimed(step string) {
+	if !a.hasClaimed(step) {
+		a.Steps = append(a.Steps, text(step))
+	}
+}
+
+// MarshalJSON writes the fields of a later version too.
+func (h head) MarshalJSON() ([]byte, error) {
+	type plain head
+	return marshal(plain(h), h.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (h *head) UnmarshalJSON(raw []byte) (err error) {
+	type plain head
+	h.unknown, err = unmarshal(raw, (*plain)(h))
+	return err
+}
+
+// MarshalJSON writes the fields of a later version too.
+func (a agent) MarshalJSON() ([]byte, error) {
+	type plain agent
+	return marshal(plain(a), a.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (a *agent) UnmarshalJSON(raw []byte) (err error) {
+	type plain agent
+	a.unknown, err = unmarshal(raw, (*plain)(a))
+	return err
+}
+
+var errNotOpen = errors.New("the ledger has no directory")

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const (
+	fileName      = "ledger"
+	contentPrefix = "content."
+	maxContent    = 1 << 30 // bytes of one content
+	maxContents   = 4 << 30 // bytes of all
+)
+
+// A store has the file and the contents beside it. Each change is whole and durable when it returns.
+type store interface {
+	// read returns the file's content, nil if there is none, and the version that it has.
+	read() (content []byte, version any, err error)
+	// version returns the present version.
+	version() (any, error)
+	replace(content []byte) error
+	// keep stores the content of r, whose SHA-256 it verifies.
+	keep(ctx context.Context, s State, r io.Reader) error
+	open(sha256 string) (io.ReadCloser, error)
+	// collect removes contents, but those that are needed, and what killed writers have left.
+	collect(needed map[string]bool) error
+	// remove removes the file, all contents and the directory.
+	remove() error
+	close() error
+}
+
+// directory is a store on the file system. The directory above stays open, so that the store
+// is found from every mount namespace.
+type directory struct {
+	parent *durable.Dir // nil: it does not exist
+	path   string
+}
+
+func openDirectory(path string) (*directory, error) {
+	if path == "" {
+		return nil, errNotOpen
+	}
+	path = filepath.Clean(path)
+	parent, err := durable.OpenDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &directory{nil, path}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	return &directory{parent, path}, nil
+}
+
+func (d *directory) close() error {
+	if d.parent == nil {
+		return nil
+	}
+	return d.parent.Close()
+}
+
+// dir opens the directory. Nil: it does not exist.
+func (d *directory) dir() (*durable.Dir, error) {
+	if d.parent == nil {
+		return nil, nil
+	}
+	dir, err := d.parent.OpenDir(filepath.Base(d.path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", remedy.File(err))
+	}
+	info, err := dir.Stat()
+	if err == nil {
+		err = trusted(dir.Path(), info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// inDir calls f with the directory, or does nothing if it does not exist.
+func (d *directory) inDir(f func(*durable.Dir) error) error {
+	dir, err := d.dir()
+	if dir == nil || err != nil {
+		return err
+	}
+	defer dir.Close()
+	return f(dir)
+}
+
+// inNewDir calls f with the directory, which is made if it does not exist.
+func (d *directory) inNewDir(f func(*durable.Dir) error) error {
+	if d.parent == nil {
+		return fmt.Errorf("state directory: %s: %w", filepath.Dir(d.path), fs.ErrNotExist)
+	}
+	dir, err := d.dir()
+	if dir == nil && err == nil {
+		if err := d.parent.Mkdir(filepath.Base(d.path), durable.StateDirMode); err != nil {
+			return fmt.Errorf("make the state directory: %w", remedy.File(err))
+		}
+		dir, err = d.dir()
+	}
+	if err != nil {
+		return err
+	}
+	if dir == nil {
+		return fmt.Errorf("state directory: %s was removed meanwhile", d.path)
+	}
+	defer dir.Close()
+	return f(dir)
+}
+
+func (d *directory) read() (content []byte, version any, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		f, info, err := openTrusted(dir, fileName)
+		if f == nil || err != nil {
+			return err
+		}
+		defer f.Close()
+		version = versionOf(info)
+		content, err = input.Read(context.Background(), f, maxFile)
+		return err
+	})
+	return content, version, err
+}
+
+// openTrusted opens a file of the directory that only this process's user can have
+// written. Nil: there is none.
+func openTrusted(dir *durable.Dir, name string) (*os.File, fs.FileInfo, error) {
+	f, err := dir.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the ledger: %w", remedy.File(err))
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = trusted(dir.Path(name), info)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+func (d *directory) version() (version any, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		info, err := dir.Lstat(fileName)
+		if err == nil {
+			version = versionOf(info)
+		}
+		return ignoreGone(err)
+	})
+	return version, err
+}
+
+// versionOf tells the files that followed each other under one name apart.
+func versionOf(info fs.FileInfo) any {
+	return fmt.Sprint(inode(info), info.ModTime().UnixNano(), info.Size())
+}
+
+func (d *directory) replace(content []byte) error {
+	return d.inNewDir(func(dir *durable.Dir) error {
+		if err := dir.WriteFile(fileName, 0o600, content); err != nil {
+			return fmt.Errorf("write the ledger: %w", remedy.File(err))
+		}
+		return nil
+	})
+}
+
+func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
+	return d.inNewDir(func(dir *durable.Dir) error {
+		total, err := kept(dir)
+		if total += s.Size; err == nil && (s.Size > maxContent || total > maxContents) {
+			err = fmt.Errorf("%d bytes of content would be kept, of which one has %d, and the limits are %d and %d: move large files away", total, s.Size, maxContents, maxContent)
+		}
+		if err != nil {
+			return err
+		}
+		f, err := dir.Create(contentPrefix+s.SHA256, 0o600)
+		if err != nil {
+			return remedy.File(err)
+		}
+		defer f.Abort()
+		if err := copyVerified(ctx, f.File, r, s); err != nil {
+			return err
+		}
+		return f.Commit()
+	})
+}
+
+// kept returns the bytes of all kept contents.
+func kept(dir *durable.Dir) (total int64, err error) {
+	for name, err := range dir.All() {
+		if err != nil {
+			return 0, err
+		}
+		if info, err := dir.Lstat(name); err == nil && strings.HasPrefix(name, contentPrefix) {
+			total += info.Size()
+		}
+	}
+	return total, nil
+}
+
+// copyVerified copies the content of state s, and returns an error if r has another.
+func copyVerified(ctx context.Context, w io.Writer, r io.Reader, s State) error {
+	sum := sha256.New()
+	r = io.LimitReader(input.WithContext(ctx, r), s.Size+1)
+	if _, err := io.Copy(io.MultiWriter(w, sum), r); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != s.SHA256 {
+		return fmt.Errorf("the content has the SHA-256 %s, not %s: it was changed meanwhile, or is damaged", got, s.SHA256)
+	}
+	return nil
+}
+
+func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		file, _, err := openTrusted(dir, contentPrefix+sha256)
+		if file != nil {
+			f = file
+		}
+		return err
+	})
+	if f == nil && err == nil {
+		err = fmt.Errorf("kept content %s: %w", sha256, fs.ErrNotExist)
+	}
+	return f, err
+}
+
+func (d *directory) collect(needed map[string]bool) error {
+	return d.inDir(func(dir *durable.Dir) error {
+		errs := []error{dir.Sweep()}
+		for name, err := range dir.All() {
+			sum, isContent := strings.CutPrefix(name, contentPrefix)
+			if err == nil && isContent && !needed[sum] {
+				err = dir.Remove(name)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// remove leaves a directory that an administrator has made, and one on which something is mounted.
+func (d *directory) remove() error {
+	ours := false
+	err := d.inDir(func(dir *durable.Dir) error {
+		info, err := dir.Stat()
+		ours = err == nil && info.Mode() == fs.ModeDir|durable.StateDirMode
+		return errors.Join(err, d.collect(nil), dir.Remove(fileName))
+	})
+	if err != nil || !ours {
+		return err
+	}
+	err = d.parent.Remove(filepath.Base(d.path))
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.EBUSY) {
+		return nil
+	}
+	return err
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// readAll reads a short content.
+func readAll(r io.ReadCloser, s State) ([]byte, error) {
+	defer r.Close()
+	var b bytes.Buffer
+	err := copyVerified(context.Background(), &b, r, s)
+	return b.Bytes(), err
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// Undo selects what is undone: of one agent, all or some steps.
+type Undo struct {
+	Agent      string   // empty: the ledger's own
+	Steps      []string // nil: all
+	AcceptKept bool     // what others have changed since is left to them for good
+}
+
+// Undone is what became of one object, or would.
+type Undone struct {
+	Kind, Object string
+	Change       string // in one line; empty: there was nothing to do
+	Err          error  // why the object stays as it is
+}
+
+// Undo drops claims, and brings each object to the state that the remaining claims want or,
+// after the last, to its original. The error joins those of the objects.
+func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
+	s, _, err := b.load()
+	if err != nil {
+		return nil, err
+	}
+	errs := []error{b.settle(ctx, s), s.anyUnreadable()}
+	if err := b.save(s); err != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
+	done, err := b.undo(ctx, s, b.works(s, b.picked(u)), u.AcceptKept)
+	return done, errors.Join(append(errs, err)...)
+}
+
+// CheckUndo returns what Undo would do. It changes and settles nothing.
+func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
+	err = b.look(ctx, func(s *sheet) error {
+		p := b.newUndoing(s, b.works(s, b.picked(u)), u.AcceptKept)
+		p.plan(ctx)
+		would = p.results()
+		return errors.Join(s.anyUnreadable(), p.failures())
+	})
+	return would, err
+}
+
+func (b *Book) picked(u Undo) func(*record, claim) bool {
+	if u.Agent == "" {
+		u.Agent = b.ledger.Agent
+	}
+	return func(_ *record, c claim) bool {
+		return c.Agent == u.Agent && (u.Steps == nil || slices.Contains(u.Steps, string(c.Step)))
+	}
+}
+
+// planned lists what undoing a step's unlisted object would change.
+func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string) {
+	p := b.newUndoing(s, works, false)
+	p.plan(ctx)
+	for _, u := range p.results() {
+		if u.Change != "" && u.Err == nil {
+			lines = append(lines, u.Change)
+		}
+	}
+	return lines
+}
+
+// work is one record that loses claims.
+type work struct {
+	*record
+	kind   *Kind   // nil: this program does not know it
+	rest   []claim // that remain
+	goes   bool    // nothing remains, so the original comes back
+	now    State
+	absent bool  // there is no object
+	to     State // what is to be written
+	writes bool
+	change string
+	err    error
+}
+
+// stays reports whether the object stays as it is although its claims were dropped.
+func (w *work) stays() bool { return w.err != nil }
+
+// undoing is one run of Undo.
+type undoing struct {
+	*Book
+	sheet *sheet
+	works []*work
+	byID  map[string]*work
+
+	acceptKept bool
+}
+
+func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
+	u := &undoing{b, s, works, map[string]*work{}, acceptKept}
+	for _, w := range works {
+		u.byID[w.id] = w
+	}
+	return u
+}
+
+// undo undoes works, in their order, and saves.
+func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
+	u := b.newUndoing(s, works, acceptKept)
+	u.plan(ctx)
+	for _, w := range works {
+		if w.Intent != nil && w.err == nil {
+			w.err = fmt.Errorf("%s: what a killed run has begun cannot be settled", printable.Line(string(w.Object)))
+		}
+	}
+	u.begin()
+	if err := b.save(s); err != nil {
+		return nil, err
+	}
+	for _, w := range works {
+		if err := u.undoOne(ctx, w); err != nil {
+			return u.results(), err
+		}
+	}
+	for _, w := range works {
+		w.conclude()
+	}
+	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
+}
+
+// plan looks at all objects. Whether one stays can depend on any other.
+func (u *undoing) plan(ctx context.Context) {
+	for _, w := range u.works {
+		u.look(ctx, w)
+	}
+	for again := true; again; {
+		again = false
+		for _, w := range u.works {
+			if !w.stays() && u.hold(ctx, w) {
+				again = true
+			}
+		}
+	}
+}
+
+// look determines what is to be written to an object.
+func (u *undoing) look(ctx context.Context, w *work) {
+	w.now, w.absent, w.writes, w.change, w.err = State{}, false, false, "", nil
+	if w.kind == nil {
+		w.err = unknownKind(w.record)
+		return
+	}
+	object := string(w.Object)
+	if w.err = errors.Join(ctx.Err(), w.kind.owns(object)); w.err != nil {
+		return
+	}
+	now, err := w.kind.Read(ctx, object)
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.now, w.absent = now, now.IsZero()
+	to, satisfied := w.target(now)
+	lost := w.kind.lost(object, to)
+	switch {
+	case satisfied || w.kind.same(now, to):
+		w.leaveToOthers()
+	case now.IsZero() && w.kind.Vanishes, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
+	case !w.isAsLeft(u.Book, now):
+		u.leaveChanged(w)
+	case lost != "":
+		w.change = fmt.Sprintf("leave %s as it is: %s", printable.Line(object), lost)
+	default:
+		w.to, w.writes, w.change = to, true, w.kind.describe(object, now, to)
+	}
+}
+
+// target returns the state that the object is to have, or reports that the remaining claims are
+// satisfied with the present one.
+func (w *work) target(now State) (to State, satisfied bool) {
+	top, before := prevailing(w.rest), prevailing(w.Claims)
+	switch {
+	case top != nil && top.is(before.Agent, string(before.Step)):
+		return now, true // it prevailed before, too
+	case top != nil && now.Type == top.To.Type && (top.Loose || top.Rewritten && !w.kind.same(now, w.Left)):
+		return now, true
+	case top != nil && (top.To.isContentKnown() || w.kind.same(now, top.To)):
+		return top.To, w.kind.met(now, top.want(w.record, w.kind))
+	case top == nil && before == nil && !w.goes:
+		return now, true
+	case top == nil && !w.goes: // it follows what changes it along
+		return w.Causes[len(w.Causes)-1].To, false
+	}
+	return w.back(now), false
+}
+
+// back returns the original, or nothing in the place of one that was not kept.
+func (r *record) back(now State) State {
+	if r.Original.secret && !now.Equal(r.Original) {
+		return State{}
+	}
+	return r.Original
+}
+
+// isAsLeft reports whether an agent has left the object as it is, or was about to when it was
+// killed.
+func (w *work) isAsLeft(b *Book, now State) bool {
+	i := w.Intent
+	return w.isOurs(w.kind, now) || i != nil && b.isWritten(w.kind, i.Was, i.To, now)
+}
+
+func (w *work) leaveToOthers() {
+	if top := prevailing(w.rest); top != nil && w.isMade(w.kind) {
+		w.change = fmt.Sprintf("leave %s to agent %q, which wants it too", printable.Line(string(w.Object)), top.Agent)
+	}
+}
+
+// leaveChanged leaves an object to the program that has changed it. If agents remain that want
+// it, it is theirs to report.
+func (u *undoing) leaveChanged(w *work) {
+	name := printable.Line(string(w.Object))
+	if len(w.rest) > 0 || len(w.Claims) == 0 || u.acceptKept {
+		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
+		return
+	}
+	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
+}
+
+// hold reports whether the object has to stay, since another one stays that needs it, or its
+// kind says why.
+func (u *undoing) hold(ctx context.Context, w *work) bool {
+	name := printable.Line(string(w.Object))
+	if by := u.neededBy(w); by != nil {
+		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
+		return true
+	}
+	if !w.writes || w.kind.Keeps == nil {
+		return false
+	}
+	why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
+	if err == nil && why != "" {
+		err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
+	}
+	w.err = err
+	return err != nil
+}
+
+// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays has one.
+var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
+
+// neededBy returns an object that stays and needs w. Nil: there is none.
+func (u *undoing) neededBy(w *work) *work {
+	for _, o := range u.works {
+		if o.stays() && o != w && o.needs(w) {
+			return o
+		}
+	}
+	return nil
+}
+
+func (w *work) needs(o *work) bool {
+	if w.absent {
+		return false
+	}
+	isCause := func(c cause) bool { return string(c.ID) == w.id && !errors.Is(w.err, ErrChanged) }
+	return slices.Contains(w.needed(), o.id) || slices.ContainsFunc(o.Causes, isCause)
+}
+
+// after is an After.
+func (u *undoing) after(k *Kind, object string) (State, bool) {
+	w := u.byID[k.id(object)]
+	if w == nil || w.stays() || !w.writes {
+		return State{}, false
+	}
+	return w.to, true
+}
+
+// begin records what is about to be written. A write that changes others along is recorded
+// right before it, when these are known.
+func (u *undoing) begin() {
+	for _, w := range u.works {
+		if w.writes && !w.stays() && w.kind.Along == nil {
+			w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true}
+		}
+	}
+}
+
+// undoOne looks at the object once more, and writes it. An error ends the undoing.
+func (u *undoing) undoOne(ctx context.Context, w *work) error {
+	if w.stays() {
+		return nil
+	}
+	if u.look(ctx, w); !w.stays() {
+		u.hold(ctx, w)
+	}
+	if w.stays() || !w.writes {
+		w.Intent = nil
+		return nil
+	}
+	if w.kind.Along != nil {
+		if w.err = u.beginAlong(ctx, w); w.err != nil {
+			return nil
+		}
+		if err := u.save(u.sheet); err != nil {
+			return err
+		}
+	}
+	if err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); err != nil {
+		w.err = fmt.Errorf("%s: %w", w.change, err)
+	}
+	u.readBack(ctx, w)
+	return nil
+}
+
+// readBack verifies what was written, and puts back what that has changed along.
+func (u *undoing) readBack(ctx context.Context, w *work) {
+	now, err := w.kind.Read(ctx, string(w.Object))
+	if err == nil && w.err == nil && w.goes && !u.isWritten(w.kind, w.now, w.to, now) { // else it is the other agent's to report
+		err = fmt.Errorf("%s: %w", w.change, ErrRefused)
+	}
+	alongErr := u.settleAlong(ctx, u.sheet, w.record)
+	w.err = errors.Join(w.err, err, alongErr)
+	if err == nil && alongErr == nil {
+		w.Left, w.LeftAt, w.Intent = now.bare(), time.Now(), nil
+	}
+}
+
+// beginAlong records what undoing w changes along, and what these objects are put back to.
+func (u *undoing) beginAlong(ctx context.Context, w *work) error {
+	object := string(w.Object)
+	sides, err := w.kind.along(ctx, object, w.to)
+	if err != nil {
+		return err
+	}
+	left, err := w.kind.along(ctx, object, w.Left)
+	if err != nil {
+		return err
+	}
+	i := &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true}
+	for _, side := range sides {
+		u.learn(side.Kind)
+		was, err := side.Kind.Read(ctx, side.Object)
+		if err != nil {
+			return err
+		}
+		if was.IsZero() && side.Kind.Vanishes {
+			continue
+		}
+		a := along{Kind: side.Kind.Name, Object: text(side.Object), Was: was.bare(), To: side.To.bare()}
+		if a.Back, err = u.backAlong(ctx, side, was, left); err != nil {
+			return err
+		}
+		i.Along = append(i.Along, a)
+	}
+	w.Intent = i
+	return nil
+}
+
+// backAlong returns the state that an object is put back to after it was changed along. Nil: it
+// follows. An object without a record that is as w had made it, such as a link's value that came later, follows too.
+func (u *undoing) backAlong(ctx context.Context, side Side, was State, left []Side) (*State, error) {
+	id := side.Kind.id(side.Object)
+	r, rest, goes := u.sheet.records[id], []claim(nil), false
+	if r != nil {
+		rest = r.Claims
+	}
+	if w := u.byID[id]; w != nil {
+		rest, goes = w.rest, w.goes
+	}
+	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && l.Kind.same(was, l.To) })
+	top := prevailing(rest)
+	switch {
+	case r == nil && inherited:
+		return nil, nil
+	case r == nil || !r.isOurs(side.Kind, was):
+		kept, err := u.keep(ctx, was, false)
+		return &kept, err
+	case top != nil && !top.Loose && top.To.isContentKnown():
+		return &top.To, nil
+	case goes:
+		back := r.back(was)
+		return &back, nil
+	}
+	return nil, nil
+}
+
+// conclude drops the claims of an object that was undone.
+func (w *work) conclude() {
+	switch {
+	case w.err == nil:
+		w.Claims, w.Kept = w.rest, ""
+		if w.goes {
+			w.Causes = nil
+		}
+	case errors.Is(w.err, ErrChanged):
+		w.Kept = text(w.err.Error())
+	}
+}
+
+func (u *undoing) results() (all []Undone) {
+	for _, w := range u.works {
+		if w.change != "" || w.err != nil {
+			all = append(all, Undone{w.Kind, string(w.Object), w.change, w.err})
+		}
+	}
+	return all
+}
+
+// failures joins the reasons of objects that stay, each once.
+func (u *undoing) failures() error {
+	var errs []error
+	for _, w := range u.works {
+		if !errors.Is(w.err, errNeededByKept) {
+			errs = append(errs, w.err)
+		}
+	}
+	return errors.Join(errs...)
+}
