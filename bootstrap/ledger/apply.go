@@ -139,10 +139,15 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
 		return false // its directory is made in this pass
 	}
+	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
+		t.discard()
+		return false
+	}
 	if err == nil {
 		err = a.begin(ctx, t)
 	}
 	if err != nil {
+		t.discard()
 		a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 	}
 	return err == nil
@@ -264,7 +269,7 @@ func (a *application) beginAlong(ctx context.Context, i *intent, side Side) erro
 	if r := a.sheet.records[id]; r != nil && r.isOriginal(side.Kind, now, time.Now()) {
 		r.Original = was
 	}
-	i.Along = append(i.Along, along{Kind: side.Kind.Name, Object: text(side.Object), Was: was, To: side.To.bare()})
+	i.Along = append(i.Along, along{Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare()})
 	return nil
 }
 

@@ -50,7 +50,7 @@ type Kind struct {
 	// the states are equal.
 	Same func(a, b State) bool
 	// Agree reports whether two agents can want both; nil: if the states are Same, or one of
-	// the wants is loose.
+	// the wants is loose and they are of one type.
 	Agree func(a, b Want) bool
 	// Describe says in one line what Write does.
 	Describe func(object string, from, to State) string
@@ -157,7 +157,7 @@ func (k *Kind) agree(a, b Want) bool {
 	if k.Agree != nil {
 		return k.Agree(a, b)
 	}
-	return a.Loose || b.Loose || k.same(a.To, b.To)
+	return (a.Loose || b.Loose) && a.To.Type == b.To.Type || k.same(a.To, b.To)
 }
 
 func (k *Kind) owns(object string) error {

@@ -169,7 +169,7 @@ func (o *oracle) claim(done bool) {
 
 func prevails(all []claimed) (top claimed) {
 	for i, c := range all {
-		if i == 0 || top.loose || !c.loose {
+		if i == 0 || top.loose || !c.loose || (top.to == "") != (c.to == "") {
 			top = c
 		}
 	}
@@ -229,8 +229,8 @@ func (o *oracle) disobeyed() error {
 		if len(all) == 0 || !o.precise || e.standing || e.unsure || e.along {
 			continue
 		}
-		if object[0] == 'f' && e.originals[now] {
-			continue // what the agent wants was not kept, and it writes it anew
+		if object[0] == 'f' && e.originals[now] || o.rewrites[object] {
+			continue // what the agent wants was not kept, and it writes it anew; or others have rewritten it
 		}
 		if top := prevails(all); !top.loose && rounded(top.to) != now {
 			return fmt.Errorf("%q is %q, and agent%d wants %q", object, now, top.agent, top.to)

@@ -41,6 +41,7 @@ type intent struct {
 // along is an object that a write changes along.
 type along struct {
 	Kind   string `json:"kind"`
+	Space  string `json:"space"`
 	Object text   `json:"object"`
 	Was    State  `json:"was"`
 	To     State  `json:"to"`             // as it will probably be
@@ -84,10 +85,10 @@ func (r *record) claim(agent, step string) *claim {
 	return &r.Claims[i]
 }
 
-// prevailing is the claim that decides: the last one that is not loose, or else the last. Nil: there is none.
+// prevailing is the claim that decides: the last one, but a loose one only if it wants another type. Nil: there is none.
 func prevailing(claims []claim) (top *claim) {
 	for i, c := range claims {
-		if top == nil || top.Loose || !c.Loose {
+		if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {
 			top = &claims[i]
 		}
 	}
@@ -139,8 +140,9 @@ func (r *record) leave(now State, at time.Time) {
 // isOurs reports whether an agent left or wanted the object in this state, or others have
 // rewritten it for an agent.
 func (r *record) isOurs(k *Kind, now State) bool {
-	rewritten := func(c claim) bool { return c.Rewritten && c.To.Type == now.Type }
-	return k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero() || slices.ContainsFunc(r.Claims, rewritten)
+	top := prevailing(r.Claims)
+	isRewritten := top != nil && top.Rewritten && top.To.Type == now.Type
+	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero()
 }
 
 // isMade reports whether an agent has changed the object.

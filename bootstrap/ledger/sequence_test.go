@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -345,8 +346,9 @@ func (p *play) verify(o op, killed bool, err error) error {
 		e := p.oracle.objects[object]
 		switch {
 		case (o.verb == "release" || o.verb == "forget") && !recorded[object]: // it stays as it is
-			if e.originals[p.node.state(object)] = true; !begun {
-				e.reset(p.node.state(object))
+			originals := e.originals
+			if e.reset(p.node.state(object)); begun {
+				maps.Copy(e.originals, originals)
 			}
 		case recorded[object] || begun:
 		default:
@@ -381,7 +383,15 @@ func (o *oracle) see(status ledger.Status) {
 		o.begun = o.begun || r.Begun
 		for _, c := range r.Claims {
 			o.secrets[object] = o.secrets[object] || c.Secret
-			o.rewrites[object] = o.rewrites[object] || c.Rewritten
+		}
+		if n := len(r.Claims); n > 0 && !r.Begun { // the rule of which claim prevails, once more
+			top := r.Claims[0]
+			for _, c := range r.Claims {
+				if top.Loose || !c.Loose || top.To.Type != c.To.Type {
+					top = c
+				}
+			}
+			o.rewrites[object] = top.Rewritten
 		}
 	}
 }

@@ -114,6 +114,7 @@ func (b *Book) noteAlong(ctx context.Context, s *sheet, r *record, k *Kind, side
 	case !known:
 		o.Left = now.bare()
 	}
+	o.remember(side.To)
 	made := o.Left
 	if o.Intent != nil {
 		made = side.To
@@ -138,20 +139,21 @@ func (r *record) addCause(c cause) {
 // putBack undoes what an undoing write has changed along. What another program has written
 // since stays.
 func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, written bool) error {
-	if side.Back == nil {
-		return nil
-	}
 	now, err := k.Read(ctx, string(side.Object))
+	o := s.records[k.id(string(side.Object))]
+	changed := !k.same(now, side.Was) && b.isWritten(k, side.Was, side.To, now)
 	switch {
-	case err != nil || k.same(now, *side.Back) || now.IsZero() && k.Vanishes:
+	case err != nil || now.IsZero() && k.Vanishes:
 		return err
-	case k.same(now, side.Was) && !written, !k.same(now, side.Was) && !b.isWritten(k, side.Was, side.To, now):
+	case side.Back == nil && changed && o != nil:
+		o.Left, o.LeftAt = now.bare(), time.Now()
+		return nil
+	case side.Back == nil, k.same(now, *side.Back), !changed && !(written && k.same(now, side.Was)):
 		return nil
 	}
 	if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
 		return err
 	}
-	o := s.records[k.id(string(side.Object))]
 	if o == nil || k.same(*side.Back, side.Was) { // it may be another program's
 		return nil
 	}

@@ -233,11 +233,29 @@ func (s *sheet) tidy() {
 
 // reboot drops what ended with another boot.
 func (s *sheet) reboot(boot string) {
+	before := maps.Clone(s.records)
 	for _, r := range s.records {
 		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()
+	for _, r := range s.records {
+		if r.Intent != nil {
+			r.Intent.outlive(before, s.records)
+		}
+	}
+}
+
+// outlive prepares a begun write for being settled in another boot: where the record of an object that
+// it changes along has ended, an agent has left the object as it was before the write.
+func (i *intent) outlive(before, after map[string]*record) {
+	for n := range i.Along {
+		a := &i.Along[n]
+		id := a.Space + " " + string(a.Object)
+		if r := before[id]; r != nil && after[id] == nil {
+			a.Was = r.Original
+		}
+	}
 }
 
 // contents lists the kept contents that the records name, by their SHA-256.

@@ -351,7 +351,7 @@ func (u *undoing) beginAlong(ctx context.Context, w *work) error {
 		if was.IsZero() && side.Kind.Vanishes {
 			continue
 		}
-		a := along{Kind: side.Kind.Name, Object: text(side.Object), Was: was.bare(), To: side.To.bare()}
+		a := along{Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was.bare(), To: side.To.bare()}
 		if a.Back, err = u.backAlong(ctx, side, was, left); err != nil {
 			return err
 		}
