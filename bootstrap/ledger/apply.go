@@ -275,7 +275,7 @@ func (a *application) beginAlong(ctx context.Context, i *intent, side Side) erro
 
 func (a *application) claimOf(t *target) claim {
 	c := claim{Agent: a.ledger.Agent, Step: text(a.step), To: t.To.bare(), Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten}
-	if t.Boot {
+	if t.Kind.endsWithBoot(t.Want) {
 		c.Boot = a.boot
 	}
 	for _, id := range t.Needs {

@@ -71,6 +71,8 @@ type Kind struct {
 	Canonical func(object string) (string, error)
 	// Owns returns an error for an object that an agent can never have made.
 	Owns func(object string) error
+	// EndsWithBoot reports whether a reboot undoes what is made of the object.
+	EndsWithBoot func(object string) (bool, error)
 	// Permission returns an error if this process could not write the object.
 	Permission func(ctx context.Context, object string) error
 }
@@ -196,6 +198,15 @@ func (k *Kind) lost(object string, original State) string {
 		return ""
 	}
 	return k.Lost(object, original)
+}
+
+// endsWithBoot reports false where it is not known: then a record outlives its object, which does no harm.
+func (k *Kind) endsWithBoot(w Want) bool {
+	if w.Boot || k.EndsWithBoot == nil {
+		return w.Boot
+	}
+	ends, err := k.EndsWithBoot(w.Object)
+	return ends && err == nil
 }
 
 // Reader opens the content of a state that has one.

@@ -11,7 +11,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +34,7 @@ type node struct {
 	files   map[string]file // with the directories
 	mounts  map[string][]string
 	mounted int
+	root    string                      // where files and directories really are; empty: in memory
 	die     func()                      // before and after each write of ours
 	wrote   func(object, before string) // each object that a write of ours has changed
 }
@@ -44,9 +47,9 @@ type file struct {
 
 var objects = []string{"v:a", "v:b[0]", "v:c\xff\\", "v:z", "f:/conf", "f:/d/f", "f:/d/e/g", "f:/h", "d:/d", "d:/d/e", "m:/m"}
 
-func newNode() *node {
+func newNode(root string) *node {
 	return &node{
-		values: map[string]string{"a": "0", "b[0]": "0", "c\xff\\": "0", "z": "0"}, files: map[string]file{}, mounts: map[string][]string{},
+		root: root, values: map[string]string{"a": "0", "b[0]": "0", "c\xff\\": "0", "z": "0"}, files: map[string]file{}, mounts: map[string][]string{},
 		die: func() {}, wrote: func(string, string) {},
 	}
 }
@@ -54,7 +57,7 @@ func newNode() *node {
 // state describes an object. Empty: there is none.
 func (n *node) state(object string) string {
 	sort, name, _ := strings.Cut(object, ":")
-	f, there := n.files[name]
+	f, there := n.file(name)
 	switch {
 	case sort == "v":
 		return n.values[name]
@@ -87,6 +90,10 @@ func (n *node) set(object, to string) {
 	case "m":
 		n.mounts[name] = slices.DeleteFunc(strings.Split(to, "|"), func(m string) bool { return m == "" })
 	case "d", "f":
+		if n.root != "" {
+			n.setReal(sort == "d", name, to)
+			break
+		}
 		if to == "" {
 			maps.DeleteFunc(n.files, func(f string, _ file) bool { return f == name || strings.HasPrefix(f, name+"/") })
 			return
@@ -97,14 +104,59 @@ func (n *node) set(object, to string) {
 			}
 		}
 		n.files[name] = file{sort == "d", to, time.Now()}
-		if name == "/conf" {
-			n.values["z"] = to
+	}
+	if object == "f:/conf" && to != "" {
+		n.values["z"] = to
+	}
+}
+
+// file looks at a file or directory.
+func (n *node) file(name string) (file, bool) {
+	if n.root == "" {
+		f, there := n.files[name]
+		return f, there
+	}
+	info, err := os.Lstat(n.root + name)
+	if err != nil {
+		return file{}, false
+	}
+	if info.IsDir() {
+		return file{dir: true, content: "dir"}, true
+	}
+	content, err := os.ReadFile(n.root + name)
+	return file{content: token(content)}, err == nil
+}
+
+// setReal is by another program, whose clock is the test's.
+func (n *node) setReal(dir bool, name, to string) {
+	path := n.root + name
+	err := os.RemoveAll(path)
+	switch {
+	case err != nil || to == "":
+	case dir:
+		err = os.MkdirAll(path, 0o755)
+	default:
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, padded(to), 0o644)
 		}
+		if err == nil {
+			err = os.Chtimes(path, time.Now(), time.Now())
+		}
+	}
+	if err != nil {
+		panic(err)
 	}
 }
 
 // children lists what is in a directory.
 func (n *node) children(dir string) (names []string) {
+	if n.root != "" {
+		entries, _ := os.ReadDir(n.root + dir)
+		for _, e := range entries {
+			names = append(names, dir+"/"+e.Name())
+		}
+	}
 	for name := range n.files {
 		if path.Dir(name) == dir && name != dir {
 			names = append(names, name)
@@ -118,27 +170,38 @@ func (n *node) reboot() {
 		n.values[name] = "0"
 	}
 	clear(n.mounts)
-	if conf, there := n.files["/conf"]; there {
+	if conf, there := n.file("/conf"); there {
 		n.values["z"] = conf.content
 	}
 }
 
 // write is set by an agent.
 func (n *node) write(object, to string) {
+	_ = n.writeBy(object, func() error { n.set(object, to); return nil })
+}
+
+// writeBy calls what writes an object for an agent.
+func (n *node) writeBy(object string, write func() error) error {
 	n.die()
 	before := n.states()
-	n.set(object, to)
+	if err := write(); err != nil {
+		return err
+	}
 	for _, o := range objects {
 		if after := n.state(o); after != before[o] || o == object {
 			n.wrote(o, before[o])
 		}
 	}
 	n.die()
+	return nil
 }
 
 // kinds of the node, by the first letter of an object.
 func (n *node) kinds() map[string]*ledger.Kind {
 	values := n.valueKind()
+	if n.root != "" {
+		return map[string]*ledger.Kind{"v": values, "f": n.realKind("f", ledger.File(), values), "d": n.realKind("d", ledger.Dir(), nil), "m": n.mountKind()}
+	}
 	return map[string]*ledger.Kind{"v": values, "f": n.fileKind(values), "d": n.dirKind(), "m": n.mountKind()}
 }
 
@@ -164,6 +227,15 @@ func padded(token string) []byte {
 	}
 	return []byte(token)
 }
+
+// tokens are those of the contents that agents want, by SHA-256.
+var tokens = func() map[string]string {
+	all := map[string]string{}
+	for _, t := range []string{"1", "2", "3", "5", "6", "7", "L1", "L2", "L3", "L5", "L6", "L7"} {
+		all[ledger.State{}.WithContent(padded(t)).SHA256] = t
+	}
+	return all
+}()
 
 func token(content []byte) string {
 	if bytes.HasPrefix(content, []byte("L")) {
@@ -221,9 +293,72 @@ func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 			if o != "/conf" || to.IsZero() {
 				return nil, nil
 			}
-			return []ledger.Side{{Kind: values, Object: "z", To: ledger.State{Type: "value"}}}, nil // the init system decides
+			return []ledger.Side{{Kind: values, Object: "z", To: ledger.State{Type: "value", Value: tokens[to.SHA256]}}}, nil
 		},
 	}
+}
+
+// realKind is a kind of the file system, in which a run can be killed.
+func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
+	write, stage := k.Write, k.Stage
+	name := func(o string) string { return strings.TrimPrefix(o, n.root) }
+	systemd := func(o, to string) {
+		if sort+name(o) == "f/conf" && to != "" {
+			n.values["z"] = to
+		}
+	}
+	k.EndsWithBoot = nil // the test's directory is in memory, and outlives the test's boots
+	k.Write = func(ctx context.Context, o string, to ledger.State) error {
+		return n.writeBy(sort+":"+name(o), func() error {
+			err := write(ctx, o, to)
+			systemd(o, tokens[to.SHA256])
+			return err
+		})
+	}
+	if stage != nil {
+		k.Stage = func(ctx context.Context, o string, to ledger.State) (*ledger.Staged, error) {
+			n.die()
+			s, err := stage(ctx, o, to)
+			if err != nil {
+				return nil, err
+			}
+			commit := s.Commit
+			s.Commit = func(ctx context.Context) error {
+				return n.writeBy(sort+":"+name(o), func() error {
+					err := commit(ctx)
+					systemd(o, tokens[s.State.SHA256])
+					return err
+				})
+			}
+			return s, nil
+		}
+		k.Along = func(_ context.Context, o string, to ledger.State) ([]ledger.Side, error) {
+			if name(o) != "/conf" || to.IsZero() {
+				return nil, nil
+			}
+			return []ledger.Side{{Kind: values, Object: "z", To: ledger.State{Type: "value", Value: tokens[to.SHA256]}}}, nil
+		}
+	}
+	return k
+}
+
+// name is that of an object in a record.
+func (n *node) name(object string) string {
+	if n.root != "" && strings.ContainsAny(object[:1], "fd") {
+		return n.root + object[2:]
+	}
+	return object[2:]
+}
+
+// fileState is that of a file or directory as agents want it.
+func (n *node) fileState(sort string) ledger.State {
+	switch {
+	case n.root == "":
+		return ledger.State{Type: map[string]string{"f": "file", "d": "dir"}[sort]}
+	case sort == "d":
+		return ledger.State{Type: "dir", Mode: 0o755, UID: os.Geteuid(), GID: os.Getegid()}
+	}
+	return ledger.FileWant("/x", 0o644, nil).To
 }
 
 func contentOf(s ledger.State) ([]byte, error) {

@@ -5,6 +5,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,10 +86,10 @@ func (o *oracle) wrote(object, before string) {
 	e.ours[now] = true
 }
 
-// stoodStill reports whether what another program has written counts: of values and mounts it is not known when they were
-// written, and so only what follows a write of an agent at once does not.
+// stoodStill reports whether what another program has written counts: only of files it is known when they were
+// written. Else what follows a write of an agent at once does not.
 func (e *expected) stoodStill(object string) bool {
-	if strings.ContainsAny(object[:1], "vm") {
+	if object[0] != 'f' || e.value == "" {
 		return time.Since(e.leftAt) >= time.Second
 	}
 	return time.Since(e.at) >= time.Second
@@ -132,7 +133,7 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 	}
 	for _, object := range applied.Adopted {
-		e := o.objects[objectNamed(object)]
+		e := o.objects[objectNamed(strings.TrimPrefix(object, o.node.root))]
 		e.originals = map[string]bool{"": true}
 		e.standing = false
 	}
@@ -189,7 +190,10 @@ func (o *oracle) reboot(recorded map[string]bool) {
 		switch {
 		case !strings.ContainsAny(object[:1], "vm"):
 		case !recorded[object] && o.begun:
-			e.originals[now], e.originals[atBoot(object)], e.standing = true, true, false
+			originals := e.originals
+			e.reset(now)
+			maps.Copy(e.originals, originals)
+			e.originals[atBoot(object)] = true
 		case !recorded[object]:
 			e.reset(now)
 		default: // what is written at each boot

@@ -7,9 +7,12 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -40,4 +43,18 @@ func holds(t *testing.T, seed uint64, ops []op) {
 		p, err := run(ops)
 		t.Fatalf("seed %d: %v\nscript:\n%strace:\n%s", seed, err, scriptOf(ops), strings.Join(p.trace, "\n"))
 	}
+}
+
+// The same holds on a file system.
+func TestPLAN6_SEC1_AnySequenceLeavesTheFileSystemAsItWas(t *testing.T) {
+	root := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		for seed := *firstSeed; seed < *firstSeed+*sequences/10; seed++ {
+			ops := randomScript(rand.New(rand.NewPCG(seed, 2)))
+			require.NoError(t, os.RemoveAll(root))
+			require.NoError(t, os.Mkdir(root, 0o755))
+			p, err := runIn(root, ops)
+			require.NoError(t, err, "seed %d, script:\n%s\n%s", seed, scriptOf(ops), strings.Join(p.trace, "\n"))
+		}
+	})
 }

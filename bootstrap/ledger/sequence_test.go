@@ -149,8 +149,8 @@ type play struct {
 	later    map[string]bool // parts of the file that a later version has written
 }
 
-func newPlay() *play {
-	p := &play{node: newNode(), memory: &ledger.Memory{}, left: map[string][]string{}}
+func newPlay(root string) *play {
+	p := &play{node: newNode(root), memory: &ledger.Memory{}, left: map[string][]string{}}
 	p.oracle = newOracle(p.node)
 	p.node.die = p.die
 	p.memory.Step = p.die
@@ -164,8 +164,11 @@ func (p *play) die() {
 }
 
 // run returns the first violation of a script, and undoes all agents at its end.
-func run(ops []op) (p *play, err error) {
-	p = newPlay()
+func run(ops []op) (p *play, err error) { return runIn("", ops) }
+
+// runIn is run with files and directories below root.
+func runIn(root string, ops []op) (p *play, err error) {
+	p = newPlay(root)
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -222,7 +225,7 @@ func (p *play) perform(o op) (killed bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		p.oracle.reboot(recordedIn(status))
+		p.oracle.reboot(p.recordedIn(status))
 	case "later":
 		p.memory.Content, err = writtenLater(p.memory.Content)
 		if err == nil {
@@ -301,7 +304,7 @@ func (p *play) act(o op) (err error) {
 		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent })
 	case "forget":
 		k := p.node.kinds()[o.object[:1]]
-		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: o.object[2:]}.ID()) // it may have none
+		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: p.node.name(o.object)}.ID()) // it may have none
 		p.oracle.precise = false
 	}
 	return err
@@ -311,19 +314,21 @@ func (p *play) act(o op) (err error) {
 func (p *play) wants(o op) (all []ledger.Want) {
 	kinds := p.node.kinds()
 	for _, w := range o.wants {
-		sort, name, _ := strings.Cut(w.object, ":")
-		l := ledger.Want{Kind: kinds[sort], Object: name, Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
+		sort, _, _ := strings.Cut(w.object, ":")
+		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
 		l.Boot = sort == "v" || sort == "m"
 		switch {
 		case w.to == "":
 		case sort == "f":
-			l.To = ledger.State{Type: "file"}.WithContent(padded(w.to))
-			if w.has("staged") {
-				content := l.To.Content
-				l.To = ledger.State{Type: "file", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
+			l.To = p.node.fileState(sort)
+			if content := padded(w.to); w.has("staged") {
+				l.To.Size, l.To.SHA256, l.To.Content = 0, "", nil
+				l.To.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+			} else {
+				l.To = l.To.WithContent(content)
 			}
 		case sort == "d":
-			l.To = ledger.State{Type: "dir"}
+			l.To = p.node.fileState(sort)
 		case sort == "m":
 			l.To = ledger.State{Type: "mount", Value: w.to}
 		default:
@@ -341,14 +346,15 @@ func (p *play) verify(o op, killed bool, err error) error {
 		return lookErr
 	}
 	p.status = status
-	recorded, begun := recordedIn(status), slices.ContainsFunc(status.Records, func(r ledger.Record) bool { return r.Begun })
+	recorded, begun := p.recordedIn(status), slices.ContainsFunc(status.Records, func(r ledger.Record) bool { return r.Begun })
 	for _, object := range objects {
 		e := p.oracle.objects[object]
 		switch {
 		case (o.verb == "release" || o.verb == "forget") && !recorded[object]: // it stays as it is
-			originals := e.originals
+			was := *e
 			if e.reset(p.node.state(object)); begun {
-				maps.Copy(e.originals, originals)
+				maps.Copy(e.originals, was.originals)
+				maps.Copy(e.originals, was.ours)
 			}
 		case recorded[object] || begun:
 		default:
@@ -367,19 +373,24 @@ func (p *play) verify(o op, killed bool, err error) error {
 	return nil
 }
 
-func recordedIn(status ledger.Status) map[string]bool {
+func (p *play) recordedIn(status ledger.Status) map[string]bool {
 	all := map[string]bool{}
 	for _, r := range status.Records {
-		all[r.Kind[:1]+":"+r.Object] = true
+		all[p.node.objectOf(r)] = true
 	}
 	return all
 }
 
+func (n *node) objectOf(r ledger.Record) string {
+	return r.Kind[:1] + ":" + strings.TrimPrefix(r.Object, n.root)
+}
+
 // see notes what is recorded before an operation.
 func (o *oracle) see(status ledger.Status) {
-	o.recorded, o.secrets, o.rewrites, o.begun = recordedIn(status), map[string]bool{}, map[string]bool{}, false
+	o.recorded, o.secrets, o.rewrites, o.begun = map[string]bool{}, map[string]bool{}, map[string]bool{}, false
 	for _, r := range status.Records {
-		object := r.Kind[:1] + ":" + r.Object
+		object := o.node.objectOf(r)
+		o.recorded[object] = true
 		o.begun = o.begun || r.Begun
 		for _, c := range r.Claims {
 			o.secrets[object] = o.secrets[object] || c.Secret

@@ -65,8 +65,7 @@ func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 }
 
 // settleAlong records the objects that a write has changed along, or puts them back where it
-// has undone something. If the kernel may have made of the new state what was there before, only what
-// was changed along shows whether it was written.
+// has undone something.
 func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 	k, i := b.kindOf(r.Kind), r.Intent
 	if len(i.Along) == 0 {
@@ -77,32 +76,37 @@ func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
 	written := b.isWritten(k, i.Was, i.To, now)
-	if !written && !k.Rounds {
-		return nil
-	}
 	var errs []error
 	for _, side := range i.Along {
-		switch sideKind := b.kindOf(side.Kind); {
-		case sideKind == nil:
-			errs = append(errs, fmt.Errorf("%s %s: %w", side.Kind, side.Object, ErrUnknownKind))
-		case i.Undo:
-			errs = append(errs, b.putBack(ctx, s, sideKind, side, written))
-		default:
-			errs = append(errs, b.noteAlong(ctx, s, r, sideKind, side))
-		}
+		errs = append(errs, b.settleSide(ctx, s, r, side, written))
 	}
 	return errors.Join(errs...)
 }
 
-// noteAlong records that the write of r has changed an object along.
-func (b *Book) noteAlong(ctx context.Context, s *sheet, r *record, k *Kind, side along) error {
-	now, err := k.Read(ctx, string(side.Object))
+// settleSide settles one object. If the cause looks as it was before, it may have been written all the
+// same: the kernel has made of it what was there, or another program has since. Then the object itself shows it.
+func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, written bool) error {
+	k, name := b.kindOf(side.Kind), string(side.Object)
+	if k == nil {
+		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), ErrUnknownKind)
+	}
+	now, err := k.Read(ctx, name)
 	if err != nil {
-		return fmt.Errorf("settle %s: %w", printable.Line(string(side.Object)), err)
+		return fmt.Errorf("settle %s: %w", printable.Line(name), err)
 	}
-	if now.IsZero() && k.Vanishes {
+	shows := !k.same(now, side.Was) && (b.kindOf(r.Kind).Rounds || k.same(now, side.To))
+	switch {
+	case now.IsZero() && k.Vanishes, !written && !shows:
 		return nil
+	case r.Intent.Undo:
+		return b.putBack(ctx, s, k, side, now)
 	}
+	b.noteAlong(s, r, k, side, now)
+	return nil
+}
+
+// noteAlong records that the write of r has changed an object along, which is in state now.
+func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	known := s.records[k.id(string(side.Object))] != nil
 	o := s.of(k, string(side.Object), side.Was)
 	switch {
@@ -120,7 +124,6 @@ func (b *Book) noteAlong(ctx context.Context, s *sheet, r *record, k *Kind, side
 		made = side.To
 	}
 	o.addCause(cause{ID: text(r.id), To: made.bare(), Boot: b.bootOf(r)})
-	return nil
 }
 
 // bootOf returns the boot that the claims on a record end with, if all do.
@@ -136,19 +139,20 @@ func (r *record) addCause(c cause) {
 	r.Causes = append(slices.DeleteFunc(r.Causes, func(o cause) bool { return o.ID == c.ID }), c)
 }
 
-// putBack undoes what an undoing write has changed along. What another program has written
-// since stays.
-func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, written bool) error {
-	now, err := k.Read(ctx, string(side.Object))
+// putBack undoes what an undoing write has changed along. What follows the cause is as that has made it, and
+// what another program has written since stays.
+func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now State) error {
 	o := s.records[k.id(string(side.Object))]
-	changed := !k.same(now, side.Was) && b.isWritten(k, side.Was, side.To, now)
+	changed := !k.same(now, side.Was)
 	switch {
-	case err != nil || now.IsZero() && k.Vanishes:
-		return err
-	case side.Back == nil && changed && o != nil:
-		o.Left, o.LeftAt = now.bare(), time.Now()
+	case changed && !b.isWritten(k, side.Was, side.To, now):
 		return nil
-	case side.Back == nil, k.same(now, *side.Back), !changed && !(written && k.same(now, side.Was)):
+	case side.Back == nil:
+		if changed && o != nil {
+			o.Left, o.LeftAt = now.bare(), time.Now()
+		}
+		return nil
+	case k.same(now, *side.Back):
 		return nil
 	}
 	if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
@@ -157,7 +161,8 @@ func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, writt
 	if o == nil || k.same(*side.Back, side.Was) { // it may be another program's
 		return nil
 	}
-	if now, err = k.Read(ctx, string(side.Object)); err == nil {
+	now, err := k.Read(ctx, string(side.Object))
+	if err == nil {
 		o.Left, o.LeftAt = now.bare(), time.Now()
 	}
 	return err

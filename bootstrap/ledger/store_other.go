@@ -11,3 +11,5 @@ import "io/fs"
 func trusted(string, fs.FileInfo) error { return nil }
 
 func inode(fs.FileInfo) uint64 { return 0 }
+
+func ids(fs.FileInfo) (uid, gid int) { return 0, 0 }

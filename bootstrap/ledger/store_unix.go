@@ -44,3 +44,10 @@ func inode(info fs.FileInfo) uint64 {
 	}
 	return 0
 }
+
+func ids(info fs.FileInfo) (uid, gid int) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid)
+	}
+	return 0, 0
+}

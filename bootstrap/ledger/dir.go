@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const typeDir = "dir"
+
+// Dir returns the kind of directories. An object is an absolute path. A directory is removed only if it is
+// empty, but for what goes with it.
+func Dir() *Kind {
+	return &Kind{
+		Name: "dir", Space: pathSpace,
+		Read: readDir, Write: writeDir, Describe: describeDir, Keeps: keepsDir,
+		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWriteFile, EndsWithBoot: endsWithBoot,
+	}
+}
+
+// DirWants wants path and the directories above it that are missing, the outermost first. Existing
+// directories are not wanted: they belong to whoever has made them.
+func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		d, err := durable.OpenDir(dir)
+		if err == nil {
+			slices.Reverse(wants)
+			return wants, d.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return nil, err
+		}
+		wants = append(wants, Want{Kind: Dir(), Object: dir, To: ownedState(typeDir, mode), Loose: true})
+	}
+}
+
+// readDir tells a link that leads to a directory from a directory: an agent makes no such links, and removes none.
+func readDir(_ context.Context, path string) (s State, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) error {
+		info, err := d.Lstat(name)
+		if err != nil {
+			return err
+		}
+		s = statOf(info)
+		s.Changed = time.Time{} // its content changes that too
+		switch {
+		case info.IsDir():
+			s.Type, s.Value = typeDir, ""
+		case s.Type == typeSymlink:
+			return readDirLink(path, &s)
+		default:
+			s.Value = filemode.Type(info.Mode())
+			s.Type = "other"
+		}
+		return nil
+	})
+	if isGone(err) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("look at %s: %w", printable.Line(path), err)
+	}
+	return s, nil
+}
+
+func readDirLink(path string, s *State) error {
+	target, err := durable.OpenDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("it is a link that leads nowhere: %s", printable.Line(path))
+	}
+	if err != nil {
+		return err
+	}
+	s.Type, s.Value = typeDir, "link"
+	return target.Close()
+}
+
+func writeDir(_ context.Context, path string, to State) error {
+	return remedy.File(inParent(path, func(d *durable.Dir, name string) error {
+		switch {
+		case to.IsZero():
+			return removeDir(d, name)
+		case to.Type != typeDir || to.Value != "":
+			return fmt.Errorf("a %s cannot be made", to.Value)
+		}
+		err := d.Mkdir(name, filemode.Go(to.Mode))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		made, err := d.OpenDir(name)
+		if err != nil {
+			return err
+		}
+		defer made.Close()
+		return setAttributes(made.File(), to)
+	}))
+}
+
+// removeDir removes an empty directory, with what killed writers have left in it.
+func removeDir(d *durable.Dir, name string) error {
+	dir, err := d.OpenDir(name)
+	if isGone(err) {
+		return ignoreGone(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(dir.Sweep(), dir.Close()); err != nil {
+		return err
+	}
+	err = d.Remove(name)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrNeeded, err)
+	}
+	return err
+}
+
+func describeDir(path string, from, to State) string {
+	switch {
+	case to.IsZero():
+		return "remove directory " + printable.Line(path)
+	case from.IsZero():
+		return "make directory " + printable.Line(path)
+	}
+	return fmt.Sprintf("set mode %04o and owner %d:%d of directory %s", to.Mode, to.UID, to.GID, printable.Line(path))
+}
+
+// keepsDir names something in the directory that stays.
+func keepsDir(_ context.Context, path string, after After) (why string, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) error {
+		dir, err := d.OpenDir(name)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		why, err = stayingIn(dir, path, after)
+		return err
+	})
+	if isGone(err) {
+		err = nil
+	}
+	return why, err
+}
+
+func stayingIn(dir *durable.Dir, path string, after After) (why string, err error) {
+	for name, err := range dir.All() {
+		if err != nil {
+			return "", err
+		}
+		to, changes := after(Dir(), filepath.Join(path, name))
+		if durable.IsTemporary(name) || changes && to.IsZero() {
+			continue
+		}
+		return "it holds " + printable.Line(name), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const (
+	typeFile    = "file"
+	typeSymlink = "symlink"
+)
+
+// File returns the kind of regular files and symbolic links. An object is an absolute path. Its last
+// element is never followed; a link on the way only if root or the process's user has put it there.
+//
+// Set-user-id and set-group-id bits are neither recorded nor written.
+func File() *Kind {
+	return &Kind{
+		Name: "file", Space: pathSpace,
+		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describeFile,
+		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWriteFile, EndsWithBoot: endsWithBoot,
+	}
+}
+
+// FileWant wants a file with this content and mode, of the process's user.
+func FileWant(path string, mode fs.FileMode, content []byte) Want {
+	return Want{Kind: File(), Object: path, To: ownedState(typeFile, mode).WithContent(content)}
+}
+
+// FileFrom is FileWant for content that is read only once.
+func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error)) Want {
+	to := ownedState(typeFile, mode)
+	to.Open = open
+	return Want{Kind: File(), Object: path, To: to}
+}
+
+func ownedState(of string, mode fs.FileMode) State {
+	return State{Type: of, Mode: filemode.Unix(mode) & modeBits, UID: max(os.Geteuid(), 0), GID: max(os.Getegid(), 0)}
+}
+
+// modeBits are those that are recorded: no set-user-id bit comes from a ledger.
+const modeBits = 0o1777
+
+// statOf describes what Lstat has found.
+func statOf(info fs.FileInfo) State {
+	s := State{Type: "other", Mode: filemode.Unix(info.Mode()) & modeBits, Changed: info.ModTime()}
+	s.UID, s.GID = ids(info)
+	switch {
+	case info.Mode().IsRegular():
+		s.Type = typeFile
+	case info.Mode().Type() == fs.ModeSymlink:
+		s.Type, s.Mode = typeSymlink, 0
+	default:
+		s.Value = filemode.Type(info.Mode())
+	}
+	return s
+}
+
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// inParent calls f with the directory of path. Without that, it returns an error that isGone.
+func inParent(path string, f func(d *durable.Dir, name string) error) error {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return remedy.File(err)
+	}
+	defer d.Close()
+	return f(d, filepath.Base(path))
+}
+
+func readFile(ctx context.Context, path string) (s State, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) error {
+		info, err := d.Lstat(name)
+		if err != nil {
+			return err
+		}
+		switch s = statOf(info); s.Type {
+		case typeSymlink:
+			s.Value, err = d.Readlink(name)
+		case typeFile:
+			s, err = readRegular(ctx, d, name)
+		}
+		return err
+	})
+	if isGone(err) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read %s: %w", printable.Line(path), err)
+	}
+	return s, nil
+}
+
+// readRegular reads a file that it opens only once: its attributes are those of its content.
+func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return State{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return State{}, err
+	}
+	if info.Size() > maxContent {
+		return State{}, fmt.Errorf("it is larger than %d bytes, which is too much to keep: move it away", maxContent)
+	}
+	s, sum, short := statOf(info), sha256.New(), &bytes.Buffer{}
+	r := io.TeeReader(io.LimitReader(input.WithContext(ctx, f), maxContent), sum)
+	if _, err := io.CopyN(short, r, maxInline); err == nil {
+		_, err = io.Copy(io.Discard, r)
+		short = nil
+		if err != nil {
+			return s, err
+		}
+	} else if err != io.EOF {
+		return s, err
+	}
+	s.Size, s.SHA256 = info.Size(), hex.EncodeToString(sum.Sum(nil))
+	if short != nil {
+		s.Content, s.Size = short.Bytes(), int64(short.Len())
+	} else {
+		s.Open = func() (io.ReadCloser, error) { return openFile(d.Path(name)) }
+	}
+	if s.Xattrs, err = xattrs(f); err != nil {
+		return s, err
+	}
+	return s, unchangedSince(info, f)
+}
+
+// unchangedSince returns an error if a file was changed while it was read: its attributes may be those of another content.
+func unchangedSince(before fs.FileInfo, f *os.File) error {
+	now, err := f.Stat()
+	if err == nil && (!now.ModTime().Equal(before.ModTime()) || now.Size() != before.Size()) {
+		err = errors.New("it is being changed")
+	}
+	return err
+}
+
+func openFile(path string) (f io.ReadCloser, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) error {
+		file, err := d.Open(name)
+		if err == nil {
+			f = file
+		}
+		return err
+	})
+	return f, err
+}
+
+func writeFile(ctx context.Context, path string, to State) error {
+	return inParent(path, func(d *durable.Dir, name string) error {
+		if err := d.Sweep(); err != nil {
+			return remedy.File(err)
+		}
+		switch to.Type {
+		case "":
+			return remedy.File(d.Remove(name))
+		case typeSymlink:
+			return remedy.File(d.Symlink(to.Value, name))
+		case typeFile:
+		default:
+			return fmt.Errorf("a %s cannot be made", to.Value)
+		}
+		f, err := fill(ctx, d, name, &to)
+		if err != nil {
+			return remedy.File(err)
+		}
+		defer f.Abort()
+		return remedy.File(f.Commit())
+	})
+}
+
+// stageFile writes a file under a temporary name, and reads its content once.
+func stageFile(ctx context.Context, path string, to State) (staged *Staged, err error) {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	err = d.Sweep()
+	var f *durable.File
+	if err == nil {
+		f, err = fill(ctx, d, filepath.Base(path), &to)
+	}
+	if err != nil {
+		return nil, errors.Join(remedy.File(err), d.Close())
+	}
+	discard := func() {
+		f.Abort()
+		_ = d.Close() // nothing is written through it
+	}
+	return &Staged{State: to.bare(), Discard: discard, Commit: func(context.Context) error {
+		defer discard()
+		return remedy.File(f.Commit())
+	}}, nil
+}
+
+// fill makes a temporary file in state to. If the content's hash is not known, to gets it.
+func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable.File, error) {
+	if err := mayHaveCapabilities(*to); err != nil {
+		return nil, err
+	}
+	content, err := to.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	f, err := d.Create(name, filemode.Go(to.Mode))
+	if err != nil {
+		return nil, err
+	}
+	if to.SHA256 != "" {
+		err = copyVerified(ctx, f.File, content, *to)
+	} else {
+		err = copyHashed(ctx, f.File, content, to)
+	}
+	if err == nil {
+		err = setAttributes(f.File, *to)
+	}
+	if err != nil {
+		f.Abort()
+		return nil, err
+	}
+	return f, nil
+}
+
+func copyHashed(ctx context.Context, w io.Writer, r io.Reader, to *State) error {
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(input.WithContext(ctx, r), maxContent+1))
+	if err == nil && n > maxContent {
+		err = fmt.Errorf("its content is larger than %d bytes", maxContent)
+	}
+	to.Size, to.SHA256 = n, hex.EncodeToString(sum.Sum(nil))
+	return err
+}
+
+// setAttributes sets owner, mode and extended attributes, in an order in which none clears
+// another.
+func setAttributes(f *os.File, to State) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if uid, gid := ids(info); uid != to.UID || gid != to.GID { // else a process that may not change owners can go on
+		err = f.Chown(to.UID, to.GID)
+	}
+	if err == nil {
+		err = f.Chmod(filemode.Go(to.Mode))
+	}
+	if err == nil {
+		err = setXattrs(f, to.Xattrs)
+	}
+	return err
+}
+
+func describeFile(path string, from, to State) string {
+	name := printable.Line(path)
+	switch {
+	case to.IsZero():
+		return "remove file " + name
+	case from.IsZero():
+		return "write file " + name
+	case from.SHA256 == to.SHA256 && from.Type == to.Type && from.Value == to.Value:
+		return fmt.Sprintf("set mode %04o and owner %d:%d of %s", to.Mode, to.UID, to.GID, name)
+	}
+	return "replace file " + name
+}
+
+// lostFile says why an original could not be made again.
+func lostFile(_ string, original State) string {
+	if original.Type == "other" {
+		return fmt.Sprintf("a %s cannot be made again", original.Value)
+	}
+	if err := mayHaveCapabilities(original); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// mayWriteFile returns an error if the file could not be written, or replaces something that cannot come back.
+func mayWriteFile(_ context.Context, path string) error {
+	err := inParent(path, func(d *durable.Dir, name string) error {
+		info, err := d.Lstat(name)
+		if err == nil && statOf(info).Type == "other" {
+			return fmt.Errorf("a %s is in the way: move it away", filemode.Type(info.Mode()))
+		}
+		return ignoreGone(err)
+	})
+	if err != nil && !isGone(err) {
+		return err
+	}
+	_, err = durable.Writable(filepath.Dir(path))
+	return remedy.File(err)
+}
