@@ -214,6 +214,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c clai
 	}
 	t.isNew = t.isNew || r.claim(c.Agent, a.step) == nil
 	r.Kept = ""
+	r.leaveRewritten(t.Kind, t.now)
 	r.put(t.Kind, c)
 	r.remember(t.To)
 	a.sheet.agent(c.Agent).claimed(a.step)

@@ -68,13 +68,13 @@ func (o *oracle) wrote(object, before string) {
 		return
 	}
 	want := o.current.want(object)
-	e.along = want == nil
+	e.along = want == nil || want.has("loose")
 	secret := want != nil && want.has("secret") && before != ""
 	if secret {
 		before = ""
 	}
 	switch {
-	case e.standing && e.unsure:
+	case e.standing && (e.unsure || time.Since(o.settled) < time.Second):
 		e.originals[before] = true
 	case e.standing && !o.secrets[object] && e.stoodStill(object), secret && !o.recorded[object]:
 		e.originals = map[string]bool{before: true}

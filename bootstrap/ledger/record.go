@@ -145,6 +145,14 @@ func (r *record) isOurs(k *Kind, now State) bool {
 	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero()
 }
 
+// leaveRewritten records what others have rewritten for an agent, before another claim prevails: it stays
+// the agents'.
+func (r *record) leaveRewritten(k *Kind, now State) {
+	if !k.same(now, r.Left) && r.isOurs(k, now) {
+		r.leave(now, time.Now())
+	}
+}
+
 // isMade reports whether an agent has changed the object.
 func (r *record) isMade(k *Kind) bool { return !k.same(r.Left, r.Original) }
 

@@ -184,7 +184,9 @@ func runIn(root string, ops []op) (p *play, err error) {
 
 func (p *play) do(o op) error {
 	p.oracle.current = &o
-	p.oracle.see(p.status)
+	if p.oracle.see(p.status); p.oracle.begun && (o.verb == "apply" || o.verb == "undo") {
+		p.oracle.settled = time.Now()
+	}
 	killed, err := p.perform(o)
 	p.trace = append(p.trace, fmt.Sprintf("%s\n    %q%s", o, p.node.states(), problem(err)))
 	if killed {

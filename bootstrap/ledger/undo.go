@@ -393,6 +393,9 @@ func (u *undoing) backAlong(ctx context.Context, side Side, was State, left []Si
 func (w *work) conclude() {
 	switch {
 	case w.err == nil:
+		if len(w.rest) > 0 && !w.writes {
+			w.leaveRewritten(w.kind, w.now)
+		}
 		w.Claims, w.Kept = w.rest, ""
 		if w.goes {
 			w.Causes = nil

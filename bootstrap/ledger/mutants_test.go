@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var killMutants = flag.Bool("mutants", false, "run the random test on engines with a fault each, all of which it has to find (minutes)")
+
+// mutant is a fault of the engine, as a change of its text.
+type mutant struct{ name, file, from, to string }
+
+var mutants = []mutant{
+	{"apply settles nothing", "apply.go", "_ = b.settle(ctx, s) //", "for _, r := range s.records {\n\t\tr.Intent = nil\n\t} //"},
+	{"undo settles nothing", "undo.go", "[]error{b.settle(ctx, s), s.anyUnreadable()}", "[]error{s.anyUnreadable()}\n\tfor _, r := range s.records {\n\t\tr.Intent = nil\n\t}"},
+	{"what was changed along is not settled", "settle.go", "case now.IsZero() && k.Vanishes, !written && !shows:", "case true:"},
+	{"what was changed along is not put back", "settle.go", "return b.putBack(ctx, s, k, side, now)", "return nil"},
+	{"an object is recorded as it was after it was changed along", "settle.go", "s.of(k, string(side.Object), side.Was)", "s.of(k, string(side.Object), now)"},
+	{"what was changed along counts although its cause was not written", "settle.go", "!written && !shows:", "false:"},
+	{"the original is always replaced", "record.go", "return !k.same(now, r.Original) && !r.isOurs(k, now) &&", "return true || !k.same(now, r.Original) && !r.isOurs(k, now) &&"},
+	{"the original is never replaced", "record.go", "return !k.same(now, r.Original) && !r.isOurs(k, now) &&", "return false && !k.same(now, r.Original) && !r.isOurs(k, now) &&"},
+	{"the first claim prevails", "record.go", "\t\tif top == nil || top.Loose", "\t\tif top == nil || false && top.Loose"},
+	{"loose claims prevail like others", "record.go", "if top == nil || top.Loose || !c.Loose", "if top == nil || top.Loose || true || !c.Loose"},
+	{"who overrides stays in its place", "record.go", "if was.Loose == c.Loose && was.To.Equal(c.To) &&", "if was.Loose == c.Loose && was.To.Equal(c.To) || true ||"},
+	{"no intent is recorded", "apply.go", "if err := a.save(a.sheet); err != nil {\n\t\treturn err\n\t}\n\tdragged", "dragged"},
+	{"undoing records no intent", "undo.go", "w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true}", "_ = w"},
+	{"as left is what was wanted, not what was read", "settle.go", "r.leave(now, time.Now())", "r.leave(i.To, time.Now())"},
+	{"states of agents are not remembered", "record.go", "if s.IsZero() {\n\t\treturn", "if true {\n\t\treturn"},
+	{"half a file counts", "record.go", "return at.Sub(since) >= quiet", "return true"},
+	{"what others have changed is undone", "undo.go", "return w.isOurs(w.kind, now) ||", "return true || w.isOurs(w.kind, now) ||"},
+	{"what is neither as before nor as meant is never ours", "settle.go", "return k.Rounds && !now.IsZero()", "return false"},
+	{"dependents are not undone first", "order.go", "for _, by := range first[w.id] {", "for _, by := range first[w.id][:0] {"},
+	{"what stays does not keep what it needs", "undo.go", "if o.stays() && o != w && o.needs(w) {", "if false && o.needs(w) {"},
+	{"nobody inherits a directory", "order.go", "if !w.Left.IsZero() && !slices.ContainsFunc(w.rest, claims) {", "if false && !slices.ContainsFunc(w.rest, claims) {"},
+	{"a reboot ends nothing", "sheet.go", "return c.Boot != \"\" && c.Boot != boot })\n\t\tr.Causes", "return false })\n\t\tr.Causes"},
+	{"contents of originals are collected", "sheet.go", "\t\tadd(r.Original)\n", ""},
+	{"contents are not collected", "book.go", "return b.store.collect(s.contents())", "return nil"},
+	{"a copy of a secret is kept", "book.go", "if s.SHA256 == \"\" || secret {", "if s.SHA256 == \"\" {"},
+	{"each claim adopts", "apply.go", "case !known && t.Adopt && a.first &&", "case t.Adopt &&"},
+	{"fields of a later version are lost", "json.go", "maps.Copy(all, more)", ""},
+	{"what others rewrite for an agent is theirs", "record.go", "return isRewritten || k.same", "return k.same"},
+	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},
+}
+
+// Each mutant changes what is there: that is checked each time, and costs nothing.
+func TestMutantsStillApply(t *testing.T) {
+	for _, m := range mutants {
+		m.text(t)
+	}
+}
+
+func (m mutant) text(t *testing.T) string {
+	t.Helper()
+	source, err := os.ReadFile(m.file)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(source), m.from), m.name)
+	return strings.Replace(string(source), m.from, m.to, 1)
+}
+
+// The random test finds each fault.
+func TestTheRandomTestKillsEachMutant(t *testing.T) {
+	if !*killMutants {
+		t.Log("not asked for: -mutants")
+		return
+	}
+	dir, err := filepath.Abs(".")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`seed (\d+): (.*)`)
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			mutated, overlay := filepath.Join(t.TempDir(), m.file), filepath.Join(t.TempDir(), "overlay.json")
+			require.NoError(t, os.WriteFile(mutated, []byte(m.text(t)), 0o600))
+			text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(dir, m.file): mutated}})
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(overlay, text, 0o600))
+			args := []string{"test", "-vet=off", "-overlay", overlay, "-run", "PLAN14_AnySequence", ".", "-sequences", strconv.FormatUint(*sequences, 10)}
+			out, err := exec.Command("go", args...).CombinedOutput()
+			how := found.FindSubmatch(out)
+			if err == nil || how == nil {
+				t.Fatalf("it lives: %s", out)
+			}
+			t.Logf("| %s | %s | %s |", m.name, how[1], how[2])
+		})
+	}
+}
