@@ -22,6 +22,7 @@ type oracle struct {
 	precise  bool // no run was killed or failed: the claims below are known
 	claims   map[string][]claimed
 	current  *op             // of an agent, while it runs
+	settled  time.Time       // when what a killed run has left was last settled
 	secrets  map[string]bool // objects with a claim that keeps no copies, before the current operation
 	rewrites map[string]bool // objects with a claim on what others rewrite
 	recorded map[string]bool // objects with a record, before the current operation
@@ -48,7 +49,7 @@ type claimed struct {
 }
 
 func newOracle(n *node) *oracle {
-	o := &oracle{node: n, objects: map[string]*expected{}, precise: true, claims: map[string][]claimed{}}
+	o := &oracle{node: n, objects: map[string]*expected{}, precise: true, claims: map[string][]claimed{}, current: &op{}}
 	for _, object := range objects {
 		o.objects[object] = &expected{}
 		o.objects[object].reset(n.state(object))

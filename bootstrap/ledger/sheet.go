@@ -10,7 +10,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"sort"
 )
@@ -89,7 +91,7 @@ func parse(content []byte) (*sheet, error) {
 
 // readLines reads the lines of records that are expected, each once.
 func (s *sheet) readLines(rest []byte) {
-	for line := range bytes.SplitSeq(rest, []byte("\n")) {
+	for line := range eachLine(rest) {
 		r := readRecord(line)
 		switch {
 		case r != nil && s.damaged[shortSum([]byte(r.id))]:
@@ -101,6 +103,32 @@ func (s *sheet) readLines(rest []byte) {
 	}
 	if len(s.damaged) == 0 {
 		s.garbage = nil // they are of objects that were forgotten
+	}
+}
+
+// begins matches where a line begins. The text of a record cannot match it and be whole, since quotes in it are escaped.
+var begins = regexp.MustCompile(`[0-9a-f]{16} \{"`)
+
+// eachLine yields the lines of content. One that is not whole may be two whose line break is damaged, of which one or
+// both are whole.
+func eachLine(content []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.SplitSeq(content, []byte("\n")) {
+			end := len(line)
+			if whole(line) == nil {
+				for _, at := range slices.Backward(begins.FindAllIndex(line, -1)) {
+					if begin := at[0]; whole(line[begin:end]) != nil {
+						if !yield(line[begin:end]) {
+							return
+						}
+						end = max(begin-1, 0)
+					}
+				}
+			}
+			if !yield(line[:end]) {
+				return
+			}
+		}
 	}
 }
 
@@ -167,7 +195,7 @@ func writeLine(w *bytes.Buffer, raw []byte) {
 // salvage returns the records of whole lines, whatever the first line says.
 func salvage(content []byte) *sheet {
 	s := newSheet()
-	for line := range bytes.SplitSeq(content, []byte("\n")) {
+	for line := range eachLine(content) {
 		r := readRecord(line)
 		if r == nil {
 			continue
@@ -213,7 +241,9 @@ func (s *sheet) tidy() {
 	for again := true; again; {
 		again = false
 		for id, r := range s.records {
-			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return s.records[string(c.ID)] == nil })
+			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
+				return s.records[string(c.ID)] == nil && !s.damaged[shortSum([]byte(c.ID))]
+			})
 			if len(r.Claims)+len(r.Causes) == 0 {
 				delete(s.records, id)
 				again = true
