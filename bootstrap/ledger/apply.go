@@ -135,7 +135,10 @@ func (a *application) dropUnmade(t *target) {
 // prepare stages a target and begins its record. It reports false if the target is not to be
 // written in this pass.
 func (a *application) prepare(ctx context.Context, t *target) bool {
-	err := a.stage(ctx, t)
+	err := t.Kind.permission(ctx, t.Object)
+	if err == nil {
+		err = a.stage(ctx, t)
+	}
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
 		return false // its directory is made in this pass
 	}

@@ -39,17 +39,15 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		return err
 	}
 	r := s.records[t.id]
-	switch {
-	case b.isMet(r, step, t):
+	if b.isMet(r, step, t) {
 		look.advise(b.adoptable(s, step, t, r))
 		if other := b.sharedWith(r, step); other != "" {
 			look.Changes = append(look.Changes, fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other))
 		}
 		return nil
-	case t.Kind.Permission != nil:
-		if err := t.Kind.Permission(ctx, t.Object); err != nil {
-			return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
-		}
+	}
+	if err := t.Kind.permission(ctx, t.Object); err != nil {
+		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
 	}
 	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	if r == nil || r.isOriginal(t.Kind, t.now, time.Now()) {

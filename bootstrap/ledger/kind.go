@@ -200,6 +200,13 @@ func (k *Kind) lost(object string, original State) string {
 	return k.Lost(object, original)
 }
 
+func (k *Kind) permission(ctx context.Context, object string) error {
+	if k.Permission == nil {
+		return nil
+	}
+	return k.Permission(ctx, object)
+}
+
 // endsWithBoot reports false where it is not known: then a record outlives its object, which does no harm.
 func (k *Kind) endsWithBoot(w Want) bool {
 	if w.Boot || k.EndsWithBoot == nil {

@@ -65,7 +65,7 @@ func (e *expected) reset(state string) {
 // wrote notes a write of the current operation.
 func (o *oracle) wrote(object, before string) {
 	e, now := o.objects[object], o.node.state(object)
-	if o.current.verb == "undo" { // it may only undo, or put back what that has changed along
+	if o.current.verb == "undo" || e.standing && now == e.value { // it may only undo, or put back what that has changed along
 		return
 	}
 	want := o.current.want(object)
@@ -198,6 +198,9 @@ func (o *oracle) reboot(recorded map[string]bool) {
 		case !recorded[object]:
 			e.reset(now)
 		default: // what is written at each boot
+			if e.standing {
+				e.originals[e.value] = true
+			}
 			e.originals[atBoot(object)] = true
 			if e.standing, e.unsure, e.at, e.value = !e.ours[now], true, time.Now(), now; e.standing {
 				e.originals[now] = true

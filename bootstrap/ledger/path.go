@@ -6,6 +6,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,12 +15,13 @@ import (
 )
 
 // canonicalPath returns the path without symbolic links on the way. Directories that do not exist
-// yet keep their names, and so does the last element.
+// yet keep their names, and so does the last element. A link that another user could have put there is
+// an error.
 func canonicalPath(path string) (string, error) {
 	path = filepath.Clean(path)
 	rest := []string{filepath.Base(path)}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		resolved, err := filepath.EvalSymlinks(dir)
+		resolved, err := realPath(dir)
 		if err == nil {
 			slices.Reverse(rest)
 			return filepath.Join(append([]string{resolved}, rest...)...), nil
@@ -29,6 +31,28 @@ func canonicalPath(path string) (string, error) {
 		}
 		rest = append(rest, filepath.Base(dir))
 	}
+}
+
+// realPath returns the name without links of a directory that may be opened.
+func realPath(dir string) (string, error) {
+	d, err := durable.OpenDir(dir)
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	opened, errOpened := d.Stat()
+	named, errNamed := os.Lstat(resolved)
+	if err := errors.Join(errOpened, errNamed); err != nil {
+		return "", err
+	}
+	if !os.SameFile(opened, named) {
+		return "", fmt.Errorf("%s is being exchanged", dir)
+	}
+	return resolved, nil
 }
 
 // ownsPath returns an error for a path that no agent can have made a file or directory at.
