@@ -16,16 +16,17 @@ import (
 // oracle knows what each object shall be once no agent wants it, from what happened to the
 // node and not from the ledger's records, of which it only asks which objects have one.
 type oracle struct {
-	node     *node
-	objects  map[string]*expected
-	begun    bool // a killed run has left something to settle
-	precise  bool // no run was killed or failed: the claims below are known
-	claims   map[string][]claimed
-	current  *op             // of an agent, while it runs
-	settled  time.Time       // when what a killed run has left was last settled
-	secrets  map[string]bool // objects with a claim that keeps no copies, before the current operation
-	rewrites map[string]bool // objects with a claim on what others rewrite
-	recorded map[string]bool // objects with a record, before the current operation
+	node           *node
+	objects        map[string]*expected
+	begun          bool // a killed run has left something to settle
+	precise        bool // no run was killed or failed: the claims below are known
+	claims         map[string][]claimed
+	current        *op             // of an agent, while it runs
+	settled        time.Time       // when what a killed run has left was last settled
+	secrets        map[string]bool // objects with a claim that keeps no copies, before the current operation
+	rewrites       map[string]bool // objects with a claim on what others rewrite
+	mayBeRewritten map[string]bool // if another claim prevails
+	recorded       map[string]bool // objects with a record, before the current operation
 }
 
 // expected is what is known of one object.
@@ -108,6 +109,8 @@ func (o *oracle) others(object string) {
 		if o.begun {
 			e.unsure, e.standing, e.originals[now] = true, true, true
 		}
+	case o.mayBeRewritten[object]: // the overridden agent's, if that prevails again
+		e.standing, e.unsure = true, true
 	case e.ours[now] && now != "":
 		e.standing, e.unsure = false, e.unsure || o.begun
 	case e.maybe[now] || o.begun:

@@ -303,7 +303,7 @@ func (p *play) act(o op) (err error) {
 		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent && (o.step == "" || c.step == o.step) })
 	case "release":
 		_, err = book.Release(context.Background(), fmt.Sprintf("agent%d", o.agent))
-		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent })
+		p.oracle.precise = false
 	case "forget":
 		k := p.node.kinds()[o.object[:1]]
 		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: p.node.name(o.object)}.ID()) // it may have none
@@ -389,13 +389,14 @@ func (n *node) objectOf(r ledger.Record) string {
 
 // see notes what is recorded before an operation.
 func (o *oracle) see(status ledger.Status) {
-	o.recorded, o.secrets, o.rewrites, o.begun = map[string]bool{}, map[string]bool{}, map[string]bool{}, false
+	o.recorded, o.secrets, o.rewrites, o.mayBeRewritten, o.begun = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, false
 	for _, r := range status.Records {
 		object := o.node.objectOf(r)
 		o.recorded[object] = true
 		o.begun = o.begun || r.Begun
 		for _, c := range r.Claims {
 			o.secrets[object] = o.secrets[object] || c.Secret
+			o.mayBeRewritten[object] = o.mayBeRewritten[object] || c.Rewritten
 		}
 		if n := len(r.Claims); n > 0 && !r.Begun { // the rule of which claim prevails, once more
 			top := r.Claims[0]

@@ -56,7 +56,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 // to says: if it is neither as before nor as meant, only a kind that rounds has written that.
 func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 	switch {
-	case k.met(now, Want{Kind: k, To: to}):
+	case k.met(now, Want{Kind: k, To: to}), k.same(now, to):
 		return true
 	case k.same(now, was):
 		return false
