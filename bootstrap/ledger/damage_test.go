@@ -65,7 +65,9 @@ func TestPLAN14_EveryDamagedByte(t *testing.T) {
 			}
 			require.Subset(t, want, got, "byte %d", i)
 			require.GreaterOrEqual(t, len(got), len(want)-1, "byte %d ^ %d\n%s", i, flip, damaged)
-			require.Equal(t, len(want)-len(got), status.Damaged, "byte %d", i)
+			if err == nil {
+				require.Equal(t, len(want)-len(got), status.Damaged, "byte %d", i)
+			}
 		}
 	}
 }
@@ -95,7 +97,7 @@ func TestPLAN14_EveryTruncation(t *testing.T) {
 		require.NoError(t, err)
 		require.Subset(t, want, got)
 		require.Equal(t, len(want), len(got)+status.Damaged)
-		require.GreaterOrEqual(t, len(got), bytes.Count(whole[:n], []byte("\n"))-1, "%d bytes", n)
+		require.GreaterOrEqual(t, len(got), bytes.Count(whole[:n], []byte("\n\n"))-1, "%d bytes", n)
 	}
 }
 

@@ -35,7 +35,7 @@ var mutants = []mutant{
 	{"loose claims prevail like others", "record.go", "if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {", "if top == nil || true {"},
 	{"who overrides stays in its place", "record.go", "if was.Loose == c.Loose && was.To.Equal(c.To) &&", "if was.Loose == c.Loose && was.To.Equal(c.To) || true ||"},
 	{"no intent is recorded", "apply.go", "if err := a.save(a.sheet); err != nil {\n\t\treturn err\n\t}\n\tdragged", "dragged"},
-	{"undoing records no intent", "undo.go", "w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true}", "_ = w"},
+	{"undoing records no intent", "undo.go", "u.begin()\n\tif err := b.save(s); err != nil {\n\t\treturn nil, err\n\t}", "u.begin()"},
 	{"as left is what was wanted, not what was read", "settle.go", "r.leave(now, time.Now())", "r.leave(i.To, time.Now())"},
 	{"states of agents are not remembered", "record.go", "if s.IsZero() {\n\t\treturn", "if true {\n\t\treturn"},
 	{"half a file counts", "record.go", "return at.Sub(since) >= quiet", "return true"},

@@ -445,7 +445,10 @@ func (p *play) end() error {
 func writtenLater(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	for line := range bytes.Lines(content) {
-		_, raw, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		_, raw, isLine := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		if !isLine {
+			continue
+		}
 		var fields map[string]any
 		if err := json.Unmarshal(raw, &fields); err != nil {
 			return nil, err
@@ -475,7 +478,10 @@ func addLater(fields map[string]any) { fields["later"] = map[string]any{"is": "n
 func laterParts(content []byte) (map[string]bool, error) {
 	parts := map[string]bool{}
 	for line := range bytes.Lines(content) {
-		_, raw, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		_, raw, isLine := bytes.Cut(bytes.TrimSuffix(line, []byte("\n")), []byte(" "))
+		if !isLine {
+			continue
+		}
 		var r struct {
 			Seq    int
 			Later  any

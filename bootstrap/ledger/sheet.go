@@ -10,20 +10,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
-	"regexp"
 	"slices"
 	"sort"
 )
 
-// The file is of lines, each with the first eight bytes of the SHA-256 of its JSON text, in hex:
+// The file has a line for its head, and one for each record, oldest first. Each begins with the
+// first eight bytes of the SHA-256 of its JSON text, in hex:
 //
 //	SUM {"schema":1,...,"objects":[HASH,...]}
-//	SUM {"kind":"file","object":"/etc/x",...}
 //
-// The head's hashes are of the objects' IDs, one for each line that follows. An object
-// whose line is not found whole is damaged. What is written there instead is kept until the object is forgotten.
+//	SUM {"kind":"file","space":"path","object":"/etc/x",...}
+//
+// The head's hashes are of the objects' IDs, in the same form. An object whose line is not found
+// whole is damaged; what is found instead is kept until the object is forgotten. The empty
+// lines keep damage of a line break from damaging two records.
 
 const (
 	schema     = 1
@@ -91,7 +92,7 @@ func parse(content []byte) (*sheet, error) {
 
 // readLines reads the lines of records that are expected, each once.
 func (s *sheet) readLines(rest []byte) {
-	for line := range eachLine(rest) {
+	for line := range bytes.SplitSeq(rest, []byte("\n")) {
 		r := readRecord(line)
 		switch {
 		case r != nil && s.damaged[shortSum([]byte(r.id))]:
@@ -103,32 +104,6 @@ func (s *sheet) readLines(rest []byte) {
 	}
 	if len(s.damaged) == 0 {
 		s.garbage = nil // they are of objects that were forgotten
-	}
-}
-
-// begins matches where a line begins. The text of a record cannot match it and be whole, since quotes in it are escaped.
-var begins = regexp.MustCompile(`[0-9a-f]{16} \{"`)
-
-// eachLine yields the lines of content. One that is not whole may be two whose line break is damaged, of which one or
-// both are whole.
-func eachLine(content []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for line := range bytes.SplitSeq(content, []byte("\n")) {
-			end := len(line)
-			if whole(line) == nil {
-				for _, at := range slices.Backward(begins.FindAllIndex(line, -1)) {
-					if begin := at[0]; whole(line[begin:end]) != nil {
-						if !yield(line[begin:end]) {
-							return
-						}
-						end = max(begin-1, 0)
-					}
-				}
-			}
-			if !yield(line[:end]) {
-				return
-			}
-		}
 	}
 }
 
@@ -170,7 +145,7 @@ func (s *sheet) text() ([]byte, error) {
 		writeLine(&lines, raw)
 	}
 	for _, line := range s.garbage {
-		lines.Write(append(line, '\n'))
+		lines.Write(append(line, "\n\n"...))
 	}
 	raw, err := json.Marshal(s.head)
 	if err != nil {
@@ -189,13 +164,13 @@ func writeLine(w *bytes.Buffer, raw []byte) {
 	w.WriteString(shortSum(raw))
 	w.WriteByte(' ')
 	w.Write(raw)
-	w.WriteByte('\n')
+	w.WriteString("\n\n")
 }
 
 // salvage returns the records of whole lines, whatever the first line says.
 func salvage(content []byte) *sheet {
 	s := newSheet()
-	for line := range eachLine(content) {
+	for line := range bytes.SplitSeq(content, []byte("\n")) {
 		r := readRecord(line)
 		if r == nil {
 			continue

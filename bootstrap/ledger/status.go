@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -99,26 +98,20 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 	return errors.Join(append(errs, b.save(s))...)
 }
 
-// ForgetDamaged drops all records that cannot be read.
-func (b *Book) ForgetDamaged(context.Context) error {
-	s, _, err := b.load()
-	if err != nil {
-		return err
-	}
-	maps.DeleteFunc(s.damaged, func(string, bool) bool { return true })
-	return b.save(s)
-}
-
-// Salvage makes a file whose first line is damaged usable, with all records that are whole.
+// Salvage drops all records that cannot be read: their objects stay as they are. It also makes a
+// file usable whose first line is damaged, with the records that are whole.
 func (b *Book) Salvage(context.Context) error {
 	content, _, err := b.store.read()
 	if err != nil || content == nil {
 		return err
 	}
-	if _, err := parse(content); err == nil {
-		return nil
+	s, err := parse(content)
+	if err != nil {
+		s = salvage(content)
 	}
-	return b.save(salvage(content))
+	clear(s.damaged)
+	s.garbage = nil
+	return b.save(s)
 }
 
 // anyUnreadable returns an error if records are damaged: whose they are is not known.
