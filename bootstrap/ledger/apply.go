@@ -124,7 +124,8 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
-// dropUnmade drops the claim of a target that could not be written, and was none of the step's before.
+// dropUnmade drops the claim of a target that could not be written, and was none of the
+// step's before.
 func (a *application) dropUnmade(t *target) {
 	r := a.sheet.records[t.id]
 	if t.failed && t.isNew && r.Intent == nil && !r.isMade(t.Kind) {
@@ -132,8 +133,8 @@ func (a *application) dropUnmade(t *target) {
 	}
 }
 
-// prepare stages a target and begins its record. It reports false if the target is not to be
-// written in this pass.
+// prepare stages a target and begins its record. It reports false if the target is not to
+// be written in this pass.
 func (a *application) prepare(ctx context.Context, t *target) bool {
 	err := t.Kind.permission(ctx, t.Object)
 	if err == nil {
@@ -193,7 +194,7 @@ func (a *application) begin(ctx context.Context, t *target) error {
 			return err
 		}
 	}
-	r, err := a.recordOf(ctx, t)
+	r, err := a.recordOf(ctx, t, func(_ *record, original State) { intent.Was, intent.Replaces = original, true })
 	if err != nil {
 		return err
 	}
@@ -224,8 +225,9 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c clai
 	return nil
 }
 
-// recordOf returns the record of a target, with the present state as its original, if it is.
-func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
+// recordOf returns the record of a target. If the present state takes the place of the
+// original, replace is called with it.
+func (a *application) recordOf(ctx context.Context, t *target, replace func(*record, State)) (*record, error) {
 	r := a.sheet.records[t.id]
 	if r != nil && !r.isOriginal(t.Kind, t.now, time.Now()) {
 		return r, nil
@@ -237,11 +239,12 @@ func (a *application) recordOf(ctx context.Context, t *target) (*record, error) 
 	if r == nil {
 		return a.sheet.of(t.Kind, t.Object, original), nil
 	}
-	r.Original = original
+	replace(r, original)
 	return r, nil
 }
 
-// keepOverridden keeps the content that another agent wants, if the target is about to take its place.
+// keepOverridden keeps the content that another agent wants, if the target is about to take
+// its place.
 func (a *application) keepOverridden(ctx context.Context, r *record, t *target) error {
 	top := prevailing(r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) }))
 	if top == nil || top.Secret || top.To.isContentKnown() || !t.Kind.same(t.now, top.To) {
@@ -270,10 +273,11 @@ func (a *application) beginAlong(ctx context.Context, i *intent, side Side) erro
 	if err != nil {
 		return err
 	}
-	if r := a.sheet.records[id]; r != nil && r.isOriginal(side.Kind, now, time.Now()) {
-		r.Original = was
-	}
-	i.Along = append(i.Along, along{Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare()})
+	r := a.sheet.records[id]
+	replaces := r != nil && r.isOriginal(side.Kind, now, time.Now())
+	i.Along = append(i.Along, along{
+		Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(), Replaces: replaces,
+	})
 	return nil
 }
 
@@ -338,7 +342,7 @@ func (a *application) claim(ctx context.Context) {
 
 func (a *application) claimOne(ctx context.Context, t *target) error {
 	known := a.sheet.records[t.id] != nil
-	r, err := a.recordOf(ctx, t)
+	r, err := a.recordOf(ctx, t, func(r *record, original State) { r.Original = original })
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ type Book struct {
 	saved  string // the file's content, if this book has written it last
 }
 
-// Open opens the directory, as the calling thread sees it, and makes nothing. The book finds it afterwards
-// from whichever mount namespace.
+// Open opens the directory, as the calling thread sees it, and makes nothing. The book
+// finds it afterwards from whichever mount namespace.
 func (l *Ledger) Open() (*Book, error) {
 	boot, err := l.Boot, error(nil)
 	if boot == "" {
@@ -81,8 +81,8 @@ func (b *Book) load() (*sheet, any, error) {
 	return s, version, nil
 }
 
-// save replaces the file, if it has changed. Contents are removed after the file that named them,
-// and the directory with the last record.
+// save replaces the file, if it has changed. Contents are removed after the file that named
+// them, and the directory with the last record.
 func (b *Book) save(s *sheet) error {
 	s.tidy()
 	if len(s.records)+len(s.damaged) == 0 {
@@ -100,8 +100,8 @@ func (b *Book) save(s *sheet) error {
 	return b.store.collect(s.contents())
 }
 
-// look calls f with the records, and again if they were replaced meanwhile: what f has seen of
-// the node then belongs to neither version.
+// look calls f with the records, and again if they were replaced meanwhile: what f has seen
+// of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
 		s, before, err := b.load()
@@ -123,7 +123,8 @@ func unknownKind(r *record) error {
 	return fmt.Errorf("%s %s: %w", r.Kind, r.Object, ErrUnknownKind)
 }
 
-// keep returns s with its content stored: in the record if it is short, else beside the file.
+// keep returns s with its content stored: in the record if it is short, else beside the
+// file.
 func (b *Book) keep(ctx context.Context, s State, secret bool) (State, error) {
 	if s.SHA256 == "" || secret {
 		s = s.bare()

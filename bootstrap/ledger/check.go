@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -18,7 +19,8 @@ type Look struct {
 	Advice  []string
 }
 
-// Check returns what Apply would change. It changes nothing, settles nothing and needs no lock.
+// Check returns what Apply would change. It changes nothing, settles nothing and needs no
+// lock.
 func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
 	err = b.look(ctx, func(s *sheet) error {
 		look = Look{}
@@ -82,7 +84,8 @@ func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
 }
 
-// sharedWith names another agent that has made the object, which this step has not claimed yet.
+// sharedWith names another agent that has made the object, which this step has not claimed
+// yet.
 func (b *Book) sharedWith(r *record, step string) string {
 	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kindOf(r.Kind)) {
 		return ""
@@ -132,11 +135,28 @@ func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err 
 	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
+	if err := t.compare(ctx); err != nil {
+		return err
+	}
 	return b.contested(ctx, s, step, t)
 }
 
-// isMet reports whether the object is as the step wants it. What others rewrite for the agent is
-// once the step has made it.
+// compare reads content that is not known yet, if the object may already have it. Otherwise
+// it is read only when it is written.
+func (t *target) compare(ctx context.Context) error {
+	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || t.To.Size != 0 && t.To.Size != t.now.Size {
+		return nil
+	}
+	content, err := t.To.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return copyHashed(ctx, io.Discard, content, &t.To)
+}
+
+// isMet reports whether the object is as the step wants it. What others rewrite for the
+// agent is once the step has made it.
 func (b *Book) isMet(r *record, step string, t *target) bool {
 	if t.Rewritten && r != nil && !t.now.IsZero() {
 		c := r.claim(b.ledger.Agent, step)

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// recordedPlay is a node with the records of two agents, one of them in the middle of a write.
+// recordedPlay is a node with the records of two agents, one of them in the middle of a
+// write.
 func recordedPlay(t *testing.T) *play {
 	t.Helper()
 	p := newPlay("")
@@ -43,8 +44,8 @@ func records(t *testing.T, content []byte) (map[string]string, ledger.Status, er
 	return all, status, err
 }
 
-// A damaged byte stops the object of its own record, or the whole file if it is in the first line; then the
-// others are salvaged. Nothing is read that was not written.
+// A damaged byte stops the object of its own record, or the whole file if it is in the
+// first line; then the others are salvaged. Nothing is read that was not written.
 func TestPLAN14_EveryDamagedByte(t *testing.T) {
 	whole := recordedPlay(t).memory.Content
 	want, _, err := records(t, whole)
@@ -82,7 +83,8 @@ func salvaged(t *testing.T, content []byte) (map[string]string, ledger.Status) {
 	return got, status
 }
 
-// Of a file that was cut off the records up to there count, and it is known whose are missing.
+// Of a file that was cut off the records up to there count, and it is known whose are
+// missing.
 func TestPLAN14_EveryTruncation(t *testing.T) {
 	whole := recordedPlay(t).memory.Content
 	want, _, err := records(t, whole)
@@ -101,7 +103,8 @@ func TestPLAN14_EveryTruncation(t *testing.T) {
 	}
 }
 
-// A damaged record stops its own object, survives each change of the others, and goes by forget.
+// A damaged record stops its own object, survives each change of the others, and goes by
+// forget.
 func TestPLAN14_ADamagedRecordStopsItsOwnObject(t *testing.T) {
 	p := recordedPlay(t)
 	at := bytes.Index(p.memory.Content, []byte(`"object":"/h"`))

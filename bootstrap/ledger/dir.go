@@ -21,8 +21,8 @@ import (
 
 const typeDir = "dir"
 
-// Dir returns the kind of directories. An object is an absolute path. A directory is removed only if it is
-// empty, but for what goes with it.
+// Dir returns the kind of directories. An object is an absolute path. A directory is
+// removed only if it is empty, but for what goes with it.
 func Dir() *Kind {
 	return &Kind{
 		Name: "dir", Space: pathSpace,
@@ -31,8 +31,8 @@ func Dir() *Kind {
 	}
 }
 
-// DirWants wants path and the directories above it that are missing, the outermost first. Existing
-// directories are not wanted: they belong to whoever has made them.
+// DirWants wants path and the directories above it that are missing, the outermost first.
+// Existing directories are not wanted: they belong to whoever has made them.
 func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
 		d, err := durable.OpenDir(dir)
@@ -47,7 +47,8 @@ func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
 	}
 }
 
-// readDir tells a link that leads to a directory from a directory: an agent makes no such links, and removes none.
+// readDir tells a link that leads to a directory from a directory: an agent makes no such
+// links, and removes none.
 func readDir(_ context.Context, path string) (s State, err error) {
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		info, err := d.Lstat(name)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package ledger brings objects of a node to the states that the steps of agents want,
-// and back.
+// Package ledger brings objects of a node to the states that the steps of agents want, and
+// back.
 //
 // A leaf describes its objects by a [Kind], a struct of functions that read and write one
 // object, and its steps by lists of [Want]. The ledger does the rest: it looks, records,
@@ -19,17 +19,16 @@
 //
 // A record has the object's original, the state in which the agents left it, as it was read
 // after the write, and the claims of all steps of all agents that want it. The last claim
-// prevails, except that a loose one yields to any other. When an agent is undone, its
-// claims are dropped; as long as others remain, the object is as they want it, and after
-// the last one the original comes back. An object that was found as wanted is no special
-// case: its original is the wanted state.
+// prevails, but a loose one yields. Undoing an agent drops its claims; as long as others
+// remain, the object is as they want it, and after the last one the original comes back. An
+// object that was found as wanted has the wanted state as its original.
 //
 //   - Before a write, the record says what the object is about to become, and how the
 //     objects were that the write changes along. A run that was killed is settled by the
-//     next one, which looks at the object: if it is neither as before nor as meant, the kernel
-//     has stored the value in its own way ([Kind].Rounds), or else another program has
-//     written it.
-//   - An object that was changed along has a record of its own as long as its cause has one.
+//     next one, which looks at the object: if it is neither as before nor as meant, the
+//     kernel has stored the value in its own way ([Kind].Rounds), or else another program
+//     has written it.
+//   - An object that was changed along has a record as long as its cause has one.
 //   - What another program writes becomes the original once an agent writes over it, unless
 //     it is a state that an agent left or wanted there before (an older release, a backup),
 //     it replaces a secret or something that others rewrite for the agent, or it has not
@@ -44,19 +43,16 @@
 // # File
 //
 // The directory has one file, replaced as a whole: a line for each record, with its own
-// checksum, after a head that lists the hashes of the objects' names. So a damaged or missing line is known
-// to be that of a certain object, and stops no other. Contents over 4 KiB are kept beside the file
-// by their SHA-256, and removed when no record names them. A name may hold any byte. A later
-// version of the same schema only adds fields that this one may ignore, and it keeps them.
+// checksum, after a head that lists the hashes of the objects' names. So a damaged or
+// missing line is known to be that of a certain object, and stops no other. Contents over 4
+// KiB are kept beside the file by their SHA-256, and removed when no record names them. A
+// name may hold any byte. A later version of the same schema only adds fields that this one
+// may ignore, and it keeps them.
 //
 // # Needs
 //
-// Whoever calls Apply, Undo, Release or Forget must hold the node's lock. Check and Status need no lock:
-// they settle nothing, and read again if the file was replaced meanwhile. The state directory must
-// belong to the process's user, and no other may write there. Errors of objects are joined
-// and match [ErrConflict], [ErrChanged], [ErrNeeded], [ErrRefused], [ErrUnreadable] or
-// [ErrUnknownKind].
-//
-// Do not use it for what needs no undoing, or for objects that the same process makes and
-// removes.
+// Whoever calls Apply, Undo, Release or Forget must hold the node's lock. Check and Status
+// need no lock: they settle nothing, and read again if the file was replaced meanwhile. The
+// state directory must belong to the process's user, and no other may write there. Errors
+// of objects are joined. Do not use the package for what needs no undoing.
 package ledger

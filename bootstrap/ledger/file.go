@@ -28,8 +28,9 @@ const (
 	typeSymlink = "symlink"
 )
 
-// File returns the kind of regular files and symbolic links. An object is an absolute path. Its last
-// element is never followed; a link on the way only if root or the process's user has put it there.
+// File returns the kind of regular files and symbolic links. An object is an absolute path.
+// Its last element is never followed; a link on the way only if root or the process's user
+// has put it there.
 //
 // Set-user-id and set-group-id bits are neither recorded nor written.
 func File() *Kind {
@@ -76,7 +77,8 @@ func statOf(info fs.FileInfo) State {
 
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// inParent calls f with the directory of path. Without that, it returns an error that isGone.
+// inParent calls f with the directory of path. Without that, it returns an error that
+// isGone.
 func inParent(path string, f func(d *durable.Dir, name string) error) error {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
@@ -109,7 +111,8 @@ func readFile(ctx context.Context, path string) (s State, err error) {
 	return s, nil
 }
 
-// readRegular reads a file that it opens only once: its attributes are those of its content.
+// readRegular reads a file that it opens only once: its attributes are those of its
+// content.
 func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -146,7 +149,8 @@ func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error
 	return s, unchangedSince(info, f)
 }
 
-// unchangedSince returns an error if a file was changed while it was read: its attributes may be those of another content.
+// unchangedSince returns an error if a file was changed while it was read: its attributes
+// may be those of another content.
 func unchangedSince(before fs.FileInfo, f *os.File) error {
 	now, err := f.Stat()
 	if err == nil && (!now.ModTime().Equal(before.ModTime()) || now.Size() != before.Size()) {
@@ -295,7 +299,8 @@ func lostFile(_ string, original State) string {
 	return ""
 }
 
-// mayWriteFile returns an error if the file could not be written, or replaces something that cannot come back.
+// mayWriteFile returns an error if the file could not be written, or replaces something
+// that cannot come back.
 func mayWriteFile(_ context.Context, path string) error {
 	err := inParent(path, func(d *durable.Dir, name string) error {
 		info, err := d.Lstat(name)

@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// folder holds network configurations, each NETWORK:PLUGIN,PLUGIN... Their owners rewrite and rename them.
+// folder holds network configurations, each NETWORK:PLUGIN,PLUGIN... Their owners rewrite
+// and rename them.
 type folder struct {
 	files map[string]string
 	die   func()
@@ -38,7 +39,8 @@ func (f folder) find(network string) (name string, plugins []string) {
 	return "", nil
 }
 
-// pluginKind is of plugins in others' files. An object is NETWORK#PLUGIN: the file may get another name, or be set aside.
+// pluginKind is of plugins in others' files. An object is NETWORK#PLUGIN: the file may get
+// another name, or be set aside.
 func (f folder) pluginKind() *ledger.Kind {
 	return &ledger.Kind{
 		Name: "plugin", Vanishes: true,
@@ -67,7 +69,8 @@ func (f folder) pluginKind() *ledger.Kind {
 	}
 }
 
-// asideKind is of files that are set aside. Its states: "file", "aside", or "both" once the owner has made the file again.
+// asideKind is of files that are set aside. Its states: "file", "aside", or "both" once the
+// owner has made the file again.
 func (f folder) asideKind() *ledger.Kind {
 	return &ledger.Kind{
 		Name: "aside",
@@ -109,7 +112,8 @@ func TestPLAN6_CNI4_CNI5_PluginsInFilesOfOthersGo(t *testing.T) {
 	}
 }
 
-// inPlace is one random sequence of two agents that chain a plugin, one that sets others' files aside, and the owners.
+// inPlace is one random sequence of two agents that chain a plugin, one that sets others'
+// files aside, and the owners.
 func inPlace(t *testing.T, seed uint64, kills bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// text holds any byte, which a JSON string does not: a backslash is doubled, and a byte that is not
-// UTF-8 is written as \xNN.
+// text holds any byte, which a JSON string does not: a backslash is doubled, and a byte
+// that is not UTF-8 is written as \xNN.
 type text string
 
 // MarshalText escapes what JSON cannot hold.
@@ -71,7 +71,8 @@ func (t *text) UnmarshalText(raw []byte) error {
 // unknown are the fields that a later version has recorded.
 type unknown map[string]json.RawMessage
 
-// unmarshal decodes a JSON object into the struct that v points to, and returns the fields that it does not have.
+// unmarshal decodes a JSON object into the struct that v points to, and returns the fields
+// that it does not have.
 func unmarshal(raw []byte, v any) (unknown, error) {
 	if err := json.Unmarshal(raw, v); err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ func fieldsOf(t reflect.Type) fields {
 	return names
 }
 
-// haveAll reports whether all fields of a valid JSON object are known. It spares nearly all objects a second decoding.
+// haveAll reports whether all fields of a valid JSON object are known. It spares nearly all
+// objects a second decoding.
 func (known fields) haveAll(object []byte) bool {
 	depth, begin, inString, isName := 0, 0, false, false
 	for i := 0; i < len(object); i++ {

@@ -28,15 +28,16 @@ var (
 //
 // The functions are called on the calling thread, and start no goroutine.
 type Kind struct {
-	// Name is recorded, and so it never changes. Kinds with the same Space share their objects' names: a
-	// path is a file or a directory, and never both. If empty, Space is Name.
+	// Name is recorded, and so it never changes. Kinds with the same Space share their
+	// objects' names: a path is a file or a directory, and never both. If empty, Space is
+	// Name.
 	Name, Space string
 
 	// Rounds means that an object may be read otherwise than it was written, since the
 	// kernel stores it in its own way, or gives it an identity.
 	Rounds bool
-	// Vanishes means that objects go by themselves, as the values of a link do:
-	// then there is nothing to bring back.
+	// Vanishes means that objects go by themselves, as the values of a link do: then there
+	// is nothing to bring back.
 	Vanishes bool
 
 	// Read returns the present state, which is zero if there is no object. Write makes that
@@ -46,11 +47,11 @@ type Kind struct {
 
 	// Met reports whether the object is as wanted; nil: if it is Same.
 	Met func(now State, w Want) bool
-	// Same reports whether an object in state b is the one that was in state a; nil: if
-	// the states are equal.
+	// Same reports whether an object in state b is the one that was in state a; nil: if the
+	// states are equal.
 	Same func(a, b State) bool
-	// Agree reports whether two agents can want both; nil: if the states are Same, or one of
-	// the wants is loose and they are of one type.
+	// Agree reports whether two agents can want both; nil: if the states are Same, or one
+	// of the wants is loose and they are of one type.
 	Agree func(a, b Want) bool
 	// Describe says in one line what Write does.
 	Describe func(object string, from, to State) string
@@ -113,8 +114,8 @@ type Want struct {
 // Wants is what a step wants, in the order in which it is made.
 type Wants struct {
 	List []Want
-	// Complete reports whether List has all objects that the step wants of a kind, such
-	// as the plugins in a folder. Objects there that the step claimed before and no longer
+	// Complete reports whether List has all objects that the step wants of a kind, such as
+	// the plugins in a folder. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
 }
@@ -207,7 +208,8 @@ func (k *Kind) permission(ctx context.Context, object string) error {
 	return k.Permission(ctx, object)
 }
 
-// endsWithBoot reports false where it is not known: then a record outlives its object, which does no harm.
+// endsWithBoot reports false where it is not known: then a record outlives its object,
+// which does no harm.
 func (k *Kind) endsWithBoot(w Want) bool {
 	if w.Boot || k.EndsWithBoot == nil {
 		return w.Boot

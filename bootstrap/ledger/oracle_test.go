@@ -88,8 +88,8 @@ func (o *oracle) wrote(object, before string) {
 	e.ours[now] = true
 }
 
-// stoodStill reports whether what another program has written counts: only of files it is known when they were
-// written. Else what follows a write of an agent at once does not.
+// stoodStill reports whether what another program has written counts: only of files it is
+// known when they were written. Else what follows a write of an agent at once does not.
 func (e *expected) stoodStill(object string) bool {
 	if object[0] != 'f' || e.value == "" {
 		return time.Since(e.leftAt) >= time.Second
@@ -221,7 +221,8 @@ func atBoot(object string) string {
 	return "0"
 }
 
-// violated compares an object with what it shall be. recorded says that it still has a record.
+// violated compares an object with what it shall be. recorded says that it still has a
+// record.
 func (o *oracle) violated(object string) error {
 	e, now := o.objects[object], o.node.state(object)
 	if e.standing && now == e.value || (!e.standing || e.unsure) && e.originals[now] {

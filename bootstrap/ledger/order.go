@@ -12,7 +12,8 @@ import (
 // pathSpace is the Space of kinds whose objects are paths.
 const pathSpace = "path"
 
-// isAbove reports whether the object with the first ID is a directory on the way to the second.
+// isAbove reports whether the object with the first ID is a directory on the way to the
+// second.
 func isAbove(dir, object string) bool {
 	return strings.HasPrefix(dir, pathSpace+" ") && strings.HasPrefix(object, dir+"/")
 }
@@ -37,8 +38,8 @@ func (r *record) needed() (ids []string) {
 	return append(ids, above(r.id)...)
 }
 
-// works lists the records that lose the picked claims, and those that were only changed along with
-// records that go, in the order in which they are undone.
+// works lists the records that lose the picked claims, and those that were only changed
+// along with records that go, in the order in which they are undone.
 func (b *Book) works(s *sheet, picked func(*record, claim) bool) []*work {
 	all := map[string]*work{}
 	var newest []*work
@@ -67,8 +68,9 @@ func (b *Book) works(s *sheet, picked func(*record, claim) bool) []*work {
 	return inOrder(newest)
 }
 
-// inherit gives claims to the steps that need an object which its last one no longer wants: what
-// another agent has put into a directory keeps the directory, until that agent is undone.
+// inherit gives claims to the steps that need an object which its last one no longer wants:
+// what another agent has put into a directory keeps the directory, until that agent is
+// undone.
 func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 	heirs := map[string][]claim{}
 	bequeath := func(r *record, claims []claim) {
@@ -94,8 +96,8 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 	}
 }
 
-// losesCauses reports whether no cause of the record remains: what others have changed causes nothing any
-// more.
+// losesCauses reports whether no cause of the record remains: what others have changed
+// causes nothing any more.
 func (s *sheet) losesCauses(r *record, works map[string]*work) bool {
 	return !slices.ContainsFunc(r.Causes, func(c cause) bool {
 		w, by := works[string(c.ID)], s.records[string(c.ID)]

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// canonicalPath returns the path without symbolic links on the way. Directories that do not exist
-// yet keep their names, and so does the last element. A link that another user could have put there is
-// an error.
+// canonicalPath returns the path without symbolic links on the way. Directories that do not
+// exist yet keep their names, and so does the last element. A link that another user could
+// have put there is an error.
 func canonicalPath(path string) (string, error) {
 	path = filepath.Clean(path)
 	rest := []string{filepath.Base(path)}
@@ -68,7 +68,8 @@ func ownsPath(path string) error {
 	return nil
 }
 
-// endsWithBoot reports whether the nearest directory above a path, that exists, is in memory.
+// endsWithBoot reports whether the nearest directory above a path, that exists, is in
+// memory.
 func endsWithBoot(path string) (bool, error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		d, err := durable.OpenDir(dir)

@@ -20,8 +20,8 @@ var (
 	firstSeed = flag.Uint64("seed", 0, "the first of them")
 )
 
-// Whatever several agents and other programs do to a node, and wherever runs are killed: once no agent wants an object any
-// more it is as it was, or as others have last left it.
+// Whatever several agents and other programs do to a node, and wherever runs are killed:
+// once no agent wants an object any more it is as it was, or as others have last left it.
 func TestPLAN6_PLAN14_AnySequenceLeavesTheNodeAsItWas(t *testing.T) {
 	for part := range uint64(2) { // of the sequences, at the same time
 		t.Run(fmt.Sprint(part), func(t *testing.T) {

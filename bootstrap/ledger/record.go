@@ -32,20 +32,22 @@ type record struct {
 
 // intent is a write that was begun: what it makes of the object, and what it changes along.
 type intent struct {
-	To    State   `json:"to"`
-	Was   State   `json:"was"`
-	Undo  bool    `json:"undo,omitempty"`
-	Along []along `json:"along,omitempty"`
+	To       State   `json:"to"`
+	Was      State   `json:"was"`
+	Undo     bool    `json:"undo,omitempty"`
+	Replaces bool    `json:"replaces,omitempty"` // Was takes the place of the original once To is written
+	Along    []along `json:"along,omitempty"`
 }
 
 // along is an object that a write changes along.
 type along struct {
-	Kind   string `json:"kind"`
-	Space  string `json:"space"`
-	Object text   `json:"object"`
-	Was    State  `json:"was"`
-	To     State  `json:"to"`             // as it will probably be
-	Back   *State `json:"back,omitempty"` // what undoing makes of it after that; nil: nothing
+	Kind     string `json:"kind"`
+	Space    string `json:"space"`
+	Object   text   `json:"object"`
+	Was      State  `json:"was"`
+	To       State  `json:"to"`                 // as it will probably be
+	Replaces bool   `json:"replaces,omitempty"` // as of the intent
+	Back     *State `json:"back,omitempty"`     // what undoing makes of it after that; nil: nothing
 }
 
 // claim is what one step of one agent wants.
@@ -85,7 +87,8 @@ func (r *record) claim(agent, step string) *claim {
 	return &r.Claims[i]
 }
 
-// prevailing is the claim that decides: the last one, but a loose one only if it wants another type. Nil: there is none.
+// prevailing is the claim that decides: the last one, but a loose one only if it wants
+// another type. Nil: there is none.
 func prevailing(claims []claim) (top *claim) {
 	for i, c := range claims {
 		if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {
@@ -145,8 +148,8 @@ func (r *record) isOurs(k *Kind, now State) bool {
 	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero()
 }
 
-// leaveRewritten records what others have rewritten for an agent, before another claim prevails: it stays
-// the agents'.
+// leaveRewritten records what others have rewritten for an agent, before another claim
+// prevails: it stays the agents'.
 func (r *record) leaveRewritten(k *Kind, now State) {
 	if !k.same(now, r.Left) && r.isOurs(k, now) {
 		r.leave(now, time.Now())
@@ -160,7 +163,8 @@ func (r *record) isMade(k *Kind) bool { return !k.same(r.Left, r.Original) }
 // does what two programs contest.
 const quiet = time.Second
 
-// stoodStill reports whether another program has finished writing a state that is none of ours.
+// stoodStill reports whether another program has finished writing a state that is none of
+// ours.
 func (r *record) stoodStill(now State, at time.Time) bool {
 	since := now.Changed
 	if since.IsZero() {

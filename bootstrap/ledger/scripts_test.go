@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// Sequences that broke a sketch of the engine, or an earlier state of it, each with the states
-// that its end shall have.
+// Sequences that broke a sketch of the engine, or an earlier state of it, each with the
+// states that its end shall have.
 func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
@@ -128,7 +128,8 @@ func TestPLAN14_AConflictNamesTheOtherAgent(t *testing.T) {
 	require.Equal(t, "0", p.node.state("v:a"))
 }
 
-// What a step listed within a place, and no longer lists, goes; an empty list removes nothing.
+// What a step listed within a place, and no longer lists, goes; an empty list removes
+// nothing.
 func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 	p := newPlay("")
 	k := p.node.kinds()["f"]
@@ -173,7 +174,8 @@ func TestPLAN14_AVanishedAgentIsReleased(t *testing.T) {
 	require.Nil(t, p.memory.Content)
 }
 
-// What is found exactly as wanted, and adopted when a step first claims, goes with its agent.
+// What is found exactly as wanted, and adopted when a step first claims, goes with its
+// agent.
 func TestPLAN15_AdoptedOnlyAtTheFirstClaim(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		p := newPlay("")
@@ -195,7 +197,8 @@ func TestPLAN15_AdoptedOnlyAtTheFirstClaim(t *testing.T) {
 	}
 }
 
-// Checks beside applies need no lock, and give no false answer: each want is either still to be made, or not.
+// Checks beside applies need no lock, and give no false answer: each want is either still
+// to be made, or not.
 func TestPLAN2_ChecksBesideAppliesGiveNoFalseAnswer(t *testing.T) {
 	dir := t.TempDir() + "/state"
 	value := make(chan string, 1)

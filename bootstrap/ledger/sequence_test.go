@@ -229,6 +229,9 @@ func (p *play) perform(o op) (killed bool, err error) {
 		}
 		p.oracle.reboot(p.recordedIn(status))
 	case "later":
+		if _, err := p.book(0).Release(context.Background(), "nobody"); err != nil { // what a reboot has ended goes
+			return false, err
+		}
 		p.memory.Content, err = writtenLater(p.memory.Content)
 		if err == nil {
 			p.later, err = laterParts(p.memory.Content)
@@ -319,6 +322,9 @@ func (p *play) wants(o op) (all []ledger.Want) {
 		sort, _, _ := strings.Cut(w.object, ":")
 		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
 		l.Boot = sort == "v" || sort == "m"
+		if w.has("needs") {
+			l.Needs = []string{ledger.Want{Kind: kinds["f"], Object: p.node.name("f:/h")}.ID()}
+		}
 		switch {
 		case w.to == "":
 		case sort == "f":
@@ -372,6 +378,25 @@ func (p *play) verify(o op, killed bool, err error) error {
 	if o.verb == "undo" && !killed && err == nil {
 		return p.oracle.disobeyed()
 	}
+	if o.verb == "undo" && o.step == "" && !killed {
+		return p.needsStay(o.agent, recorded)
+	}
+	return nil
+}
+
+// needsStay returns an error if what an object needs is gone, that stays as another program
+// has changed it.
+func (p *play) needsStay(agent int, recorded map[string]bool) error {
+	for _, r := range p.status.Records {
+		for _, c := range r.Claims {
+			for _, id := range c.Needs {
+				needed := "f:" + strings.TrimPrefix(strings.TrimPrefix(id, "path "), p.node.root)
+				if r.Kept != "" && c.Agent == fmt.Sprintf("agent%d", agent) && p.oracle.recorded[needed] && !recorded[needed] {
+					return fmt.Errorf("%s stays, and %s, which it needs, does not", r.Object, needed)
+				}
+			}
+		}
+	}
 	return nil
 }
 
@@ -410,7 +435,8 @@ func (o *oracle) see(status ledger.Status) {
 	}
 }
 
-// end undoes all agents. What others have changed is left to them, and nothing remains recorded.
+// end undoes all agents. What others have changed is left to them, and nothing remains
+// recorded.
 func (p *play) end() error {
 	time.Sleep(2 * time.Second)
 	for agent := range 3 {
@@ -418,15 +444,15 @@ func (p *play) end() error {
 			return fmt.Errorf("at the end, undo %d: %w", agent, err)
 		}
 	}
-	for _, object := range objects {
-		if err := p.oracle.violated(object); err != nil {
-			return fmt.Errorf("at the end: %w", err)
-		}
-	}
 	for agent := range 3 {
 		book := p.book(agent)
 		if _, err := book.Undo(context.Background(), ledger.Undo{AcceptKept: true}); err != nil && !errors.Is(err, ledger.ErrNeeded) {
 			return fmt.Errorf("at the end, leave what others have changed: %w", err)
+		}
+	}
+	for _, object := range objects {
+		if err := p.oracle.violated(object); err != nil {
+			return fmt.Errorf("at the end: %w", err)
 		}
 	}
 	status, err := p.look()
@@ -441,7 +467,8 @@ func (p *play) end() error {
 	return nil
 }
 
-// writtenLater is the file as a later version would write it: with fields that this one does not know.
+// writtenLater is the file as a later version would write it: with fields that this one
+// does not know.
 func writtenLater(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	for line := range bytes.Lines(content) {
@@ -474,7 +501,8 @@ func writtenLater(content []byte) ([]byte, error) {
 
 func addLater(fields map[string]any) { fields["later"] = map[string]any{"is": "not known yet"} }
 
-// laterParts lists the records and claims in the file, and whether they have what a later version has written.
+// laterParts lists the records and claims in the file, and whether they have what a later
+// version has written.
 func laterParts(content []byte) (map[string]bool, error) {
 	parts := map[string]bool{}
 	for line := range bytes.Lines(content) {
@@ -594,6 +622,7 @@ func randomWants(r *rand.Rand) (wants []want) {
 				w.to += "x"
 			}
 			flag("loose", 8)
+			flag("needs", 4)
 		case 'd':
 			w.to = "dir"
 			flag("loose", 2)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// settle determines what came of the writes that were begun, by this run or a killed one. What
-// cannot be read stays begun.
+// settle determines what came of the writes that were begun, by this run or a killed one.
+// What cannot be read stays begun.
 func (b *Book) settle(ctx context.Context, s *sheet) error {
 	var errs []error
 	var begun []*record
@@ -42,6 +42,9 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
 	if b.isWritten(k, i.Was, i.To, now) {
+		if i.Replaces {
+			r.Original = i.Was
+		}
 		if i.Undo {
 			r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
 		} else {
@@ -53,7 +56,8 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 }
 
 // isWritten reports whether an object in state now was written, when it was to become what
-// to says: if it is neither as before nor as meant, only a kind that rounds has written that.
+// to says: if it is neither as before nor as meant, only a kind that rounds has written
+// that.
 func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 	switch {
 	case k.met(now, Want{Kind: k, To: to}), k.same(now, to):
@@ -64,8 +68,8 @@ func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 	return k.Rounds && !now.IsZero()
 }
 
-// settleAlong records the objects that a write has changed along, or puts them back where it
-// has undone something.
+// settleAlong records the objects that a write has changed along, or puts them back where
+// it has undone something.
 func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 	k, i := b.kindOf(r.Kind), r.Intent
 	if len(i.Along) == 0 {
@@ -83,8 +87,9 @@ func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 	return errors.Join(errs...)
 }
 
-// settleSide settles one object. If the cause looks as it was before, it may have been written all the
-// same: the kernel has made of it what was there, or another program has since. Then the object itself shows it.
+// settleSide settles one object. If the cause looks as it was before, it may have been
+// written all the same: the kernel has made of it what was there, or another program has
+// since. Then the object itself shows it.
 func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, written bool) error {
 	k, name := b.kindOf(side.Kind), string(side.Object)
 	if k == nil {
@@ -109,6 +114,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	known := s.records[k.id(string(side.Object))] != nil
 	o := s.of(k, string(side.Object), side.Was)
+	if side.Replaces && !k.same(now, side.Was) {
+		o.Original = side.Was
+	}
 	switch {
 	case o.Intent != nil && !k.same(now, side.To): // its own write is settled next
 	case b.isWritten(k, side.Was, side.To, now):
@@ -139,8 +147,8 @@ func (r *record) addCause(c cause) {
 	r.Causes = append(slices.DeleteFunc(r.Causes, func(o cause) bool { return o.ID == c.ID }), c)
 }
 
-// putBack undoes what an undoing write has changed along. What follows the cause is as that has made it, and
-// what another program has written since stays.
+// putBack undoes what an undoing write has changed along. What follows the cause is as that
+// has made it, and what another program has written since stays.
 func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now State) error {
 	o := s.records[k.id(string(side.Object))]
 	changed := !k.same(now, side.Was)

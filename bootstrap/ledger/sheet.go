@@ -15,16 +15,16 @@ import (
 	"sort"
 )
 
-// The file has a line for its head, and one for each record, oldest first. Each begins with the
-// first eight bytes of the SHA-256 of its JSON text, in hex:
+// The file has a line for its head, and one for each record, oldest first. Each begins with
+// the first eight bytes of the SHA-256 of its JSON text, in hex:
 //
 //	SUM {"schema":1,...,"objects":[HASH,...]}
 //
 //	SUM {"kind":"file","space":"path","object":"/etc/x",...}
 //
-// The head's hashes are of the objects' IDs, in the same form. An object whose line is not found
-// whole is damaged; what is found instead is kept until the object is forgotten. The empty
-// lines keep damage of a line break from damaging two records.
+// The head's hashes are of the objects' IDs, in the same form. An object whose line is not
+// found whole is damaged; what is found instead is kept until the object is forgotten. The
+// empty lines keep damage of a line break from damaging two records.
 
 const (
 	schema     = 1
@@ -251,8 +251,9 @@ func (s *sheet) reboot(boot string) {
 	}
 }
 
-// outlive prepares a begun write for being settled in another boot: where the record of an object that
-// it changes along has ended, an agent has left the object as it was before the write.
+// outlive prepares a begun write for being settled in another boot: where the record of an
+// object that it changes along has ended, an agent has left the object as it was before the
+// write.
 func (i *intent) outlive(before, after map[string]*record) {
 	for n := range i.Along {
 		a := &i.Along[n]
@@ -279,7 +280,7 @@ func (s *sheet) contents() map[string]bool {
 		if r.Intent == nil {
 			continue
 		}
-		add(r.Intent.To)
+		add(r.Intent.Was)
 		for _, a := range r.Intent.Along {
 			add(a.Was)
 			if a.Back != nil {

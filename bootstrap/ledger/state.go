@@ -28,8 +28,8 @@ type State struct {
 	SHA256  string `json:"sha256,omitempty"`  // of the content, in hex; empty: it has none
 	Content []byte `json:"content,omitempty"` // if it is short and known
 
-	// Xattrs are the extended attributes that grant or restrict access. Nil: they are
-	// not known, and not compared.
+	// Xattrs are the extended attributes that grant or restrict access. Nil: they are not
+	// known, and not compared.
 	Xattrs map[string][]byte `json:"xattrs,omitzero"`
 
 	// Open opens the content, if Content is not it.
@@ -70,8 +70,8 @@ func (s State) isContentKnown() bool {
 	return s.SHA256 == "" || s.Size == 0 || s.kept || s.Content != nil || s.Open != nil
 }
 
-// hash identifies a state in the list of those that agents left. Extended attributes are left out:
-// they may not be known yet when a state is wanted.
+// hash identifies a state in the list of those that agents left. Extended attributes are
+// left out: they may not be known yet when a state is wanted.
 func (s State) hash() string {
 	s = s.bare()
 	s.Xattrs, s.secret, s.unknown = nil, false, nil

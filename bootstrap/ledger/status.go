@@ -28,8 +28,10 @@ type Record struct {
 
 // Claim describes what a step wants.
 type Claim struct {
-	Agent, Step                       string
-	To                                State
+	Agent, Step string
+	To          State
+	Needs       []string // IDs
+
 	Loose, Adopted, Secret, Rewritten bool
 }
 
@@ -48,7 +50,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 func (r *record) described() Record {
 	d := Record{Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left, Begun: r.Intent != nil, Kept: string(r.Kept)}
 	for _, c := range r.Claims {
-		d.Claims = append(d.Claims, Claim{c.Agent, string(c.Step), c.To, c.Loose, c.Adopted, c.Secret, c.Rewritten})
+		d.Claims = append(d.Claims, c.described())
 	}
 	for _, c := range r.Causes {
 		d.Causes = append(d.Causes, string(c.ID))
@@ -56,8 +58,17 @@ func (r *record) described() Record {
 	return d
 }
 
-// Release drops the claims of an agent that has gone, and changes no object. It needs none of
-// the agent's kinds. It returns the objects that stay as an agent made them although none wants them any more.
+func (c claim) described() Claim {
+	d := Claim{Agent: c.Agent, Step: string(c.Step), To: c.To, Loose: c.Loose, Adopted: c.Adopted, Secret: c.Secret, Rewritten: c.Rewritten}
+	for _, id := range c.Needs {
+		d.Needs = append(d.Needs, string(id))
+	}
+	return d
+}
+
+// Release drops the claims of an agent that has gone, and changes no object. It needs none
+// of the agent's kinds. It returns the objects that stay as an agent made them although
+// none wants them any more.
 func (b *Book) Release(_ context.Context, agent string) (left []string, err error) {
 	s, _, err := b.load()
 	if err != nil {
@@ -76,8 +87,8 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 	return left, b.save(s)
 }
 
-// Forget drops the agent's claims on objects, which then stay as they are, and records of these
-// objects that cannot be read, whoever they are of.
+// Forget drops the agent's claims on objects, which then stay as they are, and records of
+// these objects that cannot be read, whoever they are of.
 func (b *Book) Forget(_ context.Context, ids ...string) error {
 	s, _, err := b.load()
 	if err != nil {
@@ -98,8 +109,8 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 	return errors.Join(append(errs, b.save(s))...)
 }
 
-// Salvage drops all records that cannot be read: their objects stay as they are. It also makes a
-// file usable whose first line is damaged, with the records that are whole.
+// Salvage drops all records that cannot be read: their objects stay as they are. It also
+// makes a file usable whose first line is damaged, with the records that are whole.
 func (b *Book) Salvage(context.Context) error {
 	content, _, err := b.store.read()
 	if err != nil || content == nil {

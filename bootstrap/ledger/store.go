@@ -29,7 +29,8 @@ const (
 	maxContents   = 4 << 30 // bytes of all
 )
 
-// A store has the file and the contents beside it. Each change is whole and durable when it returns.
+// A store has the file and the contents beside it. Each change is whole and durable when it
+// returns.
 type store interface {
 	// read returns the file's content, nil if there is none, and the version that it has.
 	read() (content []byte, version any, err error)
@@ -39,15 +40,16 @@ type store interface {
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
 	open(sha256 string) (io.ReadCloser, error)
-	// collect removes contents, but those that are needed, and what killed writers have left.
+	// collect removes contents, but those that are needed, and what killed writers have
+	// left.
 	collect(needed map[string]bool) error
 	// remove removes the file, all contents and the directory.
 	remove() error
 	close() error
 }
 
-// directory is a store on the file system. The directory above stays open, so that the store
-// is found from every mount namespace.
+// directory is a store on the file system. The directory above stays open, so that the
+// store is found from every mount namespace.
 type directory struct {
 	parent *durable.Dir // nil: it does not exist
 	path   string
@@ -143,8 +145,8 @@ func (d *directory) read() (content []byte, version any, err error) {
 	return content, version, err
 }
 
-// openTrusted opens a file of the directory that only this process's user can have
-// written. Nil: there is none.
+// openTrusted opens a file of the directory that only this process's user can have written.
+// Nil: there is none.
 func openTrusted(dir *durable.Dir, name string) (*os.File, fs.FileInfo, error) {
 	f, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -263,7 +265,8 @@ func (d *directory) collect(needed map[string]bool) error {
 	})
 }
 
-// remove leaves a directory that an administrator has made, and one on which something is mounted.
+// remove leaves a directory that an administrator has made, and one on which something is
+// mounted.
 func (d *directory) remove() error {
 	ours := false
 	err := d.inDir(func(dir *durable.Dir) error {

@@ -18,8 +18,8 @@ import (
 // errUntrusted is matched if another user could have written what the ledger would follow.
 var errUntrusted = code.New(code.JournalUntrusted, "others could have written it")
 
-// trusted returns an error unless the file or directory belongs to this process's user
-// and no other may write there. A group may; but if that user is root, only the group root.
+// trusted returns an error unless the file or directory belongs to this process's user and
+// no other may write there. A group may; but if that user is root, only the group root.
 func trusted(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

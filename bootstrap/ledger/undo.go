@@ -97,12 +97,13 @@ type undoing struct {
 	sheet *sheet
 	works []*work
 	byID  map[string]*work
+	held  map[string]*work // by what stays and needs it
 
 	acceptKept bool
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{b, s, works, map[string]*work{}, acceptKept}
+	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept}
 	for _, w := range works {
 		u.byID[w.id] = w
 	}
@@ -137,6 +138,7 @@ func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept boo
 func (u *undoing) plan(ctx context.Context) {
 	for _, w := range u.works {
 		u.look(ctx, w)
+		u.holdNeeds(w)
 	}
 	for again := true; again; {
 		again = false
@@ -180,8 +182,8 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	}
 }
 
-// target returns the state that the object is to have, or reports that the remaining claims are
-// satisfied with the present one.
+// target returns the state that the object is to have, or reports that the remaining claims
+// are satisfied with the present one.
 func (w *work) target(now State) (to State, satisfied bool) {
 	top, before := prevailing(w.rest), prevailing(w.Claims)
 	switch {
@@ -207,8 +209,8 @@ func (r *record) back(now State) State {
 	return r.Original
 }
 
-// isAsLeft reports whether an agent has left the object as it is, or was about to when it was
-// killed.
+// isAsLeft reports whether an agent has left the object as it is, or was about to when it
+// was killed.
 func (w *work) isAsLeft(b *Book, now State) bool {
 	i := w.Intent
 	return w.isOurs(w.kind, now) || i != nil && b.isWritten(w.kind, i.Was, i.To, now)
@@ -220,8 +222,8 @@ func (w *work) leaveToOthers() {
 	}
 }
 
-// leaveChanged leaves an object to the program that has changed it. If agents remain that want
-// it, it is theirs to report.
+// leaveChanged leaves an object to the program that has changed it. If agents remain that
+// want it, it is theirs to report.
 func (u *undoing) leaveChanged(w *work) {
 	name := printable.Line(string(w.Object))
 	if len(w.rest) > 0 || len(w.Claims) == 0 || u.acceptKept {
@@ -231,44 +233,53 @@ func (u *undoing) leaveChanged(w *work) {
 	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
 }
 
-// hold reports whether the object has to stay, since another one stays that needs it, or its
-// kind says why.
+// hold reports whether the object has to stay, since another one stays that needs it, or
+// its kind says why.
 func (u *undoing) hold(ctx context.Context, w *work) bool {
 	name := printable.Line(string(w.Object))
 	if by := u.neededBy(w); by != nil {
 		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
-		return true
+	} else if w.writes && w.kind.Keeps != nil {
+		w.err = u.keeps(ctx, w)
 	}
-	if !w.writes || w.kind.Keeps == nil {
-		return false
-	}
+	u.holdNeeds(w)
+	return w.stays()
+}
+
+// keeps asks the kind whether the object can go.
+func (u *undoing) keeps(ctx context.Context, w *work) error {
 	why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
 	if err == nil && why != "" {
-		err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
+		err = fmt.Errorf("%s is %w: %s", printable.Line(string(w.Object)), ErrNeeded, why)
 	}
-	w.err = err
-	return err != nil
+	return err
 }
 
-// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays has one.
+// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
+// has one.
 var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
-// neededBy returns an object that stays and needs w. Nil: there is none.
-func (u *undoing) neededBy(w *work) *work {
-	for _, o := range u.works {
-		if o.stays() && o != w && o.needs(w) {
-			return o
-		}
+// holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
+// more.
+func (u *undoing) holdNeeds(w *work) {
+	if !w.stays() || w.absent {
+		return
 	}
-	return nil
+	for _, id := range w.needed() {
+		u.held[id] = w
+	}
 }
 
-func (w *work) needs(o *work) bool {
-	if w.absent {
-		return false
+// neededBy returns an object that stays and needs w, or has changed w along. Nil: there is
+// none. What another program has changed causes nothing any more.
+func (u *undoing) neededBy(w *work) *work {
+	for _, c := range w.Causes {
+		by := u.byID[string(c.ID)]
+		if by != nil && by.stays() && !errors.Is(by.err, ErrChanged) {
+			return by
+		}
 	}
-	isCause := func(c cause) bool { return string(c.ID) == w.id && !errors.Is(w.err, ErrChanged) }
-	return slices.Contains(w.needed(), o.id) || slices.ContainsFunc(o.Causes, isCause)
+	return u.held[w.id]
 }
 
 // after is an After.
@@ -298,6 +309,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if u.look(ctx, w); !w.stays() {
 		u.hold(ctx, w)
 	}
+	defer u.holdNeeds(w) // if it could not be undone
 	if w.stays() || !w.writes {
 		w.Intent = nil
 		return nil
@@ -361,8 +373,9 @@ func (u *undoing) beginAlong(ctx context.Context, w *work) error {
 	return nil
 }
 
-// backAlong returns the state that an object is put back to after it was changed along. Nil: it
-// follows. An object without a record that is as w had made it, such as a link's value that came later, follows too.
+// backAlong returns the state that an object is put back to after it was changed along.
+// Nil: it follows. An object without a record that is as w had made it, such as a link's
+// value that came later, follows too.
 func (u *undoing) backAlong(ctx context.Context, side Side, was State, left []Side) (*State, error) {
 	id := side.Kind.id(side.Object)
 	r, rest, goes := u.sheet.records[id], []claim(nil), false

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// xattrNames are in the order in which they are set: capabilities last, when no other process can have
-// the file open.
+// xattrNames are in the order in which they are set: capabilities last, when no other
+// process can have the file open.
 var xattrNames = []string{xattrSELinux, xattrSmack, xattrACL, xattrCapability}
 
 // maxXattr bounds the value of one, in bytes: an access list of about 500 users.
@@ -55,8 +55,8 @@ func xattr(f *os.File, name string) ([]byte, error) {
 	return bytes.Clone(value[:n]), nil
 }
 
-// setXattrs gives an open file exactly these attributes, unless they are nil: not known. A label
-// that the kernel has given it, and that is not among them, stays.
+// setXattrs gives an open file exactly these attributes, unless they are nil: not known. A
+// label that the kernel has given it, and that is not among them, stays.
 func setXattrs(f *os.File, want map[string][]byte) error {
 	if want == nil {
 		return nil
