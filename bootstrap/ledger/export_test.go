@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 )
 
 // Memory is a store in memory, for tests. Its process may be killed at each step.
@@ -64,7 +63,7 @@ func (m *Memory) keep(ctx context.Context, s State, r io.Reader) error {
 func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 	content, ok := m.Contents[sha256]
 	if !ok {
-		return nil, fmt.Errorf("kept content %s: %w", sha256, fs.ErrNotExist)
+		return nil, fmt.Errorf("the kept content %s is missing", sha256)
 	}
 	return inMemory(content), nil
 }

@@ -192,6 +192,9 @@ func (p *play) do(o op) error {
 	if killed {
 		p.oracle.precise = false
 	}
+	if o.verb == "reboot" && err != nil {
+		return err
+	}
 	return p.verify(o, killed, err)
 }
 
@@ -227,7 +230,11 @@ func (p *play) perform(o op) (killed bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		p.oracle.reboot(p.recordedIn(status))
+		recorded := p.recordedIn(status)
+		if recorded["v:a"] || recorded["v:b[0]"] || recorded["v:c\xff\\"] || recorded["m:/m"] {
+			return false, errors.New("what ended with the boot is still recorded")
+		}
+		p.oracle.reboot(recorded)
 	case "later":
 		if _, err := p.book(0).Release(context.Background(), "nobody"); err != nil { // what a reboot has ended goes
 			return false, err

@@ -246,7 +246,7 @@ func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
 		return err
 	})
 	if f == nil && err == nil {
-		err = fmt.Errorf("kept content %s: %w", sha256, fs.ErrNotExist)
+		err = fmt.Errorf("the kept content %s is missing", sha256)
 	}
 	return f, err
 }

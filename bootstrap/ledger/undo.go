@@ -322,7 +322,13 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	if err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); err != nil {
+	err := w.kind.Write(ctx, string(w.Object), u.writable(w.to))
+	if isGone(err) { // another program has removed what the object was in
+		w.Intent = nil
+		u.leaveChanged(w)
+		return nil
+	}
+	if err != nil {
 		w.err = fmt.Errorf("%s: %w", w.change, err)
 	}
 	u.readBack(ctx, w)
