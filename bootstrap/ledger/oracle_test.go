@@ -100,6 +100,9 @@ func (e *expected) stoodStill(object string) bool {
 // others notes that another program has written an object.
 func (o *oracle) others(object string) {
 	e, now := o.objects[object], o.node.state(object)
+	if e.standing && o.begun {
+		e.originals[e.value] = true // which settling may put back
+	}
 	e.at, e.value = time.Now(), now
 	switch {
 	case !o.recorded[object] && !o.begun:

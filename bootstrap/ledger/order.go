@@ -89,7 +89,7 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 		for _, c := range heirs[w.id] {
 			claims := func(o claim) bool { return o.is(c.Agent, string(c.Step)) }
 			if !w.Left.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, claim{Agent: c.Agent, Step: c.Step, To: w.Left.bare(), Loose: true, Boot: c.Boot})
+				w.rest = append(w.rest, claim{Agent: c.Agent, Step: c.Step, To: w.Left.bare(), Loose: true, Boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

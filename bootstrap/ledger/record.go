@@ -118,6 +118,16 @@ func (r *record) put(k *Kind, c claim) {
 	r.Claims = append(r.without(func(o claim) bool { return o.is(c.Agent, string(c.Step)) }), c)
 }
 
+// boot returns the boot that the claims end with. Empty: one outlives it.
+func (r *record) boot() (boot string) {
+	for _, c := range r.Claims {
+		if boot = c.Boot; boot == "" {
+			break
+		}
+	}
+	return boot
+}
+
 func (r *record) without(drop func(claim) bool) []claim {
 	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
 }

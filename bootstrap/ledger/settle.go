@@ -131,15 +131,7 @@ func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	if o.Intent != nil {
 		made = side.To
 	}
-	o.addCause(cause{ID: text(r.id), To: made.bare(), Boot: b.bootOf(r)})
-}
-
-// bootOf returns the boot that the claims on a record end with, if all do.
-func (b *Book) bootOf(r *record) string {
-	if slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Boot == "" }) {
-		return ""
-	}
-	return b.boot
+	o.addCause(cause{ID: text(r.id), To: made.bare(), Boot: r.boot()})
 }
 
 // addCause records what changes the object along, for as long as that is recorded.
