@@ -124,6 +124,10 @@ func (o *oracle) others(object string) {
 	}
 }
 
+// orphaned notes that the directory of an object has gone: what an agent has set aside cannot
+// come back.
+func (e *expected) orphaned() { e.standing, e.unsure, e.value = true, true, "" }
+
 // wanted notes what an operation has asked for, and whether it was done.
 func (o *oracle) wanted(applied ledger.Applied, done bool) {
 	for _, w := range o.current.wants {

@@ -266,6 +266,9 @@ func (p *play) write(o op) {
 		if p.node.state(object) != before[object] || object == o.object {
 			p.oracle.others(object)
 		}
+		if below := o.object[0] == 'd' && strings.HasPrefix(object[2:], o.object[2:]+"/"); below && to == "" {
+			p.oracle.objects[object].orphaned()
+		}
 	}
 	if o.verb != "torn" {
 		time.Sleep(2 * time.Second) // of a clock that does not wait
