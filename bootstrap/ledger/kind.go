@@ -34,7 +34,8 @@ type Kind struct {
 	Name, Space string
 
 	// Rounds means that an object may be read otherwise than it was written, since the
-	// kernel stores it in its own way, or gives it an identity.
+	// kernel stores it in its own way. An object with an identity that the kernel gives, such
+	// as a mount, does not round: Met recognizes it.
 	Rounds bool
 	// Vanishes means that objects go by themselves, as the values of a link do: then there
 	// is nothing to bring back.

@@ -409,7 +409,7 @@ func (n *node) mountKind() *ledger.Kind {
 		return ""
 	}
 	return &ledger.Kind{
-		Name: "mount", Rounds: true,
+		Name: "mount",
 		Read: func(_ context.Context, o string) (ledger.State, error) {
 			if top(o) == "" {
 				return ledger.State{}, nil

@@ -103,7 +103,7 @@ func (o *oracle) others(object string) {
 	if e.standing && o.begun {
 		e.originals[e.value] = true // which settling may put back
 	}
-	e.at, e.value = time.Now(), now
+	e.at, e.value, e.along = time.Now(), now, true
 	switch {
 	case !o.recorded[object] && !o.begun:
 		e.reset(now)

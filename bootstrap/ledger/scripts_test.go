@@ -65,6 +65,16 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 		"a write that was killed, and whose file another program has removed": {`
 			apply 1 s "f:/conf"=1 kill=7
 			other "f:/conf"=`, nil},
+		"a run is killed before it writes, and another program writes what it would have changed along": {`
+			apply 1 s "f:/conf"=1 kill=3
+			other "v:z"=7
+			apply 1 s "f:/conf"=1`, map[string]string{"v:z": "7"}},
+		"an agent overrides the one that has overridden it, and is undone": {`
+			override 0 1
+			apply 0 s "v:z"=1
+			apply 1 s "v:z"=2
+			apply 0 s "v:z"=1
+			undo 0`, nil},
 		"a directory of one agent, and a file of another in it": {`
 			apply 0 s "d:/d"=dir
 			apply 1 s "f:/d/f"=1

@@ -560,9 +560,15 @@ func randomScript(r *rand.Rand) (ops []op) {
 		}
 	}
 	ops = append(ops, overriding)
-	agents, mortal := 1+r.IntN(3), r.IntN(3) > 0
+	agents, mortal, among := 1+r.IntN(3), r.IntN(3) > 0, objects
+	if r.IntN(3) == 0 { // all about a few objects
+		among = nil
+		for _, i := range r.Perm(len(objects))[:1+r.IntN(3)] {
+			among = append(among, objects[i])
+		}
+	}
 	for range 2 + r.IntN(9) {
-		o := randomOp(r, agents)
+		o := randomOp(r, agents, among)
 		if mortal && r.IntN(3) > 0 && (o.verb == "apply" || o.verb == "undo") {
 			o.kill = 1 + r.IntN(24)
 		}
@@ -571,12 +577,12 @@ func randomScript(r *rand.Rand) (ops []op) {
 	return ops
 }
 
-func randomOp(r *rand.Rand, agents int) op {
-	agent, object := r.IntN(agents), objects[r.IntN(len(objects))]
+func randomOp(r *rand.Rand, agents int, among []string) op {
+	agent, object := r.IntN(agents), among[r.IntN(len(among))]
 	switch n := r.IntN(40); {
 	case n < 18:
 		o := op{verb: "apply", agent: agent, step: string("st"[r.IntN(2)])}
-		o.wants = randomWants(r)
+		o.wants = randomWants(r, among)
 		return o
 	case n < 26:
 		o := op{verb: "undo", agent: agent}
@@ -615,9 +621,9 @@ func foreign(r *rand.Rand, object string) string {
 	return fmt.Sprint(5 + r.IntN(3))
 }
 
-func randomWants(r *rand.Rand) (wants []want) {
+func randomWants(r *rand.Rand, among []string) (wants []want) {
 	for _, object := range objects {
-		if r.IntN(3) > 0 {
+		if !slices.Contains(among, object) || r.IntN(len(among)) > 3 {
 			continue
 		}
 		w := want{object: object, to: fmt.Sprint(1 + r.IntN(3))}

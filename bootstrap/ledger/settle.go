@@ -72,7 +72,7 @@ func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 // it has undone something.
 func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 	k, i := b.kindOf(r.Kind), r.Intent
-	if len(i.Along) == 0 {
+	if i == nil || len(i.Along) == 0 {
 		return nil
 	}
 	now, err := k.Read(ctx, string(r.Object))

@@ -119,10 +119,6 @@ func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept boo
 			w.err = fmt.Errorf("%s: what a killed run has begun cannot be settled", printable.Line(string(w.Object)))
 		}
 	}
-	u.begin()
-	if err := b.save(s); err != nil {
-		return nil, err
-	}
 	for _, w := range works {
 		if err := u.undoOne(ctx, w); err != nil {
 			return u.results(), err
@@ -291,17 +287,8 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 	return w.to, true
 }
 
-// begin records what is about to be written. A write that changes others along is recorded
-// right before it, when these are known.
-func (u *undoing) begin() {
-	for _, w := range u.works {
-		if w.writes && !w.stays() && w.kind.Along == nil {
-			w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true}
-		}
-	}
-}
-
-// undoOne looks at the object once more, and writes it. An error ends the undoing.
+// undoOne looks at the object once more, and writes it. An error ends the undoing. What the
+// object is about to become is recorded already; only what that changes along is not.
 func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.stays() {
 		return nil
@@ -311,7 +298,6 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	}
 	defer u.holdNeeds(w) // if it could not be undone
 	if w.stays() || !w.writes {
-		w.Intent = nil
 		return nil
 	}
 	if w.kind.Along != nil {
