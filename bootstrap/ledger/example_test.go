@@ -45,5 +45,7 @@ func Example() {
 		_, err = os.Stat(file)
 		fmt.Println(len(undone), "object; the file exists:", err == nil)
 	}
-	// Output: 1 object; the file exists: true 1 object; the file exists: false
+	// Output:
+	// 1 object; the file exists: true
+	// 1 object; the file exists: false
 }

@@ -18,8 +18,10 @@ import (
 type oracle struct {
 	node           *node
 	objects        map[string]*expected
-	begun          bool // a killed run has left something to settle
-	precise        bool // no run was killed or failed: the claims below are known
+	begun          bool  // a killed run has left something to settle
+	broken         error // a promise that the current operation has broken
+	overrides      bool  // the current agent does
+	precise        bool  // no run was killed or failed: the claims below are known
 	claims         map[string][]claimed
 	current        *op             // of an agent, while it runs
 	settled        time.Time       // when what a killed run has left was last settled
@@ -76,12 +78,12 @@ func (o *oracle) wrote(object, before string) {
 		before = ""
 	}
 	switch {
-	case e.standing && (e.unsure || time.Since(o.settled) < time.Second):
+	case e.standing && (e.unsure || time.Since(o.settled) < time.Second), secret && e.standing && o.recorded[object]:
 		e.originals[before] = true
 	case e.standing && !o.secrets[object] && e.stoodStill(object), secret && !o.recorded[object]:
 		e.originals = map[string]bool{before: true}
 	}
-	if o.secrets[object] {
+	if o.secrets[object] || secret {
 		e.originals[""] = true // a step has found a secret, of which no copy was kept, before this one wrote over it
 	}
 	e.standing, e.unsure, e.leftAt = false, false, time.Now()
@@ -103,6 +105,7 @@ func (o *oracle) others(object string) {
 	if e.standing && o.begun {
 		e.originals[e.value] = true // which settling may put back
 	}
+	again := e.standing && e.value == now
 	e.at, e.value, e.along = time.Now(), now, true
 	switch {
 	case !o.recorded[object] && !o.begun:
@@ -120,7 +123,7 @@ func (o *oracle) others(object string) {
 		e.standing, e.unsure = true, true
 		e.originals[now] = true
 	default:
-		e.standing, e.unsure = true, false
+		e.standing, e.unsure = true, e.unsure && again
 	}
 }
 
@@ -144,6 +147,9 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 	}
 	for _, object := range applied.Adopted {
+		if o.recorded[objectNamed(strings.TrimPrefix(object, o.node.root))] {
+			o.broken = fmt.Errorf("%s was adopted, and was recorded already", object)
+		}
 		e := o.objects[objectNamed(strings.TrimPrefix(object, o.node.root))]
 		e.originals = map[string]bool{"": true}
 		e.standing = false
@@ -166,6 +172,10 @@ func (o *oracle) claim(done bool) {
 	}
 	for _, w := range o.current.wants {
 		all := o.claims[w.object]
+		if top := prevails(all); o.precise && !o.overrides && len(all) > 0 && !w.has("loose") && !top.loose &&
+			rounded(top.to) != rounded(w.to) && top.agent != o.current.agent {
+			o.broken = fmt.Errorf("agent%d wants %q to be %q, and that is no conflict", top.agent, w.object, top.to)
+		}
 		c := claimed{o.current.agent, o.current.step, w.to, w.has("loose") || w.object[0] == 'm', strings.ContainsAny(w.object[:1], "vm")}
 		i := slices.IndexFunc(all, func(k claimed) bool { return k.agent == c.agent && k.step == c.step })
 		top := prevails(all)

@@ -183,13 +183,17 @@ func (r *record) stoodStill(now State, at time.Time) bool {
 	return at.Sub(since) >= quiet
 }
 
-// isOriginal reports whether the present state takes the place of the original.
+// isOriginal reports whether the present state takes the place of the original. The original
+// itself does, if it was not kept, and no step calls it a secret any more.
 func (r *record) isOriginal(k *Kind, now State, at time.Time) bool {
-	if now.IsZero() && k.Vanishes {
+	isSecret := slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Secret })
+	switch {
+	case isSecret, now.IsZero() && k.Vanishes:
 		return false
+	case k.same(now, r.Original):
+		return r.Original.secret
 	}
-	secret := func(c claim) bool { return c.Secret }
-	return !k.same(now, r.Original) && !r.isOurs(k, now) && !slices.ContainsFunc(r.Claims, secret) && r.stoodStill(now, at)
+	return !r.isOurs(k, now) && r.stoodStill(now, at)
 }
 
 // MarshalJSON is the record's line.

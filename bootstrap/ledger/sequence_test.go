@@ -292,6 +292,7 @@ func (p *play) mortal(n int, f func() error) (killed bool, err error) {
 // act is an operation of an agent.
 func (p *play) act(o op) (err error) {
 	book := p.book(o.agent)
+	p.oracle.overrides = slices.Contains(p.override, o.agent)
 	switch o.verb {
 	case "apply":
 		var applied ledger.Applied
@@ -382,8 +383,13 @@ func (p *play) verify(o op, killed bool, err error) error {
 			e.reset(p.node.state(object))
 		}
 	}
-	if err := p.keepsLater(); err != nil {
+	if err := errors.Join(p.keepsLater(), p.oracle.broken); err != nil {
 		return err
+	}
+	for sha256 := range p.memory.Contents {
+		if !killed && !bytes.Contains(p.memory.Content, []byte(sha256)) {
+			return fmt.Errorf("content that no record names is kept: %s", sha256)
+		}
 	}
 	if o.verb == "undo" && !killed && err == nil {
 		return p.oracle.disobeyed()
@@ -652,7 +658,9 @@ func randomWants(r *rand.Rand, among []string) (wants []want) {
 			flag("adopt", 6)
 			flag("loose", 8)
 			flag("secret", 8)
-			flag("rewritten", 8)
+			if !w.has("loose") {
+				flag("rewritten", 8)
+			}
 			if r.IntN(8) == 0 {
 				w.to, w.flags = "", nil
 			}

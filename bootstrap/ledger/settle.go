@@ -41,15 +41,17 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 	if err != nil {
 		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
-	if b.isWritten(k, i.Was, i.To, now) {
-		if i.Replaces {
-			r.Original = i.Was
-		}
-		if i.Undo {
-			r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
-		} else {
-			r.leave(now, time.Now())
-		}
+	written := b.isWritten(k, i.Was, i.To, now)
+	if written && i.Replaces {
+		r.Original = i.Was
+	}
+	switch top := prevailing(r.Claims); {
+	case written && i.Undo:
+		r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
+	case written:
+		r.leave(now, time.Now())
+	case top != nil:
+		top.Rewritten = false // what others have written there is not for the agent
 	}
 	r.Intent = nil
 	return nil
