@@ -82,7 +82,7 @@ func (b *Book) load() (*sheet, any, error) {
 }
 
 // save replaces the file, if it has changed. Contents are removed after the file that named
-// them, and the directory with the last record.
+// them, those of a killed run too, and the directory with the last record.
 func (b *Book) save(s *sheet) error {
 	s.tidy()
 	if len(s.records)+len(s.damaged) == 0 {
@@ -90,13 +90,15 @@ func (b *Book) save(s *sheet) error {
 		return b.store.remove()
 	}
 	text, err := s.text()
-	if err != nil || string(text) == b.saved {
+	if err != nil {
 		return err
 	}
-	if err := b.store.replace(text); err != nil {
-		return err
+	if string(text) != b.saved {
+		if err := b.store.replace(text); err != nil {
+			return err
+		}
+		b.saved = string(text)
 	}
-	b.saved = string(text)
 	return b.store.collect(s.contents())
 }
 
