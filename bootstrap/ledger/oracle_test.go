@@ -105,6 +105,9 @@ func (o *oracle) others(object string) {
 	if e.standing && o.begun {
 		e.originals[e.value] = true // which settling may put back
 	}
+	if o.begun {
+		e.maybe[now] = true // settling may take it for an agent's
+	}
 	again := e.standing && e.value == now
 	e.at, e.value, e.along = time.Now(), now, true
 	switch {

@@ -226,6 +226,12 @@ func (p *play) perform(o op) (killed bool, err error) {
 	case "reboot":
 		p.boot++
 		p.node.reboot()
+		if _, err := p.book(0).Release(context.Background(), "nobody"); err != nil { // what has ended goes
+			return false, err
+		}
+		if p.later, err = laterParts(p.memory.Content); err != nil {
+			return false, err
+		}
 		status, err := p.look()
 		if err != nil {
 			return false, err
