@@ -4,9 +4,12 @@
 package ledger_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -44,4 +47,41 @@ func BenchmarkApply(b *testing.B) {
 			b.ReportMetric(float64(info.Size())/1024, "KiB")
 		})
 	}
+}
+
+// How long a large file takes: the first time, and with nothing to change.
+func BenchmarkLargeFile(b *testing.B) {
+	dir := b.TempDir()
+	source := filepath.Join(dir, "source")
+	require.NoError(b, os.WriteFile(source, bytes.Repeat([]byte("0123456789abcde\n"), 70<<16), 0o755))
+	book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "a"}).Open()
+	require.NoError(b, err)
+	defer book.Close()
+	path := filepath.Join(dir, "plugin")
+	wants := ledger.Wants{List: []ledger.Want{ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) { return os.Open(source) })}}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			_, err := book.Undo(b.Context(), ledger.Undo{})
+			require.NoError(b, err)
+			b.StartTimer()
+			_, err = book.Apply(b.Context(), "s", wants)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("unchanged", func(b *testing.B) {
+		for b.Loop() {
+			_, err = book.Apply(b.Context(), "s", wants)
+			require.NoError(b, err)
+		}
+	})
+	b.Run("cp and sync", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			require.NoError(b, os.RemoveAll(path+".cp"))
+			b.StartTimer()
+			require.NoError(b, exec.Command("cp", source, path+".cp").Run())
+			require.NoError(b, exec.Command("sync", path+".cp").Run())
+		}
+	})
 }

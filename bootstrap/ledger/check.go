@@ -44,7 +44,8 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if b.isMet(r, step, t) {
 		look.advise(b.adoptable(s, step, t, r))
 		if other := b.sharedWith(r, step); other != "" {
-			look.Changes = append(look.Changes, fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other))
+			line := fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other)
+			look.Changes = append(look.Changes, line)
 		}
 		return nil
 	}
@@ -198,7 +199,8 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: agent %q: undo or release that agent, change one of the two, or override it", printable.Line(w.Object), ErrConflict, top.Agent)
+	return fmt.Errorf("%s: %w: agent %q: undo or release that agent, change one of the two, or override it",
+		printable.Line(w.Object), ErrConflict, top.Agent)
 }
 
 // prevails reports whether the step wants what it wanted when it overrode the others.

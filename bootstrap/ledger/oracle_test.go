@@ -40,6 +40,7 @@ type expected struct {
 	at        time.Time       // when the other program wrote
 	leftAt    time.Time       // when an agent last wrote
 	along     bool            // it was last changed along
+	unkept    map[string]bool // states that a secret has replaced: no copy of them is kept, but they are recognized
 	ours      map[string]bool // the states in which agents left it or wanted it, while it was recorded
 	maybe     map[string]bool // the states that an agent wanted in vain
 }
@@ -62,7 +63,7 @@ func newOracle(n *node) *oracle {
 }
 
 func (e *expected) reset(state string) {
-	*e = expected{originals: map[string]bool{state: true}, ours: map[string]bool{}, maybe: map[string]bool{}}
+	*e = expected{originals: map[string]bool{state: true}, ours: map[string]bool{}, maybe: map[string]bool{}, unkept: map[string]bool{}}
 }
 
 // wrote notes a write of the current operation.
@@ -75,7 +76,11 @@ func (o *oracle) wrote(object, before string) {
 	e.along = want == nil || want.has("loose")
 	secret := want != nil && want.has("secret") && before != ""
 	if secret {
+		e.unkept[before] = true
 		before = ""
+	}
+	if e.unkept[now] {
+		e.originals[now] = true
 	}
 	switch {
 	case e.standing && (e.unsure || time.Since(o.settled) < time.Second), secret && e.standing && o.recorded[object]:
@@ -120,9 +125,9 @@ func (o *oracle) others(object string) {
 		}
 	case o.mayBeRewritten[object]: // the overridden agent's, if that prevails again
 		e.standing, e.unsure = true, true
-	case e.ours[now] && now != "":
+	case e.ours[now] && now != "" && !e.unkept[now]:
 		e.standing, e.unsure = false, e.unsure || o.begun
-	case e.maybe[now] || o.begun:
+	case e.maybe[now] || e.unkept[now] || o.begun:
 		e.standing, e.unsure = true, true
 		e.originals[now] = true
 	default:

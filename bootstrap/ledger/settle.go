@@ -50,7 +50,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 		r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
 	case written:
 		r.leave(now, time.Now())
-	case top != nil:
+	case top != nil && !i.Undo:
 		top.Rewritten = false // what others have written there is not for the agent
 	}
 	r.Intent = nil

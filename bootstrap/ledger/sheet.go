@@ -72,13 +72,15 @@ func parse(content []byte) (*sheet, error) {
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
 	raw := whole(line)
 	if raw == nil {
-		return nil, fmt.Errorf("%w: its first line is damaged, without which no record counts: copy the directory, then salvage the other lines", ErrUnreadable)
+		return nil, fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
+			"copy the directory, then salvage the other lines", ErrUnreadable)
 	}
 	if err := json.Unmarshal(raw, &s.head); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	if s.head.Schema != schema {
-		return nil, fmt.Errorf("%w: it has schema %d, and this program knows %d: use the program that wrote it", ErrUnreadable, s.head.Schema, schema)
+		return nil, fmt.Errorf("%w: it has schema %d, and this program knows %d: use the program that wrote it",
+			ErrUnreadable, s.head.Schema, schema)
 	}
 	if s.head.Agents == nil {
 		s.head.Agents = map[string]*agent{}
@@ -129,7 +131,8 @@ func whole(line []byte) []byte {
 // text is the content of the file.
 func (s *sheet) text() ([]byte, error) {
 	if len(s.records) > maxRecords {
-		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted", len(s.records), maxRecords)
+		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted",
+			len(s.records), maxRecords)
 	}
 	var lines bytes.Buffer
 	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))

@@ -48,7 +48,9 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 }
 
 func (r *record) described() Record {
-	d := Record{Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left, Begun: r.Intent != nil, Kept: string(r.Kept)}
+	d := Record{
+		Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left, Begun: r.Intent != nil, Kept: string(r.Kept),
+	}
 	for _, c := range r.Claims {
 		d.Claims = append(d.Claims, c.described())
 	}
@@ -59,7 +61,10 @@ func (r *record) described() Record {
 }
 
 func (c claim) described() Claim {
-	d := Claim{Agent: c.Agent, Step: string(c.Step), To: c.To, Loose: c.Loose, Adopted: c.Adopted, Secret: c.Secret, Rewritten: c.Rewritten}
+	d := Claim{
+		Agent: c.Agent, Step: string(c.Step), To: c.To,
+		Loose: c.Loose, Adopted: c.Adopted, Secret: c.Secret, Rewritten: c.Rewritten,
+	}
 	for _, id := range c.Needs {
 		d.Needs = append(d.Needs, string(id))
 	}

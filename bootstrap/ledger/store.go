@@ -194,7 +194,8 @@ func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
 	return d.inNewDir(func(dir *durable.Dir) error {
 		total, err := kept(dir)
 		if total += s.Size; err == nil && (s.Size > maxContent || total > maxContents) {
-			err = fmt.Errorf("%d bytes of content would be kept, of which one has %d, and the limits are %d and %d: move large files away", total, s.Size, maxContents, maxContent)
+			err = fmt.Errorf("%d bytes of content would be kept, of which one has %d, and the limits are %d and %d: move large files away",
+				total, s.Size, maxContents, maxContent)
 		}
 		if err != nil {
 			return err

@@ -31,7 +31,8 @@ func trusted(path string, info fs.FileInfo) error {
 	case int(st.Uid) != uid:
 		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.Uid, errUntrusted, uid)
 	case info.Mode()&0o002 != 0, info.Mode()&0o020 != 0 && !groupMay:
-		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)", path, filemode.Unix(info.Mode()), errUntrusted)
+		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)",
+			path, filemode.Unix(info.Mode()), errUntrusted)
 	case !info.IsDir() && st.Nlink > 1:
 		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, errUntrusted)
 	}

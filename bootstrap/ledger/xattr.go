@@ -27,5 +27,6 @@ func mayHaveCapabilities(s State) error {
 	if len(s.Xattrs[xattrCapability]) == 0 || s.UID == 0 && s.Mode&0o022 == 0 && os.Geteuid() <= 0 {
 		return nil
 	}
-	return fmt.Errorf("it has %s, belongs to uid %d and has mode %04o, and is brought back only by root, and if only root may write it", xattrCapability, s.UID, s.Mode)
+	return fmt.Errorf("it has %s, belongs to uid %d and has mode %04o, and is brought back only by root, and if only root may write it",
+		xattrCapability, s.UID, s.Mode)
 }

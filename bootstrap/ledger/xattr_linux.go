@@ -75,7 +75,8 @@ func setXattrs(f *os.File, want map[string][]byte) error {
 			err = unix.Fremovexattr(int(f.Fd()), name)
 		}
 		if err != nil {
-			return remedy.Add(&fs.PathError{Op: "set " + name + " of", Path: f.Name(), Err: err}, "it needs CAP_SETFCAP or CAP_MAC_ADMIN, and a file system with extended attributes")
+			return remedy.Add(&fs.PathError{Op: "set " + name + " of", Path: f.Name(), Err: err},
+				"it needs CAP_SETFCAP or CAP_MAC_ADMIN, and a file system with extended attributes")
 		}
 	}
 	return nil
