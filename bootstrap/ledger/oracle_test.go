@@ -113,6 +113,9 @@ func (o *oracle) others(object string) {
 	if o.begun {
 		e.maybe[now] = true // settling may take it for an agent's
 	}
+	if e.unkept[now] {
+		e.originals[now] = true
+	}
 	again := e.standing && e.value == now
 	e.at, e.value, e.along = time.Now(), now, true
 	switch {
@@ -148,7 +151,7 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 		if e.standing && rounded(w.to) == o.node.state(w.object) {
 			e.unsure = e.unsure || !e.stoodStill(w.object) // it was written just now, and exactly as wanted
-			e.leftAt = time.Now()
+			e.leftAt, e.originals[e.value] = time.Now(), true
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
 			e.originals[""] = true

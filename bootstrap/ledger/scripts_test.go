@@ -75,6 +75,10 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 1 s "v:z"=2
 			apply 0 s "v:z"=1
 			undo 0`, nil},
+		"a loose wish hides none that is not": {`
+			apply 0 s "v:z"=1
+			apply 1 s "v:z"=2,loose
+			apply 2 s "v:z"=3`, nil},
 		"a directory of one agent, and a file of another in it": {`
 			apply 0 s "d:/d"=dir
 			apply 1 s "f:/d/f"=1
