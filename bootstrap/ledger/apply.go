@@ -65,10 +65,12 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	return a.done, errors.Join(a.errs...)
 }
 
+// refused is the error for an object that is not as wanted although it was written.
 func refused(t *target) error {
 	return fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), ErrRefused)
 }
 
+// fail records a target's first failure: the others go on.
 func (a *application) fail(t *target, err error) {
 	if !t.failed && !t.MayFail {
 		a.errs = append(a.errs, err)
@@ -281,6 +283,8 @@ func (a *application) beginAlong(ctx context.Context, i *intent, side Side) erro
 	return nil
 }
 
+// claimOf is the step's claim on a target. Its content is not in it: it is kept only when
+// another agent takes its place.
 func (a *application) claimOf(t *target) claim {
 	c := claim{Agent: a.ledger.Agent, Step: text(a.step), To: t.To.bare(), Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten}
 	if t.Kind.endsWithBoot(t.Want) {
@@ -340,6 +344,8 @@ func (a *application) claim(ctx context.Context) {
 	}
 }
 
+// claimOne records a target that is as wanted. If another program has made it so, that is the
+// original: the claim alone would otherwise make the state an agent's.
 func (a *application) claimOne(ctx context.Context, t *target) error {
 	known := a.sheet.records[t.id] != nil
 	r, err := a.recordOf(ctx, t, func(r *record, original State) { r.Original = original })

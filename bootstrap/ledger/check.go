@@ -37,6 +37,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 	return look, err
 }
 
+// checkOne looks at one target as Apply would, and fails where that would.
 func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
 	if err := b.read(ctx, s, step, t); err != nil {
 		return err
@@ -120,6 +121,7 @@ func (b *Book) targets(wants Wants) (all []*target) {
 	return all
 }
 
+// learn makes a kind known, for settling and undoing its records.
 func (b *Book) learn(k *Kind) {
 	if b.kinds[k.Name] == nil {
 		b.kinds[k.Name] = k
@@ -166,6 +168,7 @@ func (t *target) compare(ctx context.Context) error {
 	return err
 }
 
+// sameContent compares bytes, which takes a fraction of the time that a hash does.
 func sameContent(ctx context.Context, a, b io.Reader) (bool, error) {
 	chunkA, chunkB := make([]byte, 64<<10), make([]byte, 64<<10)
 	for ctx.Err() == nil {
@@ -217,6 +220,8 @@ func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) 
 	return nil
 }
 
+// conflict returns an error if the agent that prevails does not agree. A step that has
+// overridden the others is not asked again.
 func (b *Book) conflict(r *record, w Want, step string) error {
 	if r == nil || b.prevails(r, w, step) {
 		return nil

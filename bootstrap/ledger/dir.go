@@ -27,7 +27,7 @@ func Dir() *Kind {
 	return &Kind{
 		Name: "dir", Space: pathSpace,
 		Read: readDir, Write: writeDir, Describe: describeDir, Keeps: keepsDir,
-		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWriteFile, EndsWithBoot: endsWithBoot,
+		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsDir), EndsWithBoot: endsWithBoot,
 	}
 }
 
@@ -77,6 +77,7 @@ func readDir(_ context.Context, path string) (s State, err error) {
 	return s, nil
 }
 
+// readDirLink looks where a link leads: hosts have such directories (/var/run).
 func readDirLink(path string, s *State) error {
 	target, err := durable.OpenDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,6 +90,7 @@ func readDirLink(path string, s *State) error {
 	return target.Close()
 }
 
+// writeDir makes a directory, or sets the attributes of an existing one, by its descriptor.
 func writeDir(_ context.Context, path string, to State) error {
 	return remedy.File(inParent(path, func(d *durable.Dir, name string) error {
 		switch {
@@ -156,6 +158,8 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 	return why, err
 }
 
+// stayingIn names what is not removed with the directory. Temporary files are: they are
+// swept.
 func stayingIn(dir *durable.Dir, path string, after After) (why string, err error) {
 	for name, err := range dir.All() {
 		if err != nil {

@@ -37,7 +37,7 @@ func File() *Kind {
 	return &Kind{
 		Name: "file", Space: pathSpace,
 		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describeFile,
-		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWriteFile, EndsWithBoot: endsWithBoot,
+		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsRegular), EndsWithBoot: endsWithBoot,
 	}
 }
 
@@ -75,6 +75,7 @@ func statOf(info fs.FileInfo) State {
 	return s
 }
 
+// isGone reports whether there is no object, since there is no directory for it either.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
 // inParent calls f with the directory of path. Without that, it returns an error that
@@ -88,6 +89,8 @@ func inParent(path string, f func(d *durable.Dir, name string) error) error {
 	return f(d, filepath.Base(path))
 }
 
+// readFile looks at the object through its open directory. A missing directory means that
+// there is no object.
 func readFile(ctx context.Context, path string) (s State, err error) {
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		info, err := d.Lstat(name)
@@ -159,6 +162,7 @@ func unchangedSince(before fs.FileInfo, f *os.File) error {
 	return err
 }
 
+// openFile opens the content again: it may be another by now, which its reader verifies.
 func openFile(path string) (f io.ReadCloser, err error) {
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		file, err := d.Open(name)
@@ -170,6 +174,8 @@ func openFile(path string) (f io.ReadCloser, err error) {
 	return f, err
 }
 
+// writeFile puts the object in place whole, by a rename, and removes what killed writers
+// have left beside it.
 func writeFile(ctx context.Context, path string, to State) error {
 	return inParent(path, func(d *durable.Dir, name string) error {
 		if err := d.Sweep(); err != nil {
@@ -246,6 +252,7 @@ func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable
 	return f, nil
 }
 
+// copyHashed copies content whose hash nobody has told, and records it in to.
 func copyHashed(ctx context.Context, w io.Writer, r io.Reader, to *State) error {
 	sum := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(input.WithContext(ctx, r), maxContent+1))
@@ -299,19 +306,21 @@ func lostFile(_ string, original State) string {
 	return ""
 }
 
-// mayWriteFile returns an error if the file could not be written, or replaces something
-// that cannot come back.
-func mayWriteFile(_ context.Context, path string) error {
-	err := inParent(path, func(d *durable.Dir, name string) error {
-		info, err := d.Lstat(name)
-		if err == nil && statOf(info).Type == "other" {
-			return fmt.Errorf("a %s is in the way: move it away", filemode.Type(info.Mode()))
+// mayWrite returns a Permission: it names what is in the way, and could not come back, and
+// what is missing to write.
+func mayWrite(fits func(fs.FileMode) bool) func(context.Context, string) error {
+	return func(_ context.Context, path string) error {
+		err := inParent(path, func(d *durable.Dir, name string) error {
+			info, err := d.Lstat(name)
+			if err == nil && !fits(info.Mode()) && info.Mode().Type() != fs.ModeSymlink {
+				return fmt.Errorf("a %s is in the way: move it away", filemode.Type(info.Mode()))
+			}
+			return ignoreGone(err)
+		})
+		if err != nil && !isGone(err) {
+			return err
 		}
-		return ignoreGone(err)
-	})
-	if err != nil && !isGone(err) {
-		return err
+		_, err = durable.Writable(filepath.Dir(path))
+		return remedy.File(err)
 	}
-	_, err = durable.Writable(filepath.Dir(path))
-	return remedy.File(err)
 }

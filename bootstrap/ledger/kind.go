@@ -140,6 +140,7 @@ func (k *Kind) canonical(object string) string {
 	return object
 }
 
+// same is Same, which need not know what no object is.
 func (k *Kind) same(a, b State) bool {
 	if k.Same == nil || a.IsZero() || b.IsZero() {
 		return a.Equal(b)
@@ -147,6 +148,7 @@ func (k *Kind) same(a, b State) bool {
 	return k.Same(a, b)
 }
 
+// met reports whether the object is as wanted, or of the wanted type if that is enough.
 func (k *Kind) met(now State, w Want) bool {
 	switch {
 	case w.Loose && !w.To.IsZero():
@@ -174,6 +176,7 @@ func (k *Kind) owns(object string) error {
 	return nil
 }
 
+// along lists the objects that a write changes besides, by their one names.
 func (k *Kind) along(ctx context.Context, object string, to State) ([]Side, error) {
 	if k.Along == nil {
 		return nil, nil

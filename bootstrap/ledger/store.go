@@ -55,6 +55,7 @@ type directory struct {
 	path   string
 }
 
+// openDirectory opens the directory above, if there is one: without it nothing is recorded.
 func openDirectory(path string) (*directory, error) {
 	if path == "" {
 		return nil, errNotOpen
@@ -165,6 +166,7 @@ func openTrusted(dir *durable.Dir, name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
+// version asks for the file's name only, not for its content.
 func (d *directory) version() (version any, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
 		info, err := dir.Lstat(fileName)
@@ -190,6 +192,8 @@ func (d *directory) replace(content []byte) error {
 	})
 }
 
+// keep copies and does not link: whoever has the original open could write into a link, and
+// what is kept counts only with one link.
 func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
 	return d.inNewDir(func(dir *durable.Dir) error {
 		total, err := kept(dir)

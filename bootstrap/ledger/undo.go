@@ -212,6 +212,7 @@ func (w *work) isAsLeft(b *Book, now State) bool {
 	return w.isOurs(w.kind, now) || i != nil && b.isWritten(w.kind, i.Was, i.To, now)
 }
 
+// leaveToOthers says that the object stays, since others want it.
 func (w *work) leaveToOthers() {
 	if top := prevailing(w.rest); top != nil && w.isMade(w.kind) {
 		w.change = fmt.Sprintf("leave %s to agent %q, which wants it too", printable.Line(string(w.Object)), top.Agent)
@@ -410,6 +411,7 @@ func (w *work) conclude() {
 	}
 }
 
+// results lists the objects for which there was something to do or to say.
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
