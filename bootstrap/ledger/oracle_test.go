@@ -77,6 +77,9 @@ func (o *oracle) wrote(object, before string) {
 	secret := want != nil && want.has("secret") && before != ""
 	if secret {
 		e.unkept[before] = true
+		if o.recorded[object] {
+			e.originals[before] = true // a copy was kept before a step called it a secret
+		}
 		before = ""
 	}
 	if e.unkept[now] {
