@@ -43,8 +43,7 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 		return Applied{}, err
 	}
 	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !b.hasClaimed(s, step)}
-	_ = b.settle(ctx, s) // what cannot be settled cannot be looked at below, either
-	if err := b.save(s); err != nil {
+	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
 		return Applied{}, err
 	}
 	todo := a.look(ctx)

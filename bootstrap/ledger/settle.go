@@ -34,6 +34,16 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	return errors.Join(errs...)
 }
 
+// settleKilled settles what a killed run has begun, and saves that.
+func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error) {
+	for _, r := range s.records {
+		if r.Intent != nil {
+			return b.settle(ctx, s), b.save(s)
+		}
+	}
+	return nil, nil
+}
+
 // settleOne determines how a write has left its object.
 func (b *Book) settleOne(ctx context.Context, r *record) error {
 	k, i := b.kindOf(r.Kind), r.Intent

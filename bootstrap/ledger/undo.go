@@ -34,12 +34,12 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	errs := []error{b.settle(ctx, s), s.anyUnreadable()}
-	if err := b.save(s); err != nil {
-		return nil, errors.Join(append(errs, err)...)
+	unsettled, err := b.settleKilled(ctx, s)
+	if err != nil {
+		return nil, err
 	}
 	done, err := b.undo(ctx, s, b.works(s, b.picked(u)), u.AcceptKept)
-	return done, errors.Join(append(errs, err)...)
+	return done, errors.Join(unsettled, s.anyUnreadable(), err)
 }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
