@@ -91,8 +91,11 @@ func (o *oracle) wrote(object, before string) {
 	case e.standing && !o.secrets[object] && e.stoodStill(object), secret && !o.recorded[object]:
 		e.originals = map[string]bool{before: true}
 	}
-	if o.secrets[object] || secret {
-		e.originals[""] = true // a step has found a secret, of which no copy was kept, before this one wrote over it
+	if o.secrets[object] || secret { // a copy was kept, or not, before a step called it a secret
+		e.originals[""] = true
+		if e.standing {
+			e.originals[e.value] = true
+		}
 	}
 	e.standing, e.unsure, e.leftAt = false, false, time.Now()
 	e.ours[now] = true

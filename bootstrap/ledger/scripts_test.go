@@ -79,6 +79,12 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 0 s "v:z"=1
 			apply 1 s "v:z"=2,loose
 			apply 2 s "v:z"=3`, nil},
+		"a directory that is recorded later than what is in it": {`
+			other "f:/d/f"=7
+			apply 0 s "f:/d/f"=1
+			other "d:/d"=
+			apply 0 s "d:/d"=dir
+			apply 0 s "f:/d/f"=1`, nil},
 		"a directory of one agent, and a file of another in it": {`
 			apply 0 s "d:/d"=dir
 			apply 1 s "f:/d/f"=1
