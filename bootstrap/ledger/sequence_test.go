@@ -400,10 +400,21 @@ func (p *play) verify(o op, killed bool, err error) error {
 	if o.verb == "undo" && !killed && err == nil {
 		return p.oracle.disobeyed()
 	}
+	if o.verb == "undo" && !killed && !hasReasons(err) {
+		return fmt.Errorf("undoing fails for another reason than what others have changed: %w", err)
+	}
 	if o.verb == "undo" && o.step == "" && !killed {
 		return p.needsStay(o.agent, recorded)
 	}
 	return nil
+}
+
+// hasReasons reports whether all that is left is left for what others have changed.
+func hasReasons(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !hasReasons(err) })
+	}
+	return errors.Is(err, ledger.ErrChanged) || errors.Is(err, ledger.ErrNeeded)
 }
 
 // needsStay returns an error if what an object needs is gone, that stays as another program
