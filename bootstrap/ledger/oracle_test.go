@@ -278,7 +278,14 @@ func (o *oracle) disobeyed() error {
 		if object[0] == 'f' && e.originals[now] || o.rewrites[object] {
 			continue // what the agent wants was not kept, and it writes it anew; or others have rewritten it
 		}
-		if top := prevails(all); !top.loose && rounded(top.to) != now {
+		steps := 0 // a step whose wish another one of its agent gives up makes it anew
+		top := prevails(all)
+		for _, c := range all {
+			if c.agent == top.agent {
+				steps++
+			}
+		}
+		if steps == 1 && !top.loose && rounded(top.to) != now {
 			return fmt.Errorf("%q is %q, and agent%d wants %q", object, now, top.agent, top.to)
 		}
 	}

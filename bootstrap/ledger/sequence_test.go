@@ -380,6 +380,7 @@ func (p *play) verify(o op, killed bool, err error) error {
 			if e.reset(p.node.state(object)); begun {
 				maps.Copy(e.originals, was.originals)
 				maps.Copy(e.originals, was.ours)
+				maps.Copy(e.maybe, was.maybe)
 			}
 		case recorded[object] || begun:
 		default:
