@@ -25,8 +25,9 @@ import (
 const (
 	fileName      = "ledger"
 	contentPrefix = "content."
-	maxContent    = 1 << 30 // bytes of one content
-	maxContents   = 4 << 30 // bytes of all
+
+	maxContent  int64 = 1 << 30 // bytes of one content
+	maxContents int64 = 4 << 30 // bytes of all
 )
 
 // A store has the file and the contents beside it. Each change is whole and durable when it
