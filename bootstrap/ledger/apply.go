@@ -347,7 +347,11 @@ func (a *application) claim(ctx context.Context) {
 // original: the claim alone would otherwise make the state an agent's.
 func (a *application) claimOne(ctx context.Context, t *target) error {
 	known := a.sheet.records[t.id] != nil
-	r, err := a.recordOf(ctx, t, func(r *record, original State) { r.Original = original })
+	r, err := a.recordOf(ctx, t, func(r *record, original State) {
+		if !t.Loose { // what is only accepted stays another program's
+			r.Original = original
+		}
+	})
 	if err != nil {
 		return err
 	}

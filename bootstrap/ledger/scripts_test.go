@@ -85,6 +85,11 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "d:/d"=
 			apply 0 s "d:/d"=dir
 			apply 0 s "f:/d/f"=1`, nil},
+		"what a loose wish accepts stays another program's": {`
+			apply 1 t "v:z"=3,loose
+			other "v:z"=7
+			apply 1 s "v:z"=1,loose
+			other "v:z"=6`, map[string]string{"v:z": "6"}},
 		"a directory of one agent, and a file of another in it": {`
 			apply 0 s "d:/d"=dir
 			apply 1 s "f:/d/f"=1
