@@ -79,12 +79,11 @@ func (m *Memory) collect(needed map[string]bool) error {
 }
 
 func (m *Memory) remove() error {
-	if err := m.collect(nil); err != nil || m.Content == nil {
-		return err
+	if m.Content != nil {
+		m.step()
+		m.Content = nil
+		m.replaced++
+		m.step()
 	}
-	m.step()
-	m.Content = nil
-	m.replaced++
-	m.step()
-	return nil
+	return m.collect(nil)
 }

@@ -188,6 +188,9 @@ func (o *oracle) claim(done bool) {
 		return
 	}
 	for _, w := range o.current.wants {
+		if w.has("loose") {
+			o.precise = false // a wish that it had before is given up, and the next one made anew
+		}
 		all := o.claims[w.object]
 		if top := prevails(all); o.precise && !o.overrides && len(all) > 0 && !w.has("loose") && !top.loose &&
 			rounded(top.to) != rounded(w.to) && top.agent != o.current.agent {

@@ -278,7 +278,13 @@ func (d *directory) remove() error {
 	err := d.inDir(func(dir *durable.Dir) error {
 		info, err := dir.Stat()
 		ours = err == nil && info.Mode() == fs.ModeDir|durable.StateDirMode
-		return errors.Join(err, d.collect(nil), dir.Remove(fileName))
+		if err == nil {
+			err = dir.Remove(fileName) // first: it names the contents
+		}
+		if err == nil {
+			err = d.collect(nil)
+		}
+		return err
 	})
 	if err != nil || !ours {
 		return err
