@@ -69,6 +69,9 @@ func (e *expected) reset(state string) {
 // wrote notes a write of the current operation.
 func (o *oracle) wrote(object, before string) {
 	e, now := o.objects[object], o.node.state(object)
+	if o.current.verb == "undo" && !e.standing {
+		e.leftAt = time.Now()
+	}
 	if o.current.verb == "undo" || e.standing && now == e.value { // it may only undo, or put back what that has changed along
 		return
 	}
