@@ -94,6 +94,21 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 0 s "d:/d"=dir
 			apply 1 s "f:/d/f"=1
 			undo 0`, nil},
+		"a killed run wrote over an upgrade, and a backup of ours comes back before that is settled": {`
+			apply 0 t "f:/h"=1
+			other "f:/h"=7
+			apply 0 t "f:/h"=2 kill=4
+			other "f:/h"=1`, map[string]string{"f:/h": "7"}},
+		"the same, of what is changed along": {`
+			apply 0 t "f:/conf"=L1
+			other "f:/conf"=7
+			apply 0 s "f:/conf"=2 kill=4
+			other "f:/conf"=L1`, map[string]string{"f:/conf": "7", "v:z": "7"}},
+		"an object is forgotten whose undoing was killed when it had changed another one along": {`
+			other "v:b[0]"=7
+			apply 0 s "v:a"=3 "v:b[0]"=2
+			undo 0 s kill=4
+			forget 0 "v:a"`, map[string]string{"v:b[0]": "7"}},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=

@@ -52,7 +52,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
 	written := b.isWritten(k, i.Was, i.To, now)
-	if written && i.Replaces {
+	if i.Replaces && !k.same(now, i.Was) {
 		r.Original = i.Was
 	}
 	switch top := prevailing(r.Claims); {
@@ -111,6 +111,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	if err != nil {
 		return fmt.Errorf("settle %s: %w", printable.Line(name), err)
 	}
+	if o := s.records[k.id(name)]; o != nil && side.Replaces && !k.same(now, side.Was) {
+		o.Original = side.Was
+	}
 	shows := !k.same(now, side.Was) && (b.kindOf(r.Kind).Rounds || k.same(now, side.To))
 	switch {
 	case now.IsZero() && k.Vanishes, !written && !shows:
@@ -126,9 +129,6 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	known := s.records[k.id(string(side.Object))] != nil
 	o := s.of(k, string(side.Object), side.Was)
-	if side.Replaces && !k.same(now, side.Was) {
-		o.Original = side.Was
-	}
 	switch {
 	case o.Intent != nil && !k.same(now, side.To): // its own write is settled next
 	case b.isWritten(k, side.Was, side.To, now):

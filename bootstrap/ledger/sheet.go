@@ -216,7 +216,8 @@ func (s *sheet) unreadable(id string) error {
 	return nil
 }
 
-// tidy drops records that no step wants, with what they have changed along.
+// tidy drops records that no step wants, with what they have changed along. What a killed
+// run changed along with an object is known only by that object's record until it is settled.
 func (s *sheet) tidy() {
 	for again := true; again; {
 		again = false
@@ -224,7 +225,7 @@ func (s *sheet) tidy() {
 			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
 				return s.records[string(c.ID)] == nil && !s.damaged[shortSum([]byte(c.ID))]
 			})
-			if len(r.Claims)+len(r.Causes) == 0 {
+			if len(r.Claims)+len(r.Causes) == 0 && (r.Intent == nil || len(r.Intent.Along) == 0) {
 				delete(s.records, id)
 				again = true
 			}
@@ -245,8 +246,12 @@ func (s *sheet) tidy() {
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
 	for _, r := range s.records {
+		hasClaims := len(r.Claims) > 0
 		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
+		if hasClaims && len(r.Claims) == 0 {
+			r.Intent = nil
+		}
 	}
 	s.tidy()
 	for _, r := range s.records {
