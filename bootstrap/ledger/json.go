@@ -6,17 +6,16 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"maps"
 	"reflect"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
-// text holds any byte, which a JSON string does not: a backslash is doubled, and a byte
-// that is not UTF-8 is written as \xNN.
+// text holds any byte, which a JSON string does not. If it has a backslash or is not UTF-8,
+// it is written with the escapes of Go.
 type text string
 
 // MarshalText escapes what JSON cannot hold.
@@ -24,71 +23,43 @@ func (t text) MarshalText() ([]byte, error) {
 	if utf8.ValidString(string(t)) && !strings.Contains(string(t), `\`) {
 		return []byte(t), nil
 	}
-	var b bytes.Buffer
-	for i := 0; i < len(t); {
-		r, size := utf8.DecodeRuneInString(string(t[i:]))
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, t[i])
-		case r == '\\':
-			b.WriteString(`\\`)
-		default:
-			b.WriteRune(r)
-		}
-		i += size
-	}
-	return b.Bytes(), nil
+	quoted := strconv.Quote(string(t))
+	return []byte(quoted[1 : len(quoted)-1]), nil
 }
 
 // UnmarshalText is the inverse of MarshalText.
 func (t *text) UnmarshalText(raw []byte) error {
-	var b strings.Builder
-	for rest := string(raw); rest != ""; {
-		before, after, escaped := strings.Cut(rest, `\`)
-		b.WriteString(before)
-		if rest = after; !escaped {
-			break
-		}
-		if strings.HasPrefix(rest, `\`) {
-			b.WriteByte('\\')
-			rest = rest[1:]
-			continue
-		}
-		if len(rest) < 3 || rest[0] != 'x' {
-			return fmt.Errorf("%q has an escape that is neither \\\\ nor \\xNN", raw)
-		}
-		c, err := strconv.ParseUint(rest[1:3], 16, 8)
-		if err != nil {
-			return err
-		}
-		b.WriteByte(byte(c))
-		rest = rest[3:]
+	if !bytes.Contains(raw, []byte(`\`)) {
+		*t = text(raw)
+		return nil
 	}
-	*t = text(b.String())
-	return nil
+	s, err := strconv.Unquote(`"` + string(raw) + `"`)
+	*t = text(s)
+	return err
 }
 
-// unknown are the fields that a later version has recorded.
+// unknown are the fields that a later version has recorded. The head, records and claims
+// keep theirs.
 type unknown map[string]json.RawMessage
 
-// unmarshal decodes a JSON object into the struct that v points to, and returns the fields
-// that it does not have.
-func unmarshal(raw []byte, v any) (unknown, error) {
-	if err := json.Unmarshal(raw, v); err != nil {
-		return nil, err
-	}
-	known := fieldsOf(reflect.TypeOf(v).Elem())
-	if known.haveAll(raw) {
+// unmarshal decodes a JSON object, and returns the fields that T does not have. Nearly all
+// objects have none, and are decoded once.
+func unmarshal[T any](raw []byte, to *T) (unknown, error) {
+	var exact, known T
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	if strict.Decode(&exact) == nil {
+		*to = exact
 		return nil, nil
 	}
 	var all unknown
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, err
-	}
-	for name := range known {
+	err := errors.Join(json.Unmarshal(raw, &known), json.Unmarshal(raw, &all))
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		delete(all, name)
 	}
-	return all, nil
+	*to = known
+	return all, err
 }
 
 // marshal encodes a struct, and the fields of a later version.
@@ -103,51 +74,4 @@ func marshal(v any, more unknown) ([]byte, error) {
 	}
 	maps.Copy(all, more)
 	return json.Marshal(all)
-}
-
-// fields are the names that a struct has in JSON.
-type fields map[string]bool
-
-var knownFields sync.Map // by type
-
-func fieldsOf(t reflect.Type) fields {
-	if known, ok := knownFields.Load(t); ok {
-		return known.(fields)
-	}
-	names := fields{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names[name] = true
-		}
-	}
-	knownFields.Store(t, names)
-	return names
-}
-
-// haveAll reports whether all fields of a valid JSON object are known. It spares nearly all
-// objects a second decoding.
-func (known fields) haveAll(object []byte) bool {
-	depth, begin, inString, isName := 0, 0, false, false
-	for i := 0; i < len(object); i++ {
-		switch c := object[i]; {
-		case inString && c == '\\':
-			i++
-		case inString && c == '"':
-			if inString = false; isName && !known[string(object[begin:i])] {
-				return false
-			}
-			isName = false
-		case inString:
-		case c == '"':
-			inString, begin = true, i+1
-		case c == '{' || c == '[':
-			depth++
-			isName = depth == 1
-		case c == '}' || c == ']':
-			depth--
-		case c == ',':
-			isName = depth == 1
-		}
-	}
-	return true
 }

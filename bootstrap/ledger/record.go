@@ -146,7 +146,7 @@ func (r *record) remember(s State) {
 
 // leave records the state in which an agent has left the object.
 func (r *record) leave(now State, at time.Time) {
-	r.Left, r.LeftAt = now.bare().inherit(r.Left), at
+	r.Left, r.LeftAt = now.bare(), at
 	r.remember(now)
 }
 

@@ -437,7 +437,9 @@ func (p *play) needsStay(agent int, recorded map[string]bool) error {
 func (p *play) recordedIn(status ledger.Status) map[string]bool {
 	all := map[string]bool{}
 	for _, r := range status.Records {
-		all[p.node.objectOf(r)] = true
+		if len(r.Claims)+len(r.Causes) > 0 { // else it only says what is to be settled
+			all[p.node.objectOf(r)] = true
+		}
 	}
 	return all
 }

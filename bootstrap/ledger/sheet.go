@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,8 +52,6 @@ type head struct {
 // agent is what is known of an agent that has claims.
 type agent struct {
 	Steps []text `json:"steps"` // those that have claimed before, and so adopt nothing any more
-
-	unknown unknown
 }
 
 func newSheet() *sheet {
@@ -216,8 +213,8 @@ func (s *sheet) unreadable(id string) error {
 	return nil
 }
 
-// tidy drops records that no step wants, with what they have changed along. What a killed
-// run changed along with an object is known only by that object's record until it is settled.
+// tidy drops records that no step wants, with what they have changed along. A killed
+// undoing has changed others along, which only its record knows until it is settled.
 func (s *sheet) tidy() {
 	for again := true; again; {
 		again = false
@@ -225,7 +222,7 @@ func (s *sheet) tidy() {
 			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
 				return s.records[string(c.ID)] == nil && !s.damaged[shortSum([]byte(c.ID))]
 			})
-			if len(r.Claims)+len(r.Causes) == 0 && (r.Intent == nil || len(r.Intent.Along) == 0) {
+			if len(r.Claims)+len(r.Causes) == 0 && (r.Intent == nil || !r.Intent.Undo) {
 				delete(s.records, id)
 				again = true
 			}
@@ -328,18 +325,3 @@ func (h *head) UnmarshalJSON(raw []byte) (err error) {
 	h.unknown, err = unmarshal(raw, (*plain)(h))
 	return err
 }
-
-// MarshalJSON writes the fields of a later version too.
-func (a agent) MarshalJSON() ([]byte, error) {
-	type plain agent
-	return marshal(plain(a), a.unknown)
-}
-
-// UnmarshalJSON keeps the fields of a later version.
-func (a *agent) UnmarshalJSON(raw []byte) (err error) {
-	type plain agent
-	a.unknown, err = unmarshal(raw, (*plain)(a))
-	return err
-}
-
-var errNotOpen = errors.New("the ledger has no directory")

@@ -37,9 +37,8 @@ type State struct {
 	// Changed is when the object was last changed, if the kind knows.
 	Changed time.Time `json:"-"`
 
-	kept    bool // the content is in a file of the store
-	secret  bool // the content is not kept
-	unknown unknown
+	kept   bool // the content is in a file of the store
+	secret bool // the content is not kept
 }
 
 // WithContent returns s with this content.
@@ -74,20 +73,12 @@ func (s State) isContentKnown() bool {
 // left out: they may not be known yet when a state is wanted.
 func (s State) hash() string {
 	s = s.bare()
-	s.Xattrs, s.secret, s.unknown = nil, false, nil
+	s.Xattrs, s.secret = nil, false
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "" // no field of a state can fail
 	}
 	return shortSum(text)
-}
-
-// inherit takes over what a later version has recorded of the same state.
-func (s State) inherit(was State) State {
-	if s.unknown == nil && s.Equal(was) {
-		s.unknown = was.unknown
-	}
-	return s
 }
 
 func inMemory(content []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(content)) }
@@ -104,17 +95,14 @@ type plainState State
 
 // MarshalJSON is the state as it is recorded.
 func (s State) MarshalJSON() ([]byte, error) {
-	return marshal(stateJSON{plainState(s), text(s.Value), s.kept, s.secret}, s.unknown)
+	return json.Marshal(stateJSON{plainState(s), text(s.Value), s.kept, s.secret})
 }
 
-// UnmarshalJSON reads a recorded state, and keeps the fields of a later version.
+// UnmarshalJSON reads a recorded state.
 func (s *State) UnmarshalJSON(raw []byte) error {
 	var j stateJSON
-	unknown, err := unmarshal(raw, &j)
-	if err != nil {
-		return err
-	}
+	err := json.Unmarshal(raw, &j)
 	*s = State(j.plainState)
-	s.Value, s.kept, s.secret, s.unknown = string(j.Value), j.Kept, j.Secret, unknown
-	return nil
+	s.Value, s.kept, s.secret = string(j.Value), j.Kept, j.Secret
+	return err
 }

@@ -59,7 +59,7 @@ type directory struct {
 // openDirectory opens the directory above, if there is one: without it nothing is recorded.
 func openDirectory(path string) (*directory, error) {
 	if path == "" {
-		return nil, errNotOpen
+		return nil, errors.New("the ledger has no directory")
 	}
 	path = filepath.Clean(path)
 	parent, err := durable.OpenDir(filepath.Dir(path))
