@@ -38,7 +38,7 @@ type application struct {
 
 // Apply brings the objects to the wanted states, in order, and records them.
 func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
-	s, _, err := b.load()
+	s, err := b.load()
 	if err != nil {
 		return Applied{}, err
 	}
@@ -130,7 +130,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 func (a *application) dropUnmade(t *target) {
 	r := a.sheet.records[t.id]
 	if t.failed && t.isNew && r.Intent == nil && !r.isMade(t.Kind) {
-		r.Claims = r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) })
+		r.Claims = r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) })
 	}
 }
 
@@ -213,7 +213,7 @@ func (a *application) begin(ctx context.Context, t *target) error {
 }
 
 // claimFor makes c the step's claim on a target.
-func (a *application) claimFor(ctx context.Context, r *record, t *target, c claim) error {
+func (a *application) claimFor(ctx context.Context, r *record, t *target, c Claim) error {
 	if err := a.keepOverridden(ctx, r, t); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (a *application) recordOf(ctx context.Context, t *target, replace func(*rec
 // keepOverridden keeps the content that another agent wants, if the target is about to take
 // its place.
 func (a *application) keepOverridden(ctx context.Context, r *record, t *target) error {
-	top := prevailing(r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) }))
+	top := prevailing(r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) }))
 	if top == nil || top.Secret || top.To.isContentKnown() || !t.Kind.same(t.now, top.To) {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (a *application) keepOverridden(ctx context.Context, r *record, t *target) 
 	if err != nil {
 		return fmt.Errorf("keep what agent %q wants: %w", top.Agent, err)
 	}
-	r.claim(top.Agent, string(top.Step)).To = kept
+	r.claim(top.Agent, top.Step).To = kept
 	return nil
 }
 
@@ -284,13 +284,13 @@ func (a *application) beginAlong(ctx context.Context, i *intent, side Side) erro
 
 // claimOf is the step's claim on a target. Its content is not in it: it is kept only when
 // another agent takes its place.
-func (a *application) claimOf(t *target) claim {
-	c := claim{Agent: a.ledger.Agent, Step: text(a.step), To: t.To.bare(), Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten}
+func (a *application) claimOf(t *target) Claim {
+	c := Claim{
+		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: t.Needs,
+		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
+	}
 	if t.Kind.endsWithBoot(t.Want) {
 		c.Boot = a.boot
-	}
-	for _, id := range t.Needs {
-		c.Needs = append(c.Needs, text(id))
 	}
 	return c
 }
@@ -386,7 +386,7 @@ func (b *Book) unlisted(s *sheet, step string, wants Wants) []*work {
 	for _, w := range wants.List {
 		listed[w.ID()] = true
 	}
-	return b.works(s, func(r *record, c claim) bool {
+	return b.works(s, func(r *record, c Claim) bool {
 		k := b.kindOf(r.Kind)
 		return c.is(b.ledger.Agent, step) && !listed[r.id] && k != nil && wants.Complete(k, string(r.Object))
 	})

@@ -29,7 +29,7 @@ type Book struct {
 	store  store
 	boot   string
 	kinds  map[string]*Kind
-	saved  string // the file's content, if this book has written it last
+	saved  string // the file's content when it was last read or written
 }
 
 // Open opens the directory, as the calling thread sees it, and makes nothing. The book
@@ -63,22 +63,22 @@ func (l *Ledger) open(s store, boot string) *Book {
 // Close closes the directory.
 func (b *Book) Close() error { return b.store.close() }
 
-// load reads the file, and returns its version too.
-func (b *Book) load() (*sheet, any, error) {
-	content, version, err := b.store.read()
+// load reads the file.
+func (b *Book) load() (*sheet, error) {
+	content, err := b.store.read()
 	if err != nil {
-		return nil, version, err
+		return nil, err
 	}
 	b.saved = string(content)
 	if content == nil {
-		return newSheet(), version, nil
+		return newSheet(), nil
 	}
 	s, err := parse(content)
 	if err != nil {
-		return nil, version, fmt.Errorf("%s: %w", b.ledger.Dir, err)
+		return nil, fmt.Errorf("%s: %w", b.ledger.Dir, err)
 	}
 	s.reboot(b.boot)
-	return s, version, nil
+	return s, nil
 }
 
 // save replaces the file, if it has changed. Contents are removed after the file that named
@@ -106,13 +106,13 @@ func (b *Book) save(s *sheet) error {
 // of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
-		s, before, err := b.load()
+		s, err := b.load()
 		if err == nil {
 			err = f(s)
 		}
-		after, versionErr := b.store.version()
-		if before == after || versionErr != nil || ctx.Err() != nil {
-			return errors.Join(err, versionErr, ctx.Err())
+		now, readErr := b.store.read()
+		if string(now) == b.saved || readErr != nil || ctx.Err() != nil {
+			return errors.Join(err, readErr, ctx.Err())
 		}
 	}
 	return fmt.Errorf("%s: another process changes it all the time", b.ledger.Dir)

@@ -93,7 +93,7 @@ func (b *Book) sharedWith(r *record, step string) string {
 	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kindOf(r.Kind)) {
 		return ""
 	}
-	top := prevailing(r.without(func(c claim) bool { return c.Agent == b.ledger.Agent }))
+	top := prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
 	if top == nil {
 		return ""
 	}
@@ -226,7 +226,7 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if r == nil || b.prevails(r, w, step) {
 		return nil
 	}
-	others := r.without(func(c claim) bool { return c.Agent == b.ledger.Agent })
+	others := r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent })
 	top := prevailing(others)
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil

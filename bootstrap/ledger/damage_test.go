@@ -67,7 +67,7 @@ func TestPLAN14_EveryDamagedByte(t *testing.T) {
 			require.Subset(t, want, got, "byte %d", i)
 			require.GreaterOrEqual(t, len(got), len(want)-1, "byte %d ^ %d\n%s", i, flip, damaged)
 			if err == nil {
-				require.Equal(t, len(want)-len(got), status.Damaged, "byte %d", i)
+				require.Equal(t, len(want)-len(got), len(status.Damaged), "byte %d", i)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestPLAN14_EveryTruncation(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Subset(t, want, got)
-		require.Equal(t, len(want), len(got)+status.Damaged)
+		require.Equal(t, len(want), len(got)+len(status.Damaged))
 		require.GreaterOrEqual(t, len(got), bytes.Count(whole[:n], []byte("\n\n"))-1, "%d bytes", n)
 	}
 }
@@ -116,10 +116,10 @@ func TestPLAN14_ADamagedRecordStopsItsOwnObject(t *testing.T) {
 	require.NoError(t, apply("v:z", "1"))
 	require.ErrorIs(t, apply("f:/h", "2"), ledger.ErrUnreadable)
 	require.Equal(t, "1", p.node.state("f:/h"))
-	require.Contains(t, string(p.memory.Content), `"obkect":"/h"`, "what was there is kept")
 	for agent := range 2 {
 		_, err := p.book(agent).Undo(t.Context(), ledger.Undo{})
 		require.ErrorIs(t, err, ledger.ErrUnreadable)
+		require.ErrorContains(t, err, "path /h", "it is named")
 	}
 	require.Equal(t, "0", p.node.state("v:a"))
 	require.NoError(t, p.book(1).Forget(t.Context(), ledger.Want{Kind: p.node.kinds()["f"], Object: "/h"}.ID()))

@@ -15,7 +15,6 @@ type Memory struct {
 	Content  []byte
 	Contents map[string][]byte
 	Step     func() // called before and after each change
-	replaced int
 }
 
 // OpenIn opens the ledger in m.
@@ -34,14 +33,12 @@ func (m *Memory) step() {
 	}
 }
 
-func (m *Memory) read() ([]byte, any, error) { return bytes.Clone(m.Content), m.replaced, nil }
-func (m *Memory) version() (any, error)      { return m.replaced, nil }
-func (m *Memory) close() error               { return nil }
+func (m *Memory) read() ([]byte, error) { return bytes.Clone(m.Content), nil }
+func (m *Memory) close() error          { return nil }
 
 func (m *Memory) replace(content []byte) error {
 	m.step()
 	m.Content = bytes.Clone(content)
-	m.replaced++
 	m.step()
 	return nil
 }
@@ -82,7 +79,6 @@ func (m *Memory) remove() error {
 	if m.Content != nil {
 		m.step()
 		m.Content = nil
-		m.replaced++
 		m.step()
 	}
 	return m.collect(nil)

@@ -38,6 +38,29 @@ func (t *text) UnmarshalText(raw []byte) error {
 	return err
 }
 
+// IDs are names of objects, each as [Want.ID] returns it. They may hold any byte.
+type IDs []string
+
+// MarshalJSON escapes what JSON cannot hold.
+func (ids IDs) MarshalJSON() ([]byte, error) {
+	texts := make([]text, len(ids))
+	for i, id := range ids {
+		texts[i] = text(id)
+	}
+	return json.Marshal(texts)
+}
+
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (ids *IDs) UnmarshalJSON(raw []byte) error {
+	var texts []text
+	err := json.Unmarshal(raw, &texts)
+	*ids = make(IDs, len(texts))
+	for i, t := range texts {
+		(*ids)[i] = string(t)
+	}
+	return err
+}
+
 // unknown are the fields that a later version has recorded. The head, records and claims
 // keep theirs.
 type unknown map[string]json.RawMessage

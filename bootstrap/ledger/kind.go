@@ -102,14 +102,14 @@ type Want struct {
 	Object string
 	To     State // zero: there shall be none
 
-	Loose     bool     // any object of To's type will do once it is there
-	Boot      bool     // the change ends with this boot
-	MayFail   bool     // a failure is no error
-	Adopt     bool     // if the step finds it as wanted when it first claims, it counts as made by the agent
-	Secret    bool     // no copy is kept of what it replaces
-	Rewritten bool     // others rewrite it for the agent, and it stays the agent's
-	Unnamed   bool     // it only matches a pattern: it is not claimed where it is as wanted
-	Needs     []string // the IDs of objects that come before it, and go after it
+	Loose     bool // any object of To's type will do once it is there
+	Boot      bool // the change ends with this boot
+	MayFail   bool // a failure is no error
+	Adopt     bool // if the step finds it as wanted when it first claims, it counts as made by the agent
+	Secret    bool // no copy is kept of what it replaces
+	Rewritten bool // others rewrite it for the agent, and it stays the agent's
+	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
+	Needs     IDs  // objects that come before it, and go after it
 }
 
 // Wants is what a step wants, in the order in which it is made.

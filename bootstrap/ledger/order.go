@@ -31,20 +31,18 @@ func above(id string) (ids []string) {
 // needed lists the IDs of the objects that the record's object needs.
 func (r *record) needed() (ids []string) {
 	for _, c := range r.Claims {
-		for _, id := range c.Needs {
-			ids = append(ids, string(id))
-		}
+		ids = append(ids, c.Needs...)
 	}
 	return append(ids, above(r.id)...)
 }
 
 // works lists the records that lose the picked claims, and those that were only changed
 // along with records that go, in the order in which they are undone.
-func (b *Book) works(s *sheet, picked func(*record, claim) bool) []*work {
+func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 	all := map[string]*work{}
 	var newest []*work
 	for _, r := range slices.Backward(s.sorted()) {
-		pick := func(c claim) bool { return picked(r, c) }
+		pick := func(c Claim) bool { return picked(r, c) }
 		if slices.ContainsFunc(r.Claims, pick) {
 			all[r.id] = &work{record: r, kind: b.kindOf(r.Kind), rest: r.without(pick)}
 			newest = append(newest, all[r.id])
@@ -72,8 +70,8 @@ func (b *Book) works(s *sheet, picked func(*record, claim) bool) []*work {
 // what another agent has put into a directory keeps the directory, until that agent is
 // undone.
 func (s *sheet) inherit(ordered []*work, works map[string]*work) {
-	heirs := map[string][]claim{}
-	bequeath := func(r *record, claims []claim) {
+	heirs := map[string][]Claim{}
+	bequeath := func(r *record, claims []Claim) {
 		for _, id := range r.needed() {
 			if works[id] != nil {
 				heirs[id] = append(heirs[id], claims...)
@@ -87,9 +85,9 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 	}
 	for _, w := range ordered {
 		for _, c := range heirs[w.id] {
-			claims := func(o claim) bool { return o.is(c.Agent, string(c.Step)) }
+			claims := func(o Claim) bool { return o.is(c.Agent, c.Step) }
 			if !w.Left.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, claim{Agent: c.Agent, Step: c.Step, To: w.Left.bare(), Loose: true, Boot: w.boot()})
+				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: w.Left.bare(), Loose: true, Boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

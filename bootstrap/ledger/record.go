@@ -23,7 +23,7 @@ type record struct {
 	Intent   *intent   `json:"intent,omitempty"` // a write that was begun
 	Past     []string  `json:"past,omitempty"`   // hashes of states that agents left or wanted, the newest last
 	Kept     text      `json:"kept,omitempty"`   // why it could not be undone, although its agent is
-	Claims   []claim   `json:"claims,omitempty"`
+	Claims   []Claim   `json:"claims,omitempty"`
 	Causes   []cause   `json:"causes,omitempty"`
 
 	id      string
@@ -50,17 +50,17 @@ type along struct {
 	Back     *State `json:"back,omitempty"`     // what undoing makes of it after that; nil: nothing
 }
 
-// claim is what one step of one agent wants.
-type claim struct {
+// Claim is what one step of one agent wants.
+type Claim struct {
 	Agent     string `json:"agent"`
-	Step      text   `json:"step"`
+	Step      string `json:"step"`
 	To        State  `json:"to"`
 	Loose     bool   `json:"loose,omitempty"`
 	Secret    bool   `json:"secret,omitempty"`
 	Rewritten bool   `json:"rewritten,omitempty"`
 	Adopted   bool   `json:"adopted,omitempty"`
 	Boot      string `json:"boot,omitempty"` // it ends with this boot
-	Needs     []text `json:"needs,omitempty"`
+	Needs     IDs    `json:"needs,omitempty"`
 
 	unknown unknown
 }
@@ -72,15 +72,15 @@ type cause struct {
 	Boot string `json:"boot,omitempty"`
 }
 
-func (c claim) is(agent, step string) bool { return c.Agent == agent && string(c.Step) == step }
+func (c Claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
 
 // want is the claim's want, for the functions of its kind.
-func (c claim) want(r *record, k *Kind) Want {
+func (c Claim) want(r *record, k *Kind) Want {
 	return Want{Kind: k, Object: string(r.Object), To: c.To, Loose: c.Loose, Secret: c.Secret, Rewritten: c.Rewritten}
 }
 
-func (r *record) claim(agent, step string) *claim {
-	i := slices.IndexFunc(r.Claims, func(c claim) bool { return c.is(agent, step) })
+func (r *record) claim(agent, step string) *Claim {
+	i := slices.IndexFunc(r.Claims, func(c Claim) bool { return c.is(agent, step) })
 	if i < 0 {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *record) claim(agent, step string) *claim {
 
 // prevailing is the claim that decides: the last one, but a loose one only if it wants
 // another type. Nil: there is none.
-func prevailing(claims []claim) (top *claim) {
+func prevailing(claims []Claim) (top *Claim) {
 	for i, c := range claims {
 		if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {
 			top = &claims[i]
@@ -100,8 +100,8 @@ func prevailing(claims []claim) (top *claim) {
 
 // put makes c the claim of its step. It becomes the last one, unless it wants what it
 // wanted before and still prevails.
-func (r *record) put(k *Kind, c claim) {
-	was := r.claim(c.Agent, string(c.Step))
+func (r *record) put(k *Kind, c Claim) {
+	was := r.claim(c.Agent, c.Step)
 	if was == nil {
 		r.Claims = append(r.Claims, c)
 		return
@@ -115,7 +115,7 @@ func (r *record) put(k *Kind, c claim) {
 		*was = c
 		return
 	}
-	r.Claims = append(r.without(func(o claim) bool { return o.is(c.Agent, string(c.Step)) }), c)
+	r.Claims = append(r.without(func(o Claim) bool { return o.is(c.Agent, c.Step) }), c)
 }
 
 // boot returns the boot that the claims end with. Empty: one outlives it.
@@ -128,7 +128,7 @@ func (r *record) boot() (boot string) {
 	return boot
 }
 
-func (r *record) without(drop func(claim) bool) []claim {
+func (r *record) without(drop func(Claim) bool) []Claim {
 	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
 }
 
@@ -186,7 +186,7 @@ func (r *record) stoodStill(now State, at time.Time) bool {
 // isOriginal reports whether the present state takes the place of the original. The original
 // itself does, if it was not kept, and no step calls it a secret any more.
 func (r *record) isOriginal(k *Kind, now State, at time.Time) bool {
-	isSecret := slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Secret })
+	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {
 	case isSecret, now.IsZero() && k.Vanishes:
 		return false
@@ -210,14 +210,14 @@ func (r *record) UnmarshalJSON(raw []byte) (err error) {
 }
 
 // MarshalJSON writes the fields of a later version too.
-func (c claim) MarshalJSON() ([]byte, error) {
-	type plain claim
+func (c Claim) MarshalJSON() ([]byte, error) {
+	type plain Claim
 	return marshal(plain(c), c.unknown)
 }
 
 // UnmarshalJSON keeps the fields of a later version.
-func (c *claim) UnmarshalJSON(raw []byte) (err error) {
-	type plain claim
+func (c *Claim) UnmarshalJSON(raw []byte) (err error) {
+	type plain Claim
 	c.unknown, err = unmarshal(raw, (*plain)(c))
 	return err
 }

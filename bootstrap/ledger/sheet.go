@@ -12,18 +12,20 @@ import (
 	"maps"
 	"slices"
 	"sort"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // The file has a line for its head, and one for each record, oldest first. Each begins with
 // the first eight bytes of the SHA-256 of its JSON text, in hex:
 //
-//	SUM {"schema":1,...,"objects":[HASH,...]}
+//	SUM {"schema":1,...,"objects":["path /etc/x",...]}
 //
 //	SUM {"kind":"file","space":"path","object":"/etc/x",...}
 //
-// The head's hashes are of the objects' IDs, in the same form. An object whose line is not
-// found whole is damaged; what is found instead is kept until the object is forgotten. The
-// empty lines keep damage of a line break from damaging two records.
+// The head lists the objects by their IDs. The record of one whose line is not found whole
+// is damaged, and named until it is forgotten; its line is not kept. The empty lines keep
+// damage of a line break from damaging two records.
 
 const (
 	schema     = 1
@@ -36,26 +38,25 @@ const (
 type sheet struct {
 	head    head
 	records map[string]*record // by ID
-	damaged map[string]bool    // hashes of IDs
-	garbage [][]byte           // lines that are no records
+	damaged map[string]bool    // IDs of objects whose line is damaged
 }
 
 type head struct {
 	Schema  int               `json:"schema"`
 	Last    int               `json:"last"` // Seq of the newest record
 	Agents  map[string]*agent `json:"agents,omitempty"`
-	Objects []string          `json:"objects"`
+	Objects IDs               `json:"objects"`
 
 	unknown unknown
 }
 
 // agent is what is known of an agent that has claims.
 type agent struct {
-	Steps []text `json:"steps"` // those that have claimed before, and so adopt nothing any more
+	Steps []string `json:"steps"` // those that have claimed before, and so adopt nothing any more
 }
 
 func newSheet() *sheet {
-	return &sheet{head{Schema: schema, Agents: map[string]*agent{}}, map[string]*record{}, map[string]bool{}, nil}
+	return &sheet{head{Schema: schema, Agents: map[string]*agent{}}, map[string]*record{}, map[string]bool{}}
 }
 
 // shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
@@ -84,28 +85,16 @@ func parse(content []byte) (*sheet, error) {
 	if s.head.Agents == nil {
 		s.head.Agents = map[string]*agent{}
 	}
-	for _, hash := range s.head.Objects {
-		s.damaged[hash] = true // unless its line follows
+	for _, id := range s.head.Objects {
+		s.damaged[id] = true // unless its line follows
 	}
-	s.readLines(rest)
-	return s, nil
-}
-
-// readLines reads the lines of records that are expected, each once.
-func (s *sheet) readLines(rest []byte) {
 	for line := range bytes.SplitSeq(rest, []byte("\n")) {
-		r := readRecord(line)
-		switch {
-		case r != nil && s.damaged[shortSum([]byte(r.id))]:
-			delete(s.damaged, shortSum([]byte(r.id)))
+		if r := readRecord(line); r != nil && s.damaged[r.id] {
+			delete(s.damaged, r.id)
 			s.records[r.id] = r
-		case len(line) > 0:
-			s.garbage = append(s.garbage, bytes.Clone(line))
 		}
 	}
-	if len(s.damaged) == 0 {
-		s.garbage = nil // they are of objects that were forgotten
-	}
+	return s, nil
 }
 
 // readRecord reads a line. Nil: it is no record.
@@ -143,11 +132,8 @@ func (s *sheet) text() ([]byte, error) {
 		if len(raw) > maxLine {
 			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
 		}
-		s.head.Objects = append(s.head.Objects, shortSum([]byte(r.id)))
+		s.head.Objects = append(s.head.Objects, r.id)
 		writeLine(&lines, raw)
-	}
-	for _, line := range s.garbage {
-		lines.Write(append(line, "\n\n"...))
 	}
 	raw, err := json.Marshal(s.head)
 	if err != nil {
@@ -180,7 +166,7 @@ func salvage(content []byte) *sheet {
 		s.records[r.id] = r
 		s.head.Last = max(s.head.Last, r.Seq)
 		for _, c := range r.Claims {
-			s.agent(c.Agent).claimed(string(c.Step))
+			s.agent(c.Agent).claimed(c.Step)
 		}
 	}
 	return s
@@ -207,8 +193,8 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 
 // unreadable returns an error if the object's record is damaged.
 func (s *sheet) unreadable(id string) error {
-	if s.damaged[shortSum([]byte(id))] {
-		return fmt.Errorf("%s: %w: look at it, and forget the record", id, ErrUnreadable)
+	if s.damaged[id] {
+		return fmt.Errorf("%s: %w: look at the object, and forget the record", printable.Line(id), ErrUnreadable)
 	}
 	return nil
 }
@@ -220,7 +206,7 @@ func (s *sheet) tidy() {
 		again = false
 		for id, r := range s.records {
 			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
-				return s.records[string(c.ID)] == nil && !s.damaged[shortSum([]byte(c.ID))]
+				return s.records[string(c.ID)] == nil && !s.damaged[string(c.ID)]
 			})
 			if len(r.Claims)+len(r.Causes) == 0 && (r.Intent == nil || !r.Intent.Undo) {
 				delete(s.records, id)
@@ -244,7 +230,7 @@ func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
 	for _, r := range s.records {
 		hasClaims := len(r.Claims) > 0
-		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.Boot != "" && c.Boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 		if hasClaims && len(r.Claims) == 0 {
 			r.Intent = nil
@@ -305,11 +291,11 @@ func (s *sheet) agent(name string) *agent {
 	return s.head.Agents[name]
 }
 
-func (a *agent) hasClaimed(step string) bool { return slices.Contains(a.Steps, text(step)) }
+func (a *agent) hasClaimed(step string) bool { return slices.Contains(a.Steps, step) }
 
 func (a *agent) claimed(step string) {
 	if !a.hasClaimed(step) {
-		a.Steps = append(a.Steps, text(step))
+		a.Steps = append(a.Steps, step)
 	}
 }
 

@@ -7,38 +7,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
 // Status is what is recorded.
 type Status struct {
 	Records []Record
-	Damaged int // records that cannot be read
+	Damaged IDs // objects whose records cannot be read
 }
 
 // Record describes the record of an object.
 type Record struct {
 	Kind, Object   string
 	Original, Left State
-	Claims         []Claim  // the last one prevails, unless it is loose
-	Causes         []string // IDs of objects whose write has changed this one along
-	Begun          bool     // a write was begun, and its run was killed
-	Kept           string   // why it stays although its agent was undone
-}
-
-// Claim describes what a step wants.
-type Claim struct {
-	Agent, Step string
-	To          State
-	Needs       []string // IDs
-
-	Loose, Adopted, Secret, Rewritten bool
+	Claims         []Claim // the last one prevails, unless it is loose
+	Causes         IDs     // objects whose write has changed this one along
+	Begun          bool    // a write was begun, and its run was killed
+	Kept           string  // why it stays although its agent was undone
 }
 
 // Status returns what is recorded, oldest first. It needs no lock.
 func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	err = b.look(ctx, func(s *sheet) error {
-		st = Status{Damaged: len(s.damaged)}
+		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged))}
 		for _, r := range s.sorted() {
 			st.Records = append(st.Records, r.described())
 		}
@@ -49,24 +41,11 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 
 func (r *record) described() Record {
 	d := Record{
-		Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left, Begun: r.Intent != nil, Kept: string(r.Kept),
-	}
-	for _, c := range r.Claims {
-		d.Claims = append(d.Claims, c.described())
+		Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left,
+		Claims: r.Claims, Begun: r.Intent != nil, Kept: string(r.Kept),
 	}
 	for _, c := range r.Causes {
 		d.Causes = append(d.Causes, string(c.ID))
-	}
-	return d
-}
-
-func (c claim) described() Claim {
-	d := Claim{
-		Agent: c.Agent, Step: string(c.Step), To: c.To,
-		Loose: c.Loose, Adopted: c.Adopted, Secret: c.Secret, Rewritten: c.Rewritten,
-	}
-	for _, id := range c.Needs {
-		d.Needs = append(d.Needs, string(id))
 	}
 	return d
 }
@@ -75,7 +54,7 @@ func (c claim) described() Claim {
 // of the agent's kinds. It returns the objects that stay as an agent made them although
 // none wants them any more.
 func (b *Book) Release(_ context.Context, agent string) (left []string, err error) {
-	s, _, err := b.load()
+	s, err := b.load()
 	if err != nil {
 		return nil, err
 	}
@@ -95,22 +74,22 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 // Forget drops the agent's claims on objects, which then stay as they are, and records of
 // these objects that cannot be read, whoever they are of.
 func (b *Book) Forget(_ context.Context, ids ...string) error {
-	s, _, err := b.load()
+	s, err := b.load()
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, id := range ids {
-		r, hash := s.records[id], shortSum([]byte(id))
+		r := s.records[id]
 		switch {
-		case s.damaged[hash]:
-			delete(s.damaged, hash)
+		case s.damaged[id]:
+			delete(s.damaged, id)
 		case r != nil && len(r.Claims) == 0:
 			r.Intent = nil
-		case r == nil || !slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Agent == b.ledger.Agent }):
+		case r == nil || !slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == b.ledger.Agent }):
 			errs = append(errs, fmt.Errorf("%s: agent %q has no record of it", id, b.ledger.Agent))
 		default:
-			r.Claims, r.Kept = r.without(func(c claim) bool { return c.Agent == b.ledger.Agent }), ""
+			r.Claims, r.Kept = r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }), ""
 		}
 	}
 	return errors.Join(append(errs, b.save(s))...)
@@ -119,7 +98,7 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 // Salvage drops all records that cannot be read: their objects stay as they are. It also
 // makes a file usable whose first line is damaged, with the records that are whole.
 func (b *Book) Salvage(context.Context) error {
-	content, _, err := b.store.read()
+	content, err := b.store.read()
 	if err != nil || content == nil {
 		return err
 	}
@@ -128,14 +107,14 @@ func (b *Book) Salvage(context.Context) error {
 		s = salvage(content)
 	}
 	clear(s.damaged)
-	s.garbage = nil
 	return b.save(s)
 }
 
-// anyUnreadable returns an error if records are damaged: whose they are is not known.
+// anyUnreadable names the objects whose records are damaged: whose they are is not known.
 func (s *sheet) anyUnreadable() error {
-	if len(s.damaged) == 0 {
-		return nil
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(s.damaged)) {
+		errs = append(errs, s.unreadable(id))
 	}
-	return fmt.Errorf("%d records: %w: their objects stay as they are, until the records are forgotten", len(s.damaged), ErrUnreadable)
+	return errors.Join(errs...)
 }

@@ -33,10 +33,8 @@ const (
 // A store has the file and the contents beside it. Each change is whole and durable when it
 // returns.
 type store interface {
-	// read returns the file's content, nil if there is none, and the version that it has.
-	read() (content []byte, version any, err error)
-	// version returns the present version.
-	version() (any, error)
+	// read returns the file's content, nil if there is none.
+	read() (content []byte, err error)
 	replace(content []byte) error
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
@@ -133,55 +131,37 @@ func (d *directory) inNewDir(f func(*durable.Dir) error) error {
 	return f(dir)
 }
 
-func (d *directory) read() (content []byte, version any, err error) {
+func (d *directory) read() (content []byte, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
-		f, info, err := openTrusted(dir, fileName)
+		f, err := openTrusted(dir, fileName)
 		if f == nil || err != nil {
 			return err
 		}
 		defer f.Close()
-		version = versionOf(info)
 		content, err = input.Read(context.Background(), f, maxFile)
 		return err
 	})
-	return content, version, err
+	return content, err
 }
 
 // openTrusted opens a file of the directory that only this process's user can have written.
 // Nil: there is none.
-func openTrusted(dir *durable.Dir, name string) (*os.File, fs.FileInfo, error) {
+func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
 	f, err := dir.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the ledger: %w", remedy.File(err))
+		return nil, fmt.Errorf("read the ledger: %w", remedy.File(err))
 	}
 	info, err := f.Stat()
 	if err == nil {
 		err = trusted(dir.Path(name), info)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+		return nil, errors.Join(err, f.Close())
 	}
-	return f, info, nil
-}
-
-// version asks for the file's name only, not for its content.
-func (d *directory) version() (version any, err error) {
-	err = d.inDir(func(dir *durable.Dir) error {
-		info, err := dir.Lstat(fileName)
-		if err == nil {
-			version = versionOf(info)
-		}
-		return ignoreGone(err)
-	})
-	return version, err
-}
-
-// versionOf tells the files that followed each other under one name apart.
-func versionOf(info fs.FileInfo) any {
-	return fmt.Sprint(inode(info), info.ModTime().UnixNano(), info.Size())
+	return f, nil
 }
 
 func (d *directory) replace(content []byte) error {
@@ -245,7 +225,7 @@ func copyVerified(ctx context.Context, w io.Writer, r io.Reader, s State) error 
 
 func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
-		file, _, err := openTrusted(dir, contentPrefix+sha256)
+		file, err := openTrusted(dir, contentPrefix+sha256)
 		if file != nil {
 			f = file
 		}

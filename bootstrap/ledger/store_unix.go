@@ -39,13 +39,6 @@ func trusted(path string, info fs.FileInfo) error {
 	return nil
 }
 
-func inode(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Ino)
-	}
-	return 0
-}
-
 func ids(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)

@@ -30,7 +30,7 @@ type Undone struct {
 // Undo drops claims, and brings each object to the state that the remaining claims want or,
 // after the last, to its original. The error joins those of the objects.
 func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
-	s, _, err := b.load()
+	s, err := b.load()
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +53,12 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 	return would, err
 }
 
-func (b *Book) picked(u Undo) func(*record, claim) bool {
+func (b *Book) picked(u Undo) func(*record, Claim) bool {
 	if u.Agent == "" {
 		u.Agent = b.ledger.Agent
 	}
-	return func(_ *record, c claim) bool {
-		return c.Agent == u.Agent && (u.Steps == nil || slices.Contains(u.Steps, string(c.Step)))
+	return func(_ *record, c Claim) bool {
+		return c.Agent == u.Agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -78,7 +78,7 @@ func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []st
 type work struct {
 	*record
 	kind   *Kind   // nil: this program does not know it
-	rest   []claim // that remain
+	rest   []Claim // that remain
 	goes   bool    // nothing remains, so the original comes back
 	now    State
 	absent bool  // there is no object
@@ -183,7 +183,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 func (w *work) target(now State) (to State, satisfied bool) {
 	top, before := prevailing(w.rest), prevailing(w.Claims)
 	switch {
-	case top != nil && top.is(before.Agent, string(before.Step)):
+	case top != nil && top.is(before.Agent, before.Step):
 		return now, true // it prevailed before, too
 	case top != nil && now.Type == top.To.Type && (top.Loose || top.Rewritten && !w.kind.same(now, w.Left)):
 		return now, true
@@ -371,7 +371,7 @@ func (u *undoing) beginAlong(ctx context.Context, w *work) error {
 // value that came later, follows too.
 func (u *undoing) backAlong(ctx context.Context, side Side, was State, left []Side) (*State, error) {
 	id := side.Kind.id(side.Object)
-	r, rest, goes := u.sheet.records[id], []claim(nil), false
+	r, rest, goes := u.sheet.records[id], []Claim(nil), false
 	if r != nil {
 		rest = r.Claims
 	}
