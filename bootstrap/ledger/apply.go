@@ -115,7 +115,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
 		for _, side := range a.sheet.records[t.id].Intent.Along {
-			dragged[a.kindOf(side.Kind).id(string(side.Object))] = true
+			dragged[side.id()] = true
 		}
 	}
 	settleErr := a.settle(ctx, a.sheet)
@@ -185,16 +185,14 @@ func (a *application) comesWith(t *target) bool {
 
 // begin records the target's object as it is and as it is about to be.
 func (a *application) begin(ctx context.Context, t *target) error {
-	sides, err := t.Kind.along(ctx, t.Object, t.To)
+	sides, err := a.beginAlong(ctx, a.sheet, t.Kind, t.Object, t.To)
+	for _, side := range sides {
+		err = errors.Join(err, a.sheet.unreadable(side.id()))
+	}
 	if err != nil {
 		return err
 	}
-	intent := &intent{To: t.To.bare(), Was: t.now.bare()}
-	for _, side := range sides {
-		if err := a.beginAlong(ctx, intent, side); err != nil {
-			return err
-		}
-	}
+	intent := &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}
 	r, err := a.recordOf(ctx, t, func(_ *record, original State) { intent.Was, intent.Replaces = original, true })
 	if err != nil {
 		return err
@@ -256,29 +254,6 @@ func (a *application) keepOverridden(ctx context.Context, r *record, t *target) 
 		return fmt.Errorf("keep what agent %q wants: %w", top.Agent, err)
 	}
 	r.claim(top.Agent, top.Step).To = kept
-	return nil
-}
-
-// beginAlong records how an object is that is about to be changed along.
-func (a *application) beginAlong(ctx context.Context, i *intent, side Side) error {
-	a.learn(side.Kind)
-	id := side.Kind.id(side.Object)
-	now, err := side.Kind.Read(ctx, side.Object)
-	if err = errors.Join(err, a.sheet.unreadable(id)); err != nil {
-		return err
-	}
-	if now.IsZero() && side.Kind.Vanishes {
-		return nil // it has just gone
-	}
-	was, err := a.keep(ctx, now, false)
-	if err != nil {
-		return err
-	}
-	r := a.sheet.records[id]
-	replaces := r != nil && r.isOriginal(side.Kind, now, time.Now())
-	i.Along = append(i.Along, along{
-		Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(), Replaces: replaces,
-	})
 	return nil
 }
 

@@ -4,11 +4,16 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // Ledger says where the records are, and for which agent. It does no I/O until it is
@@ -50,6 +55,15 @@ func (l *Ledger) Open() (*Book, error) {
 		return nil, err
 	}
 	return l.open(store, boot), nil
+}
+
+// bootID identifies the running boot, as in random(4).
+func bootID() (string, error) {
+	if runtime.GOOS != "linux" {
+		return "unknown", nil // boots are told apart on Linux only
+	}
+	id, err := input.ReadFile(context.Background(), "/proc/sys/kernel/random/boot_id", 128)
+	return strings.TrimSpace(string(id)), err
 }
 
 func (l *Ledger) open(s store, boot string) *Book {
@@ -140,17 +154,16 @@ func (b *Book) keep(ctx context.Context, s State, secret bool) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
+	defer r.Close()
+	bare := s.bare()
 	if s.Size > maxInline {
-		defer r.Close()
-		err = b.store.keep(ctx, s, r)
-		s = s.bare()
-		s.kept = true
-		return s, err
+		bare.kept = true
+		return bare, b.store.keep(ctx, s, r)
 	}
-	content, err := readAll(r, s)
-	s = s.bare()
-	s.Content = content
-	return s, err
+	var short bytes.Buffer
+	err = copyContent(ctx, &short, r, &s)
+	bare.Content = short.Bytes()
+	return bare, err
 }
 
 // writable returns a recorded state with its content, as a kind writes it.

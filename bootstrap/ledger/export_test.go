@@ -46,7 +46,7 @@ func (m *Memory) replace(content []byte) error {
 func (m *Memory) keep(ctx context.Context, s State, r io.Reader) error {
 	m.step()
 	var b bytes.Buffer
-	if err := copyVerified(ctx, &b, r, s); err != nil {
+	if err := copyContent(ctx, &b, r, &s); err != nil {
 		return err
 	}
 	if m.Contents == nil {

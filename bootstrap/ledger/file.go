@@ -6,8 +6,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
-	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/printable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -127,22 +124,15 @@ func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error
 		return State{}, err
 	}
 	if info.Size() > maxContent {
-		return State{}, fmt.Errorf("it is larger than %d bytes, which is too much to keep: move it away", maxContent)
+		return State{}, errTooLarge
 	}
-	s, sum, short := statOf(info), sha256.New(), &bytes.Buffer{}
-	r := io.TeeReader(io.LimitReader(input.WithContext(ctx, f), maxContent), sum)
-	if _, err := io.CopyN(short, r, maxInline); err == nil {
-		_, err = io.Copy(io.Discard, r)
-		short = nil
-		if err != nil {
-			return s, err
-		}
-	} else if err != io.EOF {
+	s, first := statOf(info), &bytes.Buffer{}
+	r := io.MultiReader(io.TeeReader(io.LimitReader(f, maxInline+1), first), f)
+	if err := copyContent(ctx, io.Discard, r, &s); err != nil {
 		return s, err
 	}
-	s.Size, s.SHA256 = info.Size(), hex.EncodeToString(sum.Sum(nil))
-	if short != nil {
-		s.Content, s.Size = short.Bytes(), int64(short.Len())
+	if s.Size <= maxInline {
+		s.Content = first.Bytes()
 	} else {
 		s.Open = func() (io.ReadCloser, error) { return openFile(d.Path(name)) }
 	}
@@ -237,12 +227,7 @@ func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable
 	if err != nil {
 		return nil, err
 	}
-	if to.SHA256 != "" {
-		err = copyVerified(ctx, f.File, content, *to)
-	} else {
-		err = copyHashed(ctx, f.File, content, to)
-	}
-	if err == nil {
+	if err = copyContent(ctx, f.File, content, to); err == nil {
 		err = setAttributes(f.File, *to)
 	}
 	if err != nil {
@@ -250,17 +235,6 @@ func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable
 		return nil, err
 	}
 	return f, nil
-}
-
-// copyHashed copies content whose hash nobody has told, and records it in to.
-func copyHashed(ctx context.Context, w io.Writer, r io.Reader, to *State) error {
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(input.WithContext(ctx, r), maxContent+1))
-	if err == nil && n > maxContent {
-		err = fmt.Errorf("its content is larger than %d bytes", maxContent)
-	}
-	to.Size, to.SHA256 = n, hex.EncodeToString(sum.Sum(nil))
-	return err
 }
 
 // setAttributes sets owner, mode and extended attributes, in an order in which none clears

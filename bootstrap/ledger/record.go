@@ -50,6 +50,8 @@ type along struct {
 	Back     *State `json:"back,omitempty"`     // what undoing makes of it after that; nil: nothing
 }
 
+func (a along) id() string { return a.Space + " " + string(a.Object) }
+
 // Claim is what one step of one agent wants.
 type Claim struct {
 	Agent     string `json:"agent"`

@@ -17,19 +17,19 @@ import (
 // What cannot be read stays begun.
 func (b *Book) settle(ctx context.Context, s *sheet) error {
 	var errs []error
-	var begun []*record
-	for _, r := range s.sorted() {
-		if r.Intent != nil && b.kindOf(r.Kind) != nil {
-			begun = append(begun, r)
+	var settled []*record
+	for _, r := range s.sorted() { // first what was changed along: its own record may be begun too
+		if r.Intent == nil || b.kindOf(r.Kind) == nil {
+			continue
+		}
+		err := b.settleAlong(ctx, s, r)
+		if errs = append(errs, err); err == nil {
+			settled = append(settled, r)
 		}
 	}
-	settled := slices.DeleteFunc(begun, func(r *record) bool { // first what was changed along: its own record may be begun too
-		err := b.settleAlong(ctx, s, r)
-		errs = append(errs, err)
-		return err != nil
-	})
 	for _, r := range settled {
-		errs = append(errs, b.settleOne(ctx, r))
+		_, err := b.settleOne(ctx, r)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -44,15 +44,24 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 	return nil, nil
 }
 
-// settleOne determines how a write has left its object.
-func (b *Book) settleOne(ctx context.Context, r *record) error {
-	k, i := b.kindOf(r.Kind), r.Intent
-	now, err := k.Read(ctx, string(r.Object))
-	if err != nil {
-		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
+// outcome looks at an object whose write was begun, and reports whether it was written.
+func (b *Book) outcome(ctx context.Context, r *record) (now State, written bool, err error) {
+	k := b.kindOf(r.Kind)
+	if now, err = k.Read(ctx, string(r.Object)); err != nil {
+		return now, false, fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
-	written := b.isWritten(k, i.Was, i.To, now)
-	if i.Replaces && !k.same(now, i.Was) {
+	return now, b.isWritten(k, r.Intent.Was, r.Intent.To, now), nil
+}
+
+// settleOne determines how a write has left its object. An upgrade that another program has
+// made before the write, and that is no longer there, was written over: it is the original.
+func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err error) {
+	now, written, err := b.outcome(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	i := r.Intent
+	if i.Replaces && !b.kindOf(r.Kind).same(now, i.Was) {
 		r.Original = i.Was
 	}
 	switch top := prevailing(r.Claims); {
@@ -64,7 +73,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) error {
 		top.Rewritten = false // what others have written there is not for the agent
 	}
 	r.Intent = nil
-	return nil
+	return written, nil
 }
 
 // isWritten reports whether an object in state now was written, when it was to become what
@@ -83,17 +92,15 @@ func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 // settleAlong records the objects that a write has changed along, or puts them back where
 // it has undone something.
 func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
-	k, i := b.kindOf(r.Kind), r.Intent
-	if i == nil || len(i.Along) == 0 {
+	if len(r.Intent.Along) == 0 {
 		return nil
 	}
-	now, err := k.Read(ctx, string(r.Object))
+	_, written, err := b.outcome(ctx, r)
 	if err != nil {
-		return fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
+		return err
 	}
-	written := b.isWritten(k, i.Was, i.To, now)
 	var errs []error
-	for _, side := range i.Along {
+	for _, side := range r.Intent.Along {
 		errs = append(errs, b.settleSide(ctx, s, r, side, written))
 	}
 	return errors.Join(errs...)
@@ -111,7 +118,7 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	if err != nil {
 		return fmt.Errorf("settle %s: %w", printable.Line(name), err)
 	}
-	if o := s.records[k.id(name)]; o != nil && side.Replaces && !k.same(now, side.Was) {
+	if o := s.records[side.id()]; o != nil && side.Replaces && !k.same(now, side.Was) {
 		o.Original = side.Was
 	}
 	shows := !k.same(now, side.Was) && (b.kindOf(r.Kind).Rounds || k.same(now, side.To))
@@ -125,9 +132,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	return nil
 }
 
-// noteAlong records that the write of r has changed an object along, which is in state now.
+// noteAlong records that the write of r has changed an object along, which is in state now,
+// for as long as r is recorded.
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
-	known := s.records[k.id(string(side.Object))] != nil
 	o := s.of(k, string(side.Object), side.Was)
 	switch {
 	case o.Intent != nil && !k.same(now, side.To): // its own write is settled next
@@ -135,47 +142,60 @@ func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 		o.leave(now, time.Now())
 	case !k.same(now, side.Was): // another program has written it since
 		o.leave(side.To, time.Now())
-	case !known:
-		o.Left = now.bare()
 	}
 	o.remember(side.To)
 	made := o.Left
 	if o.Intent != nil {
 		made = side.To
 	}
-	o.addCause(cause{ID: text(r.id), To: made.bare(), Boot: r.boot()})
-}
-
-// addCause records what changes the object along, for as long as that is recorded.
-func (r *record) addCause(c cause) {
-	r.Causes = append(slices.DeleteFunc(r.Causes, func(o cause) bool { return o.ID == c.ID }), c)
+	o.Causes = slices.DeleteFunc(o.Causes, func(c cause) bool { return string(c.ID) == r.id })
+	o.Causes = append(o.Causes, cause{ID: text(r.id), To: made.bare(), Boot: r.boot()})
 }
 
 // putBack undoes what an undoing write has changed along. What follows the cause is as that
 // has made it, and what another program has written since stays.
-func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now State) error {
-	o := s.records[k.id(string(side.Object))]
-	changed := !k.same(now, side.Was)
-	switch {
-	case changed && !b.isWritten(k, side.Was, side.To, now):
+func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now State) (err error) {
+	if !k.same(now, side.Was) && !b.isWritten(k, side.Was, side.To, now) {
 		return nil
-	case side.Back == nil:
-		if changed && o != nil {
-			o.Left, o.LeftAt = now.bare(), time.Now()
+	}
+	if side.Back != nil && !k.same(now, *side.Back) {
+		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
+			return err
 		}
-		return nil
-	case k.same(now, *side.Back):
-		return nil
+		if now, err = k.Read(ctx, string(side.Object)); err != nil {
+			return err
+		}
 	}
-	if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
-		return err
-	}
-	if o == nil || k.same(*side.Back, side.Was) { // it may be another program's
-		return nil
-	}
-	now, err := k.Read(ctx, string(side.Object))
-	if err == nil {
+	if o := s.records[side.id()]; o != nil && !k.same(now, side.Was) { // else it may be another program's
 		o.Left, o.LeftAt = now.bare(), time.Now()
 	}
-	return err
+	return nil
+}
+
+// beginAlong records how the objects are that a write changes along.
+func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string, to State) (all []along, err error) {
+	sides, err := k.along(ctx, object, to)
+	if err != nil {
+		return nil, err
+	}
+	for _, side := range sides {
+		b.learn(side.Kind)
+		now, err := side.Kind.Read(ctx, side.Object)
+		if err != nil {
+			return nil, err
+		}
+		if now.IsZero() && side.Kind.Vanishes {
+			continue // it has just gone
+		}
+		was, err := b.keep(ctx, now, false)
+		if err != nil {
+			return nil, err
+		}
+		r := s.records[side.Kind.id(side.Object)]
+		all = append(all, along{
+			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(),
+			Replaces: r != nil && r.isOriginal(side.Kind, now, time.Now()),
+		})
+	}
+	return all, nil
 }

@@ -250,8 +250,7 @@ func (s *sheet) reboot(boot string) {
 func (i *intent) outlive(before, after map[string]*record) {
 	for n := range i.Along {
 		a := &i.Along[n]
-		id := a.Space + " " + string(a.Object)
-		if r := before[id]; r != nil && after[id] == nil {
+		if r := before[a.id()]; r != nil && after[a.id()] == nil {
 			a.Was = r.Original
 		}
 	}

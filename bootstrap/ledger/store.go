@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -77,36 +76,16 @@ func (d *directory) close() error {
 	return d.parent.Close()
 }
 
-// dir opens the directory. Nil: it does not exist.
-func (d *directory) dir() (*durable.Dir, error) {
+// inDir calls f with the directory, or does nothing if it does not exist.
+func (d *directory) inDir(f func(*durable.Dir) error) error {
 	if d.parent == nil {
-		return nil, nil
+		return nil
 	}
 	dir, err := d.parent.OpenDir(filepath.Base(d.path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", remedy.File(err))
-	}
-	info, err := dir.Stat()
-	if err == nil {
-		err = trusted(dir.Path(), info)
-	}
-	if err != nil {
-		return nil, errors.Join(err, dir.Close())
-	}
-	return dir, nil
-}
-
-// inDir calls f with the directory, or does nothing if it does not exist.
-func (d *directory) inDir(f func(*durable.Dir) error) error {
-	dir, err := d.dir()
-	if dir == nil || err != nil {
-		return err
-	}
-	defer dir.Close()
-	return f(dir)
+	return withTrusted(dir, err, f)
 }
 
 // inNewDir calls f with the directory, which is made if it does not exist.
@@ -114,20 +93,27 @@ func (d *directory) inNewDir(f func(*durable.Dir) error) error {
 	if d.parent == nil {
 		return fmt.Errorf("state directory: %s: %w", filepath.Dir(d.path), fs.ErrNotExist)
 	}
-	dir, err := d.dir()
-	if dir == nil && err == nil {
-		if err := d.parent.Mkdir(filepath.Base(d.path), durable.StateDirMode); err != nil {
-			return fmt.Errorf("make the state directory: %w", remedy.File(err))
-		}
-		dir, err = d.dir()
+	dir, err := d.parent.OpenDir(filepath.Base(d.path))
+	if errors.Is(err, fs.ErrNotExist) {
+		dir, err = d.parent.OpenNewDir(filepath.Base(d.path), durable.StateDirMode)
+	}
+	return withTrusted(dir, err, f)
+}
+
+// withTrusted calls f with an opened directory, if only this process's user can have
+// written in it.
+func withTrusted(dir *durable.Dir, err error, f func(*durable.Dir) error) error {
+	if err != nil {
+		return fmt.Errorf("state directory: %w", remedy.File(err))
+	}
+	defer dir.Close()
+	info, err := dir.Stat()
+	if err == nil {
+		err = trusted(dir.Path(), info)
 	}
 	if err != nil {
 		return err
 	}
-	if dir == nil {
-		return fmt.Errorf("state directory: %s was removed meanwhile", d.path)
-	}
-	defer dir.Close()
 	return f(dir)
 }
 
@@ -190,7 +176,7 @@ func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
 			return remedy.File(err)
 		}
 		defer f.Abort()
-		if err := copyVerified(ctx, f.File, r, s); err != nil {
+		if err := copyContent(ctx, f.File, r, &s); err != nil {
 			return err
 		}
 		return f.Commit()
@@ -210,18 +196,29 @@ func kept(dir *durable.Dir) (total int64, err error) {
 	return total, nil
 }
 
-// copyVerified copies the content of state s, and returns an error if r has another.
-func copyVerified(ctx context.Context, w io.Writer, r io.Reader, s State) error {
-	sum := sha256.New()
-	r = io.LimitReader(input.WithContext(ctx, r), s.Size+1)
-	if _, err := io.Copy(io.MultiWriter(w, sum), r); err != nil {
+// copyContent copies the content of state s, and returns an error if r has another. If its
+// hash is not known, s gets it.
+func copyContent(ctx context.Context, w io.Writer, r io.Reader, s *State) error {
+	limit := maxContent
+	if s.SHA256 != "" {
+		limit = s.Size
+	}
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(w, hash), io.LimitReader(input.WithContext(ctx, r), limit+1))
+	sum := hex.EncodeToString(hash.Sum(nil))
+	switch {
+	case err != nil:
 		return err
+	case s.SHA256 != "" && s.SHA256 != sum:
+		return fmt.Errorf("the content has the SHA-256 %s, not %s: it was changed meanwhile, or is damaged", sum, s.SHA256)
+	case n > limit:
+		return errTooLarge
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != s.SHA256 {
-		return fmt.Errorf("the content has the SHA-256 %s, not %s: it was changed meanwhile, or is damaged", got, s.SHA256)
-	}
+	s.Size, s.SHA256 = n, sum
 	return nil
 }
+
+var errTooLarge = fmt.Errorf("its content is larger than %d bytes, which is too much to keep: move it away", maxContent)
 
 func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
@@ -281,12 +278,4 @@ func ignoreGone(err error) error {
 		return nil
 	}
 	return err
-}
-
-// readAll reads a short content.
-func readAll(r io.ReadCloser, s State) ([]byte, error) {
-	defer r.Close()
-	var b bytes.Buffer
-	err := copyVerified(context.Background(), &b, r, s)
-	return b.Bytes(), err
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -301,10 +300,10 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.stays() || !w.writes {
 		return nil
 	}
-	if w.kind.Along != nil {
-		if w.err = u.beginAlong(ctx, w); w.err != nil {
-			return nil
-		}
+	if w.err = u.begin(ctx, w); w.err != nil {
+		return nil
+	}
+	if len(w.Intent.Along) > 0 {
 		if err := u.save(u.sheet); err != nil {
 			return err
 		}
@@ -322,23 +321,24 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	return nil
 }
 
-// readBack verifies what was written, and puts back what that has changed along.
+// readBack verifies what was written, and puts back what that has changed along. If others
+// want the object, it is theirs to report that it is different.
 func (u *undoing) readBack(ctx context.Context, w *work) {
-	now, err := w.kind.Read(ctx, string(w.Object))
-	if err == nil && w.err == nil && w.goes && !u.isWritten(w.kind, w.now, w.to, now) { // else it is the other agent's to report
+	if err := u.settleAlong(ctx, u.sheet, w.record); err != nil {
+		w.err = errors.Join(w.err, err)
+		return
+	}
+	written, err := u.settleOne(ctx, w.record)
+	if err == nil && w.err == nil && w.goes && !written {
 		err = fmt.Errorf("%s: %w", w.change, ErrRefused)
 	}
-	alongErr := u.settleAlong(ctx, u.sheet, w.record)
-	w.err = errors.Join(w.err, err, alongErr)
-	if err == nil && alongErr == nil {
-		w.Left, w.LeftAt, w.Intent = now.bare(), time.Now(), nil
-	}
+	w.err = errors.Join(w.err, err)
 }
 
-// beginAlong records what undoing w changes along, and what these objects are put back to.
-func (u *undoing) beginAlong(ctx context.Context, w *work) error {
+// begin records what undoing w changes along, and what these objects are put back to.
+func (u *undoing) begin(ctx context.Context, w *work) error {
 	object := string(w.Object)
-	sides, err := w.kind.along(ctx, object, w.to)
+	sides, err := u.beginAlong(ctx, u.sheet, w.kind, object, w.to)
 	if err != nil {
 		return err
 	}
@@ -346,31 +346,18 @@ func (u *undoing) beginAlong(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	i := &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true}
-	for _, side := range sides {
-		u.learn(side.Kind)
-		was, err := side.Kind.Read(ctx, side.Object)
-		if err != nil {
-			return err
-		}
-		if was.IsZero() && side.Kind.Vanishes {
-			continue
-		}
-		a := along{Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was.bare(), To: side.To.bare()}
-		if a.Back, err = u.backAlong(ctx, side, was, left); err != nil {
-			return err
-		}
-		i.Along = append(i.Along, a)
+	for i := range sides {
+		sides[i].Back = u.backAlong(sides[i], left)
 	}
-	w.Intent = i
+	w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true, Along: sides}
 	return nil
 }
 
 // backAlong returns the state that an object is put back to after it was changed along.
 // Nil: it follows. An object without a record that is as w had made it, such as a link's
 // value that came later, follows too.
-func (u *undoing) backAlong(ctx context.Context, side Side, was State, left []Side) (*State, error) {
-	id := side.Kind.id(side.Object)
+func (u *undoing) backAlong(side along, left []Side) *State {
+	k, id := u.kindOf(side.Kind), side.id()
 	r, rest, goes := u.sheet.records[id], []Claim(nil), false
 	if r != nil {
 		rest = r.Claims
@@ -378,21 +365,20 @@ func (u *undoing) backAlong(ctx context.Context, side Side, was State, left []Si
 	if w := u.byID[id]; w != nil {
 		rest, goes = w.rest, w.goes
 	}
-	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && l.Kind.same(was, l.To) })
+	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && k.same(side.Was, l.To) })
 	top := prevailing(rest)
 	switch {
 	case r == nil && inherited:
-		return nil, nil
-	case r == nil || !r.isOurs(side.Kind, was):
-		kept, err := u.keep(ctx, was, false)
-		return &kept, err
+		return nil
+	case r == nil || !r.isOurs(k, side.Was):
+		return &side.Was
 	case top != nil && !top.Loose && top.To.isContentKnown():
-		return &top.To, nil
+		return &top.To
 	case goes:
-		back := r.back(was)
-		return &back, nil
+		back := r.back(side.Was)
+		return &back
 	}
-	return nil, nil
+	return nil
 }
 
 // conclude drops the claims of an object that was undone.

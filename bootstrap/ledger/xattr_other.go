@@ -10,4 +10,6 @@ import "os"
 // xattrs returns nil: they are known on Linux only.
 func xattrs(*os.File) (map[string][]byte, error) { return nil, nil }
 
+func mayHaveCapabilities(State) error { return nil }
+
 func setXattrs(*os.File, map[string][]byte) error { return nil }
