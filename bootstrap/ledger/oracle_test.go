@@ -39,6 +39,7 @@ type expected struct {
 	unsure    bool            // it may also be undone, or stay: a run was killed there
 	at        time.Time       // when the other program wrote
 	leftAt    time.Time       // when an agent last wrote
+	claimedAt time.Time       // when one may have found it as wanted, in an operation that failed
 	along     bool            // it was last changed along
 	unkept    map[string]bool // states that a secret has replaced: no copy of them is kept, but they are recognized
 	ours      map[string]bool // the states in which agents left it or wanted it, while it was recorded
@@ -89,7 +90,7 @@ func (o *oracle) wrote(object, before string) {
 		e.originals[now] = true
 	}
 	switch {
-	case e.standing && (e.unsure || time.Since(o.settled) < time.Second), secret && e.standing && o.recorded[object]:
+	case e.standing && (e.unsure || time.Since(o.settled) < time.Second || time.Since(e.claimedAt) < time.Second), secret && e.standing && o.recorded[object]:
 		e.originals[before] = true
 	case e.standing && !o.secrets[object] && e.stoodStill(object), secret && !o.recorded[object]:
 		e.originals = map[string]bool{before: true}
@@ -160,7 +161,11 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 		if e.standing && rounded(w.to) == o.node.state(w.object) {
 			e.unsure = e.unsure || !e.stoodStill(w.object) // it was written just now, and exactly as wanted
-			e.leftAt, e.originals[e.value] = time.Now(), true
+			if e.originals[e.value] = true; done {
+				e.leftAt = time.Now()
+			} else { // a conflict leaves nothing, and another object's failure does not keep this one from being left
+				e.claimedAt = time.Now()
+			}
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
 			e.originals[""] = true

@@ -109,6 +109,11 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 0 s "v:a"=3 "v:b[0]"=2
 			undo 0 s kill=4
 			forget 0 "v:a"`, map[string]string{"v:b[0]": "7"}},
+		"an agent is released that was killed when it had changed another's object along": {`
+			override 2
+			apply 0 t "v:b[0]"=2
+			apply 2 s "v:a"=3 kill=4
+			release 2`, map[string]string{"v:a": "3"}},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=

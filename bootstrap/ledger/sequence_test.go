@@ -260,7 +260,7 @@ func (p *play) write(o op) {
 	to := o.to
 	if o.verb == "older" {
 		all := p.left[o.object]
-		if len(all) == 0 {
+		if len(all) == 0 || o.object[0] == 'm' { // a mount that has gone never comes back: the next one is another
 			return
 		}
 		n, _ := strconv.Atoi(o.to)
@@ -437,9 +437,7 @@ func (p *play) needsStay(agent int, recorded map[string]bool) error {
 func (p *play) recordedIn(status ledger.Status) map[string]bool {
 	all := map[string]bool{}
 	for _, r := range status.Records {
-		if len(r.Claims)+len(r.Causes) > 0 { // else it only says what is to be settled
-			all[p.node.objectOf(r)] = true
-		}
+		all[p.node.objectOf(r)] = true
 	}
 	return all
 }

@@ -199,8 +199,7 @@ func (s *sheet) unreadable(id string) error {
 	return nil
 }
 
-// tidy drops records that no step wants, with what they have changed along. A killed
-// undoing has changed others along, which only its record knows until it is settled.
+// tidy drops records that no step wants, with what they have changed along.
 func (s *sheet) tidy() {
 	for again := true; again; {
 		again = false
@@ -208,8 +207,9 @@ func (s *sheet) tidy() {
 			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
 				return s.records[string(c.ID)] == nil && !s.damaged[string(c.ID)]
 			})
-			if len(r.Claims)+len(r.Causes) == 0 && (r.Intent == nil || !r.Intent.Undo) {
+			if len(r.Claims)+len(r.Causes) == 0 {
 				delete(s.records, id)
+				s.bequeathIntent(r)
 				again = true
 			}
 		}
@@ -225,16 +225,25 @@ func (s *sheet) tidy() {
 	}
 }
 
+// bequeathIntent leaves to other records what a killed run may have changed along with an
+// object that was released or forgotten since.
+func (s *sheet) bequeathIntent(r *record) {
+	if r.Intent == nil {
+		return
+	}
+	for _, side := range r.Intent.Along {
+		if o := s.records[side.id()]; o != nil && o.Intent == nil {
+			o.Intent = &intent{To: side.To, Was: side.Was, Undo: r.Intent.Undo, Replaces: side.Replaces}
+		}
+	}
+}
+
 // reboot drops what ended with another boot.
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
 	for _, r := range s.records {
-		hasClaims := len(r.Claims) > 0
 		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
-		if hasClaims && len(r.Claims) == 0 {
-			r.Intent = nil
-		}
 	}
 	s.tidy()
 	for _, r := range s.records {
