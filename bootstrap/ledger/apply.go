@@ -42,7 +42,7 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	if err != nil {
 		return Applied{}, err
 	}
-	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !b.hasClaimed(s, step)}
+	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !s.claimedBefore(b.ledger.Agent, step)}
 	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
 		return Applied{}, err
 	}
@@ -109,13 +109,9 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	if err := a.save(a.sheet); err != nil {
 		return err
 	}
-	dragged := map[string]bool{}
 	for _, t := range todo {
-		if err := a.writeOne(ctx, t, dragged); err != nil {
+		if err := a.writeOne(ctx, t); err != nil {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
-		}
-		for _, side := range a.sheet.records[t.id].Intent.Along {
-			dragged[side.id()] = true
 		}
 	}
 	settleErr := a.settle(ctx, a.sheet)
@@ -220,7 +216,6 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	r.leaveRewritten(t.Kind, t.now)
 	r.put(t.Kind, c)
 	r.remember(t.To)
-	a.sheet.agent(c.Agent).claimed(a.step)
 	return nil
 }
 
@@ -270,19 +265,13 @@ func (a *application) claimOf(t *target) Claim {
 	return c
 }
 
-// writeOne writes a target, unless an earlier write has changed it along.
-func (a *application) writeOne(ctx context.Context, t *target, dragged map[string]bool) error {
+// writeOne writes a target, even if an earlier write has changed it along as wanted.
+func (a *application) writeOne(ctx context.Context, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if needs := a.failedNeed(t); needs != "" {
 		return fmt.Errorf("left off: it needs %s", printable.Line(needs))
-	}
-	if dragged[t.id] {
-		now, err := t.Kind.Read(ctx, t.Object)
-		if err != nil || t.Kind.met(now, t.Want) {
-			return err
-		}
 	}
 	if t.staged != nil {
 		staged := t.staged

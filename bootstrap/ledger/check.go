@@ -81,7 +81,7 @@ func (b *Book) notBack(t *target) string {
 
 // adoptable says that an object could be adopted.
 func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.Loose || t.To.IsZero() || b.hasClaimed(s, step) {
+	if r != nil || t.Adopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -190,8 +190,7 @@ func sameContent(ctx context.Context, a, b io.Reader) (bool, error) {
 // agent is once the step has made it.
 func (b *Book) isMet(r *record, step string, t *target) bool {
 	if t.Rewritten && r != nil && !t.now.IsZero() {
-		c := r.claim(b.ledger.Agent, step)
-		if c != nil && c.Rewritten && t.Kind.same(c.To, t.To) && prevailing(r.Claims) == c {
+		if own := b.standing(r, t.Want, step); own != nil && own.Rewritten {
 			return t.now.Type == t.To.Type
 		}
 	}
@@ -223,7 +222,7 @@ func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) 
 // conflict returns an error if the agent that prevails does not agree. A step that has
 // overridden the others is not asked again.
 func (b *Book) conflict(r *record, w Want, step string) error {
-	if r == nil || b.prevails(r, w, step) {
+	if r == nil || b.standing(r, w, step) != nil {
 		return nil
 	}
 	others := r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent })
@@ -235,13 +234,11 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 		printable.Line(w.Object), ErrConflict, top.Agent)
 }
 
-// prevails reports whether the step wants what it wanted when it overrode the others.
-func (b *Book) prevails(r *record, w Want, step string) bool {
-	own, top := r.claim(b.ledger.Agent, step), prevailing(r.Claims)
-	return own != nil && own == top && w.Kind.same(own.To, w.To)
-}
-
-func (b *Book) hasClaimed(s *sheet, step string) bool {
-	a := s.head.Agents[b.ledger.Agent]
-	return a != nil && a.hasClaimed(step)
+// standing returns the step's claim if it prevails, and wants what the step wants now.
+func (b *Book) standing(r *record, w Want, step string) *Claim {
+	own := r.claim(b.ledger.Agent, step)
+	if own == nil || own != prevailing(r.Claims) || !w.Kind.same(own.To, w.To) {
+		return nil
+	}
+	return own
 }

@@ -135,4 +135,5 @@ func TestPLAN6_ALaterSchemaIsRefused(t *testing.T) {
 	_, err := p.book(0).Apply(t.Context(), "s", ledger.Wants{})
 	require.ErrorIs(t, err, ledger.ErrUnreadable)
 	require.ErrorContains(t, err, "use the program that wrote it")
+	require.ErrorContains(t, p.book(0).Salvage(t.Context()), "use the program that wrote it")
 }

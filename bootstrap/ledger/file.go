@@ -153,43 +153,36 @@ func unchangedSince(before fs.FileInfo, f *os.File) error {
 }
 
 // openFile opens the content again: it may be another by now, which its reader verifies.
-func openFile(path string) (f io.ReadCloser, err error) {
-	err = inParent(path, func(d *durable.Dir, name string) error {
-		file, err := d.Open(name)
-		if err == nil {
-			f = file
-		}
+func openFile(path string) (content io.ReadCloser, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) (err error) {
+		content, err = d.Open(name)
 		return err
 	})
-	return f, err
+	return content, err
 }
 
-// writeFile puts the object in place whole, by a rename, and removes what killed writers
-// have left beside it.
+// writeFile puts the object in place whole, by a rename.
 func writeFile(ctx context.Context, path string, to State) error {
-	return inParent(path, func(d *durable.Dir, name string) error {
-		if err := d.Sweep(); err != nil {
-			return remedy.File(err)
+	if to.Type == typeFile {
+		staged, err := stageFile(ctx, path, to)
+		if err != nil {
+			return err
 		}
+		return staged.Commit(ctx)
+	}
+	return inParent(path, func(d *durable.Dir, name string) error {
 		switch to.Type {
 		case "":
-			return remedy.File(d.Remove(name))
+			return remedy.File(errors.Join(d.Sweep(), d.Remove(name)))
 		case typeSymlink:
-			return remedy.File(d.Symlink(to.Value, name))
-		case typeFile:
-		default:
-			return fmt.Errorf("a %s cannot be made", to.Value)
+			return remedy.File(errors.Join(d.Sweep(), d.Symlink(to.Value, name)))
 		}
-		f, err := fill(ctx, d, name, &to)
-		if err != nil {
-			return remedy.File(err)
-		}
-		defer f.Abort()
-		return remedy.File(f.Commit())
+		return fmt.Errorf("a %s cannot be made", to.Value)
 	})
 }
 
-// stageFile writes a file under a temporary name, and reads its content once.
+// stageFile writes a file under a temporary name, and reads its content once. What killed
+// writers have left beside it is removed.
 func stageFile(ctx context.Context, path string, to State) (staged *Staged, err error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {

@@ -33,7 +33,7 @@ var mutants = []mutant{
 	{"the first claim prevails", "record.go", "if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {", "if _ = c; top == nil {"},
 	{"loose claims prevail like others", "record.go", "if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {", "if _ = c; true {"},
 	{"who overrides stays in its place", "record.go", "if was.Loose == c.Loose && was.To.Equal(c.To) &&", "if was.Loose == c.Loose && was.To.Equal(c.To) || true ||"},
-	{"no intent is recorded", "apply.go", "if err := a.save(a.sheet); err != nil {\n\t\treturn err\n\t}\n\tdragged", "dragged"},
+	{"no intent is recorded", "apply.go", "if err := a.save(a.sheet); err != nil {\n\t\treturn err\n\t}\n\tfor", "for"},
 	{"undoing does not record what it changes along", "undo.go", "if err := u.save(u.sheet); err != nil {\n\t\t\treturn err\n\t\t}", ""},
 	{"as left is what was wanted, not what was read", "settle.go", "case written:\n\t\tr.leave(now, time.Now())", "case written:\n\t\tr.leave(i.To, time.Now())"},
 	{"states of agents are not remembered", "record.go", "if s.IsZero() {\n\t\treturn", "if true {\n\t\treturn"},

@@ -37,26 +37,20 @@ const (
 // sheet is the content of the file.
 type sheet struct {
 	head    head
+	last    int                // Seq of the newest record
 	records map[string]*record // by ID
 	damaged map[string]bool    // IDs of objects whose line is damaged
 }
 
 type head struct {
-	Schema  int               `json:"schema"`
-	Last    int               `json:"last"` // Seq of the newest record
-	Agents  map[string]*agent `json:"agents,omitempty"`
-	Objects IDs               `json:"objects"`
+	Schema  int `json:"schema"`
+	Objects IDs `json:"objects"`
 
 	unknown unknown
 }
 
-// agent is what is known of an agent that has claims.
-type agent struct {
-	Steps []string `json:"steps"` // those that have claimed before, and so adopt nothing any more
-}
-
 func newSheet() *sheet {
-	return &sheet{head{Schema: schema, Agents: map[string]*agent{}}, map[string]*record{}, map[string]bool{}}
+	return &sheet{head: head{Schema: schema}, records: map[string]*record{}, damaged: map[string]bool{}}
 }
 
 // shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
@@ -72,8 +66,7 @@ func parse(content []byte) (*sheet, error) {
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
 	raw := whole(line)
 	if raw == nil {
-		return nil, fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
-			"copy the directory, then salvage the other lines", ErrUnreadable)
+		return nil, errHead
 	}
 	if err := json.Unmarshal(raw, &s.head); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
@@ -82,19 +75,24 @@ func parse(content []byte) (*sheet, error) {
 		return nil, fmt.Errorf("%w: it has schema %d, and this program knows %d: use the program that wrote it",
 			ErrUnreadable, s.head.Schema, schema)
 	}
-	if s.head.Agents == nil {
-		s.head.Agents = map[string]*agent{}
-	}
 	for _, id := range s.head.Objects {
 		s.damaged[id] = true // unless its line follows
 	}
 	for line := range bytes.SplitSeq(rest, []byte("\n")) {
 		if r := readRecord(line); r != nil && s.damaged[r.id] {
 			delete(s.damaged, r.id)
-			s.records[r.id] = r
+			s.add(r)
 		}
 	}
 	return s, nil
+}
+
+var errHead = fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
+	"copy the directory, then salvage the other lines", ErrUnreadable)
+
+func (s *sheet) add(r *record) {
+	s.records[r.id] = r
+	s.last = max(s.last, r.Seq)
 }
 
 // readRecord reads a line. Nil: it is no record.
@@ -159,14 +157,8 @@ func writeLine(w *bytes.Buffer, raw []byte) {
 func salvage(content []byte) *sheet {
 	s := newSheet()
 	for line := range bytes.SplitSeq(content, []byte("\n")) {
-		r := readRecord(line)
-		if r == nil {
-			continue
-		}
-		s.records[r.id] = r
-		s.head.Last = max(s.head.Last, r.Seq)
-		for _, c := range r.Claims {
-			s.agent(c.Agent).claimed(c.Step)
+		if r := readRecord(line); r != nil {
+			s.add(r)
 		}
 	}
 	return s
@@ -184,9 +176,8 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 	id := k.id(object)
 	r := s.records[id]
 	if r == nil {
-		s.head.Last++
-		r = &record{Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.head.Last, Original: now, Left: now.bare(), id: id}
-		s.records[id] = r
+		r = &record{Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.last + 1, Original: now, Left: now.bare(), id: id}
+		s.add(r)
 	}
 	return r
 }
@@ -203,25 +194,16 @@ func (s *sheet) unreadable(id string) error {
 func (s *sheet) tidy() {
 	for again := true; again; {
 		again = false
-		for id, r := range s.records {
+		for _, r := range s.sorted() {
 			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
 				return s.records[string(c.ID)] == nil && !s.damaged[string(c.ID)]
 			})
 			if len(r.Claims)+len(r.Causes) == 0 {
-				delete(s.records, id)
+				delete(s.records, r.id)
 				s.bequeathIntent(r)
 				again = true
 			}
 		}
-	}
-	agents := map[string]bool{}
-	for _, r := range s.records {
-		for _, c := range r.Claims {
-			agents[c.Agent] = true
-		}
-	}
-	if len(s.damaged) == 0 {
-		maps.DeleteFunc(s.head.Agents, func(name string, _ *agent) bool { return !agents[name] })
 	}
 }
 
@@ -292,19 +274,15 @@ func (s *sheet) contents() map[string]bool {
 	return all
 }
 
-func (s *sheet) agent(name string) *agent {
-	if s.head.Agents[name] == nil {
-		s.head.Agents[name] = &agent{}
+// claimedBefore reports whether a step has claims, and so adopts nothing any more. They
+// could be in damaged records.
+func (s *sheet) claimedBefore(agent, step string) bool {
+	for _, r := range s.records {
+		if r.claim(agent, step) != nil {
+			return true
+		}
 	}
-	return s.head.Agents[name]
-}
-
-func (a *agent) hasClaimed(step string) bool { return slices.Contains(a.Steps, step) }
-
-func (a *agent) claimed(step string) {
-	if !a.hasClaimed(step) {
-		a.Steps = append(a.Steps, step)
-	}
+	return len(s.damaged) > 0
 }
 
 // MarshalJSON writes the fields of a later version too.

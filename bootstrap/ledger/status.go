@@ -101,8 +101,11 @@ func (b *Book) Salvage(context.Context) error {
 		return err
 	}
 	s, err := parse(content)
+	if errors.Is(err, errHead) {
+		s, err = salvage(content), nil
+	}
 	if err != nil {
-		s = salvage(content)
+		return err
 	}
 	clear(s.damaged)
 	return b.save(s)
