@@ -175,7 +175,7 @@ func (t *target) discard() {
 // comesWith reports whether this step is about to make something that the target needs.
 func (a *application) comesWith(t *target) bool {
 	return slices.ContainsFunc(a.targets, func(o *target) bool {
-		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || isAbove(o.id, t.id))
+		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || slices.Contains(above(t.id), o.id))
 	})
 }
 
@@ -351,7 +351,7 @@ func (b *Book) unlisted(s *sheet, step string, wants Wants) []*work {
 		listed[w.ID()] = true
 	}
 	return b.works(s, func(r *record, c Claim) bool {
-		k := b.kindOf(r.Kind)
+		k := b.kinds[r.Kind]
 		return c.is(b.ledger.Agent, step) && !listed[r.id] && k != nil && wants.Complete(k, string(r.Object))
 	})
 }

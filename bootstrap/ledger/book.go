@@ -33,8 +33,8 @@ type Book struct {
 	ledger Ledger
 	store  store
 	boot   string
-	kinds  map[string]*Kind
-	saved  string // the file's content when it was last read or written
+	kinds  map[string]*Kind // by name: of records, those that this program knows
+	saved  string           // the file's content when it was last read or written
 }
 
 // Open opens the directory, as the calling thread sees it, and makes nothing. The book
@@ -131,9 +131,6 @@ func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	}
 	return fmt.Errorf("%s: another process changes it all the time", b.ledger.Dir)
 }
-
-// kindOf returns the kind of a record. Nil: this program does not know it.
-func (b *Book) kindOf(name string) *Kind { return b.kinds[name] }
 
 func unknownKind(r *record) error {
 	return fmt.Errorf("%s %s: %w", r.Kind, r.Object, ErrUnknownKind)

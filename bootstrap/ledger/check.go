@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
 // sharedWith names another agent that has made the object, which this step has not claimed
 // yet.
 func (b *Book) sharedWith(r *record, step string) string {
-	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kindOf(r.Kind)) {
+	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kinds[r.Kind]) {
 		return ""
 	}
 	top := prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
@@ -145,10 +144,10 @@ func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err 
 	return b.contested(ctx, s, step, t)
 }
 
-// compare reads content that is not known yet beside that of the object, which may have it
-// already. If it has not, the content is read again only when it is written.
+// compare hashes content that is not known yet, where the object may have it already. If it
+// has not, the content is read again only when it is written.
 func (t *target) compare(ctx context.Context) error {
-	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || t.To.Size != 0 && t.To.Size != t.now.Size {
+	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" {
 		return nil
 	}
 	wanted, err := t.To.Open()
@@ -156,34 +155,7 @@ func (t *target) compare(ctx context.Context) error {
 		return err
 	}
 	defer wanted.Close()
-	present, err := t.now.Reader()
-	if err != nil {
-		return err
-	}
-	defer present.Close()
-	equal, err := sameContent(ctx, wanted, present)
-	if equal {
-		t.To.Size, t.To.SHA256 = t.now.Size, t.now.SHA256
-	}
-	return err
-}
-
-// sameContent compares bytes, which takes a fraction of the time that a hash does.
-func sameContent(ctx context.Context, a, b io.Reader) (bool, error) {
-	chunkA, chunkB := make([]byte, 64<<10), make([]byte, 64<<10)
-	for ctx.Err() == nil {
-		n, errA := io.ReadFull(a, chunkA)
-		m, errB := io.ReadFull(b, chunkB)
-		switch {
-		case !bytes.Equal(chunkA[:n], chunkB[:m]):
-			return false, nil
-		case errA == io.EOF || errA == io.ErrUnexpectedEOF:
-			return true, nil
-		case errA != nil || errB != nil:
-			return false, errors.Join(errA, errB)
-		}
-	}
-	return false, ctx.Err()
+	return copyContent(ctx, io.Discard, wanted, &t.To)
 }
 
 // isMet reports whether the object is as the step wants it. What others rewrite for the

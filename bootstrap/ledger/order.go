@@ -12,13 +12,7 @@ import (
 // pathSpace is the Space of kinds whose objects are paths.
 const pathSpace = "path"
 
-// isAbove reports whether the object with the first ID is a directory on the way to the
-// second.
-func isAbove(dir, object string) bool {
-	return strings.HasPrefix(dir, pathSpace+" ") && strings.HasPrefix(object, dir+"/")
-}
-
-// above yields the IDs of the directories that lead to a path, the nearest first.
+// above lists the IDs of the directories that lead to a path, the nearest first.
 func above(id string) (ids []string) {
 	name, isPath := strings.CutPrefix(id, pathSpace+" ")
 	for isPath && len(name) > 1 {
@@ -44,7 +38,7 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 	for _, r := range slices.Backward(s.sorted()) {
 		pick := func(c Claim) bool { return picked(r, c) }
 		if slices.ContainsFunc(r.Claims, pick) {
-			all[r.id] = &work{record: r, kind: b.kindOf(r.Kind), rest: r.without(pick)}
+			all[r.id] = &work{record: r, kind: b.kinds[r.Kind], rest: r.without(pick)}
 			newest = append(newest, all[r.id])
 		}
 	}
@@ -57,7 +51,7 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 				continue
 			}
 			if w == nil {
-				w = &work{record: r, kind: b.kindOf(r.Kind)}
+				w = &work{record: r, kind: b.kinds[r.Kind]}
 				all[r.id], newest = w, append(newest, w)
 			}
 			w.goes, again = true, true

@@ -19,7 +19,7 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	var errs []error
 	var settled []*record
 	for _, r := range s.sorted() { // first what was changed along: its own record may be begun too
-		if r.Intent == nil || b.kindOf(r.Kind) == nil {
+		if r.Intent == nil || b.kinds[r.Kind] == nil {
 			continue
 		}
 		err := b.settleAlong(ctx, s, r)
@@ -46,7 +46,7 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 
 // outcome looks at an object whose write was begun, and reports whether it was written.
 func (b *Book) outcome(ctx context.Context, r *record) (now State, written bool, err error) {
-	k := b.kindOf(r.Kind)
+	k := b.kinds[r.Kind]
 	if now, err = k.Read(ctx, string(r.Object)); err != nil {
 		return now, false, fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
@@ -61,7 +61,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err erro
 		return false, err
 	}
 	i := r.Intent
-	if i.Replaces && !b.kindOf(r.Kind).same(now, i.Was) {
+	if i.Replaces && !b.kinds[r.Kind].same(now, i.Was) {
 		r.Original = i.Was
 	}
 	switch top := prevailing(r.Claims); {
@@ -110,7 +110,7 @@ func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 // written all the same: the kernel has made of it what was there, or another program has
 // since. Then the object itself shows it.
 func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, written bool) error {
-	k, name := b.kindOf(side.Kind), string(side.Object)
+	k, name := b.kinds[side.Kind], string(side.Object)
 	if k == nil {
 		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), ErrUnknownKind)
 	}
@@ -121,7 +121,7 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	if o := s.records[side.id()]; o != nil && side.Replaces && !k.same(now, side.Was) {
 		o.Original = side.Was
 	}
-	shows := !k.same(now, side.Was) && (b.kindOf(r.Kind).Rounds || k.same(now, side.To))
+	shows := !k.same(now, side.Was) && (b.kinds[r.Kind].Rounds || k.same(now, side.To))
 	switch {
 	case now.IsZero() && k.Vanishes, !written && !shows:
 		return nil

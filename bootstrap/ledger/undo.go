@@ -236,19 +236,13 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 	if by := u.neededBy(w); by != nil {
 		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
-		w.err = u.keeps(ctx, w)
+		why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
+		if w.err = err; err == nil && why != "" {
+			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
+		}
 	}
 	u.holdNeeds(w)
 	return w.stays()
-}
-
-// keeps asks the kind whether the object can go.
-func (u *undoing) keeps(ctx context.Context, w *work) error {
-	why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
-	if err == nil && why != "" {
-		err = fmt.Errorf("%s is %w: %s", printable.Line(string(w.Object)), ErrNeeded, why)
-	}
-	return err
 }
 
 // errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
@@ -357,7 +351,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 // Nil: it follows. An object without a record that is as w had made it, such as a link's
 // value that came later, follows too.
 func (u *undoing) backAlong(side along, left []Side) *State {
-	k, id := u.kindOf(side.Kind), side.id()
+	k, id := u.kinds[side.Kind], side.id()
 	r, rest, goes := u.sheet.records[id], []Claim(nil), false
 	if r != nil {
 		rest = r.Claims
