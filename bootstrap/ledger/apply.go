@@ -36,7 +36,9 @@ type application struct {
 	errs    []error
 }
 
-// Apply brings the objects to the wanted states, in order, and records them.
+// Apply brings the objects to the wanted states, in order, and records them. An object that
+// fails stops those that need it, and no others. Before anything is written, all objects
+// were looked at, and all that is about to be written is recorded.
 func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
 	s, err := b.load()
 	if err != nil {
@@ -77,7 +79,8 @@ func (a *application) fail(t *target, err error) {
 	t.failed = true
 }
 
-// look returns the targets that are not as wanted.
+// look returns the targets that are not as wanted. After a pass it verifies what was
+// written: the kernel may store a value otherwise, or refuse it silently.
 func (a *application) look(ctx context.Context) (todo []*target) {
 	for _, t := range a.targets {
 		if t.failed {
@@ -122,7 +125,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 }
 
 // dropUnmade drops the claim of a target that could not be written, and was none of the
-// step's before.
+// step's before: another agent is not to be stopped by it.
 func (a *application) dropUnmade(t *target) {
 	r := a.sheet.records[t.id]
 	if t.failed && t.isNew && r.Intent == nil && !r.isMade(t.Kind) {
@@ -165,6 +168,7 @@ func (a *application) stage(ctx context.Context, t *target) (err error) {
 	return err
 }
 
+// discard removes what was staged and not committed.
 func (t *target) discard() {
 	if t.staged != nil {
 		t.staged.Discard()
@@ -291,7 +295,8 @@ func (a *application) failedNeed(t *target) string {
 	return ""
 }
 
-// claim records the objects that are as wanted without a change.
+// claim records the objects that are as wanted, with or without a change. One that only
+// matches a pattern is not claimed before it is changed: it may be another agent's.
 func (a *application) claim(ctx context.Context) {
 	for _, t := range a.targets {
 		if t.failed {

@@ -66,6 +66,7 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(id)), err
 }
 
+// open is Open with a store and a boot, such as a test's.
 func (l *Ledger) open(s store, boot string) *Book {
 	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}}
 	for _, k := range l.Kinds {
@@ -132,6 +133,7 @@ func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	return fmt.Errorf("%s: another process changes it all the time", b.ledger.Dir)
 }
 
+// unknownKind is the error for a record that this program can neither read nor write.
 func unknownKind(r *record) error {
 	return fmt.Errorf("%s %s: %w", r.Kind, r.Object, ErrUnknownKind)
 }

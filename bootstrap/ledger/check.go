@@ -192,7 +192,8 @@ func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) 
 }
 
 // conflict returns an error if the agent that prevails does not agree. A step that has
-// overridden the others is not asked again.
+// overridden the others is not asked again. The steps of one agent never conflict: the last
+// one prevails.
 func (b *Book) conflict(r *record, w Want, step string) error {
 	if r == nil || b.standing(r, w, step) != nil {
 		return nil

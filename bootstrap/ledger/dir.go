@@ -131,6 +131,7 @@ func removeDir(d *durable.Dir, name string) error {
 	return err
 }
 
+// describeDir is Describe for directories.
 func describeDir(path string, from, to State) string {
 	switch {
 	case to.IsZero():

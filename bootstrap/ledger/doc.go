@@ -43,11 +43,23 @@
 // # File
 //
 // The directory has one file, replaced as a whole: a line for each record, with its own
-// checksum, after a head that lists the hashes of the objects' names. So a damaged or
-// missing line is known to be that of a certain object, and stops no other. Contents over 4
-// KiB are kept beside the file by their SHA-256, and removed when no record names them. A
-// name may hold any byte. A later version of the same schema only adds fields that this one
-// may ignore, and it keeps them.
+// checksum, after a head that lists the objects. So the object of a damaged or missing line
+// is known, and no other is stopped; the line itself is dropped with the next change.
+// Contents over 4 KiB are kept beside the file by their SHA-256, and removed when no record
+// names them. They are copies: into a link, whoever has the original open could still
+// write. A name may hold any byte. A later version of the same schema only adds fields that
+// this one may ignore, to the head, records and claims, and they are kept.
+//
+// # Limits
+//
+// Which of two states came first is not always known. If an object is neither as before a
+// killed write nor as meant, only the kernel can have made that of the write, so it counts
+// as written where the kind rounds, and as another program's elsewhere. A state that has
+// replaced what another program wrote counts as a write over it, whoever has made it. Where
+// a kind does not know when an object was changed, what another program has written stands
+// still from the last write of an agent on. A write that undoes something and is killed
+// leaves to the next run what it changed along; if its own object is forgotten first, the
+// others keep what they have become, unless they have a record.
 //
 // # Needs
 //

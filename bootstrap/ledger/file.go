@@ -50,6 +50,7 @@ func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error))
 	return Want{Kind: File(), Object: path, To: to}
 }
 
+// ownedState is of an object that this process makes.
 func ownedState(of string, mode fs.FileMode) State {
 	return State{Type: of, Mode: filemode.Unix(mode) & modeBits, UID: max(os.Geteuid(), 0), GID: max(os.Getegid(), 0)}
 }
@@ -249,6 +250,7 @@ func setAttributes(f *os.File, to State) error {
 	return err
 }
 
+// describeFile says whether the content changes, or only the attributes.
 func describeFile(path string, from, to State) string {
 	name := printable.Line(path)
 	switch {

@@ -124,8 +124,10 @@ type Wants struct {
 // ID identifies the object among all of a node.
 func (w Want) ID() string { return w.Kind.id(w.Kind.canonical(w.Object)) }
 
+// id is the same for all kinds of a space. No space has a blank in its name.
 func (k *Kind) id(object string) string { return k.space() + " " + object }
 
+// space is that of the objects' names.
 func (k *Kind) space() string { return cmp.Or(k.Space, k.Name) }
 
 // canonical returns the object's one name. A name that cannot be resolved stays as it is:
@@ -159,6 +161,7 @@ func (k *Kind) met(now State, w Want) bool {
 	return k.same(now, w.To)
 }
 
+// agree is Agree, or what holds for most kinds.
 func (k *Kind) agree(a, b Want) bool {
 	if k.Agree != nil {
 		return k.Agree(a, b)
@@ -166,6 +169,7 @@ func (k *Kind) agree(a, b Want) bool {
 	return (a.Loose || b.Loose) && a.To.Type == b.To.Type || k.same(a.To, b.To)
 }
 
+// owns is Owns, and names the object.
 func (k *Kind) owns(object string) error {
 	if k.Owns == nil {
 		return nil
@@ -188,6 +192,7 @@ func (k *Kind) along(ctx context.Context, object string, to State) ([]Side, erro
 	return sides, err
 }
 
+// describe is Describe, or names the kind and the object.
 func (k *Kind) describe(object string, from, to State) string {
 	switch {
 	case k.Describe != nil:

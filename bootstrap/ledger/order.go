@@ -22,7 +22,8 @@ func above(id string) (ids []string) {
 	return ids
 }
 
-// needed lists the IDs of the objects that the record's object needs.
+// needed lists the IDs of the objects that the record's object needs: those that its steps
+// name, and the directories that lead to it.
 func (r *record) needed() (ids []string) {
 	for _, c := range r.Claims {
 		ids = append(ids, c.Needs...)
@@ -46,8 +47,11 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 	for again := true; again; {
 		again = false
 		for _, r := range slices.Backward(s.sorted()) {
-			w := all[r.id]
-			if w == nil && (len(r.Claims) > 0 || len(r.Causes) == 0) || w != nil && (w.goes || len(w.rest) > 0) || !s.losesCauses(r, all) {
+			w, claims := all[r.id], r.Claims
+			if w != nil {
+				claims = w.rest
+			}
+			if len(claims) > 0 || w != nil && w.goes || !s.losesCauses(r, all) {
 				continue
 			}
 			if w == nil {
@@ -62,7 +66,8 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 
 // inherit gives claims to the steps that need an object which its last one no longer wants:
 // what another agent has put into a directory keeps the directory, until that agent is
-// undone.
+// undone. A claim says so in the file, so that it also holds when the record of what needs
+// the object is dropped first: by a reboot, or since its agent was released.
 func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 	heirs := map[string][]Claim{}
 	bequeath := func(r *record, claims []Claim) {
@@ -97,7 +102,8 @@ func (s *sheet) losesCauses(r *record, works map[string]*work) bool {
 	})
 }
 
-// inOrder moves each work before those that it needs, and otherwise keeps the order.
+// inOrder moves each work before those that it needs, and after those that have changed it
+// along, and otherwise keeps the order. Needs that form a circle are followed once.
 func inOrder(works []*work) (ordered []*work) {
 	first := map[string][]*work{} // what needs an object, by its ID
 	byID := map[string]*work{}

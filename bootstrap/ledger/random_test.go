@@ -18,6 +18,7 @@ import (
 var (
 	sequences = flag.Uint64("sequences", 3000, "how many random sequences")
 	firstSeed = flag.Uint64("seed", 0, "the first of them")
+	findAll   = flag.Bool("all", false, "report each that fails, and not only the first")
 )
 
 // Whatever several agents and other programs do to a node, and wherever runs are killed:
@@ -42,6 +43,9 @@ func holds(t *testing.T, seed uint64, ops []op) {
 		ops = shrink(ops)
 		p, err := run(ops)
 		t.Errorf("seed %d: %v\nscript:\n%strace:\n%s", seed, err, scriptOf(ops), strings.Join(p.trace, "\n"))
+		if !*findAll {
+			t.FailNow()
+		}
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // maxPast is how many states of agents a record remembers.
 const maxPast = 32
 
-// record is what is known of one object.
+// record is what is known of one object. It exists as long as a step wants the object, or
+// another object with a record has changed it along.
 type record struct {
 	Kind     string    `json:"kind"`
 	Space    string    `json:"space"`
@@ -67,7 +68,8 @@ type Claim struct {
 	unknown unknown
 }
 
-// cause is an object whose write has changed this one along.
+// cause is an object whose write has changed this one along. As long as one is recorded, so
+// is this one, and its original comes back after the last.
 type cause struct {
 	ID   text   `json:"id"`
 	To   State  `json:"to"` // what it made of this one
@@ -81,6 +83,7 @@ func (c Claim) want(r *record, k *Kind) Want {
 	return Want{Kind: k, Object: string(r.Object), To: c.To, Loose: c.Loose, Secret: c.Secret, Rewritten: c.Rewritten}
 }
 
+// claim returns the claim of a step, which can be changed in place. Nil: it has none.
 func (r *record) claim(agent, step string) *Claim {
 	i := slices.IndexFunc(r.Claims, func(c Claim) bool { return c.is(agent, step) })
 	if i < 0 {
@@ -90,7 +93,7 @@ func (r *record) claim(agent, step string) *Claim {
 }
 
 // prevailing is the claim that decides: the last one, but a loose one only if it wants
-// another type. Nil: there is none.
+// another type, since else it is content with what the others want. Nil: there is none.
 func prevailing(claims []Claim) (top *Claim) {
 	for i, c := range claims {
 		if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {
@@ -130,11 +133,8 @@ func (r *record) boot() (boot string) {
 	return boot
 }
 
-func (r *record) without(drop func(Claim) bool) []Claim {
-	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
-}
-
-// remember adds a state that an agent left or wants.
+// remember adds a state that an agent left or wants. It is no original when it comes back: an
+// older release of the agent, a rollback or a backup brings it.
 func (r *record) remember(s State) {
 	if s.IsZero() {
 		return // anyone can remove an object
@@ -168,6 +168,11 @@ func (r *record) leaveRewritten(k *Kind, now State) {
 	}
 }
 
+// without returns the claims but those that are dropped. The record's own stay.
+func (r *record) without(drop func(Claim) bool) []Claim {
+	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
+}
+
 // isMade reports whether an agent has changed the object.
 func (r *record) isMade(k *Kind) bool { return !k.same(r.Left, r.Original) }
 
@@ -185,8 +190,9 @@ func (r *record) stoodStill(now State, at time.Time) bool {
 	return at.Sub(since) >= quiet
 }
 
-// isOriginal reports whether the present state takes the place of the original. The original
-// itself does, if it was not kept, and no step calls it a secret any more.
+// isOriginal reports whether the present state takes the place of the original: another
+// program has made it, and an agent is about to write over it. The original itself does, if
+// it was not kept, and no step calls it a secret any more. What has gone by itself does not.
 func (r *record) isOriginal(k *Kind, now State, at time.Time) bool {
 	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {

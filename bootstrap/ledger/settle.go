@@ -14,7 +14,8 @@ import (
 )
 
 // settle determines what came of the writes that were begun, by this run or a killed one.
-// What cannot be read stays begun.
+// There is one way for both, so that each run proves what a killed one relies on. What cannot
+// be read stays begun.
 func (b *Book) settle(ctx context.Context, s *sheet) error {
 	var errs []error
 	var settled []*record
@@ -133,7 +134,8 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 }
 
 // noteAlong records that the write of r has changed an object along, which is in state now,
-// for as long as r is recorded.
+// for as long as r is recorded. An object without a record gets one, in which it is as it was
+// before the write. Whatever it is now, the state that the write gave it is an agent's.
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	o := s.of(k, string(side.Object), side.Was)
 	switch {
@@ -152,8 +154,9 @@ func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	o.Causes = append(o.Causes, cause{ID: text(r.id), To: made.bare(), Boot: r.boot()})
 }
 
-// putBack undoes what an undoing write has changed along. What follows the cause is as that
-// has made it, and what another program has written since stays.
+// putBack undoes what an undoing write has changed along: another agent wants the object
+// otherwise, or another program has made it. What follows the cause is as that has made it,
+// and what another program has written since stays.
 func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now State) (err error) {
 	if !k.same(now, side.Was) && !b.isWritten(k, side.Was, side.To, now) {
 		return nil
@@ -172,7 +175,8 @@ func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now S
 	return nil
 }
 
-// beginAlong records how the objects are that a write changes along.
+// beginAlong lists the objects that a write changes along, with what they are now. Nothing is
+// recorded of them before it is known that the write has happened.
 func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string, to State) (all []along, err error) {
 	sides, err := k.along(ctx, object, to)
 	if err != nil {

@@ -90,6 +90,7 @@ func parse(content []byte) (*sheet, error) {
 var errHead = fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
 	"copy the directory, then salvage the other lines", ErrUnreadable)
 
+// add adds a record. Damaged ones may have been newer than the last: their order is lost.
 func (s *sheet) add(r *record) {
 	s.records[r.id] = r
 	s.last = max(s.last, r.Seq)
@@ -114,7 +115,8 @@ func whole(line []byte) []byte {
 	return raw
 }
 
-// text is the content of the file.
+// text is the content of the file. Its bounds keep one agent from making the file so large
+// that no other can read it any more.
 func (s *sheet) text() ([]byte, error) {
 	if len(s.records) > maxRecords {
 		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted",
@@ -220,7 +222,8 @@ func (s *sheet) bequeathIntent(r *record) {
 	}
 }
 
-// reboot drops what ended with another boot.
+// reboot drops what ended with another boot. The objects are as the new boot has made them,
+// and so nothing is undone.
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
 	for _, r := range s.records {

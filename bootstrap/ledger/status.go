@@ -39,6 +39,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	return st, err
 }
 
+// described leaves out what only the engine needs.
 func (r *record) described() Record {
 	d := Record{
 		Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left,

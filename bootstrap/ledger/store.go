@@ -150,6 +150,7 @@ func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
 	return f, nil
 }
 
+// replace writes the file beside the present one, and renames it.
 func (d *directory) replace(content []byte) error {
 	return d.inNewDir(func(dir *durable.Dir) error {
 		if err := dir.WriteFile(fileName, 0o600, content); err != nil {
@@ -234,6 +235,8 @@ func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
 	return f, err
 }
 
+// collect looks at all names, and not at what the last run knew: a killed run may have left
+// contents that no file has ever named.
 func (d *directory) collect(needed map[string]bool) error {
 	return d.inDir(func(dir *durable.Dir) error {
 		errs := []error{dir.Sweep()}
@@ -273,6 +276,7 @@ func (d *directory) remove() error {
 	return err
 }
 
+// ignoreGone returns nil for what is not there.
 func ignoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -39,6 +39,7 @@ func trusted(path string, info fs.FileInfo) error {
 	return nil
 }
 
+// ids returns a file's owner and group.
 func ids(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)

@@ -129,7 +129,8 @@ func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept boo
 	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
 }
 
-// plan looks at all objects. Whether one stays can depend on any other.
+// plan looks at all objects. Whether one stays can depend on any other: what stays keeps
+// what it needs, and a directory what stays in it. So this goes on until none is added.
 func (u *undoing) plan(ctx context.Context) {
 	for _, w := range u.works {
 		u.look(ctx, w)
@@ -167,6 +168,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	switch {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
+	// It has gone by itself, or was never changed by an agent:
 	case now.IsZero() && w.kind.Vanishes, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
 	case !w.isAsLeft(u.Book, now):
 		u.leaveChanged(w)
@@ -178,7 +180,8 @@ func (u *undoing) look(ctx context.Context, w *work) {
 }
 
 // target returns the state that the object is to have, or reports that the remaining claims
-// are satisfied with the present one.
+// are satisfied with the present one. A claim whose content was not kept cannot be obeyed:
+// its agent writes it anew, and until then the original comes back.
 func (w *work) target(now State) (to State, satisfied bool) {
 	top, before := prevailing(w.rest), prevailing(w.Claims)
 	switch {
@@ -329,7 +332,8 @@ func (u *undoing) readBack(ctx context.Context, w *work) {
 	w.err = errors.Join(w.err, err)
 }
 
-// begin records what undoing w changes along, and what these objects are put back to.
+// begin records what undoing w changes along, and what these objects are put back to: a
+// killed run is settled without the steps of other agents.
 func (u *undoing) begin(ctx context.Context, w *work) error {
 	object := string(w.Object)
 	sides, err := u.beginAlong(ctx, u.sheet, w.kind, object, w.to)
@@ -375,7 +379,8 @@ func (u *undoing) backAlong(side along, left []Side) *State {
 	return nil
 }
 
-// conclude drops the claims of an object that was undone.
+// conclude drops the claims of an object that was undone, or was left to others. One that
+// another program has changed keeps its claims, and is reported each time.
 func (w *work) conclude() {
 	switch {
 	case w.err == nil:
