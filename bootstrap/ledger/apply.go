@@ -330,7 +330,7 @@ func (a *application) claimOne(ctx context.Context, t *target) error {
 		c.Adopted, r.Original = true, State{}
 		a.done.Adopted = append(a.done.Adopted, t.Object)
 	case !t.Kind.same(t.now, r.Left) && !t.Loose && !t.Rewritten:
-		r.leave(t.now, time.Now()) // found as wanted, although another left it so
+		r.leave(t.now) // found as wanted, although another left it so
 	}
 	return a.claimFor(ctx, r, t, c)
 }

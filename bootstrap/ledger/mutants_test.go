@@ -35,7 +35,7 @@ var mutants = []mutant{
 	{"who overrides stays in its place", "record.go", "if was.Loose == c.Loose && was.To.Equal(c.To) &&", "if was.Loose == c.Loose && was.To.Equal(c.To) || true ||"},
 	{"no intent is recorded", "apply.go", "if err := a.save(a.sheet); err != nil {\n\t\treturn err\n\t}\n\tfor", "for"},
 	{"undoing does not record what it changes along", "undo.go", "if err := u.save(u.sheet); err != nil {\n\t\t\treturn err\n\t\t}", ""},
-	{"as left is what was wanted, not what was read", "settle.go", "case written:\n\t\tr.leave(now, time.Now())", "case written:\n\t\tr.leave(i.To, time.Now())"},
+	{"as left is what was wanted, not what was read", "settle.go", "case written:\n\t\tr.leave(now)", "case written:\n\t\tr.leave(i.To)"},
 	{"states of agents are not remembered", "record.go", "if s.IsZero() {\n\t\treturn", "if true {\n\t\treturn"},
 	{"half a file counts", "record.go", "return at.Sub(since) >= quiet", "return true"},
 	{"what others have changed is undone", "undo.go", "return w.isOurs(w.kind, now) ||", "return true || w.isOurs(w.kind, now) ||"},

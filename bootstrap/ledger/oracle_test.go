@@ -132,7 +132,7 @@ func (o *oracle) others(object string) {
 	case !o.recorded[object] && !o.begun:
 		e.reset(now)
 	case o.rewrites[object] && now != "":
-		e.standing = false
+		e.standing, e.maybe[now] = false, true // what is rewritten for an agent is its own, also when it comes back later
 		if o.begun {
 			e.unsure, e.standing, e.originals[now] = true, true, true
 		}
@@ -145,6 +145,27 @@ func (o *oracle) others(object string) {
 		e.originals[now] = true
 	default:
 		e.standing, e.unsure = true, e.unsure && again
+	}
+}
+
+// seen notes that an agent has seen an object and left it as it was. It may not have, if the
+// operation failed: for a conflict it has not, for another object's failure it has.
+func (e *expected) seen(done bool) {
+	if done {
+		e.leftAt = time.Now()
+	} else {
+		e.claimedAt = time.Now()
+	}
+}
+
+// released notes that an agent that had objects rewritten gave them up, while others want
+// them: a release looks at no object, and so what was written for the agent may count as
+// another program's.
+func (o *oracle) released(recorded map[string]bool) {
+	for object, e := range o.objects {
+		if o.mayBeRewritten[object] && recorded[object] && !e.standing {
+			e.standing, e.unsure, e.value = true, true, o.node.state(object)
+		}
 	}
 }
 
@@ -161,11 +182,10 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 		if e.standing && rounded(w.to) == o.node.state(w.object) {
 			e.unsure = e.unsure || !e.stoodStill(w.object) // it was written just now, and exactly as wanted
-			if e.originals[e.value] = true; done {
-				e.leftAt = time.Now()
-			} else { // a conflict leaves nothing, and another object's failure does not keep this one from being left
-				e.claimedAt = time.Now()
-			}
+			e.originals[e.value] = true
+		}
+		if !o.recorded[w.object] || e.standing && rounded(w.to) == o.node.state(w.object) {
+			e.seen(done)
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
 			e.originals[""] = true

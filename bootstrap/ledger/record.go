@@ -20,7 +20,7 @@ type record struct {
 	Seq      int       `json:"seq"` // the newest is undone first
 	Original State     `json:"original"`
 	Left     State     `json:"left"`             // as it was read after the last write
-	LeftAt   time.Time `json:"left_at,omitzero"` // when
+	LeftAt   time.Time `json:"left_at,omitzero"` // when it was last read so
 	Intent   *intent   `json:"intent,omitempty"` // a write that was begun
 	Past     []string  `json:"past,omitempty"`   // hashes of states that agents left or wanted, the newest last
 	Kept     text      `json:"kept,omitempty"`   // why it could not be undone, although its agent is
@@ -147,8 +147,8 @@ func (r *record) remember(s State) {
 }
 
 // leave records the state in which an agent has left the object.
-func (r *record) leave(now State, at time.Time) {
-	r.Left, r.LeftAt = now.bare(), at
+func (r *record) leave(now State) {
+	r.Left, r.LeftAt = now.bare(), time.Now()
 	r.remember(now)
 }
 
@@ -164,7 +164,7 @@ func (r *record) isOurs(k *Kind, now State) bool {
 // prevails: it stays the agents'.
 func (r *record) leaveRewritten(k *Kind, now State) {
 	if !k.same(now, r.Left) && r.isOurs(k, now) {
-		r.leave(now, time.Now())
+		r.leave(now)
 	}
 }
 

@@ -114,6 +114,29 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 0 t "v:b[0]"=2
 			apply 2 s "v:a"=3 kill=4
 			release 2`, map[string]string{"v:a": "3"}},
+		"a write had no effect, and another program is not done at once after it": {`
+			torn "v:z"=1
+			apply 1 t "v:z"=1x
+			torn "v:z"=6
+			apply 1 s "v:z"=2x`, map[string]string{"v:z": "1"}},
+		"an agent is undone, and what another one wants instead has never been possible": {`
+			other "m:/m"=theirs#102
+			apply 1 s "m:/m"=ours kill=2
+			apply 0 t "m:/m"=ours kill=4
+			undo 0`, map[string]string{"m:/m": "theirs#102"}},
+		"a value follows the one that changes it along, and the run is killed": {`
+			apply 1 s "v:a"=2x "v:b[0]"=3
+			apply 0 s "v:a"=2,loose
+			undo 1 s kill=2`, nil},
+		"the same, after its record was written": {`
+			apply 1 s "v:a"=2x "v:b[0]"=3
+			apply 0 s "v:a"=2,loose
+			undo 1 s kill=4`, nil},
+		"another program changes a value that changes one along, and later writes ours again": {`
+			apply 0 t "v:a"=2
+			other "v:a"=6
+			undo 0 t
+			older "v:a"=5`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=

@@ -372,6 +372,9 @@ func (p *play) verify(o op, killed bool, err error) error {
 	}
 	p.status = status
 	recorded, begun := p.recordedIn(status), slices.ContainsFunc(status.Records, func(r ledger.Record) bool { return r.Begun })
+	if o.verb == "release" || o.verb == "forget" {
+		p.oracle.released(recorded)
+	}
 	for _, object := range objects {
 		e := p.oracle.objects[object]
 		switch {

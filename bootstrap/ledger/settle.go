@@ -69,7 +69,9 @@ func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err erro
 	case written && i.Undo:
 		r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
 	case written:
-		r.leave(now, time.Now())
+		r.leave(now)
+	case b.kinds[r.Kind].same(now, r.Left):
+		r.LeftAt = time.Now()
 	case top != nil && !i.Undo:
 		top.Rewritten = false // what others have written there is not for the agent
 	}
@@ -141,9 +143,9 @@ func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	switch {
 	case o.Intent != nil && !k.same(now, side.To): // its own write is settled next
 	case b.isWritten(k, side.Was, side.To, now):
-		o.leave(now, time.Now())
+		o.leave(now)
 	case !k.same(now, side.Was): // another program has written it since
-		o.leave(side.To, time.Now())
+		o.leave(side.To)
 	}
 	o.remember(side.To)
 	made := o.Left

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -178,7 +179,10 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 	id := k.id(object)
 	r := s.records[id]
 	if r == nil {
-		r = &record{Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.last + 1, Original: now, Left: now.bare(), id: id}
+		r = &record{
+			Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.last + 1,
+			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
+		}
 		s.add(r)
 	}
 	return r

@@ -264,11 +264,12 @@ func (u *undoing) holdNeeds(w *work) {
 }
 
 // neededBy returns an object that stays and needs w, or has changed w along. Nil: there is
-// none. What another program has changed causes nothing any more.
+// none. What another program has changed causes nothing any more, but it may come back, and
+// with it what it had changed along.
 func (u *undoing) neededBy(w *work) *work {
 	for _, c := range w.Causes {
 		by := u.byID[string(c.ID)]
-		if by != nil && by.stays() && !errors.Is(by.err, ErrChanged) {
+		if by != nil && by.stays() && (!errors.Is(by.err, ErrChanged) || !w.writes) {
 			return by
 		}
 	}
@@ -284,8 +285,9 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 	return w.to, true
 }
 
-// undoOne looks at the object once more, and writes it. An error ends the undoing. What the
-// object is about to become is recorded already; only what that changes along is not.
+// undoOne looks at the object once more, and writes it. An error ends the undoing. The
+// original that it is about to become is recorded already; what that changes along is not,
+// nor what the kernel makes of a value that others want.
 func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.stays() {
 		return nil
@@ -300,18 +302,20 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.err = u.begin(ctx, w); w.err != nil {
 		return nil
 	}
-	if len(w.Intent.Along) > 0 {
+	if len(w.Intent.Along) > 0 || w.kind.Rounds && !w.goes {
 		if err := u.save(u.sheet); err != nil {
 			return err
 		}
 	}
-	err := w.kind.Write(ctx, string(w.Object), u.writable(w.to))
-	if isGone(err) { // another program has removed what the object was in
+	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
+	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
 		u.leaveChanged(w)
 		return nil
-	}
-	if err != nil {
+	case err != nil && len(w.rest) > 0: // it is theirs to report who want it so
+		w.change = ""
+		w.leaveToOthers()
+	case err != nil:
 		w.err = fmt.Errorf("%s: %w", w.change, err)
 	}
 	u.readBack(ctx, w)
