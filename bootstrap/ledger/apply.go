@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -192,10 +191,13 @@ func (a *application) begin(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	intent := &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}
-	r, err := a.recordOf(ctx, t, func(_ *record, original State) { intent.Was, intent.Replaces = original, true })
+	r, replaced, err := a.recordOf(ctx, t)
 	if err != nil {
 		return err
+	}
+	intent := &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}
+	if replaced != nil {
+		intent.Was, intent.Replaces = *replaced, true
 	}
 	if r.Intent != nil {
 		return errors.New("what a killed run has begun cannot be settled, or it is listed twice")
@@ -223,22 +225,21 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	return nil
 }
 
-// recordOf returns the record of a target. If the present state takes the place of the
-// original, replace is called with it.
-func (a *application) recordOf(ctx context.Context, t *target, replace func(*record, State)) (*record, error) {
-	r := a.sheet.records[t.id]
-	if r != nil && !r.isOriginal(t.Kind, t.now, time.Now()) {
-		return r, nil
+// recordOf returns the record of a target, and the state that takes the place of the
+// original in it. Nil: none does.
+func (a *application) recordOf(ctx context.Context, t *target) (r *record, replaced *State, err error) {
+	r = a.sheet.records[t.id]
+	if r != nil && !r.isOriginal(t.Kind, t.now) {
+		return r, nil, nil
 	}
 	original, err := a.keep(ctx, t.now, t.Secret)
 	if err != nil {
-		return nil, fmt.Errorf("keep the original: %w", err)
+		return nil, nil, fmt.Errorf("keep the original: %w", err)
 	}
 	if r == nil {
-		return a.sheet.of(t.Kind, t.Object, original), nil
+		return a.sheet.of(t.Kind, t.Object, original), nil, nil
 	}
-	replace(r, original)
-	return r, nil
+	return r, &original, nil
 }
 
 // keepOverridden keeps the content that another agent wants, if the target is about to take
@@ -316,13 +317,12 @@ func (a *application) claim(ctx context.Context) {
 // original: the claim alone would otherwise make the state an agent's.
 func (a *application) claimOne(ctx context.Context, t *target) error {
 	known := a.sheet.records[t.id] != nil
-	r, err := a.recordOf(ctx, t, func(r *record, original State) {
-		if !t.Loose { // what is only accepted stays another program's
-			r.Original = original
-		}
-	})
+	r, replaced, err := a.recordOf(ctx, t)
 	if err != nil {
 		return err
+	}
+	if replaced != nil && !t.Loose { // what is only accepted stays another program's
+		r.Original = *replaced
 	}
 	c := a.claimOf(t)
 	switch {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -54,7 +53,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
 	}
 	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
-	if r == nil || r.isOriginal(t.Kind, t.now, time.Now()) {
+	if r == nil || r.isOriginal(t.Kind, t.now) {
 		look.advise(b.notBack(t))
 	}
 	return nil

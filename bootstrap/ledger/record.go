@@ -182,18 +182,18 @@ const quiet = time.Second
 
 // stoodStill reports whether another program has finished writing a state that is none of
 // ours.
-func (r *record) stoodStill(now State, at time.Time) bool {
+func (r *record) stoodStill(now State) bool {
 	since := now.Changed
 	if since.IsZero() {
 		since = r.LeftAt
 	}
-	return at.Sub(since) >= quiet
+	return time.Since(since) >= quiet
 }
 
 // isOriginal reports whether the present state takes the place of the original: another
 // program has made it, and an agent is about to write over it. The original itself does, if
 // it was not kept, and no step calls it a secret any more. What has gone by itself does not.
-func (r *record) isOriginal(k *Kind, now State, at time.Time) bool {
+func (r *record) isOriginal(k *Kind, now State) bool {
 	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {
 	case isSecret, now.IsZero() && k.Vanishes:
@@ -201,7 +201,7 @@ func (r *record) isOriginal(k *Kind, now State, at time.Time) bool {
 	case k.same(now, r.Original):
 		return r.Original.secret
 	}
-	return !r.isOurs(k, now) && r.stoodStill(now, at)
+	return !r.isOurs(k, now) && r.stoodStill(now)
 }
 
 // MarshalJSON is the record's line.

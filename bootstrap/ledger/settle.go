@@ -200,7 +200,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		r := s.records[side.Kind.id(side.Object)]
 		all = append(all, along{
 			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(),
-			Replaces: r != nil && r.isOriginal(side.Kind, now, time.Now()),
+			Replaces: r != nil && r.isOriginal(side.Kind, now),
 		})
 	}
 	return all, nil
