@@ -26,7 +26,7 @@ const typeDir = "dir"
 func Dir() *Kind {
 	return &Kind{
 		Name: "dir", Space: pathSpace,
-		Read: readDir, Write: writeDir, Describe: describeDir, Keeps: keepsDir,
+		Read: readDir, Write: writeDir, Describe: describePath("make", "directory"), Keeps: keepsDir,
 		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsDir), EndsWithBoot: endsWithBoot,
 	}
 }
@@ -49,45 +49,33 @@ func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
 
 // readDir tells a link that leads to a directory from a directory: an agent makes no such
 // links, and removes none.
-func readDir(_ context.Context, path string) (s State, err error) {
-	err = inParent(path, func(d *durable.Dir, name string) error {
-		info, err := d.Lstat(name)
-		if err != nil {
-			return err
-		}
-		s = statOf(info)
+func readDir(_ context.Context, path string) (State, error) {
+	return readPath(path, func(_ *durable.Dir, _ string, info fs.FileInfo) (State, error) {
+		s := statOf(info)
 		s.Changed = time.Time{} // its content changes that too
 		switch {
 		case info.IsDir():
 			s.Type, s.Value = typeDir, ""
 		case s.Type == typeSymlink:
-			return readDirLink(path, &s)
+			return readDirLink(path, s)
 		default:
-			s.Value = filemode.Type(info.Mode())
-			s.Type = "other"
+			s.Type, s.Value = "other", filemode.Type(info.Mode())
 		}
-		return nil
+		return s, nil
 	})
-	if isGone(err) {
-		return State{}, nil
-	}
-	if err != nil {
-		return State{}, fmt.Errorf("look at %s: %w", printable.Line(path), err)
-	}
-	return s, nil
 }
 
 // readDirLink looks where a link leads: hosts have such directories (/var/run).
-func readDirLink(path string, s *State) error {
+func readDirLink(path string, s State) (State, error) {
 	target, err := durable.OpenDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it is a link that leads nowhere: %s", printable.Line(path))
+		return s, fmt.Errorf("it is a link that leads nowhere: %s", printable.Line(path))
 	}
 	if err != nil {
-		return err
+		return s, err
 	}
 	s.Type, s.Value = typeDir, "link"
-	return target.Close()
+	return s, target.Close()
 }
 
 // writeDir makes a directory, or sets the attributes of an existing one, by its descriptor.
@@ -129,17 +117,6 @@ func removeDir(d *durable.Dir, name string) error {
 		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrNeeded, err)
 	}
 	return err
-}
-
-// describeDir is Describe for directories.
-func describeDir(path string, from, to State) string {
-	switch {
-	case to.IsZero():
-		return "remove directory " + printable.Line(path)
-	case from.IsZero():
-		return "make directory " + printable.Line(path)
-	}
-	return fmt.Sprintf("set mode %04o and owner %d:%d of directory %s", to.Mode, to.UID, to.GID, printable.Line(path))
 }
 
 // keepsDir names something in the directory that stays.

@@ -33,7 +33,7 @@ const (
 func File() *Kind {
 	return &Kind{
 		Name: "file", Space: pathSpace,
-		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describeFile,
+		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describePath("write", "file"),
 		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsRegular), EndsWithBoot: endsWithBoot,
 	}
 }
@@ -87,19 +87,13 @@ func inParent(path string, f func(d *durable.Dir, name string) error) error {
 	return f(d, filepath.Base(path))
 }
 
-// readFile looks at the object through its open directory. A missing directory means that
-// there is no object.
-func readFile(ctx context.Context, path string) (s State, err error) {
+// readPath describes what look finds at a path, through its open directory. A missing
+// directory means that there is no object.
+func readPath(path string, look func(d *durable.Dir, name string, info fs.FileInfo) (State, error)) (s State, err error) {
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		info, err := d.Lstat(name)
-		if err != nil {
-			return err
-		}
-		switch s = statOf(info); s.Type {
-		case typeSymlink:
-			s.Value, err = d.Readlink(name)
-		case typeFile:
-			s, err = readRegular(ctx, d, name)
+		if err == nil {
+			s, err = look(d, name, info)
 		}
 		return err
 	})
@@ -110,6 +104,18 @@ func readFile(ctx context.Context, path string) (s State, err error) {
 		return State{}, fmt.Errorf("read %s: %w", printable.Line(path), err)
 	}
 	return s, nil
+}
+
+func readFile(ctx context.Context, path string) (State, error) {
+	return readPath(path, func(d *durable.Dir, name string, info fs.FileInfo) (s State, err error) {
+		switch s = statOf(info); s.Type {
+		case typeSymlink:
+			s.Value, err = d.Readlink(name)
+		case typeFile:
+			s, err = readRegular(ctx, d, name)
+		}
+		return s, err
+	})
 }
 
 // readRegular reads a file that it opens only once: its attributes are those of its
@@ -250,18 +256,20 @@ func setAttributes(f *os.File, to State) error {
 	return err
 }
 
-// describeFile says whether the content changes, or only the attributes.
-func describeFile(path string, from, to State) string {
-	name := printable.Line(path)
-	switch {
-	case to.IsZero():
-		return "remove file " + name
-	case from.IsZero():
-		return "write file " + name
-	case from.SHA256 == to.SHA256 && from.Type == to.Type && from.Value == to.Value:
-		return fmt.Sprintf("set mode %04o and owner %d:%d of %s", to.Mode, to.UID, to.GID, name)
+// describePath returns a Describe, which says whether only the attributes change.
+func describePath(create, noun string) func(path string, from, to State) string {
+	return func(path string, from, to State) string {
+		name := noun + " " + printable.Line(path)
+		switch {
+		case to.IsZero():
+			return "remove " + name
+		case from.IsZero():
+			return create + " " + name
+		case from.SHA256 == to.SHA256 && from.Type == to.Type && from.Value == to.Value:
+			return fmt.Sprintf("set mode %04o and owner %d:%d of %s", to.Mode, to.UID, to.GID, name)
+		}
+		return "replace " + name
 	}
-	return "replace file " + name
 }
 
 // lostFile says why an original could not be made again.
