@@ -191,13 +191,9 @@ func (a *application) begin(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	r, replaced, err := a.recordOf(ctx, t)
+	r, err := a.recordOf(ctx, t)
 	if err != nil {
 		return err
-	}
-	intent := &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}
-	if replaced != nil {
-		intent.Was, intent.Replaces = *replaced, true
 	}
 	if r.Intent != nil {
 		return errors.New("what a killed run has begun cannot be settled, or it is listed twice")
@@ -205,7 +201,7 @@ func (a *application) begin(ctx context.Context, t *target) error {
 	if err := a.claimFor(ctx, r, t, a.claimOf(t)); err != nil {
 		return err
 	}
-	r.Intent, t.written = intent, true
+	r.Intent, t.written = &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}, true
 	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(a.done.Changes, line) {
 		a.done.Changes = append(a.done.Changes, line)
 	}
@@ -225,21 +221,22 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	return nil
 }
 
-// recordOf returns the record of a target, and the state that takes the place of the
-// original in it. Nil: none does.
-func (a *application) recordOf(ctx context.Context, t *target) (r *record, replaced *State, err error) {
-	r = a.sheet.records[t.id]
+// recordOf returns the record of a target, in which the present state takes the place of the
+// original if it is one: before the write, since afterwards a killed run could not tell.
+func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
+	r := a.sheet.records[t.id]
 	if r != nil && !r.isOriginal(t.Kind, t.now) {
-		return r, nil, nil
+		return r, nil
 	}
 	original, err := a.keep(ctx, t.now, t.Secret)
-	if err != nil {
-		return nil, nil, fmt.Errorf("keep the original: %w", err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("keep the original: %w", err)
+	case r == nil:
+		return a.sheet.of(t.Kind, t.Object, original), nil
 	}
-	if r == nil {
-		return a.sheet.of(t.Kind, t.Object, original), nil, nil
-	}
-	return r, &original, nil
+	r.Original = original
+	return r, nil
 }
 
 // keepOverridden keeps the content that another agent wants, if the target is about to take
@@ -316,13 +313,12 @@ func (a *application) claim(ctx context.Context) {
 // claimOne records a target that is as wanted. If another program has made it so, that is the
 // original: the claim alone would otherwise make the state an agent's.
 func (a *application) claimOne(ctx context.Context, t *target) error {
-	known := a.sheet.records[t.id] != nil
-	r, replaced, err := a.recordOf(ctx, t)
-	if err != nil {
-		return err
-	}
-	if replaced != nil && !t.Loose { // what is only accepted stays another program's
-		r.Original = *replaced
+	r, known := a.sheet.records[t.id], a.sheet.records[t.id] != nil
+	if !known || !t.Loose { // what is only accepted stays another program's
+		var err error
+		if r, err = a.recordOf(ctx, t); err != nil {
+			return err
+		}
 	}
 	c := a.claimOf(t)
 	switch {

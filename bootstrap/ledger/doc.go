@@ -54,12 +54,12 @@
 //
 // Which of two states came first is not always known. If an object is neither as before a
 // killed write nor as meant, only the kernel can have made that of the write, so it counts
-// as written where the kind rounds, and as another program's elsewhere. A state that has
-// replaced what another program wrote counts as a write over it, whoever has made it. Where
-// a kind does not know when an object was changed, what another program has written stands
-// still from the last write of an agent on. A write that undoes something and is killed
-// leaves to the next run what it changed along; if its own object is forgotten first, the
-// others keep what they have become, unless they have a record.
+// as written where the kind rounds, and as another program's elsewhere. What another
+// program wrote is the original from when an agent begins to write over it. Where a kind
+// does not know when an object was changed, what another program has written stands still
+// from the last write of an agent on. A write that undoes something and is killed leaves
+// to the next run what it changed along; if its own object is forgotten first, the others
+// keep what they have become, unless they have a record.
 //
 // # Needs
 //

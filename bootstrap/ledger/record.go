@@ -33,22 +33,20 @@ type record struct {
 
 // intent is a write that was begun: what it makes of the object, and what it changes along.
 type intent struct {
-	To       State   `json:"to"`
-	Was      State   `json:"was"`
-	Undo     bool    `json:"undo,omitempty"`
-	Replaces bool    `json:"replaces,omitempty"` // Was takes the place of the original once To is written
-	Along    []along `json:"along,omitempty"`
+	To    State   `json:"to"`
+	Was   State   `json:"was"`
+	Undo  bool    `json:"undo,omitempty"`
+	Along []along `json:"along,omitempty"`
 }
 
 // along is an object that a write changes along.
 type along struct {
-	Kind     string `json:"kind"`
-	Space    string `json:"space"`
-	Object   text   `json:"object"`
-	Was      State  `json:"was"`
-	To       State  `json:"to"`                 // as it will probably be
-	Replaces bool   `json:"replaces,omitempty"` // as of the intent
-	Back     *State `json:"back,omitempty"`     // what undoing makes of it after that; nil: nothing
+	Kind   string `json:"kind"`
+	Space  string `json:"space"`
+	Object text   `json:"object"`
+	Was    State  `json:"was"`
+	To     State  `json:"to"`             // as it will probably be
+	Back   *State `json:"back,omitempty"` // what undoing makes of it after that; nil: nothing
 }
 
 func (a along) id() string { return a.Space + " " + string(a.Object) }

@@ -137,6 +137,18 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "v:a"=6
 			undo 0 t
 			older "v:a"=5`, nil},
+		"another program writes the same as an agent's write then changes along": {`
+			apply 0 s "v:z"=2
+			reboot
+			apply 0 s "f:/conf"=L1
+			older "v:z"=3
+			apply 0 s "f:/conf"=2`, map[string]string{"v:z": "2"}},
+		"another program writes the same again once a killed run has written over it": {`
+			apply 0 t "f:/d/f"=
+			other "f:/d/f"=5
+			apply 0 t "f:/d/f"=L2 kill=4
+			torn "f:/d/f"=5
+			apply 0 t "f:/d/f"=1`, map[string]string{"f:/d/f": "5", "d:/d": "dir"}},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=

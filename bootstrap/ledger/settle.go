@@ -54,17 +54,13 @@ func (b *Book) outcome(ctx context.Context, r *record) (now State, written bool,
 	return now, b.isWritten(k, r.Intent.Was, r.Intent.To, now), nil
 }
 
-// settleOne determines how a write has left its object. An upgrade that another program has
-// made before the write, and that is no longer there, was written over: it is the original.
+// settleOne determines how a write has left its object.
 func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err error) {
 	now, written, err := b.outcome(ctx, r)
 	if err != nil {
 		return false, err
 	}
 	i := r.Intent
-	if i.Replaces && !b.kinds[r.Kind].same(now, i.Was) {
-		r.Original = i.Was
-	}
 	switch top := prevailing(r.Claims); {
 	case written && i.Undo:
 		r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
@@ -121,9 +117,6 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	if err != nil {
 		return fmt.Errorf("settle %s: %w", printable.Line(name), err)
 	}
-	if o := s.records[side.id()]; o != nil && side.Replaces && !k.same(now, side.Was) {
-		o.Original = side.Was
-	}
 	shows := !k.same(now, side.Was) && (b.kinds[r.Kind].Rounds || k.same(now, side.To))
 	switch {
 	case now.IsZero() && k.Vanishes, !written && !shows:
@@ -177,8 +170,8 @@ func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now S
 	return nil
 }
 
-// beginAlong lists the objects that a write changes along, with what they are now. Nothing is
-// recorded of them before it is known that the write has happened.
+// beginAlong lists the objects that a write changes along, with what they are now. None gets
+// a record before it is known that the write has happened.
 func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string, to State) (all []along, err error) {
 	sides, err := k.along(ctx, object, to)
 	if err != nil {
@@ -197,10 +190,11 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if err != nil {
 			return nil, err
 		}
-		r := s.records[side.Kind.id(side.Object)]
+		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now) {
+			r.Original = was
+		}
 		all = append(all, along{
 			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(),
-			Replaces: r != nil && r.isOriginal(side.Kind, now),
 		})
 	}
 	return all, nil

@@ -221,7 +221,7 @@ func (s *sheet) bequeathIntent(r *record) {
 	}
 	for _, side := range r.Intent.Along {
 		if o := s.records[side.id()]; o != nil && o.Intent == nil {
-			o.Intent = &intent{To: side.To, Was: side.Was, Undo: r.Intent.Undo, Replaces: side.Replaces}
+			o.Intent = &intent{To: side.To, Was: side.Was, Undo: r.Intent.Undo}
 		}
 	}
 }
