@@ -46,14 +46,12 @@ type Kind struct {
 	Read  func(ctx context.Context, object string) (State, error)
 	Write func(ctx context.Context, object string, to State) error
 
-	// Met reports whether the object is as wanted; nil: if it is Same.
+	// Met reports whether the object is as wanted; nil: if it is Same. Two agents agree if
+	// what one wants, as a state, is as the other wants it.
 	Met func(now State, w Want) bool
 	// Same reports whether an object in state b is the one that was in state a; nil: if the
 	// states are equal.
 	Same func(a, b State) bool
-	// Agree reports whether two agents can want both; nil: if the states are Same, or one
-	// of the wants is loose and they are of one type.
-	Agree func(a, b Want) bool
 	// Describe says in one line what Write does.
 	Describe func(object string, from, to State) string
 
@@ -161,13 +159,8 @@ func (k *Kind) met(now State, w Want) bool {
 	return k.same(now, w.To)
 }
 
-// agree is Agree, or what holds for most kinds.
-func (k *Kind) agree(a, b Want) bool {
-	if k.Agree != nil {
-		return k.Agree(a, b)
-	}
-	return (a.Loose || b.Loose) && a.To.Type == b.To.Type || k.same(a.To, b.To)
-}
+// agree reports whether two agents can want both.
+func (k *Kind) agree(a, b Want) bool { return k.met(a.To, b) || k.met(b.To, a) }
 
 // owns is Owns, and names the object.
 func (k *Kind) owns(object string) error {

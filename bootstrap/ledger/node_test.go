@@ -432,8 +432,7 @@ func (n *node) mountKind() *ledger.Kind {
 			n.write("m:"+o, strings.Join(stack, "|"))
 			return nil
 		},
-		Met:   func(now ledger.State, w ledger.Want) bool { return source(now.Value) == source(w.To.Value) },
-		Agree: func(a, b ledger.Want) bool { return source(a.To.Value) == source(b.To.Value) },
+		Met: func(now ledger.State, w ledger.Want) bool { return source(now.Value) == source(w.To.Value) },
 	}
 }
 
