@@ -133,7 +133,8 @@ func (a *application) dropUnmade(t *target) {
 }
 
 // prepare stages a target and begins its record. It reports false if the target is not to
-// be written in this pass.
+// be written in this pass. Permission is asked first: what is staged writes already, beside
+// the object.
 func (a *application) prepare(ctx context.Context, t *target) bool {
 	err := t.Kind.permission(ctx, t.Object)
 	if err == nil {
@@ -182,7 +183,8 @@ func (a *application) comesWith(t *target) bool {
 	})
 }
 
-// begin records the target's object as it is and as it is about to be.
+// begin records the target's object as it is and as it is about to be. If it changes an
+// object along whose record is damaged, that one's original could not be told any more.
 func (a *application) begin(ctx context.Context, t *target) error {
 	sides, err := a.beginAlong(ctx, a.sheet, t.Kind, t.Object, t.To)
 	for _, side := range sides {
@@ -240,7 +242,8 @@ func (a *application) recordOf(ctx context.Context, t *target) (*record, error) 
 }
 
 // keepOverridden keeps the content that another agent wants, if the target is about to take
-// its place.
+// its place: it comes back when this step is undone. Before, no copy is needed, since the
+// object itself has the content.
 func (a *application) keepOverridden(ctx context.Context, r *record, t *target) error {
 	top := prevailing(r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) }))
 	if top == nil || top.Secret || top.To.isContentKnown() || !t.Kind.same(t.now, top.To) {
@@ -267,7 +270,8 @@ func (a *application) claimOf(t *target) Claim {
 	return c
 }
 
-// writeOne writes a target, even if an earlier write has changed it along as wanted.
+// writeOne writes a target, even if an earlier write has changed it along as wanted: to look
+// again would take longer.
 func (a *application) writeOne(ctx context.Context, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -283,7 +287,8 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 	return t.Kind.Write(ctx, t.Object, t.To)
 }
 
-// failedNeed names a target of this step that has failed, and that t needs.
+// failedNeed names a target of this step that has failed, and that t needs. A configuration
+// is not published whose plugin could not be written.
 func (a *application) failedNeed(t *target) string {
 	for _, o := range a.targets {
 		if o.failed && slices.Contains(t.Needs, o.id) {
@@ -311,7 +316,8 @@ func (a *application) claim(ctx context.Context) {
 }
 
 // claimOne records a target that is as wanted. If another program has made it so, that is the
-// original: the claim alone would otherwise make the state an agent's.
+// original: the claim alone would otherwise make the state an agent's. What is adopted has no
+// original, as if the step had made it.
 func (a *application) claimOne(ctx context.Context, t *target) error {
 	r, known := a.sheet.records[t.id], a.sheet.records[t.id] != nil
 	if !known || !t.Loose { // what is only accepted stays another program's

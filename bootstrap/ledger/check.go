@@ -35,7 +35,9 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 	return look, err
 }
 
-// checkOne looks at one target as Apply would, and fails where that would.
+// checkOne looks at one target as Apply would, and fails where that would. What it says
+// beforehand are the things that cannot be mended afterwards: what will not come back, and
+// what is not adopted.
 func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
 	if err := b.read(ctx, s, step, t); err != nil {
 		return err
@@ -119,7 +121,8 @@ func (b *Book) targets(wants Wants) (all []*target) {
 	return all
 }
 
-// learn makes a kind known, for settling and undoing its records.
+// learn makes a kind known, for settling and undoing its records. The first one of a name
+// stays: steps that use a kind differ in nothing that its records depend on.
 func (b *Book) learn(k *Kind) {
 	if b.kinds[k.Name] == nil {
 		b.kinds[k.Name] = k

@@ -78,7 +78,9 @@ func readDirLink(path string, s State) (State, error) {
 	return s, target.Close()
 }
 
-// writeDir makes a directory, or sets the attributes of an existing one, by its descriptor.
+// writeDir makes a directory, or sets the attributes of an existing one, by its descriptor:
+// its name could lead to another by then. A link that an original was cannot come back, since
+// its target is not recorded.
 func writeDir(_ context.Context, path string, to State) error {
 	return remedy.File(inParent(path, func(d *durable.Dir, name string) error {
 		switch {
@@ -100,7 +102,8 @@ func writeDir(_ context.Context, path string, to State) error {
 	}))
 }
 
-// removeDir removes an empty directory, with what killed writers have left in it.
+// removeDir removes an empty directory, with what killed writers have left in it. The system
+// call removes no other, whatever was put into it since it was looked at.
 func removeDir(d *durable.Dir, name string) error {
 	dir, err := d.OpenDir(name)
 	if isGone(err) {
@@ -119,7 +122,8 @@ func removeDir(d *durable.Dir, name string) error {
 	return err
 }
 
-// keepsDir names something in the directory that stays.
+// keepsDir names something in the directory that stays. It is asked beforehand, so that
+// nothing is undone of what such a directory needs.
 func keepsDir(_ context.Context, path string, after After) (why string, err error) {
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		dir, err := d.OpenDir(name)

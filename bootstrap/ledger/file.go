@@ -272,7 +272,8 @@ func describePath(create, noun string) func(path string, from, to State) string 
 	}
 }
 
-// lostFile says why an original could not be made again.
+// lostFile says why an original could not be made again. A device, FIFO or socket is more than
+// its name: its process would have to come back, too.
 func lostFile(_ string, original State) string {
 	if original.Type == "other" {
 		return fmt.Sprintf("a %s cannot be made again", original.Value)

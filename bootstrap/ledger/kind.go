@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -218,12 +217,4 @@ func (k *Kind) endsWithBoot(w Want) bool {
 	}
 	ends, err := k.EndsWithBoot(w.Object)
 	return ends && err == nil
-}
-
-// Reader opens the content of a state that has one.
-func (s State) Reader() (io.ReadCloser, error) {
-	if s.Open != nil {
-		return s.Open()
-	}
-	return inMemory(s.Content), nil
 }

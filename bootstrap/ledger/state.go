@@ -81,6 +81,14 @@ func (s State) hash() string {
 	return shortSum(text)
 }
 
+// Reader opens the content of a state that has one.
+func (s State) Reader() (io.ReadCloser, error) {
+	if s.Open != nil {
+		return s.Open()
+	}
+	return inMemory(s.Content), nil
+}
+
 func inMemory(content []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(content)) }
 
 // A stateJSON is a state in the file. Its value may hold any byte.

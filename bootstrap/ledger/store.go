@@ -184,7 +184,8 @@ func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
 	})
 }
 
-// kept returns the bytes of all kept contents.
+// kept returns the bytes of all kept contents, those of killed runs too: they use the disk
+// until they are collected.
 func kept(dir *durable.Dir) (total int64, err error) {
 	for name, err := range dir.All() {
 		if err != nil {
@@ -252,7 +253,7 @@ func (d *directory) collect(needed map[string]bool) error {
 }
 
 // remove leaves a directory that an administrator has made, and one on which something is
-// mounted.
+// mounted. A directory that has the mode that ours get was made by us.
 func (d *directory) remove() error {
 	ours := false
 	err := d.inDir(func(dir *durable.Dir) error {
