@@ -102,7 +102,11 @@ func (o *oracle) wrote(object, before string) {
 		}
 	}
 	e.standing, e.unsure, e.leftAt = false, false, time.Now()
-	e.ours[now] = true
+	if want != nil && rounded(want.to) != now && !want.has("loose") {
+		e.maybe[now] = true // it was changed along, and is written next: nothing is left so
+	} else {
+		e.ours[now] = true
+	}
 }
 
 // stoodStill reports whether what another program has written counts: only of files it is
@@ -148,6 +152,17 @@ func (o *oracle) others(object string) {
 	}
 }
 
+// begunOver notes what an agent may have begun to write over: from then on that may be the
+// original, also if the write failed, or has changed nothing.
+func (o *oracle) begunOver(object string, done bool) {
+	side := map[string]string{"v:a": "v:b[0]", "f:/conf": "v:z"}[object]
+	for _, name := range []string{object, side} {
+		if e := o.objects[name]; e != nil && e.standing && (!done || name == side) {
+			e.originals[e.value] = true
+		}
+	}
+}
+
 // seen notes that an agent has seen an object and left it as it was. It may not have, if the
 // operation failed: for a conflict it has not, for another object's failure it has.
 func (e *expected) seen(done bool) {
@@ -177,9 +192,11 @@ func (e *expected) orphaned() { e.standing, e.unsure, e.value = true, true, "" }
 func (o *oracle) wanted(applied ledger.Applied, done bool) {
 	for _, w := range o.current.wants {
 		e := o.objects[w.object]
-		if e.maybe[rounded(w.to)] = true; done {
+		// What the kernel would have made of a loose wish that was never written, no run has seen.
+		if e.maybe[rounded(w.to)] = true; done && (w.to == rounded(w.to) || o.node.state(w.object) == rounded(w.to)) {
 			e.ours[rounded(w.to)] = true
 		}
+		o.begunOver(w.object, done)
 		if e.standing && rounded(w.to) == o.node.state(w.object) {
 			e.unsure = e.unsure || !e.stoodStill(w.object) // it was written just now, and exactly as wanted
 			e.originals[e.value] = true

@@ -90,6 +90,13 @@ func (r *record) claim(agent, step string) *Claim {
 	return &r.Claims[i]
 }
 
+// addCause records that the write of by has made the object what to says, for as long as by
+// is recorded.
+func (r *record) addCause(by *record, to State) {
+	r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return string(c.ID) == by.id })
+	r.Causes = append(r.Causes, cause{ID: text(by.id), To: to.bare(), Boot: by.boot()})
+}
+
 // prevailing is the claim that decides: the last one, but a loose one only if it wants
 // another type, since else it is content with what the others want. Nil: there is none.
 func prevailing(claims []Claim) (top *Claim) {

@@ -149,6 +149,10 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 0 t "f:/d/f"=L2 kill=4
 			torn "f:/d/f"=5
 			apply 0 t "f:/d/f"=1`, map[string]string{"f:/d/f": "5", "d:/d": "dir"}},
+		"two runs were killed before they wrote, and one of their agents is undone": {`
+			apply 1 s "v:a"=3 kill=2
+			apply 0 s "v:a"=3 kill=5
+			undo 0`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=

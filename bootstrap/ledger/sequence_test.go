@@ -276,7 +276,7 @@ func (p *play) write(o op) {
 			p.oracle.objects[object].orphaned()
 		}
 	}
-	if o.verb != "torn" {
+	if o.verb != "torn" || o.object[0] == 'm' { // there is no half a mount
 		time.Sleep(2 * time.Second) // of a clock that does not wait
 	}
 }

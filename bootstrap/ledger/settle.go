@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -128,8 +127,7 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	return nil
 }
 
-// noteAlong records that the write of r has changed an object along, which is in state now,
-// for as long as r is recorded. An object without a record gets one, in which it is as it was
+// noteAlong records that the write of r has changed an object along, which is in state now. An object without a record gets one, in which it is as it was
 // before the write. Whatever it is now, the state that the write gave it is an agent's.
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	o := s.of(k, string(side.Object), side.Was)
@@ -145,8 +143,7 @@ func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	if o.Intent != nil {
 		made = side.To
 	}
-	o.Causes = slices.DeleteFunc(o.Causes, func(c cause) bool { return string(c.ID) == r.id })
-	o.Causes = append(o.Causes, cause{ID: text(r.id), To: made.bare(), Boot: r.boot()})
+	o.addCause(r, made)
 }
 
 // putBack undoes what an undoing write has changed along: another agent wants the object
