@@ -42,7 +42,7 @@ var mutants = []mutant{
 	{"what is neither as before nor as meant is never ours", "settle.go", "return k.Rounds && !now.IsZero()", "return false"},
 	{"dependents are not undone first", "order.go", "for _, by := range first[w.id] {", "for _, by := range first[w.id][:0] {"},
 	{"what stays does not keep what it needs", "undo.go", "return u.held[w.id]", "return nil"},
-	{"nobody inherits a directory", "order.go", "if !w.Left.IsZero() && !slices.ContainsFunc(w.rest, claims) {", "if false && !slices.ContainsFunc(w.rest, claims) {"},
+	{"nobody inherits a directory", "order.go", "if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {", "if false && !slices.ContainsFunc(w.rest, claims) {"},
 	{"a reboot ends nothing", "sheet.go", "return c.Boot != \"\" && c.Boot != boot })\n\t\tr.Causes", "return false })\n\t\tr.Causes"},
 	{"contents of originals are collected", "sheet.go", "\t\tadd(r.Original)\n", ""},
 	{"contents are not collected", "book.go", "return b.store.collect(s.contents())", "return nil"},

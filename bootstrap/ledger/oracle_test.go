@@ -135,6 +135,11 @@ func (o *oracle) others(object string) {
 	switch {
 	case !o.recorded[object] && !o.begun:
 		e.reset(now)
+		for cause, side := range alongOf { // without a record, it follows the one that changes it along
+			if side == object && o.recorded[cause] {
+				maps.Copy(e.originals, o.objects[cause].originals)
+			}
+		}
 	case o.rewrites[object] && now != "":
 		e.standing, e.maybe[now] = false, true // what is rewritten for an agent is its own, also when it comes back later
 		if o.begun {
@@ -152,10 +157,13 @@ func (o *oracle) others(object string) {
 	}
 }
 
+// alongOf names what changes along with an object.
+var alongOf = map[string]string{"v:a": "v:b[0]", "f:/conf": "v:z"}
+
 // begunOver notes what an agent may have begun to write over: from then on that may be the
 // original, also if the write failed, or has changed nothing.
 func (o *oracle) begunOver(object string, done bool) {
-	side := map[string]string{"v:a": "v:b[0]", "f:/conf": "v:z"}[object]
+	side := alongOf[object]
 	for _, name := range []string{object, side} {
 		if e := o.objects[name]; e != nil && e.standing && (!done || name == side) {
 			e.originals[e.value] = true
@@ -198,7 +206,8 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 		o.begunOver(w.object, done)
 		if e.standing && rounded(w.to) == o.node.state(w.object) {
-			e.unsure = e.unsure || !e.stoodStill(w.object) // it was written just now, and exactly as wanted
+			// It was written just now, and exactly as wanted; or it counts as wanted so before.
+			e.unsure = e.unsure || !e.stoodStill(w.object) || w.has("loose")
 			e.originals[e.value] = true
 		}
 		if !o.recorded[w.object] || e.standing && rounded(w.to) == o.node.state(w.object) {

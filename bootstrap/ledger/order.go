@@ -83,10 +83,14 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 		}
 	}
 	for _, w := range ordered {
+		made := w.Left
+		if made.IsZero() { // another program may have made it as it is wanted
+			made = prevailing(w.Claims).To
+		}
 		for _, c := range heirs[w.id] {
 			claims := func(o Claim) bool { return o.is(c.Agent, c.Step) }
-			if !w.Left.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: w.Left.bare(), Loose: true, Boot: w.boot()})
+			if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {
+				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, Boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

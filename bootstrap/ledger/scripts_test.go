@@ -153,6 +153,12 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 1 s "v:a"=3 kill=2
 			apply 0 s "v:a"=3 kill=5
 			undo 0`, nil},
+		"another program makes a directory that an agent wanted, and a file in it that another agent removes": {`
+			apply 0 s "d:/d/e"=dir kill=2
+			apply 0 t
+			other "f:/d/e/g"=6
+			apply 1 t "f:/d/e/g"=
+			undo 0`, map[string]string{"f:/d/e/g": "6", "d:/d": "dir", "d:/d/e": "dir"}},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=

@@ -187,6 +187,8 @@ func (w *work) target(now State) (to State, satisfied bool) {
 	switch {
 	case top != nil && top.is(before.Agent, before.Step):
 		return now, true // it prevailed before, too
+	case top != nil && top.Loose && now.IsZero() && w.Left.IsZero():
+		return now, true // no agent has ever made it
 	case top != nil && now.Type == top.To.Type && (top.Loose || top.Rewritten && !w.kind.same(now, w.Left)):
 		return now, true
 	case top != nil && (top.To.isContentKnown() || w.kind.same(now, top.To)):
