@@ -53,7 +53,7 @@ var mutants = []mutant{
 	{"what a released run changed along is forgotten", "sheet.go", "\t\t\t\ts.bequeathIntent(r)\n", ""},
 	{"a value that follows another is not recorded before", "undo.go", "|| w.kind.Rounds && !w.goes {", "{"},
 	{"what was changed along leaves a cause that stays", "undo.go", "(!errors.Is(by.err, ErrChanged) || !w.writes)", "!errors.Is(by.err, ErrChanged)"},
-	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), id: id,"},
+	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
 	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},
 }
 

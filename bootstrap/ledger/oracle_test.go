@@ -210,7 +210,7 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 			e.unsure = e.unsure || !e.stoodStill(w.object) || w.has("loose")
 			e.originals[e.value] = true
 		}
-		if !o.recorded[w.object] || e.standing && rounded(w.to) == o.node.state(w.object) {
+		if !o.recorded[w.object] || rounded(w.to) == o.node.state(w.object) {
 			e.seen(done)
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {

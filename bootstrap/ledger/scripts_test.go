@@ -159,6 +159,14 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "f:/d/e/g"=6
 			apply 1 t "f:/d/e/g"=
 			undo 0`, map[string]string{"f:/d/e/g": "6", "d:/d": "dir", "d:/d/e": "dir"}},
+		"a loose wish prevails over none that is not, once a third agent is undone": {`
+			override 2
+			apply 0 s "v:z"=1
+			apply 1 s "v:z"=2,loose
+			apply 2 s "v:z"=3
+			undo 2
+			release 0
+			release 1`, map[string]string{"v:z": "1"}},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
