@@ -71,7 +71,7 @@ func (e *expected) reset(state string) {
 func (o *oracle) wrote(object, before string) {
 	e, now := o.objects[object], o.node.state(object)
 	if o.current.verb == "undo" && !e.standing {
-		e.leftAt = time.Now()
+		e.seen(o.current.kill == 0) // a run that is killed may not have recorded it
 	}
 	if o.current.verb == "undo" || e.standing && now == e.value { // it may only undo, or put back what that has changed along
 		return
@@ -178,6 +178,16 @@ func (e *expected) seen(done bool) {
 		e.leftAt = time.Now()
 	} else {
 		e.claimedAt = time.Now()
+	}
+}
+
+// looksAtAll notes that undoing may look at any object that is recorded. What is written at
+// once after that has not stood still for a second, which the ledger then knows.
+func (o *oracle) looksAtAll() {
+	for object, e := range o.objects {
+		if o.recorded[object] {
+			e.seen(false)
+		}
 	}
 }
 

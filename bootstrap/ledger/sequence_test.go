@@ -312,6 +312,7 @@ func (p *play) act(o op) (err error) {
 			}
 		}
 	case "undo":
+		p.oracle.looksAtAll()
 		u := ledger.Undo{}
 		if o.step != "" {
 			u.Steps = []string{o.step}
