@@ -221,7 +221,8 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 			e.originals[e.value] = true
 		}
 		if !o.recorded[w.object] || rounded(w.to) == o.node.state(w.object) {
-			e.seen(done)
+			// An apply that changes nothing does not write that it has looked again.
+			e.seen(done && (!o.recorded[w.object] || e.standing && !w.has("loose")))
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
 			e.originals[""] = true
