@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// passes is how often Apply goes over the objects: one write can undo another, and what is
+// staged in a new directory waits until that is made.
+const passes = 3
+
+// Applied is what a step has done.
+type Applied struct {
+	Changes []string
+	Adopted []string // objects that were found as wanted, and count as made from now on
+	Undone  []Undone // objects that the step no longer wants
+}
+
+// application is one run of Apply.
+type application struct {
+	*Book
+	sheet   *sheet
+	step    string
+	targets []*target
+	first   bool // the step has never claimed before
+	done    Applied
+	errs    []error
+}
+
+// Apply brings the objects to the wanted states, in order, and records them. An object that
+// fails stops those that need it, and no others. Before anything is written, all objects
+// were looked at, and all that is about to be written is recorded.
+func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
+	s, err := b.load()
+	if err != nil {
+		return Applied{}, err
+	}
+	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !s.claimedBefore(b.ledger.Agent, step)}
+	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
+		return Applied{}, err
+	}
+	todo := a.look(ctx)
+	for pass := 0; len(todo) > 0 && pass < passes && ctx.Err() == nil; pass++ {
+		if err := a.write(ctx, todo); err != nil {
+			return a.done, errors.Join(append(a.errs, err)...)
+		}
+		todo = a.look(ctx)
+	}
+	for _, t := range todo {
+		a.fail(t, refused(t))
+	}
+	a.claim(ctx)
+	if err := b.save(s); err != nil {
+		return a.done, errors.Join(append(a.errs, err)...)
+	}
+	a.errs = append(a.errs, a.undoUnlisted(ctx, wants), ctx.Err())
+	return a.done, errors.Join(a.errs...)
+}
+
+// refused is the error for an object that is not as wanted although it was written.
+func refused(t *target) error {
+	return fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), ErrRefused)
+}
+
+// fail records a target's first failure: the others go on.
+func (a *application) fail(t *target, err error) {
+	if !t.failed && !t.MayFail {
+		a.errs = append(a.errs, err)
+	}
+	t.failed = true
+}
+
+// look returns the targets that are not as wanted. After a pass it verifies what was
+// written: the kernel may store a value otherwise, or refuse it silently.
+func (a *application) look(ctx context.Context) (todo []*target) {
+	for _, t := range a.targets {
+		if t.failed {
+			continue
+		}
+		if err := a.read(ctx, a.sheet, a.step, t); err != nil {
+			a.fail(t, err)
+			continue
+		}
+		switch r := a.sheet.records[t.id]; {
+		case a.isMet(r, a.step, t):
+		case t.written && t.Kind.same(t.now, r.Left): // to write it again changes nothing
+			a.fail(t, refused(t))
+		default:
+			todo = append(todo, t)
+		}
+	}
+	return todo
+}
+
+// write records what is about to be written, writes it, and records what it has become.
+func (a *application) write(ctx context.Context, todo []*target) error {
+	defer func() {
+		for _, t := range todo {
+			t.discard()
+		}
+	}()
+	todo = slices.DeleteFunc(todo, func(t *target) bool { return !a.prepare(ctx, t) })
+	if err := a.save(a.sheet); err != nil {
+		return err
+	}
+	for _, t := range todo {
+		if err := a.writeOne(ctx, t); err != nil {
+			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
+		}
+	}
+	settleErr := a.settle(ctx, a.sheet)
+	for _, t := range todo {
+		a.dropUnmade(t)
+	}
+	return errors.Join(settleErr, a.save(a.sheet))
+}
+
+// dropUnmade drops the claim of a target that could not be written, and was none of the
+// step's before: another agent is not to be stopped by it.
+func (a *application) dropUnmade(t *target) {
+	r := a.sheet.records[t.id]
+	if t.failed && t.isNew && r.Intent == nil && !r.isMade(t.Kind) {
+		r.Claims = r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) })
+	}
+}
+
+// prepare stages a target and begins its record. It reports false if the target is not to
+// be written in this pass. Permission is asked first: what is staged writes already, beside
+// the object.
+func (a *application) prepare(ctx context.Context, t *target) bool {
+	err := t.Kind.permission(ctx, t.Object)
+	if err == nil {
+		err = a.stage(ctx, t)
+	}
+	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
+		return false // its directory is made in this pass
+	}
+	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
+		t.discard()
+		return false
+	}
+	if err == nil {
+		err = a.begin(ctx, t)
+	}
+	if err != nil {
+		t.discard()
+		a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
+	}
+	return err == nil
+}
+
+// stage prepares content that is not known yet beside its object.
+func (a *application) stage(ctx context.Context, t *target) (err error) {
+	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
+		return nil
+	}
+	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To); err == nil {
+		t.To = t.staged.State
+	}
+	return err
+}
+
+// discard removes what was staged and not committed.
+func (t *target) discard() {
+	if t.staged != nil {
+		t.staged.Discard()
+	}
+	t.staged = nil
+}
+
+// comesWith reports whether this step is about to make something that the target needs.
+func (a *application) comesWith(t *target) bool {
+	return slices.ContainsFunc(a.targets, func(o *target) bool {
+		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || slices.Contains(above(t.id), o.id))
+	})
+}
+
+// begin records the target's object as it is and as it is about to be. If it changes an
+// object along whose record is damaged, that one's original could not be told any more.
+func (a *application) begin(ctx context.Context, t *target) error {
+	sides, err := a.beginAlong(ctx, a.sheet, t.Kind, t.Object, t.To)
+	for _, side := range sides {
+		err = errors.Join(err, a.sheet.unreadable(side.id()))
+	}
+	if err != nil {
+		return err
+	}
+	r, err := a.recordOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	if r.Intent != nil {
+		return errors.New("what a killed run has begun cannot be settled, or it is listed twice")
+	}
+	if err := a.claimFor(ctx, r, t, a.claimOf(t)); err != nil {
+		return err
+	}
+	r.Intent, t.written = &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}, true
+	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(a.done.Changes, line) {
+		a.done.Changes = append(a.done.Changes, line)
+	}
+	return nil
+}
+
+// claimFor makes c the step's claim on a target.
+func (a *application) claimFor(ctx context.Context, r *record, t *target, c Claim) error {
+	if err := a.keepOverridden(ctx, r, t); err != nil {
+		return err
+	}
+	t.isNew = t.isNew || r.claim(c.Agent, a.step) == nil
+	r.Kept = ""
+	r.leaveRewritten(t.Kind, t.now)
+	r.put(t.Kind, c)
+	r.remember(t.To)
+	return nil
+}
+
+// recordOf returns the record of a target, in which the present state takes the place of the
+// original if it is one: before the write, since afterwards a killed run could not tell.
+func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
+	r := a.sheet.records[t.id]
+	if r != nil && !r.isOriginal(t.Kind, t.now) {
+		return r, nil
+	}
+	original, err := a.keep(ctx, t.now, t.Secret)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("keep the original: %w", err)
+	case r == nil:
+		return a.sheet.of(t.Kind, t.Object, original), nil
+	}
+	r.Original = original
+	return r, nil
+}
+
+// keepOverridden keeps the content that another agent wants, if the target is about to take
+// its place: it comes back when this step is undone. Before, no copy is needed, since the
+// object itself has the content.
+func (a *application) keepOverridden(ctx context.Context, r *record, t *target) error {
+	top := prevailing(r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) }))
+	if top == nil || top.Secret || top.To.isContentKnown() || !t.Kind.same(t.now, top.To) {
+		return nil
+	}
+	kept, err := a.keep(ctx, t.now, false)
+	if err != nil {
+		return fmt.Errorf("keep what agent %q wants: %w", top.Agent, err)
+	}
+	r.claim(top.Agent, top.Step).To = kept
+	return nil
+}
+
+// claimOf is the step's claim on a target. Its content is not in it: it is kept only when
+// another agent takes its place.
+func (a *application) claimOf(t *target) Claim {
+	c := Claim{
+		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: t.Needs,
+		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
+	}
+	if t.Kind.endsWithBoot(t.Want) {
+		c.Boot = a.boot
+	}
+	return c
+}
+
+// writeOne writes a target, even if an earlier write has changed it along as wanted: to look
+// again would take longer.
+func (a *application) writeOne(ctx context.Context, t *target) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if needs := a.failedNeed(t); needs != "" {
+		return fmt.Errorf("left off: it needs %s", printable.Line(needs))
+	}
+	if t.staged != nil {
+		staged := t.staged
+		t.staged = nil
+		return staged.Commit(ctx)
+	}
+	return t.Kind.Write(ctx, t.Object, t.To)
+}
+
+// failedNeed names a target of this step that has failed, and that t needs. A configuration
+// is not published whose plugin could not be written.
+func (a *application) failedNeed(t *target) string {
+	for _, o := range a.targets {
+		if o.failed && slices.Contains(t.Needs, o.id) {
+			return o.Object
+		}
+	}
+	return ""
+}
+
+// claim records the objects that are as wanted, with or without a change. One that only
+// matches a pattern is not claimed before it is changed: it may be another agent's.
+func (a *application) claim(ctx context.Context) {
+	for _, t := range a.targets {
+		if t.failed {
+			continue
+		}
+		r := a.sheet.records[t.id]
+		if t.Unnamed && (r == nil || len(r.Claims) == 0) {
+			continue
+		}
+		if err := a.claimOne(ctx, t); err != nil {
+			a.fail(t, err)
+		}
+	}
+}
+
+// claimOne records a target that is as wanted. If another program has made it so, that is the
+// original: the claim alone would otherwise make the state an agent's. What is adopted has no
+// original, as if the step had made it.
+func (a *application) claimOne(ctx context.Context, t *target) error {
+	r, known := a.sheet.records[t.id], a.sheet.records[t.id] != nil
+	if !known || !t.Loose { // what is only accepted stays another program's
+		var err error
+		if r, err = a.recordOf(ctx, t); err != nil {
+			return err
+		}
+	}
+	c := a.claimOf(t)
+	switch {
+	case !known && t.Adopt && a.first && !t.Loose && !t.To.IsZero():
+		c.Adopted, r.Original = true, State{}
+		a.done.Adopted = append(a.done.Adopted, t.Object)
+	case !t.Kind.same(t.now, r.Left) && !t.Loose && !t.Rewritten:
+		r.leave(t.now) // found as wanted, although another left it so
+	}
+	return a.claimFor(ctx, r, t, c)
+}
+
+// undoUnlisted undoes what the step claimed before and no longer lists.
+func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
+	gone := a.unlisted(a.sheet, a.step, wants)
+	if len(gone) == 0 {
+		return nil
+	}
+	var err error
+	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
+	return err
+}
+
+// unlisted lists the work of undoing what a step no longer lists.
+func (b *Book) unlisted(s *sheet, step string, wants Wants) []*work {
+	if wants.Complete == nil || len(wants.List) == 0 {
+		return nil
+	}
+	listed := map[string]bool{}
+	for _, w := range wants.List {
+		listed[w.ID()] = true
+	}
+	return b.works(s, func(r *record, c Claim) bool {
+		k := b.kinds[r.Kind]
+		return c.is(b.ledger.Agent, step) && !listed[r.id] && k != nil && wants.Complete(k, string(r.Object))
+	})
+}

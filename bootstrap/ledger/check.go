@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// Look is what a step would change, and what a person should know beforehand.
+type Look struct {
+	Changes []string
+	Advice  []string
+}
+
+// Check returns what Apply would change. It changes nothing, settles nothing and needs no
+// lock.
+func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
+	err = b.look(ctx, func(s *sheet) error {
+		look = Look{}
+		var errs []error
+		for _, t := range b.targets(wants) {
+			if err := b.checkOne(ctx, s, step, t, &look); err != nil && !t.MayFail {
+				errs = append(errs, err)
+			}
+		}
+		look.Changes = append(look.Changes, b.planned(ctx, s, b.unlisted(s, step, wants))...)
+		return errors.Join(errs...)
+	})
+	return look, err
+}
+
+// checkOne looks at one target as Apply would, and fails where that would. What it says
+// beforehand are the things that cannot be mended afterwards: what will not come back, and
+// what is not adopted.
+func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
+	if err := b.read(ctx, s, step, t); err != nil {
+		return err
+	}
+	r := s.records[t.id]
+	if b.isMet(r, step, t) {
+		look.advise(b.adoptable(s, step, t, r))
+		if other := b.sharedWith(r, step); other != "" {
+			line := fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other)
+			look.Changes = append(look.Changes, line)
+		}
+		return nil
+	}
+	if err := t.Kind.permission(ctx, t.Object); err != nil {
+		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
+	}
+	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
+	if r == nil || r.isOriginal(t.Kind, t.now) {
+		look.advise(b.notBack(t))
+	}
+	return nil
+}
+
+func (l *Look) advise(line string) {
+	if line != "" {
+		l.Advice = append(l.Advice, line)
+	}
+}
+
+// notBack says why undoing will not bring back what a step replaces.
+func (b *Book) notBack(t *target) string {
+	why := t.Kind.lost(t.Object, t.now)
+	if t.Secret && t.now.SHA256 != "" {
+		why = "no copy of what it replaces is kept, as asked"
+	}
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s will not come back as it is: %s", printable.Line(t.Object), why)
+}
+
+// adoptable says that an object could be adopted.
+func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
+	if r != nil || t.Adopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
+		return ""
+	}
+	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
+}
+
+// sharedWith names another agent that has made the object, which this step has not claimed
+// yet.
+func (b *Book) sharedWith(r *record, step string) string {
+	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kinds[r.Kind]) {
+		return ""
+	}
+	top := prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
+	if top == nil {
+		return ""
+	}
+	return top.Agent
+}
+
+// target is a want, and what was seen of its object.
+type target struct {
+	Want
+	id      string
+	now     State
+	failed  bool
+	written bool // in this run
+	isNew   bool // the step did not claim it before
+	staged  *Staged
+}
+
+// targets prepares wants: each object has its one name, and its kind is known from here on.
+func (b *Book) targets(wants Wants) (all []*target) {
+	for _, w := range wants.List {
+		b.learn(w.Kind)
+		w.Object = w.Kind.canonical(w.Object)
+		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
+	}
+	return all
+}
+
+// learn makes a kind known, for settling and undoing its records. The first one of a name
+// stays: steps that use a kind differ in nothing that its records depend on.
+func (b *Book) learn(k *Kind) {
+	if b.kinds[k.Name] == nil {
+		b.kinds[k.Name] = k
+	}
+}
+
+// read looks at the target's object, and returns an error if it must not be changed.
+func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err error) {
+	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
+		return err
+	}
+	if r := s.records[t.id]; r != nil && r.Kind != t.Kind.Name {
+		return fmt.Errorf("%s: %w: it is recorded as a %s", printable.Line(t.Object), ErrConflict, r.Kind)
+	}
+	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
+		return err
+	}
+	if err := t.compare(ctx); err != nil {
+		return err
+	}
+	return b.contested(ctx, s, step, t)
+}
+
+// compare hashes content that is not known yet, where the object may have it already. If it
+// has not, the content is read again only when it is written.
+func (t *target) compare(ctx context.Context) error {
+	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" {
+		return nil
+	}
+	wanted, err := t.To.Open()
+	if err != nil {
+		return err
+	}
+	defer wanted.Close()
+	return copyContent(ctx, io.Discard, wanted, &t.To)
+}
+
+// isMet reports whether the object is as the step wants it. What others rewrite for the
+// agent is once the step has made it.
+func (b *Book) isMet(r *record, step string, t *target) bool {
+	if t.Rewritten && r != nil && !t.now.IsZero() {
+		if own := b.standing(r, t.Want, step); own != nil && own.Rewritten {
+			return t.now.Type == t.To.Type
+		}
+	}
+	return t.Kind.met(t.now, t.Want)
+}
+
+// contested returns an error if another agent prevails, and wants the object or one that is
+// changed along to be different.
+func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) error {
+	if b.ledger.Override {
+		return nil
+	}
+	if err := b.conflict(s.records[t.id], t.Want, step); err != nil || t.Kind.met(t.now, t.Want) {
+		return err
+	}
+	sides, err := t.Kind.along(ctx, t.Object, t.To)
+	if err != nil {
+		return err
+	}
+	for _, side := range sides {
+		w := Want{Kind: side.Kind, Object: side.Object, To: side.To}
+		if err := b.conflict(s.records[side.Kind.id(side.Object)], w, step); err != nil {
+			return fmt.Errorf("%s would change it along: %w", printable.Line(t.Object), err)
+		}
+	}
+	return nil
+}
+
+// conflict returns an error if the agent that prevails does not agree. A step that has
+// overridden the others is not asked again. The steps of one agent never conflict: the last
+// one prevails.
+func (b *Book) conflict(r *record, w Want, step string) error {
+	if r == nil || b.standing(r, w, step) != nil {
+		return nil
+	}
+	others := r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent })
+	top := prevailing(others)
+	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: agent %q: undo or release that agent, change one of the two, or override it",
+		printable.Line(w.Object), ErrConflict, top.Agent)
+}
+
+// standing returns the step's claim if it prevails, and wants what the step wants now.
+func (b *Book) standing(r *record, w Want, step string) *Claim {
+	own := r.claim(b.ledger.Agent, step)
+	if own == nil || own != prevailing(r.Claims) || !w.Kind.same(own.To, w.To) {
+		return nil
+	}
+	return own
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const typeDir = "dir"
+
+// Dir returns the kind of directories. An object is an absolute path. A directory is
+// removed only if it is empty, but for what goes with it.
+func Dir() *Kind {
+	return &Kind{
+		Name: "dir", Space: pathSpace,
+		Read: readDir, Write: writeDir, Describe: describePath("make", "directory"), Keeps: keepsDir,
+		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsDir), EndsWithBoot: endsWithBoot,
+	}
+}
+
+// DirWants wants path and the directories above it that are missing, the outermost first.
+// Existing directories are not wanted: they belong to whoever has made them.
+func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		d, err := durable.OpenDir(dir)
+		if err == nil {
+			slices.Reverse(wants)
+			return wants, d.Close()
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return nil, err
+		}
+		wants = append(wants, Want{Kind: Dir(), Object: dir, To: ownedState(typeDir, mode), Loose: true})
+	}
+}
+
+// readDir tells a link that leads to a directory from a directory: an agent makes no such
+// links, and removes none.
+func readDir(_ context.Context, path string) (State, error) {
+	return readPath(path, func(_ *durable.Dir, _ string, info fs.FileInfo) (State, error) {
+		s := statOf(info)
+		s.Changed = time.Time{} // its content changes that too
+		switch {
+		case info.IsDir():
+			s.Type, s.Value = typeDir, ""
+		case s.Type == typeSymlink:
+			return readDirLink(path, s)
+		default:
+			s.Type, s.Value = "other", filemode.Type(info.Mode())
+		}
+		return s, nil
+	})
+}
+
+// readDirLink looks where a link leads: hosts have such directories (/var/run).
+func readDirLink(path string, s State) (State, error) {
+	target, err := durable.OpenDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("it is a link that leads nowhere: %s", printable.Line(path))
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Type, s.Value = typeDir, "link"
+	return s, target.Close()
+}
+
+// writeDir makes a directory, or sets the attributes of an existing one, by its descriptor:
+// its name could lead to another by then. A link that an original was cannot come back, since
+// its target is not recorded.
+func writeDir(_ context.Context, path string, to State) error {
+	return remedy.File(inParent(path, func(d *durable.Dir, name string) error {
+		switch {
+		case to.IsZero():
+			return removeDir(d, name)
+		case to.Type != typeDir || to.Value != "":
+			return fmt.Errorf("a %s cannot be made", to.Value)
+		}
+		err := d.Mkdir(name, filemode.Go(to.Mode))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		made, err := d.OpenDir(name)
+		if err != nil {
+			return err
+		}
+		defer made.Close()
+		return setAttributes(made.File(), to)
+	}))
+}
+
+// removeDir removes an empty directory, with what killed writers have left in it. The system
+// call removes no other, whatever was put into it since it was looked at.
+func removeDir(d *durable.Dir, name string) error {
+	dir, err := d.OpenDir(name)
+	if isGone(err) {
+		return ignoreGone(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(dir.Sweep(), dir.Close()); err != nil {
+		return err
+	}
+	err = d.Remove(name)
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrNeeded, err)
+	}
+	return err
+}
+
+// keepsDir names something in the directory that stays. It is asked beforehand, so that
+// nothing is undone of what such a directory needs.
+func keepsDir(_ context.Context, path string, after After) (why string, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) error {
+		dir, err := d.OpenDir(name)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		why, err = stayingIn(dir, path, after)
+		return err
+	})
+	if isGone(err) {
+		err = nil
+	}
+	return why, err
+}
+
+// stayingIn names what is not removed with the directory. Temporary files are: they are
+// swept.
+func stayingIn(dir *durable.Dir, path string, after After) (why string, err error) {
+	for name, err := range dir.All() {
+		if err != nil {
+			return "", err
+		}
+		to, changes := after(Dir(), filepath.Join(path, name))
+		if durable.IsTemporary(name) || changes && to.IsZero() {
+			continue
+		}
+		return "it holds " + printable.Line(name), nil
+	}
+	return "", nil
+}

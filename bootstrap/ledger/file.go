@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const (
+	typeFile    = "file"
+	typeSymlink = "symlink"
+)
+
+// File returns the kind of regular files and symbolic links. An object is an absolute path.
+// Its last element is never followed; a link on the way only if root or the process's user
+// has put it there.
+//
+// Set-user-id and set-group-id bits are neither recorded nor written.
+func File() *Kind {
+	return &Kind{
+		Name: "file", Space: pathSpace,
+		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describePath("write", "file"),
+		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsRegular), EndsWithBoot: endsWithBoot,
+	}
+}
+
+// FileWant wants a file with this content and mode, of the process's user.
+func FileWant(path string, mode fs.FileMode, content []byte) Want {
+	return Want{Kind: File(), Object: path, To: ownedState(typeFile, mode).WithContent(content)}
+}
+
+// FileFrom is FileWant for content that is read only once.
+func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error)) Want {
+	to := ownedState(typeFile, mode)
+	to.Open = open
+	return Want{Kind: File(), Object: path, To: to}
+}
+
+// ownedState is of an object that this process makes.
+func ownedState(of string, mode fs.FileMode) State {
+	return State{Type: of, Mode: filemode.Unix(mode) & modeBits, UID: max(os.Geteuid(), 0), GID: max(os.Getegid(), 0)}
+}
+
+// modeBits are those that are recorded: no set-user-id bit comes from a ledger.
+const modeBits = 0o1777
+
+// statOf describes what Lstat has found.
+func statOf(info fs.FileInfo) State {
+	s := State{Type: "other", Mode: filemode.Unix(info.Mode()) & modeBits, Changed: info.ModTime()}
+	s.UID, s.GID = ids(info)
+	switch {
+	case info.Mode().IsRegular():
+		s.Type = typeFile
+	case info.Mode().Type() == fs.ModeSymlink:
+		s.Type, s.Mode = typeSymlink, 0
+	default:
+		s.Value = filemode.Type(info.Mode())
+	}
+	return s
+}
+
+// isGone reports whether there is no object, since there is no directory for it either.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
+
+// inParent calls f with the directory of path. Without that, it returns an error that
+// isGone.
+func inParent(path string, f func(d *durable.Dir, name string) error) error {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return remedy.File(err)
+	}
+	defer d.Close()
+	return f(d, filepath.Base(path))
+}
+
+// readPath describes what look finds at a path, through its open directory. A missing
+// directory means that there is no object.
+func readPath(path string, look func(d *durable.Dir, name string, info fs.FileInfo) (State, error)) (s State, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) error {
+		info, err := d.Lstat(name)
+		if err == nil {
+			s, err = look(d, name, info)
+		}
+		return err
+	})
+	if isGone(err) {
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read %s: %w", printable.Line(path), err)
+	}
+	return s, nil
+}
+
+func readFile(ctx context.Context, path string) (State, error) {
+	return readPath(path, func(d *durable.Dir, name string, info fs.FileInfo) (s State, err error) {
+		switch s = statOf(info); s.Type {
+		case typeSymlink:
+			s.Value, err = d.Readlink(name)
+		case typeFile:
+			s, err = readRegular(ctx, d, name)
+		}
+		return s, err
+	})
+}
+
+// readRegular reads a file that it opens only once: its attributes are those of its
+// content.
+func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return State{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return State{}, err
+	}
+	if info.Size() > maxContent {
+		return State{}, errTooLarge
+	}
+	s, first := statOf(info), &bytes.Buffer{}
+	r := io.MultiReader(io.TeeReader(io.LimitReader(f, maxInline+1), first), f)
+	if err := copyContent(ctx, io.Discard, r, &s); err != nil {
+		return s, err
+	}
+	if s.Size <= maxInline {
+		s.Content = first.Bytes()
+	} else {
+		s.Open = func() (io.ReadCloser, error) { return openFile(d.Path(name)) }
+	}
+	if s.Xattrs, err = xattrs(f); err != nil {
+		return s, err
+	}
+	return s, unchangedSince(info, f)
+}
+
+// unchangedSince returns an error if a file was changed while it was read: its attributes
+// may be those of another content.
+func unchangedSince(before fs.FileInfo, f *os.File) error {
+	now, err := f.Stat()
+	if err == nil && (!now.ModTime().Equal(before.ModTime()) || now.Size() != before.Size()) {
+		err = errors.New("it is being changed")
+	}
+	return err
+}
+
+// openFile opens the content again: it may be another by now, which its reader verifies.
+func openFile(path string) (content io.ReadCloser, err error) {
+	err = inParent(path, func(d *durable.Dir, name string) (err error) {
+		content, err = d.Open(name)
+		return err
+	})
+	return content, err
+}
+
+// writeFile puts the object in place whole, by a rename.
+func writeFile(ctx context.Context, path string, to State) error {
+	if to.Type == typeFile {
+		staged, err := stageFile(ctx, path, to)
+		if err != nil {
+			return err
+		}
+		return staged.Commit(ctx)
+	}
+	return inParent(path, func(d *durable.Dir, name string) error {
+		switch to.Type {
+		case "":
+			return remedy.File(errors.Join(d.Sweep(), d.Remove(name)))
+		case typeSymlink:
+			return remedy.File(errors.Join(d.Sweep(), d.Symlink(to.Value, name)))
+		}
+		return fmt.Errorf("a %s cannot be made", to.Value)
+	})
+}
+
+// stageFile writes a file under a temporary name, and reads its content once. What killed
+// writers have left beside it is removed.
+func stageFile(ctx context.Context, path string, to State) (staged *Staged, err error) {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	err = d.Sweep()
+	var f *durable.File
+	if err == nil {
+		f, err = fill(ctx, d, filepath.Base(path), &to)
+	}
+	if err != nil {
+		return nil, errors.Join(remedy.File(err), d.Close())
+	}
+	discard := func() {
+		f.Abort()
+		_ = d.Close() // nothing is written through it
+	}
+	return &Staged{State: to.bare(), Discard: discard, Commit: func(context.Context) error {
+		defer discard()
+		return remedy.File(f.Commit())
+	}}, nil
+}
+
+// fill makes a temporary file in state to. If the content's hash is not known, to gets it.
+func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable.File, error) {
+	if err := mayHaveCapabilities(*to); err != nil {
+		return nil, err
+	}
+	content, err := to.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	f, err := d.Create(name, filemode.Go(to.Mode))
+	if err != nil {
+		return nil, err
+	}
+	if err = copyContent(ctx, f.File, content, to); err == nil {
+		err = setAttributes(f.File, *to)
+	}
+	if err != nil {
+		f.Abort()
+		return nil, err
+	}
+	return f, nil
+}
+
+// setAttributes sets owner, mode and extended attributes, in an order in which none clears
+// another.
+func setAttributes(f *os.File, to State) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if uid, gid := ids(info); uid != to.UID || gid != to.GID { // else a process that may not change owners can go on
+		err = f.Chown(to.UID, to.GID)
+	}
+	if err == nil {
+		err = f.Chmod(filemode.Go(to.Mode))
+	}
+	if err == nil {
+		err = setXattrs(f, to.Xattrs)
+	}
+	return err
+}
+
+// describePath returns a Describe, which says whether only the attributes change.
+func describePath(create, noun string) func(path string, from, to State) string {
+	return func(path string, from, to State) string {
+		name := noun + " " + printable.Line(path)
+		switch {
+		case to.IsZero():
+			return "remove " + name
+		case from.IsZero():
+			return create + " " + name
+		case from.SHA256 == to.SHA256 && from.Type == to.Type && from.Value == to.Value:
+			return fmt.Sprintf("set mode %04o and owner %d:%d of %s", to.Mode, to.UID, to.GID, name)
+		}
+		return "replace " + name
+	}
+}
+
+// lostFile says why an original could not be made again. A device, FIFO or socket is more than
+// its name: its process would have to come back, too.
+func lostFile(_ string, original State) string {
+	if original.Type == "other" {
+		return fmt.Sprintf("a %s cannot be made again", original.Value)
+	}
+	if err := mayHaveCapabilities(original); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// mayWrite returns a Permission: it names what is in the way, and could not come back, and
+// what is missing to write.
+func mayWrite(fits func(fs.FileMode) bool) func(context.Context, string) error {
+	return func(_ context.Context, path string) error {
+		err := inParent(path, func(d *durable.Dir, name string) error {
+			info, err := d.Lstat(name)
+			if err == nil && !fits(info.Mode()) && info.Mode().Type() != fs.ModeSymlink {
+				return fmt.Errorf("a %s is in the way: move it away", filemode.Type(info.Mode()))
+			}
+			return ignoreGone(err)
+		})
+		if err != nil && !isGone(err) {
+			return err
+		}
+		_, err = durable.Writable(filepath.Dir(path))
+		return remedy.File(err)
+	}
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/testns"
+)
+
+// opened is a ledger with the kinds of files, in a directory of its own.
+func opened(t *testing.T, root string) *ledger.Book {
+	t.Helper()
+	book, err := (&ledger.Ledger{Dir: filepath.Join(root, "state"), Agent: "acme", Kinds: []*ledger.Kind{ledger.File(), ledger.Dir()}}).Open()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	return book
+}
+
+func apply(t *testing.T, book *ledger.Book, wants ...ledger.Want) error {
+	t.Helper()
+	_, err := book.Apply(t.Context(), "s", ledger.Wants{List: wants})
+	return err
+}
+
+func undo(t *testing.T, book *ledger.Book) error {
+	t.Helper()
+	_, err := book.Undo(t.Context(), ledger.Undo{})
+	return err
+}
+
+// looksLike describes a file: type, mode, owner, content.
+func looksLike(t *testing.T, path string) string {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "none"
+	}
+	require.NoError(t, err)
+	st := info.Sys().(*syscall.Stat_t)
+	out := info.Mode().String() + " " + string(rune('0'+st.Uid%10)) + string(rune('0'+st.Gid%10))
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		require.NoError(t, err)
+		return out + " -> " + target
+	case info.Mode().IsRegular():
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return out + " " + string(content)
+	}
+	return out
+}
+
+// Whatever a file replaces comes back as it was: a file of any size, with its mode, or a
+// link.
+func TestPLAN6_OriginalsOfFilesComeBack(t *testing.T) {
+	large := string(bytes.Repeat([]byte("large"), 100_000))
+	for name, before := range map[string]func(path string) error{
+		"none":        func(string) error { return nil },
+		"a file":      func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o640) },
+		"a large one": func(path string) error { return os.WriteFile(path, []byte(large), 0o600) },
+		"an empty":    func(path string) error { return os.WriteFile(path, nil, 0o644) },
+		"a link":      func(path string) error { return os.Symlink("/nowhere\xff", path) },
+		"a sticky": func(path string) error {
+			return errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644|fs.ModeSticky))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			path, book := filepath.Join(root, "a\xff \\ [b]"), opened(t, root)
+			require.NoError(t, before(path))
+			was := looksLike(t, path)
+			for _, content := range []string{"ours", large + "ours", "ours"} { // short and long
+				require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte(content))))
+				require.Contains(t, looksLike(t, path), content)
+				look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{ledger.FileWant(path, 0o644, []byte(content))}})
+				require.NoError(t, err)
+				require.Empty(t, look.Changes)
+			}
+			require.NoError(t, undo(t, opened(t, root)))
+			require.Equal(t, was, looksLike(t, path))
+			require.NoDirExists(t, filepath.Join(root, "state"))
+			entries, err := os.ReadDir(root)
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(entries), 1, "nothing else is left")
+		})
+	}
+}
+
+// Content from a source is read once to be written, or to be compared with a file that may
+// already have it, and written only if it differs.
+func TestPLAN6_ASourceIsReadOnce(t *testing.T) {
+	root := t.TempDir()
+	path, book := filepath.Join(root, "plugin"), opened(t, root)
+	reads := 0
+	want := func(content string) ledger.Want {
+		return ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) {
+			reads++
+			return io.NopCloser(bytes.NewReader([]byte(content))), nil
+		})
+	}
+	require.NoError(t, apply(t, book, want("one")))
+	require.Equal(t, 1, reads)
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, apply(t, book, want("one")))
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after))
+	require.Equal(t, 2, reads)
+	look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want("one")}})
+	require.NoError(t, err)
+	require.Empty(t, look.Changes)
+	require.NoError(t, apply(t, book, want("two, longer")))
+	require.Equal(t, 5, reads)
+	require.Contains(t, looksLike(t, path), "-rwxr-xr-x")
+	require.NoError(t, undo(t, book))
+	require.Equal(t, "none", looksLike(t, path))
+}
+
+// Missing directories are made with a file, and go with it, but not while others use them.
+func TestPLAN6_DirectoriesGoWithWhatIsInThem(t *testing.T) {
+	root := t.TempDir()
+	book, dir := opened(t, root), filepath.Join(root, "a", "b")
+	wants, err := ledger.DirWants(dir, 0o750)
+	require.NoError(t, err)
+	require.Len(t, wants, 2)
+	wants = append(wants, ledger.FileFrom(filepath.Join(dir, "f"), 0o644, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(nil)), nil }))
+	require.NoError(t, apply(t, book, wants...))
+	require.Contains(t, looksLike(t, dir), "drwxr-x---")
+	theirs := filepath.Join(root, "a", "theirs")
+	require.NoError(t, os.WriteFile(theirs, nil, 0o644))
+	err = undo(t, book)
+	require.ErrorIs(t, err, ledger.ErrNeeded)
+	require.ErrorContains(t, err, "it holds theirs")
+	require.NoDirExists(t, dir)
+	require.NoError(t, os.Remove(theirs))
+	require.NoError(t, undo(t, book))
+	require.NoDirExists(t, filepath.Join(root, "a"))
+}
+
+// A link that another program puts in the place of a directory or file is not followed, and
+// not removed.
+func TestSEC1_LinksAreNotFollowed(t *testing.T) {
+	root := t.TempDir()
+	book := opened(t, root)
+	dir, file, victim := filepath.Join(root, "d"), filepath.Join(root, "f"), filepath.Join(root, "victim")
+	require.NoError(t, os.Mkdir(victim, 0o755))
+	wants, err := ledger.DirWants(dir, 0o755)
+	require.NoError(t, err)
+	require.NoError(t, apply(t, book, append(wants, ledger.FileWant(file, 0o644, []byte("ours")))...))
+	for _, path := range []string{dir, file} {
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, os.Symlink(victim, path))
+	}
+	require.ErrorIs(t, undo(t, book), ledger.ErrChanged)
+	require.DirExists(t, victim)
+	require.Contains(t, looksLike(t, dir), "-> "+victim)
+	require.Contains(t, looksLike(t, file), "-> "+victim)
+	_, err = book.Undo(t.Context(), ledger.Undo{AcceptKept: true})
+	require.NoError(t, err)
+}
+
+// A link on the way that another user could have put there is refused.
+func TestSEC1_LinksOfOthersOnTheWayAreRefused(t *testing.T) {
+	testns.Root(t)
+	root := t.TempDir()
+	shared, victim := filepath.Join(root, "shared"), filepath.Join(root, "victim")
+	require.NoError(t, errors.Join(os.Mkdir(shared, 0o755), os.Mkdir(victim, 0o755), os.Symlink(victim, filepath.Join(shared, "link"))))
+	require.NoError(t, os.Chown(shared, 4242, 4242))
+	book, want := opened(t, root), ledger.FileWant(filepath.Join(shared, "link", "f"), 0o644, []byte("x"))
+	_, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want}})
+	require.ErrorContains(t, err, "a symbolic link that others may change")
+	require.ErrorContains(t, apply(t, book, want), "a symbolic link that others may change")
+	require.NoFileExists(t, filepath.Join(victim, "f"))
+}
+
+// What is in the way and could not come back is an error before anything is recorded.
+func TestPLAN17_WhatIsInTheWayIsSaidBeforehand(t *testing.T) {
+	root := t.TempDir()
+	book, path := opened(t, root), filepath.Join(root, "f")
+	require.NoError(t, unix.Mkfifo(path, 0o644))
+	want := ledger.FileWant(path, 0o644, []byte("x"))
+	_, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want}})
+	require.ErrorContains(t, err, "FIFO is in the way: move it away")
+	require.ErrorContains(t, apply(t, book, want), "FIFO")
+	require.Contains(t, looksLike(t, path), "p")
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}
+
+// No set-user-id bit comes from a ledger, and no path of the kernel's is ever recorded.
+func TestSEC3_WhatAFileMayBe(t *testing.T) {
+	root := t.TempDir()
+	book, path := opened(t, root), filepath.Join(root, "f")
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o755))
+	require.NoError(t, os.Chmod(path, 0o755|fs.ModeSetuid|fs.ModeSetgid))
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours"))))
+	require.NoError(t, undo(t, book))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o755), info.Mode())
+	for _, path := range []string{"/proc/x", "/sys/kernel/x", "/dev", "/", "relative"} {
+		require.Error(t, apply(t, book, ledger.FileWant(path, 0o644, nil)), path)
+	}
+}
+
+// The directory and the file must be ours, or nothing in them counts.
+func TestSEC2_TheStoreMustBeOurs(t *testing.T) {
+	root := t.TempDir()
+	book, path, state := opened(t, root), filepath.Join(root, "f"), filepath.Join(root, "state")
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte("x"))))
+	for _, name := range []string{state, filepath.Join(state, "ledger")} {
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Chmod(name, info.Mode()|0o002))
+		require.ErrorContains(t, undo(t, book), "others could have written it")
+		require.NoError(t, os.Chmod(name, info.Mode()))
+	}
+	link := filepath.Join(root, "link")
+	require.NoError(t, os.Link(filepath.Join(state, "ledger"), link))
+	require.ErrorContains(t, undo(t, book), "hard links")
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, undo(t, book))
+}
+
+// A directory that an administrator has made stays, empty.
+func TestPLAN6_AnExistingStateDirectoryIsEmptied(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, "state"), 0o700))
+	book, path := opened(t, root), filepath.Join(root, "f")
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("x"), 10_000), 0o644))
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte("ours"))))
+	require.NoError(t, undo(t, book))
+	entries, err := os.ReadDir(filepath.Join(root, "state"))
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+// Extended attributes come back with the original.
+func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
+	testns.Root(t)
+	root := t.TempDir()
+	book, path := opened(t, root), filepath.Join(root, "f")
+	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
+	capability := []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // CAP_NET_RAW
+	require.NoError(t, unix.Setxattr(path, "security.capability", capability, 0))
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours"))))
+	_, err := unix.Getxattr(path, "security.capability", make([]byte, 100))
+	require.ErrorIs(t, err, unix.ENODATA)
+	require.NoError(t, undo(t, book))
+	value := make([]byte, 100)
+	n, err := unix.Getxattr(path, "security.capability", value)
+	require.NoError(t, err)
+	require.Equal(t, capability, value[:n])
+}
+
+// A path that leads through a link is the same object as the one without.
+func TestPLAN14_APathHasOneName(t *testing.T) {
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, "real"), 0o755))
+	require.NoError(t, os.Symlink("real", filepath.Join(root, "link")))
+	book := opened(t, root)
+	require.NoError(t, apply(t, book, ledger.FileWant(filepath.Join(root, "link", "f"), 0o644, []byte("1"))))
+	require.NoError(t, apply(t, book, ledger.FileWant(filepath.Join(root, "real", "f"), 0o644, []byte("1"))))
+	wants, err := ledger.DirWants(filepath.Join(root, "real", "f"), 0o755)
+	require.ErrorIs(t, err, syscall.ENOTDIR)
+	require.Empty(t, wants)
+	dir := ledger.Want{Kind: ledger.Dir(), Object: filepath.Join(root, "link", "f"), To: ledger.State{Type: "dir"}}
+	require.ErrorIs(t, apply(t, book, dir), ledger.ErrConflict)
+	status, err := book.Status(t.Context())
+	require.NoError(t, err)
+	require.Len(t, status.Records, 1)
+	require.NoError(t, undo(t, book))
+}

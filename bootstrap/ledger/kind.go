@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/slipway-dev/slipway/internal/code"
+)
+
+// The errors that callers branch on.
+var (
+	ErrConflict    = code.New(code.JournalConflict, "another agent wants it differently")
+	ErrChanged     = code.New(code.JournalChanged, "no longer as it was left")
+	ErrUnreadable  = code.New(code.JournalUnreadable, "unreadable record")
+	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not use")
+	ErrNeeded      = errors.New("still needed")
+	ErrRefused     = errors.New("written, but it is still different")
+)
+
+// Kind is one sort of object, such as files or kernel values. Name, Read and Write are
+// required; the other functions are nil where the kind has nothing to say.
+//
+// The functions are called on the calling thread, and start no goroutine.
+type Kind struct {
+	// Name is recorded, and so it never changes. Kinds with the same Space share their
+	// objects' names: a path is a file or a directory, and never both. If empty, Space is
+	// Name.
+	Name, Space string
+
+	// Rounds means that an object may be read otherwise than it was written, since the
+	// kernel stores it in its own way. An object with an identity that the kernel gives, such
+	// as a mount, does not round: Met recognizes it.
+	Rounds bool
+	// Vanishes means that objects go by themselves, as the values of a link do: then there
+	// is nothing to bring back.
+	Vanishes bool
+
+	// Read returns the present state, which is zero if there is no object. Write makes that
+	// state of the object, or removes it if the state is zero.
+	Read  func(ctx context.Context, object string) (State, error)
+	Write func(ctx context.Context, object string, to State) error
+
+	// Met reports whether the object is as wanted; nil: if it is Same. Two agents agree if
+	// what one wants, as a state, is as the other wants it.
+	Met func(now State, w Want) bool
+	// Same reports whether an object in state b is the one that was in state a; nil: if the
+	// states are equal.
+	Same func(a, b State) bool
+	// Describe says in one line what Write does.
+	Describe func(object string, from, to State) string
+
+	// Along lists the objects that a write changes besides, with the states that they get.
+	Along func(ctx context.Context, object string, to State) ([]Side, error)
+	// Stage prepares a state beside the object, for content that is read only once, or is
+	// tried before it takes effect. Without the directory that it goes into, the error
+	// matches fs.ErrNotExist.
+	Stage func(ctx context.Context, object string, to State) (*Staged, error)
+	// Keeps returns why an object cannot go, given the other objects' states after the
+	// undoing; empty if it can.
+	Keeps func(ctx context.Context, object string, after After) (why string, err error)
+	// Lost returns why an original could not come back; empty if it could. Undoing then
+	// leaves the object as it is.
+	Lost func(object string, original State) (why string)
+	// Canonical returns the one name of an object that has several.
+	Canonical func(object string) (string, error)
+	// Owns returns an error for an object that an agent can never have made.
+	Owns func(object string) error
+	// EndsWithBoot reports whether a reboot undoes what is made of the object.
+	EndsWithBoot func(object string) (bool, error)
+	// Permission returns an error if this process could not write the object.
+	Permission func(ctx context.Context, object string) error
+}
+
+// Side is an object that a write to another object changes along.
+type Side struct {
+	Kind   *Kind
+	Object string
+	To     State // as far as it is known beforehand
+}
+
+// Staged is a state that was prepared beside an object. One of its functions is called.
+type Staged struct {
+	State   State // what Commit makes of the object
+	Commit  func(ctx context.Context) error
+	Discard func()
+}
+
+// After returns the state that an object will have after an undoing, if that changes it.
+type After func(k *Kind, object string) (to State, changes bool)
+
+// Want is an object as a step wants it.
+type Want struct {
+	Kind   *Kind
+	Object string
+	To     State // zero: there shall be none
+
+	Loose     bool // any object of To's type will do once it is there
+	Boot      bool // the change ends with this boot
+	MayFail   bool // a failure is no error
+	Adopt     bool // if the step finds it as wanted when it first claims, it counts as made by the agent
+	Secret    bool // no copy is kept of what it replaces
+	Rewritten bool // others rewrite it for the agent, and it stays the agent's
+	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
+	Needs     IDs  // objects that come before it, and go after it
+}
+
+// Wants is what a step wants, in the order in which it is made.
+type Wants struct {
+	List []Want
+	// Complete reports whether List has all objects that the step wants of a kind, such as
+	// the plugins in a folder. Objects there that the step claimed before and no longer
+	// lists are undone, unless the list is empty.
+	Complete func(k *Kind, object string) bool
+}
+
+// ID identifies the object among all of a node.
+func (w Want) ID() string { return w.Kind.id(w.Kind.canonical(w.Object)) }
+
+// id is the same for all kinds of a space. No space has a blank in its name.
+func (k *Kind) id(object string) string { return k.space() + " " + object }
+
+// space is that of the objects' names.
+func (k *Kind) space() string { return cmp.Or(k.Space, k.Name) }
+
+// canonical returns the object's one name. A name that cannot be resolved stays as it is:
+// reading the object fails for the same reason, and says so.
+func (k *Kind) canonical(object string) string {
+	if k.Canonical == nil {
+		return object
+	}
+	if name, err := k.Canonical(object); err == nil {
+		return name
+	}
+	return object
+}
+
+// same is Same, which need not know what no object is.
+func (k *Kind) same(a, b State) bool {
+	if k.Same == nil || a.IsZero() || b.IsZero() {
+		return a.Equal(b)
+	}
+	return k.Same(a, b)
+}
+
+// met reports whether the object is as wanted, or of the wanted type if that is enough.
+func (k *Kind) met(now State, w Want) bool {
+	switch {
+	case w.Loose && !w.To.IsZero():
+		return now.Type == w.To.Type
+	case k.Met != nil && !w.To.IsZero() && !now.IsZero():
+		return k.Met(now, w)
+	}
+	return k.same(now, w.To)
+}
+
+// agree reports whether two agents can want both.
+func (k *Kind) agree(a, b Want) bool { return k.met(a.To, b) || k.met(b.To, a) }
+
+// owns is Owns, and names the object.
+func (k *Kind) owns(object string) error {
+	if k.Owns == nil {
+		return nil
+	}
+	if err := k.Owns(object); err != nil {
+		return fmt.Errorf("%s %s: %w", k.Name, object, err)
+	}
+	return nil
+}
+
+// along lists the objects that a write changes besides, by their one names.
+func (k *Kind) along(ctx context.Context, object string, to State) ([]Side, error) {
+	if k.Along == nil {
+		return nil, nil
+	}
+	sides, err := k.Along(ctx, object, to)
+	for i := range sides {
+		sides[i].Object = sides[i].Kind.canonical(sides[i].Object)
+	}
+	return sides, err
+}
+
+// describe is Describe, or names the kind and the object.
+func (k *Kind) describe(object string, from, to State) string {
+	switch {
+	case k.Describe != nil:
+		return k.Describe(object, from, to)
+	case to.IsZero():
+		return fmt.Sprintf("remove %s %s", k.Name, object)
+	}
+	return fmt.Sprintf("write %s %s", k.Name, object)
+}
+
+func (k *Kind) lost(object string, original State) string {
+	if k.Lost == nil {
+		return ""
+	}
+	return k.Lost(object, original)
+}
+
+func (k *Kind) permission(ctx context.Context, object string) error {
+	if k.Permission == nil {
+		return nil
+	}
+	return k.Permission(ctx, object)
+}
+
+// endsWithBoot reports false where it is not known: then a record outlives its object,
+// which does no harm.
+func (k *Kind) endsWithBoot(w Want) bool {
+	if w.Boot || k.EndsWithBoot == nil {
+		return w.Boot
+	}
+	ends, err := k.EndsWithBoot(w.Object)
+	return ends && err == nil
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"slices"
+	"time"
+)
+
+// maxPast is how many states of agents a record remembers.
+const maxPast = 32
+
+// record is what is known of one object. It exists as long as a step wants the object, or
+// another object with a record has changed it along.
+type record struct {
+	Kind     string    `json:"kind"`
+	Space    string    `json:"space"`
+	Object   text      `json:"object"`
+	Seq      int       `json:"seq"` // the newest is undone first
+	Original State     `json:"original"`
+	Left     State     `json:"left"`             // as it was read after the last write
+	LeftAt   time.Time `json:"left_at,omitzero"` // when it was last read so
+	Intent   *intent   `json:"intent,omitempty"` // a write that was begun
+	Past     []string  `json:"past,omitempty"`   // hashes of states that agents left or wanted, the newest last
+	Kept     text      `json:"kept,omitempty"`   // why it could not be undone, although its agent is
+	Claims   []Claim   `json:"claims,omitempty"`
+	Causes   []cause   `json:"causes,omitempty"`
+
+	id      string
+	unknown unknown
+}
+
+// intent is a write that was begun: what it makes of the object, and what it changes along.
+type intent struct {
+	To    State   `json:"to"`
+	Was   State   `json:"was"`
+	Undo  bool    `json:"undo,omitempty"`
+	Along []along `json:"along,omitempty"`
+}
+
+// along is an object that a write changes along.
+type along struct {
+	Kind   string `json:"kind"`
+	Space  string `json:"space"`
+	Object text   `json:"object"`
+	Was    State  `json:"was"`
+	To     State  `json:"to"`             // as it will probably be
+	Back   *State `json:"back,omitempty"` // what undoing makes of it after that; nil: nothing
+}
+
+func (a along) id() string { return a.Space + " " + string(a.Object) }
+
+// Claim is what one step of one agent wants.
+type Claim struct {
+	Agent     string `json:"agent"`
+	Step      string `json:"step"`
+	To        State  `json:"to"`
+	Loose     bool   `json:"loose,omitempty"`
+	Secret    bool   `json:"secret,omitempty"`
+	Rewritten bool   `json:"rewritten,omitempty"`
+	Adopted   bool   `json:"adopted,omitempty"`
+	Boot      string `json:"boot,omitempty"` // it ends with this boot
+	Needs     IDs    `json:"needs,omitempty"`
+
+	unknown unknown
+}
+
+// cause is an object whose write has changed this one along. As long as one is recorded, so
+// is this one, and its original comes back after the last.
+type cause struct {
+	ID   text   `json:"id"`
+	To   State  `json:"to"` // what it made of this one
+	Boot string `json:"boot,omitempty"`
+}
+
+func (c Claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
+
+// want is the claim's want, for the functions of its kind.
+func (c Claim) want(r *record, k *Kind) Want {
+	return Want{Kind: k, Object: string(r.Object), To: c.To, Loose: c.Loose, Secret: c.Secret, Rewritten: c.Rewritten}
+}
+
+// claim returns the claim of a step, which can be changed in place. Nil: it has none.
+func (r *record) claim(agent, step string) *Claim {
+	i := slices.IndexFunc(r.Claims, func(c Claim) bool { return c.is(agent, step) })
+	if i < 0 {
+		return nil
+	}
+	return &r.Claims[i]
+}
+
+// addCause records that the write of by has made the object what to says, for as long as by
+// is recorded.
+func (r *record) addCause(by *record, to State) {
+	r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return string(c.ID) == by.id })
+	r.Causes = append(r.Causes, cause{ID: text(by.id), To: to.bare(), Boot: by.boot()})
+}
+
+// prevailing is the claim that decides: the last one, but a loose one only if it wants
+// another type, since else it is content with what the others want. Nil: there is none.
+func prevailing(claims []Claim) (top *Claim) {
+	for i, c := range claims {
+		if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {
+			top = &claims[i]
+		}
+	}
+	return top
+}
+
+// put makes c the claim of its step. It becomes the last one, unless it wants what it
+// wanted before and still prevails.
+func (r *record) put(k *Kind, c Claim) {
+	was := r.claim(c.Agent, c.Step)
+	if was == nil {
+		r.Claims = append(r.Claims, c)
+		return
+	}
+	c.Adopted, c.unknown = was.Adopted, was.unknown
+	if c.To.Equal(was.To) {
+		c.To = was.To // with its content
+	}
+	top := prevailing(r.Claims)
+	if was.Loose == c.Loose && was.To.Equal(c.To) && (top == was || k.agree(top.want(r, k), c.want(r, k))) {
+		*was = c
+		return
+	}
+	r.Claims = append(r.without(func(o Claim) bool { return o.is(c.Agent, c.Step) }), c)
+}
+
+// boot returns the boot that the claims end with. Empty: one outlives it.
+func (r *record) boot() (boot string) {
+	for _, c := range r.Claims {
+		if boot = c.Boot; boot == "" {
+			break
+		}
+	}
+	return boot
+}
+
+// remember adds a state that an agent left or wants. It is no original when it comes back: an
+// older release of the agent, a rollback or a backup brings it.
+func (r *record) remember(s State) {
+	if s.IsZero() {
+		return // anyone can remove an object
+	}
+	hash := s.hash()
+	r.Past = append(slices.DeleteFunc(r.Past, func(h string) bool { return h == hash }), hash)
+	if len(r.Past) > maxPast {
+		r.Past = r.Past[len(r.Past)-maxPast:]
+	}
+}
+
+// leave records the state in which an agent has left the object.
+func (r *record) leave(now State) {
+	r.Left, r.LeftAt = now.bare(), time.Now()
+	r.remember(now)
+}
+
+// isOurs reports whether an agent left or wanted the object in this state, or others have
+// rewritten it for an agent.
+func (r *record) isOurs(k *Kind, now State) bool {
+	top := prevailing(r.Claims)
+	isRewritten := top != nil && top.Rewritten && top.To.Type == now.Type
+	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero()
+}
+
+// leaveRewritten records what others have rewritten for an agent, before another claim
+// prevails: it stays the agents'.
+func (r *record) leaveRewritten(k *Kind, now State) {
+	if !k.same(now, r.Left) && r.isOurs(k, now) {
+		r.leave(now)
+	}
+}
+
+// without returns the claims but those that are dropped. The record's own stay.
+func (r *record) without(drop func(Claim) bool) []Claim {
+	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
+}
+
+// isMade reports whether an agent has changed the object.
+func (r *record) isMade(k *Kind) bool { return !k.same(r.Left, r.Original) }
+
+// quiet is how long a state has to stand still until it counts: half a file does not, nor
+// does what two programs contest.
+const quiet = time.Second
+
+// stoodStill reports whether another program has finished writing a state that is none of
+// ours.
+func (r *record) stoodStill(now State) bool {
+	since := now.Changed
+	if since.IsZero() {
+		since = r.LeftAt
+	}
+	return time.Since(since) >= quiet
+}
+
+// isOriginal reports whether the present state takes the place of the original: another
+// program has made it, and an agent is about to write over it. The original itself does, if
+// it was not kept, and no step calls it a secret any more. What has gone by itself does not.
+func (r *record) isOriginal(k *Kind, now State) bool {
+	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
+	switch {
+	case isSecret, now.IsZero() && k.Vanishes:
+		return false
+	case k.same(now, r.Original):
+		return r.Original.secret
+	}
+	return !r.isOurs(k, now) && r.stoodStill(now)
+}
+
+// MarshalJSON is the record's line.
+func (r *record) MarshalJSON() ([]byte, error) {
+	type plain record
+	return marshal(plain(*r), r.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (r *record) UnmarshalJSON(raw []byte) (err error) {
+	type plain record
+	r.unknown, err = unmarshal(raw, (*plain)(r))
+	return err
+}
+
+// MarshalJSON writes the fields of a later version too.
+func (c Claim) MarshalJSON() ([]byte, error) {
+	type plain Claim
+	return marshal(plain(c), c.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (c *Claim) UnmarshalJSON(raw []byte) (err error) {
+	type plain Claim
+	c.unknown, err = unmarshal(raw, (*plain)(c))
+	return err
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// The file has a line for its head, and one for each record, oldest first. Each begins with
+// the first eight bytes of the SHA-256 of its JSON text, in hex:
+//
+//	SUM {"schema":1,...,"objects":["path /etc/x",...]}
+//
+//	SUM {"kind":"file","space":"path","object":"/etc/x",...}
+//
+// The head lists the objects by their IDs. The record of one whose line is not found whole
+// is damaged, and named until it is forgotten; its line is not kept. The empty lines keep
+// damage of a line break from damaging two records.
+
+const (
+	schema     = 1
+	maxRecords = 20_000
+	maxLine    = 256 << 10 // bytes
+	maxFile    = 64 << 20  // bytes
+)
+
+// sheet is the content of the file.
+type sheet struct {
+	head    head
+	last    int                // Seq of the newest record
+	records map[string]*record // by ID
+	damaged map[string]bool    // IDs of objects whose line is damaged
+}
+
+type head struct {
+	Schema  int `json:"schema"`
+	Objects IDs `json:"objects"`
+
+	unknown unknown
+}
+
+func newSheet() *sheet {
+	return &sheet{head: head{Schema: schema}, records: map[string]*record{}, damaged: map[string]bool{}}
+}
+
+// shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
+// owner and mode do.
+func shortSum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// parse reads the content of the file. An error is about all of it.
+func parse(content []byte) (*sheet, error) {
+	s := newSheet()
+	line, rest, _ := bytes.Cut(content, []byte("\n"))
+	raw := whole(line)
+	if raw == nil {
+		return nil, errHead
+	}
+	if err := json.Unmarshal(raw, &s.head); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	if s.head.Schema != schema {
+		return nil, fmt.Errorf("%w: it has schema %d, and this program knows %d: use the program that wrote it",
+			ErrUnreadable, s.head.Schema, schema)
+	}
+	for _, id := range s.head.Objects {
+		s.damaged[id] = true // unless its line follows
+	}
+	for line := range bytes.SplitSeq(rest, []byte("\n")) {
+		if r := readRecord(line); r != nil && s.damaged[r.id] {
+			delete(s.damaged, r.id)
+			s.add(r)
+		}
+	}
+	return s, nil
+}
+
+var errHead = fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
+	"copy the directory, then salvage the other lines", ErrUnreadable)
+
+// add adds a record. Damaged ones may have been newer than the last: their order is lost.
+func (s *sheet) add(r *record) {
+	s.records[r.id] = r
+	s.last = max(s.last, r.Seq)
+}
+
+// readRecord reads a line. Nil: it is no record.
+func readRecord(line []byte) *record {
+	r := &record{}
+	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
+		return nil
+	}
+	r.id = r.Space + " " + string(r.Object)
+	return r
+}
+
+// whole returns the text of a line. Nil: it is damaged.
+func whole(line []byte) []byte {
+	sum, raw, _ := bytes.Cut(line, []byte(" "))
+	if string(sum) != shortSum(raw) {
+		return nil
+	}
+	return raw
+}
+
+// text is the content of the file. Its bounds keep one agent from making the file so large
+// that no other can read it any more.
+func (s *sheet) text() ([]byte, error) {
+	if len(s.records) > maxRecords {
+		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted",
+			len(s.records), maxRecords)
+	}
+	var lines bytes.Buffer
+	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))
+	for _, r := range s.sorted() {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("record %s: %w", r.id, err)
+		}
+		if len(raw) > maxLine {
+			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
+		}
+		s.head.Objects = append(s.head.Objects, r.id)
+		writeLine(&lines, raw)
+	}
+	raw, err := json.Marshal(s.head)
+	if err != nil {
+		return nil, err
+	}
+	var all bytes.Buffer
+	writeLine(&all, raw)
+	all.Write(lines.Bytes())
+	if all.Len() > maxFile {
+		return nil, fmt.Errorf("the records have %d bytes, and %d is the limit: first undo what is no longer wanted", all.Len(), maxFile)
+	}
+	return all.Bytes(), nil
+}
+
+func writeLine(w *bytes.Buffer, raw []byte) {
+	w.WriteString(shortSum(raw))
+	w.WriteByte(' ')
+	w.Write(raw)
+	w.WriteString("\n\n")
+}
+
+// salvage returns the records of whole lines, whatever the first line says.
+func salvage(content []byte) *sheet {
+	s := newSheet()
+	for line := range bytes.SplitSeq(content, []byte("\n")) {
+		if r := readRecord(line); r != nil {
+			s.add(r)
+		}
+	}
+	return s
+}
+
+// sorted lists the records, oldest first.
+func (s *sheet) sorted() []*record {
+	all := slices.Collect(maps.Values(s.records))
+	sort.Slice(all, func(i, j int) bool { return all[i].Seq < all[j].Seq })
+	return all
+}
+
+// of returns the record of an object, which is made if there is none: now is its original.
+func (s *sheet) of(k *Kind, object string, now State) *record {
+	id := k.id(object)
+	r := s.records[id]
+	if r == nil {
+		r = &record{
+			Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.last + 1,
+			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
+		}
+		s.add(r)
+	}
+	return r
+}
+
+// unreadable returns an error if the object's record is damaged.
+func (s *sheet) unreadable(id string) error {
+	if s.damaged[id] {
+		return fmt.Errorf("%s: %w: look at the object, and forget the record", printable.Line(id), ErrUnreadable)
+	}
+	return nil
+}
+
+// tidy drops records that no step wants, with what they have changed along.
+func (s *sheet) tidy() {
+	for again := true; again; {
+		again = false
+		for _, r := range s.sorted() {
+			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
+				return s.records[string(c.ID)] == nil && !s.damaged[string(c.ID)]
+			})
+			if len(r.Claims)+len(r.Causes) == 0 {
+				delete(s.records, r.id)
+				s.bequeathIntent(r)
+				again = true
+			}
+		}
+	}
+}
+
+// bequeathIntent leaves to other records what a killed run may have changed along with an
+// object that was released or forgotten since.
+func (s *sheet) bequeathIntent(r *record) {
+	if r.Intent == nil {
+		return
+	}
+	for _, side := range r.Intent.Along {
+		if o := s.records[side.id()]; o != nil && o.Intent == nil {
+			o.Intent = &intent{To: side.To, Was: side.Was, Undo: r.Intent.Undo}
+		}
+	}
+}
+
+// reboot drops what ended with another boot. The objects are as the new boot has made them,
+// and so nothing is undone.
+func (s *sheet) reboot(boot string) {
+	before := maps.Clone(s.records)
+	for _, r := range s.records {
+		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
+		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
+	}
+	s.tidy()
+	for _, r := range s.records {
+		if r.Intent != nil {
+			r.Intent.outlive(before, s.records)
+		}
+	}
+}
+
+// outlive prepares a begun write for being settled in another boot: where the record of an
+// object that it changes along has ended, an agent has left the object as it was before the
+// write.
+func (i *intent) outlive(before, after map[string]*record) {
+	for n := range i.Along {
+		a := &i.Along[n]
+		if r := before[a.id()]; r != nil && after[a.id()] == nil {
+			a.Was = r.Original
+		}
+	}
+}
+
+// contents lists the kept contents that the records name, by their SHA-256.
+func (s *sheet) contents() map[string]bool {
+	all := map[string]bool{}
+	add := func(s State) {
+		if s.kept {
+			all[s.SHA256] = true
+		}
+	}
+	for _, r := range s.records {
+		add(r.Original)
+		for _, c := range r.Claims {
+			add(c.To)
+		}
+		if r.Intent == nil {
+			continue
+		}
+		add(r.Intent.Was)
+		for _, a := range r.Intent.Along {
+			add(a.Was)
+			if a.Back != nil {
+				add(*a.Back)
+			}
+		}
+	}
+	return all
+}
+
+// claimedBefore reports whether a step has claims, and so adopts nothing any more. They
+// could be in damaged records.
+func (s *sheet) claimedBefore(agent, step string) bool {
+	for _, r := range s.records {
+		if r.claim(agent, step) != nil {
+			return true
+		}
+	}
+	return len(s.damaged) > 0
+}
+
+// MarshalJSON writes the fields of a later version too.
+func (h head) MarshalJSON() ([]byte, error) {
+	type plain head
+	return marshal(plain(h), h.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (h *head) UnmarshalJSON(raw []byte) (err error) {
+	type plain head
+	h.unknown, err = unmarshal(raw, (*plain)(h))
+	return err
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"maps"
+	"time"
+)
+
+// maxInline is how many bytes of content a record holds itself.
+const maxInline = 4 << 10
+
+// State describes an object at one time. The zero state: there is no object.
+type State struct {
+	Type  string `json:"type,omitempty"`  // the kind's word, such as "file"
+	Value string `json:"value,omitempty"` // such as a kernel value, a link's target or a mount's source
+	Mode  uint32 `json:"mode,omitempty"`  // as in chmod(2)
+	UID   int    `json:"uid,omitempty"`
+	GID   int    `json:"gid,omitempty"`
+
+	Size    int64  `json:"size,omitempty"`
+	SHA256  string `json:"sha256,omitempty"`  // of the content, in hex; empty: it has none
+	Content []byte `json:"content,omitempty"` // if it is short and known
+
+	// Xattrs are the extended attributes that grant or restrict access. Nil: they are not
+	// known, and not compared.
+	Xattrs map[string][]byte `json:"xattrs,omitzero"`
+
+	// Open opens the content, if Content is not it.
+	Open func() (io.ReadCloser, error) `json:"-"`
+	// Changed is when the object was last changed, if the kind knows.
+	Changed time.Time `json:"-"`
+
+	kept   bool // the content is in a file of the store
+	secret bool // the content is not kept
+}
+
+// WithContent returns s with this content.
+func (s State) WithContent(content []byte) State {
+	sum := sha256.Sum256(content)
+	s.Size, s.SHA256, s.Content, s.Open = int64(len(content)), hex.EncodeToString(sum[:]), content, nil
+	return s
+}
+
+// IsZero reports whether there is no object.
+func (s State) IsZero() bool { return s.Type == "" }
+
+// Equal reports whether two states are the same, wherever their contents are.
+func (s State) Equal(o State) bool {
+	return s.Type == o.Type && s.Value == o.Value && s.Mode == o.Mode && s.UID == o.UID && s.GID == o.GID &&
+		s.Size == o.Size && s.SHA256 == o.SHA256 &&
+		(s.Xattrs == nil || o.Xattrs == nil || maps.EqualFunc(s.Xattrs, o.Xattrs, bytes.Equal))
+}
+
+// bare returns s without its content.
+func (s State) bare() State {
+	s.Content, s.Open, s.kept = nil, nil, false
+	return s
+}
+
+// isContentKnown reports whether the content could be written again.
+func (s State) isContentKnown() bool {
+	return s.SHA256 == "" || s.Size == 0 || s.kept || s.Content != nil || s.Open != nil
+}
+
+// hash identifies a state in the list of those that agents left. Extended attributes are
+// left out: they may not be known yet when a state is wanted.
+func (s State) hash() string {
+	s = s.bare()
+	s.Xattrs, s.secret = nil, false
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "" // no field of a state can fail
+	}
+	return shortSum(text)
+}
+
+// Reader opens the content of a state that has one.
+func (s State) Reader() (io.ReadCloser, error) {
+	if s.Open != nil {
+		return s.Open()
+	}
+	return inMemory(s.Content), nil
+}
+
+func inMemory(content []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(content)) }
+
+// A stateJSON is a state in the file. Its value may hold any byte.
+type stateJSON struct {
+	plainState
+	Value  text `json:"value,omitempty"`
+	Kept   bool `json:"kept,omitempty"`
+	Secret bool `json:"secret,omitempty"`
+}
+
+type plainState State
+
+// MarshalJSON is the state as it is recorded.
+func (s State) MarshalJSON() ([]byte, error) {
+	return json.Marshal(stateJSON{plainState(s), text(s.Value), s.kept, s.secret})
+}
+
+// UnmarshalJSON reads a recorded state.
+func (s *State) UnmarshalJSON(raw []byte) error {
+	var j stateJSON
+	err := json.Unmarshal(raw, &j)
+	*s = State(j.plainState)
+	s.Value, s.kept, s.secret = string(j.Value), j.Kept, j.Secret
+	return err
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/remedy"
+)
+
+const (
+	fileName      = "ledger"
+	contentPrefix = "content."
+
+	maxContent  int64 = 1 << 30 // bytes of one content
+	maxContents int64 = 4 << 30 // bytes of all
+)
+
+// A store has the file and the contents beside it. Each change is whole and durable when it
+// returns.
+type store interface {
+	// read returns the file's content, nil if there is none.
+	read() (content []byte, err error)
+	replace(content []byte) error
+	// keep stores the content of r, whose SHA-256 it verifies.
+	keep(ctx context.Context, s State, r io.Reader) error
+	open(sha256 string) (io.ReadCloser, error)
+	// collect removes contents, but those that are needed, and what killed writers have
+	// left.
+	collect(needed map[string]bool) error
+	// remove removes the file, all contents and the directory.
+	remove() error
+	close() error
+}
+
+// directory is a store on the file system. The directory above stays open, so that the
+// store is found from every mount namespace.
+type directory struct {
+	parent *durable.Dir // nil: it does not exist
+	path   string
+}
+
+// openDirectory opens the directory above, if there is one: without it nothing is recorded.
+func openDirectory(path string) (*directory, error) {
+	if path == "" {
+		return nil, errors.New("the ledger has no directory")
+	}
+	path = filepath.Clean(path)
+	parent, err := durable.OpenDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &directory{nil, path}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	return &directory{parent, path}, nil
+}
+
+func (d *directory) close() error {
+	if d.parent == nil {
+		return nil
+	}
+	return d.parent.Close()
+}
+
+// inDir calls f with the directory, or does nothing if it does not exist.
+func (d *directory) inDir(f func(*durable.Dir) error) error {
+	if d.parent == nil {
+		return nil
+	}
+	dir, err := d.parent.OpenDir(filepath.Base(d.path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return withTrusted(dir, err, f)
+}
+
+// inNewDir calls f with the directory, which is made if it does not exist.
+func (d *directory) inNewDir(f func(*durable.Dir) error) error {
+	if d.parent == nil {
+		return fmt.Errorf("state directory: %s: %w", filepath.Dir(d.path), fs.ErrNotExist)
+	}
+	dir, err := d.parent.OpenDir(filepath.Base(d.path))
+	if errors.Is(err, fs.ErrNotExist) {
+		dir, err = d.parent.OpenNewDir(filepath.Base(d.path), durable.StateDirMode)
+	}
+	return withTrusted(dir, err, f)
+}
+
+// withTrusted calls f with an opened directory, if only this process's user can have
+// written in it.
+func withTrusted(dir *durable.Dir, err error, f func(*durable.Dir) error) error {
+	if err != nil {
+		return fmt.Errorf("state directory: %w", remedy.File(err))
+	}
+	defer dir.Close()
+	info, err := dir.Stat()
+	if err == nil {
+		err = trusted(dir.Path(), info)
+	}
+	if err != nil {
+		return err
+	}
+	return f(dir)
+}
+
+func (d *directory) read() (content []byte, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		f, err := openTrusted(dir, fileName)
+		if f == nil || err != nil {
+			return err
+		}
+		defer f.Close()
+		content, err = input.Read(context.Background(), f, maxFile)
+		return err
+	})
+	return content, err
+}
+
+// openTrusted opens a file of the directory that only this process's user can have written.
+// Nil: there is none.
+func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
+	f, err := dir.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", remedy.File(err))
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = trusted(dir.Path(name), info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// replace writes the file beside the present one, and renames it.
+func (d *directory) replace(content []byte) error {
+	return d.inNewDir(func(dir *durable.Dir) error {
+		if err := dir.WriteFile(fileName, 0o600, content); err != nil {
+			return fmt.Errorf("write the ledger: %w", remedy.File(err))
+		}
+		return nil
+	})
+}
+
+// keep copies and does not link: whoever has the original open could write into a link, and
+// what is kept counts only with one link.
+func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
+	return d.inNewDir(func(dir *durable.Dir) error {
+		total, err := kept(dir)
+		if total += s.Size; err == nil && (s.Size > maxContent || total > maxContents) {
+			err = fmt.Errorf("%d bytes of content would be kept, of which one has %d, and the limits are %d and %d: move large files away",
+				total, s.Size, maxContents, maxContent)
+		}
+		if err != nil {
+			return err
+		}
+		f, err := dir.Create(contentPrefix+s.SHA256, 0o600)
+		if err != nil {
+			return remedy.File(err)
+		}
+		defer f.Abort()
+		if err := copyContent(ctx, f.File, r, &s); err != nil {
+			return err
+		}
+		return f.Commit()
+	})
+}
+
+// kept returns the bytes of all kept contents, those of killed runs too: they use the disk
+// until they are collected.
+func kept(dir *durable.Dir) (total int64, err error) {
+	for name, err := range dir.All() {
+		if err != nil {
+			return 0, err
+		}
+		if info, err := dir.Lstat(name); err == nil && strings.HasPrefix(name, contentPrefix) {
+			total += info.Size()
+		}
+	}
+	return total, nil
+}
+
+// copyContent copies the content of state s, and returns an error if r has another. If its
+// hash is not known, s gets it.
+func copyContent(ctx context.Context, w io.Writer, r io.Reader, s *State) error {
+	limit := maxContent
+	if s.SHA256 != "" {
+		limit = s.Size
+	}
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(w, hash), io.LimitReader(input.WithContext(ctx, r), limit+1))
+	sum := hex.EncodeToString(hash.Sum(nil))
+	switch {
+	case err != nil:
+		return err
+	case s.SHA256 != "" && s.SHA256 != sum:
+		return fmt.Errorf("the content has the SHA-256 %s, not %s: it was changed meanwhile, or is damaged", sum, s.SHA256)
+	case n > limit:
+		return errTooLarge
+	}
+	s.Size, s.SHA256 = n, sum
+	return nil
+}
+
+var errTooLarge = fmt.Errorf("its content is larger than %d bytes, which is too much to keep: move it away", maxContent)
+
+func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		file, err := openTrusted(dir, contentPrefix+sha256)
+		if file != nil {
+			f = file
+		}
+		return err
+	})
+	if f == nil && err == nil {
+		err = fmt.Errorf("the kept content %s is missing", sha256)
+	}
+	return f, err
+}
+
+// collect looks at all names, and not at what the last run knew: a killed run may have left
+// contents that no file has ever named.
+func (d *directory) collect(needed map[string]bool) error {
+	return d.inDir(func(dir *durable.Dir) error {
+		errs := []error{dir.Sweep()}
+		for name, err := range dir.All() {
+			sum, isContent := strings.CutPrefix(name, contentPrefix)
+			if err == nil && isContent && !needed[sum] {
+				err = dir.Remove(name)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// remove leaves a directory that an administrator has made, and one on which something is
+// mounted. A directory that has the mode that ours get was made by us.
+func (d *directory) remove() error {
+	ours := false
+	err := d.inDir(func(dir *durable.Dir) error {
+		info, err := dir.Stat()
+		ours = err == nil && info.Mode() == fs.ModeDir|durable.StateDirMode
+		if err == nil {
+			err = dir.Remove(fileName) // first: it names the contents
+		}
+		if err == nil {
+			err = d.collect(nil)
+		}
+		return err
+	})
+	if err != nil || !ours {
+		return err
+	}
+	err = d.parent.Remove(filepath.Base(d.path))
+	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) || errors.Is(err, syscall.EBUSY) {
+		return nil
+	}
+	return err
+}
+
+// ignoreGone returns nil for what is not there.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

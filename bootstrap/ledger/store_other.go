@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build !unix
+
+package ledger
+
+import "io/fs"
+
+// trusted returns nil: owners and modes are known on Unix only.
+func trusted(string, fs.FileInfo) error { return nil }
+
+func ids(fs.FileInfo) (uid, gid int) { return 0, 0 }

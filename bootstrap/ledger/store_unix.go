@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+//go:build unix
+
+package ledger
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/filemode"
+)
+
+// errUntrusted is matched if another user could have written what the ledger would follow.
+var errUntrusted = code.New(code.JournalUntrusted, "others could have written it")
+
+// trusted returns an error unless the file or directory belongs to this process's user and
+// no other may write there. A group may; but if that user is root, only the group root.
+func trusted(path string, info fs.FileInfo) error {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	uid := os.Geteuid()
+	groupMay := info.Mode()&0o020 != 0 && (uid != 0 || st.Gid == 0)
+	switch {
+	case int(st.Uid) != uid:
+		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.Uid, errUntrusted, uid)
+	case info.Mode()&0o002 != 0, info.Mode()&0o020 != 0 && !groupMay:
+		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)",
+			path, filemode.Unix(info.Mode()), errUntrusted)
+	case !info.IsDir() && st.Nlink > 1:
+		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, errUntrusted)
+	}
+	return nil
+}
+
+// ids returns a file's owner and group.
+func ids(info fs.FileInfo) (uid, gid int) {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid), int(st.Gid)
+	}
+	return 0, 0
+}

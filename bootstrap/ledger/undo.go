@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/slipway-dev/slipway/internal/printable"
+)
+
+// Undo selects what is undone: of one agent, all or some steps.
+type Undo struct {
+	Agent      string   // empty: the ledger's own
+	Steps      []string // nil: all
+	AcceptKept bool     // what others have changed since is left to them for good
+}
+
+// Undone is what became of one object, or would.
+type Undone struct {
+	Kind, Object string
+	Change       string // in one line; empty: there was nothing to do
+	Err          error  // why the object stays as it is
+}
+
+// Undo drops claims, and brings each object to the state that the remaining claims want or,
+// after the last, to its original. The error joins those of the objects.
+func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
+	s, err := b.load()
+	if err != nil {
+		return nil, err
+	}
+	unsettled, err := b.settleKilled(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	done, err := b.undo(ctx, s, b.works(s, b.picked(u)), u.AcceptKept)
+	return done, errors.Join(unsettled, s.anyUnreadable(), err)
+}
+
+// CheckUndo returns what Undo would do. It changes and settles nothing.
+func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
+	err = b.look(ctx, func(s *sheet) error {
+		p := b.newUndoing(s, b.works(s, b.picked(u)), u.AcceptKept)
+		p.plan(ctx)
+		would = p.results()
+		return errors.Join(s.anyUnreadable(), p.failures())
+	})
+	return would, err
+}
+
+func (b *Book) picked(u Undo) func(*record, Claim) bool {
+	if u.Agent == "" {
+		u.Agent = b.ledger.Agent
+	}
+	return func(_ *record, c Claim) bool {
+		return c.Agent == u.Agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+	}
+}
+
+// planned lists what undoing a step's unlisted object would change.
+func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string) {
+	p := b.newUndoing(s, works, false)
+	p.plan(ctx)
+	for _, u := range p.results() {
+		if u.Change != "" && u.Err == nil {
+			lines = append(lines, u.Change)
+		}
+	}
+	return lines
+}
+
+// work is one record that loses claims.
+type work struct {
+	*record
+	kind   *Kind   // nil: this program does not know it
+	rest   []Claim // that remain
+	goes   bool    // nothing remains, so the original comes back
+	now    State
+	absent bool  // there is no object
+	to     State // what is to be written
+	writes bool
+	change string
+	err    error
+}
+
+// stays reports whether the object stays as it is although its claims were dropped.
+func (w *work) stays() bool { return w.err != nil }
+
+// undoing is one run of Undo.
+type undoing struct {
+	*Book
+	sheet *sheet
+	works []*work
+	byID  map[string]*work
+	held  map[string]*work // by what stays and needs it
+
+	acceptKept bool
+}
+
+func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
+	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept}
+	for _, w := range works {
+		u.byID[w.id] = w
+	}
+	return u
+}
+
+// undo undoes works, in their order, and saves.
+func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
+	u := b.newUndoing(s, works, acceptKept)
+	u.plan(ctx)
+	for _, w := range works {
+		if w.Intent != nil && w.err == nil {
+			w.err = fmt.Errorf("%s: what a killed run has begun cannot be settled", printable.Line(string(w.Object)))
+		}
+	}
+	for _, w := range works {
+		if err := u.undoOne(ctx, w); err != nil {
+			return u.results(), err
+		}
+	}
+	for _, w := range works {
+		w.conclude()
+	}
+	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
+}
+
+// plan looks at all objects. Whether one stays can depend on any other: what stays keeps
+// what it needs, and a directory what stays in it. So this goes on until none is added.
+func (u *undoing) plan(ctx context.Context) {
+	for _, w := range u.works {
+		u.look(ctx, w)
+		u.holdNeeds(w)
+	}
+	for again := true; again; {
+		again = false
+		for _, w := range u.works {
+			if !w.stays() && u.hold(ctx, w) {
+				again = true
+			}
+		}
+	}
+}
+
+// look determines what is to be written to an object.
+func (u *undoing) look(ctx context.Context, w *work) {
+	w.now, w.absent, w.writes, w.change, w.err = State{}, false, false, "", nil
+	if w.kind == nil {
+		w.err = unknownKind(w.record)
+		return
+	}
+	object := string(w.Object)
+	if w.err = errors.Join(ctx.Err(), w.kind.owns(object)); w.err != nil {
+		return
+	}
+	now, err := w.kind.Read(ctx, object)
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.now, w.absent = now, now.IsZero()
+	to, satisfied := w.target(now)
+	lost := w.kind.lost(object, to)
+	switch {
+	case satisfied || w.kind.same(now, to):
+		w.leaveToOthers()
+	// It has gone by itself, or was never changed by an agent:
+	case now.IsZero() && w.kind.Vanishes, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
+	case !w.isAsLeft(u.Book, now):
+		u.leaveChanged(w)
+	case lost != "":
+		w.change = fmt.Sprintf("leave %s as it is: %s", printable.Line(object), lost)
+	default:
+		w.to, w.writes, w.change = to, true, w.kind.describe(object, now, to)
+	}
+}
+
+// target returns the state that the object is to have, or reports that the remaining claims
+// are satisfied with the present one. A claim whose content was not kept cannot be obeyed:
+// its agent writes it anew, and until then the original comes back.
+func (w *work) target(now State) (to State, satisfied bool) {
+	top, before := prevailing(w.rest), prevailing(w.Claims)
+	switch {
+	case top != nil && top.is(before.Agent, before.Step):
+		return now, true // it prevailed before, too
+	case top != nil && top.Loose && now.IsZero() && w.Left.IsZero():
+		return now, true // no agent has ever made it
+	case top != nil && now.Type == top.To.Type && (top.Loose || top.Rewritten && !w.kind.same(now, w.Left)):
+		return now, true
+	case top != nil && (top.To.isContentKnown() || w.kind.same(now, top.To)):
+		return top.To, w.kind.met(now, top.want(w.record, w.kind))
+	case top == nil && before == nil && !w.goes:
+		return now, true
+	case top == nil && !w.goes: // it follows what changes it along
+		return w.Causes[len(w.Causes)-1].To, false
+	}
+	return w.back(now), false
+}
+
+// back returns the original, or nothing in the place of one that was not kept.
+func (r *record) back(now State) State {
+	if r.Original.secret && !now.Equal(r.Original) {
+		return State{}
+	}
+	return r.Original
+}
+
+// isAsLeft reports whether an agent has left the object as it is, or was about to when it
+// was killed.
+func (w *work) isAsLeft(b *Book, now State) bool {
+	i := w.Intent
+	return w.isOurs(w.kind, now) || i != nil && b.isWritten(w.kind, i.Was, i.To, now)
+}
+
+// leaveToOthers says that the object stays, since others want it.
+func (w *work) leaveToOthers() {
+	if top := prevailing(w.rest); top != nil && w.isMade(w.kind) {
+		w.change = fmt.Sprintf("leave %s to agent %q, which wants it too", printable.Line(string(w.Object)), top.Agent)
+	}
+}
+
+// leaveChanged leaves an object to the program that has changed it. If agents remain that
+// want it, it is theirs to report.
+func (u *undoing) leaveChanged(w *work) {
+	name := printable.Line(string(w.Object))
+	if len(w.rest) > 0 || len(w.Claims) == 0 || u.acceptKept {
+		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
+		return
+	}
+	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
+}
+
+// hold reports whether the object has to stay, since another one stays that needs it, or
+// its kind says why.
+func (u *undoing) hold(ctx context.Context, w *work) bool {
+	name := printable.Line(string(w.Object))
+	if by := u.neededBy(w); by != nil {
+		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
+	} else if w.writes && w.kind.Keeps != nil {
+		why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
+		if w.err = err; err == nil && why != "" {
+			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
+		}
+	}
+	u.holdNeeds(w)
+	return w.stays()
+}
+
+// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
+// has one.
+var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
+
+// holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
+// more.
+func (u *undoing) holdNeeds(w *work) {
+	if !w.stays() || w.absent {
+		return
+	}
+	for _, id := range w.needed() {
+		u.held[id] = w
+	}
+}
+
+// neededBy returns an object that stays and needs w, or has changed w along. Nil: there is
+// none. What another program has changed causes nothing any more, but it may come back, and
+// with it what it had changed along.
+func (u *undoing) neededBy(w *work) *work {
+	for _, c := range w.Causes {
+		by := u.byID[string(c.ID)]
+		if by != nil && by.stays() && (!errors.Is(by.err, ErrChanged) || !w.writes) {
+			return by
+		}
+	}
+	return u.held[w.id]
+}
+
+// after is an After.
+func (u *undoing) after(k *Kind, object string) (State, bool) {
+	w := u.byID[k.id(object)]
+	if w == nil || w.stays() || !w.writes {
+		return State{}, false
+	}
+	return w.to, true
+}
+
+// undoOne looks at the object once more, and writes it. An error ends the undoing. The
+// original that it is about to become is recorded already; what that changes along is not,
+// nor what the kernel makes of a value that others want.
+func (u *undoing) undoOne(ctx context.Context, w *work) error {
+	if w.stays() {
+		return nil
+	}
+	if u.look(ctx, w); !w.stays() {
+		u.hold(ctx, w)
+	}
+	defer u.holdNeeds(w) // if it could not be undone
+	if w.stays() || !w.writes {
+		return nil
+	}
+	if w.err = u.begin(ctx, w); w.err != nil {
+		return nil
+	}
+	if len(w.Intent.Along) > 0 || w.kind.Rounds && !w.goes {
+		if err := u.save(u.sheet); err != nil {
+			return err
+		}
+	}
+	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
+	case isGone(err): // another program has removed what the object was in
+		w.Intent = nil
+		u.leaveChanged(w)
+		return nil
+	case err != nil && len(w.rest) > 0: // it is theirs to report who want it so
+		w.change = ""
+		w.leaveToOthers()
+	case err != nil:
+		w.err = fmt.Errorf("%s: %w", w.change, err)
+	}
+	u.readBack(ctx, w)
+	return nil
+}
+
+// readBack verifies what was written, and puts back what that has changed along. If others
+// want the object, it is theirs to report that it is different.
+func (u *undoing) readBack(ctx context.Context, w *work) {
+	if err := u.settleAlong(ctx, u.sheet, w.record); err != nil {
+		w.err = errors.Join(w.err, err)
+		return
+	}
+	written, err := u.settleOne(ctx, w.record)
+	if err == nil && w.err == nil && w.goes && !written {
+		err = fmt.Errorf("%s: %w", w.change, ErrRefused)
+	}
+	w.err = errors.Join(w.err, err)
+}
+
+// begin records what undoing w changes along, and what these objects are put back to: a
+// killed run is settled without the steps of other agents.
+func (u *undoing) begin(ctx context.Context, w *work) error {
+	object := string(w.Object)
+	sides, err := u.beginAlong(ctx, u.sheet, w.kind, object, w.to)
+	if err != nil {
+		return err
+	}
+	left, err := w.kind.along(ctx, object, w.Left)
+	if err != nil {
+		return err
+	}
+	for i, side := range sides {
+		sides[i].Back = u.backAlong(side, left)
+		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
+			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To)
+		}
+	}
+	w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true, Along: sides}
+	return nil
+}
+
+// backAlong returns the state that an object is put back to after it was changed along.
+// Nil: it follows. An object without a record that is as w had made it, such as a link's
+// value that came later, follows too.
+func (u *undoing) backAlong(side along, left []Side) *State {
+	k, id := u.kinds[side.Kind], side.id()
+	r, rest, goes := u.sheet.records[id], []Claim(nil), false
+	if r != nil {
+		rest = r.Claims
+	}
+	if w := u.byID[id]; w != nil {
+		rest, goes = w.rest, w.goes
+	}
+	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && k.same(side.Was, l.To) })
+	top := prevailing(rest)
+	switch {
+	case r == nil && inherited:
+		return nil
+	case r == nil || !r.isOurs(k, side.Was):
+		return &side.Was
+	case top != nil && !top.Loose && top.To.isContentKnown():
+		return &top.To
+	case goes:
+		back := r.back(side.Was)
+		return &back
+	}
+	return nil
+}
+
+// conclude drops the claims of an object that was undone, or was left to others. One that
+// another program has changed keeps its claims, and is reported each time.
+func (w *work) conclude() {
+	switch {
+	case w.err == nil:
+		if len(w.rest) > 0 && !w.writes {
+			w.leaveRewritten(w.kind, w.now)
+		}
+		w.Claims, w.Kept = w.rest, ""
+		if w.goes {
+			w.Causes = nil
+		}
+	case errors.Is(w.err, ErrChanged):
+		w.Kept = text(w.err.Error())
+	}
+}
+
+// results lists the objects for which there was something to do or to say.
+func (u *undoing) results() (all []Undone) {
+	for _, w := range u.works {
+		if w.change != "" || w.err != nil {
+			all = append(all, Undone{w.Kind, string(w.Object), w.change, w.err})
+		}
+	}
+	return all
+}
+
+// failures joins the reasons of objects that stay, each once.
+func (u *undoing) failures() error {
+	var errs []error
+	for _, w := range u.works {
+		if !errors.Is(w.err, errNeededByKept) {
+			errs = append(errs, w.err)
+		}
+	}
+	return errors.Join(errs...)
+}
