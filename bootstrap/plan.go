@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
@@ -23,6 +24,9 @@ type Step struct {
 
 	// Action is what the step does. It may be nil if Skip is set.
 	Action Action
+
+	// Wants is what the step wants, in place of an Action.
+	Wants ledger.Wanter
 
 	// After names steps that this one needs. They must come earlier in the list,
 	// which [Plan.Validate] checks. If one of them fails, this step is [Blocked],
@@ -170,6 +174,9 @@ type Plan struct {
 	// recorded, and each action reverts only what it knows of itself.
 	Journal Journal
 
+	// Ledger records what steps with Wants change.
+	Ledger *ledger.Ledger
+
 	// Node is the node's name, Version that of the program, and Command the name of what
 	// it was asked to do, for the report. They may be empty.
 	Node, Version, Command string
@@ -294,7 +301,7 @@ func (p *Plan) Inside(ctx context.Context, step string, namespaces []string, f f
 		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 	}
 	if p.Journal == nil {
-		return p.enter(ctx, namespaces, f)
+		return p.withBook(ctx, func(ctx context.Context) error { return p.enter(ctx, namespaces, f) })
 	}
 	inside, leave, err := p.Journal.Enter(ctx, string(OpCheck), p.enter)
 	if err != nil {

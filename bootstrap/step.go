@@ -90,6 +90,11 @@ func (w *walk) applyHere(ctx context.Context, s *Step) Result {
 		return s.result(Failed, "check", changes, err)
 	}
 	if len(changes) == 0 {
+		if own, ok := s.Action.(wanting); ok { // what is as wanted is claimed too
+			if err := own.Apply(ctx); err != nil {
+				return s.result(Failed, "apply", nil, err)
+			}
+		}
 		return s.advised(ctx, Result{Status: Unchanged})
 	}
 	applying := w.recording(ctx, s) // what the check has asked does not count
@@ -245,6 +250,13 @@ func (s *Step) result(status Status, op string, changes []string, err error) Res
 
 // revertAll is Plan.RevertAll and Plan.CheckRevertAll.
 func (w *walk) revertAll(ctx context.Context) error {
+	if w.plan.Ledger != nil {
+		locked := w.locked
+		if w.op == OpCheckRevert {
+			locked = open
+		}
+		return locked(ctx, func(ctx context.Context) error { return w.undoLedger(ctx, w.op == OpCheckRevert) })
+	}
 	if w.plan.Journal == nil {
 		return w.report.fail(errors.New("the plan has no journal, so nothing is recorded that could be undone"))
 	}

@@ -22,6 +22,7 @@ import (
 // this is meant: see [Step].NoUndo. The methods that run the plan call Validate first,
 // and again once it is prepared.
 func (p *Plan) Validate() error {
+	p = p.bridged()
 	if err := p.validateNil(); err != nil {
 		return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 	}

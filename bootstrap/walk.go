@@ -62,6 +62,7 @@ type walk struct {
 func (p *Plan) run(ctx context.Context, op Op, all bool, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.planStart(once.With(ctx), op)
+	p = p.bridged()
 	w := &walk{plan: *p, op: op, trace: p.Trace, report: &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}}
@@ -157,7 +158,7 @@ func (w *walk) foresee(ctx context.Context) (needed bool, err error) {
 	}
 	err = check.inside(ctx, OpCheck, func(ctx context.Context) error {
 		err := check.checkSteps(ctx)
-		needed = check.report.Changed() || check.report.Count(Failed, Blocked) > 0
+		needed = check.report.Changed() || check.report.Count(Failed, Blocked) > 0 || w.plan.Ledger != nil && err == nil
 		if w.plan.Journal == nil {
 			return err
 		}
@@ -251,6 +252,7 @@ func (w *walk) prepare(ctx context.Context) error {
 	case err != nil:
 		return w.unprepared(ctx, err)
 	}
+	w.plan = *w.plan.bridged()
 	if err := w.plan.Validate(); err != nil {
 		return w.report.fail(err)
 	}
@@ -363,6 +365,8 @@ func (w *walk) permitted(ctx context.Context, f func(context.Context) error) err
 
 // inside calls f once the journal, if there is one, has let this process in.
 func (w *walk) inside(ctx context.Context, op Op, f func(context.Context) error) (err error) {
+	own := f
+	f = func(ctx context.Context) error { return w.plan.withBook(ctx, own) }
 	if w.plan.Journal == nil {
 		return f(ctx)
 	}
