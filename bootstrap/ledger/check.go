@@ -143,18 +143,20 @@ type target struct {
 // targets prepares wants: each object has its one name, and its kind is known from here on.
 func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
-		b.learn(w.Kind)
+		b.Learn(w.Kind)
 		w.Object = w.Kind.canonical(w.Object)
 		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
 	}
 	return all
 }
 
-// learn makes a kind known, for settling and undoing its records. The first one of a name
+// Learn makes kinds known, for settling and undoing their records. The first one of a name
 // stays: steps that use a kind differ in nothing that its records depend on.
-func (b *Book) learn(k *Kind) {
-	if b.kinds[k.Name] == nil {
-		b.kinds[k.Name] = k
+func (b *Book) Learn(kinds ...*Kind) {
+	for _, k := range kinds {
+		if b.kinds[k.Name] == nil {
+			b.kinds[k.Name] = k
+		}
 	}
 }
 
