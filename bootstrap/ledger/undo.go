@@ -4,25 +4,30 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // Undo selects what is undone: of one agent, all or some steps.
 type Undo struct {
-	Agent      string   // empty: the ledger's own
+	Agent      string   // empty: the ledger's own, or all of them if the ledger says so
 	Steps      []string // nil: all
-	AcceptKept bool     // what others have changed since is left to them for good
+	AcceptKept bool     // as that of the ledger
 }
 
 // Undone is what became of one object, or would.
 type Undone struct {
 	Kind, Object string
+	Agent, Step  string // whose claim was dropped; empty: it was only changed along
 	Change       string // in one line; empty: there was nothing to do
+	Stays        bool   // nothing is written: Change says why
 	Err          error  // why the object stays as it is
 }
 
@@ -37,8 +42,42 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := b.undo(ctx, s, b.works(s, b.picked(u)), u.AcceptKept)
-	return done, errors.Join(unsettled, s.anyUnreadable(), err)
+	works := b.works(s, b.picked(u))
+	if err := b.beginUndoing(s, u, works); err != nil {
+		return nil, err
+	}
+	done, err := b.undo(ctx, s, works, u.AcceptKept)
+	b.drop(s, b.undoes(s, u)...)
+	b.pruneLeft(ctx, s)
+	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+}
+
+// beginUndoing says in the file that all of an agent is being undone.
+func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
+	if u.Steps != nil {
+		return nil
+	}
+	agents := b.undoes(s, u)
+	if slices.Contains(agents, b.ledger.Agent) {
+		b.bound.clear() // this process may apply again
+	}
+	if len(works) == 0 {
+		return nil
+	}
+	for _, name := range agents {
+		if a := s.head.Agents[name]; a != nil && a.Undoing.IsZero() {
+			a.Undoing = time.Now().UTC().Truncate(time.Second)
+		}
+	}
+	return b.save(s)
+}
+
+// undoes lists the agents that are undone.
+func (b *Book) undoes(s *sheet, u Undo) []string {
+	if u.Agent == "" && b.ledger.AllAgents {
+		return slices.Sorted(maps.Keys(s.head.Agents))
+	}
+	return []string{cmp.Or(u.Agent, b.ledger.Agent)}
 }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
@@ -53,11 +92,9 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	if u.Agent == "" {
-		u.Agent = b.ledger.Agent
-	}
+	isAll, agent := u.Agent == "" && b.ledger.AllAgents, cmp.Or(u.Agent, b.ledger.Agent)
 	return func(_ *record, c Claim) bool {
-		return c.Agent == u.Agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return (isAll || c.Agent == agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -76,6 +113,8 @@ func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []st
 // work is one record that loses claims.
 type work struct {
 	*record
+	agent  string // of the last claim that is dropped
+	step   string
 	kind   *Kind   // nil: this program does not know it
 	rest   []Claim // that remain
 	goes   bool    // nothing remains, so the original comes back
@@ -102,7 +141,7 @@ type undoing struct {
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept}
+	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept || b.ledger.AcceptKept}
 	for _, w := range works {
 		u.byID[w.id] = w
 	}
@@ -315,7 +354,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 		u.leaveChanged(w)
 		return nil
 	case err != nil && len(w.rest) > 0: // it is theirs to report who want it so
-		w.change = ""
+		w.change, w.writes = "", false
 		w.leaveToOthers()
 	case err != nil:
 		w.err = fmt.Errorf("%s: %w", w.change, err)
@@ -409,7 +448,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{w.Kind, string(w.Object), w.change, w.err})
+			all = append(all, Undone{w.Kind, string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
 		}
 	}
 	return all
