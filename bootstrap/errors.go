@@ -73,7 +73,7 @@ type CertainError interface {
 // isCertain reports whether no earlier step could mend err.
 func isCertain(err error) bool {
 	var certain CertainError
-	return errors.As(err, &certain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, ledger.ErrDenied)
+	return errors.As(err, &certain) || errors.Is(err, ledger.ErrConflict)
 }
 
 // endsPlan reports whether err, of one step, says enough for those that remain.
