@@ -93,7 +93,7 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 		if t.failed {
 			continue
 		}
-		if err := a.read(ctx, a.sheet, a.step, t); err != nil {
+		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
 			a.fail(t, err)
 			continue
 		}
