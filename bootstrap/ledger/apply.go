@@ -353,7 +353,7 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	}
 	var err error
 	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
-	return err
+	return errors.Join(err, a.save(a.sheet))
 }
 
 // unlisted lists the work of undoing what a step no longer lists.

@@ -117,3 +117,9 @@ func (m *Memory) remove() error {
 	}
 	return m.collect(nil, nil)
 }
+
+// PodOf reports whether a cgroup path leads through a pod's cgroup.
+var PodOf = podOf
+
+// IsPod reports whether an owner is a pod's UID.
+var IsPod = isPod
