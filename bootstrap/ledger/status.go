@@ -55,7 +55,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	err = b.look(ctx, func(s *sheet) error {
 		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged)), Left: s.head.Left}
 		for _, r := range s.all() {
-			d := r.described()
+			d := b.described(r)
 			d.Unknown = b.kinds[d.Kind] == nil
 			st.Records = append(st.Records, d)
 		}
@@ -64,10 +64,10 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	return st, err
 }
 
-// described leaves out what only the engine needs.
-func (r *record) described() Record {
+// described leaves out what only the engine needs. The original's content can be read.
+func (b *Book) described(r *record) Record {
 	d := Record{
-		Kind: r.Kind, Object: string(r.Object), ID: r.listed(), Namespace: r.Place.Namespace, Original: r.Original, Left: r.Left,
+		Kind: r.Kind, Object: string(r.Object), ID: r.listed(), Namespace: r.Place.Namespace, Original: b.writable(r.Original), Left: r.Left,
 		Claims: r.Claims, Begun: r.Intent != nil, Kept: string(r.Kept),
 	}
 	for _, c := range r.Causes {
@@ -164,7 +164,7 @@ func (s *sheet) find(id string) *record {
 // Salvage drops all records that cannot be read: their objects stay as they are. It also
 // makes a file usable whose first line is damaged, with the records that are whole.
 func (b *Book) Salvage(context.Context) error {
-	content, err := b.store.read()
+	content, err := b.read()
 	if err != nil || content == nil {
 		return err
 	}
