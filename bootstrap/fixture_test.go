@@ -71,6 +71,7 @@ func (f file) Wants(context.Context) (ledger.Wants, error) {
 
 // shelf has objects in memory, each of which is a value.
 type shelf struct {
+	name   string
 	values map[string]string
 	fail   map[string]error // of reads, by object
 	denied error
@@ -100,7 +101,7 @@ func (s shelfWants) Wants(context.Context) (wants ledger.Wants, err error) {
 
 func (s *shelf) kind() *ledger.Kind {
 	k := &ledger.Kind{
-		Name: "shelf",
+		Name: s.name,
 		Read: func(ctx context.Context, object string) (ledger.State, error) {
 			s.say(ctx, "read "+object)
 			value, ok := s.values[object]
@@ -136,7 +137,10 @@ func (s *shelf) say(ctx context.Context, what string) {
 	}
 }
 
-func newShelf() *shelf { return &shelf{values: map[string]string{}, fail: map[string]error{}} }
+// newShelf returns a shelf whose kind has the name.
+func newShelf(name string) *shelf {
+	return &shelf{name: name, values: map[string]string{}, fail: map[string]error{}}
+}
 
 // node is a ledger in dir; owner may be empty.
 func node(dir, owner string) *ledger.Ledger {

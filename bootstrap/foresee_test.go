@@ -87,7 +87,7 @@ func TestPLAN17_ACheckFailsWhereTheLedgerCannotBeMade(t *testing.T) {
 // An error of Wants is certain, also after a step that would change something: what that
 // changes does not mend a field. An error of the look at the node may be.
 func TestPLAN9_PLAN17_AnErrorOfWantsFailsBeforeTheFirstChange(t *testing.T) {
-	s := newShelf()
+	s := newShelf("shelf")
 	s.fail["unreadable"] = errBoom
 	for name, tc := range map[string]struct {
 		want   ledger.Wanter
@@ -96,7 +96,7 @@ func TestPLAN9_PLAN17_AnErrorOfWantsFailsBeforeTheFirstChange(t *testing.T) {
 		"of wants": {s.want("no value"), bootstrap.Failed}, "of the look": {s.want("unreadable=1"), bootstrap.Unknown},
 	} {
 		first := todo()
-		p := on(node(t.TempDir()+"/state", "pod"), step("first", first), wants("s", tc.want, "first"), wants("next", newShelf().want("a=1"), "s"))
+		p := on(node(t.TempDir()+"/state", "pod"), step("first", first), wants("s", tc.want, "first"), wants("next", newShelf("shelf").want("a=1"), "s"))
 		report, err := p.Check(t.Context())
 		require.Equal(t, tc.status, byStep(report)["s"], name)
 		require.Equal(t, tc.status == bootstrap.Failed, err != nil, name)
@@ -108,7 +108,7 @@ func TestPLAN9_PLAN17_AnErrorOfWantsFailsBeforeTheFirstChange(t *testing.T) {
 
 // Who may not change an object is told so before anything is changed.
 func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
-	first, s := newShelf(), newShelf()
+	first, s := newShelf("first"), newShelf("second")
 	s.denied = fs.ErrPermission
 	p := on(node(t.TempDir()+"/state", "pod"), wants("first", first.want("a=1")), wants("second", s.want("a=1"), "first"))
 	report, err := p.Check(t.Context())
@@ -130,7 +130,7 @@ func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
 // A ledger that cannot be written ends also a plan that keeps going.
 func TestPLAN6_ALedgerThatCannotBeWrittenEndsThePlan(t *testing.T) {
 	dir, next := t.TempDir(), todo()
-	s := newShelf()
+	s := newShelf("shelf")
 	p := on(node(dir+"/state", "pod"), wants("s", s.want("a=1")), step("next", next))
 	p.KeepGoing = true
 	writes := 0

@@ -20,7 +20,7 @@ import (
 
 // What a step wants is recorded and comes back, without a word of the step about it.
 func TestPLAN19_WhatAStepWantsIsRecorded(t *testing.T) {
-	s := newShelf()
+	s := newShelf("shelf")
 	s.values["a"] = "before"
 	p := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1", "b=2")))
 	would, err := p.Check(t.Context())
@@ -45,7 +45,7 @@ func TestPLAN19_AWanterIsNoAction(t *testing.T) {
 	both := struct {
 		ledger.Wanter
 		bootstrap.Action
-	}{newShelf().want("a=1"), todo()}
+	}{newShelf("shelf").want("a=1"), todo()}
 	for _, a := range []bootstrap.Action{both, bootstrap.Retry(bootstrap.Retry(both, nil), nil)} {
 		p := &bootstrap.Plan{Steps: []bootstrap.Step{step("s", a)}}
 		require.ErrorContains(t, p.Validate(), `step "s" has a`)
@@ -55,7 +55,7 @@ func TestPLAN19_AWanterIsNoAction(t *testing.T) {
 
 // Without a ledger, what steps want is changed and read back, and nothing is recorded.
 func TestPLAN19_WithoutALedgerNothingIsRecorded(t *testing.T) {
-	s := newShelf()
+	s := newShelf("shelf")
 	p := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: t.TempDir() + "/lock"}, Steps: []bootstrap.Step{wants("s", s.want("a=1"))}}
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestPLAN19_WithoutALedgerNothingIsRecorded(t *testing.T) {
 }
 
 func TestApplyReadsBackWhatAStepWants(t *testing.T) {
-	s := newShelf()
+	s := newShelf("shelf")
 	s.stuck = true
 	report, err := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1"))).Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
@@ -84,7 +84,7 @@ func TestApplyReadsBackWhatAStepWants(t *testing.T) {
 
 // What is adopted is told, in JSON too.
 func TestPLAN15_TheReportSaysWhatIsAdopted(t *testing.T) {
-	s := newShelf()
+	s := newShelf("shelf")
 	s.values["a"] = "1"
 	adopting := wanter(func(ctx context.Context) (ledger.Wants, error) {
 		w, err := s.want("a=1").Wants(ctx)
@@ -103,8 +103,9 @@ func TestPLAN15_TheReportSaysWhatIsAdopted(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.values)
 
-	s.values["a"] = "1"
-	p.Steps[0].Wants = s.want("a=1")
+	present := t.TempDir() + "/file"
+	require.NoError(t, os.WriteFile(present, nil, 0o644))
+	p.Steps[0].Wants = file{present}
 	report, err = p.Check(t.Context())
 	require.NoError(t, err)
 	require.Len(t, report.Results[0].Advice, 1, "check says what could be adopted")
@@ -193,7 +194,7 @@ func TestPLAN12_RevertAllReportsByStepsTheUnknownOnesLast(t *testing.T) {
 
 // A record whose kind no step of the program has stays, is named, and stops no other.
 func TestPLAN12_ARecordOfAnUnknownKindStaysAndIsNamed(t *testing.T) {
-	s, l := newShelf(), node(t.TempDir()+"/state", "pod")
+	s, l := newShelf("shelf"), node(t.TempDir()+"/state", "pod")
 	other := file{filepath.Join(t.TempDir(), "file")}
 	_, err := on(l, wants("shelf", s.want("a=1")), wants("file", other)).Apply(t.Context())
 	require.NoError(t, err)
@@ -218,7 +219,7 @@ func TestPLAN19_AnActionIsUndoneAtItsPlace(t *testing.T) {
 		"revert": {(*bootstrap.Plan).Revert, ""}, "revert all": {(*bootstrap.Plan).RevertAll, "write gone"},
 	} {
 		var log []string
-		s, a := newShelf(), todo()
+		s, a := newShelf("shelf"), todo()
 		p := on(node(t.TempDir()+"/state", "pod"), wants("gone", s.want("gone=1")), wants("first", s.want("a=1")), step("a", a),
 			wants("second", s.want("b=1")), step("plain", bootstrap.Func(a.Check, a.Apply)), wants("third", s.want("c=1")))
 		_, err := p.Apply(t.Context())
@@ -350,7 +351,7 @@ func TestPLAN12_ANextOwnersCheckForeseesWhatItsApplyUndoes(t *testing.T) {
 }
 
 func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
-	s, other := newShelf(), newShelf()
+	s := newShelf("shelf")
 	p := on(node(t.TempDir()+"/state", "pod"), wants("off", s.want("a=1")), step("wanted", todo()), step("after", todo(), "off"))
 	_, err := on(p.Ledger, p.Steps[0]).Apply(t.Context())
 	require.NoError(t, err)
@@ -359,19 +360,18 @@ func TestPLAN12_WhatCannotBeUndoneStopsOnlyWhatNeedsIt(t *testing.T) {
 	report, err := p.Apply(t.Context())
 	require.EqualError(t, err, "step off: revert: boom")
 	require.Equal(t, lines("off failed", "wanted changed", "after blocked"), statuses(report))
-	require.Empty(t, other.values)
 }
 
 // An object changed by another program is kept, recorded, and reported: in each apply as
 // advice, and in each uninstall as an error.
 func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	dir := t.TempDir()
-	p := on(node(t.TempDir()+"/state", "pod"), wants("off", file{dir + "/off/file"}), wants("after", file{dir + "/after"}, "off"))
+	p := on(node(t.TempDir()+"/state", "pod"), wants("off", file{dir + "/off"}), wants("after", file{dir + "/after"}, "off"))
 	_, err := on(p.Ledger, p.Steps[0]).Apply(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(dir+"/off/file", []byte("edited"), 0o644))
+	require.NoError(t, os.WriteFile(dir+"/off", []byte("edited"), 0o644))
 	p.Steps[0].Absent = true
-	const kept = "/off/file is no longer as it was left, so it is kept"
+	const kept = "/off is no longer as it was left, so it is kept"
 	report, err := p.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("off unchanged", "after would-change"), statuses(report))
@@ -392,13 +392,13 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	p.Ledger.AcceptKept = true
 	_, err = p.RevertAll(t.Context())
 	require.NoError(t, err)
-	require.FileExists(t, dir+"/off/file")
+	require.FileExists(t, dir+"/off")
 	require.NoDirExists(t, p.Ledger.Dir)
 }
 
 // What another agent of the node wants too stays, which is advice.
 func TestPLAN14_WhatAnotherAgentWantsStaysAndIsSaid(t *testing.T) {
-	s, state := newShelf(), t.TempDir()+"/state"
+	s, state := newShelf("shelf"), t.TempDir()+"/state"
 	other := &ledger.Ledger{Dir: state, Agent: "other", NoOwner: true}
 	p := on(node(state, "pod"), wants("s", s.want("a=1")))
 	for _, p := range []*bootstrap.Plan{p, on(other, wants("s", s.want("a=1")))} {
@@ -415,7 +415,7 @@ func TestPLAN14_WhatAnotherAgentWantsStaysAndIsSaid(t *testing.T) {
 
 // A conflict with another agent is certain, also after a step that would change something.
 func TestPLAN14_AConflictIsKnownBeforeTheFirstChange(t *testing.T) {
-	s, state, first := newShelf(), t.TempDir()+"/state", todo()
+	s, state, first := newShelf("shelf"), t.TempDir()+"/state", todo()
 	_, err := on(&ledger.Ledger{Dir: state, Agent: "other", NoOwner: true}, wants("s", s.want("a=1"))).Apply(t.Context())
 	require.NoError(t, err)
 	p := on(node(state, "pod"), step("first", first), wants("s", s.want("a=2"), "first"))
@@ -481,7 +481,7 @@ func TestPLAN11_WhoHasFoundNothingToDoIsRevokedToo(t *testing.T) {
 
 // What runs beside a plan finds the open ledger, and holds no lock.
 func TestPlanInside(t *testing.T) {
-	p := on(node(t.TempDir()+"/state", "pod"), wants("s", newShelf().want("a=1")))
+	p := on(node(t.TempDir()+"/state", "pod"), wants("s", newShelf("shelf").want("a=1")))
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	locked(t, p, func() {

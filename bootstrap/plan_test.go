@@ -31,7 +31,7 @@ func TestValidate(t *testing.T) {
 		"two without name":      {[]bootstrap.Step{step("", todo()), step("", todo())}, []string{"step 1 has no name", "step 2 has no name"}},
 		"same name":             {[]bootstrap.Step{step("a", todo()), step("a", todo())}, []string{`step "a" is in the plan twice`}},
 		"no action":             {[]bootstrap.Step{step("a", nil)}, []string{`step "a" has neither Wants nor an Action`}},
-		"both":                  {[]bootstrap.Step{{Name: "a", Action: todo(), Wants: newShelf().want()}}, []string{`step "a" has both`}},
+		"both":                  {[]bootstrap.Step{{Name: "a", Action: todo(), Wants: newShelf("shelf").want()}}, []string{`step "a" has both`}},
 		"a gate":                {[]bootstrap.Step{gate("a", todo())}, []string{`step "a" is a gate: make it one of Gates`}},
 		"unknown":               {[]bootstrap.Step{step("a", todo(), "z")}, []string{`step "a" is after "z", which is not in the plan`}},
 		"later":                 {[]bootstrap.Step{step("a", todo(), "b"), step("b", todo())}, []string{`step "a" is after "b", which does not come before it`}},
@@ -334,7 +334,7 @@ func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
 		step  bootstrap.Step
 		locks bool
 	}{
-		"wants":            {wants("s", newShelf().want("a=1")), true},
+		"wants":            {wants("s", newShelf("shelf").want("a=1")), true},
 		"on the host":      {step("s", hosted{todo()}), true},
 		"retried there":    {step("s", bootstrap.Retry(hosted{todo()}, nil)), true},
 		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{todo()}, Local: true}, false},
