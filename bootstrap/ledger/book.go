@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/input"
@@ -44,7 +45,7 @@ type Ledger struct {
 	Boot  string  // identifies the running boot; empty: as the kernel says
 	Kinds []*Kind // of records that no want of this program names any more
 
-	bound *binding
+	bound *atomic.Pointer[binding]
 }
 
 var isLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString
@@ -88,9 +89,8 @@ type Book struct {
 
 	version string // of the file, likewise
 
-	bound   *binding
-	self    *claimant // this process, if the owner is no pod
-	living  *claimant // that of the recorded owner, if it lived when the book was opened
+	bound   *atomic.Pointer[binding]
+	process *claimant // that is recorded for the owner; nil: that is a pod, or none
 	reverts bool      // MayUndo was asked, and not Claim
 }
 
@@ -112,8 +112,8 @@ func (l *Ledger) Open(ctx context.Context) (*Book, error) {
 		return nil, err
 	}
 	b := l.open(store, boot)
-	if s, err := b.load(); err == nil { // else each operation says so, but Salvage
-		b.lookAtProcesses(ctx, b.agent(s).current())
+	if _, a, err := b.loadAgent(); err == nil { // else each operation says so, but Salvage
+		b.lookAtProcesses(ctx, a.current())
 	}
 	return b, nil
 }
@@ -130,7 +130,7 @@ func bootID(ctx context.Context) (string, error) {
 // open is Open with a store and a boot, such as a test's.
 func (l *Ledger) open(s store, boot string) *Book {
 	if l.bound == nil {
-		l.bound = &binding{}
+		l.bound = &atomic.Pointer[binding]{}
 	}
 	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}, bound: l.bound}
 	b.ledger.Dir = l.dir()
@@ -188,7 +188,9 @@ func (b *Book) save(s *sheet) error {
 func (b *Book) write(s *sheet) error {
 	s.tidy()
 	s.tidyAgents()
-	b.bound.name(b.agent(s))
+	if bound, a := b.bound.Load(), s.head.Agents[b.ledger.Agent]; bound != nil && bound.id == "" {
+		b.bind(a) // which has got its ID now
+	}
 	if s.isEmpty() {
 		b.saved, b.version = "", ""
 		return b.store.remove()
