@@ -87,8 +87,6 @@ type Book struct {
 	kinds  map[string]*Kind // by name: of records, those that this program knows
 	saved  string           // the file's content when it was last read or written
 
-	version string // of the file, likewise
-
 	bound   *atomic.Pointer[binding]
 	process *claimant // that is recorded for the owner; nil: that is a pod, or none
 	reverts bool      // MayUndo was asked, and not Claim
@@ -150,7 +148,6 @@ func (b *Book) Close() error {
 
 // read reads the file.
 func (b *Book) read() (content []byte, err error) {
-	b.version, _ = b.store.version()
 	content, err = b.store.read()
 	b.saved = string(content)
 	return content, err
@@ -192,7 +189,7 @@ func (b *Book) write(s *sheet) error {
 		b.bind(a) // which has got its ID now
 	}
 	if s.isEmpty() {
-		b.saved, b.version = "", ""
+		b.saved = ""
 		return b.store.remove()
 	}
 	text, err := s.text()
@@ -209,28 +206,29 @@ func (b *Book) write(s *sheet) error {
 
 // replace replaces the file, unless another process has done so since it was read.
 func (b *Book) replace(text []byte) error {
-	if now, _ := b.store.version(); now != b.version {
-		return fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
+	now, err := b.store.read()
+	if err == nil && string(now) != b.saved {
+		err = fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
 	}
-	if err := b.store.replace(text); err != nil {
-		return err
+	if err == nil {
+		err = b.store.replace(text)
 	}
-	b.saved = string(text)
-	b.version, _ = b.store.version()
-	return nil
+	if err == nil {
+		b.saved = string(text)
+	}
+	return err
 }
 
 // look calls f with the records, and again if they were replaced meanwhile: what f has seen
 // of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
-		_, before := b.store.version()
+		before := b.store.version()
 		s, err := b.load()
 		if err == nil {
 			err = f(s)
 		}
-		now, after := b.store.version()
-		if now == b.version && (now != "" || after == before) || ctx.Err() != nil {
+		if b.store.version() == before || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
 	}
