@@ -47,9 +47,17 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		return nil, err
 	}
 	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
-	b.drop(s, b.undoes(s, u)...)
+	var gone []string
+	if b.reverts || u.Steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
+		gone = b.undoes(s, u)
+	}
+	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
-	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	if s.head.Agents[b.ledger.Agent] == nil {
+		b.bound.Store(nil) // this process may apply again
+	}
+	return done, err
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
@@ -306,6 +314,11 @@ func (u *undoing) holdNeeds(w *work) {
 	for _, id := range w.needed() {
 		u.held[id] = w
 	}
+	for _, o := range u.works {
+		if slices.ContainsFunc(o.Claims, func(c Claim) bool { return string(c.Again) == w.id }) {
+			u.held[o.id] = w
+		}
+	}
 }
 
 // neededBy returns an object that stays and needs w, or has changed w along. Nil: there is
@@ -327,7 +340,7 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
 	}
-	return w.to, true
+	return u.writable(w.to), true
 }
 
 // undoOne looks at the object once more, and writes it. An error ends the undoing. The
