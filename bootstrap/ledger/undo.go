@@ -54,8 +54,8 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
-	if b.agent(s) == nil {
-		b.bound.clear() // this process may apply again
+	if s.head.Agents[b.ledger.Agent] == nil {
+		b.bound.Store(nil) // this process may apply again
 	}
 	return done, err
 }
@@ -67,7 +67,7 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	}
 	agents := b.undoes(s, u)
 	if slices.Contains(agents, b.ledger.Agent) {
-		b.bound.clear() // this process may apply again
+		b.bound.Store(nil) // this process may apply again
 	}
 	if len(works) == 0 {
 		return nil
@@ -314,6 +314,11 @@ func (u *undoing) holdNeeds(w *work) {
 	for _, id := range w.needed() {
 		u.held[id] = w
 	}
+	for _, o := range u.works {
+		if slices.ContainsFunc(o.Claims, func(c Claim) bool { return string(c.Again) == w.id }) {
+			u.held[o.id] = w
+		}
+	}
 }
 
 // neededBy returns an object that stays and needs w, or has changed w along. Nil: there is
@@ -335,7 +340,7 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
 	}
-	return w.to, true
+	return u.writable(w.to), true
 }
 
 // undoOne looks at the object once more, and writes it. An error ends the undoing. The
