@@ -145,6 +145,7 @@ type undoing struct {
 	works []*work
 	byID  map[string]*work
 	held  map[string]*work // by what stays and needs it
+	parts map[string]*work // by the IDs of paths that go with an object
 
 	acceptKept bool
 	lenient    bool // only what was tried and has failed is a failure
@@ -152,7 +153,7 @@ type undoing struct {
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
 	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, parts: map[string]*work{},
 		acceptKept: acceptKept || b.ledger.AcceptKept,
 	}
 	for _, w := range works {
@@ -227,7 +228,20 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		w.change = fmt.Sprintf("leave %s as it is: %s", printable.Line(object), lost)
 	default:
 		w.to, w.writes, w.change = to, true, w.kind.describe(object, now, to)
+		w.err = u.findParts(ctx, w)
 	}
+}
+
+// findParts finds what is removed with an object.
+func (u *undoing) findParts(ctx context.Context, w *work) error {
+	if w.kind.Parts == nil || !w.to.IsZero() {
+		return nil
+	}
+	parts, err := w.kind.Parts(ctx, string(w.Object))
+	for _, path := range parts {
+		u.parts[pathSpace+" "+path] = w
+	}
+	return err
 }
 
 // target returns the state that the object is to have, or reports that the remaining claims
@@ -337,6 +351,9 @@ func (u *undoing) neededBy(w *work) *work {
 // after is an After.
 func (u *undoing) after(k *Kind, object string) (State, bool) {
 	w := u.byID[k.id(object)]
+	if w == nil {
+		w = u.parts[k.id(object)]
+	}
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
 	}
