@@ -351,8 +351,8 @@ func (u *undoing) neededBy(w *work) *work {
 // after is an After.
 func (u *undoing) after(k *Kind, object string) (State, bool) {
 	w := u.byID[k.id(object)]
-	if w == nil {
-		w = u.parts[k.id(object)]
+	if part := u.parts[k.id(object)]; part != nil && (w == nil || !w.writes) {
+		w = part
 	}
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
