@@ -110,6 +110,7 @@ func (l *Ledger) Open(ctx context.Context) (*Book, error) {
 		return nil, err
 	}
 	b := l.open(store, boot)
+	b.Learn(File(), Dir()) // after the program's own variants of them
 	if _, a, err := b.loadAgent(); err == nil { // else each operation says so, but Salvage
 		b.lookAtProcesses(ctx, a.current())
 	}
@@ -135,7 +136,6 @@ func (l *Ledger) open(s store, boot string) *Book {
 	for _, k := range l.Kinds {
 		b.kinds[k.Name] = k
 	}
-	b.Learn(File(), Dir())
 	return b
 }
 

@@ -79,12 +79,12 @@ func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err erro
 // that.
 func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 	switch {
-	case now.Half, k.met(now, Want{Kind: k, To: to}), k.same(now, to):
+	case k.met(now, Want{Kind: k, To: to}), k.same(now, to):
 		return true
 	case k.same(now, was):
 		return false
 	}
-	return k.Rounds && !now.IsZero()
+	return now.Half || k.Rounds && !now.IsZero()
 }
 
 // settleAlong records the objects that a write has changed along, or puts them back where

@@ -83,7 +83,8 @@ func (l *layout) state(ctx context.Context, d *durable.Dir, want map[string]stri
 		s, err = l.read(ctx, d)
 	}
 	if key := l.taken(); key != "" {
-		s = otherState("another program's file is in the place of " + strconv.Quote(key))
+		s = otherState(s.SHA256 + ", with another program's file in the place of " + strconv.Quote(key))
+		s.Half = true
 	}
 	if want != nil && !l.done() {
 		s.Identity = incomplete
