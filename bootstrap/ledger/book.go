@@ -110,7 +110,7 @@ func (l *Ledger) Open(ctx context.Context) (*Book, error) {
 		return nil, err
 	}
 	b := l.open(store, boot)
-	b.Learn(File(), Dir()) // after the program's own variants of them
+	b.Learn(File(), Dir())                      // after the program's own variants of them
 	if _, a, err := b.loadAgent(); err == nil { // else each operation says so, but Salvage
 		b.lookAtProcesses(ctx, a.current())
 	}

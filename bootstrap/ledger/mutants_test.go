@@ -39,7 +39,7 @@ var mutants = []mutant{
 	{"states of agents are not remembered", "record.go", "if s.IsZero() {\n\t\treturn", "if true {\n\t\treturn"},
 	{"half a file counts", "record.go", "return time.Since(since) >= quiet", "return true"},
 	{"what others have changed is undone", "undo.go", "return w.isOurs(w.kind, now) ||", "return true || w.isOurs(w.kind, now) ||"},
-	{"what is neither as before nor as meant is never ours", "settle.go", "return k.Rounds && !now.IsZero()", "return false"},
+	{"what is neither as before nor as meant is never ours", "settle.go", "return now.Half || k.Rounds && !now.IsZero()", "return now.Half"},
 	{"dependents are not undone first", "order.go", "for _, by := range first[w.id] {", "for _, by := range first[w.id][:0] {"},
 	{"what stays does not keep what it needs", "undo.go", "return u.held[w.id]", "return nil"},
 	{"nobody inherits a directory", "order.go", "if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {", "if false && !slices.ContainsFunc(w.rest, claims) {"},
