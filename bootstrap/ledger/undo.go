@@ -96,9 +96,12 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 	return would, err
 }
 
+// picked returns which claims an undoing drops.
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	return func(_ *record, c Claim) bool {
-		return (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+	return func(r *record, c Claim) bool {
+		k := b.kinds[r.Kind]
+		isLeft := k != nil && k.Leave != nil && k.Leave(string(r.Object))
+		return !isLeft && (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
