@@ -64,7 +64,7 @@ func (w *walk) learn(ctx context.Context) {
 // usesHost reports whether the plan acts on the node at all, or only in memory.
 func (p *Plan) usesHost() bool {
 	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return s.Wants != nil || len(s.namespaces()) > 0
+		return s.Wants != nil && !s.Local || len(s.namespaces()) > 0
 	})
 }
 
@@ -136,7 +136,11 @@ func (w *walk) identify() {
 	if l == nil {
 		return
 	}
-	w.report.Agent, w.report.Owner = l.Agent, l.Owner
+	w.report.Owner = l.Owner
+	if l.AllAgents && w.reverts() {
+		return
+	}
+	w.report.Agent = l.Agent
 	if name, generation, err := w.book.Owner(); err == nil && name == l.Owner {
 		w.report.Generation = generation
 	}
@@ -158,7 +162,7 @@ const keepWithin = 500 * time.Millisecond
 // keepFailure does so for a run that has ended before it was to change anything. If it
 // cannot be kept, the failure is told all the same.
 func (w *walk) keepFailure(ctx context.Context) {
-	if w.plan.Ledger == nil || w.plan.Validate() != nil {
+	if w.plan.Ledger == nil || w.plan.validateAll() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)

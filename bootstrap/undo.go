@@ -112,9 +112,7 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	objects, err := undo(ctx, ledger.Undo{Steps: steps})
 	step := "other steps"
 	for _, object := range objects {
-		if step = cmp.Or(object.Step, step); cmp.Or(object.Agent, u.plan.Ledger.Agent) != u.plan.Ledger.Agent {
-			step += " of agent " + object.Agent
-		}
+		step = cmp.Or(u.nameOf(object), step)
 		o := u.of(step)
 		err := o.addUndone([]ledger.Undone{object}, object.Err, u.isAbsent)
 		if err != nil && !slices.ContainsFunc(o.errs, func(other error) bool { return other.Error() == err.Error() }) {
@@ -122,6 +120,15 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 		}
 	}
 	return without(err, objects)
+}
+
+// nameOf names the step that an object was undone for, with its agent where all agents are
+// undone.
+func (u *undoing) nameOf(o ledger.Undone) string {
+	if o.Step == "" || !u.plan.Ledger.AllAgents {
+		return o.Step
+	}
+	return o.Agent + "/" + o.Step
 }
 
 // addUndone adds what became of objects to r, and returns what remains of err. If stays is
