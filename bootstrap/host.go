@@ -49,8 +49,9 @@ func (w *walk) learn(ctx context.Context) {
 	if w.book == nil {
 		return
 	}
+	isKnown := len(w.kinds) > 0 // from the look before
 	for i := range w.plan.Steps {
-		if s := &w.plan.Steps[i]; s.Wants != nil {
+		if s := &w.plan.Steps[i]; s.Wants != nil && !isKnown {
 			_ = w.enter(ctx, s, func(ctx context.Context) error {
 				_, err := w.wants(ctx, s)
 				return err
