@@ -159,6 +159,10 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 			return err
 		}
 		defer dir.Close()
+		if info, err := dir.Stat(); err != nil || isCovered(d, info) {
+			why = "something is mounted on it"
+			return err
+		}
 		why, err = stayingIn(dir, path, after)
 		return err
 	})
