@@ -125,15 +125,22 @@ func (s System) read(_ context.Context, path string) (now ledger.State, err erro
 	return now, err
 }
 
-// source returns the source of the mount there.
-func (p Place) source(k mount.Mounter) (string, error) {
+// source returns the source of the mount there, unless another has taken its place and, as
+// kernels do that, its number.
+func (p Place) source(k mount.Mounter) (source string, err error) {
 	infos, err := Mounts(k)
+	if err != nil {
+		return "", err
+	}
 	for _, m := range infos {
 		if is(m, p.Mount) {
-			return sourceOf(k, m)
+			source, err = sourceOf(k, m)
 		}
 	}
-	return "", err
+	if _, _, now, statErr := k.Stat(p.Path); statErr != nil || now != p.Mount {
+		return "", fmt.Errorf("%s: the mount is being exchanged: %w", p.Path, errors.Join(ledger.ErrChanged, statErr))
+	}
+	return source, err
 }
 
 // isMade reports whether a mount is one that was made for the want.
