@@ -162,8 +162,8 @@ func same(a, b ledger.State) bool {
 
 // cutIdentity splits the value of a state.
 func cutIdentity(value string) (source, identity string) {
-	source, identity, _ = strings.Cut(value, " id=")
-	return source, identity
+	at := max(strings.LastIndex(value, " id="), 0)
+	return value[:at], value[at:]
 }
 
 func (s System) describe(path string, from, to ledger.State) string {
