@@ -83,7 +83,16 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err := t.Kind.permission(ctx, t.Object); err != nil {
 		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
 	}
+	sides, err := t.Kind.along(ctx, t.Object, t.To)
+	if err != nil {
+		return err
+	}
 	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
+	for _, side := range sides {
+		if side.Change != "" {
+			look.Changes = append(look.Changes, side.Change)
+		}
+	}
 	if r == nil || r.isOriginal(t.Kind, t.now) {
 		look.advise(b.notBack(t))
 	}
@@ -110,7 +119,7 @@ func (b *Book) notBack(t *target) string {
 
 // adoptable says that an object could be adopted.
 func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
+	if r != nil || t.Adopt || t.Loose || t.To.Type != typeFile || s.claimedBefore(b.ledger.Agent, step) {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -136,8 +145,11 @@ type target struct {
 	now     State
 	failed  bool
 	written bool // in this run
-	isNew   bool // the step did not claim it before
-	staged  *Staged
+	// verified: after that, it was seen as wanted. If it is not any more, a later write has
+	// changed it along.
+	verified bool
+	isNew    bool // the step did not claim it before
+	staged   *Staged
 }
 
 // targets prepares wants: each object has its one name, and its kind is known from here on.

@@ -242,6 +242,7 @@ func (s *sheet) bequeathIntent(r *record) {
 // and so nothing is undone.
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
+	s.changeAgain(boot)
 	for _, r := range s.records {
 		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
@@ -250,6 +251,27 @@ func (s *sheet) reboot(boot string) {
 	for _, r := range s.records {
 		if r.Intent != nil {
 			r.Intent.outlive(before, s.records)
+		}
+	}
+}
+
+// changeAgain moves to this boot what objects that outlast it have changed again, with what
+// that has changed along.
+func (s *sheet) changeAgain(boot string) {
+	moved := map[string]bool{}
+	for id, r := range s.records {
+		for i, c := range r.Claims {
+			by := s.records[string(c.Again)]
+			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].Boot, moved[id] = boot, true
+			}
+		}
+	}
+	for _, r := range s.records {
+		for i, c := range r.Causes {
+			if moved[string(c.ID)] {
+				r.Causes[i].Boot = boot
+			}
 		}
 	}
 }

@@ -379,7 +379,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 	for i, side := range sides {
 		sides[i].Back = u.backAlong(side, left)
 		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
-			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To)
+			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To, side.Boot)
 		}
 	}
 	w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true, Along: sides}
