@@ -312,7 +312,7 @@ func (a *application) missingNeed(ctx context.Context, t *target) *target {
 		needs[id] = true
 	}
 	for _, o := range a.targets {
-		if needs[o.id] && (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
+		if (needs[o.id] || o.Again == t.id) && (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
 			return o
 		}
 	}

@@ -129,7 +129,7 @@ type Want struct {
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
-	// each boot: then a change with Boot does not end before that object does.
+	// each boot, and so needs it: a change with Boot does not end before that object does.
 	Again string
 }
 

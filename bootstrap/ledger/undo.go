@@ -289,6 +289,11 @@ func (u *undoing) holdNeeds(w *work) {
 	for _, id := range w.needed() {
 		u.held[id] = w
 	}
+	for _, o := range u.works {
+		if slices.ContainsFunc(o.Claims, func(c Claim) bool { return string(c.Again) == w.id }) {
+			u.held[o.id] = w
+		}
+	}
 }
 
 // neededBy returns an object that stays and needs w, or has changed w along. Nil: there is
