@@ -14,13 +14,15 @@ import (
 
 // The errors that callers branch on.
 var (
-	ErrConflict    = code.New(code.JournalConflict, "another agent wants it differently")
-	ErrChanged     = code.New(code.JournalChanged, "no longer as it was left")
-	ErrUnreadable  = code.New(code.JournalUnreadable, "unreadable record")
-	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not use")
-	ErrNotOwner    = code.New(code.JournalNotOwner, "the agent has another owner")
-	ErrRevoked     = code.New(code.JournalRevoked, "it no longer belongs to this owner")
+	ErrConflict    = code.New(code.LedgerConflict, "another agent wants it differently")
+	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
+	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
+	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	ErrUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
+	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
+	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
+	ErrUnrecorded  = errors.New("the ledger cannot be written")
 	ErrRefused     = errors.New("written, but it is still different")
 )
 
@@ -72,6 +74,9 @@ type Kind struct {
 	Canonical func(object string) (string, error)
 	// Owns returns an error for an object that an agent can never have made.
 	Owns func(object string) error
+	// Leave reports whether an object, as the caller asks, is left as it is and stays claimed
+	// when its step is undone.
+	Leave func(object string) bool
 	// EndsWithBoot reports whether a reboot undoes what is made of the object.
 	EndsWithBoot func(object string) (bool, error)
 	// Permission returns an error if this process could not write the object.
@@ -126,11 +131,17 @@ type Want struct {
 	Secret    bool // no copy is kept of what it replaces
 	Rewritten bool // others rewrite it for the agent, and it stays the agent's
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
+	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
+	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
 	// each boot, and so needs it: a change with Boot does not end before that object does.
 	Again string
+
+	// Ready returns what the node lacks for the object, such as what another step brings. It
+	// is asked whenever the object is looked at, and must change nothing.
+	Ready func(ctx context.Context) error
 }
 
 // Wants is what a step wants, in the order in which it is made.
@@ -140,6 +151,8 @@ type Wants struct {
 	// the plugins in a folder. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
+	// AtOnce means that nothing is written unless all that differs can be prepared.
+	AtOnce bool
 }
 
 // Places returns where on the host the objects are, with the type of the file system if it is

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // Undo selects what is undone: of one agent, all or some steps.
 type Undo struct {
-	Agent      string   // empty: the ledger's own
+	Agent      string   // empty: the ledger's own, or all of them if the ledger says so
 	Steps      []string // nil: all
 	AcceptKept bool     // as that of the ledger
 }
@@ -24,8 +25,9 @@ type Undo struct {
 // Undone is what became of one object, or would.
 type Undone struct {
 	Kind, Object string
-	Step         string // whose claim was dropped; empty: it was only changed along
+	Agent, Step  string // whose claim was dropped; empty: it was only changed along
 	Change       string // in one line; empty: there was nothing to do
+	Stays        bool   // nothing is written: Change says why
 	Err          error  // why the object stays as it is
 }
 
@@ -44,29 +46,39 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
-	done, err := b.undo(ctx, s, works, u.AcceptKept)
-	s.tidy()
-	s.dismiss(u.agent(b))
+	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
+	b.drop(s, b.undoes(s, u)...)
+	b.pruneLeft(ctx, s)
 	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
 func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
-	a := s.head.Agents[u.agent(b)]
-	if u.Steps != nil || a == nil {
+	if u.Steps != nil {
 		return nil
 	}
-	if u.agent(b) == b.ledger.Agent {
+	agents := b.undoes(s, u)
+	if slices.Contains(agents, b.ledger.Agent) {
 		b.bound.clear() // this process may apply again
 	}
-	if len(works) == 0 || !a.Undoing.IsZero() {
+	if len(works) == 0 {
 		return nil
 	}
-	a.Undoing = time.Now().UTC().Truncate(time.Second)
+	for _, name := range agents {
+		if a := s.head.Agents[name]; a != nil && a.Undoing.IsZero() {
+			a.Undoing = time.Now().UTC().Truncate(time.Second)
+		}
+	}
 	return b.save(s)
 }
 
-func (u Undo) agent(b *Book) string { return cmp.Or(u.Agent, b.ledger.Agent) }
+// undoes lists the agents that are undone.
+func (b *Book) undoes(s *sheet, u Undo) []string {
+	if u.Agent == "" && b.ledger.AllAgents {
+		return slices.Sorted(maps.Keys(s.head.Agents))
+	}
+	return []string{cmp.Or(u.Agent, b.ledger.Agent)}
+}
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
@@ -80,9 +92,9 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	agent := u.agent(b)
+	isAll, agent := u.Agent == "" && b.ledger.AllAgents, cmp.Or(u.Agent, b.ledger.Agent)
 	return func(_ *record, c Claim) bool {
-		return c.Agent == agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return (isAll || c.Agent == agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -101,7 +113,8 @@ func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []st
 // work is one record that loses claims.
 type work struct {
 	*record
-	step   string  // of the last claim that is dropped
+	agent  string // of the last claim that is dropped
+	step   string
 	kind   *Kind   // nil: this program does not know it
 	rest   []Claim // that remain
 	goes   bool    // nothing remains, so the original comes back
@@ -109,6 +122,7 @@ type work struct {
 	absent bool  // there is no object
 	to     State // what is to be written
 	writes bool
+	tried  bool // to write it
 	change string
 	err    error
 }
@@ -125,34 +139,37 @@ type undoing struct {
 	held  map[string]*work // by what stays and needs it
 
 	acceptKept bool
+	lenient    bool // only what was tried and has failed is a failure
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept || b.ledger.AcceptKept}
+	u := &undoing{
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
+		acceptKept: acceptKept || b.ledger.AcceptKept,
+	}
 	for _, w := range works {
 		u.byID[w.id] = w
 	}
 	return u
 }
 
-// undo undoes works, in their order, and saves.
-func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
-	u := b.newUndoing(s, works, acceptKept)
+// run undoes works, in their order. The caller saves.
+func (u *undoing) run(ctx context.Context) ([]Undone, error) {
 	u.plan(ctx)
-	for _, w := range works {
+	for _, w := range u.works {
 		if w.Intent != nil && w.err == nil {
 			w.err = fmt.Errorf("%s: what a killed run has begun cannot be settled", printable.Line(string(w.Object)))
 		}
 	}
-	for _, w := range works {
+	for _, w := range u.works {
 		if err := u.undoOne(ctx, w); err != nil {
 			return u.results(), err
 		}
 	}
-	for _, w := range works {
+	for _, w := range u.works {
 		w.conclude()
 	}
-	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
+	return u.results(), errors.Join(u.failures(), ctx.Err())
 }
 
 // plan looks at all objects. Whether one stays can depend on any other: what stays keeps
@@ -190,7 +207,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	}
 	w.now, w.absent = now, now.IsZero()
 	to, satisfied := w.target(now)
-	lost := w.kind.lost(object, to)
+	lost := w.kind.lost(object, u.writable(to))
 	switch {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
@@ -267,7 +284,7 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 	if by := u.neededBy(w); by != nil {
 		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
-		why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
+		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
 		if w.err = err; err == nil && why != "" {
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
@@ -281,9 +298,9 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more.
+// more, nor does one that was to go, and whose owner has written it again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent {
+	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {
@@ -340,13 +357,14 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	w.tried = true
 	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
 	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
 		u.leaveChanged(w)
 		return nil
 	case err != nil && len(w.rest) > 0: // it is theirs to report who want it so
-		w.change = ""
+		w.change, w.writes = "", false
 		w.leaveToOthers()
 	case err != nil:
 		w.err = fmt.Errorf("%s: %w", w.change, err)
@@ -440,7 +458,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{w.Kind, string(w.Object), w.step, w.change, w.err})
+			all = append(all, Undone{w.Kind, string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
 		}
 	}
 	return all
@@ -450,7 +468,7 @@ func (u *undoing) results() (all []Undone) {
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) {
+		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}
