@@ -23,7 +23,7 @@ var (
 	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
 	ErrUnrecorded  = errors.New("the ledger cannot be written")
-	ErrRefused     = errors.New("written, but it is still different")
+	ErrRefused     = code.New(code.LedgerRefused, "written, but it is still different")
 )
 
 // Kind is one sort of object, such as files or kernel values. Name, Read and Write are
