@@ -34,7 +34,7 @@ func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *led
 			err = r.now(ctx)
 		}
 		if err == nil {
-			err = write(ctx, path, to)
+			err = write(ctx, path, file.To) // over the one that was just written
 		}
 		return err
 	}

@@ -31,8 +31,11 @@ type application struct {
 	sheet   *sheet
 	step    string
 	targets []*target
-	first   bool // the step has never claimed before
-	atOnce  bool // all that differs is written, or nothing
+	byID    map[string]*target
+	before  map[string][]*target // by ID: those that an object needs
+	first   bool                 // the step has never claimed before
+	atOnce  bool                 // all that differs is written, or nothing, and in order
+	waiting bool                 // a target waits for the next pass
 	done    Applied
 	errs    []error
 }
@@ -48,7 +51,8 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	if err != nil {
 		return Applied{}, err
 	}
-	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), atOnce: wants.AtOnce, first: !s.claimedBefore(b.ledger.Agent, step)}
+	a := b.application(s, step, b.targets(wants))
+	a.atOnce = wants.AtOnce
 	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
 		return Applied{}, err
 	}
@@ -68,6 +72,25 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	}
 	a.errs = append(a.errs, a.undoUnlisted(ctx, wants), ctx.Err())
 	return a.done, errors.Join(a.errs...)
+}
+
+func (b *Book) application(s *sheet, step string, targets []*target) *application {
+	a := &application{
+		Book: b, sheet: s, step: step, targets: targets, first: !s.claimedBefore(b.ledger.Agent, step),
+		byID: map[string]*target{}, before: map[string][]*target{},
+	}
+	for _, t := range targets {
+		a.byID[t.id] = t
+	}
+	for _, t := range targets {
+		for _, id := range t.Needs {
+			if o := a.byID[id]; o != nil {
+				a.before[t.id] = append(a.before[t.id], o)
+			}
+		}
+		a.before[t.Again] = append(a.before[t.Again], t)
+	}
+	return a
 }
 
 // refused is the error for an object that is not as wanted although it was written.
@@ -90,8 +113,9 @@ func (a *application) fail(t *target, err error) {
 // look returns the targets that are not as wanted. After a pass it verifies what was
 // written: the kernel may store a value otherwise, or refuse it silently.
 func (a *application) look(ctx context.Context) (todo []*target) {
+	a.waiting = false
 	for _, t := range a.targets {
-		if t.failed {
+		if t.waits = false; t.failed {
 			continue
 		}
 		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
@@ -128,7 +152,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
-		return nil
+		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {
 		return err
@@ -146,6 +170,27 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
+// takeBack undoes what earlier passes have made for what is now abandoned, such as
+// directories.
+func (a *application) takeBack(ctx context.Context) error {
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	isNew := map[string]bool{}
+	for _, t := range a.targets {
+		isNew[t.id] = t.isNew
+	}
+	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
+	u := a.newUndoing(s, works)
+	u.lenient = true
+	if _, err := u.run(ctx); err != nil || len(works) == 0 {
+		return err
+	}
+	a.done.Changes = nil
+	return a.save(s)
+}
+
 // dropUnmade drops the claim of a target that could not be written, and was none of the
 // step's before: another agent is not to be stopped by it.
 func (a *application) dropUnmade(t *target) {
@@ -159,12 +204,16 @@ func (a *application) dropUnmade(t *target) {
 // be written in this pass. Permission is asked first: what is staged writes already, beside
 // the object.
 func (a *application) prepare(ctx context.Context, t *target) bool {
+	if t.waits = a.waiting && a.atOnce || slices.ContainsFunc(a.before[t.id], func(o *target) bool { return o.waits }); t.waits {
+		return false
+	}
 	err := t.Kind.permission(ctx, t.Object)
 	if err == nil {
 		err = a.stage(ctx, t)
 	}
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
-		return false // its directory is made in this pass
+		t.waits, a.waiting = true, true // its directory is made in this pass
+		return false
 	}
 	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
 		t.discard()
@@ -185,7 +234,7 @@ func (a *application) stage(ctx context.Context, t *target) (err error) {
 	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
 		return nil
 	}
-	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To); err == nil {
+	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To.onto(t.now)); err == nil {
 		t.To = t.staged.State
 	}
 	return err
@@ -201,8 +250,9 @@ func (t *target) discard() {
 
 // comesWith reports whether this step is about to make something that the target needs.
 func (a *application) comesWith(t *target) bool {
-	return slices.ContainsFunc(a.targets, func(o *target) bool {
-		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || slices.Contains(above(t.id), o.id))
+	return slices.ContainsFunc(append(above(t.id), t.Needs...), func(id string) bool {
+		o := a.byID[id]
+		return o != nil && o != t && !o.failed && !o.To.IsZero()
 	})
 }
 
@@ -256,7 +306,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
 	r := a.sheet.records[t.id]
 	switch {
-	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now)):
+	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now, t.Moved)):
 		return r, nil
 	case t.OwnCopy:
 		return a.sheet.of(t.Kind, t.Object, State{}), nil
@@ -320,19 +370,15 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 		t.staged = nil
 		return staged.Commit(ctx)
 	}
-	return t.Kind.Write(ctx, t.Object, t.To)
+	return t.Kind.Write(ctx, t.Object, t.To.onto(t.now))
 }
 
 // missingNeed returns a target of this step that t needs, and that has failed or is not as
 // wanted although it was written. A configuration is not published whose plugin could not be
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
-	needs := map[string]bool{}
-	for _, id := range t.Needs {
-		needs[id] = true
-	}
-	for _, o := range a.targets {
-		if (needs[o.id] || o.Again == t.id) && (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
+	for _, o := range a.before[t.id] {
+		if (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
 			return o
 		}
 	}
@@ -396,7 +442,7 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	u := a.newUndoing(a.sheet, gone, false)
+	u := a.newUndoing(a.sheet, gone)
 	u.lenient = true
 	var err error
 	a.done.Undone, err = u.run(ctx)

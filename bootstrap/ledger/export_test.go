@@ -67,7 +67,7 @@ func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 	return inMemory(content), nil
 }
 
-func (m *Memory) version() (file, around string) { return string(m.Content), "" }
+func (m *Memory) version() string { return string(m.Content) }
 
 func (m *Memory) writable() error { return nil }
 
@@ -123,3 +123,9 @@ var PodOf = podOf
 
 // IsPod reports whether an owner is a pod's UID.
 var IsPod = isPod
+
+// Accepting makes the book leave for good what others have changed.
+func (b *Book) Accepting() *Book {
+	b.ledger.AcceptKept = true
+	return b
+}

@@ -154,7 +154,7 @@ func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now S
 		return nil
 	}
 	if side.Back != nil && !k.same(now, *side.Back) {
-		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
+		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back).onto(now)); err != nil {
 			return err
 		}
 		if now, err = k.Read(ctx, string(side.Object)); err != nil {
@@ -187,7 +187,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if err != nil {
 			return nil, err
 		}
-		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now) {
+		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now, false) {
 			r.Original = was
 		}
 		a := along{

@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Undo selects what is undone: of one agent, all or some steps.
+// Undo selects what is undone of the ledger's agent, or of all of them if it says so.
 type Undo struct {
-	Agent      string   // empty: the ledger's own, or all of them if the ledger says so
-	Steps      []string // nil: all
-	AcceptKept bool     // as that of the ledger
+	Steps []string // nil: all
 }
 
 // Undone is what became of one object, or would.
@@ -46,10 +43,18 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
-	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
-	b.drop(s, b.undoes(s, u)...)
+	done, err := b.newUndoing(s, works).run(ctx)
+	var gone []string
+	if b.reverts || u.Steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
+		gone = b.undoes(s)
+	}
+	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
-	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	if s.head.Agents[b.ledger.Agent] == nil {
+		b.bound.Store(nil) // this process may apply again
+	}
+	return done, err
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
@@ -57,9 +62,9 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	if u.Steps != nil {
 		return nil
 	}
-	agents := b.undoes(s, u)
+	agents := b.undoes(s)
 	if slices.Contains(agents, b.ledger.Agent) {
-		b.bound.clear() // this process may apply again
+		b.bound.Store(nil) // this process may apply again
 	}
 	if len(works) == 0 {
 		return nil
@@ -73,17 +78,17 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 }
 
 // undoes lists the agents that are undone.
-func (b *Book) undoes(s *sheet, u Undo) []string {
-	if u.Agent == "" && b.ledger.AllAgents {
+func (b *Book) undoes(s *sheet) []string {
+	if b.ledger.AllAgents {
 		return slices.Sorted(maps.Keys(s.head.Agents))
 	}
-	return []string{cmp.Or(u.Agent, b.ledger.Agent)}
+	return []string{b.ledger.Agent}
 }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
 	err = b.look(ctx, func(s *sheet) error {
-		p := b.newUndoing(s, b.works(s, b.picked(u)), u.AcceptKept)
+		p := b.newUndoing(s, b.works(s, b.picked(u)))
 		p.plan(ctx)
 		would = p.results()
 		return errors.Join(s.anyUnreadable(), p.failures())
@@ -92,15 +97,14 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	isAll, agent := u.Agent == "" && b.ledger.AllAgents, cmp.Or(u.Agent, b.ledger.Agent)
 	return func(_ *record, c Claim) bool {
-		return (isAll || c.Agent == agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
 // planned lists what undoing a step's unlisted object would change.
 func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string) {
-	p := b.newUndoing(s, works, false)
+	p := b.newUndoing(s, works)
 	p.plan(ctx)
 	for _, u := range p.results() {
 		if u.Change != "" && u.Err == nil {
@@ -136,22 +140,25 @@ type undoing struct {
 	sheet *sheet
 	works []*work
 	byID  map[string]*work
-	held  map[string]*work // by what stays and needs it
+	held  map[string]*work   // by what stays and needs it
+	again map[string][]*work // by the ID of what changes them again at each boot
 
-	acceptKept bool
-	lenient    bool // only what was tried and has failed is a failure
+	lenient bool // only what was tried and has failed is a failure, and nothing is given up: a step no longer lists it
 }
 
-func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
-		acceptKept: acceptKept || b.ledger.AcceptKept,
-	}
+func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
+	u := &undoing{Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}}
 	for _, w := range works {
 		u.byID[w.id] = w
+		for _, c := range w.Claims {
+			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
+		}
 	}
 	return u
 }
+
+// accepts reports whether what others have changed is left to them for good.
+func (u *undoing) accepts() bool { return u.ledger.AcceptKept && !u.lenient }
 
 // run undoes works, in their order. The caller saves.
 func (u *undoing) run(ctx context.Context) ([]Undone, error) {
@@ -270,7 +277,7 @@ func (w *work) leaveToOthers() {
 // want it, it is theirs to report.
 func (u *undoing) leaveChanged(w *work) {
 	name := printable.Line(string(w.Object))
-	if len(w.rest) > 0 || len(w.Claims) == 0 || u.acceptKept {
+	if len(w.rest) > 0 || len(w.Claims) == 0 || u.accepts() {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
@@ -282,20 +289,21 @@ func (u *undoing) leaveChanged(w *work) {
 func (u *undoing) hold(ctx context.Context, w *work) bool {
 	name := printable.Line(string(w.Object))
 	if by := u.neededBy(w); by != nil {
-		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
+		w.err = fmt.Errorf("%s is %w: %s stays", name, ErrNeeded, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
 		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
-		if w.err = err; err == nil && why != "" {
+		switch {
+		case errors.Is(err, ErrChanged) && u.accepts():
+			w.writes, w.change = false, fmt.Sprintf("leave %s: it is %v", name, err)
+		case err != nil:
+			w.err = fmt.Errorf("%s is %w", name, err)
+		case why != "":
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
 	}
 	u.holdNeeds(w)
 	return w.stays()
 }
-
-// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
-// has one.
-var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
 // more, nor does one that was to go, and whose owner has written it again.
@@ -306,10 +314,8 @@ func (u *undoing) holdNeeds(w *work) {
 	for _, id := range w.needed() {
 		u.held[id] = w
 	}
-	for _, o := range u.works {
-		if slices.ContainsFunc(o.Claims, func(c Claim) bool { return string(c.Again) == w.id }) {
-			u.held[o.id] = w
-		}
+	for _, o := range u.again[w.id] {
+		u.held[o.id] = w
 	}
 }
 
@@ -332,7 +338,7 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
 	}
-	return w.to, true
+	return u.writable(w.to), true
 }
 
 // undoOne looks at the object once more, and writes it. An error ends the undoing. The
@@ -358,7 +364,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 		}
 	}
 	w.tried = true
-	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
+	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to).onto(w.now)); {
 	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
 		u.leaveChanged(w)
@@ -468,11 +474,11 @@ func (u *undoing) results() (all []Undone) {
 	return all
 }
 
-// failures joins the reasons of objects that stay, each once.
+// failures joins the reasons of objects that stay. That something needs one is no failure.
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
+		if !errors.Is(w.err, ErrNeeded) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}
