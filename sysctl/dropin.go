@@ -66,15 +66,12 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 	file := ledger.FileWant(d.path(), 0o644, keepMark(ctx, d.path(), content))
 	all, _, _ := effective(ctx, d.dirs(), d.path(), content) // [DropIn.Advise] reports unreadable files
 	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.assignments()))
-	w := wanting{Kernel: d.Kernel, again: file.ID()}
-	var reloadErr error
-	if d.isReloadDue(ctx, file, own) {
-		w.reload, reloadErr = d.reloading(ctx, content)
-	}
-	beyond := d.beyond(own, all, w.reload)
+	r, reloadErr := d.reloading(ctx, file, own, content)
+	w := wanting{Kernel: d.Kernel, again: file.ID(), reload: r}
+	beyond := d.beyond(own, all, r)
 	list := w.wants(own, changesOf(beyond))
 	dirs, dirErr := d.missingDirs()
-	file.Kind = d.fileKind(file, w.reload, beyond)
+	file.Kind = d.fileKind(file, r, beyond)
 	for i := range dirs {
 		dirs[i].Needs = named(list)
 	}
