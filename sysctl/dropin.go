@@ -67,16 +67,15 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 	all, _, _ := effective(ctx, d.dirs(), d.path(), content) // [DropIn.Advise] reports unreadable files
 	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.assignments()))
 	r, reloadErr := d.reloading(ctx, file, own, content)
-	w := wanting{Kernel: d.Kernel, again: file.ID(), reload: r}
 	beyond := d.beyond(own, all, r)
-	list := w.wants(own, changesOf(beyond))
+	list, late, routeErr := wanting{d.Kernel, file.ID(), r}.wants(own, changesOf(beyond))
 	dirs, dirErr := d.missingDirs()
 	file.Kind = d.fileKind(file, r, beyond)
 	for i := range dirs {
 		dirs[i].Needs = named(list)
 	}
-	list = slices.Concat(list, dirs, []ledger.Want{file}, w.late)
-	return ledger.Wants{List: list}, errors.Join(err, reloadErr, w.err, dirErr)
+	list = slices.Concat(list, dirs, []ledger.Want{file}, late)
+	return ledger.Wants{List: list}, errors.Join(err, reloadErr, routeErr, dirErr)
 }
 
 // named lists the IDs of wants that no pattern has made: of links there may be thousands.
