@@ -83,7 +83,9 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err := t.Kind.permission(ctx, t.Object); err != nil {
 		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
 	}
-	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
+	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(look.Changes, line) {
+		look.Changes = append(look.Changes, line)
+	}
 	if r == nil || r.isOriginal(t.Kind, t.now) {
 		look.advise(b.notBack(t))
 	}
@@ -110,7 +112,7 @@ func (b *Book) notBack(t *target) string {
 
 // adoptable says that an object could be adopted.
 func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
+	if r != nil || t.Adopt || t.NoAdopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -174,13 +176,19 @@ func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err 
 	if err := t.compare(ctx); err != nil {
 		return err
 	}
+	if t.Ready != nil {
+		if err := t.Ready(ctx); err != nil {
+			return err
+		}
+	}
 	return b.contested(ctx, s, step, t)
 }
 
 // compare hashes content that is not known yet, where the object may have it already. If it
 // has not, the content is read again only when it is written.
 func (t *target) compare(ctx context.Context) error {
-	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" {
+	otherSize := t.To.Size > 0 && t.To.Size != t.now.Size
+	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || otherSize && !t.Loose {
 		return nil
 	}
 	wanted, err := t.To.Open()

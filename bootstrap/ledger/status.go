@@ -29,20 +29,23 @@ type Record struct {
 
 // Status returns what is recorded, oldest first. It needs no lock.
 func (b *Book) Status(ctx context.Context) (st Status, err error) {
+	if b == nil {
+		return st, nil
+	}
 	err = b.look(ctx, func(s *sheet) error {
 		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged))}
 		for _, r := range s.sorted() {
-			st.Records = append(st.Records, r.described())
+			st.Records = append(st.Records, b.described(r))
 		}
 		return nil
 	})
 	return st, err
 }
 
-// described leaves out what only the engine needs.
-func (r *record) described() Record {
+// described leaves out what only the engine needs. The original's content can be read.
+func (b *Book) described(r *record) Record {
 	d := Record{
-		Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left,
+		Kind: r.Kind, Object: string(r.Object), Original: b.writable(r.Original), Left: r.Left,
 		Claims: r.Claims, Begun: r.Intent != nil, Kept: string(r.Kept),
 	}
 	for _, c := range r.Causes {

@@ -44,7 +44,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
-	done, err := b.undo(ctx, s, works, u.AcceptKept)
+	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
 	s.tidy()
 	s.dismiss(u.agent(b))
 	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
@@ -109,6 +109,7 @@ type work struct {
 	absent bool  // there is no object
 	to     State // what is to be written
 	writes bool
+	tried  bool // to write it
 	change string
 	err    error
 }
@@ -125,34 +126,37 @@ type undoing struct {
 	held  map[string]*work // by what stays and needs it
 
 	acceptKept bool
+	lenient    bool // only what was tried and has failed is a failure
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept || b.ledger.AcceptKept}
+	u := &undoing{
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
+		acceptKept: acceptKept || b.ledger.AcceptKept,
+	}
 	for _, w := range works {
 		u.byID[w.id] = w
 	}
 	return u
 }
 
-// undo undoes works, in their order, and saves.
-func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
-	u := b.newUndoing(s, works, acceptKept)
+// run undoes works, in their order, and saves.
+func (u *undoing) run(ctx context.Context) ([]Undone, error) {
 	u.plan(ctx)
-	for _, w := range works {
+	for _, w := range u.works {
 		if w.Intent != nil && w.err == nil {
 			w.err = fmt.Errorf("%s: what a killed run has begun cannot be settled", printable.Line(string(w.Object)))
 		}
 	}
-	for _, w := range works {
+	for _, w := range u.works {
 		if err := u.undoOne(ctx, w); err != nil {
 			return u.results(), err
 		}
 	}
-	for _, w := range works {
+	for _, w := range u.works {
 		w.conclude()
 	}
-	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
+	return u.results(), errors.Join(u.failures(), u.save(u.sheet), ctx.Err())
 }
 
 // plan looks at all objects. Whether one stays can depend on any other: what stays keeps
@@ -190,7 +194,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	}
 	w.now, w.absent = now, now.IsZero()
 	to, satisfied := w.target(now)
-	lost := w.kind.lost(object, to)
+	lost := w.kind.lost(object, u.writable(to))
 	switch {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
@@ -267,7 +271,7 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 	if by := u.neededBy(w); by != nil {
 		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
-		why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
+		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
 		if w.err = err; err == nil && why != "" {
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
@@ -281,9 +285,9 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more.
+// more, nor does one that was to go, and whose owner has written it again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent {
+	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {
@@ -335,6 +339,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	w.tried = true
 	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
 	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
@@ -445,7 +450,7 @@ func (u *undoing) results() (all []Undone) {
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) {
+		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}
