@@ -38,6 +38,8 @@ type Ledger struct {
 	AnyOwner   bool // what another owner has made may be undone
 	Override   bool // the wants of other agents that differ are overridden
 	AcceptKept bool // undoing leaves what others have changed since to them for good
+	Adopt      bool // files that a step names, and finds as wanted, are adopted: see [Want].Adopt
+	AllAgents  bool // undoing is of all agents of the node at once
 
 	Boot  string  // identifies the running boot; empty: as the kernel says
 	Kinds []*Kind // of records that no want of this program names any more
@@ -83,6 +85,8 @@ type Book struct {
 	place  place            // of the objects that it looks at
 	kinds  map[string]*Kind // by name: of records, those that this program knows
 	saved  string           // the file's content when it was last read or written
+
+	version string // of the file, likewise
 
 	bound   *binding
 	self    *claimant // this process, if the owner is no pod
@@ -144,13 +148,20 @@ func (b *Book) Close() error {
 	return b.store.close()
 }
 
-// load reads the file.
+// read reads the file.
+func (b *Book) read() (content []byte, err error) {
+	b.version, _ = b.store.version()
+	content, err = b.store.read()
+	b.saved = string(content)
+	return content, err
+}
+
+// load returns the file's records, as they count in this boot.
 func (b *Book) load() (*sheet, error) {
-	content, err := b.store.read()
+	content, err := b.read()
 	if err != nil {
 		return nil, err
 	}
-	b.saved = string(content)
 	if content == nil {
 		s := newSheet()
 		s.place = b.place
@@ -168,11 +179,18 @@ func (b *Book) load() (*sheet, error) {
 // save replaces the file, if it has changed. Contents are removed after the file that named
 // them, those of a killed run too, and the directory with the last record.
 func (b *Book) save(s *sheet) error {
+	if err := b.write(s); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnrecorded, err)
+	}
+	return nil
+}
+
+func (b *Book) write(s *sheet) error {
 	s.tidy()
 	s.tidyAgents()
 	b.bound.name(b.agent(s))
 	if s.isEmpty() {
-		b.saved = ""
+		b.saved, b.version = "", ""
 		return b.store.remove()
 	}
 	text, err := s.text()
@@ -180,25 +198,38 @@ func (b *Book) save(s *sheet) error {
 		return err
 	}
 	if string(text) != b.saved {
-		if err := b.store.replace(text); err != nil {
+		if err := b.replace(text); err != nil {
 			return err
 		}
-		b.saved = string(text)
 	}
 	return b.store.collect(s.contents(), s.head.Agents)
+}
+
+// replace replaces the file, unless another process has done so since it was read.
+func (b *Book) replace(text []byte) error {
+	if now, _ := b.store.version(); now != b.version {
+		return fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
+	}
+	if err := b.store.replace(text); err != nil {
+		return err
+	}
+	b.saved = string(text)
+	b.version, _ = b.store.version()
+	return nil
 }
 
 // look calls f with the records, and again if they were replaced meanwhile: what f has seen
 // of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
+		_, before := b.store.version()
 		s, err := b.load()
 		if err == nil {
 			err = f(s)
 		}
-		now, readErr := b.store.read()
-		if string(now) == b.saved || readErr != nil || ctx.Err() != nil {
-			return errors.Join(err, readErr, ctx.Err())
+		now, after := b.store.version()
+		if now == b.version && (now != "" || after == before) || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
 		}
 	}
 	return fmt.Errorf("%s: another process changes it all the time", b.ledger.Dir)

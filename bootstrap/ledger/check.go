@@ -18,11 +18,17 @@ type Look struct {
 	Changes []string
 	Advice  []string
 	Claims  bool // Apply would record something, even if nothing changes
+	// Denied says which of the changes this process is not permitted to make. It is no error
+	// of Check's: others may look.
+	Denied error
 }
 
 // Check returns what Apply would change. It changes nothing, settles nothing and needs no
 // lock.
 func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
+	if b == nil {
+		b = alone()
+	}
 	err = b.look(ctx, func(s *sheet) error {
 		look = Look{}
 		var errs []error
@@ -68,7 +74,7 @@ func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*ta
 // beforehand are the things that cannot be mended afterwards: what will not come back, and
 // what is not adopted.
 func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
-	if err := b.read(ctx, s, step, t); err != nil {
+	if err := b.inspect(ctx, s, step, t); err != nil {
 		return err
 	}
 	r := s.records[t.id]
@@ -80,16 +86,28 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		}
 		return nil
 	}
-	if err := t.Kind.permission(ctx, t.Object); err != nil {
-		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
+	if err := t.Kind.permission(ctx, t.Object); err != nil && !t.MayFail {
+		look.Denied = errors.Join(look.Denied, fmt.Errorf("%s: %w", printable.Line(t.Object), err))
 	}
-	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(look.Changes, line) {
-		look.Changes = append(look.Changes, line)
+	sides, err := t.Kind.along(ctx, t.Object, t.To)
+	if err != nil {
+		return err
+	}
+	look.change(t.Kind.describe(t.Object, t.now, t.To))
+	for _, side := range sides {
+		look.change(side.Change)
 	}
 	if r == nil || r.isOriginal(t.Kind, t.now) {
 		look.advise(b.notBack(t))
 	}
 	return nil
+}
+
+// change adds a line, once.
+func (l *Look) change(line string) {
+	if line != "" && !slices.Contains(l.Changes, line) {
+		l.Changes = append(l.Changes, line)
+	}
 }
 
 func (l *Look) advise(line string) {
@@ -112,7 +130,7 @@ func (b *Book) notBack(t *target) string {
 
 // adoptable says that an object could be adopted.
 func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.NoAdopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
+	if r != nil || t.Adopt || t.NoAdopt || t.Loose || t.To.Type != typeFile || s.claimedBefore(b.ledger.Agent, step) {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -138,8 +156,11 @@ type target struct {
 	now     State
 	failed  bool
 	written bool // in this run
-	isNew   bool // the step did not claim it before
-	staged  *Staged
+	// verified: after that, it was seen as wanted. If it is not any more, a later write has
+	// changed it along.
+	verified bool
+	isNew    bool // the step did not claim it before
+	staged   *Staged
 }
 
 // targets prepares wants: each object has its one name, and its kind is known from here on.
@@ -147,6 +168,7 @@ func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
 		b.Learn(w.Kind)
 		w.Object = w.Kind.canonical(w.Object)
+		w.Adopt = w.Adopt || b.ledger.Adopt && !w.NoAdopt && w.To.Type == typeFile
 		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
 	}
 	return all
@@ -162,8 +184,8 @@ func (b *Book) Learn(kinds ...*Kind) {
 	}
 }
 
-// read looks at the target's object, and returns an error if it must not be changed.
-func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err error) {
+// inspect looks at the target's object, and returns an error if it must not be changed.
+func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (err error) {
 	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
 		return err
 	}

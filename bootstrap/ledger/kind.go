@@ -14,13 +14,15 @@ import (
 
 // The errors that callers branch on.
 var (
-	ErrConflict    = code.New(code.JournalConflict, "another agent wants it differently")
-	ErrChanged     = code.New(code.JournalChanged, "no longer as it was left")
-	ErrUnreadable  = code.New(code.JournalUnreadable, "unreadable record")
-	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not use")
-	ErrNotOwner    = code.New(code.JournalNotOwner, "the agent has another owner")
-	ErrRevoked     = code.New(code.JournalRevoked, "it no longer belongs to this owner")
+	ErrConflict    = code.New(code.LedgerConflict, "another agent wants it differently")
+	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
+	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
+	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	ErrUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
+	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
+	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
+	ErrUnrecorded  = errors.New("the ledger cannot be written")
 	ErrRefused     = errors.New("written, but it is still different")
 )
 
@@ -80,7 +82,8 @@ type Kind struct {
 	// Permission returns an error if this process could not write the object.
 	Permission func(ctx context.Context, object string) error
 	// Place returns where on the host the object is, and the type of the file system that it
-	// is on, if that is known. Nil: a path is where it says, and others are nowhere.
+	// is on, if that is known. Empty: it is nowhere. Nil: a path is where it says, and others
+	// are nowhere.
 	Place func(object string) (path, fstype string)
 	// Find lists the objects on the node that carry a mark, as from [Book.Mark].
 	Find func(ctx context.Context) ([]Marked, error)
@@ -100,12 +103,14 @@ type Side struct {
 	Kind   *Kind
 	Object string
 	To     State // as far as it is known beforehand
+
+	Boot   bool   // it ends with this boot, even if the cause does not
+	Change string // what a person should know beforehand, in one line
 }
 
 // Staged is a state that was prepared beside an object. One of its functions is called.
 type Staged struct {
-	State   State  // what Commit makes of the object
-	Path    string // of the prepared file, which can be executed; empty: there is none
+	State   State // what Commit makes of the object
 	Commit  func(ctx context.Context) error
 	Discard func()
 }
@@ -129,6 +134,10 @@ type Want struct {
 	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
 	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
 	Needs     IDs  // objects that come before it, and go after it
+
+	// Again is the ID of an object that, once an agent has made it, changes this one again at
+	// each boot: then a change with Boot does not end before that object does.
+	Again string
 
 	// Ready returns what the node lacks for the object, such as what another step brings. It
 	// is asked whenever the object is looked at, and must change nothing.
@@ -155,9 +164,11 @@ func (w Wants) Places() map[string]string {
 		if place := want.Kind.Place; place != nil {
 			path, fstype = place(want.Object)
 		} else if want.Kind.space() != pathSpace {
-			continue
+			path = ""
 		}
-		places[path] = fstype
+		if path != "" {
+			places[path] = fstype
+		}
 	}
 	return places
 }

@@ -41,6 +41,7 @@ type sheet struct {
 	last    int                // Seq of the newest record
 	records map[string]*record // by ID
 	damaged map[string]bool    // objects whose line is damaged, as the head lists them
+	ended   map[string]int     // by agent: claims that a reboot has ended
 
 	place place     // of the records
 	aside []*record // of other places
@@ -50,12 +51,13 @@ type head struct {
 	Schema  int               `json:"schema"`
 	Objects IDs               `json:"objects"`
 	Agents  map[string]*agent `json:"agents,omitempty"`
+	Left    IDs               `json:"left,omitempty"` // marked objects that are recorded no more, and no orphans
 
 	unknown unknown
 }
 
 func newSheet() *sheet {
-	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}}
+	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}, ended: map[string]int{}}
 }
 
 // shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
@@ -111,7 +113,7 @@ func readRecord(line []byte) *record {
 	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
 		return nil
 	}
-	r.id = r.Place.in(r.Space) + " " + string(r.Object)
+	r.id = r.listed()
 	return r
 }
 
@@ -140,7 +142,7 @@ func (s *sheet) text() ([]byte, error) {
 		if len(raw) > maxLine {
 			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
 		}
-		s.head.Objects = append(s.head.Objects, r.Place.in(r.Space)+" "+string(r.Object))
+		s.head.Objects = append(s.head.Objects, r.listed())
 		writeLine(&lines, raw)
 	}
 	raw, err := json.Marshal(s.head)
@@ -191,6 +193,7 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
 		}
 		s.add(r)
+		s.head.Left = slices.DeleteFunc(s.head.Left, func(left string) bool { return left == s.listed(id) })
 	}
 	return r
 }
@@ -205,11 +208,12 @@ func (s *sheet) unreadable(id string) error {
 
 // isEmpty reports whether there is nothing to keep.
 func (s *sheet) isEmpty() bool {
-	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents) == 0
+	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents)+len(s.head.Left) == 0
 }
 
 // tidy drops records that no step wants, with what they have changed along.
 func (s *sheet) tidy() {
+	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return len(r.Claims)+len(r.Causes) == 0 })
 	for again := true; again; {
 		again = false
 		for _, r := range s.sorted() {
@@ -242,7 +246,13 @@ func (s *sheet) bequeathIntent(r *record) {
 // and so nothing is undone.
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
+	s.changeAgain(boot)
 	for _, r := range s.records {
+		for _, c := range r.Claims {
+			if c.Boot != "" && c.Boot != boot {
+				s.ended[c.Agent]++
+			}
+		}
 		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
@@ -250,6 +260,27 @@ func (s *sheet) reboot(boot string) {
 	for _, r := range s.records {
 		if r.Intent != nil {
 			r.Intent.outlive(before, s.records)
+		}
+	}
+}
+
+// changeAgain moves to this boot what objects that outlast it have changed again, with what
+// that has changed along.
+func (s *sheet) changeAgain(boot string) {
+	moved := map[string]bool{}
+	for id, r := range s.records {
+		for i, c := range r.Claims {
+			by := s.records[string(c.Again)]
+			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].Boot, moved[id] = boot, true
+			}
+		}
+	}
+	for _, r := range s.records {
+		for i, c := range r.Causes {
+			if moved[string(c.ID)] {
+				r.Causes[i].Boot = boot
+			}
 		}
 	}
 }
