@@ -91,7 +91,7 @@ func (a *application) fail(t *target, err error) {
 // written: the kernel may store a value otherwise, or refuse it silently.
 func (a *application) look(ctx context.Context) (todo []*target) {
 	for _, t := range a.targets {
-		if t.failed {
+		if t.waits = false; t.failed {
 			continue
 		}
 		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
@@ -128,7 +128,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
-		return nil
+		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {
 		return err
@@ -145,6 +145,26 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
+// takeBack undoes what earlier passes have made for what is now abandoned, such as
+// directories.
+func (a *application) takeBack(ctx context.Context) error {
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	for _, t := range a.targets {
+		made[t.id] = t.isNew
+	}
+	u := a.newUndoing(s, a.works(s, func(r *record, c Claim) bool { return made[r.id] && c.is(a.ledger.Agent, a.step) }), false)
+	u.lenient = true
+	if _, err := u.run(ctx); err != nil {
+		return err
+	}
+	a.done.Changes = nil
+	return nil
+}
+
 // dropUnmade drops the claim of a target that could not be written, and was none of the
 // step's before: another agent is not to be stopped by it.
 func (a *application) dropUnmade(t *target) {
@@ -158,12 +178,16 @@ func (a *application) dropUnmade(t *target) {
 // be written in this pass. Permission is asked first: what is staged writes already, beside
 // the object.
 func (a *application) prepare(ctx context.Context, t *target) bool {
+	if t.waits = a.needsWaiting(t); t.waits {
+		return false
+	}
 	err := t.Kind.permission(ctx, t.Object)
 	if err == nil {
 		err = a.stage(ctx, t)
 	}
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
-		return false // its directory is made in this pass
+		t.waits = true // its directory is made in this pass
+		return false
 	}
 	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
 		t.discard()
@@ -203,6 +227,13 @@ func (a *application) comesWith(t *target) bool {
 	return slices.ContainsFunc(a.targets, func(o *target) bool {
 		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || slices.Contains(above(t.id), o.id))
 	})
+}
+
+// needsWaiting reports whether a target needs one that is only written in the next pass. What
+// is written at once keeps its order.
+func (a *application) needsWaiting(t *target) bool {
+	before := a.targets[:slices.Index(a.targets, t)]
+	return slices.ContainsFunc(before, func(o *target) bool { return o.waits && (a.atOnce || slices.Contains(t.Needs, o.id)) })
 }
 
 // begin records the target's object as it is and as it is about to be. If it changes an
@@ -255,7 +286,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
 	r := a.sheet.records[t.id]
 	switch {
-	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now)):
+	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now, t.Moved)):
 		return r, nil
 	case t.OwnCopy:
 		return a.sheet.of(t.Kind, t.Object, State{}), nil

@@ -134,6 +134,7 @@ type Want struct {
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
 	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
 	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
+	Moved     bool // what it replaces was moved by another want: it is the original even if it was written just now
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
