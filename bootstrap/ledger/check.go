@@ -61,7 +61,7 @@ func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*ta
 	}
 	dry := *b
 	dry.store = &unrecorded{}
-	(&application{Book: &dry, sheet: s, step: step, targets: targets, first: !s.claimedBefore(b.ledger.Agent, step)}).claim(ctx)
+	dry.application(s, step, targets).claim(ctx)
 	if s.tidy(); s.isEmpty() {
 		return false
 	}
@@ -155,7 +155,8 @@ type target struct {
 	id      string
 	now     State
 	failed  bool
-	written bool // in this run
+	written bool // in this run, or about to be
+	tried   bool // it was its turn
 	waits   bool // for the next pass
 	// verified: after that, it was seen as wanted. If it is not any more, a later write has
 	// changed it along.
@@ -196,7 +197,7 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
-	if err := t.compare(ctx, b.isShared(s.records[t.id])); err != nil {
+	if err := t.compare(ctx); err != nil {
 		return err
 	}
 	if t.Ready != nil {
@@ -207,17 +208,11 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	return b.contested(ctx, s, step, t)
 }
 
-// isShared reports whether another agent claims the record's object.
-func (b *Book) isShared(r *record) bool {
-	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent != b.ledger.Agent })
-}
-
-// compare hashes content that is not known yet, where the object may have it already, or
-// another agent wants the object. Otherwise it is read only when it is written.
-func (t *target) compare(ctx context.Context, isShared bool) error {
+// compare hashes content that is not known yet, where the object may have it already. If it
+// has not, the content is read again only when it is written.
+func (t *target) compare(ctx context.Context) error {
 	otherSize := t.To.Size > 0 && t.To.Size != t.now.Size
-	isOther := t.now.SHA256 == "" || otherSize && !t.Loose
-	if t.To.Open == nil || t.To.SHA256 != "" || isOther && !isShared {
+	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || otherSize && !t.Loose {
 		return nil
 	}
 	wanted, err := t.To.Open()
