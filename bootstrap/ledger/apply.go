@@ -34,7 +34,8 @@ type application struct {
 	byID    map[string]*target
 	before  map[string][]*target // by ID: those that an object needs
 	first   bool                 // the step has never claimed before
-	atOnce  bool                 // all that differs is written, or nothing
+	atOnce  bool                 // all that differs is written, or nothing, and in order
+	waiting bool                 // a target waits for the next pass
 	done    Applied
 	errs    []error
 }
