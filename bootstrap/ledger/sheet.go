@@ -31,8 +31,8 @@ import (
 const (
 	schema     = 1
 	maxRecords = 20_000
-	maxLine    = 256 << 10 // bytes
-	maxFile    = 64 << 20  // bytes
+	maxLine    = 4 << 20  // bytes: one value changes those of 10,000 links along
+	maxFile    = 64 << 20 // bytes
 )
 
 // sheet is the content of the file.
@@ -85,7 +85,7 @@ func parse(content []byte) (*sheet, error) {
 	if s.head.Agents == nil {
 		s.head.Agents = map[string]*agent{}
 	}
-	maps.DeleteFunc(s.head.Agents, func(_ string, a *agent) bool { return a == nil })
+	maps.DeleteFunc(s.head.Agents, func(name string, a *agent) bool { return a == nil || !isLabel(name) })
 	for _, id := range s.head.Objects {
 		s.damaged[id] = true // unless its line follows
 	}
