@@ -186,6 +186,7 @@ func killedAfter(t *testing.T, path string, program []byte, upgrade, again bool,
 	i := recordedFleet(dir, program, 1)
 	defer i.Book.Close()
 	if again {
+		require.NoError(t, i.Apply(t.Context())) // it settles what the killed run has begun, and lists it from then on
 		requireApplied(t, i, dir)
 		requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
 	}
