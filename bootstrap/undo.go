@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+)
+
+// undoing is the undoing of several steps, or the look at what that would change.
+type undoing struct {
+	*walk
+	isDry    bool
+	isAbsent bool // the steps are no longer wanted: what stays is advice
+	told     []*undone
+	err      error // of the ledger itself
+}
+
+// undone is what becomes of one step.
+type undone struct {
+	Result
+	step *Step           // one without an action, if it is not in the plan
+	ctx  context.Context // of its hooks; nil: it has not started
+	errs []error
+}
+
+// undo undoes steps in this order, or says what that would change. If all is set, it undoes
+// whatever else is recorded for the agent, too.
+func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
+	switch {
+	case len(steps) == 0 && !all:
+		return nil
+	case len(steps) > 0 && ctx.Err() != nil:
+		return w.cutShort(ctx, &steps[0])
+	}
+	u := &undoing{walk: w, isDry: w.op == OpCheck || w.op == OpCheckRevert, isAbsent: !w.reverts()}
+	for i := range steps {
+		o := u.of(steps[i].Name)
+		o.step, o.ctx = &steps[i], w.trace.stepStart(ctx, w.op, steps[i].Name)
+	}
+	w.learn(ctx)
+	u.undoInTurn(ctx, all)
+	return u.tell(ctx)
+}
+
+// of returns what becomes of the named step.
+func (u *undoing) of(step string) *undone {
+	i := slices.IndexFunc(u.told, func(o *undone) bool { return o.Step == step })
+	if i < 0 {
+		i = len(u.told)
+		u.told = append(u.told, &undone{Result: Result{Step: step, Status: Unchanged}, step: &Step{Name: step}})
+	}
+	return u.told[i]
+}
+
+// undoInTurn undoes what is recorded for the steps before each action that has an Undo, and
+// at the end. What stayed before is tried again: what needed it may have gone.
+func (u *undoing) undoInTurn(ctx context.Context, all bool) {
+	names := []string{}
+	for _, o := range slices.Clone(u.told) {
+		names = append(names, o.Step)
+		switch {
+		case o.step.undoer() == nil:
+		case u.isDry:
+			o.Status, o.Reason = Unknown, "its action cannot say beforehand what it would undo"
+		default:
+			u.undoRecorded(ctx, names)
+			u.undoAction(o)
+		}
+	}
+	if all {
+		names = nil
+	}
+	u.undoRecorded(ctx, names)
+}
+
+// undoRecorded undoes what is recorded for steps; nil: for all, and then what is recorded of
+// containers that have gone is dropped.
+func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
+	if u.book == nil {
+		return
+	}
+	for _, o := range u.told {
+		o.Advice, o.errs = nil, nil
+	}
+	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
+		return u.undoIn(ctx, u.book, steps)
+	})
+	if u.plan.Host.IsHere() && steps != nil {
+		return
+	}
+	local, err := u.local()
+	if err == nil {
+		err = u.undoIn(ctx, local, steps)
+	}
+	u.err = errors.Join(u.err, err)
+}
+
+// undoIn undoes what is recorded in a view of the ledger. What was only changed along with
+// another object belongs to that one's step.
+func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string) error {
+	undo := book.Undo
+	if u.isDry {
+		undo = book.CheckUndo
+	}
+	objects, err := undo(ctx, ledger.Undo{Steps: steps})
+	step := "other steps"
+	for _, object := range objects {
+		step = cmp.Or(u.nameOf(object), step)
+		o := u.of(step)
+		err := o.addUndone([]ledger.Undone{object}, object.Err, u.isAbsent)
+		if err != nil && !slices.ContainsFunc(o.errs, func(other error) bool { return other.Error() == err.Error() }) {
+			o.errs = append(o.errs, err)
+		}
+	}
+	return without(err, objects)
+}
+
+// nameOf names the step that an object was undone for, with its agent where all agents are
+// undone.
+func (u *undoing) nameOf(o ledger.Undone) string {
+	if o.Step == "" || !u.plan.Ledger.AllAgents {
+		return o.Step
+	}
+	return o.Agent + "/" + o.Step
+}
+
+// addUndone adds what became of objects to r, and returns what remains of err. If stays is
+// advice, so are the errors of objects that others have changed, or still need.
+func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
+	for _, o := range objects {
+		isKept := errors.Is(o.Err, ledger.ErrChanged) || errors.Is(o.Err, ledger.ErrNeeded)
+		switch {
+		case isKept && staysIsAdvice:
+			r.Advice = addOnce(r.Advice, o.Err.Error())
+			err = without(err, []ledger.Undone{o})
+		case o.Err != nil:
+		case o.Stays:
+			r.Advice = addOnce(r.Advice, o.Change)
+		case o.Change != "":
+			r.Changes = addOnce(r.Changes, o.Change)
+		}
+	}
+	return err
+}
+
+func addOnce(lines []string, line string) []string {
+	if slices.Contains(lines, line) {
+		return lines
+	}
+	return append(lines, line)
+}
+
+// without returns err without those that are joined in it and are of the objects.
+func without(err error, objects []ledger.Undone) error {
+	if err == nil || slices.ContainsFunc(objects, func(o ledger.Undone) bool { return o.Err == err }) {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+		return err
+	}
+	var rest []error
+	for _, err := range joined.Unwrap() {
+		rest = append(rest, without(err, objects))
+	}
+	return errors.Join(rest...)
+}
+
+// undoAction calls the action's Undo. It has changed something if the action's check then
+// finds something else than before.
+func (u *undoing) undoAction(o *undone) {
+	start := time.Now()
+	done := u.bounded(o.ctx, o.step, func(w *walk, ctx context.Context, s *Step) Result {
+		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result {
+			before, errBefore := s.Action.Check(ctx)
+			if err := s.undoer().Undo(ctx); err != nil {
+				return s.result(Failed, "revert", nil, err)
+			}
+			after, errAfter := s.Action.Check(ctx)
+			if errBefore == nil && errAfter == nil && slices.Equal(before, after) {
+				return Result{Status: Unchanged}
+			}
+			return Result{Status: Changed}
+		})
+	})
+	o.Status, o.Err, o.Elapsed = done.Status, done.Err, time.Since(start)
+}
+
+// tell reports what became of each step. The error joins those that count.
+func (u *undoing) tell(ctx context.Context) error {
+	var errs []error
+	for _, o := range u.told {
+		if o.ctx == nil {
+			o.ctx = u.trace.stepStart(ctx, u.op, o.Step)
+		}
+		u.conclude(o)
+		r, err := u.account(ctx, o.step, o.Result)
+		u.done(o.ctx, r)
+		errs = append(errs, err)
+	}
+	if u.err != nil {
+		errs = append(errs, u.report.fail(u.err))
+	}
+	return errors.Join(errs...)
+}
+
+// conclude determines the status of a step, and the reason if there was nothing to do.
+func (u *undoing) conclude(o *undone) {
+	op, changed := "revert", Changed
+	if u.isDry {
+		op, changed = "check-revert", WouldChange
+	}
+	if o.Err != nil { // of its action
+		o.errs = append(o.errs, errors.Unwrap(o.Err))
+	}
+	switch s := o.step; {
+	case len(o.errs) > 0:
+		o.Status, o.Err, o.certain = Failed, newStepError(o.Step, op, errors.Join(o.errs...)), true
+	case o.Status == Unchanged && len(o.Changes) > 0:
+		o.Status = changed
+	case o.Status != Unchanged || len(o.Advice) > 0 || s.undoer() != nil:
+	case s.Skip && u.book == nil:
+		o.Status, o.Reason = Skipped, s.SkipReason
+	case s.Action != nil && !s.Skip:
+		o.Status, o.Reason = Skipped, "its action cannot be undone"
+	case u.book == nil:
+		o.Status, o.Reason = Skipped, "nothing is recorded, since the plan has no ledger"
+	default:
+		o.Reason = "nothing is recorded of it"
+	}
+}
