@@ -132,13 +132,13 @@ func (u *undoing) nameOf(o ledger.Undone) string {
 	return o.Agent + "/" + o.Step
 }
 
-// addUndone adds what became of objects to r, and returns what remains of err. If stays is
-// advice, so are the errors of objects that others have changed, or still need.
+// addUndone adds what became of objects to r, and returns what remains of err. That an object
+// is still needed is advice and, if stays is, also that others have changed it.
 func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
 	for _, o := range objects {
-		isKept := errors.Is(o.Err, ledger.ErrChanged) || errors.Is(o.Err, ledger.ErrNeeded)
+		isNeeded, isChanged := errors.Is(o.Err, ledger.ErrNeeded), errors.Is(o.Err, ledger.ErrChanged)
 		switch {
-		case isKept && staysIsAdvice:
+		case isNeeded, isChanged && staysIsAdvice:
 			r.Advice = addOnce(r.Advice, o.Err.Error())
 			err = without(err, []ledger.Undone{o})
 		case o.Err != nil:
