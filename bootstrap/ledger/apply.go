@@ -323,7 +323,7 @@ func (a *application) recordOf(ctx context.Context, t *target) (*record, error) 
 	case r == nil:
 		return a.sheet.of(t.Kind, t.Object, original), nil
 	}
-	r.Original = original
+	r.replaceOriginal(t.Kind, t.now, original)
 	return r, nil
 }
 

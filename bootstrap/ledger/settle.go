@@ -127,8 +127,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	return nil
 }
 
-// noteAlong records that the write of r has changed an object along, which is in state now. An object without a record gets one, in which it is as it was
-// before the write. Whatever it is now, the state that the write gave it is an agent's.
+// noteAlong records that the write of r has changed an object along, which is in state now. An
+// object without a record gets one, in which it is as it was before the write. Whatever it is
+// now, the state that the write gave it is an agent's.
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	o := s.of(k, string(side.Object), side.Was)
 	switch {
@@ -188,7 +189,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 			return nil, err
 		}
 		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now, false) {
-			r.Original = was
+			r.replaceOriginal(side.Kind, now, was)
 		}
 		a := along{
 			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(), change: side.Change,

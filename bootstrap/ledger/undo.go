@@ -49,6 +49,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
+	b.leaveMarked(ctx, s, works)
 	b.pruneLeft(ctx, s)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 	if s.head.Agents[b.ledger.Agent] == nil {
@@ -96,9 +97,12 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 	return would, err
 }
 
+// picked returns which claims an undoing drops.
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	return func(_ *record, c Claim) bool {
-		return (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+	return func(r *record, c Claim) bool {
+		k := b.kinds[r.Kind]
+		isLeft := k != nil && k.Leave != nil && k.Leave(string(r.Object))
+		return !isLeft && (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -281,7 +285,11 @@ func (u *undoing) leaveChanged(w *work) {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
-	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
+	is := ""
+	if w.now.Type != w.Left.Type && !w.absent {
+		is = fmt.Sprintf(" (it is %s now)", printable.Line(w.now.Type))
+	}
+	w.err = fmt.Errorf("%s is %w%s, so it is kept", name, ErrChanged, is)
 }
 
 // hold reports whether the object has to stay, since another one stays that needs it, or
