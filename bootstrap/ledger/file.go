@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -95,7 +96,9 @@ func readPath(path string, look func(d *durable.Dir, name string, info fs.FileIn
 		info, err := d.Lstat(name)
 		if err == nil {
 			s, err = look(d, name, info)
-			s.seen = cmp.Or(s.seen, info)
+			if s.Value != covered {
+				s.seen = cmp.Or(s.seen, info)
+			}
 		}
 		return err
 	})
@@ -205,7 +208,10 @@ func (s State) isOver(d *durable.Dir, name string) error {
 	switch {
 	case err != nil:
 		return ignoreGone(err)
-	case s.over.IsZero(), s.over.seen != nil && !os.SameFile(s.over.seen, info):
+	case isCovered(d, info): // another process has just mounted on it
+	case s.over.IsZero():
+		return fmt.Errorf("%w: %w", exchanged(d.Path(name)), fs.ErrExist)
+	case s.over.seen != nil && !os.SameFile(s.over.seen, info):
 		return exchanged(d.Path(name))
 	}
 	return nil
@@ -309,8 +315,12 @@ func describePath(create, noun string) func(path string, from, to State) string 
 }
 
 // lostFile says why an original could not be made again. A device, FIFO or socket is more than
-// its name: its process would have to come back, too.
-func lostFile(_ string, original State) string {
+// its name: its process would have to come back, too. All iptables processes of a node lock
+// one file: one that has it open would no longer exclude one that made a new file.
+func lostFile(path string, original State) string {
+	if original.IsZero() && strings.HasSuffix(filepath.ToSlash(path), "/run/xtables.lock") {
+		return "a process may hold this lock"
+	}
 	if original.Type == "other" {
 		return fmt.Sprintf("a %s cannot be made again", original.Value)
 	}

@@ -42,6 +42,9 @@ type State struct {
 	// Changed is when the object was last changed, if the kind knows.
 	Changed time.Time `json:"-"`
 
+	// Half: it is what a killed write has left, of an object that is not written at once.
+	Half bool `json:"-"`
+
 	kept   bool // the content is in a file of the store
 	secret bool // the content is not kept
 
@@ -51,8 +54,17 @@ type State struct {
 
 // onto returns s as it is written over an object that was in state now.
 func (s State) onto(now State) State {
-	s.over = &State{Type: now.Type, seen: now.seen}
+	s.over = &State{Type: now.Type, Value: now.Value, seen: now.seen}
 	return s
+}
+
+// Over returns the value of the object that a write takes the place of, as it was read; empty
+// if that is not known.
+func (s State) Over() (value string) {
+	if s.over == nil {
+		return ""
+	}
+	return s.over.Value
 }
 
 // WithContent returns s with this content.
