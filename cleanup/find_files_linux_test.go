@@ -4,6 +4,7 @@
 package cleanup_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
