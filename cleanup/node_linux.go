@@ -158,7 +158,7 @@ func (n *node) keepRecorded(ctx context.Context, b *ledger.Book) error {
 	}
 	for _, r := range status.Records {
 		switch {
-		case !filepath.IsAbs(r.Object):
+		case r.Namespace != "" || !filepath.IsAbs(r.Object):
 			continue
 		case r.Kind == ledger.Dir().Name:
 			n.keep.AddDir(r.Object)
