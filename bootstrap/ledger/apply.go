@@ -93,7 +93,7 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 		if t.failed {
 			continue
 		}
-		if err := a.read(ctx, a.sheet, a.step, t); err != nil {
+		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
 			a.fail(t, err)
 			continue
 		}
@@ -353,7 +353,7 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	}
 	var err error
 	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
-	return err
+	return errors.Join(err, a.save(a.sheet))
 }
 
 // unlisted lists the work of undoing what a step no longer lists.

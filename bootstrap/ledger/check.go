@@ -74,7 +74,7 @@ func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*ta
 // beforehand are the things that cannot be mended afterwards: what will not come back, and
 // what is not adopted.
 func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
-	if err := b.read(ctx, s, step, t); err != nil {
+	if err := b.inspect(ctx, s, step, t); err != nil {
 		return err
 	}
 	r := s.records[t.id]
@@ -167,8 +167,8 @@ func (b *Book) Learn(kinds ...*Kind) {
 	}
 }
 
-// read looks at the target's object, and returns an error if it must not be changed.
-func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err error) {
+// inspect looks at the target's object, and returns an error if it must not be changed.
+func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (err error) {
 	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ var (
 	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
 	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
 	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	ErrUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
 	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
 	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")

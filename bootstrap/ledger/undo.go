@@ -148,7 +148,7 @@ func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
 	return u
 }
 
-// undo undoes works, in their order, and saves.
+// undo undoes works, in their order. The caller saves.
 func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
 	u := b.newUndoing(s, works, acceptKept)
 	u.plan(ctx)
@@ -165,7 +165,7 @@ func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept boo
 	for _, w := range works {
 		w.conclude()
 	}
-	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
+	return u.results(), errors.Join(u.failures(), ctx.Err())
 }
 
 // plan looks at all objects. Whether one stays can depend on any other: what stays keeps
