@@ -32,6 +32,7 @@ type application struct {
 	step    string
 	targets []*target
 	first   bool // the step has never claimed before
+	atOnce  bool // all that differs is written, or nothing
 	done    Applied
 	errs    []error
 }
@@ -47,13 +48,13 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	if err != nil {
 		return Applied{}, err
 	}
-	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !s.claimedBefore(b.ledger.Agent, step)}
+	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), atOnce: wants.AtOnce, first: !s.claimedBefore(b.ledger.Agent, step)}
 	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
 		return Applied{}, err
 	}
 	todo := a.look(ctx)
 	for pass := 0; len(todo) > 0 && pass < passes && ctx.Err() == nil; pass++ {
-		if err := a.write(ctx, todo); err != nil {
+		if err := a.write(ctx, todo); err != nil || a.abandons() {
 			return a.done, errors.Join(append(a.errs, err)...)
 		}
 		todo = a.look(ctx)
@@ -99,7 +100,7 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 		}
 		switch r := a.sheet.records[t.id]; {
 		case a.isMet(r, a.step, t):
-		case t.written && t.Kind.same(t.now, r.Left): // to write it again changes nothing
+		case t.written && !t.verified && t.Kind.same(t.now, r.Left): // to write it again changes nothing
 			a.fail(t, refused(t))
 		default:
 			todo = append(todo, t)
@@ -108,14 +109,27 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 	return todo
 }
 
+// abandons reports whether nothing more is written, since one of the objects cannot be.
+func (a *application) abandons() bool {
+	return a.atOnce && slices.ContainsFunc(a.targets, func(t *target) bool { return t.failed && !t.MayFail })
+}
+
 // write records what is about to be written, writes it, and records what it has become.
 func (a *application) write(ctx context.Context, todo []*target) error {
+	if a.abandons() {
+		return nil
+	}
+	changes := len(a.done.Changes)
 	defer func() {
 		for _, t := range todo {
 			t.discard()
 		}
 	}()
-	todo = slices.DeleteFunc(todo, func(t *target) bool { return !a.prepare(ctx, t) })
+	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
+	if a.abandons() {
+		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
+		return nil
+	}
 	if err := a.save(a.sheet); err != nil {
 		return err
 	}
@@ -215,6 +229,11 @@ func (a *application) begin(ctx context.Context, t *target) error {
 	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(a.done.Changes, line) {
 		a.done.Changes = append(a.done.Changes, line)
 	}
+	for _, side := range sides {
+		if side.change != "" {
+			a.done.Changes = append(a.done.Changes, side.change)
+		}
+	}
 	return nil
 }
 
@@ -235,8 +254,11 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 // original if it is one: before the write, since afterwards a killed run could not tell.
 func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
 	r := a.sheet.records[t.id]
-	if r != nil && !r.isOriginal(t.Kind, t.now) {
+	switch {
+	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now)):
 		return r, nil
+	case t.OwnCopy:
+		return a.sheet.of(t.Kind, t.Object, State{}), nil
 	}
 	original, err := a.keep(ctx, t.now, t.Secret)
 	switch {
@@ -273,7 +295,7 @@ func (a *application) claimOf(t *target) Claim {
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Want) {
-		c.Boot = a.boot
+		c.Boot, c.Again = a.boot, text(t.Again)
 	}
 	return c
 }
@@ -284,8 +306,13 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if needs := a.failedNeed(t); needs != "" {
-		return fmt.Errorf("left off: it needs %s", printable.Line(needs))
+	switch need := a.missingNeed(ctx, t); {
+	case need == nil:
+	case need.failed:
+		return fmt.Errorf("left off: it needs %s", printable.Line(need.Object))
+	default:
+		t.written = false // in the next pass, it is known whether its need was refused
+		return nil
 	}
 	if t.staged != nil {
 		staged := t.staged
@@ -295,15 +322,31 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 	return t.Kind.Write(ctx, t.Object, t.To)
 }
 
-// failedNeed names a target of this step that has failed, and that t needs. A configuration
-// is not published whose plugin could not be written.
-func (a *application) failedNeed(t *target) string {
+// missingNeed returns a target of this step that t needs, and that has failed or is not as
+// wanted although it was written. A configuration is not published whose plugin could not be
+// written. Nil: there is none.
+func (a *application) missingNeed(ctx context.Context, t *target) *target {
+	needs := map[string]bool{}
+	for _, id := range t.Needs {
+		needs[id] = true
+	}
 	for _, o := range a.targets {
-		if o.failed && slices.Contains(t.Needs, o.id) {
-			return o.Object
+		if needs[o.id] && (o.failed || !a.isVerified(ctx, o)) {
+			return o
 		}
 	}
-	return ""
+	return nil
+}
+
+// isVerified reports whether a target is as wanted if it was written and the kernel could
+// have refused that silently.
+func (a *application) isVerified(ctx context.Context, t *target) bool {
+	if !t.written || t.verified || !t.Kind.Rounds {
+		return true
+	}
+	now, err := t.Kind.Read(ctx, t.Object)
+	t.verified = err == nil && t.Kind.met(now, t.Want)
+	return t.verified
 }
 
 // claim records the objects that are as wanted, with or without a change. One that only
@@ -345,14 +388,17 @@ func (a *application) claimOne(ctx context.Context, t *target) error {
 	return a.claimFor(ctx, r, t, c)
 }
 
-// undoUnlisted undoes what the step claimed before and no longer lists.
+// undoUnlisted undoes what the step claimed before and no longer lists. What has to stay is no
+// failure of the step, and stays recorded.
 func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	gone := a.unlisted(a.sheet, a.step, wants)
 	if len(gone) == 0 {
 		return nil
 	}
+	u := a.newUndoing(a.sheet, gone, false)
+	u.lenient = true
 	var err error
-	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
+	a.done.Undone, err = u.run(ctx)
 	return errors.Join(err, a.save(a.sheet))
 }
 

@@ -74,12 +74,16 @@ type Kind struct {
 	Canonical func(object string) (string, error)
 	// Owns returns an error for an object that an agent can never have made.
 	Owns func(object string) error
+	// Leave reports whether an object, as the caller asks, is left as it is and stays claimed
+	// when its step is undone.
+	Leave func(object string) bool
 	// EndsWithBoot reports whether a reboot undoes what is made of the object.
 	EndsWithBoot func(object string) (bool, error)
 	// Permission returns an error if this process could not write the object.
 	Permission func(ctx context.Context, object string) error
 	// Place returns where on the host the object is, and the type of the file system that it
-	// is on, if that is known. Nil: a path is where it says, and others are nowhere.
+	// is on, if that is known. Empty: it is nowhere. Nil: a path is where it says, and others
+	// are nowhere.
 	Place func(object string) (path, fstype string)
 	// Find lists the objects on the node that carry a mark, as from [Book.Mark].
 	Find func(ctx context.Context) ([]Marked, error)
@@ -99,6 +103,9 @@ type Side struct {
 	Kind   *Kind
 	Object string
 	To     State // as far as it is known beforehand
+
+	Boot   bool   // it ends with this boot, even if the cause does not
+	Change string // what a person should know beforehand, in one line
 }
 
 // Staged is a state that was prepared beside an object. One of its functions is called.
@@ -124,7 +131,17 @@ type Want struct {
 	Secret    bool // no copy is kept of what it replaces
 	Rewritten bool // others rewrite it for the agent, and it stays the agent's
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
+	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
+	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
 	Needs     IDs  // objects that come before it, and go after it
+
+	// Again is the ID of an object that, once an agent has made it, changes this one again at
+	// each boot: then a change with Boot does not end before that object does.
+	Again string
+
+	// Ready returns what the node lacks for the object, such as what another step brings. It
+	// is asked whenever the object is looked at, and must change nothing.
+	Ready func(ctx context.Context) error
 }
 
 // Wants is what a step wants, in the order in which it is made.
@@ -134,6 +151,8 @@ type Wants struct {
 	// the plugins in a folder. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
+	// AtOnce means that nothing is written unless all that differs can be prepared.
+	AtOnce bool
 }
 
 // Places returns where on the host the objects are, with the type of the file system if it is
@@ -145,9 +164,11 @@ func (w Wants) Places() map[string]string {
 		if place := want.Kind.Place; place != nil {
 			path, fstype = place(want.Object)
 		} else if want.Kind.space() != pathSpace {
-			continue
+			path = ""
 		}
-		places[path] = fstype
+		if path != "" {
+			places[path] = fstype
+		}
 	}
 	return places
 }

@@ -41,6 +41,7 @@ type sheet struct {
 	last    int                // Seq of the newest record
 	records map[string]*record // by ID
 	damaged map[string]bool    // objects whose line is damaged, as the head lists them
+	ended   map[string]int     // by agent: claims that a reboot has ended
 
 	place place     // of the records
 	aside []*record // of other places
@@ -56,7 +57,7 @@ type head struct {
 }
 
 func newSheet() *sheet {
-	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}}
+	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}, ended: map[string]int{}}
 }
 
 // shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
@@ -245,7 +246,13 @@ func (s *sheet) bequeathIntent(r *record) {
 // and so nothing is undone.
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
+	s.changeAgain(boot)
 	for _, r := range s.records {
+		for _, c := range r.Claims {
+			if c.Boot != "" && c.Boot != boot {
+				s.ended[c.Agent]++
+			}
+		}
 		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
@@ -253,6 +260,27 @@ func (s *sheet) reboot(boot string) {
 	for _, r := range s.records {
 		if r.Intent != nil {
 			r.Intent.outlive(before, s.records)
+		}
+	}
+}
+
+// changeAgain moves to this boot what objects that outlast it have changed again, with what
+// that has changed along.
+func (s *sheet) changeAgain(boot string) {
+	moved := map[string]bool{}
+	for id, r := range s.records {
+		for i, c := range r.Claims {
+			by := s.records[string(c.Again)]
+			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].Boot, moved[id] = boot, true
+			}
+		}
+	}
+	for _, r := range s.records {
+		for i, c := range r.Causes {
+			if moved[string(c.ID)] {
+				r.Causes[i].Boot = boot
+			}
 		}
 	}
 }

@@ -202,7 +202,7 @@ func TestPLAN6_AChangeForWhichThereIsNoSpace(t *testing.T) {
 }
 
 // A state directory that cannot be written to fails before anything changes, also in a check.
-func TestPLAN17_PLAN22_AStateDirectoryThatCannotBeWritten(t *testing.T) {
+func TestPLAN17_AStateDirectoryThatCannotBeWritten(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	root := t.TempDir()
 	require.NoError(t, unix.Mount("tmpfs", root, "tmpfs", 0, ""))
