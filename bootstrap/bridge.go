@@ -107,7 +107,7 @@ func (p *Plan) withBook(ctx context.Context, f func(context.Context) error) (err
 	}
 	var book *ledger.Book
 	if err := p.enter(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		book, err = p.Ledger.Open()
+		book, err = p.Ledger.Open(ctx)
 		return err
 	}); err != nil {
 		return err

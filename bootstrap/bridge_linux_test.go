@@ -27,7 +27,7 @@ func TestPLAN6_AStepWithWantsIsRecordedAndUndone(t *testing.T) {
 	dir := t.TempDir()
 	p := &bootstrap.Plan{
 		Host:   hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
-		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "acme"},
+		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "acme", NoOwner: true},
 		Steps:  []bootstrap.Step{{Name: "file", Wants: wantFile(filepath.Join(dir, "file"))}},
 	}
 	roundTrip(t, p, filepath.Join(dir, "file"))

@@ -22,6 +22,7 @@ type Applied struct {
 	Changes []string
 	Adopted []string // objects that were found as wanted, and count as made from now on
 	Undone  []Undone // objects that the step no longer wants
+	Advice  []string // what did not work, and need not
 }
 
 // application is one run of Apply.
@@ -72,7 +73,11 @@ func refused(t *target) error {
 
 // fail records a target's first failure: the others go on.
 func (a *application) fail(t *target, err error) {
-	if !t.failed && !t.MayFail {
+	switch {
+	case t.failed:
+	case t.MayFail:
+		a.done.Advice = append(a.done.Advice, err.Error())
+	default:
 		a.errs = append(a.errs, err)
 	}
 	t.failed = true

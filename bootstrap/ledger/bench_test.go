@@ -35,7 +35,7 @@ func BenchmarkApply(b *testing.B) {
 				wants.List = append(wants.List, ledger.Want{Kind: k, Object: fmt.Sprintf("net.ipv4.conf.lxc%08d.rp_filter", i), To: ledger.State{Type: "value", Value: "1"}})
 			}
 			dir := filepath.Join(b.TempDir(), "state")
-			book, err := (&ledger.Ledger{Dir: dir, Agent: "a"}).Open()
+			book, err := (&ledger.Ledger{Dir: dir, Agent: "a", NoOwner: true}).Open(context.Background())
 			require.NoError(b, err)
 			defer book.Close()
 			for b.Loop() {
@@ -54,7 +54,7 @@ func BenchmarkLargeFile(b *testing.B) {
 	dir := b.TempDir()
 	source := filepath.Join(dir, "source")
 	require.NoError(b, os.WriteFile(source, bytes.Repeat([]byte("0123456789abcde\n"), 70<<16), 0o755))
-	book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "a"}).Open()
+	book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "a", NoOwner: true}).Open(context.Background())
 	require.NoError(b, err)
 	defer book.Close()
 	path := filepath.Join(dir, "plugin")

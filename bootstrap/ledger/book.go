@@ -5,70 +5,131 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// Ledger says where the records are, and for which agent. It does no I/O until it is
-// opened.
+// DefaultDir is the directory of a [Ledger] without Dir.
+const DefaultDir = "/var/lib/slipway"
+
+// Ledger says where the records are, for which agent, and on whose behalf. It does no I/O
+// until it is opened. It remembers what this process has claimed: use one for all plans of a
+// process, and do not open it from two goroutines at once for the first time.
 type Ledger struct {
-	Dir      string  // such as /var/lib/slipway
-	Agent    string  // a DNS label
-	Boot     string  // identifies the running boot; empty: as the kernel says
-	Override bool    // the wants of other agents that differ are overridden
-	Kinds    []*Kind // of records that no want of this program names any more
+	Dir   string // an absolute path; empty: DefaultDir
+	Agent string // a DNS label
+	// Owner is on whose behalf the agent is applied, such as a pod's UID. NoOwner says that
+	// there is none: the process then claims nothing, and stops no other. One must be set.
+	Owner   string
+	NoOwner bool
+
+	TakeOver   bool // a superseded owner may claim again
+	AnyOwner   bool // what another owner has made may be undone
+	Override   bool // the wants of other agents that differ are overridden
+	AcceptKept bool // undoing leaves what others have changed since to them for good
+
+	Boot  string  // identifies the running boot; empty: as the kernel says
+	Kinds []*Kind // of records that no want of this program names any more
+
+	bound *binding
 }
 
 var isLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString
+
+// Validate returns an error if a field is invalid.
+func (l *Ledger) Validate() error {
+	if l == nil {
+		return errors.New("the ledger is a nil *Ledger")
+	}
+	switch dir := l.dir(); {
+	case !filepath.IsAbs(dir) || dir == filepath.Dir(dir):
+		return fmt.Errorf("state directory %q is not an absolute path below the root", l.Dir)
+	case !isLabel(l.Agent):
+		return fmt.Errorf("agent %q is not a DNS label, such as acme-1", l.Agent)
+	case !utf8.ValidString(l.Owner) || len(l.Owner) > maxOwner:
+		return fmt.Errorf("owner %q is not UTF-8 of up to %d bytes", l.Owner, maxOwner)
+	case l.Owner == "" && !l.NoOwner:
+		return fmt.Errorf("state directory %s: no owner is named: set Owner, such as a pod's UID, or NoOwner", dir)
+	case l.Owner != "" && l.NoOwner:
+		return fmt.Errorf("state directory %s: Owner is %q, and NoOwner is set", dir, l.Owner)
+	}
+	if i := slices.Index(l.Kinds, nil); i >= 0 {
+		return fmt.Errorf("state directory %s: kind %d of %d is nil", l.dir(), i+1, len(l.Kinds))
+	}
+	return nil
+}
+
+// maxOwner bounds the name of an owner, in bytes.
+const maxOwner = 253
+
+func (l *Ledger) dir() string { return filepath.Clean(cmp.Or(l.Dir, DefaultDir)) }
 
 // Book is an open ledger.
 type Book struct {
 	ledger Ledger
 	store  store
 	boot   string
+	place  place            // of the objects that it looks at
 	kinds  map[string]*Kind // by name: of records, those that this program knows
 	saved  string           // the file's content when it was last read or written
+
+	bound   *binding
+	self    *claimant // this process, if the owner is no pod
+	living  *claimant // that of the recorded owner, if it lived when the book was opened
+	reverts bool      // MayUndo was asked, and not Claim
 }
 
 // Open opens the directory, as the calling thread sees it, and makes nothing. The book
 // finds it afterwards from whichever mount namespace.
-func (l *Ledger) Open() (*Book, error) {
+func (l *Ledger) Open(ctx context.Context) (*Book, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
 	boot, err := l.Boot, error(nil)
 	if boot == "" {
-		boot, err = bootID()
+		boot, err = bootID(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !isLabel(l.Agent) {
-		return nil, fmt.Errorf("agent %q is not a DNS label, such as acme-1", l.Agent)
-	}
-	store, err := openDirectory(l.Dir)
+	store, err := openDirectory(l.dir())
 	if err != nil {
 		return nil, err
 	}
-	return l.open(store, boot), nil
+	b := l.open(store, boot)
+	if s, err := b.load(); err == nil { // else each operation says so, but Salvage
+		b.lookAtProcesses(ctx, b.agent(s).current())
+	}
+	return b, nil
 }
 
 // bootID identifies the running boot, as in random(4).
-func bootID() (string, error) {
+func bootID(ctx context.Context) (string, error) {
 	if runtime.GOOS != "linux" {
 		return "unknown", nil // boots are told apart on Linux only
 	}
-	id, err := input.ReadFile(context.Background(), "/proc/sys/kernel/random/boot_id", 128)
+	id, err := input.ReadFile(ctx, "/proc/sys/kernel/random/boot_id", 128)
 	return strings.TrimSpace(string(id)), err
 }
 
 // open is Open with a store and a boot, such as a test's.
 func (l *Ledger) open(s store, boot string) *Book {
-	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}}
+	if l.bound == nil {
+		l.bound = &binding{}
+	}
+	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}, bound: l.bound}
+	b.ledger.Dir = l.dir()
 	for _, k := range l.Kinds {
 		b.kinds[k.Name] = k
 	}
@@ -76,7 +137,12 @@ func (l *Ledger) open(s store, boot string) *Book {
 }
 
 // Close closes the directory.
-func (b *Book) Close() error { return b.store.close() }
+func (b *Book) Close() error {
+	if b == nil {
+		return nil
+	}
+	return b.store.close()
+}
 
 // load reads the file.
 func (b *Book) load() (*sheet, error) {
@@ -86,12 +152,15 @@ func (b *Book) load() (*sheet, error) {
 	}
 	b.saved = string(content)
 	if content == nil {
-		return newSheet(), nil
+		s := newSheet()
+		s.place = b.place
+		return s, nil
 	}
 	s, err := parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.ledger.Dir, err)
 	}
+	s.view(b.place, b.boot)
 	s.reboot(b.boot)
 	return s, nil
 }
@@ -100,7 +169,9 @@ func (b *Book) load() (*sheet, error) {
 // them, those of a killed run too, and the directory with the last record.
 func (b *Book) save(s *sheet) error {
 	s.tidy()
-	if len(s.records)+len(s.damaged) == 0 {
+	s.tidyAgents()
+	b.bound.name(b.agent(s))
+	if s.isEmpty() {
 		b.saved = ""
 		return b.store.remove()
 	}
@@ -114,7 +185,7 @@ func (b *Book) save(s *sheet) error {
 		}
 		b.saved = string(text)
 	}
-	return b.store.collect(s.contents())
+	return b.store.collect(s.contents(), s.head.Agents)
 }
 
 // look calls f with the records, and again if they were replaced meanwhile: what f has seen

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -16,6 +17,7 @@ import (
 type Look struct {
 	Changes []string
 	Advice  []string
+	Claims  bool // Apply would record something, even if nothing changes
 }
 
 // Check returns what Apply would change. It changes nothing, settles nothing and needs no
@@ -24,15 +26,42 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 	err = b.look(ctx, func(s *sheet) error {
 		look = Look{}
 		var errs []error
-		for _, t := range b.targets(wants) {
-			if err := b.checkOne(ctx, s, step, t, &look); err != nil && !t.MayFail {
+		targets := b.targets(wants)
+		for _, t := range targets {
+			err := b.checkOne(ctx, s, step, t, &look)
+			if t.failed = err != nil; t.failed && t.MayFail {
+				look.advise(err.Error())
+			} else {
 				errs = append(errs, err)
 			}
 		}
-		look.Changes = append(look.Changes, b.planned(ctx, s, b.unlisted(s, step, wants))...)
-		return errors.Join(errs...)
+		unlisted := b.unlisted(s, step, wants)
+		look.Changes = append(look.Changes, b.planned(ctx, s, unlisted)...)
+		if err := errors.Join(errs...); err != nil || len(look.Changes) > 0 {
+			return err
+		}
+		look.Claims = len(unlisted) > 0 || b.records(ctx, s, step, targets)
+		return nil
 	})
 	return look, err
+}
+
+// records reports whether Apply would record something, although nothing changes: it records
+// it in s, and nowhere else.
+func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*target) bool {
+	isBegun := func(r *record) bool { return r.Intent != nil }
+	if slices.ContainsFunc(s.sorted(), isBegun) {
+		return true
+	}
+	dry := *b
+	dry.store = &unrecorded{}
+	(&application{Book: &dry, sheet: s, step: step, targets: targets, first: !s.claimedBefore(b.ledger.Agent, step)}).claim(ctx)
+	if s.tidy(); s.isEmpty() {
+		return false
+	}
+	s.tidyAgents()
+	text, err := s.text()
+	return err != nil || string(text) != b.saved
 }
 
 // checkOne looks at one target as Apply would, and fails where that would. What it says
@@ -114,18 +143,20 @@ type target struct {
 // targets prepares wants: each object has its one name, and its kind is known from here on.
 func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
-		b.learn(w.Kind)
+		b.Learn(w.Kind)
 		w.Object = w.Kind.canonical(w.Object)
 		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
 	}
 	return all
 }
 
-// learn makes a kind known, for settling and undoing its records. The first one of a name
+// Learn makes kinds known, for settling and undoing their records. The first one of a name
 // stays: steps that use a kind differ in nothing that its records depend on.
-func (b *Book) learn(k *Kind) {
-	if b.kinds[k.Name] == nil {
-		b.kinds[k.Name] = k
+func (b *Book) Learn(kinds ...*Kind) {
+	for _, k := range kinds {
+		if b.kinds[k.Name] == nil {
+			b.kinds[k.Name] = k
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func Example() {
 	ctx, file := context.Background(), filepath.Join(dir, "10-net.conf")
 	wants := ledger.Wants{List: []ledger.Want{ledger.FileWant(file, 0o644, []byte("ours\n"))}}
 	open := func(agent string) *ledger.Book {
-		book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: agent}).Open()
+		book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: agent, NoOwner: true}).Open(context.Background())
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -8,12 +8,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 )
 
 // Memory is a store in memory, for tests. Its process may be killed at each step.
 type Memory struct {
 	Content  []byte
 	Contents map[string][]byte
+	Reports  map[string][]byte
 	Step     func() // called before and after each change
 }
 
@@ -65,7 +67,37 @@ func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 	return inMemory(content), nil
 }
 
-func (m *Memory) collect(needed map[string]bool) error {
+func (m *Memory) writable() error { return nil }
+
+func (m *Memory) report(agent string) ([]byte, time.Time, error) {
+	return m.Reports[agent], time.Time{}, nil
+}
+
+func (m *Memory) setReport(agent string, content []byte) error {
+	m.step()
+	if m.Reports == nil {
+		m.Reports = map[string][]byte{}
+	}
+	m.Reports[agent] = content
+	m.step()
+	return nil
+}
+
+func (m *Memory) leftovers(needed map[string]bool, agents map[string]*agent) (bool, error) {
+	for sha256 := range m.Contents {
+		if !needed[sha256] {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (m *Memory) collect(needed map[string]bool, agents map[string]*agent) error {
+	for name := range m.Reports {
+		if agents[name] == nil {
+			delete(m.Reports, name)
+		}
+	}
 	for sha256 := range m.Contents {
 		if !needed[sha256] {
 			m.step()
@@ -81,5 +113,5 @@ func (m *Memory) remove() error {
 		m.Content = nil
 		m.step()
 	}
-	return m.collect(nil)
+	return m.collect(nil, nil)
 }

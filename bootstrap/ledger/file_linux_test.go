@@ -23,7 +23,7 @@ import (
 // opened is a ledger with the kinds of files, in a directory of its own.
 func opened(t *testing.T, root string) *ledger.Book {
 	t.Helper()
-	book, err := (&ledger.Ledger{Dir: filepath.Join(root, "state"), Agent: "acme", Kinds: []*ledger.Kind{ledger.File(), ledger.Dir()}}).Open()
+	book, err := (&ledger.Ledger{Dir: filepath.Join(root, "state"), Agent: "acme", Kinds: []*ledger.Kind{ledger.File(), ledger.Dir()}, NoOwner: true}).Open(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, book.Close()) })
 	return book

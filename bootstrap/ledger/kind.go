@@ -18,6 +18,8 @@ var (
 	ErrChanged     = code.New(code.JournalChanged, "no longer as it was left")
 	ErrUnreadable  = code.New(code.JournalUnreadable, "unreadable record")
 	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not use")
+	ErrNotOwner    = code.New(code.JournalNotOwner, "the agent has another owner")
+	ErrRevoked     = code.New(code.JournalRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
 	ErrRefused     = errors.New("written, but it is still different")
 )
@@ -74,6 +76,20 @@ type Kind struct {
 	EndsWithBoot func(object string) (bool, error)
 	// Permission returns an error if this process could not write the object.
 	Permission func(ctx context.Context, object string) error
+	// Place returns where on the host the object is, and the type of the file system that it
+	// is on, if that is known. Nil: a path is where it says, and others are nowhere.
+	Place func(object string) (path, fstype string)
+	// Find lists the objects on the node that carry a mark, as from [Book.Mark].
+	Find func(ctx context.Context) ([]Marked, error)
+}
+
+// Marked is an object that says itself whose it is.
+type Marked struct {
+	Kind   string `json:"kind"` // set by the ledger
+	Object string `json:"object"`
+	Agent  string `json:"agent,omitempty"`
+	Dir    string `json:"dir,omitempty"`    // the state directory that records it
+	Remove string `json:"remove,omitempty"` // the command that removes it
 }
 
 // Side is an object that a write to another object changes along.
@@ -116,6 +132,22 @@ type Wants struct {
 	// the plugins in a folder. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
+}
+
+// Places returns where on the host the objects are, with the type of the file system if it is
+// known.
+func (w Wants) Places() map[string]string {
+	places := map[string]string{}
+	for _, want := range w.List {
+		path, fstype := want.Object, ""
+		if place := want.Kind.Place; place != nil {
+			path, fstype = place(want.Object)
+		} else if want.Kind.space() != pathSpace {
+			continue
+		}
+		places[path] = fstype
+	}
+	return places
 }
 
 // ID identifies the object among all of a node.

@@ -39,7 +39,8 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 	for _, r := range slices.Backward(s.sorted()) {
 		pick := func(c Claim) bool { return picked(r, c) }
 		if slices.ContainsFunc(r.Claims, pick) {
-			all[r.id] = &work{record: r, kind: b.kinds[r.Kind], rest: r.without(pick)}
+			dropped := r.without(func(c Claim) bool { return !pick(c) })
+			all[r.id] = &work{record: r, step: prevailing(dropped).Step, kind: b.kinds[r.Kind], rest: r.without(pick)}
 			newest = append(newest, all[r.id])
 		}
 	}

@@ -17,6 +17,7 @@ type record struct {
 	Kind     string    `json:"kind"`
 	Space    string    `json:"space"`
 	Object   text      `json:"object"`
+	Place    place     `json:"place,omitzero"`
 	Seq      int       `json:"seq"` // the newest is undone first
 	Original State     `json:"original"`
 	Left     State     `json:"left"`             // as it was read after the last write
@@ -145,6 +146,9 @@ func (r *record) remember(s State) {
 		return // anyone can remove an object
 	}
 	hash := s.hash()
+	if slices.Contains(r.Past[max(0, len(r.Past)-maxPast/2):], hash) {
+		return // a run that changes nothing records nothing
+	}
 	r.Past = append(slices.DeleteFunc(r.Past, func(h string) bool { return h == hash }), hash)
 	if len(r.Past) > maxPast {
 		r.Past = r.Past[len(r.Past)-maxPast:]

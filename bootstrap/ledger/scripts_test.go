@@ -311,7 +311,7 @@ func TestPLAN2_ChecksBesideAppliesGiveNoFalseAnswer(t *testing.T) {
 	}
 	wants := ledger.Wants{List: []ledger.Want{{Kind: k, Object: "a", To: ledger.State{Type: "value", Value: "1"}}}}
 	open := func() *ledger.Book {
-		book, err := (&ledger.Ledger{Dir: dir, Agent: "a", Kinds: []*ledger.Kind{k}}).Open()
+		book, err := (&ledger.Ledger{Dir: dir, Agent: "a", Kinds: []*ledger.Kind{k}, NoOwner: true}).Open(t.Context())
 		require.NoError(t, err)
 		return book
 	}

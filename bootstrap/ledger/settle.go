@@ -175,7 +175,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		return nil, err
 	}
 	for _, side := range sides {
-		b.learn(side.Kind)
+		b.Learn(side.Kind)
 		now, err := side.Kind.Read(ctx, side.Object)
 		if err != nil {
 			return nil, err

@@ -40,18 +40,22 @@ type sheet struct {
 	head    head
 	last    int                // Seq of the newest record
 	records map[string]*record // by ID
-	damaged map[string]bool    // IDs of objects whose line is damaged
+	damaged map[string]bool    // objects whose line is damaged, as the head lists them
+
+	place place     // of the records
+	aside []*record // of other places
 }
 
 type head struct {
-	Schema  int `json:"schema"`
-	Objects IDs `json:"objects"`
+	Schema  int               `json:"schema"`
+	Objects IDs               `json:"objects"`
+	Agents  map[string]*agent `json:"agents,omitempty"`
 
 	unknown unknown
 }
 
 func newSheet() *sheet {
-	return &sheet{head: head{Schema: schema}, records: map[string]*record{}, damaged: map[string]bool{}}
+	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}}
 }
 
 // shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
@@ -76,6 +80,10 @@ func parse(content []byte) (*sheet, error) {
 		return nil, fmt.Errorf("%w: it has schema %d, and this program knows %d: use the program that wrote it",
 			ErrUnreadable, s.head.Schema, schema)
 	}
+	if s.head.Agents == nil {
+		s.head.Agents = map[string]*agent{}
+	}
+	maps.DeleteFunc(s.head.Agents, func(_ string, a *agent) bool { return a == nil })
 	for _, id := range s.head.Objects {
 		s.damaged[id] = true // unless its line follows
 	}
@@ -103,7 +111,7 @@ func readRecord(line []byte) *record {
 	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
 		return nil
 	}
-	r.id = r.Space + " " + string(r.Object)
+	r.id = r.Place.in(r.Space) + " " + string(r.Object)
 	return r
 }
 
@@ -119,13 +127,12 @@ func whole(line []byte) []byte {
 // text is the content of the file. Its bounds keep one agent from making the file so large
 // that no other can read it any more.
 func (s *sheet) text() ([]byte, error) {
-	if len(s.records) > maxRecords {
-		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted",
-			len(s.records), maxRecords)
+	if n := len(s.records) + len(s.aside); n > maxRecords {
+		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted", n, maxRecords)
 	}
 	var lines bytes.Buffer
 	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))
-	for _, r := range s.sorted() {
+	for _, r := range s.all() {
 		raw, err := json.Marshal(r)
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.id, err)
@@ -133,7 +140,7 @@ func (s *sheet) text() ([]byte, error) {
 		if len(raw) > maxLine {
 			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
 		}
-		s.head.Objects = append(s.head.Objects, r.id)
+		s.head.Objects = append(s.head.Objects, r.Place.in(r.Space)+" "+string(r.Object))
 		writeLine(&lines, raw)
 	}
 	raw, err := json.Marshal(s.head)
@@ -180,7 +187,7 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 	r := s.records[id]
 	if r == nil {
 		r = &record{
-			Kind: k.Name, Space: k.space(), Object: text(object), Seq: s.last + 1,
+			Kind: k.Name, Space: k.space(), Object: text(object), Place: s.place, Seq: s.last + 1,
 			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
 		}
 		s.add(r)
@@ -190,10 +197,15 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 
 // unreadable returns an error if the object's record is damaged.
 func (s *sheet) unreadable(id string) error {
-	if s.damaged[id] {
+	if s.damaged[s.listed(id)] {
 		return fmt.Errorf("%s: %w: look at the object, and forget the record", printable.Line(id), ErrUnreadable)
 	}
 	return nil
+}
+
+// isEmpty reports whether there is nothing to keep.
+func (s *sheet) isEmpty() bool {
+	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents) == 0
 }
 
 // tidy drops records that no step wants, with what they have changed along.
@@ -202,7 +214,7 @@ func (s *sheet) tidy() {
 		again = false
 		for _, r := range s.sorted() {
 			r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool {
-				return s.records[string(c.ID)] == nil && !s.damaged[string(c.ID)]
+				return s.records[string(c.ID)] == nil && !s.damaged[s.listed(string(c.ID))]
 			})
 			if len(r.Claims)+len(r.Causes) == 0 {
 				delete(s.records, r.id)
@@ -262,7 +274,7 @@ func (s *sheet) contents() map[string]bool {
 			all[s.SHA256] = true
 		}
 	}
-	for _, r := range s.records {
+	for _, r := range s.all() {
 		add(r.Original)
 		for _, c := range r.Claims {
 			add(c.To)

@@ -63,7 +63,9 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 	for _, w := range b.works(s, b.picked(Undo{Agent: agent})) {
 		w.Claims = w.rest
 	}
+	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return r.Place.Agent == agent })
 	s.tidy()
+	s.dismiss(agent)
 	for _, r := range before {
 		if s.records[r.id] == nil && !r.Left.Equal(r.Original) {
 			left = append(left, string(r.Object))
@@ -91,6 +93,8 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 			r.Claims, r.Kept = r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }), ""
 		}
 	}
+	s.tidy()
+	s.dismiss(b.ledger.Agent)
 	return errors.Join(append(errs, b.save(s))...)
 }
 
@@ -109,6 +113,7 @@ func (b *Book) Salvage(context.Context) error {
 		return err
 	}
 	clear(s.damaged)
+	s.view(b.place, b.boot)
 	return b.save(s)
 }
 

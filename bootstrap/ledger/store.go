@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -24,6 +25,7 @@ import (
 const (
 	fileName      = "ledger"
 	contentPrefix = "content."
+	reportPrefix  = "report."
 
 	maxContent  int64 = 1 << 30 // bytes of one content
 	maxContents int64 = 4 << 30 // bytes of all
@@ -38,9 +40,17 @@ type store interface {
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
 	open(sha256 string) (io.ReadCloser, error)
-	// collect removes contents, but those that are needed, and what killed writers have
-	// left.
-	collect(needed map[string]bool) error
+	// collect removes contents, but those that are needed, reports but those of agents, and
+	// what killed writers have left.
+	collect(needed map[string]bool, agents map[string]*agent) error
+	// leftovers reports whether collect would remove something.
+	leftovers(needed map[string]bool, agents map[string]*agent) (bool, error)
+	// report returns the report of an agent's last run, and its time. It is zero if there is
+	// none.
+	report(agent string) (content []byte, when time.Time, err error)
+	setReport(agent string, content []byte) error
+	// writable returns an error if replace would fail, as far as that is known.
+	writable() error
 	// remove removes the file, all contents and the directory.
 	remove() error
 	close() error
@@ -55,10 +65,6 @@ type directory struct {
 
 // openDirectory opens the directory above, if there is one: without it nothing is recorded.
 func openDirectory(path string) (*directory, error) {
-	if path == "" {
-		return nil, errors.New("the ledger has no directory")
-	}
-	path = filepath.Clean(path)
 	parent, err := durable.OpenDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &directory{nil, path}, nil
@@ -91,7 +97,7 @@ func (d *directory) inDir(f func(*durable.Dir) error) error {
 // inNewDir calls f with the directory, which is made if it does not exist.
 func (d *directory) inNewDir(f func(*durable.Dir) error) error {
 	if d.parent == nil {
-		return fmt.Errorf("state directory: %s: %w", filepath.Dir(d.path), fs.ErrNotExist)
+		return d.missing()
 	}
 	dir, err := d.parent.OpenDir(filepath.Base(d.path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -238,18 +244,92 @@ func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
 
 // collect looks at all names, and not at what the last run knew: a killed run may have left
 // contents that no file has ever named.
-func (d *directory) collect(needed map[string]bool) error {
+func (d *directory) collect(needed map[string]bool, agents map[string]*agent) error {
 	return d.inDir(func(dir *durable.Dir) error {
 		errs := []error{dir.Sweep()}
 		for name, err := range dir.All() {
-			sum, isContent := strings.CutPrefix(name, contentPrefix)
-			if err == nil && isContent && !needed[sum] {
+			if err == nil && isObsolete(name, needed, agents) {
 				err = dir.Remove(name)
 			}
 			errs = append(errs, err)
 		}
 		return errors.Join(errs...)
 	})
+}
+
+func isObsolete(name string, needed map[string]bool, agents map[string]*agent) bool {
+	if sum, isContent := strings.CutPrefix(name, contentPrefix); isContent {
+		return !needed[sum]
+	}
+	agent, isReport := strings.CutPrefix(name, reportPrefix)
+	return isReport && agents[agent] == nil
+}
+
+func (d *directory) leftovers(needed map[string]bool, agents map[string]*agent) (found bool, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		for name, err := range dir.All() {
+			if err != nil {
+				return ignoreGone(err) // an uninstall has just removed it
+			}
+			found = found || durable.IsTemporary(name) || isObsolete(name, needed, agents)
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (d *directory) report(agent string) (content []byte, when time.Time, err error) {
+	err = d.inDir(func(dir *durable.Dir) error {
+		f, err := openTrusted(dir, reportPrefix+agent)
+		if f == nil || err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err == nil {
+			when = info.ModTime()
+			content, err = input.Read(context.Background(), f, maxReport)
+		}
+		return err
+	})
+	return content, when, err
+}
+
+func (d *directory) setReport(agent string, content []byte) error {
+	return d.inNewDir(func(dir *durable.Dir) error {
+		if err := dir.WriteFile(reportPrefix+agent, 0o600, content); err != nil {
+			return fmt.Errorf("keep the report: %w", remedy.File(err))
+		}
+		return nil
+	})
+}
+
+// writable looks at open directories: this process may be in a container, and they on the
+// host.
+func (d *directory) writable() error {
+	if d.parent == nil {
+		return d.missing()
+	}
+	in, known := d.parent, false
+	err := d.inDir(func(dir *durable.Dir) error {
+		known = true
+		return d.notReadOnly(dir)
+	})
+	if known || err != nil {
+		return err
+	}
+	return d.notReadOnly(in)
+}
+
+func (d *directory) notReadOnly(dir *durable.Dir) error {
+	if !dir.ReadOnly() {
+		return nil
+	}
+	return fmt.Errorf("state directory %s: %w", d.path, remedy.Add(syscall.EROFS, "name another state directory, on a file system that can be written to"))
+}
+
+func (d *directory) missing() error {
+	return fmt.Errorf("state directory %s: %s: %w (create it, or name another state directory)", d.path, filepath.Dir(d.path), fs.ErrNotExist)
 }
 
 // remove leaves a directory that an administrator has made, and one on which something is
@@ -263,7 +343,7 @@ func (d *directory) remove() error {
 			err = dir.Remove(fileName) // first: it names the contents
 		}
 		if err == nil {
-			err = d.collect(nil)
+			err = d.collect(nil, nil)
 		}
 		return err
 	})

@@ -4,10 +4,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -16,12 +18,13 @@ import (
 type Undo struct {
 	Agent      string   // empty: the ledger's own
 	Steps      []string // nil: all
-	AcceptKept bool     // what others have changed since is left to them for good
+	AcceptKept bool     // as that of the ledger
 }
 
 // Undone is what became of one object, or would.
 type Undone struct {
 	Kind, Object string
+	Step         string // whose claim was dropped; empty: it was only changed along
 	Change       string // in one line; empty: there was nothing to do
 	Err          error  // why the object stays as it is
 }
@@ -37,9 +40,33 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, err := b.undo(ctx, s, b.works(s, b.picked(u)), u.AcceptKept)
-	return done, errors.Join(unsettled, s.anyUnreadable(), err)
+	works := b.works(s, b.picked(u))
+	if err := b.beginUndoing(s, u, works); err != nil {
+		return nil, err
+	}
+	done, err := b.undo(ctx, s, works, u.AcceptKept)
+	s.tidy()
+	s.dismiss(u.agent(b))
+	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 }
+
+// beginUndoing says in the file that all of an agent is being undone.
+func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
+	a := s.head.Agents[u.agent(b)]
+	if u.Steps != nil || a == nil {
+		return nil
+	}
+	if u.agent(b) == b.ledger.Agent {
+		b.bound.clear() // this process may apply again
+	}
+	if len(works) == 0 || !a.Undoing.IsZero() {
+		return nil
+	}
+	a.Undoing = time.Now().UTC().Truncate(time.Second)
+	return b.save(s)
+}
+
+func (u Undo) agent(b *Book) string { return cmp.Or(u.Agent, b.ledger.Agent) }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
@@ -53,11 +80,9 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	if u.Agent == "" {
-		u.Agent = b.ledger.Agent
-	}
+	agent := u.agent(b)
 	return func(_ *record, c Claim) bool {
-		return c.Agent == u.Agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return c.Agent == agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -76,6 +101,7 @@ func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []st
 // work is one record that loses claims.
 type work struct {
 	*record
+	step   string  // of the last claim that is dropped
 	kind   *Kind   // nil: this program does not know it
 	rest   []Claim // that remain
 	goes   bool    // nothing remains, so the original comes back
@@ -102,7 +128,7 @@ type undoing struct {
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept}
+	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept || b.ledger.AcceptKept}
 	for _, w := range works {
 		u.byID[w.id] = w
 	}
@@ -409,7 +435,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{w.Kind, string(w.Object), w.change, w.err})
+			all = append(all, Undone{w.Kind, string(w.Object), w.step, w.change, w.err})
 		}
 	}
 	return all

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxFormer is how many former owners of an agent are remembered.
+const maxFormer = 32
+
+// agent is what the head of the file says of one agent. It is there as long as the agent has
+// claims, an owner or a report.
+type agent struct {
+	ID       string    `json:"id"` // drawn with the agent's first record
+	Owner    *owner    `json:"owner,omitempty"`
+	Former   []string  `json:"former,omitempty"` // owners that were superseded, the last one last
+	Undoing  time.Time `json:"undoing,omitzero"` // when an uninstall was begun that has not ended well
+	Reported bool      `json:"reported,omitempty"`
+
+	unknown unknown
+}
+
+// owner is on whose behalf an agent was applied last.
+type owner struct {
+	Name       string    `json:"name"`
+	Generation int       `json:"generation"`
+	Since      time.Time `json:"since"`
+	Process    *claimant `json:"process,omitempty"` // nil: the owner is a pod, or the process is not known
+}
+
+func (o *owner) String() string {
+	return fmt.Sprintf("%q (generation %d, since %s)", o.Name, o.Generation, o.Since.Format(time.RFC3339))
+}
+
+// current is the agent's owner, whose generation is 0 if there is none.
+func (a *agent) current() owner {
+	if a == nil || a.Owner == nil {
+		return owner{}
+	}
+	return *a.Owner
+}
+
+// id is drawn with the agent's first record. Empty: there is none.
+func (a *agent) id() string {
+	if a == nil {
+		return ""
+	}
+	return a.ID
+}
+
+// binding is what a process has applied to.
+type binding struct {
+	mu         sync.Mutex
+	applied    bool
+	id         string // of the agent's records; empty: there were none
+	generation int
+}
+
+func (b *binding) set(a *agent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.applied, b.id, b.generation = true, a.id(), a.current().Generation
+}
+
+// name sets the ID that was drawn after the process had claimed.
+func (b *binding) name(a *agent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.applied && b.id == "" {
+		b.id = a.id()
+	}
+}
+
+func (b *binding) clear() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.applied, b.id, b.generation = false, "", 0
+}
+
+func (b *binding) hasApplied() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.applied
+}
+
+// revoked returns the reason why a process that has applied before may not apply again.
+func (b *binding) revoked(a *agent) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch current := a.current(); {
+	case !b.applied:
+		return nil
+	case b.id != "" && a.id() == "":
+		return fmt.Errorf("%w: it was uninstalled", ErrRevoked)
+	case b.id != "" && a.id() != b.id && current.Generation == 0:
+		return fmt.Errorf("%w: it was uninstalled, and others have applied since", ErrRevoked)
+	case b.id != "" && a.id() != b.id, current.Generation != b.generation:
+		return fmt.Errorf("%w: %w: %s; nothing is changed", ErrRevoked, ErrNotOwner, &current)
+	case a != nil && !a.Undoing.IsZero():
+		return fmt.Errorf("%w: an uninstall was begun at %s", ErrRevoked, a.Undoing.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// agent returns what the file says of the book's agent. Nil: nothing.
+func (b *Book) agent(s *sheet) *agent { return s.head.Agents[b.ledger.Agent] }
+
+// MayApply returns the error that Claim would return. It changes nothing and needs no lock.
+func (b *Book) MayApply(context.Context) error {
+	if b == nil {
+		return nil
+	}
+	s, err := b.load()
+	if err == nil {
+		err = b.store.writable()
+	}
+	if err != nil {
+		return err
+	}
+	return b.mayApply(b.agent(s))
+}
+
+func (b *Book) mayApply(a *agent) error {
+	if b.bound.hasApplied() {
+		return b.bound.revoked(a)
+	}
+	return b.claimable(a)
+}
+
+// claimable returns an error if the owner was superseded.
+func (b *Book) claimable(a *agent) error {
+	who, current := b.ledger.Owner, a.current()
+	if who == "" || who == current.Name || b.ledger.TakeOver || a == nil || !slices.Contains(a.Former, who) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s, after %q; nothing is changed (take it over explicitly if that is meant)", ErrNotOwner, &current, who)
+}
+
+// Claim gives the agent to the ledger's owner, the first time that this process calls it.
+// Later it only verifies that the agent still is that owner's. A new owner supersedes the
+// previous one, for good. The caller holds the node's lock.
+//
+// The error matches [ErrNotOwner] if the owner was superseded, and [ErrRevoked] if this
+// process has claimed before, and the agent was uninstalled or taken over since.
+func (b *Book) Claim(context.Context) error {
+	if b == nil {
+		return nil
+	}
+	s, err := b.load()
+	if err == nil {
+		err = b.mayApply(b.agent(s))
+	}
+	if err != nil {
+		return err
+	}
+	b.reverts = false
+	if !b.bound.hasApplied() {
+		b.claimFor(s)
+	}
+	if err := b.save(s); err != nil { // what killed runs have left is removed, too
+		return err
+	}
+	if !b.bound.hasApplied() {
+		b.bound.set(b.agent(s))
+	}
+	return nil
+}
+
+// claimFor records the owner, and that an uninstall that was cut short does not go on.
+func (b *Book) claimFor(s *sheet) {
+	a := b.agent(s)
+	if a != nil {
+		a.Undoing = time.Time{}
+	}
+	who, current := b.ledger.Owner, a.current()
+	if who == "" || who == current.Name && !b.claimedByAnother(current) {
+		return
+	}
+	if a == nil {
+		a = s.addAgent(b.ledger.Agent)
+	}
+	if who == current.Name {
+		a.Owner.Process = b.claimant(current)
+		return
+	}
+	if current.Generation > 0 {
+		a.Former = append(slices.DeleteFunc(a.Former, func(o string) bool { return o == current.Name }), current.Name)
+		a.Former = a.Former[max(0, len(a.Former)-maxFormer):]
+	}
+	a.Former = slices.DeleteFunc(a.Former, func(o string) bool { return o == who })
+	a.Owner = &owner{who, current.Generation + 1, time.Now().UTC().Truncate(time.Second), b.claimant(current)}
+}
+
+// NeedsClaim reports whether Claim would record another owner or process, or remove what
+// killed runs have left. If not, this process counts as having claimed.
+func (b *Book) NeedsClaim(context.Context) (bool, error) {
+	if b == nil {
+		return false, nil
+	}
+	s, err := b.load()
+	if err != nil {
+		return false, err
+	}
+	a := b.agent(s)
+	current, who := a.current(), b.ledger.Owner
+	if who != "" && (who != current.Name || !b.bound.hasApplied() && b.claimedByAnother(current)) || a != nil && !a.Undoing.IsZero() {
+		return true, nil
+	}
+	leftovers, err := b.store.leftovers(s.contents(), s.head.Agents)
+	if err == nil && !leftovers && !b.bound.hasApplied() {
+		b.bound.set(a)
+	}
+	return leftovers, err
+}
+
+// MayUndo returns an error if this process may not undo the agent's steps, since that has
+// another owner.
+func (b *Book) MayUndo(context.Context) error {
+	if b == nil {
+		return nil
+	}
+	s, err := b.load()
+	if err != nil {
+		return err
+	}
+	b.reverts = true
+	if b.ledger.AnyOwner {
+		return nil
+	}
+	return b.allowed(b.agent(s))
+}
+
+// Verify returns an error unless the agent still has this owner: for what runs beside a
+// plan, such as a timer, before each change.
+func (b *Book) Verify(context.Context) error {
+	if b == nil {
+		return nil
+	}
+	s, err := b.load()
+	if err != nil {
+		return err
+	}
+	a := b.agent(s)
+	if b.bound.hasApplied() {
+		return b.bound.revoked(a)
+	}
+	if err := b.allowed(a); err != nil {
+		return err
+	}
+	if a.current().Generation > 0 { // otherwise its owner may still come
+		b.bound.set(a)
+	}
+	return b.bound.revoked(a)
+}
+
+// allowed returns an error unless the agent has no owner, or this one.
+func (b *Book) allowed(a *agent) error {
+	who, current := b.ledger.Owner, a.current()
+	if current.Generation == 0 || current.Name == who {
+		return nil
+	}
+	if who == "" {
+		return fmt.Errorf("%w: %s, and no owner is configured; nothing is changed (configure the owner, or allow any owner)", ErrNotOwner, &current)
+	}
+	return fmt.Errorf("%w: %s, and this is %q; nothing is changed", ErrNotOwner, &current, who)
+}
+
+// Owner returns the agent's owner and the generation of the ownership, which each new owner
+// raises by one. Without an owner, the generation is 0.
+func (b *Book) Owner() (name string, generation int, err error) {
+	if b == nil {
+		return "", 0, nil
+	}
+	s, err := b.load()
+	if err != nil {
+		return "", 0, err
+	}
+	current := b.agent(s).current()
+	return current.Name, current.Generation, nil
+}
+
+// addAgent adds an agent, whose records get an ID: one that was uninstalled and comes again
+// has another.
+func (s *sheet) addAgent(name string) *agent {
+	a := &agent{ID: strings.ToLower(rand.Text())}
+	s.head.Agents[name] = a
+	return a
+}
+
+// tidyAgents adds the agents that have claims, and drops those that have nothing.
+func (s *sheet) tidyAgents() {
+	claiming := s.claiming()
+	for name := range claiming {
+		if s.head.Agents[name] == nil {
+			s.addAgent(name)
+		}
+	}
+	for name, a := range s.head.Agents {
+		if !claiming[name] && a.Owner == nil && !a.Reported {
+			delete(s.head.Agents, name)
+		}
+	}
+}
+
+// claiming lists the agents that have claims.
+func (s *sheet) claiming() map[string]bool {
+	all := map[string]bool{}
+	for _, r := range s.all() {
+		for _, c := range r.Claims {
+			all[c.Agent] = true
+		}
+	}
+	return all
+}
+
+// dismiss drops an agent without claims, with its owner and report.
+func (s *sheet) dismiss(name string) {
+	if !s.claiming()[name] {
+		delete(s.head.Agents, name)
+	}
+}
+
+// MarshalJSON writes the fields of a later version too.
+func (a *agent) MarshalJSON() ([]byte, error) {
+	type plain agent
+	return marshal(plain(*a), a.unknown)
+}
+
+// UnmarshalJSON keeps the fields of a later version.
+func (a *agent) UnmarshalJSON(raw []byte) (err error) {
+	type plain agent
+	a.unknown, err = unmarshal(raw, (*plain)(a))
+	return err
+}
