@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -157,7 +156,10 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 // showPlan runs the plan and shows it.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
 	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
-		plan.Trace, a.current = a.trace, current{plan}
+		plan.Trace, a.planned = a.trace, nil
+		for _, s := range slices.Concat(plan.Gates, plan.Steps) {
+			a.planned = append(a.planned, s.Name)
+		}
 		return run(plan, ctx)
 	})
 }

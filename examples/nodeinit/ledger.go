@@ -4,14 +4,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/configresolve/configdir"
+	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // ledger is where the changes to the node are recorded, or nil if nothing is.
@@ -25,16 +32,41 @@ func (a *app) ledger(ctx context.Context) *ledger.Ledger {
 	return a.remembers
 }
 
+// kinds are those of all steps: what another run has recorded can be undone by any flags.
+func (a *app) kinds(ctx context.Context) []*ledger.Kind {
+	confDir, pluginDirs := a.undoesIn(ctx)
+	cni := cniinstall.Uninstall{
+		ConfDir: confDir, PluginDirs: pluginDirs, Sandboxes: a.sandboxes,
+		KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force,
+	}
+	return slices.Concat(cni.Kinds(), []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind}, sysctl.Kinds(a.sysctlConfDir))
+}
+
+// undoesIn is where other owners have configurations, which keep the plugins that they name,
+// and where the runtime looks for plugins, if it says so. Nothing else about undoing depends
+// on the flags.
+func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string) {
+	confDir = folderOr(a.cniConfDir, "")
+	if !a.userManagedConf && !strings.HasPrefix(a.name, "uninstall") {
+		return cmp.Or(confDir, usualConfDir), nil
+	}
+	looks, _ := a.runtime(ctx)
+	if pluginDirs = looks.PluginDirs; len(pluginDirs) > 0 {
+		pluginDirs = distinct(append([]string{folderOr(a.cniBinDir, "")}, pluginDirs...)...)
+	}
+	return cmp.Or(confDir, looks.ConfDir, usualConfDir), pluginDirs
+}
+
 // openBook opens the ledger, to look up what it has recorded.
 func (a *app) openBook(ctx context.Context) (err error) {
 	if a.book == nil && a.ledger(ctx) != nil {
-		a.book, err = a.open(ctx, a.ledger(ctx))
+		a.book, err = a.bookOf(ctx, a.ledger(ctx))
 	}
 	return err
 }
 
-// open opens a ledger for this run.
-func (a *app) open(ctx context.Context, l *ledger.Ledger) (b *ledger.Book, err error) {
+// bookOf opens a ledger for this run.
+func (a *app) bookOf(ctx context.Context, l *ledger.Ledger) (b *ledger.Book, err error) {
 	a.at.work("", "--state-dir "+l.Dir)
 	err = a.seeing(ctx, func(ctx context.Context) (err error) { b, err = l.Open(ctx); return err })
 	if err == nil {

@@ -39,7 +39,7 @@ failed), error, agents (name, state, owner, generation, since, seen, undoing,
 alive, changed, found, adopted, ended, begun, kept, todo, error, and lastRun:
 time, command, result, version, node, owner, summary, step, code, error, cause,
 remedy), records (kind, object, id, original, left, claims, causes, begun,
-kept), damaged (ids), given (ids) and orphans (agent, kind, object, dir,
+kept), damaged (ids), left (ids) and orphans (agent, kind, object, dir,
 remove). A code is one of CODES.md.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a.agent = cmp.Or(only, cleanup.Cilium().Agent)
@@ -70,7 +70,7 @@ type nodeStatus struct {
 	Agents   []agentStatus   `json:"agents"`
 	Records  []ledger.Record `json:"records"`
 	Damaged  ledger.IDs      `json:"damaged"`
-	Given    ledger.IDs      `json:"given"` // for good, with a mark
+	Left     ledger.IDs      `json:"left"` // for good, with an agent's mark
 	Orphans  []ledger.Marked `json:"orphans"`
 	Error    string          `json:"error,omitempty"`
 }
@@ -134,7 +134,7 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 // nodeStatus collects the status, unless the ledger could not be opened. An unreadable part
 // hides no other.
 func (a *app) nodeStatus(ctx context.Context, only string, err error) nodeStatus {
-	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: ledger.IDs{}, Given: ledger.IDs{}, Orphans: []ledger.Marked{}}
+	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: ledger.IDs{}, Left: ledger.IDs{}, Orphans: []ledger.Marked{}}
 	if err != nil {
 		v.State, v.Error = stateFailed, err.Error()
 		return v
@@ -146,7 +146,7 @@ func (a *app) nodeStatus(ctx context.Context, only string, err error) nodeStatus
 			v.Records = append(v.Records, withoutContent(r))
 		}
 	}
-	v.Damaged, v.Given = append(v.Damaged, recorded.Damaged...), append(v.Given, recorded.Given...)
+	v.Damaged, v.Left = append(v.Damaged, recorded.Damaged...), append(v.Left, recorded.Left...)
 	for _, agent := range agents {
 		if only == "" || agent.Name == only {
 			v.Agents = append(v.Agents, a.agentStatus(ctx, agent, v.Records))
@@ -251,7 +251,7 @@ func (v *agentStatus) todo() (todo []string) {
 
 // lastRun reads the report of the agent's last run; nil if there is none.
 func (a *app) lastRun(ctx context.Context, agent string) (*runStatus, error) {
-	b, err := a.open(ctx, &ledger.Ledger{Dir: a.stateDir, Agent: agent, NoOwner: true})
+	b, err := a.bookOf(ctx, &ledger.Ledger{Dir: a.stateDir, Agent: agent, NoOwner: true})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (v nodeStatus) text() string {
 	for _, id := range v.Damaged {
 		listed(&b, id+": its record is damaged: nodeinit forget OBJECT drops it, and the object stays as it is")
 	}
-	for _, id := range v.Given {
+	for _, id := range v.Left {
 		listed(&b, id+": left for good")
 	}
 	return b.String()

@@ -187,7 +187,7 @@ func (a *app) isRecordedElsewhere(ctx context.Context, m ledger.Marked) bool {
 	if m.Dir == "" || m.Dir == a.stateDir {
 		return false
 	}
-	b, err := a.open(ctx, &ledger.Ledger{Dir: m.Dir, Agent: a.agent, NoOwner: true})
+	b, err := a.bookOf(ctx, &ledger.Ledger{Dir: m.Dir, Agent: a.agent, NoOwner: true})
 	if err != nil {
 		return false // it is none that uninstall could undo
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
@@ -34,9 +34,9 @@ var checks = map[string]func(value string) error{
 	"report-metrics":   promFile,
 	"runtime-endpoint": func(v string) error { return absolute(strings.TrimPrefix(v, "unix://")) },
 
-	"state-dir": func(v string) error { return (&journal.Node{Dir: v, Agent: "x", NoOwner: true}).Validate() },
-	"agent":     func(v string) error { return (&journal.Node{Agent: v, NoOwner: true}).Validate() },
-	"owner":     func(v string) error { return (&journal.Node{Agent: "x", Owner: v}).Validate() },
+	"state-dir": func(v string) error { return (&ledger.Ledger{Dir: v, Agent: "x", NoOwner: true}).Validate() },
+	"agent":     func(v string) error { return (&ledger.Ledger{Agent: v, NoOwner: true}).Validate() },
+	"owner":     func(v string) error { return (&ledger.Ledger{Agent: "x", Owner: v}).Validate() },
 
 	"allow-config-keys": configKeys, "deny-config-keys": configKeys, "cni-conf-key": configKeys, "cgroup-root-key": configKeys,
 	"k8s-namespace":       func(v string) error { return invalid(validation.IsDNS1123Label(v)) },
