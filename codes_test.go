@@ -32,7 +32,7 @@ var (
 
 // codePackages are the first words of codes, in the order of the table.
 var codePackages = []string{
-	"plan", "lock", "journal", "host", "config", "kube", "gate", "cgroup", "bpffs", "bpfmap", "sysctl", "hostpath", "module", "cni", "cri", "cleanup", "preflight",
+	"plan", "lock", "ledger", "host", "config", "kube", "gate", "cgroup", "bpffs", "bpfmap", "sysctl", "hostpath", "module", "cni", "cri", "cleanup", "preflight",
 }
 
 // CODES.md is generated from the table, by make codes.

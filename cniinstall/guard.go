@@ -31,7 +31,7 @@ type uninstalled struct{}
 
 func (uninstalled) Error() string        { return "no longer installed" }
 func (uninstalled) Is(target error) bool { return target == journal.ErrRevoked }
-func (uninstalled) Code() string         { return code.JournalRevoked }
+func (uninstalled) Code() string         { return code.LedgerRevoked }
 
 // ErrContested means that another program, such as another agent's guard, keeps
 // undoing the repairs.

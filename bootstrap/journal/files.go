@@ -822,7 +822,7 @@ func (e notEmpty) Error() string {
 }
 
 func (notEmpty) Is(target error) bool { return target == ErrChanged || target == ErrKept }
-func (notEmpty) Code() string         { return code.JournalChanged }
+func (notEmpty) Code() string         { return code.LedgerChanged }
 
 // spellings returns path and, if that leads through symbolic links, its name without them:
 // two steps may have recorded the same file under different names.

@@ -249,7 +249,7 @@ func TestSEC2_AJournalThatOthersMayWriteIsRefused(t *testing.T) {
 			start := time.Now()
 			_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUntrusted)
-			require.Equal(t, "journal.untrusted", code.Of(err))
+			require.Equal(t, "ledger.untrusted", code.Of(err))
 			require.ErrorContains(t, err, dir)
 			require.Less(t, time.Since(start), 10*time.Second, "it does not wait for a writer to the pipe")
 		})

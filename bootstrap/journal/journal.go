@@ -26,7 +26,7 @@ import (
 var (
 	// ErrChanged means that an object is no longer as the step left it: it now has
 	// another owner, and is not touched. Its entry remains recorded as kept.
-	ErrChanged = code.New(code.JournalChanged, "no longer as it was left")
+	ErrChanged = code.New(code.LedgerChanged, "no longer as it was left")
 
 	// ErrKept means that an object was not undone because the caller wants to keep it.
 	// Its entry remains recorded.
@@ -38,24 +38,24 @@ var (
 	ErrNeeded error = needed{}
 
 	// ErrNotOwner means that the node has another owner, so nothing was done.
-	ErrNotOwner = code.New(code.JournalNotOwner, "the node has another owner")
+	ErrNotOwner = code.New(code.LedgerNotOwner, "the node has another owner")
 
 	// ErrRevoked means that the node was uninstalled or taken over since this process
 	// first applied. The process may no longer change the node.
-	ErrRevoked = code.New(code.JournalRevoked, "the node no longer belongs to this owner")
+	ErrRevoked = code.New(code.LedgerRevoked, "the node no longer belongs to this owner")
 
 	// ErrUnreadable means that a journal exists but cannot be decoded.
-	ErrUnreadable = code.New(code.JournalUnreadable, "unreadable journal")
+	ErrUnreadable = code.New(code.LedgerUnreadable, "unreadable journal")
 
 	// ErrConflict means that another agent of the node wants an object to be different.
-	ErrConflict = code.New(code.JournalConflict, "another agent wants it differently")
+	ErrConflict = code.New(code.LedgerConflict, "another agent wants it differently")
 
 	// ErrUntrusted means that another user could have written the journal, so nothing in
 	// it is undone.
-	ErrUntrusted = code.New(code.JournalUntrusted, "others may have written it")
+	ErrUntrusted = code.New(code.LedgerUntrusted, "others may have written it")
 
 	// ErrUnknownKind means that no handler of this program can undo an entry.
-	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not know")
+	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not know")
 )
 
 var errNoJournal error = unsupported.Error("there is no journal, so nothing was recorded")

@@ -225,7 +225,7 @@ func TestPLAN6_AnUnknownKindStaysAndIsNamed(t *testing.T) {
 	v.set(t, step(t, j, "one"), j, "a", "1")
 	_, err = j.RevertAll(t.Context())
 	require.ErrorIs(t, err, journal.ErrUnknownKind)
-	require.Equal(t, "journal.unknown-kind", code.Of(err))
+	require.Equal(t, "ledger.unknown-kind", code.Of(err))
 	require.ErrorContains(t, err, `other/thing x: recorded by a package that this program does not know (step theirs of owner "pod-a" did)`)
 	require.Equal(t, []string{"x"}, objects(t, j))
 
@@ -296,7 +296,7 @@ func TestUnreadableJournalsAreErrors(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, content, 0o600))
 			_, err := (&journal.Node{Dir: dir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
 			require.ErrorIs(t, err, journal.ErrUnreadable)
-			require.Equal(t, "journal.unreadable", code.Of(err))
+			require.Equal(t, "ledger.unreadable", code.Of(err))
 			require.ErrorContains(t, err, path)
 			require.ErrorContains(t, err, ": record ")
 			require.ErrorContains(t, err, cmp.Or(remedies[name], "use the program that wrote it"))

@@ -87,10 +87,10 @@ func TestPLAN11_Overlaps(t *testing.T) {
 				require.ErrorContains(t, err, event[1], "event %d: %s", i, event[0])
 				if event[1] == revoked {
 					require.ErrorIs(t, err, journal.ErrRevoked)
-					require.Equal(t, "journal.revoked", code.Of(err))
+					require.Equal(t, "ledger.revoked", code.Of(err))
 				} else {
 					require.ErrorIs(t, err, journal.ErrNotOwner)
-					require.Equal(t, "journal.not-owner", code.Of(err))
+					require.Equal(t, "ledger.not-owner", code.Of(err))
 				}
 				require.Equal(t, before, entries(t, j), "a refused owner changes nothing")
 				require.Equal(t, made, exists(t, dir), "nor remakes the directory")

@@ -106,7 +106,8 @@ func (b *Book) Orphans(ctx context.Context) (orphans []Marked, err error) {
 		errs = append(errs, err)
 		for _, m := range found {
 			m.Kind = name
-			if id := k.id(k.canonical(m.Object)); s.records[id] == nil && s.unreadable(id) == nil {
+			id := k.id(k.canonical(m.Object))
+			if s.records[id] == nil && s.unreadable(id) == nil && !slices.Contains(s.head.Left, s.listed(id)) {
 				orphans = append(orphans, m)
 			}
 		}

@@ -71,6 +71,18 @@ func (c claimant) alive(ctx context.Context, boot string) (bool, error) {
 	return false, ignoreGone(err)
 }
 
+// OwnerAlive returns the evidence that the agent's owner is alive: see [Agent].Alive.
+func (b *Book) OwnerAlive(ctx context.Context) (seen string, err error) {
+	if b == nil {
+		return "", nil
+	}
+	s, err := b.load()
+	if err != nil {
+		return "", err
+	}
+	return b.alive(ctx, b.agent(s).current())
+}
+
 // alive returns the evidence that an owner, of whichever agent, is alive.
 func (b *Book) alive(ctx context.Context, o owner) (seen string, err error) {
 	switch {

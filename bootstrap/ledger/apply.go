@@ -40,6 +40,9 @@ type application struct {
 // fails stops those that need it, and no others. Before anything is written, all objects
 // were looked at, and all that is about to be written is recorded.
 func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
+	if b == nil {
+		b = alone()
+	}
 	s, err := b.load()
 	if err != nil {
 		return Applied{}, err

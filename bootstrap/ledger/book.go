@@ -38,6 +38,8 @@ type Ledger struct {
 	AnyOwner   bool // what another owner has made may be undone
 	Override   bool // the wants of other agents that differ are overridden
 	AcceptKept bool // undoing leaves what others have changed since to them for good
+	Adopt      bool // files that a step names, and finds as wanted, are adopted: see [Want].Adopt
+	AllAgents  bool // undoing is of all agents of the node at once
 
 	Boot  string  // identifies the running boot; empty: as the kernel says
 	Kinds []*Kind // of records that no want of this program names any more
@@ -168,6 +170,13 @@ func (b *Book) load() (*sheet, error) {
 // save replaces the file, if it has changed. Contents are removed after the file that named
 // them, those of a killed run too, and the directory with the last record.
 func (b *Book) save(s *sheet) error {
+	if err := b.write(s); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnrecorded, err)
+	}
+	return nil
+}
+
+func (b *Book) write(s *sheet) error {
 	s.tidy()
 	s.tidyAgents()
 	b.bound.name(b.agent(s))
@@ -192,13 +201,13 @@ func (b *Book) save(s *sheet) error {
 // of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
+		before := b.store.version()
 		s, err := b.load()
 		if err == nil {
 			err = f(s)
 		}
-		now, readErr := b.store.read()
-		if string(now) == b.saved || readErr != nil || ctx.Err() != nil {
-			return errors.Join(err, readErr, ctx.Err())
+		if b.store.version() == before || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
 		}
 	}
 	return fmt.Errorf("%s: another process changes it all the time", b.ledger.Dir)

@@ -18,11 +18,17 @@ type Look struct {
 	Changes []string
 	Advice  []string
 	Claims  bool // Apply would record something, even if nothing changes
+	// Denied says which of the changes this process is not permitted to make. It is no error
+	// of Check's: others may look.
+	Denied error
 }
 
 // Check returns what Apply would change. It changes nothing, settles nothing and needs no
 // lock.
 func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
+	if b == nil {
+		b = alone()
+	}
 	err = b.look(ctx, func(s *sheet) error {
 		look = Look{}
 		var errs []error
@@ -80,8 +86,8 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		}
 		return nil
 	}
-	if err := t.Kind.permission(ctx, t.Object); err != nil {
-		return fmt.Errorf("%s: %w", printable.Line(t.Object), err)
+	if err := t.Kind.permission(ctx, t.Object); err != nil && !t.MayFail {
+		look.Denied = errors.Join(look.Denied, fmt.Errorf("%s: %w", printable.Line(t.Object), err))
 	}
 	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	if r == nil || r.isOriginal(t.Kind, t.now) {
@@ -145,6 +151,7 @@ func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
 		b.Learn(w.Kind)
 		w.Object = w.Kind.canonical(w.Object)
+		w.Adopt = w.Adopt || b.ledger.Adopt && w.To.Type == typeFile
 		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
 	}
 	return all

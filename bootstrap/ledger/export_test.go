@@ -67,6 +67,8 @@ func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 	return inMemory(content), nil
 }
 
+func (m *Memory) version() string { return string(m.Content) }
+
 func (m *Memory) writable() error { return nil }
 
 func (m *Memory) report(agent string) ([]byte, time.Time, error) {

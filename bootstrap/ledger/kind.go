@@ -14,13 +14,14 @@ import (
 
 // The errors that callers branch on.
 var (
-	ErrConflict    = code.New(code.JournalConflict, "another agent wants it differently")
-	ErrChanged     = code.New(code.JournalChanged, "no longer as it was left")
-	ErrUnreadable  = code.New(code.JournalUnreadable, "unreadable record")
-	ErrUnknownKind = code.New(code.JournalUnknownKind, "recorded by a package that this program does not use")
-	ErrNotOwner    = code.New(code.JournalNotOwner, "the agent has another owner")
-	ErrRevoked     = code.New(code.JournalRevoked, "it no longer belongs to this owner")
+	ErrConflict    = code.New(code.LedgerConflict, "another agent wants it differently")
+	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
+	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
+	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
+	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
+	ErrUnrecorded  = errors.New("the ledger cannot be written")
 	ErrRefused     = errors.New("written, but it is still different")
 )
 

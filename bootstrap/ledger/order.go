@@ -40,7 +40,8 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 		pick := func(c Claim) bool { return picked(r, c) }
 		if slices.ContainsFunc(r.Claims, pick) {
 			dropped := r.without(func(c Claim) bool { return !pick(c) })
-			all[r.id] = &work{record: r, step: prevailing(dropped).Step, kind: b.kinds[r.Kind], rest: r.without(pick)}
+			top := prevailing(dropped)
+			all[r.id] = &work{record: r, agent: top.Agent, step: top.Step, kind: b.kinds[r.Kind], rest: r.without(pick)}
 			newest = append(newest, all[r.id])
 		}
 	}

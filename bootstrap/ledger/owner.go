@@ -6,6 +6,7 @@ package ledger
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -222,7 +223,7 @@ func (b *Book) NeedsClaim(context.Context) (bool, error) {
 }
 
 // MayUndo returns an error if this process may not undo the agent's steps, since that has
-// another owner.
+// another owner, or one of the agents, if all are meant.
 func (b *Book) MayUndo(context.Context) error {
 	if b == nil {
 		return nil
@@ -235,7 +236,13 @@ func (b *Book) MayUndo(context.Context) error {
 	if b.ledger.AnyOwner {
 		return nil
 	}
-	return b.allowed(b.agent(s))
+	var errs []error
+	for _, name := range b.undoes(s, Undo{}) {
+		if err := b.allowed(s.head.Agents[name]); err != nil {
+			errs = append(errs, fmt.Errorf("agent %q: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Verify returns an error unless the agent still has this owner: for what runs beside a

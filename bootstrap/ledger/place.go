@@ -74,6 +74,9 @@ func (s *sheet) listed(id string) string {
 	return s.place.in(space) + " " + object
 }
 
+// listed is the ID by which the head lists the record's object.
+func (r *record) listed() string { return r.Place.in(r.Space) + " " + string(r.Object) }
+
 // all lists the records of all places, oldest first.
 func (s *sheet) all() []*record {
 	all := append(s.sorted(), s.aside...)

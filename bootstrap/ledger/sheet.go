@@ -50,6 +50,7 @@ type head struct {
 	Schema  int               `json:"schema"`
 	Objects IDs               `json:"objects"`
 	Agents  map[string]*agent `json:"agents,omitempty"`
+	Left    IDs               `json:"left,omitempty"` // marked objects that are recorded no more, and no orphans
 
 	unknown unknown
 }
@@ -111,7 +112,7 @@ func readRecord(line []byte) *record {
 	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
 		return nil
 	}
-	r.id = r.Place.in(r.Space) + " " + string(r.Object)
+	r.id = r.listed()
 	return r
 }
 
@@ -140,7 +141,7 @@ func (s *sheet) text() ([]byte, error) {
 		if len(raw) > maxLine {
 			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
 		}
-		s.head.Objects = append(s.head.Objects, r.Place.in(r.Space)+" "+string(r.Object))
+		s.head.Objects = append(s.head.Objects, r.listed())
 		writeLine(&lines, raw)
 	}
 	raw, err := json.Marshal(s.head)
@@ -191,6 +192,7 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
 		}
 		s.add(r)
+		s.head.Left = slices.DeleteFunc(s.head.Left, func(left string) bool { return left == s.listed(id) })
 	}
 	return r
 }
@@ -205,11 +207,12 @@ func (s *sheet) unreadable(id string) error {
 
 // isEmpty reports whether there is nothing to keep.
 func (s *sheet) isEmpty() bool {
-	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents) == 0
+	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents)+len(s.head.Left) == 0
 }
 
 // tidy drops records that no step wants, with what they have changed along.
 func (s *sheet) tidy() {
+	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return len(r.Claims)+len(r.Causes) == 0 })
 	for again := true; again; {
 		again = false
 		for _, r := range s.sorted() {

@@ -5,34 +5,59 @@ package ledger
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Status is what is recorded.
 type Status struct {
-	Records []Record
-	Damaged IDs // objects whose records cannot be read
+	Records []Record `json:"records,omitempty"`
+	Damaged IDs      `json:"damaged,omitempty"` // objects whose records cannot be read
+	Left    IDs      `json:"left,omitempty"`    // marked objects that were left for good
 }
 
-// Record describes the record of an object.
+// Record describes the record of an object. In JSON, what a string cannot hold has the
+// escapes of Go.
 type Record struct {
-	Kind, Object   string
-	Original, Left State
-	Claims         []Claim // the last one prevails, unless it is loose
-	Causes         IDs     // objects whose write has changed this one along
-	Begun          bool    // a write was begun, and its run was killed
-	Kept           string  // why it stays although its agent was undone
+	Kind      string  `json:"kind"`
+	Object    string  `json:"-"`
+	ID        string  `json:"-"`
+	Namespace string  `json:"namespace,omitempty"`    // of the container that has the object; empty: the host
+	Unknown   bool    `json:"unknown_kind,omitempty"` // this program does not know the kind
+	Original  State   `json:"original"`
+	Left      State   `json:"left"`
+	Claims    []Claim `json:"claims,omitempty"` // the last one prevails, unless it is loose
+	Causes    IDs     `json:"causes,omitempty"` // objects whose write has changed this one along
+	Begun     bool    `json:"begun,omitempty"`  // a write was begun, and its run was killed
+	Kept      string  `json:"kept,omitempty"`   // why it stays although its agent was undone
 }
 
-// Status returns what is recorded, oldest first. It needs no lock.
+// MarshalJSON escapes what JSON cannot hold.
+func (r Record) MarshalJSON() ([]byte, error) {
+	type plain Record
+	return json.Marshal(struct {
+		ID     text `json:"id"`
+		Object text `json:"object"`
+		plain
+	}{text(r.ID), text(r.Object), plain(r)})
+}
+
+// Status returns what is recorded, oldest first, also of objects inside containers. It
+// needs no lock.
 func (b *Book) Status(ctx context.Context) (st Status, err error) {
+	if b == nil {
+		return st, nil
+	}
 	err = b.look(ctx, func(s *sheet) error {
-		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged))}
-		for _, r := range s.sorted() {
-			st.Records = append(st.Records, r.described())
+		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged)), Left: s.head.Left}
+		for _, r := range s.all() {
+			d := r.described()
+			d.Unknown = b.kinds[d.Kind] == nil
+			st.Records = append(st.Records, d)
 		}
 		return nil
 	})
@@ -42,7 +67,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 // described leaves out what only the engine needs.
 func (r *record) described() Record {
 	d := Record{
-		Kind: r.Kind, Object: string(r.Object), Original: r.Original, Left: r.Left,
+		Kind: r.Kind, Object: string(r.Object), ID: r.listed(), Namespace: r.Place.Namespace, Original: r.Original, Left: r.Left,
 		Claims: r.Claims, Begun: r.Intent != nil, Kept: string(r.Kept),
 	}
 	for _, c := range r.Causes {
@@ -59,19 +84,48 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	before := s.sorted()
 	for _, w := range b.works(s, b.picked(Undo{Agent: agent})) {
 		w.Claims = w.rest
 	}
 	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return r.Place.Agent == agent })
+	return b.drop(s, agent), b.save(s)
+}
+
+// drop drops records and agents without claims. It returns the objects that stay as agents
+// made them.
+func (b *Book) drop(s *sheet, agents ...string) (left []string) {
+	before := s.sorted()
 	s.tidy()
-	s.dismiss(agent)
 	for _, r := range before {
-		if s.records[r.id] == nil && !r.Left.Equal(r.Original) {
-			left = append(left, string(r.Object))
+		if s.records[r.id] != nil || r.Left.Equal(r.Original) {
+			continue
+		}
+		left = append(left, string(r.Object))
+		if k := b.kinds[r.Kind]; k != nil && k.Find != nil {
+			s.head.Left = append(s.head.Left, r.listed())
+			s.head.Left = s.head.Left[max(0, len(s.head.Left)-maxLeft):]
 		}
 	}
-	return left, b.save(s)
+	for _, name := range agents {
+		s.dismiss(name)
+	}
+	return left
+}
+
+// maxLeft is how many objects are remembered that were left for good.
+const maxLeft = 1000
+
+// pruneLeft drops objects that were left for good, and have gone.
+func (b *Book) pruneLeft(ctx context.Context, s *sheet) {
+	s.head.Left = slices.DeleteFunc(s.head.Left, func(id string) bool {
+		for _, k := range b.kinds {
+			if object, ok := strings.CutPrefix(id, s.listed(k.id(""))); ok && k.Find != nil {
+				now, err := k.Read(ctx, object)
+				return err == nil && now.IsZero()
+			}
+		}
+		return false
+	})
 }
 
 // Forget drops the agent's claims on objects, which then stay as they are, and records of
@@ -83,7 +137,7 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 	}
 	var errs []error
 	for _, id := range ids {
-		r := s.records[id]
+		r := s.find(id)
 		switch {
 		case s.damaged[id]:
 			delete(s.damaged, id)
@@ -93,9 +147,18 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 			r.Claims, r.Kept = r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }), ""
 		}
 	}
-	s.tidy()
-	s.dismiss(b.ledger.Agent)
+	b.drop(s, b.ledger.Agent)
 	return errors.Join(append(errs, b.save(s))...)
+}
+
+// find returns the record of an object, of whichever place, by the ID that Status shows.
+// Nil: there is none.
+func (s *sheet) find(id string) *record {
+	i := slices.IndexFunc(s.all(), func(r *record) bool { return r.listed() == id })
+	if i < 0 {
+		return nil
+	}
+	return s.all()[i]
 }
 
 // Salvage drops all records that cannot be read: their objects stay as they are. It also

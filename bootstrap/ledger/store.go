@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,6 +37,8 @@ const (
 type store interface {
 	// read returns the file's content, nil if there is none.
 	read() (content []byte, err error)
+	// version differs before and after a change of the file, even if that is undone.
+	version() string
 	replace(content []byte) error
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
@@ -134,6 +137,29 @@ func (d *directory) read() (content []byte, err error) {
 		return err
 	})
 	return content, err
+}
+
+// version is that of the file or, if there is none, of the directories in which it was made
+// and removed. Where it cannot be told, read fails too.
+func (d *directory) version() (file string) {
+	if d.parent == nil {
+		return ""
+	}
+	made := ""
+	add := func(info fs.FileInfo, err error) {
+		if err == nil {
+			made += version(info)
+		}
+	}
+	add(d.parent.Stat())
+	_ = d.inDir(func(dir *durable.Dir) error {
+		add(dir.Stat())
+		if info, err := dir.Lstat(fileName); err == nil {
+			file = version(info)
+		}
+		return nil
+	})
+	return cmp.Or(file, made)
 }
 
 // openTrusted opens a file of the directory that only this process's user can have written.

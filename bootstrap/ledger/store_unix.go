@@ -16,7 +16,7 @@ import (
 )
 
 // errUntrusted is matched if another user could have written what the ledger would follow.
-var errUntrusted = code.New(code.JournalUntrusted, "others could have written it")
+var errUntrusted = code.New(code.LedgerUntrusted, "others could have written it")
 
 // trusted returns an error unless the file or directory belongs to this process's user and
 // no other may write there. A group may; but if that user is root, only the group root.
@@ -37,6 +37,15 @@ func trusted(path string, info fs.FileInfo) error {
 		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, errUntrusted)
 	}
 	return nil
+}
+
+// version differs between two files, or states of a directory, of the same name.
+func version(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.ModTime().String()
+	}
+	return fmt.Sprint(st.Ino, info.ModTime().UnixNano(), " ")
 }
 
 // ids returns a file's owner and group.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // Undo selects what is undone: of one agent, all or some steps.
 type Undo struct {
-	Agent      string   // empty: the ledger's own
+	Agent      string   // empty: the ledger's own, or all of them if the ledger says so
 	Steps      []string // nil: all
 	AcceptKept bool     // as that of the ledger
 }
@@ -24,8 +25,9 @@ type Undo struct {
 // Undone is what became of one object, or would.
 type Undone struct {
 	Kind, Object string
-	Step         string // whose claim was dropped; empty: it was only changed along
+	Agent, Step  string // whose claim was dropped; empty: it was only changed along
 	Change       string // in one line; empty: there was nothing to do
+	Stays        bool   // nothing is written: Change says why
 	Err          error  // why the object stays as it is
 }
 
@@ -45,28 +47,38 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		return nil, err
 	}
 	done, err := b.undo(ctx, s, works, u.AcceptKept)
-	s.tidy()
-	s.dismiss(u.agent(b))
+	b.drop(s, b.undoes(s, u)...)
+	b.pruneLeft(ctx, s)
 	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
 func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
-	a := s.head.Agents[u.agent(b)]
-	if u.Steps != nil || a == nil {
+	if u.Steps != nil {
 		return nil
 	}
-	if u.agent(b) == b.ledger.Agent {
+	agents := b.undoes(s, u)
+	if slices.Contains(agents, b.ledger.Agent) {
 		b.bound.clear() // this process may apply again
 	}
-	if len(works) == 0 || !a.Undoing.IsZero() {
+	if len(works) == 0 {
 		return nil
 	}
-	a.Undoing = time.Now().UTC().Truncate(time.Second)
+	for _, name := range agents {
+		if a := s.head.Agents[name]; a != nil && a.Undoing.IsZero() {
+			a.Undoing = time.Now().UTC().Truncate(time.Second)
+		}
+	}
 	return b.save(s)
 }
 
-func (u Undo) agent(b *Book) string { return cmp.Or(u.Agent, b.ledger.Agent) }
+// undoes lists the agents that are undone.
+func (b *Book) undoes(s *sheet, u Undo) []string {
+	if u.Agent == "" && b.ledger.AllAgents {
+		return slices.Sorted(maps.Keys(s.head.Agents))
+	}
+	return []string{cmp.Or(u.Agent, b.ledger.Agent)}
+}
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
@@ -80,9 +92,9 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	agent := u.agent(b)
+	isAll, agent := u.Agent == "" && b.ledger.AllAgents, cmp.Or(u.Agent, b.ledger.Agent)
 	return func(_ *record, c Claim) bool {
-		return c.Agent == agent && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return (isAll || c.Agent == agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -101,7 +113,8 @@ func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []st
 // work is one record that loses claims.
 type work struct {
 	*record
-	step   string  // of the last claim that is dropped
+	agent  string // of the last claim that is dropped
+	step   string
 	kind   *Kind   // nil: this program does not know it
 	rest   []Claim // that remain
 	goes   bool    // nothing remains, so the original comes back
@@ -341,7 +354,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 		u.leaveChanged(w)
 		return nil
 	case err != nil && len(w.rest) > 0: // it is theirs to report who want it so
-		w.change = ""
+		w.change, w.writes = "", false
 		w.leaveToOthers()
 	case err != nil:
 		w.err = fmt.Errorf("%s: %w", w.change, err)
@@ -435,7 +448,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{w.Kind, string(w.Object), w.step, w.change, w.err})
+			all = append(all, Undone{w.Kind, string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
 		}
 	}
 	return all

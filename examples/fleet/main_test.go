@@ -256,7 +256,7 @@ func TestRDY6_WhyANodeIsAsItIs(t *testing.T) {
 // What helps is named by the command and flag that do it, which nodeinit has.
 func TestRDY6_TheRemedyIsNodeinitsOwn(t *testing.T) {
 	c := newCluster(t)
-	for i, code := range []string{"journal.not-owner", "bpffs.foreign", "journal.unreadable", "journal.changed", "cni.target-missing"} {
+	for i, code := range []string{"ledger.not-owner", "bpffs.foreign", "ledger.unreadable", "ledger.changed", "cni.target-missing"} {
 		c.add(fmt.Sprint("n", i), map[string]string{"cilium": report("failed", "bpffs", code, version, 0)})
 	}
 	o := c.run(t)

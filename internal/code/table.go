@@ -18,13 +18,13 @@ const (
 
 	LockHeld = "lock.held"
 
-	JournalNotOwner    = "journal.not-owner"
-	JournalRevoked     = "journal.revoked"
-	JournalUnreadable  = "journal.unreadable"
-	JournalUntrusted   = "journal.untrusted"
-	JournalUnknownKind = "journal.unknown-kind"
-	JournalChanged     = "journal.changed"
-	JournalConflict    = "journal.conflict"
+	LedgerNotOwner    = "ledger.not-owner"
+	LedgerRevoked     = "ledger.revoked"
+	LedgerUnreadable  = "ledger.unreadable"
+	LedgerUntrusted   = "ledger.untrusted"
+	LedgerUnknownKind = "ledger.unknown-kind"
+	LedgerChanged     = "ledger.changed"
+	LedgerConflict    = "ledger.conflict"
 
 	HostNotHost     = "host.not-host"
 	HostNoProcess   = "host.no-process"
@@ -112,13 +112,13 @@ func Table() []Meaning {
 
 		{LockHeld, "Another process held the lock until the wait timed out.", "Find out what blocks the process that the error names; the lock is released when it ends."},
 
-		{JournalNotOwner, "The node belongs to another owner, so nothing was changed.", "Uninstall the other installation, or take the node over explicitly."},
-		{JournalRevoked, "The node was uninstalled or taken over after this process had claimed it.", "End this process; the present owner of the node continues."},
-		{JournalUnreadable, "The journal is damaged, or of a version that this program does not know.", "Copy the directory, then cut the file before the damage as the error describes: what is cut off cannot be undone any more. If a later version wrote it, use that."},
-		{JournalUntrusted, "Users other than the owner could have written the journal.", "Look at its content, then correct owner and mode as the error describes."},
-		{JournalUnknownKind, "An entry is recorded that no part of this program can undo.", "Undo it with the program that recorded it."},
-		{JournalConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
-		{JournalChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
+		{LedgerNotOwner, "The agent belongs to another owner, so nothing was changed.", "Uninstall the other installation, or take the agent over explicitly."},
+		{LedgerRevoked, "The agent was uninstalled or taken over after this process had claimed it.", "End this process; the present owner continues."},
+		{LedgerUnreadable, "The ledger, or the record of an object, is damaged or of a version that this program does not know.", "If a later version wrote it, use that. Otherwise copy the directory, look at the object, and forget its record, or salvage the records that are whole."},
+		{LedgerUntrusted, "Users other than the owner could have written the ledger.", "Look at its content, then correct owner and mode as the error describes."},
+		{LedgerUnknownKind, "A record is of a kind that no part of this program can undo.", "Undo it with the program that recorded it."},
+		{LedgerConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
+		{LedgerChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
 		{HostNotHost, "The change would affect this container instead of the host.", "Mount the host's /proc into the container, or the path itself as a hostPath."},
 		{HostNoProcess, "The process whose namespaces are to be entered cannot be found.", "Mount the host's /proc where the program looks for it."},
