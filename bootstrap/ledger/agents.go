@@ -28,6 +28,7 @@ type Agent struct {
 	Undoing time.Time `json:"undoing,omitzero"`
 	Changed int       `json:"changed"` // objects that its steps want and agents have changed
 	Found   int       `json:"found"`   // objects that were found as its steps want them
+	Ended   int       `json:"ended"`   // claims that a reboot has ended, and no run has renewed
 
 	// Alive is the evidence that the owner is alive. Empty: there is none, unless AliveErr
 	// says why it is not known.
@@ -48,7 +49,7 @@ func (b *Book) Agents(ctx context.Context) (all []Agent, err error) {
 	first := map[string]int{}
 	for name, a := range s.head.Agents {
 		current := a.current()
-		d := Agent{Name: name, Owner: current.Name, Generation: current.Generation, Since: current.Since, Seen: current.Since, Undoing: a.Undoing}
+		d := Agent{Name: name, Owner: current.Name, Generation: current.Generation, Since: current.Since, Seen: current.Since, Undoing: a.Undoing, Ended: s.ended[name]}
 		d.Alive, d.AliveErr = b.alive(ctx, current)
 		_, reported, errReport := b.store.report(name)
 		err = errors.Join(err, errReport)

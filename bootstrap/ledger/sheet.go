@@ -41,6 +41,7 @@ type sheet struct {
 	last    int                // Seq of the newest record
 	records map[string]*record // by ID
 	damaged map[string]bool    // objects whose line is damaged, as the head lists them
+	ended   map[string]int     // by agent: claims that a reboot has ended
 
 	place place     // of the records
 	aside []*record // of other places
@@ -56,7 +57,7 @@ type head struct {
 }
 
 func newSheet() *sheet {
-	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}}
+	return &sheet{head: head{Schema: schema, Agents: map[string]*agent{}}, records: map[string]*record{}, damaged: map[string]bool{}, ended: map[string]int{}}
 }
 
 // shortSum finds damage. It does not stop an attacker, who could compute it: the directory's
@@ -246,7 +247,13 @@ func (s *sheet) bequeathIntent(r *record) {
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
 	for _, r := range s.records {
-		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool {
+			ended := c.Boot != "" && c.Boot != boot
+			if ended {
+				s.ended[c.Agent]++
+			}
+			return ended
+		})
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()
