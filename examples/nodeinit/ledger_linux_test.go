@@ -259,7 +259,7 @@ func TestPLAN6_AMistypedStateDirectory(t *testing.T) {
 	}
 }
 
-// Objects in another agent's journal, or left on purpose, are not orphans.
+// Objects in another agent's ledger, or left on purpose, are not orphans.
 func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 	n := newParallelNode(t)
 	acme := []string{"--agent", "acme", "--state-dir", "/var/lib/acme"}
