@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -133,15 +133,9 @@ func configured(value string) func(*arena, string) {
 
 // configuredOver is setup, followed by a configuration recorded and written to pub/p.
 func configuredOver(setup, trap func(*arena)) func(*arena) {
-	return func(a *arena) {
-		setup(a)
-		a.undone(configdir.Handler{}, func(j *journal.Journal) error {
-			return configdir.Writer{Path: a.path("pub/p"), Config: config(a, "ours")}.Apply(journal.With(a.ctx, j))
-		})
-		if trap != nil {
-			trap(a)
-		}
-	}
+	return recordedAfter(setup, func(a *arena) ledger.Wanter {
+		return configdir.Writer{Path: a.path("pub/p"), Config: config(a, "ours")}
+	}, trap)
 }
 
 const (
@@ -186,13 +180,7 @@ func network(a *arena) cniinstall.Install {
 
 // installed is setup, followed by a recorded installation.
 func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)) func(*arena) {
-	return func(a *arena) {
-		setup(a)
-		a.undone(cniinstall.Handler{}, func(j *journal.Journal) error {
-			return install(a).Apply(journal.With(a.ctx, j))
-		})
-		trap(a)
-	}
+	return recordedAfter(setup, func(a *arena) ledger.Wanter { return install(a) }, trap)
 }
 
 // stateDir fills a directory with a directory x of root's, left by an agent.
