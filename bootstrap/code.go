@@ -70,11 +70,6 @@ func general(err error) string {
 	return code.PlanFailed
 }
 
-// newStepError returns a StepError with the code of err.
-func newStepError(step, op string, err error) *StepError {
-	return &StepError{Step: step, Op: op, Code: Code(err), Err: err}
-}
-
 // Code returns the code of what the step failed by. It is empty for a step that did
 // not fail: one that is blocked by another has no code of its own.
 func (r Result) Code() string {

@@ -48,7 +48,7 @@ type Report struct {
 
 	// Agent is the agent that the plan belongs to, and Owner the owner it ran for; empty
 	// if none is configured. Generation counts the node's owners; 0 if the node has
-	// none. All three come from the plan's journal.
+	// none. All three come from the plan's ledger.
 	Agent, Owner string
 	Generation   int
 
@@ -56,7 +56,7 @@ type Report struct {
 	Results []Result
 
 	// Err is the failure of the plan itself, rather than of a step: the plan
-	// is invalid, its lock could not be taken, or its journal says that the node
+	// is invalid, its lock could not be taken, or its ledger says that the node
 	// has another owner. Nil otherwise.
 	Err error
 }
@@ -86,9 +86,11 @@ type Result struct {
 	// was changed nevertheless, as far as another check can tell.
 	Changes []string
 
-	// Advice comes from the action, if it is an [Adviser]: in a Check, and in an Apply for
-	// steps that it changed, or in which there is nothing to do. In a revert it lists what
-	// stays because other agents need it, according to the journal.
+	// Adopted lists objects that were found as wanted, and count as made by the agent.
+	Adopted []string
+
+	// Advice is what an administrator should know, from the ledger and from an [Adviser]. In
+	// a revert it lists what stays because others need it or have changed it.
 	Advice []string
 
 	// Err explains why the step failed, is unknown, is blocked, or has nothing to
@@ -188,6 +190,7 @@ type resultJSON struct {
 	Reason    string   `json:"reason,omitempty"`
 	Excused   bool     `json:"excused,omitempty"`
 	Changes   []string `json:"changes"`
+	Adopted   []string `json:"adopted,omitempty"`
 	Advice    []string `json:"advice,omitempty"`
 	Code      string   `json:"code,omitempty"`
 	Error     string   `json:"error,omitempty"`
@@ -195,7 +198,7 @@ type resultJSON struct {
 }
 
 // MarshalJSON writes one object with "step", "status", "reason" (left out if there is
-// none), "excused" (left out if it is not), "changes" (never null), "advice", "code"
+// none), "excused" (left out if it is not), "changes" (never null), "adopted", "advice", "code"
 // (see [Result.Code]) and "error" (left out if there is none) and "elapsedMs"
 // (milliseconds, with microseconds as a fraction).
 func (r Result) MarshalJSON() ([]byte, error) {
@@ -204,7 +207,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		changes = []string{}
 	}
 	return marshal(resultJSON{
-		Step: r.Step, Status: r.Status, Reason: r.Reason, Excused: r.Excused, Changes: changes, Advice: r.Advice,
+		Step: r.Step, Status: r.Status, Reason: r.Reason, Excused: r.Excused, Changes: changes, Adopted: r.Adopted, Advice: r.Advice,
 		Code: r.Code(), Error: errorText(r.Err), ElapsedMs: milliseconds(r.Elapsed),
 	})
 }
@@ -217,7 +220,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("decode result: %w", err)
 	}
 	*r = Result{
-		Step: in.Step, Status: in.Status, Reason: in.Reason, Excused: in.Excused, Changes: in.Changes, Advice: in.Advice,
+		Step: in.Step, Status: in.Status, Reason: in.Reason, Excused: in.Excused, Changes: in.Changes, Adopted: in.Adopted, Advice: in.Advice,
 		Err: textError(in.Error, in.Code), Elapsed: duration(in.ElapsedMs),
 	}
 	if len(r.Changes) == 0 {
@@ -268,10 +271,10 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// maxKept is the size of a report that a journal keeps.
+// maxKept is the size of a report that a ledger keeps.
 const maxKept = 256 << 10
 
-// kept is the part of the report that a journal keeps: without changes and advice, if
+// kept is the part of the report that a ledger keeps: without changes and advice, if
 // it would be too large.
 func (r *Report) kept() []byte {
 	text, err := json.Marshal(r)

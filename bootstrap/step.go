@@ -10,61 +10,86 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
+
+// do is what a walk does with one step. It leaves Step and Elapsed of the result to the walk.
+type do func(w *walk, ctx context.Context, s *Step) Result
 
 // check is what Plan.Check does with one step.
 func (w *walk) check(ctx context.Context, s *Step) Result {
-	if s.Absent {
-		return w.checkRevert(ctx, s)
-	}
-	return w.onHost(ctx, s, func(ctx context.Context) Result {
-		changes, err := s.Action.Check(ctx)
+	return w.onItsSide(ctx, s, "check", func(ctx context.Context) Result {
+		if s.Wants != nil {
+			return s.advised(ctx, w.checkWants(ctx, s))
+		}
+		changes, err := s.checkItself(ctx)
 		if err != nil {
 			r := s.result(Failed, "check", changes, err)
-			v, ok := as[Validator](s.Action)
-			r.certain = ok && v.Validate() != nil || w.hopeless(s, err)
+			r.certain = isCertain(err)
 			return r
-		}
-		if p, ok := as[PermissionChecker](s.Action); ok && (w.silent || os.Geteuid() == 0) && len(changes) > 0 {
-			if err := p.CheckPermission(ctx); err != nil {
-				denied := s.result(Failed, "check", nil, err)
-				denied.certain = true
-				return denied
-			}
-		}
-		if w.silent {
-			return foreseen(changes)
 		}
 		return s.advised(ctx, foreseen(changes))
 	})
 }
 
-// onHost calls f where the step's objects are.
-func (w *walk) onHost(ctx context.Context, s *Step, f func(context.Context) Result) (r Result) {
+// checkItself calls the Check of an action or a gate.
+func (s *Step) checkItself(ctx context.Context) ([]string, error) {
+	if s.Gate != nil {
+		return s.Gate.Check(ctx)
+	}
+	return s.Action.Check(ctx)
+}
+
+// checkWants looks at the objects that the step wants.
+func (w *walk) checkWants(ctx context.Context, s *Step) Result {
+	wants, err := w.wants(ctx, s)
+	if err != nil {
+		r := s.result(Failed, "check", nil, err)
+		r.certain = true
+		return r
+	}
+	look, err := ledger.From(ctx).Check(ctx, s.Name, wants)
+	isDenied := look.Denied != nil && (w.isBefore || os.Geteuid() == 0) // other users may look
+	if isDenied {
+		err = errors.Join(err, look.Denied)
+	}
+	if err != nil {
+		r := s.result(Failed, "check", look.Changes, err)
+		r.certain = isDenied || isCertain(err)
+		return r
+	}
+	w.claims = w.claims || look.Claims
+	r := foreseen(look.Changes)
+	r.Advice = look.Advice
+	return r
+}
+
+// wants asks the step, and returns an error if an object would be one of the container that
+// the process is in.
+func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
+	wants, err := s.Wants.Wants(ctx)
+	if err == nil && !s.Local {
+		err = w.plan.Host.CheckPlaces(wants.Places())
+	}
+	return wants, err
+}
+
+// onItsSide calls f where the step's objects are.
+func (w *walk) onItsSide(ctx context.Context, s *Step, op string, f func(context.Context) Result) (r Result) {
 	err := w.enter(ctx, s, func(ctx context.Context) error {
 		r = f(ctx)
 		return nil
 	})
 	if err != nil {
-		return s.result(Failed, "check", nil, err)
+		return s.result(Failed, op, nil, err)
 	}
 	return r
 }
 
-// enter calls f in the namespaces of the step's objects, unless what the step makes would
-// stay in a container.
-func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error) error {
-	if places := s.places(); len(places) > 0 && w.plan.Host != nil {
-		if err := w.plan.Host.CheckPlaces(places); err != nil {
-			return err
-		}
-	}
-	return w.plan.enter(ctx, s.namespaces(), f)
-}
-
-// advised returns r with the action's advice added.
+// advised returns r with the advice of what the step consists of.
 func (s *Step) advised(ctx context.Context, r Result) Result {
-	adviser, ok := s.Action.(Adviser)
+	adviser, ok := s.does().(Adviser)
 	if !ok || r.Status == Failed {
 		return r
 	}
@@ -78,52 +103,73 @@ func (s *Step) advised(ctx context.Context, r Result) Result {
 
 // apply is what Plan.Apply does with one step.
 func (w *walk) apply(ctx context.Context, s *Step) Result {
-	if s.Absent {
-		return w.revert(ctx, s)
-	}
-	return w.onHost(ctx, s, func(ctx context.Context) Result { return w.applyHere(ctx, s) })
+	return w.onItsSide(ctx, s, "apply", func(ctx context.Context) Result {
+		switch {
+		case s.Wants != nil:
+			return s.advised(ctx, w.applyWants(ctx, s))
+		case s.Gate != nil:
+			return s.advised(ctx, s.wait(ctx))
+		}
+		return s.advised(ctx, s.act(ctx))
+	})
 }
 
-func (w *walk) applyHere(ctx context.Context, s *Step) Result {
+// applyWants has the ledger change the objects.
+func (w *walk) applyWants(ctx context.Context, s *Step) Result {
+	wants, err := w.wants(ctx, s)
+	if err != nil {
+		return s.result(Failed, "apply", nil, err)
+	}
+	done, err := ledger.From(ctx).Apply(ctx, s.Name, wants)
+	r := Result{Status: Unchanged, Changes: done.Changes, Adopted: done.Adopted, Advice: done.Advice}
+	if err = r.addUndone(done.Undone, err, true); err != nil {
+		r.Status, r.Err = Failed, newStepError(s.Name, "apply", err)
+	} else if len(r.Changes) > 0 {
+		r.Status = Changed
+	}
+	return r
+}
+
+// wait waits for the step's gate.
+func (s *Step) wait(ctx context.Context) Result {
+	waits, err := s.Gate.Check(ctx)
+	switch {
+	case err != nil:
+		return s.result(Failed, "check", waits, err)
+	case len(waits) == 0:
+		return Result{Status: Unchanged}
+	}
+	if err := s.Gate.Wait(ctx); err != nil {
+		return s.result(Failed, "apply", nil, err)
+	}
+	return Result{Status: Changed, Changes: waits}
+}
+
+// act applies the step's action.
+func (s *Step) act(ctx context.Context) Result {
 	changes, err := s.Action.Check(ctx)
 	if err != nil {
 		return s.result(Failed, "check", changes, err)
 	}
 	if len(changes) == 0 {
-		if own, ok := s.Action.(wanting); ok { // what is as wanted is claimed too
-			if err := own.Apply(ctx); err != nil {
-				return s.result(Failed, "apply", nil, err)
-			}
+		return Result{Status: Unchanged}
+	}
+	if err := s.Action.Apply(ctx); err != nil {
+		left, errLeft := s.Action.Check(ctx)
+		if errLeft != nil {
+			left = changes
 		}
-		return s.advised(ctx, Result{Status: Unchanged})
-	}
-	applying := w.recording(ctx, s) // what the check has asked does not count
-	err = s.Action.Apply(applying)
-	if err == nil {
-		err = w.unrecorded(applying, s)
-	}
-	if err != nil {
-		return s.result(Failed, "apply", madeOf(ctx, changes, s.Action.Check), err)
+		return s.result(Failed, "apply", made(changes, left), err)
 	}
 	if s.SkipVerify {
-		return s.advised(ctx, Result{Status: Changed, Changes: changes})
+		return Result{Status: Changed, Changes: changes}
 	}
-	return s.advised(ctx, s.verify(ctx, changes, s.Action.Check))
-}
-
-// unrecorded returns an error if the action has recorded nothing of what it changed,
-// although it says that it does.
-func (w *walk) unrecorded(ctx context.Context, s *Step) error {
-	r, ok := as[Recorder](s.Action)
-	if !ok || len(r.Kinds()) == 0 || w.plan.Journal == nil || !s.recorded(w.plan.Host) || w.plan.Journal.Noted(ctx) {
-		return nil
-	}
-	return fmt.Errorf("%w: a %T, although it declares that it records %s (its Apply must call Begin before each change, also one to an object that is recorded already, and get the journal by journal.From of the context that it is given)", ErrUnrecorded, s.Action, strings.Join(r.Kinds(), ", "))
+	return s.verify(ctx, changes)
 }
 
 // verify checks the action again, after changes have been made.
-func (s *Step) verify(ctx context.Context, changes []string, check func(context.Context) ([]string, error)) Result {
-	left, err := check(ctx)
+func (s *Step) verify(ctx context.Context, changes []string) Result {
+	left, err := s.Action.Check(ctx)
 	if err != nil {
 		return s.result(Failed, "verify", nil, err)
 	}
@@ -132,16 +178,6 @@ func (s *Step) verify(ctx context.Context, changes []string, check func(context.
 		return s.result(Failed, "verify", made(changes, left), err)
 	}
 	return Result{Status: Changed, Changes: changes}
-}
-
-// madeOf returns those of the planned changes that were made by an Apply that
-// failed; none if that cannot be told.
-func madeOf(ctx context.Context, planned []string, check func(context.Context) ([]string, error)) []string {
-	left, err := check(ctx)
-	if err != nil && !isOnlyKept(err) {
-		return nil
-	}
-	return made(planned, left)
 }
 
 // made returns the planned changes that are not left to do. If there is something
@@ -160,82 +196,6 @@ func made(planned, left []string) (out []string) {
 	return out
 }
 
-// checkRevert is what Plan.CheckRevert does with one step.
-func (w *walk) checkRevert(ctx context.Context, s *Step) (result Result) {
-	r := w.reverter(s)
-	defer func() { result.Advice = r.advice }()
-	changes, err := r.CheckRevert(ctx)
-	switch {
-	case isCannotSay(err):
-		return s.result(Unknown, "revert", changes, err)
-	case nothingToRevert(err):
-		return s.result(Skipped, "revert", nil, err)
-	case err != nil:
-		return s.result(Failed, "check-revert", changes, err)
-	}
-	return foreseen(changes)
-}
-
-// revert is what Plan.Revert does with one step.
-func (w *walk) revert(ctx context.Context, s *Step) (result Result) {
-	r := w.reverter(s)
-	defer func() { result.Advice = r.advice }()
-	changes, err := r.CheckRevert(ctx)
-	switch {
-	case isCannotSay(err), nothingToRevert(err):
-		return s.revertBlind(ctx, r, changes)
-	case err != nil && w.plan.Journal == nil:
-		return s.result(Failed, "check-revert", changes, err)
-	}
-	if err := r.Revert(ctx); err != nil {
-		return s.result(notFor(err), "revert", madeOf(ctx, changes, r.CheckRevert), err)
-	}
-	after := s.verify(ctx, changes, r.CheckRevert)
-	if after.Status == Changed && len(changes) == 0 {
-		after.Status = Unchanged
-	}
-	return after
-}
-
-// revertBlind reverts an action that cannot list beforehand what it would undo.
-func (s *Step) revertBlind(ctx context.Context, r Reverter, changes []string) Result {
-	if err := r.Revert(ctx); err != nil {
-		return s.result(notFor(err), "revert", changes, err)
-	}
-	return Result{Status: Changed, Changes: changes}
-}
-
-// notFor is the status of a Revert that returned an error.
-func notFor(err error) Status {
-	if nothingToRevert(err) {
-		return Skipped
-	}
-	return Failed
-}
-
-// onlyKept reports whether the step failed only because something is kept: others have
-// changed it since.
-func (r Result) onlyKept() bool {
-	failure, ok := r.Err.(*StepError)
-	return ok && isOnlyKept(failure.Err)
-}
-
-// keeping is such a result for a step that is no longer wanted: advice instead of a
-// failure.
-func (r Result) keeping() Result {
-	failure := r.Err.(*StepError)
-	switch {
-	case len(r.Changes) == 0:
-		r.Status = Unchanged
-	case failure.Op == "check-revert":
-		r.Status = WouldChange
-	default:
-		r.Status = Changed
-	}
-	r.Advice, r.Err = append(r.Advice, strings.Split(failure.Err.Error(), "\n")...), nil
-	return r
-}
-
 // foreseen is the result of a dry run.
 func foreseen(changes []string) Result {
 	if len(changes) == 0 {
@@ -246,81 +206,4 @@ func foreseen(changes []string) Result {
 
 func (s *Step) result(status Status, op string, changes []string, err error) Result {
 	return Result{Status: status, Changes: changes, Err: newStepError(s.Name, op, err)}
-}
-
-// revertAll is Plan.RevertAll and Plan.CheckRevertAll.
-func (w *walk) revertAll(ctx context.Context) error {
-	if w.plan.Ledger != nil {
-		locked := w.locked
-		if w.op == OpCheckRevert {
-			locked = open
-		}
-		return locked(ctx, func(ctx context.Context) error { return w.undoLedger(ctx, w.op == OpCheckRevert) })
-	}
-	if w.plan.Journal == nil {
-		return w.report.fail(errors.New("the plan has no journal, so nothing is recorded that could be undone"))
-	}
-	dryRun, locked := w.op == OpCheckRevert, w.locked
-	if dryRun {
-		locked = open
-	}
-	return locked(ctx, func(ctx context.Context) error {
-		return w.inside(ctx, w.op, func(ctx context.Context) error { return w.undoAll(ctx, dryRun) })
-	})
-}
-
-// undoAll undoes everything, and reports it by steps.
-func (w *walk) undoAll(ctx context.Context, dryRun bool) error {
-	steps, order := map[string]*Result{}, []string{}
-	for _, s := range slices.Backward(w.plan.Steps) {
-		steps[s.Name], order = &Result{Step: s.Name, Status: Unchanged}, append(order, s.Name)
-	}
-	done := Changed
-	if dryRun {
-		done = WouldChange
-	}
-	told := false
-	err := w.plan.Journal.RevertAll(ctx, dryRun, func(step, change string, err error) {
-		told = true
-		r := steps[step]
-		if r == nil {
-			r = &Result{Step: step, Status: Unchanged}
-			steps[step], order = r, append(order, step)
-		}
-		r.add(done, change, err)
-	})
-	if err != nil {
-		w.report.fail(err)
-	}
-	if err != nil && !told {
-		return err // it came before the first
-	}
-	errs := []error{err}
-	for _, name := range order {
-		r := steps[name].undone(string(w.op))
-		w.done(ctx, r)
-		errs = append(errs, r.Err)
-	}
-	return errors.Join(errs...)
-}
-
-// add adds the outcome of one entry to the result of its step. Text that several entries
-// have in common appears once.
-func (r *Result) add(done Status, change string, err error) {
-	advice, err := adviceIn(err)
-	r.Advice = append(r.Advice, advice...)
-	if err != nil && (r.Err == nil || !slices.Contains(strings.Split(r.Err.Error(), "\n"), err.Error())) {
-		r.Err = errors.Join(r.Err, err)
-	}
-	if change != "" && !slices.Contains(r.Changes, change) {
-		r.Status, r.Changes = done, append(r.Changes, change)
-	}
-}
-
-// undone completes the result of an undone step.
-func (r Result) undone(op string) Result {
-	if r.Err != nil {
-		r.Status, r.Err = Failed, newStepError(r.Step, op, r.Err)
-	}
-	return r
 }

@@ -74,6 +74,9 @@ func (r Result) rows() (rows [][]string) {
 // URLs are left out.
 func (r Result) Details() []string {
 	details := append([]string(nil), r.Changes...)
+	for _, object := range r.Adopted {
+		details = append(details, "adopted: "+object)
+	}
 	if r.Reason != "" {
 		details = append(details, r.Reason)
 	}

@@ -234,6 +234,9 @@ func logResult(ctx context.Context, l *slog.Logger, op Op, r Result, news bool) 
 	if len(r.Changes) > 0 {
 		attrs = append(attrs, slog.Any("changes", r.Changes))
 	}
+	if len(r.Adopted) > 0 {
+		attrs = append(attrs, slog.Any("adopted", r.Adopted))
+	}
 	if len(r.Advice) > 0 {
 		attrs = append(attrs, slog.Any("advice", r.Advice))
 	}

@@ -71,7 +71,7 @@ func NewKernel(links ...string) *Kernel {
 }
 
 // Reboot starts the kernel anew: nothing is mounted, every value has its default,
-// and the boot id changes: give a plan's journal.Node the new one, which is
+// and the boot id changes: give a plan's ledger.Ledger the new one, which is
 // kernel.random.boot_id in Values, as Boot. Links stay.
 func (k *Kernel) Reboot() {
 	defer k.lock()()

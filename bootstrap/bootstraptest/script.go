@@ -11,17 +11,22 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-var _ bootstrap.CheckReverter = (*Script)(nil)
+var (
+	_ bootstrap.Action  = (*Script)(nil)
+	_ bootstrap.Gate    = (*Script)(nil)
+	_ bootstrap.Undoer  = (*Script)(nil)
+	_ bootstrap.Adviser = (*Script)(nil)
+)
 
-// Script is an action that a test controls, and that records its calls. The zero value is
-// an action with nothing to change. Set the fields before the first call; methods may be
-// called by several goroutines.
+// Script is an action, or a gate, that a test controls, and that records its calls. The
+// zero value is an action with nothing to change. Set the fields before the first call;
+// methods may be called by several goroutines.
 //
-// Check names Changes until Apply succeeds, and again after Revert. Every
+// Check names Changes until Apply or Wait succeeds, and again after Undo. Every
 // method returns the context's error if the context is done, and changes
 // nothing then. A Script passes [Conform].
 //
-// To have an action without Revert, wrap it: bootstrap.Func(s.Check, s.Apply).
+// To have an action without Undo, wrap it: bootstrap.Func(s.Check, s.Apply).
 type Script struct {
 	// Changes are the changes that Check names while the script is not applied.
 	Changes []string
@@ -33,10 +38,10 @@ type Script struct {
 	// Advice is what Advise returns. Calls does not list Advise.
 	Advice []string
 
-	// CheckErrs, ApplyErrs, RevertErrs and CheckRevertErrs are the errors of
-	// the first, second, ... call of each method, which then does nothing
-	// else. Nil, and past the end, means success.
-	CheckErrs, ApplyErrs, RevertErrs, CheckRevertErrs []error
+	// CheckErrs, ApplyErrs, WaitErrs and UndoErrs are the errors of the first, second, ...
+	// call of each method, which then does nothing else. Nil, and past the end, means
+	// success.
+	CheckErrs, ApplyErrs, WaitErrs, UndoErrs []error
 
 	// Hook is called in each call, before anything else and without a lock
 	// held, with the call's name as in Calls. An error of its own is returned
@@ -48,15 +53,14 @@ type Script struct {
 	applied bool
 }
 
-// Calls returns the calls made so far, in order: "check", "apply", "revert"
-// and "check-revert".
+// Calls returns the calls made so far, in order: "check", "apply", "wait" and "undo".
 func (s *Script) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Applied reports whether the last change made was an Apply.
+// Applied reports whether the last change made was an Apply or a Wait.
 func (s *Script) Applied() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,23 +88,14 @@ func (s *Script) Apply(ctx context.Context) error {
 	return s.call(ctx, "apply", s.ApplyErrs, func() { s.applied = true })
 }
 
-// Revert implements [bootstrap.Reverter].
-func (s *Script) Revert(ctx context.Context) error {
-	return s.call(ctx, "revert", s.RevertErrs, func() { s.applied = false })
+// Wait implements [bootstrap.Gate].
+func (s *Script) Wait(ctx context.Context) error {
+	return s.call(ctx, "wait", s.WaitErrs, func() { s.applied = true })
 }
 
-// CheckRevert implements [bootstrap.CheckReverter]: it names "undo" and the
-// change for each of Changes, last first.
-func (s *Script) CheckRevert(ctx context.Context) (changes []string, err error) {
-	err = s.call(ctx, "check-revert", s.CheckRevertErrs, func() {
-		if !s.applied {
-			return
-		}
-		for _, change := range slices.Backward(s.Changes) {
-			changes = append(changes, "undo "+change)
-		}
-	})
-	return changes, err
+// Undo implements [bootstrap.Undoer].
+func (s *Script) Undo(ctx context.Context) error {
+	return s.call(ctx, "undo", s.UndoErrs, func() { s.applied = false })
 }
 
 // call records a call and carries it out, unless an error is due.

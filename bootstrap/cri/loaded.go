@@ -74,9 +74,6 @@ type Loaded struct {
 	Conf func(context.Context) ([]byte, error)
 }
 
-// Kinds returns none: Loaded changes nothing that could be undone.
-func (Loaded) Kinds() []string { return nil }
-
 // Check reports a change while the runtime has not loaded the configuration. A runtime
 // that is missing, or does not answer, has not loaded it.
 func (l Loaded) Check(ctx context.Context) ([]string, error) {

@@ -6,13 +6,12 @@
 //
 //	g := gate.TCP("10.96.0.1:443")
 //	g.Timeout = time.Minute
-//	plan := bootstrap.Plan{Gates: []bootstrap.Step{{Name: "api-server-port", Action: g}}, ...}
-//	err := g.Apply(ctx) // or alone
+//	plan := bootstrap.Plan{Gates: []bootstrap.Step{{Name: "api-server-port", Gate: g}}, ...}
+//	err := g.Wait(ctx) // or alone
 //
-// A [Gate] is a bootstrap.Action that changes nothing: its Apply polls until the gate is
-// open, reports every five seconds what it waits for, and fails at its deadline with its
-// last observation. It is made for Plan.Gates, which a plan waits for before it locks the
-// node. Gates that ask a cluster are in package bootstrap/kube.
+// A [Gate] is a bootstrap.Gate: its Wait polls until the gate is open, reports every five
+// seconds what it waits for, and fails at its deadline with its last observation. It is made
+// for Plan.Gates, which a plan waits for before it locks the node. Gates that ask a cluster are in package bootstrap/kube.
 //
 // # Where it looks
 //
@@ -65,13 +64,13 @@ type Gate struct {
 	// the process.
 	Where []string
 
-	// Timeout is how long Apply waits. Zero means five minutes.
+	// Timeout is how long Wait waits. Zero means five minutes.
 	Timeout time.Duration
 
 	// Every is the interval between calls of Probe. Zero means 250 ms.
 	Every time.Duration
 
-	// Waiting is called while Apply waits, the first time at once and then every five
+	// Waiting is called while Wait waits, the first time at once and then every five
 	// seconds, with the last observation as the error. It may be nil: a plan's own
 	// bootstrap.Trace is called in any case.
 	Waiting func(bootstrap.Wait)
@@ -80,13 +79,7 @@ type Gate struct {
 // Namespaces returns Where.
 func (g Gate) Namespaces() []string { return g.Where }
 
-// Kinds returns none: a gate changes nothing that could be undone.
-func (Gate) Kinds() []string { return nil }
-
-// Waits returns the longest time that Apply waits.
-func (g Gate) Waits() time.Duration { return cmp.Or(g.Timeout, defaultTimeout) }
-
-// Check returns what Apply would wait for, or nothing if the gate is open.
+// Check returns what Wait would wait for, or nothing if the gate is open.
 func (g Gate) Check(ctx context.Context) ([]string, error) {
 	seen, err := g.look(ctx)
 	if err != nil || seen == "" {
@@ -95,9 +88,9 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 	return []string{"wait for " + printable.Line(g.Name+": "+seen)}, nil
 }
 
-// Apply waits until the gate is open. Its error has the last observation. After the
+// Wait waits until the gate is open. Its error has the last observation. After the
 // timeout, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
-func (g Gate) Apply(ctx context.Context) error {
+func (g Gate) Wait(ctx context.Context) error {
 	timeout := cmp.Or(g.Timeout, defaultTimeout)
 	start, said, tries := time.Now(), time.Time{}, 0
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, tooLong(timeout))

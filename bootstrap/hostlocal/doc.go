@@ -21,7 +21,7 @@
 // host-local's own lock, just before it is removed: a sandbox created meanwhile keeps its
 // address. If the runtime does not answer, that is an error, and nothing is released.
 //
-// None of this is undone, so nothing is recorded in a journal: the address was not in
+// None of this is undone, and nothing is recorded: the address was not in
 // use.
 //
 // # What it needs

@@ -45,7 +45,7 @@ type Host struct {
 
 	// LockFile is the path of the node's lock, on the host. If empty, it is
 	// DefaultLockFile, whose directory only root can write to; a program that is not root
-	// names a file beside its journal instead. It is created with mode 0600, and never
+	// names a file beside its ledger instead. It is created with mode 0600, and never
 	// removed.
 	LockFile string
 
@@ -82,8 +82,8 @@ func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) erro
 }
 
 // Enter is like Do, with the namespaces given by the names of their files in
-// /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc". A plan enters those that an action
-// names.
+// /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc". A plan enters those that an action or
+// a gate names.
 func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Context) error) error {
 	ns, err := byName(namespaces)
 	if err != nil {
@@ -137,7 +137,7 @@ func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, 
 		return err
 	})
 	if errors.Is(err, fs.ErrPermission) && h.LockFile == "" {
-		err = fmt.Errorf("%w (a program that is not root sets LockFile to another file, beside the journal)", err)
+		err = fmt.Errorf("%w (a program that is not root sets LockFile to another file, beside the ledger)", err)
 	}
 	return unlock, err
 }

@@ -41,8 +41,9 @@
 //
 //	plan := bootstrap.Plan{Host: hostns.Host{Proc: "/hostproc"}, ...}
 //
-// The plan calls each action in the namespaces that the action names
-// (bootstrap.Hosted), opens its journal on the host, and takes the node's lock there.
+// The plan opens its ledger on the host, and takes the node's lock there. It calls what its
+// steps want in all the host's namespaces, and each action in those that the action names
+// (bootstrap.Hosted).
 // The zero Host is for a process that runs on the host itself. A program without a plan
 // uses [Host.Enter] and [Host.Lock]. There is one lock for the whole node; package
 // bootstrap documents which operations exclude each other.
@@ -53,7 +54,7 @@
 // in the container, unless it is made on a volume of the host's. [CheckProc],
 // [CheckFile] and [CheckMount] detect that before anything is changed on the wrong side.
 // A plan that enters no host, and whose Host does not set Here, calls them through
-// [Host.CheckPlaces] for the places that an action names (bootstrap.Placed).
+// [Host.CheckPlaces] for the places of the objects that its steps want (ledger.Kind.Place).
 //
 // # When not to use it
 //

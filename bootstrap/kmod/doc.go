@@ -21,7 +21,7 @@
 // # Undoing
 //
 // A loaded module stays: other programs may use it by then, which the kernel does not
-// show. There is no Revert, and a plan has nothing to revert.
+// show. There is no Undo: modules stay loaded.
 //
 // # What it needs
 //

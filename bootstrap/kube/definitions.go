@@ -73,7 +73,7 @@ func (d Definitions) Apply(ctx context.Context) error {
 		}
 		names = append(names, ours.GetName())
 	}
-	return Established(d.Client, names...).Apply(ctx)
+	return Established(d.Client, names...).Wait(ctx)
 }
 
 // apply tries again if another client was faster.

@@ -14,7 +14,8 @@
 //		},
 //	}}
 //
-// [Checks] is a bootstrap.Action that changes nothing, for a plan's Gates or Steps. Any
+// [Checks] is a bootstrap.Action and a bootstrap.Gate that changes nothing, for a plan's Steps
+// or Gates. Any
 // package may have a [Checker]: cniinstall.Install and kube.Access of bootstrap/kube are
 // two more.
 //
@@ -80,12 +81,12 @@ type Checks struct {
 // Namespaces returns Where.
 func (c Checks) Namespaces() []string { return c.Where }
 
-// Kinds returns none, since the action changes nothing that could be undone.
-func (Checks) Kinds() []string { return nil }
-
 // Check returns no changes, and all findings as the error if one of them is certain to
 // fail later.
 func (c Checks) Check(ctx context.Context) ([]string, error) { return nil, c.Apply(ctx) }
+
+// Wait returns what Check returns: there is nothing to wait for.
+func (c Checks) Wait(ctx context.Context) error { return c.Apply(ctx) }
 
 // Apply returns what Check returns.
 func (c Checks) Apply(ctx context.Context) error {

@@ -11,7 +11,7 @@
 // nothing: the node is left as it is when the program ends, when the configuration is
 // missing (bootstrap.Plan.Prepare failed), and when steps fail.
 //
-// Run returns once the plan's journal shows that the node was uninstalled or has another
+// Run returns once the plan's ledger shows that the node was uninstalled or has another
 // owner: in a rolling update, the older process leaves the node to the newer one. The
 // package itself needs nothing beyond what the plan's steps need.
 //
@@ -29,7 +29,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 const (
@@ -66,7 +66,7 @@ type Loop struct {
 
 // Run applies the plan until ctx ends, and then returns the error of ctx. If the
 // node no longer belongs to this process, it returns an error that matches
-// journal.ErrRevoked or journal.ErrNotOwner.
+// ledger.ErrRevoked or ledger.ErrNotOwner.
 func (l Loop) Run(ctx context.Context) error {
 	if l.Plan == nil || l.Interval < 0 || l.Retry < 0 {
 		return errors.New("reconcile: a loop needs a plan, and neither a negative Interval nor a negative Retry")
@@ -81,7 +81,7 @@ func (l Loop) Run(ctx context.Context) error {
 			l.Done(report, err)
 		}
 		switch {
-		case errors.Is(err, journal.ErrRevoked), errors.Is(err, journal.ErrNotOwner):
+		case errors.Is(err, ledger.ErrRevoked), errors.Is(err, ledger.ErrNotOwner):
 			return fmt.Errorf("reconcile: %w", err)
 		case err != nil:
 			failures++

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+)
+
+// enter calls f where the step's objects are, with the ledger's view of that side in its
+// context.
+func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error) error {
+	switch {
+	case s.Local && !w.plan.Host.IsHere() && w.book != nil:
+		book, err := w.local()
+		if err != nil {
+			return err
+		}
+		return f(ledger.With(ctx, book))
+	case s.Local:
+		return f(ctx)
+	case s.Wants != nil:
+		return w.plan.Host.Do(ctx, everywhere, f)
+	}
+	return w.plan.Host.Enter(ctx, s.namespaces(), f)
+}
+
+// local is the ledger's view of this side, which is a container.
+func (w *walk) local() (*ledger.Book, error) {
+	namespace, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return nil, fmt.Errorf("find out which container this is: %w", err)
+	}
+	return w.book.Local(namespace), nil
+}
+
+// learn has the ledger know the kinds of all steps, for undoing their records. What a step
+// cannot tell now is reported where it matters: as a record of an unknown kind.
+func (w *walk) learn(ctx context.Context) {
+	if w.book == nil {
+		return
+	}
+	for i := range w.plan.Steps {
+		s := &w.plan.Steps[i]
+		if s.Wants == nil {
+			continue
+		}
+		_ = w.enter(ctx, s, func(ctx context.Context) error {
+			wants, err := s.Wants.Wants(ctx)
+			for _, want := range wants.List {
+				w.book.Learn(want.Kind)
+			}
+			return err
+		})
+	}
+}
+
+// usesHost reports whether the plan acts on the node at all, or only in memory.
+func (p *Plan) usesHost() bool {
+	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
+		return s.Wants != nil || len(s.namespaces()) > 0
+	})
+}
+
+// changing calls f to change the node: with its lock held, and the ledger open. The report
+// is kept.
+func (w *walk) changing(ctx context.Context, may permission, f func(context.Context) error) (err error) {
+	if !w.plan.usesHost() {
+		return w.inside(ctx, may, f)
+	}
+	unlock, err := w.lock(ctx, func(what string, atMost time.Duration) { Waiting(ctx, Wait{For: what, Pause: atMost}) })
+	if err != nil {
+		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
+	}
+	defer func() {
+		if unlockErr := unlock(); unlockErr != nil {
+			err = errors.Join(err, w.report.fail(fmt.Errorf("give back the node's lock: %w", unlockErr)))
+		}
+	}()
+	return w.inside(ctx, may, func(ctx context.Context) error {
+		err := f(ctx)
+		if keepErr := w.keep(ctx); keepErr != nil {
+			err = errors.Join(err, w.report.fail(keepErr))
+		}
+		return err
+	})
+}
+
+// lock takes the node's lock. Only root can write where that is by default: others have
+// theirs beside the ledger.
+func (w *walk) lock(ctx context.Context, waiting func(string, time.Duration)) (unlock func() error, err error) {
+	host, owner := w.plan.Host, ""
+	if l := w.plan.Ledger; l != nil {
+		owner = l.Owner
+		if host.LockFile == "" && os.Geteuid() > 0 && l.Dir != "" {
+			host.LockFile = l.Dir + ".lock"
+		}
+	}
+	return host.Lock(ctx, owner, waiting)
+}
+
+// permission asks the ledger whether this process may go on.
+type permission func(*ledger.Book, context.Context) error
+
+// inside calls f with the ledger open, if there is one, and lets this process in.
+func (w *walk) inside(ctx context.Context, may permission, f func(context.Context) error) error {
+	isIn := false
+	err := w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error {
+		w.book = book
+		defer func() { w.book = nil }()
+		if err := may(book, ctx); err != nil {
+			return err
+		}
+		isIn = true
+		w.identify()
+		return f(ctx)
+	})
+	if err != nil && !isIn {
+		w.report.fail(err)
+	}
+	return err
+}
+
+// identify tells the report for whom the plan runs.
+func (w *walk) identify() {
+	l := w.plan.Ledger
+	if l == nil {
+		return
+	}
+	w.report.Agent, w.report.Owner = l.Agent, l.Owner
+	if name, generation, err := w.book.Owner(); err == nil && name == l.Owner {
+		w.report.Generation = generation
+	}
+}
+
+// keep has the ledger keep the report of a run that has locked the node.
+func (w *walk) keep(ctx context.Context) error {
+	if w.book == nil {
+		return nil
+	}
+	w.rest(ctx)
+	w.report.Elapsed = time.Since(w.report.Start)
+	return w.book.SaveReport(ctx, w.report.kept())
+}
+
+// keepWithin is the time that a failure gets to be kept, also of a run whose own is over.
+const keepWithin = 500 * time.Millisecond
+
+// keepFailure does so for a run that has ended before it was to change anything. If it
+// cannot be kept, the failure is told all the same.
+func (w *walk) keepFailure(ctx context.Context) {
+	if w.plan.Ledger == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	defer cancel()
+	_ = w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error {
+		if err := book.MayApply(ctx); err != nil {
+			return err // another owner, who has come later, has the last word
+		}
+		unlock, err := w.lock(ctx, nil)
+		if err != nil {
+			return err
+		}
+		w.book = book
+		w.identify()
+		err = w.keep(ctx)
+		w.book = nil
+		return errors.Join(err, unlock())
+	})
+}
+
+// everywhere are the namespaces of steps with Wants.
+const everywhere = hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC
