@@ -119,9 +119,10 @@ func (b *Book) Orphans(ctx context.Context) (orphans []Marked, err error) {
 // maxReport bounds a report, in bytes: a thousand steps with an error each.
 const maxReport = 256 << 10
 
-// SaveReport keeps the report of the agent's last run, in the place of the previous one. Its
-// content is not interpreted. The report of a failed run is kept even if that recorded
-// nothing, but not that of an undoing after which nothing is recorded.
+// SaveReport keeps the report of the agent's last run, in the place of the previous one, or
+// that of an undoing of all agents for each that is left. Its content is not interpreted. The
+// report of a failed run is kept even if that recorded nothing, but not that of an undoing
+// after which nothing is recorded.
 func (b *Book) SaveReport(_ context.Context, report []byte) error {
 	if b == nil {
 		return nil
@@ -133,21 +134,36 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 	if err != nil {
 		return err
 	}
-	a := b.agent(s)
-	if a == nil && b.reverts {
-		return nil
+	names := b.reported(s)
+	for _, name := range names {
+		s.head.Agents[name].Reported = true
 	}
-	if a == nil {
-		a = s.addAgent(b.ledger.Agent)
-	}
-	a.Reported = true
 	if err := b.save(s); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // nothing could be recorded, as the run has said
 		}
 		return err
 	}
-	return b.store.setReport(b.ledger.Agent, report)
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, b.store.setReport(name, report))
+	}
+	return errors.Join(errs...)
+}
+
+// reported lists the agents of which a report tells.
+func (b *Book) reported(s *sheet) []string {
+	switch own := b.ledger.Agent; {
+	case b.ledger.AllAgents && b.reverts:
+		return slices.Sorted(maps.Keys(s.head.Agents))
+	case b.agent(s) == nil && b.reverts:
+		return nil
+	case b.agent(s) == nil:
+		s.addAgent(own)
+		fallthrough
+	default:
+		return []string{own}
+	}
 }
 
 // LastReport returns the report that SaveReport has kept, and its time. If there is none,

@@ -247,13 +247,12 @@ func (s *sheet) bequeathIntent(r *record) {
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
 	for _, r := range s.records {
-		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool {
-			ended := c.Boot != "" && c.Boot != boot
-			if ended {
+		for _, c := range r.Claims {
+			if c.Boot != "" && c.Boot != boot {
 				s.ended[c.Agent]++
 			}
-			return ended
-		})
+		}
+		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()

@@ -17,7 +17,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -159,7 +158,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 			}
 		},
 	}
-	err := a.host().Do(ctx, hostns.Mount|hostns.Net, func(ctx context.Context) error { return g.Run(ledger.With(ctx, a.book)) })
+	err := a.plan(ctx).Inside(ctx, g.Run)
 	switch {
 	case ctx.Err() != nil:
 		return nil

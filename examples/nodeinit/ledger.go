@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (a *app) ledger(ctx context.Context) *ledger.Ledger {
 	if a.stateDir != "" && a.remembers == nil {
 		a.remembers = &ledger.Ledger{
 			Dir: a.stateDir, Agent: a.agent, Owner: a.owner, NoOwner: a.owner == "", TakeOver: a.takeOver,
-			AnyOwner: a.anyOwner, AllAgents: a.allAgents, AcceptKept: a.acceptKept, Override: a.override, Adopt: a.adopt, Kinds: a.kinds(ctx),
+			AnyOwner: a.anyOwner || a.allAgents, AllAgents: a.allAgents, AcceptKept: a.acceptKept, Override: a.override, Adopt: a.adopt, Kinds: a.kinds(ctx),
 		}
 	}
 	return a.remembers
