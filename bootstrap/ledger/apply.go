@@ -93,13 +93,13 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 		if t.failed {
 			continue
 		}
-		if err := a.read(ctx, a.sheet, a.step, t); err != nil {
+		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
 			a.fail(t, err)
 			continue
 		}
 		switch r := a.sheet.records[t.id]; {
 		case a.isMet(r, a.step, t):
-		case t.written && t.Kind.same(t.now, r.Left): // to write it again changes nothing
+		case t.written && !t.verified && t.Kind.same(t.now, r.Left): // to write it again changes nothing
 			a.fail(t, refused(t))
 		default:
 			todo = append(todo, t)
@@ -215,6 +215,11 @@ func (a *application) begin(ctx context.Context, t *target) error {
 	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(a.done.Changes, line) {
 		a.done.Changes = append(a.done.Changes, line)
 	}
+	for _, side := range sides {
+		if side.change != "" {
+			a.done.Changes = append(a.done.Changes, side.change)
+		}
+	}
 	return nil
 }
 
@@ -273,7 +278,7 @@ func (a *application) claimOf(t *target) Claim {
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Want) {
-		c.Boot = a.boot
+		c.Boot, c.Again = a.boot, text(t.Again)
 	}
 	return c
 }
@@ -284,8 +289,13 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if needs := a.failedNeed(t); needs != "" {
-		return fmt.Errorf("left off: it needs %s", printable.Line(needs))
+	switch need := a.missingNeed(ctx, t); {
+	case need == nil:
+	case need.failed:
+		return fmt.Errorf("left off: it needs %s", printable.Line(need.Object))
+	default:
+		t.written = false // in the next pass, it is known whether its need was refused
+		return nil
 	}
 	if t.staged != nil {
 		staged := t.staged
@@ -295,15 +305,31 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 	return t.Kind.Write(ctx, t.Object, t.To)
 }
 
-// failedNeed names a target of this step that has failed, and that t needs. A configuration
-// is not published whose plugin could not be written.
-func (a *application) failedNeed(t *target) string {
+// missingNeed returns a target of this step that t needs, and that has failed or is not as
+// wanted although it was written. A configuration is not published whose plugin could not be
+// written. Nil: there is none.
+func (a *application) missingNeed(ctx context.Context, t *target) *target {
+	needs := map[string]bool{}
+	for _, id := range t.Needs {
+		needs[id] = true
+	}
 	for _, o := range a.targets {
-		if o.failed && slices.Contains(t.Needs, o.id) {
-			return o.Object
+		if needs[o.id] && (o.failed || !a.isVerified(ctx, o)) {
+			return o
 		}
 	}
-	return ""
+	return nil
+}
+
+// isVerified reports whether a target is as wanted if it was written and the kernel could
+// have refused that silently.
+func (a *application) isVerified(ctx context.Context, t *target) bool {
+	if !t.written || t.verified || !t.Kind.Rounds {
+		return true
+	}
+	now, err := t.Kind.Read(ctx, t.Object)
+	t.verified = err == nil && t.Kind.met(now, t.Want)
+	return t.verified
 }
 
 // claim records the objects that are as wanted, with or without a change. One that only
@@ -353,7 +379,7 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	}
 	var err error
 	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
-	return err
+	return errors.Join(err, a.save(a.sheet))
 }
 
 // unlisted lists the work of undoing what a step no longer lists.

@@ -86,6 +86,8 @@ type Book struct {
 	kinds  map[string]*Kind // by name: of records, those that this program knows
 	saved  string           // the file's content when it was last read or written
 
+	version string // of the file, likewise
+
 	bound   *binding
 	self    *claimant // this process, if the owner is no pod
 	living  *claimant // that of the recorded owner, if it lived when the book was opened
@@ -146,13 +148,20 @@ func (b *Book) Close() error {
 	return b.store.close()
 }
 
-// load reads the file.
+// read reads the file.
+func (b *Book) read() (content []byte, err error) {
+	b.version, _ = b.store.version()
+	content, err = b.store.read()
+	b.saved = string(content)
+	return content, err
+}
+
+// load returns the file's records, as they count in this boot.
 func (b *Book) load() (*sheet, error) {
-	content, err := b.store.read()
+	content, err := b.read()
 	if err != nil {
 		return nil, err
 	}
-	b.saved = string(content)
 	if content == nil {
 		s := newSheet()
 		s.place = b.place
@@ -181,7 +190,7 @@ func (b *Book) write(s *sheet) error {
 	s.tidyAgents()
 	b.bound.name(b.agent(s))
 	if s.isEmpty() {
-		b.saved = ""
+		b.saved, b.version = "", ""
 		return b.store.remove()
 	}
 	text, err := s.text()
@@ -189,24 +198,37 @@ func (b *Book) write(s *sheet) error {
 		return err
 	}
 	if string(text) != b.saved {
-		if err := b.store.replace(text); err != nil {
+		if err := b.replace(text); err != nil {
 			return err
 		}
-		b.saved = string(text)
 	}
 	return b.store.collect(s.contents(), s.head.Agents)
+}
+
+// replace replaces the file, unless another process has done so since it was read.
+func (b *Book) replace(text []byte) error {
+	if now, _ := b.store.version(); now != b.version {
+		return fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
+	}
+	if err := b.store.replace(text); err != nil {
+		return err
+	}
+	b.saved = string(text)
+	b.version, _ = b.store.version()
+	return nil
 }
 
 // look calls f with the records, and again if they were replaced meanwhile: what f has seen
 // of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
-		before := b.store.version()
+		_, before := b.store.version()
 		s, err := b.load()
 		if err == nil {
 			err = f(s)
 		}
-		if b.store.version() == before || ctx.Err() != nil {
+		now, after := b.store.version()
+		if now == b.version && (now != "" || after == before) || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
 	}

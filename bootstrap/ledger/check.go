@@ -74,7 +74,7 @@ func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*ta
 // beforehand are the things that cannot be mended afterwards: what will not come back, and
 // what is not adopted.
 func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
-	if err := b.read(ctx, s, step, t); err != nil {
+	if err := b.inspect(ctx, s, step, t); err != nil {
 		return err
 	}
 	r := s.records[t.id]
@@ -89,7 +89,16 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err := t.Kind.permission(ctx, t.Object); err != nil && !t.MayFail {
 		look.Denied = errors.Join(look.Denied, fmt.Errorf("%s: %w", printable.Line(t.Object), err))
 	}
+	sides, err := t.Kind.along(ctx, t.Object, t.To)
+	if err != nil {
+		return err
+	}
 	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
+	for _, side := range sides {
+		if side.Change != "" {
+			look.Changes = append(look.Changes, side.Change)
+		}
+	}
 	if r == nil || r.isOriginal(t.Kind, t.now) {
 		look.advise(b.notBack(t))
 	}
@@ -116,7 +125,7 @@ func (b *Book) notBack(t *target) string {
 
 // adoptable says that an object could be adopted.
 func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.Loose || t.To.IsZero() || s.claimedBefore(b.ledger.Agent, step) {
+	if r != nil || t.Adopt || t.Loose || t.To.Type != typeFile || s.claimedBefore(b.ledger.Agent, step) {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -142,8 +151,11 @@ type target struct {
 	now     State
 	failed  bool
 	written bool // in this run
-	isNew   bool // the step did not claim it before
-	staged  *Staged
+	// verified: after that, it was seen as wanted. If it is not any more, a later write has
+	// changed it along.
+	verified bool
+	isNew    bool // the step did not claim it before
+	staged   *Staged
 }
 
 // targets prepares wants: each object has its one name, and its kind is known from here on.
@@ -167,8 +179,8 @@ func (b *Book) Learn(kinds ...*Kind) {
 	}
 }
 
-// read looks at the target's object, and returns an error if it must not be changed.
-func (b *Book) read(ctx context.Context, s *sheet, step string, t *target) (err error) {
+// inspect looks at the target's object, and returns an error if it must not be changed.
+func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (err error) {
 	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
 		return err
 	}

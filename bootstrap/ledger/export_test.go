@@ -67,7 +67,7 @@ func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 	return inMemory(content), nil
 }
 
-func (m *Memory) version() string { return string(m.Content) }
+func (m *Memory) version() (file, around string) { return string(m.Content), "" }
 
 func (m *Memory) writable() error { return nil }
 
@@ -117,3 +117,9 @@ func (m *Memory) remove() error {
 	}
 	return m.collect(nil, nil)
 }
+
+// PodOf reports whether a cgroup path leads through a pod's cgroup.
+var PodOf = podOf
+
+// IsPod reports whether an owner is a pod's UID.
+var IsPod = isPod

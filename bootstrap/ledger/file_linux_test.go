@@ -218,38 +218,6 @@ func TestSEC3_WhatAFileMayBe(t *testing.T) {
 	}
 }
 
-// The directory and the file must be ours, or nothing in them counts.
-func TestSEC2_TheStoreMustBeOurs(t *testing.T) {
-	root := t.TempDir()
-	book, path, state := opened(t, root), filepath.Join(root, "f"), filepath.Join(root, "state")
-	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte("x"))))
-	for _, name := range []string{state, filepath.Join(state, "ledger")} {
-		info, err := os.Stat(name)
-		require.NoError(t, err)
-		require.NoError(t, os.Chmod(name, info.Mode()|0o002))
-		require.ErrorContains(t, undo(t, book), "others could have written it")
-		require.NoError(t, os.Chmod(name, info.Mode()))
-	}
-	link := filepath.Join(root, "link")
-	require.NoError(t, os.Link(filepath.Join(state, "ledger"), link))
-	require.ErrorContains(t, undo(t, book), "hard links")
-	require.NoError(t, os.Remove(link))
-	require.NoError(t, undo(t, book))
-}
-
-// A directory that an administrator has made stays, empty.
-func TestPLAN6_AnExistingStateDirectoryIsEmptied(t *testing.T) {
-	root := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(root, "state"), 0o700))
-	book, path := opened(t, root), filepath.Join(root, "f")
-	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("x"), 10_000), 0o644))
-	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte("ours"))))
-	require.NoError(t, undo(t, book))
-	entries, err := os.ReadDir(filepath.Join(root, "state"))
-	require.NoError(t, err)
-	require.Empty(t, entries)
-}
-
 // Extended attributes come back with the original.
 func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
 	testns.Root(t)

@@ -18,6 +18,7 @@ var (
 	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
 	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
 	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	ErrUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
 	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
 	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
@@ -78,7 +79,8 @@ type Kind struct {
 	// Permission returns an error if this process could not write the object.
 	Permission func(ctx context.Context, object string) error
 	// Place returns where on the host the object is, and the type of the file system that it
-	// is on, if that is known. Nil: a path is where it says, and others are nowhere.
+	// is on, if that is known. Empty: it is nowhere. Nil: a path is where it says, and others
+	// are nowhere.
 	Place func(object string) (path, fstype string)
 	// Find lists the objects on the node that carry a mark, as from [Book.Mark].
 	Find func(ctx context.Context) ([]Marked, error)
@@ -98,6 +100,9 @@ type Side struct {
 	Kind   *Kind
 	Object string
 	To     State // as far as it is known beforehand
+
+	Boot   bool   // it ends with this boot, even if the cause does not
+	Change string // what a person should know beforehand, in one line
 }
 
 // Staged is a state that was prepared beside an object. One of its functions is called.
@@ -124,6 +129,10 @@ type Want struct {
 	Rewritten bool // others rewrite it for the agent, and it stays the agent's
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
 	Needs     IDs  // objects that come before it, and go after it
+
+	// Again is the ID of an object that, once an agent has made it, changes this one again at
+	// each boot: then a change with Boot does not end before that object does.
+	Again string
 }
 
 // Wants is what a step wants, in the order in which it is made.
@@ -144,9 +153,11 @@ func (w Wants) Places() map[string]string {
 		if place := want.Kind.Place; place != nil {
 			path, fstype = place(want.Object)
 		} else if want.Kind.space() != pathSpace {
-			continue
+			path = ""
 		}
-		places[path] = fstype
+		if path != "" {
+			places[path] = fstype
+		}
 	}
 	return places
 }

@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -48,6 +49,9 @@ type along struct {
 	Was    State  `json:"was"`
 	To     State  `json:"to"`             // as it will probably be
 	Back   *State `json:"back,omitempty"` // what undoing makes of it after that; nil: nothing
+	Boot   string `json:"boot,omitempty"` // it ends with this boot
+
+	change string
 }
 
 func (a along) id() string { return a.Space + " " + string(a.Object) }
@@ -61,7 +65,8 @@ type Claim struct {
 	Secret    bool   `json:"secret,omitempty"`
 	Rewritten bool   `json:"rewritten,omitempty"`
 	Adopted   bool   `json:"adopted,omitempty"`
-	Boot      string `json:"boot,omitempty"` // it ends with this boot
+	Boot      string `json:"boot,omitempty"`  // it ends with this boot
+	Again     text   `json:"again,omitempty"` // the ID of what changes the object again at each boot
 	Needs     IDs    `json:"needs,omitempty"`
 
 	unknown unknown
@@ -92,10 +97,10 @@ func (r *record) claim(agent, step string) *Claim {
 }
 
 // addCause records that the write of by has made the object what to says, for as long as by
-// is recorded.
-func (r *record) addCause(by *record, to State) {
+// is recorded, or until the boot ends.
+func (r *record) addCause(by *record, to State, boot string) {
 	r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return string(c.ID) == by.id })
-	r.Causes = append(r.Causes, cause{ID: text(by.id), To: to.bare(), Boot: by.boot()})
+	r.Causes = append(r.Causes, cause{ID: text(by.id), To: to.bare(), Boot: cmp.Or(boot, by.boot())})
 }
 
 // prevailing is the claim that decides: the last one, but a loose one only if it wants

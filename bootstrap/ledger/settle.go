@@ -143,7 +143,7 @@ func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	if o.Intent != nil {
 		made = side.To
 	}
-	o.addCause(r, made)
+	o.addCause(r, made, side.Boot)
 }
 
 // putBack undoes what an undoing write has changed along: another agent wants the object
@@ -190,9 +190,13 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now) {
 			r.Original = was
 		}
-		all = append(all, along{
-			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(),
-		})
+		a := along{
+			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(), change: side.Change,
+		}
+		if side.Boot {
+			a.Boot = b.boot
+		}
+		all = append(all, a)
 	}
 	return all, nil
 }

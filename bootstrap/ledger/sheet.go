@@ -246,6 +246,7 @@ func (s *sheet) bequeathIntent(r *record) {
 // and so nothing is undone.
 func (s *sheet) reboot(boot string) {
 	before := maps.Clone(s.records)
+	s.changeAgain(boot)
 	for _, r := range s.records {
 		for _, c := range r.Claims {
 			if c.Boot != "" && c.Boot != boot {
@@ -259,6 +260,27 @@ func (s *sheet) reboot(boot string) {
 	for _, r := range s.records {
 		if r.Intent != nil {
 			r.Intent.outlive(before, s.records)
+		}
+	}
+}
+
+// changeAgain moves to this boot what objects that outlast it have changed again, with what
+// that has changed along.
+func (s *sheet) changeAgain(boot string) {
+	moved := map[string]bool{}
+	for id, r := range s.records {
+		for i, c := range r.Claims {
+			by := s.records[string(c.Again)]
+			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].Boot, moved[id] = boot, true
+			}
+		}
+	}
+	for _, r := range s.records {
+		for i, c := range r.Causes {
+			if moved[string(c.ID)] {
+				r.Causes[i].Boot = boot
+			}
 		}
 	}
 }

@@ -164,7 +164,7 @@ func (s *sheet) find(id string) *record {
 // Salvage drops all records that cannot be read: their objects stay as they are. It also
 // makes a file usable whose first line is damaged, with the records that are whole.
 func (b *Book) Salvage(context.Context) error {
-	content, err := b.store.read()
+	content, err := b.read()
 	if err != nil || content == nil {
 		return err
 	}

@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,8 +36,9 @@ const (
 type store interface {
 	// read returns the file's content, nil if there is none.
 	read() (content []byte, err error)
-	// version differs before and after a change of the file, even if that is undone.
-	version() string
+	// version returns what differs before and after a change of the file. If there is no
+	// file, it is empty, and around differs if there was one meanwhile.
+	version() (file, around string)
 	replace(content []byte) error
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
@@ -139,41 +139,44 @@ func (d *directory) read() (content []byte, err error) {
 	return content, err
 }
 
-// version is that of the file or, if there is none, of the directories in which it was made
-// and removed. Where it cannot be told, read fails too.
-func (d *directory) version() (file string) {
+// version differs where read fails, too, which then says why.
+func (d *directory) version() (file, around string) {
 	if d.parent == nil {
-		return ""
+		return "", ""
 	}
-	made := ""
-	add := func(info fs.FileInfo, err error) {
-		if err == nil {
-			made += version(info)
-		}
+	if info, err := d.parent.Stat(); err == nil {
+		around = version(info)
 	}
-	add(d.parent.Stat())
 	_ = d.inDir(func(dir *durable.Dir) error {
-		add(dir.Stat())
+		if info, err := dir.Stat(); err == nil {
+			around += version(info)
+		}
 		if info, err := dir.Lstat(fileName); err == nil {
 			file = version(info)
 		}
 		return nil
 	})
-	return cmp.Or(file, made)
+	return file, around
 }
 
 // openTrusted opens a file of the directory that only this process's user can have written.
 // Nil: there is none.
 func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
-	f, err := dir.Open(name)
+	var f *os.File
+	info, err := dir.Lstat(name)
+	if err == nil {
+		err = trusted(dir.Path(name), info)
+	}
+	if err == nil {
+		f, err = dir.Open(name)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the ledger: %w", remedy.File(err))
 	}
-	info, err := f.Stat()
-	if err == nil {
+	if info, err = f.Stat(); err == nil {
 		err = trusted(dir.Path(name), info)
 	}
 	if err != nil {

@@ -11,15 +11,10 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
 
-// errUntrusted is matched if another user could have written what the ledger would follow.
-var errUntrusted = code.New(code.LedgerUntrusted, "others could have written it")
-
-// trusted returns an error unless the file or directory belongs to this process's user and
-// no other may write there. A group may; but if that user is root, only the group root.
+// trusted returns an error unless it is a file or directory, and belongs to this process's user and no other may write there. A group may; but if that user is root, only the group root.
 func trusted(path string, info fs.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -28,13 +23,15 @@ func trusted(path string, info fs.FileInfo) error {
 	uid := os.Geteuid()
 	groupMay := info.Mode()&0o020 != 0 && (uid != 0 || st.Gid == 0)
 	switch {
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a %s, not a file: %w (look at it, and move it away)", path, filemode.Type(info.Mode()), ErrUntrusted)
 	case int(st.Uid) != uid:
-		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.Uid, errUntrusted, uid)
+		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.Uid, ErrUntrusted, uid)
 	case info.Mode()&0o002 != 0, info.Mode()&0o020 != 0 && !groupMay:
 		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)",
-			path, filemode.Unix(info.Mode()), errUntrusted)
+			path, filemode.Unix(info.Mode()), ErrUntrusted)
 	case !info.IsDir() && st.Nlink > 1:
-		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, errUntrusted)
+		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, ErrUntrusted)
 	}
 	return nil
 }

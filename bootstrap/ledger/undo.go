@@ -148,7 +148,7 @@ func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
 	return u
 }
 
-// undo undoes works, in their order, and saves.
+// undo undoes works, in their order. The caller saves.
 func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
 	u := b.newUndoing(s, works, acceptKept)
 	u.plan(ctx)
@@ -165,7 +165,7 @@ func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept boo
 	for _, w := range works {
 		w.conclude()
 	}
-	return u.results(), errors.Join(u.failures(), b.save(s), ctx.Err())
+	return u.results(), errors.Join(u.failures(), ctx.Err())
 }
 
 // plan looks at all objects. Whether one stays can depend on any other: what stays keeps
@@ -392,7 +392,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 	for i, side := range sides {
 		sides[i].Back = u.backAlong(side, left)
 		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
-			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To)
+			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To, side.Boot)
 		}
 	}
 	w.Intent = &intent{To: w.to.bare(), Was: w.now.bare(), Undo: true, Along: sides}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+)
+
+// leaf is a Wanter.
+type leaf func() (ledger.Wants, error)
+
+func (l leaf) Wants(context.Context) (ledger.Wants, error) { return l() }
+
+// A leaf that is used alone does its work, reads it back, and records nothing.
+func TestALeafUsedAlone(t *testing.T) {
+	values := map[string]string{}
+	k, wants := kept(values)
+	want := leaf(func() (ledger.Wants, error) { return wants, nil })
+	changes, err := ledger.Check(t.Context(), want)
+	require.NoError(t, err)
+	require.Equal(t, []string{"write value a"}, changes)
+	require.Empty(t, values)
+	require.NoError(t, ledger.Apply(t.Context(), want))
+	require.Equal(t, map[string]string{"a": "1"}, values)
+	changes, err = ledger.Check(t.Context(), want)
+	require.NoError(t, err)
+	require.Empty(t, changes)
+
+	delete(values, "a")
+	k.Write = func(context.Context, string, ledger.State) error { return nil }
+	require.ErrorIs(t, ledger.Apply(t.Context(), want), ledger.ErrRefused)
+
+	invalid := errors.New("an invalid field")
+	broken := leaf(func() (ledger.Wants, error) { return ledger.Wants{}, invalid })
+	_, err = ledger.Check(t.Context(), broken)
+	require.ErrorIs(t, err, invalid)
+	require.ErrorIs(t, ledger.Apply(t.Context(), broken), invalid)
+}
+
+// What looks something up accepts that there is no book.
+func TestWithoutABook(t *testing.T) {
+	book := ledger.From(t.Context())
+	require.Nil(t, book)
+	agent, dir := book.Mark()
+	require.Empty(t, agent+dir)
+	require.NoError(t, book.MayApply(t.Context()))
+	require.NoError(t, book.Claim(t.Context()))
+	require.NoError(t, book.Verify(t.Context()))
+	require.NoError(t, book.MayUndo(t.Context()))
+	require.Nil(t, book.Local("mnt:[1]"))
+	status, err := book.Status(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, status.Records)
+	require.NoError(t, book.Close())
+
+	open := openMemory(&ledger.Memory{}, "acme", "boot")
+	require.Same(t, open, ledger.From(ledger.With(t.Context(), open)))
+	agent, dir = open.Mark()
+	require.Equal(t, []string{"acme", ledger.DefaultDir}, []string{agent, dir})
+}
+
+// Where objects are on the host is what their kind says, or a path.
+func TestSEC10_PlacesOfWants(t *testing.T) {
+	mount := &ledger.Kind{Name: "mount", Place: func(object string) (string, string) { return object, "bpf" }}
+	value := &ledger.Kind{Name: "value"}
+	wants := ledger.Wants{List: []ledger.Want{
+		{Kind: mount, Object: "/sys/fs/bpf"}, {Kind: value, Object: "net.x"}, ledger.FileWant("/etc/f", 0o644, nil),
+	}}
+	require.Equal(t, map[string]string{"/sys/fs/bpf": "bpf", "/etc/f": ""}, wants.Places())
+}

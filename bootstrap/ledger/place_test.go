@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+)
+
+// container has the values that one mount namespace has. Its kind has the same name as the
+// others'.
+type container struct {
+	values map[string]string
+	kind   *ledger.Kind
+	wants  ledger.Wants
+}
+
+func newContainer() container {
+	values := map[string]string{}
+	k, wants := kept(values)
+	return container{values, k, wants}
+}
+
+func openMemory(m *ledger.Memory, agent, boot string, kinds ...*ledger.Kind) *ledger.Book {
+	return (&ledger.Ledger{Agent: agent, Kinds: kinds}).OpenIn(m, boot)
+}
+
+// Objects of the same name are one only if they are on the host. One in a container is its
+// agent's and its namespace's.
+func TestPLAN6_PLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
+	m := &ledger.Memory{}
+	host, acme, mesh := newContainer(), newContainer(), newContainer()
+	host.values["a"], mesh.values["a"] = "0", "9"
+	for _, c := range []struct {
+		container
+		agent, namespace string
+	}{{host, "acme", ""}, {acme, "acme", "mnt:[2]"}, {mesh, "mesh", "mnt:[3]"}} {
+		book := openMemory(m, c.agent, "boot", c.kind)
+		if c.namespace != "" {
+			book = book.Local(c.namespace)
+		}
+		_, err := book.Apply(t.Context(), "s", c.wants)
+		require.NoError(t, err)
+	}
+	status, err := openMemory(m, "acme", "boot").Status(t.Context())
+	require.NoError(t, err)
+	var ids, namespaces []string
+	for _, r := range status.Records {
+		ids, namespaces = append(ids, r.ID), append(namespaces, r.Namespace)
+	}
+	require.Equal(t, []string{"value a", "value@acme@mnt:[2] a", "value@mesh@mnt:[3] a"}, ids)
+	require.Equal(t, []string{"", "mnt:[2]", "mnt:[3]"}, namespaces)
+
+	undo := func(c container, agent, namespace string) {
+		book := openMemory(m, agent, "boot", c.kind)
+		if namespace != "" {
+			book = book.Local(namespace)
+		}
+		_, err := book.Undo(t.Context(), ledger.Undo{})
+		require.NoError(t, err)
+	}
+	undo(host, "acme", "")
+	require.Equal(t, map[string]string{"a": "0"}, host.values)
+	require.Equal(t, map[string]string{"a": "1"}, acme.values, "another side is left alone")
+	undo(mesh, "mesh", "mnt:[3]")
+	require.Equal(t, map[string]string{"a": "9"}, mesh.values)
+	undo(acme, "acme", "mnt:[2]")
+	require.Empty(t, acme.values)
+	require.Nil(t, m.Content)
+}
+
+// What was recorded in a namespace goes with it: it is neither undone in the next one, nor
+// in the way there.
+func TestPLAN6_WhatAContainerHadGoesWithIt(t *testing.T) {
+	m := &ledger.Memory{}
+	first, next := newContainer(), newContainer()
+	next.values["a"] = "of the image"
+	_, err := openMemory(m, "acme", "boot", first.kind).Local("mnt:[2]").Apply(t.Context(), "s", first.wants)
+	require.NoError(t, err)
+	book := openMemory(m, "acme", "boot", next.kind).Local("mnt:[3]")
+	_, err = book.Undo(t.Context(), ledger.Undo{})
+	require.NoError(t, err)
+	require.Equal(t, "of the image", next.values["a"])
+	require.Nil(t, m.Content)
+	_, err = book.Apply(t.Context(), "s", next.wants)
+	require.NoError(t, err)
+	rebooted := openMemory(m, "acme", "another boot", next.kind).Local("mnt:[3]")
+	next.values["a"] = "of the image again"
+	_, err = rebooted.Undo(t.Context(), ledger.Undo{})
+	require.NoError(t, err)
+	require.Equal(t, "of the image again", next.values["a"])
+}
+
+// A damaged record of a container's object is named by the ID that forgets it, and an agent
+// that is released leaves none.
+func TestPLAN14_RecordsOfContainersAreForgottenAndReleased(t *testing.T) {
+	m := &ledger.Memory{}
+	c := newContainer()
+	local := func() *ledger.Book { return openMemory(m, "acme", "boot", c.kind).Local("mnt:[2]") }
+	_, err := local().Apply(t.Context(), "s", c.wants)
+	require.NoError(t, err)
+	whole := m.Content
+	m.Content = append([]byte(nil), whole...)
+	m.Content[len(whole)-10] ^= 1
+	_, err = local().Apply(t.Context(), "s", c.wants)
+	require.ErrorIs(t, err, ledger.ErrUnreadable)
+	status, err := openMemory(m, "acme", "boot").Status(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, ledger.IDs{"value@acme@mnt:[2] a"}, status.Damaged)
+	require.NoError(t, local().Forget(t.Context(), status.Damaged...))
+	require.Nil(t, m.Content)
+
+	m.Content = whole
+	require.NoError(t, openMemory(m, "acme", "boot").Forget(t.Context(), "value@acme@mnt:[2] a"))
+	require.Nil(t, m.Content)
+
+	m.Content = whole
+	_, err = openMemory(m, "admin", "boot").Release(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Nil(t, m.Content)
+}
+
+// An object that says itself whose it is, and is not recorded, is an orphan, unless it was
+// left for good. That is remembered until it has gone, or is claimed again.
+func TestPLAN18_Orphans(t *testing.T) {
+	c := newContainer()
+	c.kind.Find = func(context.Context) (found []ledger.Marked, err error) {
+		for object := range c.values {
+			found = append(found, ledger.Marked{Object: object, Agent: "acme", Remove: "rm " + object})
+		}
+		return found, errors.Join()
+	}
+	m := &ledger.Memory{}
+	book := func() *ledger.Book { return openMemory(m, "acme", "boot", c.kind) }
+	orphans := func() (objects []string) {
+		found, err := book().Orphans(t.Context())
+		require.NoError(t, err)
+		for _, o := range found {
+			require.Equal(t, "value", o.Kind)
+			objects = append(objects, o.Object)
+		}
+		return objects
+	}
+	apply := func() {
+		_, err := book().Apply(t.Context(), "s", c.wants)
+		require.NoError(t, err)
+	}
+	require.Empty(t, orphans())
+	c.values["a"] = "1"
+	require.Equal(t, []string{"a"}, orphans())
+	for what, leave := range map[string]func() error{
+		"forgotten": func() error { return book().Forget(t.Context(), "value a") },
+		"released":  func() error { _, err := book().Release(t.Context(), "acme"); return err },
+		"accepted": func() error {
+			c.values["a"] = "edited"
+			_, err := book().Undo(t.Context(), ledger.Undo{AcceptKept: true})
+			return err
+		},
+	} {
+		delete(c.values, "a")
+		apply()
+		require.Empty(t, orphans())
+		require.NoError(t, leave(), what)
+		require.NotEmpty(t, c.values)
+		require.Empty(t, orphans(), what)
+		status, err := book().Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, ledger.Status{Left: ledger.IDs{"value a"}}, status)
+		delete(c.values, "a")
+		_, err = book().Undo(t.Context(), ledger.Undo{})
+		require.NoError(t, err)
+		require.Nil(t, m.Content, "it has gone")
+	}
+}
+
+// All agents are undone at once, dependents first whosever they are, if each may be.
+func TestPLAN12_PLAN14_AllAgentsAtOnce(t *testing.T) {
+	m, c := &ledger.Memory{}, newContainer()
+	for _, agent := range []string{"acme", "mesh"} {
+		book := (&ledger.Ledger{Agent: agent, Owner: "of " + agent}).OpenIn(m, "boot")
+		require.NoError(t, book.Claim(t.Context()))
+		_, err := book.Apply(t.Context(), "s", c.wants)
+		require.NoError(t, err)
+	}
+	admin := ledger.Ledger{Agent: "admin", NoOwner: true, AllAgents: true, Kinds: []*ledger.Kind{c.kind}}
+	err := admin.OpenIn(m, "boot").MayUndo(t.Context())
+	require.ErrorIs(t, err, ledger.ErrNotOwner)
+	require.ErrorContains(t, err, `agent "acme": `)
+	require.ErrorContains(t, err, `agent "mesh": `)
+	admin.AnyOwner = true
+	book := admin.OpenIn(m, "boot")
+	require.NoError(t, book.MayUndo(t.Context()))
+	undone, err := book.Undo(t.Context(), ledger.Undo{})
+	require.NoError(t, err)
+	require.Len(t, undone, 1)
+	require.Equal(t, "mesh/s", undone[0].Agent+"/"+undone[0].Step, "whose claim prevailed")
+	require.Empty(t, c.values)
+	require.Nil(t, m.Content)
+}
