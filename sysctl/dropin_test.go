@@ -17,19 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
-)
-
-var (
-	_ bootstrap.Recorder = sysctl.DropIn{}
-	_ bootstrap.Hosted   = sysctl.DropIn{}
-	_ bootstrap.Placed   = sysctl.DropIn{}
-	_ bootstrap.Adviser  = sysctl.DropIn{}
-	_ journal.Handler    = sysctl.Handler{}
-	_ journal.Finder     = sysctl.Handler{}
 )
 
 const ciliumFile = "99-zzz-override_cilium.conf"
@@ -68,15 +57,16 @@ func newLastingNode(t *testing.T, links ...string) node {
 func (n node) dir() string   { return filepath.Join(n.root, "etc") }
 func (n node) file() string  { return filepath.Join(n.dir(), ciliumFile) }
 func (n node) state() string { return filepath.Join(n.root, "state") }
-func (n node) journal(step string) *journal.Journal {
-	return recorded(n.t, n.Kernel, n.state(), step)
+func (n node) book(step string) book {
+	n.t.Helper()
+	return book{opened(n.t, n.state(), "agent", n.Kernel, n.Kernel, n.dir()), step}
 }
 func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
 func (n node) dropInWith(reload sysctl.Reloader) recordedFile {
 	return cilium(recordedFile{sysctl.DropIn{
 		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
 		Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
-	}, n.journal("drop-in")})
+	}, n.book("drop-in")})
 }
 
 // cilium fills in the fields that d leaves empty.
@@ -124,9 +114,9 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 	require.NoDirExists(t, d.Dir)
 	require.NoDirExists(t, n.state())
 
-	j := d.Journal
-	for name, journal := range map[string]*journal.Journal{"recorded": j, "not recorded": nil} {
-		d.ExistingDir, d.Journal = false, journal
+	recorded := d.book
+	for name, b := range map[string]book{"recorded": recorded, "not recorded": {}} {
+		d.ExistingDir, d.book = false, b
 		d.Dir = filepath.Join(n.root, name)
 		require.Equal(t, "make directory "+d.Dir, check(t, d)[0])
 		require.NoError(t, d.Apply(t.Context()))
@@ -138,7 +128,7 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 			require.Equal(t, os.ModeDir|0o755, info.Mode())
 		}
 	}
-	d.Dir, d.Journal = filepath.Join(n.root, "recorded"), j
+	d.Dir, d.book = filepath.Join(n.root, "recorded"), recorded
 	require.Equal(t, []string{"remove file " + filepath.Join(d.Dir, ciliumFile), "remove directory " + d.Dir}, checkRevert(t, d))
 	require.NoError(t, d.Revert(t.Context()))
 	require.NoDirExists(t, d.Dir)
@@ -197,7 +187,7 @@ func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 		"suffix":    {Name: "cilium"},
 		"hidden":    {Name: ".conf"},
 	} {
-		d := cilium(recordedFile{d, n.journal("drop-in")})
+		d := cilium(recordedFile{d, n.book("drop-in")})
 		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
 		_, err := d.Check(t.Context())
 		require.Error(t, err, name)
@@ -484,9 +474,6 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	require.NoError(t, os.Remove(n.file()))
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.NoDirExists(t, n.state())
-	d := n.dropIn()
-	d.Journal = nil
-	require.ErrorIs(t, d.Revert(t.Context()), errors.ErrUnsupported)
 }
 
 // A line of ours that another file cancels is reported, whether or not a link matches it.

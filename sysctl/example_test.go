@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -30,12 +30,9 @@ func Example() {
 	file := sysctl.Cilium()
 	file.Dir, file.Kernel = dir, sysctl.Kernel{Files: kernel} // on a node: /etc/sysctl.d and the running kernel
 	plan := bootstrap.Plan{
-		Host: hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
-		Journal: &journal.Node{
-			Dir: filepath.Join(dir, "journal"), Agent: "acme", NoOwner: true,
-			Handlers: []journal.Handler{sysctl.Handler{Kernel: file.Kernel}},
-		},
-		Steps: []bootstrap.Step{{Name: "sysctl", Action: file}},
+		Host:   hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
+		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "ledger"), Agent: "acme", NoOwner: true},
+		Steps:  []bootstrap.Step{{Name: "sysctl", Wants: file}},
 	}
 	changes, err := file.Check(ctx)
 	fmt.Println(changes[1:], err)

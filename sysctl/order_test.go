@@ -143,7 +143,7 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
-	d.Journal = nil
+	d.book = book{}
 	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
 	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))

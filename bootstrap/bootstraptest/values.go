@@ -31,6 +31,9 @@ func (k *Kernel) boot(links []string) {
 			map[string]string{"accept_ra": "1", "accept_redirects": "1", "disable_ipv6": "0", "forwarding": "0"})
 	}
 	k.routers = nil
+	if k.indexes == nil {
+		k.indexes = map[string]int{}
+	}
 }
 
 func (k *Kernel) addConf(link string, v4, v6 map[string]string) {
@@ -46,6 +49,22 @@ func (k *Kernel) addConf(link string, v4, v6 map[string]string) {
 func (k *Kernel) AddLink(link string) {
 	defer k.lock()()
 	k.addConf(link, k.below("net/ipv4/conf/default/"), k.below("net/ipv6/conf/default/"))
+}
+
+// LinkIndex returns the index of a link. One that is added again has another.
+func (k *Kernel) LinkIndex(link string) (int, error) {
+	if k == nil {
+		return 0, k.refused("index", link)
+	}
+	defer k.lock()()
+	if _, there := k.values[path.Join("net/ipv4/conf", link, "forwarding")]; !there {
+		return 0, syscall.ENODEV
+	}
+	if k.indexes[link] == 0 {
+		k.newest++
+		k.indexes[link] = k.newest
+	}
+	return k.indexes[link], nil
 }
 
 func (k *Kernel) below(prefix string) map[string]string {
@@ -65,6 +84,7 @@ func (k *Kernel) RemoveLink(link string) {
 		return strings.HasPrefix(name, "net/ipv4/conf/"+link+"/") || strings.HasPrefix(name, "net/ipv6/conf/"+link+"/")
 	})
 	k.routers = slices.DeleteFunc(k.routers, func(r string) bool { return r == link })
+	delete(k.indexes, link)
 }
 
 // LearnRouter gives link an IPv6 default route from router advertisements.
