@@ -93,10 +93,6 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err != nil {
 		return err
 	}
-	sides, err := t.Kind.along(ctx, t.Object, t.To)
-	if err != nil {
-		return err
-	}
 	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {
 		if side.Change != "" {

@@ -40,7 +40,7 @@ func (a *app) kinds(ctx context.Context) []*ledger.Kind {
 		ConfDir: confDir, PluginDirs: pluginDirs, Sandboxes: a.sandboxes,
 		KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force,
 	}
-	return slices.Concat(cni.Kinds(), []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind}, sysctl.Kinds(a.sysctlConfDir))
+	return slices.Concat(cni.Kinds(), []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind}, sysctl.DropIn{Dir: a.sysctlConfDir}.Kinds())
 }
 
 // undoesIn is where other owners have configurations, which keep the plugins that they name,

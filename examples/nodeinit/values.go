@@ -49,7 +49,7 @@ var checks = map[string]func(value string) error{
 	"kernel-modules":      fileName,
 	"systemd-sysctl-unit": fileName,
 	"sysctl":              setting,
-	"sysctl-config-file":  func(v string) error { return sysctl.DropIn{Name: v, Settings: sysctl.Cilium().Settings}.Validate() },
+	"sysctl-config-file":  confName,
 	"drop-capabilities":   func(v string) error { _, err := capabilityNumbers([]string{v}); return err },
 
 	"cni-bin-dir":      func(v string) error { return cniinstall.Install{BinDir: folderOr(v, "")}.Validate() },
@@ -128,6 +128,14 @@ func fileName(name string) error {
 	return nil
 }
 
+// confName is the name of a sysctl drop-in.
+func confName(name string) error {
+	if filepath.Ext(name) != ".conf" {
+		return errors.New("must end in .conf: nothing else in the directory is read")
+	}
+	return fileName(name)
+}
+
 func suffix(s string) error {
 	if !strings.HasPrefix(s, ".") || slices.Contains([]string{".", ".conf", ".conflist", ".json"}, filepath.Ext(s)) {
 		return errors.New("must begin with a dot, and be none by which runtimes load a file")
@@ -150,11 +158,8 @@ func number(value string) error {
 }
 
 func setting(line string) error {
-	settings, err := sysctl.Parse(strings.NewReader(line))
-	if err != nil {
-		return err
-	}
-	return sysctl.Settings{Values: settings}.Validate()
+	_, err := sysctl.Parse(strings.NewReader(line))
+	return err
 }
 
 func configKeys(value string) error {
