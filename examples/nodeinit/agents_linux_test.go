@@ -141,7 +141,7 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	last := func() string { return n.shell("cat /var/lib/slipway/report.first") }
 	require.Contains(t, last(), "ledger.conflict", "the failure is kept")
 	n.exits(1, append(values("apply", "first", "0"), "--sysctl", "kernel.nothing=1", "--sysctl", "net.ipv4.conf.lo.rp_filter=0")...)
-	require.Contains(t, last(), "sysctl.key-missing", "also where something is found as wanted")
+	require.Contains(t, last(), "kernel.nothing", "also where something is found as wanted")
 	n.ok("uninstall", "--agent", "second")
 	require.Equal(t, "0\n", n.read(ipForward))
 	n.ok("uninstall", "--agent", "first")
@@ -210,6 +210,7 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 // What this program cannot undo, or has a damaged record, stays and is named.
 func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 	n := newParallelNode(t)
+	n.shell("mkdir -p /etc/sysctl.d")
 	n.ok(forwarding("damaged", "1")...)
 	n.ok(forwarding("whole", "1")...)
 	n.strange("strange", false)

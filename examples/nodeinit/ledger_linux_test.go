@@ -82,7 +82,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 		require.Contains(t, o.stderr, kept, args)
 		require.Contains(t, o.stderr, "or leave them for good: one by nodeinit forget OBJECT, all by nodeinit uninstall --accept-kept")
 	}
-	require.Regexp(t, `(?m)^  file `+dropIn+`: .*; cilium/sysctl; kept: `+kept, unwrapped(n.run("status")))
+	require.Regexp(t, `(?m)^  \S+ `+dropIn+`: .*; cilium/sysctl; kept: `+kept, unwrapped(n.run("status")))
 
 	n.ok(n.args("apply")...) // goes on beside what is kept, and replaces it
 	n.ok("uninstall")

@@ -153,16 +153,21 @@ func (n *node) read(path string) (content string) {
 	return content
 }
 
-// state is everything that apply may change on a node, except the report of a run without
-// changes.
+// state is everything that apply may change on a node, except reports and that there are some.
 func (n *node) state() snapshot.Snapshot {
 	n.t.Helper()
 	s := n.wholeState()
-	const dir, file = "file /var/lib/slipway", "/var/lib/slipway/ledger"
-	if s["file "+file] == "" || regexp.MustCompile(`"(kind|owner)":`).MatchString(n.read(file)) {
+	const dir = "/var/lib/slipway"
+	maps.DeleteFunc(s, func(name, _ string) bool { return strings.HasPrefix(name, "file "+dir+"/report.") })
+	if s["file "+dir+"/ledger"] == "" {
 		return s
 	}
-	maps.DeleteFunc(s, func(name, _ string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
+	recorded := strings.Join(regexp.MustCompile(`"owner":\{[^}]*\}|\S* \{"kind":.*`).FindAllString(n.read(dir+"/ledger"), -1), "\n")
+	s["file "+dir+"/ledger"] = recorded
+	if recorded == "" {
+		delete(s, "file "+dir)
+		delete(s, "file "+dir+"/ledger")
+	}
 	return s
 }
 
