@@ -32,6 +32,7 @@ type application struct {
 	step    string
 	targets []*target
 	first   bool // the step has never claimed before
+	atOnce  bool // all that differs is written, or nothing
 	done    Applied
 	errs    []error
 }
@@ -47,13 +48,13 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	if err != nil {
 		return Applied{}, err
 	}
-	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), first: !s.claimedBefore(b.ledger.Agent, step)}
+	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), atOnce: wants.AtOnce, first: !s.claimedBefore(b.ledger.Agent, step)}
 	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
 		return Applied{}, err
 	}
 	todo := a.look(ctx)
 	for pass := 0; len(todo) > 0 && pass < passes && ctx.Err() == nil; pass++ {
-		if err := a.write(ctx, todo); err != nil {
+		if err := a.write(ctx, todo); err != nil || a.abandons() {
 			return a.done, errors.Join(append(a.errs, err)...)
 		}
 		todo = a.look(ctx)
@@ -108,14 +109,27 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 	return todo
 }
 
+// abandons reports whether nothing more is written, since one of the objects cannot be.
+func (a *application) abandons() bool {
+	return a.atOnce && slices.ContainsFunc(a.targets, func(t *target) bool { return t.failed && !t.MayFail })
+}
+
 // write records what is about to be written, writes it, and records what it has become.
 func (a *application) write(ctx context.Context, todo []*target) error {
+	if a.abandons() {
+		return nil
+	}
+	changes := len(a.done.Changes)
 	defer func() {
 		for _, t := range todo {
 			t.discard()
 		}
 	}()
-	todo = slices.DeleteFunc(todo, func(t *target) bool { return !a.prepare(ctx, t) })
+	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
+	if a.abandons() {
+		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
+		return nil
+	}
 	if err := a.save(a.sheet); err != nil {
 		return err
 	}
@@ -240,8 +254,11 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 // original if it is one: before the write, since afterwards a killed run could not tell.
 func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
 	r := a.sheet.records[t.id]
-	if r != nil && !r.isOriginal(t.Kind, t.now) {
+	switch {
+	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now)):
 		return r, nil
+	case t.OwnCopy:
+		return a.sheet.of(t.Kind, t.Object, State{}), nil
 	}
 	original, err := a.keep(ctx, t.now, t.Secret)
 	switch {
@@ -371,14 +388,17 @@ func (a *application) claimOne(ctx context.Context, t *target) error {
 	return a.claimFor(ctx, r, t, c)
 }
 
-// undoUnlisted undoes what the step claimed before and no longer lists.
+// undoUnlisted undoes what the step claimed before and no longer lists. What has to stay is no
+// failure of the step, and stays recorded.
 func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	gone := a.unlisted(a.sheet, a.step, wants)
 	if len(gone) == 0 {
 		return nil
 	}
+	u := a.newUndoing(a.sheet, gone, false)
+	u.lenient = true
 	var err error
-	a.done.Undone, err = a.undo(ctx, a.sheet, gone, false)
+	a.done.Undone, err = u.run(ctx)
 	return errors.Join(err, a.save(a.sheet))
 }
 

@@ -93,16 +93,21 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err != nil {
 		return err
 	}
-	look.Changes = append(look.Changes, t.Kind.describe(t.Object, t.now, t.To))
+	look.change(t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {
-		if side.Change != "" {
-			look.Changes = append(look.Changes, side.Change)
-		}
+		look.change(side.Change)
 	}
 	if r == nil || r.isOriginal(t.Kind, t.now) {
 		look.advise(b.notBack(t))
 	}
 	return nil
+}
+
+// change adds a line, once.
+func (l *Look) change(line string) {
+	if line != "" && !slices.Contains(l.Changes, line) {
+		l.Changes = append(l.Changes, line)
+	}
 }
 
 func (l *Look) advise(line string) {
@@ -125,7 +130,7 @@ func (b *Book) notBack(t *target) string {
 
 // adoptable says that an object could be adopted.
 func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.Loose || t.To.Type != typeFile || s.claimedBefore(b.ledger.Agent, step) {
+	if r != nil || t.Adopt || t.NoAdopt || t.Loose || t.To.Type != typeFile || s.claimedBefore(b.ledger.Agent, step) {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -163,7 +168,7 @@ func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
 		b.Learn(w.Kind)
 		w.Object = w.Kind.canonical(w.Object)
-		w.Adopt = w.Adopt || b.ledger.Adopt && w.To.Type == typeFile
+		w.Adopt = w.Adopt || b.ledger.Adopt && !w.NoAdopt && w.To.Type == typeFile
 		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
 	}
 	return all
@@ -193,13 +198,19 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if err := t.compare(ctx); err != nil {
 		return err
 	}
+	if t.Ready != nil {
+		if err := t.Ready(ctx); err != nil {
+			return err
+		}
+	}
 	return b.contested(ctx, s, step, t)
 }
 
 // compare hashes content that is not known yet, where the object may have it already. If it
 // has not, the content is read again only when it is written.
 func (t *target) compare(ctx context.Context) error {
-	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" {
+	otherSize := t.To.Size > 0 && t.To.Size != t.now.Size
+	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || otherSize && !t.Loose {
 		return nil
 	}
 	wanted, err := t.To.Open()

@@ -134,6 +134,7 @@ func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error
 		return State{}, errTooLarge
 	}
 	s, first := statOf(info), &bytes.Buffer{}
+	s.Identity = identity(info)
 	r := io.MultiReader(io.TeeReader(io.LimitReader(f, maxInline+1), first), f)
 	if err := copyContent(ctx, io.Discard, r, &s); err != nil {
 		return s, err

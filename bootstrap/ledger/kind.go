@@ -74,6 +74,9 @@ type Kind struct {
 	Canonical func(object string) (string, error)
 	// Owns returns an error for an object that an agent can never have made.
 	Owns func(object string) error
+	// Leave reports whether an object, as the caller asks, is left as it is and stays claimed
+	// when its step is undone.
+	Leave func(object string) bool
 	// EndsWithBoot reports whether a reboot undoes what is made of the object.
 	EndsWithBoot func(object string) (bool, error)
 	// Permission returns an error if this process could not write the object.
@@ -128,11 +131,17 @@ type Want struct {
 	Secret    bool // no copy is kept of what it replaces
 	Rewritten bool // others rewrite it for the agent, and it stays the agent's
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
+	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
+	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
 	// each boot: then a change with Boot does not end before that object does.
 	Again string
+
+	// Ready returns what the node lacks for the object, such as what another step brings. It
+	// is asked whenever the object is looked at, and must change nothing.
+	Ready func(ctx context.Context) error
 }
 
 // Wants is what a step wants, in the order in which it is made.
@@ -142,6 +151,8 @@ type Wants struct {
 	// the plugins in a folder. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
+	// AtOnce means that nothing is written unless all that differs can be prepared.
+	AtOnce bool
 }
 
 // Places returns where on the host the objects are, with the type of the file system if it is

@@ -171,7 +171,8 @@ func (r *record) leave(now State) {
 func (r *record) isOurs(k *Kind, now State) bool {
 	top := prevailing(r.Claims)
 	isRewritten := top != nil && top.Rewritten && top.To.Type == now.Type
-	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero()
+	isEqual := now.Equal(r.Left) // and if it is not the same, another program has made an equal one
+	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero() && !isEqual
 }
 
 // leaveRewritten records what others have rewritten for an agent, before another claim

@@ -32,6 +32,10 @@ type State struct {
 	// known, and not compared.
 	Xattrs map[string][]byte `json:"xattrs,omitzero"`
 
+	// Identity is what tells an object from an equal one in its place, if the kind knows, for
+	// its Same. States are equal whatever their identities.
+	Identity string `json:"identity,omitempty"`
+
 	// Open opens the content, if Content is not it.
 	Open func() (io.ReadCloser, error) `json:"-"`
 	// Changed is when the object was last changed, if the kind knows.
@@ -73,7 +77,7 @@ func (s State) isContentKnown() bool {
 // left out: they may not be known yet when a state is wanted.
 func (s State) hash() string {
 	s = s.bare()
-	s.Xattrs, s.secret = nil, false
+	s.Xattrs, s.Identity, s.secret = nil, "", false
 	text, err := json.Marshal(s)
 	if err != nil {
 		return "" // no field of a state can fail

@@ -55,7 +55,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	err = b.look(ctx, func(s *sheet) error {
 		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged)), Left: s.head.Left}
 		for _, r := range s.all() {
-			d := r.described()
+			d := b.described(r)
 			d.Unknown = b.kinds[d.Kind] == nil
 			st.Records = append(st.Records, d)
 		}
@@ -64,10 +64,10 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	return st, err
 }
 
-// described leaves out what only the engine needs.
-func (r *record) described() Record {
+// described leaves out what only the engine needs. The original's content can be read.
+func (b *Book) described(r *record) Record {
 	d := Record{
-		Kind: r.Kind, Object: string(r.Object), ID: r.listed(), Namespace: r.Place.Namespace, Original: r.Original, Left: r.Left,
+		Kind: r.Kind, Object: string(r.Object), ID: r.listed(), Namespace: r.Place.Namespace, Original: b.writable(r.Original), Left: r.Left,
 		Claims: r.Claims, Begun: r.Intent != nil, Kept: string(r.Kept),
 	}
 	for _, c := range r.Causes {

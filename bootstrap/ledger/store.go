@@ -145,14 +145,14 @@ func (d *directory) version() (file, around string) {
 		return "", ""
 	}
 	if info, err := d.parent.Stat(); err == nil {
-		around = version(info)
+		around = identity(info)
 	}
 	_ = d.inDir(func(dir *durable.Dir) error {
 		if info, err := dir.Stat(); err == nil {
-			around += version(info)
+			around += identity(info)
 		}
 		if info, err := dir.Lstat(fileName); err == nil {
-			file = version(info)
+			file = identity(info)
 		}
 		return nil
 	})

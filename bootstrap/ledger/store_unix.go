@@ -36,19 +36,20 @@ func trusted(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// version differs between two files, or states of a directory, of the same name.
-func version(info fs.FileInfo) string {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return info.ModTime().String()
-	}
-	return fmt.Sprint(st.Ino, info.ModTime().UnixNano(), " ")
-}
-
 // ids returns a file's owner and group.
 func ids(info fs.FileInfo) (uid, gid int) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid), int(st.Gid)
 	}
 	return 0, 0
+}
+
+// identity is a file's inode and modification time: an equal file that a package puts in its
+// place has neither, one that is only touched the inode, and one on a copied disk the time.
+func identity(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.ModTime().String()
+	}
+	return fmt.Sprint(st.Ino, " ", info.ModTime().UnixNano())
 }

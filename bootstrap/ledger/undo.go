@@ -46,7 +46,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
-	done, err := b.undo(ctx, s, works, u.AcceptKept)
+	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
 	b.drop(s, b.undoes(s, u)...)
 	b.pruneLeft(ctx, s)
 	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
@@ -122,6 +122,7 @@ type work struct {
 	absent bool  // there is no object
 	to     State // what is to be written
 	writes bool
+	tried  bool // to write it
 	change string
 	err    error
 }
@@ -138,31 +139,34 @@ type undoing struct {
 	held  map[string]*work // by what stays and needs it
 
 	acceptKept bool
+	lenient    bool // only what was tried and has failed is a failure
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{b, s, works, map[string]*work{}, map[string]*work{}, acceptKept || b.ledger.AcceptKept}
+	u := &undoing{
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
+		acceptKept: acceptKept || b.ledger.AcceptKept,
+	}
 	for _, w := range works {
 		u.byID[w.id] = w
 	}
 	return u
 }
 
-// undo undoes works, in their order. The caller saves.
-func (b *Book) undo(ctx context.Context, s *sheet, works []*work, acceptKept bool) ([]Undone, error) {
-	u := b.newUndoing(s, works, acceptKept)
+// run undoes works, in their order. The caller saves.
+func (u *undoing) run(ctx context.Context) ([]Undone, error) {
 	u.plan(ctx)
-	for _, w := range works {
+	for _, w := range u.works {
 		if w.Intent != nil && w.err == nil {
 			w.err = fmt.Errorf("%s: what a killed run has begun cannot be settled", printable.Line(string(w.Object)))
 		}
 	}
-	for _, w := range works {
+	for _, w := range u.works {
 		if err := u.undoOne(ctx, w); err != nil {
 			return u.results(), err
 		}
 	}
-	for _, w := range works {
+	for _, w := range u.works {
 		w.conclude()
 	}
 	return u.results(), errors.Join(u.failures(), ctx.Err())
@@ -203,7 +207,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	}
 	w.now, w.absent = now, now.IsZero()
 	to, satisfied := w.target(now)
-	lost := w.kind.lost(object, to)
+	lost := w.kind.lost(object, u.writable(to))
 	switch {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
@@ -280,7 +284,7 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 	if by := u.neededBy(w); by != nil {
 		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
-		why, err := w.kind.Keeps(ctx, string(w.Object), u.after)
+		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
 		if w.err = err; err == nil && why != "" {
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
@@ -294,9 +298,9 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more.
+// more, nor does one that was to go, and whose owner has written it again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent {
+	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {
@@ -348,6 +352,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 			return err
 		}
 	}
+	w.tried = true
 	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
 	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
@@ -458,7 +463,7 @@ func (u *undoing) results() (all []Undone) {
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) {
+		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}
