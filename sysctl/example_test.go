@@ -35,7 +35,7 @@ func Example() {
 		Steps:  []bootstrap.Step{{Name: "sysctl", Wants: file}},
 	}
 	changes, err := file.Check(ctx)
-	fmt.Println(changes[1:], err)
+	fmt.Println(changes[:1], err)
 	report, err := plan.Apply(ctx)
 	fmt.Println(report.Results[0].Status, err)
 	report, err = plan.Apply(ctx)
@@ -70,7 +70,6 @@ func ExampleKernel_Diff() {
 	}
 	fmt.Println(err)
 	// Output:
-	// set net.ipv4.ip_forward = 1 (is 0)
 	// set net.ipv4.conf.all.forwarding = 1 (is 0)
 	// set net.ipv6.conf.all.forwarding = 1 (is 0)
 	// <nil>

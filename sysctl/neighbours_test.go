@@ -62,7 +62,7 @@ func TestPLAN14_AValueOfTwoAgents(t *testing.T) {
 	first.apply(wanted)
 	changes, err := second.settings(wanted).Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{`keep net.ipv4.conf.eth0.rp_filter also for this agent: agent "first" has made it`}, changes)
+	require.Equal(t, []string{`keep net.ipv4.conf.eth0.rp_filter#2 also for this agent: agent "first" has made it`}, changes)
 	second.apply(wanted)
 	_, err = second.settings(sysctl.Setting{Key: key, Value: "1"}).Check(t.Context())
 	require.ErrorIs(t, err, ledger.ErrConflict)

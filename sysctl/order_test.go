@@ -32,7 +32,7 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 	for range 2 {
 		err := d.Apply(t.Context())
 		require.ErrorIs(t, err, syscall.EINVAL)
-		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
+		require.ErrorContains(t, err, "write file "+filepath.Join(d.Dir, ciliumFile)+", and restart it: left off: it needs "+bad)
 		require.ErrorContains(t, err, "set "+bad+" = loose")
 	}
 	require.NoDirExists(t, d.Dir)

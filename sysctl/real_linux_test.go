@@ -174,6 +174,6 @@ func TestWithoutProcNoKeyIsBlamed(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
 	err := sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
-	require.ErrorContains(t, err, "set net.ipv4.ip_forward = 1: no such device (there is no /proc/sys: mount a proc file system on /proc)")
+	require.ErrorContains(t, err, "read net.ipv4.ip_forward: no such device (there is no /proc/sys: mount a proc file system on /proc)")
 	require.NotErrorIs(t, err, fs.ErrNotExist)
 }

@@ -128,5 +128,10 @@ type recordedValues struct {
 func (r recordedValues) Check(ctx context.Context) ([]string, error) { return r.check(ctx, r.Settings) }
 func (r recordedValues) Apply(ctx context.Context) error             { return r.apply(ctx, r.Settings) }
 func (r recordedValues) Advise(ctx context.Context) ([]string, error) {
-	return r.Settings.Advise(ledger.With(ctx, r.Book))
+	wants, err := r.Wants(ctx)
+	if err != nil {
+		return nil, err
+	}
+	look, err := r.book.Check(ctx, r.step, wants)
+	return look.Advice, err
 }

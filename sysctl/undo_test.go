@@ -225,15 +225,14 @@ func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
 					{Key: forward, Value: "1", IgnoreFailure: mayFail},
 				}
 				sick := sysctl.Kernel{Files: &unreadable{Kernel: n.Kernel, key: key, after: after}}
+				recorded := book{opened(t, n.state(), "agent", n.Kernel, sick.Files, n.dir()), "values"}
 				var a step
 				if inFile {
 					d := n.dropIn()
-					d.Settings, d.Kernel = values, sick
+					d.Settings, d.Kernel, d.book = values, sick, recorded
 					a = d
 				} else {
-					s := n.settings("values", values...)
-					s.Kernel = sick
-					a = s
+					a = recordedValues{sysctl.Settings{Values: values, Kernel: sick}, recorded}
 				}
 				require.ErrorIs(t, a.Apply(t.Context()), syscall.EIO, key)
 				require.ErrorIs(t, a.Revert(t.Context()), syscall.EIO, key)
@@ -260,7 +259,7 @@ func TestSYS9_AValueThatTheKernelMakesAnotherOfComesBack(t *testing.T) {
 	before := n.Values()
 	s := n.settings("values", sysctl.Setting{Key: shared, Value: "7"})
 	s.Kernel.Files = limited{n.Kernel}
-	require.ErrorContains(t, s.Apply(t.Context()), "written, but it is still 2")
+	require.ErrorContains(t, s.Apply(t.Context()), "set "+shared+" = 7 (is 2): written, but it is still different")
 	require.Equal(t, []string{"set " + shared + " = 0 (is 2)"}, checkRevert(t, s))
 	require.NoError(t, s.Revert(t.Context()))
 	require.Equal(t, before, n.Values())

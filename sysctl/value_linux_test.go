@@ -60,7 +60,7 @@ func TestSYS2_TheRealKernelTakesAnotherValue(t *testing.T) {
 	for range 2 {
 		err := k.Set(setTo("net.ipv4.ping_group_range", "9 3"))
 		require.ErrorIs(t, err, ledger.ErrRefused)
-		require.ErrorContains(t, err, "set net.ipv4.ping_group_range = 9 3: written, but it is still 1 0")
+		require.ErrorContains(t, err, "set net.ipv4.ping_group_range = 9 3 (is 1 0): written, but it is still different")
 	}
 	for _, value := range []string{"8472 8473", "5,x", "9-3"} {
 		require.Error(t, k.Set(setTo("net.ipv4.ip_local_reserved_ports", value)), value)
@@ -116,7 +116,7 @@ func TestSYS2_AValueThatIsNotSetYetIsWritten(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "fe80:0000:0000:0000:0000:0000:0000:0001", value)
 		require.Empty(t, check(t, d))
-		require.Contains(t, checkRevert(t, d), "leave "+key+" = (masked) until the next boot (was not set): the kernel does not allow changing it back")
+		require.Contains(t, checkRevert(t, d), "leave "+key+"#1 as it is: the kernel does not allow changing it back before the next boot")
 		require.NoError(t, d.Revert(t.Context()))
 		require.Empty(t, checkRevert(t, d))
 		require.Len(t, differing(before, values(t)), 1, "addr_gen_mode, which the kernel changes along, is back")

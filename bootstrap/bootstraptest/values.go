@@ -26,17 +26,21 @@ func (k *Kernel) boot(links []string) {
 		"net/ipv4/ip_forward":              "0",
 		"net/ipv4/tcp_rmem":                "4096\t131072\t6291456",
 	}
+	if k.indexes == nil {
+		k.indexes = map[string]int{}
+	}
 	for _, link := range append([]string{"all", "default"}, links...) {
 		k.addConf(link, map[string]string{"accept_redirects": "1", "forwarding": "0", "rp_filter": "0", "send_redirects": "1"},
 			map[string]string{"accept_ra": "1", "accept_redirects": "1", "disable_ipv6": "0", "forwarding": "0"})
 	}
 	k.routers = nil
-	if k.indexes == nil {
-		k.indexes = map[string]int{}
-	}
 }
 
 func (k *Kernel) addConf(link string, v4, v6 map[string]string) {
+	if _, there := k.indexes[link]; !there && link != "all" && link != "default" {
+		k.newest++
+		k.indexes[link] = k.newest
+	}
 	for name, value := range v4 {
 		k.values[path.Join("net/ipv4/conf", link, name)] = value
 	}
@@ -57,12 +61,8 @@ func (k *Kernel) LinkIndex(link string) (int, error) {
 		return 0, k.refused("index", link)
 	}
 	defer k.lock()()
-	if _, there := k.values[path.Join("net/ipv4/conf", link, "forwarding")]; !there {
-		return 0, syscall.ENODEV
-	}
 	if k.indexes[link] == 0 {
-		k.newest++
-		k.indexes[link] = k.newest
+		return 0, syscall.ENODEV
 	}
 	return k.indexes[link], nil
 }
