@@ -137,7 +137,6 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 		if err := a.writeOne(ctx, t); err != nil {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
-		t.tried = true
 	}
 	settleErr := a.settle(ctx, a.sheet)
 	for _, t := range todo {
@@ -332,7 +331,7 @@ func (a *application) missingNeed(ctx context.Context, t *target) *target {
 		needs[id] = true
 	}
 	for _, o := range a.targets {
-		if needs[o.id] && (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
+		if needs[o.id] && (o.failed || !a.isVerified(ctx, o)) {
 			return o
 		}
 	}
@@ -342,7 +341,7 @@ func (a *application) missingNeed(ctx context.Context, t *target) *target {
 // isVerified reports whether a target is as wanted if it was written and the kernel could
 // have refused that silently.
 func (a *application) isVerified(ctx context.Context, t *target) bool {
-	if !t.tried || t.verified || !t.Kind.Rounds {
+	if !t.written || t.verified || !t.Kind.Rounds {
 		return true
 	}
 	now, err := t.Kind.Read(ctx, t.Object)

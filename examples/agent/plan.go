@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"

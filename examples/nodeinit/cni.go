@@ -141,7 +141,7 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 
 // guard succeeds when it is asked to end, or when nothing is left to guard.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
-	if err := a.host().CheckPlaces(install.Places()); err != nil {
+	if err := a.host().CheckPlaces(map[string]string{install.BinDir: "", install.ConfDir: ""}); err != nil {
 		return err
 	}
 	log := a.logger()
@@ -183,7 +183,7 @@ func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
 		return nil
 	}
 	return []bootstrap.Step{{Name: "cni-wait", Optional: true, Gate: gate.Gate{
-		Name: "the plugins and configurations of others", Probe: i.Missing, Where: i.Namespaces(), Timeout: a.cniWait, Every: 500 * time.Millisecond,
+		Name: "the plugins and configurations of others", Probe: i.Missing, Where: []string{"mnt", "net"}, Timeout: a.cniWait, Every: 500 * time.Millisecond,
 	}}}
 }
 

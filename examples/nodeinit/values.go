@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -52,12 +53,12 @@ var checks = map[string]func(value string) error{
 	"sysctl-config-file":  confName,
 	"drop-capabilities":   func(v string) error { _, err := capabilityNumbers([]string{v}); return err },
 
-	"cni-bin-dir":      func(v string) error { return cniinstall.Install{BinDir: folderOr(v, "")}.Validate() },
-	"cni-conf-dir":     func(v string) error { return cniinstall.Install{ConfDir: folderOr(v, "")}.Validate() },
-	"also-cni-bin-dir": func(v string) error { return cniinstall.Install{AlsoBinDirs: []string{v}}.Validate() },
-	"cni-conf-name":    func(v string) error { return cniinstall.Install{ConfName: v}.Validate() },
+	"cni-bin-dir":      func(v string) error { return fields(cniinstall.Install{BinDir: folderOr(v, "")}) },
+	"cni-conf-dir":     func(v string) error { return fields(cniinstall.Install{ConfDir: folderOr(v, "")}) },
+	"also-cni-bin-dir": func(v string) error { return fields(cniinstall.Install{AlsoBinDirs: []string{v}}) },
+	"cni-conf-name":    func(v string) error { return fields(cniinstall.Install{ConfName: v}) },
 	"cni-conf-path": func(v string) error {
-		return cmp.Or(absolute(v), cniinstall.Install{ConfName: filepath.Base(v)}.Validate())
+		return cmp.Or(absolute(v), fields(cniinstall.Install{ConfName: filepath.Base(v)}))
 	},
 	"cni-backup-suffix": suffix,
 	"cni-chain":         network,
@@ -126,6 +127,12 @@ func fileName(name string) error {
 		return errors.New("must be a name, without a slash")
 	}
 	return nil
+}
+
+// fields checks an installation of nothing: no more than its fields is looked at.
+func fields(i cniinstall.Install) error {
+	_, err := i.Wants(context.Background())
+	return err
 }
 
 // confName is the name of a sysctl drop-in.
