@@ -67,7 +67,7 @@ func (w *walk) learn(ctx context.Context) {
 // usesHost reports whether the plan acts on the node at all, or only in memory.
 func (p *Plan) usesHost() bool {
 	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return s.Wants != nil || len(s.namespaces()) > 0
+		return s.Wants != nil && !s.Local || len(s.namespaces()) > 0
 	})
 }
 
@@ -136,7 +136,11 @@ func (w *walk) identify() {
 	if l == nil {
 		return
 	}
-	w.report.Agent, w.report.Owner = l.Agent, l.Owner
+	w.report.Owner = l.Owner
+	if l.AllAgents && w.reverts() {
+		return
+	}
+	w.report.Agent = l.Agent
 	if name, generation, err := w.book.Owner(); err == nil && name == l.Owner {
 		w.report.Generation = generation
 	}

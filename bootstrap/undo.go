@@ -116,7 +116,7 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	undone, err := undo(ctx, ledger.Undo{Steps: steps})
 	byStep, last := map[string][]ledger.Undone{}, "other steps"
 	for _, o := range undone {
-		last = cmp.Or(o.Step, last)
+		last = cmp.Or(u.nameOf(o), last)
 		byStep[last] = append(byStep[last], o)
 		u.result(last)
 	}
@@ -127,6 +127,15 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 		}
 	}
 	return without(err, undone)
+}
+
+// nameOf names the step that an object was undone for, with its agent where all agents are
+// undone.
+func (u *undoing) nameOf(o ledger.Undone) string {
+	if o.Step == "" || !u.plan.Ledger.AllAgents {
+		return o.Step
+	}
+	return o.Agent + "/" + o.Step
 }
 
 // failuresOf joins the errors of objects, those that read the same once.

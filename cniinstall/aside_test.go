@@ -120,11 +120,11 @@ func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))
 	left := n.other("10-aws.conflist.cilium_bak")
-	undo := cniinstall.Handler{ConfDir: n.conf, PluginDirs: []string{filepath.Join(n.root, "none"), n.bin}}
+	undo := recorded{Install: i.Install, Book: n.book(cniinstall.Uninstall{PluginDirs: []string{filepath.Join(n.root, "none"), n.bin}})}
 
-	changes, err := i.Journal.CheckUndo(t.Context(), undo)
+	changes, err := undo.CheckRevert(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, i.Journal.Undo(t.Context(), undo))
+	require.NoError(t, undo.Revert(t.Context()))
 	says := "leave " + n.other("10-aws.conflist") + " set aside: no network works by it without aws-cni, portmap, not found where the runtime looks; mv " + left + " " + n.other("10-aws.conflist") + " restores it"
 	require.Contains(t, changes, says)
 	require.FileExists(t, n.other("00-multus.conf"))
@@ -134,7 +134,7 @@ func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
 	require.NoFileExists(t, n.plugin("cilium-cni"))
 
 	require.NoError(t, os.Remove(n.other("00-multus.conf"))) // for which loopback stays
-	require.NoError(t, i.Journal.Undo(t.Context(), undo))
+	require.NoError(t, undo.Revert(t.Context()))
 	require.NoDirExists(t, n.state, "nothing is recorded any more")
 	requireContent(t, left, awsConf, 0o644)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -52,11 +52,11 @@ func (n acmeNode) plan(adopt bool) *bootstrap.Plan {
 	in := func(name string) string { return filepath.Join(string(n), name) }
 	return &bootstrap.Plan{
 		Host: hostns.Host{Here: true, LockFile: in("lock")},
-		Journal: &journal.Node{
+		Ledger: &ledger.Ledger{
 			Dir: in("state"), Agent: "acme", Owner: "acme-pod", Adopt: adopt,
-			Handlers: []journal.Handler{cniinstall.Handler{ConfDir: in("net.d")}},
+			Kinds: cniinstall.Uninstall{ConfDir: in("net.d")}.Kinds(),
 		},
-		Steps: []bootstrap.Step{{Name: "cni", Action: cniinstall.Install{
+		Steps: []bootstrap.Step{{Name: "cni", Wants: cniinstall.Install{
 			Plugins: fstest.MapFS{"acme-cni": {Data: []byte(acmePlugin)}, "loopback": {Data: []byte(acmePlugin)}},
 			Config:  cniinstall.Whole(acmeConf),
 			BinDir:  in("bin"), ConfDir: in("net.d"), ConfName: "10-acme.conflist",

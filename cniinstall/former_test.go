@@ -46,9 +46,12 @@ func TestCNI10_OnlyWhatTheStepInstalledGoes(t *testing.T) {
 	i.Names = []string{"cilium-cni", "loopback", "portmap"}
 	require.NoError(t, i.Apply(t.Context()))
 	other := i
-	other.Journal, other.Config, other.Names = i.Journal.Step("other"), nil, []string{"bridge"}
+	other.Config, other.Names = nil, []string{"bridge"}
 	n.source("bridge", script("1.0.0"))
-	require.NoError(t, other.Apply(t.Context()))
+	wants, err := other.Wants(other.with(t.Context()))
+	require.NoError(t, err)
+	_, err = i.Book.Apply(t.Context(), "other", wants)
+	require.NoError(t, err)
 
 	i.Names = []string{"cilium-cni", "loopback"}
 	require.NoError(t, i.Apply(t.Context()))

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
@@ -36,10 +36,10 @@ type guarded struct {
 	cancel   context.CancelFunc
 }
 
-// start runs the guard of an installation, with its journal, until the test ends.
+// start runs the guard of an installation, with its ledger, until the test ends.
 func start(t *testing.T, i recorded, g cniinstall.Guard, run func(context.Context, cniinstall.Guard) error) *guarded {
-	ctx, cancel := context.WithCancel(journal.With(context.Background(), i.Journal))
-	g.Install = i.Install
+	ctx, cancel := context.WithCancel(i.with(context.Background()))
+	g.Install, g.Step = i.Install, step
 	r := &guarded{t, make(chan []string, 10000), make(chan error, 10000), make(chan error, 1), cancel}
 	g.Done = func(changes []string, err error) {
 		if err != nil {

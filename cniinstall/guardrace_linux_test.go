@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // hooked is a set of plugins that signals when one of them is opened and when it is closed.
@@ -73,7 +72,7 @@ func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 		require.NoError(t, i.Apply(t.Context()))
 		var once atomic.Bool
 		guarded := i
-		guarded.Journal = journaltest.Open(t, n.state) // another process's journal
+		guarded.Book = n.book(cniinstall.Uninstall{}) // another process's
 		guarded.Plugins = hooked{FS: i.Plugins, close: func() {
 			if once.CompareAndSwap(false, true) {
 				unlock, err := n.lock(context.Background())

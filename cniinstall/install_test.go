@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -86,17 +86,10 @@ func TestZeroInstallAsksForNothing(t *testing.T) {
 }
 
 var (
-	_ bootstrap.Recorder = cniinstall.Install{}
-	_ bootstrap.Hosted   = cniinstall.Install{}
-	_ bootstrap.Placed   = cniinstall.Install{}
-	_ bootstrap.Adviser  = cniinstall.Install{}
-	_ bootstrap.Recorder = cniinstall.AgentConf{}
-	_ bootstrap.Hosted   = cniinstall.AgentConf{}
-	_ bootstrap.Placed   = cniinstall.AgentConf{}
-	_ journal.Handler    = cniinstall.Handler{}
-
-	_ bootstrap.Validator    = cniinstall.Install{}
-	_ bootstrap.MissingError = cniinstall.Missing{}
+	_ ledger.Wanter     = cniinstall.Install{}
+	_ bootstrap.Adviser = cniinstall.Install{}
+	_ bootstrap.Action  = cniinstall.AgentConf{}
+	_ bootstrap.Hosted  = cniinstall.AgentConf{}
 )
 
 // A file that cannot be examined does not count as missing, and is not replaced.

@@ -70,7 +70,7 @@ func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
 			Steps: []bootstrap.Step{
 				{Name: "run", Action: hostpath.Paths{List: []hostpath.Path{{Path: filepath.Join(n.root, "run/cilium"), Type: hostpath.DirectoryOrCreate}}}},
 				{Name: "provider", Action: provider},
-				{Name: "cni", Action: i.Install, After: []string{"run", "provider"}},
+				{Name: "cni", Wants: i.Install, After: []string{"run", "provider"}},
 			},
 		}
 	}

@@ -38,7 +38,7 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 			tt.put(t, n.other("10-other.conflist"))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			plan := apart(t, n, cniinstall.Handler{})
+			plan := apart(t, n, cniinstall.Uninstall{})
 			plan.Steps = nil
 			report, err := plan.RevertAll(ctx)
 			require.NoError(t, err)

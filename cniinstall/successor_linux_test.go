@@ -11,8 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // A package installs the same plugin, byte for byte: the plugin is then the package's, and
@@ -49,7 +48,7 @@ func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 				return
 			}
 			_, err := i.CheckRevert(t.Context())
-			require.ErrorIs(t, err, journal.ErrChanged)
+			require.ErrorIs(t, err, ledger.ErrChanged)
 			require.ErrorContains(t, i.Revert(t.Context()), n.plugin(plugin)+" is another file with the same content, such as a package's, so it is kept")
 			requireContent(t, n.plugin(plugin), content, 0o755)
 			require.NoFileExists(t, n.confFile())

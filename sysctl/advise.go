@@ -215,7 +215,7 @@ func (k Kernel) adviseRPFilter(targets []target) ([]string, error) {
 func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWanted bool, err error) {
 	value, isWanted := wanted[at]
 	if !isWanted {
-		if value, err = k.read(at); err != nil {
+		if value, err = k.look(at); err != nil {
 			return 0, false, err
 		}
 	}
@@ -231,7 +231,7 @@ func (k Kernel) adviseRouters(targets []target) ([]string, error) {
 	for _, t := range targets {
 		changes = append(changes, Change{Key: t.Key, New: t.Value})
 	}
-	if !ok || !anyForwards6(changes) {
+	if !ok || !slices.ContainsFunc(changes, Change.forwards6) {
 		return nil, nil
 	}
 	links, err := lister.Routers()

@@ -32,7 +32,7 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 	for range 2 {
 		err := d.Apply(t.Context())
 		require.ErrorIs(t, err, syscall.EINVAL)
-		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
+		require.ErrorContains(t, err, "write file "+filepath.Join(d.Dir, ciliumFile)+", and restart it: left off: it needs "+bad)
 		require.ErrorContains(t, err, "set "+bad+" = loose")
 	}
 	require.NoDirExists(t, d.Dir)
@@ -143,7 +143,7 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
-	d.Journal = nil
+	d.book = book{}
 	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
 	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))

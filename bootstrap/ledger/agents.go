@@ -78,7 +78,7 @@ func (s *sheet) count(a *Agent) (first int) {
 		}
 		first = min(first, r.Seq)
 		a.saw(r.LeftAt)
-		if r.Left.Equal(r.Original) {
+		if r.Intent == nil && r.Left.Equal(r.Original) {
 			a.Found++
 		} else {
 			a.Changed++

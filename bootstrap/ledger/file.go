@@ -201,14 +201,20 @@ func stageFile(ctx context.Context, path string, to State) (staged *Staged, err 
 	if err == nil {
 		f, err = fill(ctx, d, filepath.Base(path), &to)
 	}
+	if err == nil {
+		err = f.Seal()
+	}
 	if err != nil {
+		if f != nil {
+			f.Abort()
+		}
 		return nil, errors.Join(remedy.File(err), d.Close())
 	}
 	discard := func() {
 		f.Abort()
 		_ = d.Close() // nothing is written through it
 	}
-	return &Staged{State: to.bare(), Discard: discard, Commit: func(context.Context) error {
+	return &Staged{State: to.bare(), Path: f.Name(), Discard: discard, Commit: func(context.Context) error {
 		defer discard()
 		return remedy.File(f.Commit())
 	}}, nil

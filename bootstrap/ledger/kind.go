@@ -110,7 +110,8 @@ type Side struct {
 
 // Staged is a state that was prepared beside an object. One of its functions is called.
 type Staged struct {
-	State   State // what Commit makes of the object
+	State   State  // what Commit makes of the object
+	Path    string // of the prepared file, which can be executed; empty: there is none
 	Commit  func(ctx context.Context) error
 	Discard func()
 }

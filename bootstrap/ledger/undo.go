@@ -335,7 +335,7 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
 	}
-	return w.to, true
+	return u.writable(w.to), true
 }
 
 // undoOne looks at the object once more, and writes it. An error ends the undoing. The

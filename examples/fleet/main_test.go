@@ -269,7 +269,7 @@ func TestRDY6_TheRemedyIsNodeinitsOwn(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	var help strings.Builder
-	for _, name := range []string{"nodeinit.txt", "nodeinit-apply.txt", "nodeinit-uninstall.txt", "nodeinit-journal-forget.txt"} {
+	for _, name := range []string{"nodeinit.txt", "nodeinit-apply.txt", "nodeinit-uninstall.txt", "nodeinit-forget.txt"} {
 		page, err := os.ReadFile(filepath.Join("..", "nodeinit", "testdata", name))
 		require.NoError(t, err)
 		help.Write(page)

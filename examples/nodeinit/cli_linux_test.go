@@ -198,7 +198,7 @@ func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
 	want := "net.ipv4.ip_forward = 1\nnet.ipv4.tcp_rmem = 4096 131072 6291456\n"
 	n.ok("apply", "--only", "sysctl", "--config", "/run/config.yaml")
 	require.Equal(t, want, settings(n.read("/etc/sysctl.d/99-zzz-override_cilium.conf")))
-	require.Contains(t, n.read("/var/lib/slipway/cilium.journal"), `"0123"`)
+	require.Contains(t, n.read("/var/lib/slipway/ledger"), `"0123"`)
 
 	n.okEnv([]string{"SLIPWAY_SYSCTL=net.ipv4.ip_forward=0\nnet.ipv4.tcp_rmem=4096 131072 6291456"}, "apply", "--only", "sysctl")
 	require.Equal(t, "0\n", n.read("/proc/sys/net/ipv4/ip_forward"))
