@@ -61,7 +61,7 @@ func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*ta
 	}
 	dry := *b
 	dry.store = &unrecorded{}
-	(&application{Book: &dry, sheet: s, step: step, targets: targets, first: !s.claimedBefore(b.ledger.Agent, step)}).claim(ctx)
+	dry.application(s, step, targets).claim(ctx)
 	if s.tidy(); s.isEmpty() {
 		return false
 	}
@@ -97,7 +97,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	for _, side := range sides {
 		look.change(side.Change)
 	}
-	if r == nil || r.isOriginal(t.Kind, t.now) {
+	if r == nil || r.isOriginal(t.Kind, t.now, t.Moved) {
 		look.advise(b.notBack(t))
 	}
 	return nil
@@ -155,7 +155,9 @@ type target struct {
 	id      string
 	now     State
 	failed  bool
-	written bool // in this run
+	written bool // in this run, or about to be
+	tried   bool // it was its turn
+	waits   bool // for the next pass
 	// verified: after that, it was seen as wanted. If it is not any more, a later write has
 	// changed it along.
 	verified bool

@@ -54,8 +54,8 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
-	if b.agent(s) == nil {
-		b.bound.clear() // this process may apply again
+	if s.head.Agents[b.ledger.Agent] == nil {
+		b.bound.Store(nil) // this process may apply again
 	}
 	return done, err
 }
@@ -67,7 +67,7 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	}
 	agents := b.undoes(s, u)
 	if slices.Contains(agents, b.ledger.Agent) {
-		b.bound.clear() // this process may apply again
+		b.bound.Store(nil) // this process may apply again
 	}
 	if len(works) == 0 {
 		return nil
@@ -144,7 +144,8 @@ type undoing struct {
 	sheet *sheet
 	works []*work
 	byID  map[string]*work
-	held  map[string]*work // by what stays and needs it
+	held  map[string]*work   // by what stays and needs it
+	again map[string][]*work // by the ID of what changes them again at each boot
 
 	acceptKept bool
 	lenient    bool // only what was tried and has failed is a failure
@@ -152,11 +153,14 @@ type undoing struct {
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
 	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{},
 		acceptKept: acceptKept || b.ledger.AcceptKept,
 	}
 	for _, w := range works {
 		u.byID[w.id] = w
+		for _, c := range w.Claims {
+			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
+		}
 	}
 	return u
 }
@@ -290,20 +294,21 @@ func (u *undoing) leaveChanged(w *work) {
 func (u *undoing) hold(ctx context.Context, w *work) bool {
 	name := printable.Line(string(w.Object))
 	if by := u.neededBy(w); by != nil {
-		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
+		w.err = fmt.Errorf("%s is %w: %s stays", name, ErrNeeded, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
 		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
-		if w.err = err; err == nil && why != "" {
+		switch {
+		case errors.Is(err, ErrChanged) && u.acceptKept:
+			w.writes, w.change = false, fmt.Sprintf("leave %s: it is %v", name, err)
+		case err != nil:
+			w.err = fmt.Errorf("%s is %w", name, err)
+		case why != "":
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
 	}
 	u.holdNeeds(w)
 	return w.stays()
 }
-
-// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
-// has one.
-var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
 // more, nor does one that was to go, and whose owner has written it again.
@@ -313,6 +318,9 @@ func (u *undoing) holdNeeds(w *work) {
 	}
 	for _, id := range w.needed() {
 		u.held[id] = w
+	}
+	for _, o := range u.again[w.id] {
+		u.held[o.id] = w
 	}
 }
 
@@ -467,11 +475,11 @@ func (u *undoing) results() (all []Undone) {
 	return all
 }
 
-// failures joins the reasons of objects that stay, each once.
+// failures joins the reasons of objects that stay. That something needs one is no failure.
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
+		if !errors.Is(w.err, ErrNeeded) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}

@@ -25,6 +25,7 @@ const (
 	LedgerUnknownKind = "ledger.unknown-kind"
 	LedgerChanged     = "ledger.changed"
 	LedgerConflict    = "ledger.conflict"
+	LedgerRefused     = "ledger.refused"
 
 	HostNotHost     = "host.not-host"
 	HostNoProcess   = "host.no-process"
@@ -118,6 +119,7 @@ func Table() []Meaning {
 		{LedgerUntrusted, "Users other than the owner could have written the ledger.", "Look at its content, then correct owner and mode as the error describes."},
 		{LedgerUnknownKind, "A record is of a kind that no part of this program can undo.", "Undo it with the program that recorded it."},
 		{LedgerConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
+		{LedgerRefused, "An object was written without an error, but is still different.", "Look for the limit, the other program or key, or the security module that determines it."},
 		{LedgerChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
 		{HostNotHost, "The change would affect this container instead of the host.", "Mount the host's /proc into the container, or the path itself as a hostPath."},
