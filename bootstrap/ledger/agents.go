@@ -130,11 +130,17 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 	if len(report) > maxReport {
 		return fmt.Errorf("keep the report: it has %d bytes, and at most %d are kept", len(report), maxReport)
 	}
-	s, err := b.load()
+	s, a, err := b.loadAgent()
 	if err != nil {
 		return err
 	}
-	names := b.reported(s)
+	names := []string{b.ledger.Agent}
+	switch {
+	case b.reverts:
+		names = slices.DeleteFunc(b.undoes(s, Undo{}), func(name string) bool { return s.head.Agents[name] == nil })
+	case a == nil:
+		s.addAgent(b.ledger.Agent)
+	}
 	for _, name := range names {
 		s.head.Agents[name].Reported = true
 	}
@@ -149,21 +155,6 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 		errs = append(errs, b.store.setReport(name, report))
 	}
 	return errors.Join(errs...)
-}
-
-// reported lists the agents of which a report tells.
-func (b *Book) reported(s *sheet) []string {
-	switch own := b.ledger.Agent; {
-	case b.ledger.AllAgents && b.reverts:
-		return slices.Sorted(maps.Keys(s.head.Agents))
-	case b.agent(s) == nil && b.reverts:
-		return nil
-	case b.agent(s) == nil:
-		s.addAgent(own)
-		fallthrough
-	default:
-		return []string{own}
-	}
 }
 
 // LastReport returns the report that SaveReport has kept, and its time. If there is none,

@@ -6,6 +6,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,41 +21,27 @@ type claimant struct {
 	Boot  string `json:"boot"`
 }
 
-// lookAtProcesses finds the process that claims through this book, and whether the one that
-// has claimed before is alive. It runs where the host's processes are seen: in a container, a
-// process has a different number for itself.
+// lookAtProcesses finds the process to record for the owner: this one, unless the recorded one
+// is alive, which is the agent, and this process is a command run on its behalf. It runs where
+// the host's processes are seen: in a container, a process has a different number for itself.
 func (b *Book) lookAtProcesses(ctx context.Context, current owner) {
 	if b.ledger.Owner == "" || isPod(b.ledger.Owner) {
 		return
 	}
-	if self, err := process.Self(); err == nil { // not so in a pid namespace above
-		if start, err := self.Start(ctx); err == nil {
-			b.self = &claimant{self.PID, start, b.boot}
-		}
-	}
-	if by := current.Process; by != nil {
+	if by := current.Process; by != nil && current.Name == b.ledger.Owner {
 		if alive, _ := by.alive(ctx, b.boot); alive {
-			b.living = by
+			b.process = by
+			return
 		}
 	}
-}
-
-// claimant returns the process to record for this book's owner. A recorded one that is alive
-// stays: it is the agent, and this process is a command run on its behalf.
-func (b *Book) claimant(current owner) *claimant {
-	if current.Name == b.ledger.Owner && b.living != nil && same(current.Process, b.living) {
-		return b.living
+	self, err := process.Self() // fails in a pid namespace above
+	if err != nil {
+		return
 	}
-	return b.self
+	if start, err := self.Start(ctx); err == nil {
+		b.process = &claimant{self.PID, start, b.boot}
+	}
 }
-
-// claimedByAnother reports whether a process other than the recorded one claims for the same
-// owner.
-func (b *Book) claimedByAnother(current owner) bool {
-	return b.self != nil && !same(current.Process, b.claimant(current))
-}
-
-func same(a, b *claimant) bool { return a != nil && b != nil && *a == *b }
 
 // alive reports whether the process still runs.
 func (c claimant) alive(ctx context.Context, boot string) (bool, error) {
@@ -76,11 +63,11 @@ func (b *Book) OwnerAlive(ctx context.Context) (seen string, err error) {
 	if b == nil {
 		return "", nil
 	}
-	s, err := b.load()
+	_, a, err := b.loadAgent()
 	if err != nil {
 		return "", err
 	}
-	return b.alive(ctx, b.agent(s).current())
+	return b.alive(ctx, a.current())
 }
 
 // alive returns the evidence that an owner, of whichever agent, is alive.
@@ -102,22 +89,7 @@ func (b *Book) alive(ctx context.Context, o owner) (seen string, err error) {
 
 // isPod reports whether the owner is a pod's UID, as made by the API server, or by the
 // kubelet for a static pod.
-func isPod(owner string) bool {
-	return hasForm(owner, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") || hasForm(owner, strings.Repeat("x", 32))
-}
-
-// hasForm reports whether s is form, with a hexadecimal digit in the place of each x.
-func hasForm(s, form string) bool {
-	if len(s) != len(form) {
-		return false
-	}
-	for i := range len(s) {
-		if form[i] == 'x' && strings.IndexByte("0123456789abcdef", s[i]) < 0 || form[i] != 'x' && s[i] != form[i] {
-			return false
-		}
-	}
-	return true
-}
+var isPod = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32})$`).MatchString
 
 // podAlive looks for processes in the pod's cgroups.
 func podAlive(ctx context.Context, uid string) (seen string, err error) {

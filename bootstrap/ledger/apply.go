@@ -31,6 +31,7 @@ type application struct {
 	sheet   *sheet
 	step    string
 	targets []*target
+	byID    map[string]*target
 	first   bool // the step has never claimed before
 	atOnce  bool // all that differs is written, or nothing
 	done    Applied
@@ -48,7 +49,8 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	if err != nil {
 		return Applied{}, err
 	}
-	a := &application{Book: b, sheet: s, step: step, targets: b.targets(wants), atOnce: wants.AtOnce, first: !s.claimedBefore(b.ledger.Agent, step)}
+	a := b.application(s, step, b.targets(wants))
+	a.atOnce = wants.AtOnce
 	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
 		return Applied{}, err
 	}
@@ -68,6 +70,14 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 	}
 	a.errs = append(a.errs, a.undoUnlisted(ctx, wants), ctx.Err())
 	return a.done, errors.Join(a.errs...)
+}
+
+func (b *Book) application(s *sheet, step string, targets []*target) *application {
+	byID := map[string]*target{}
+	for _, t := range targets {
+		byID[t.id] = t
+	}
+	return &application{Book: b, sheet: s, step: step, targets: targets, byID: byID, first: !s.claimedBefore(b.ledger.Agent, step)}
 }
 
 // refused is the error for an object that is not as wanted although it was written.
@@ -200,8 +210,9 @@ func (t *target) discard() {
 
 // comesWith reports whether this step is about to make something that the target needs.
 func (a *application) comesWith(t *target) bool {
-	return slices.ContainsFunc(a.targets, func(o *target) bool {
-		return o != t && !o.failed && !o.To.IsZero() && (slices.Contains(t.Needs, o.id) || slices.Contains(above(t.id), o.id))
+	return slices.ContainsFunc(append(above(t.id), t.Needs...), func(id string) bool {
+		o := a.byID[id]
+		return o != nil && o != t && !o.failed && !o.To.IsZero()
 	})
 }
 
@@ -326,12 +337,8 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // wanted although it was written. A configuration is not published whose plugin could not be
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
-	needs := map[string]bool{}
 	for _, id := range t.Needs {
-		needs[id] = true
-	}
-	for _, o := range a.targets {
-		if needs[o.id] && (o.failed || !a.isVerified(ctx, o)) {
+		if o := a.byID[id]; o != nil && (o.failed || !a.isVerified(ctx, o)) {
 			return o
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/input"
@@ -44,7 +45,7 @@ type Ledger struct {
 	Boot  string  // identifies the running boot; empty: as the kernel says
 	Kinds []*Kind // of records that no want of this program names any more
 
-	bound *binding
+	bound *atomic.Pointer[binding]
 }
 
 var isLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString
@@ -86,11 +87,8 @@ type Book struct {
 	kinds  map[string]*Kind // by name: of records, those that this program knows
 	saved  string           // the file's content when it was last read or written
 
-	version string // of the file, likewise
-
-	bound   *binding
-	self    *claimant // this process, if the owner is no pod
-	living  *claimant // that of the recorded owner, if it lived when the book was opened
+	bound   *atomic.Pointer[binding]
+	process *claimant // that is recorded for the owner; nil: that is a pod, or none
 	reverts bool      // MayUndo was asked, and not Claim
 }
 
@@ -112,8 +110,8 @@ func (l *Ledger) Open(ctx context.Context) (*Book, error) {
 		return nil, err
 	}
 	b := l.open(store, boot)
-	if s, err := b.load(); err == nil { // else each operation says so, but Salvage
-		b.lookAtProcesses(ctx, b.agent(s).current())
+	if _, a, err := b.loadAgent(); err == nil { // else each operation says so, but Salvage
+		b.lookAtProcesses(ctx, a.current())
 	}
 	return b, nil
 }
@@ -130,7 +128,7 @@ func bootID(ctx context.Context) (string, error) {
 // open is Open with a store and a boot, such as a test's.
 func (l *Ledger) open(s store, boot string) *Book {
 	if l.bound == nil {
-		l.bound = &binding{}
+		l.bound = &atomic.Pointer[binding]{}
 	}
 	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}, bound: l.bound}
 	b.ledger.Dir = l.dir()
@@ -150,7 +148,6 @@ func (b *Book) Close() error {
 
 // read reads the file.
 func (b *Book) read() (content []byte, err error) {
-	b.version, _ = b.store.version()
 	content, err = b.store.read()
 	b.saved = string(content)
 	return content, err
@@ -188,9 +185,11 @@ func (b *Book) save(s *sheet) error {
 func (b *Book) write(s *sheet) error {
 	s.tidy()
 	s.tidyAgents()
-	b.bound.name(b.agent(s))
+	if bound, a := b.bound.Load(), s.head.Agents[b.ledger.Agent]; bound != nil && bound.id == "" {
+		b.bind(a) // which has got its ID now
+	}
 	if s.isEmpty() {
-		b.saved, b.version = "", ""
+		b.saved = ""
 		return b.store.remove()
 	}
 	text, err := s.text()
@@ -207,28 +206,29 @@ func (b *Book) write(s *sheet) error {
 
 // replace replaces the file, unless another process has done so since it was read.
 func (b *Book) replace(text []byte) error {
-	if now, _ := b.store.version(); now != b.version {
-		return fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
+	now, err := b.store.read()
+	if err == nil && string(now) != b.saved {
+		err = fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
 	}
-	if err := b.store.replace(text); err != nil {
-		return err
+	if err == nil {
+		err = b.store.replace(text)
 	}
-	b.saved = string(text)
-	b.version, _ = b.store.version()
-	return nil
+	if err == nil {
+		b.saved = string(text)
+	}
+	return err
 }
 
 // look calls f with the records, and again if they were replaced meanwhile: what f has seen
 // of the node then belongs to neither version.
 func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	for range 100 {
-		_, before := b.store.version()
+		before := b.store.version()
 		s, err := b.load()
 		if err == nil {
 			err = f(s)
 		}
-		now, after := b.store.version()
-		if now == b.version && (now != "" || after == before) || ctx.Err() != nil {
+		if b.store.version() == before || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
 	}

@@ -61,7 +61,7 @@ func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*ta
 	}
 	dry := *b
 	dry.store = &unrecorded{}
-	(&application{Book: &dry, sheet: s, step: step, targets: targets, first: !s.claimedBefore(b.ledger.Agent, step)}).claim(ctx)
+	dry.application(s, step, targets).claim(ctx)
 	if s.tidy(); s.isEmpty() {
 		return false
 	}

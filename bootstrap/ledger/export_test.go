@@ -67,7 +67,7 @@ func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 	return inMemory(content), nil
 }
 
-func (m *Memory) version() (file, around string) { return string(m.Content), "" }
+func (m *Memory) version() string { return string(m.Content) }
 
 func (m *Memory) writable() error { return nil }
 

@@ -49,7 +49,7 @@ func alone() *Book { return (&Ledger{}).open(&unrecorded{}, "") }
 type unrecorded struct{ content []byte }
 
 func (u *unrecorded) read() ([]byte, error) { return u.content, nil }
-func (*unrecorded) version() (_, _ string)  { return "", "" }
+func (*unrecorded) version() string         { return "" }
 
 func (u *unrecorded) replace(content []byte) error {
 	u.content = content

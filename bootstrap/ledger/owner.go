@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -57,53 +56,27 @@ func (a *agent) id() string {
 	return a.ID
 }
 
-// binding is what a process has applied to.
+// binding is what this process has applied to.
 type binding struct {
-	mu         sync.Mutex
-	applied    bool
 	id         string // of the agent's records; empty: there were none
 	generation int
 }
 
-func (b *binding) set(a *agent) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.applied, b.id, b.generation = true, a.id(), a.current().Generation
-}
+func (b *Book) bind(a *agent) { b.bound.Store(&binding{a.id(), a.current().Generation}) }
 
-// name sets the ID that was drawn after the process had claimed.
-func (b *binding) name(a *agent) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.applied && b.id == "" {
-		b.id = a.id()
-	}
-}
-
-func (b *binding) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.applied, b.id, b.generation = false, "", 0
-}
-
-func (b *binding) hasApplied() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.applied
-}
+func (b *Book) hasApplied() bool { return b.bound.Load() != nil }
 
 // revoked returns the reason why a process that has applied before may not apply again.
-func (b *binding) revoked(a *agent) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch current := a.current(); {
-	case !b.applied:
+func (b *Book) revoked(a *agent) error {
+	bound, current := b.bound.Load(), a.current()
+	switch {
+	case bound == nil:
 		return nil
-	case b.id != "" && a.id() == "":
+	case bound.id != "" && a.id() == "":
 		return fmt.Errorf("%w: it was uninstalled", ErrRevoked)
-	case b.id != "" && a.id() != b.id && current.Generation == 0:
+	case bound.id != "" && a.id() != bound.id && current.Generation == 0:
 		return fmt.Errorf("%w: it was uninstalled, and others have applied since", ErrRevoked)
-	case b.id != "" && a.id() != b.id, current.Generation != b.generation:
+	case bound.id != "" && a.id() != bound.id, current.Generation != bound.generation:
 		return fmt.Errorf("%w: %w: %s; nothing is changed", ErrRevoked, ErrNotOwner, &current)
 	case a != nil && !a.Undoing.IsZero():
 		return fmt.Errorf("%w: an uninstall was begun at %s", ErrRevoked, a.Undoing.Format(time.RFC3339))
@@ -111,33 +84,35 @@ func (b *binding) revoked(a *agent) error {
 	return nil
 }
 
-// agent returns what the file says of the book's agent. Nil: nothing.
-func (b *Book) agent(s *sheet) *agent { return s.head.Agents[b.ledger.Agent] }
+// loadAgent returns the file's records, and what it says of the book's agent. Nil: nothing.
+func (b *Book) loadAgent() (*sheet, *agent, error) {
+	s, err := b.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.head.Agents[b.ledger.Agent], nil
+}
 
 // MayApply returns the error that Claim would return. It changes nothing and needs no lock.
 func (b *Book) MayApply(context.Context) error {
 	if b == nil {
 		return nil
 	}
-	s, err := b.load()
+	_, a, err := b.loadAgent()
 	if err == nil {
 		err = b.store.writable()
 	}
 	if err != nil {
 		return err
 	}
-	return b.mayApply(b.agent(s))
+	return b.mayApply(a)
 }
 
+// mayApply returns an error if the owner was superseded.
 func (b *Book) mayApply(a *agent) error {
-	if b.bound.hasApplied() {
-		return b.bound.revoked(a)
+	if b.hasApplied() {
+		return b.revoked(a)
 	}
-	return b.claimable(a)
-}
-
-// claimable returns an error if the owner was superseded.
-func (b *Book) claimable(a *agent) error {
 	who, current := b.ledger.Owner, a.current()
 	if who == "" || who == current.Name || b.ledger.TakeOver || a == nil || !slices.Contains(a.Former, who) {
 		return nil
@@ -155,49 +130,52 @@ func (b *Book) Claim(context.Context) error {
 	if b == nil {
 		return nil
 	}
-	s, err := b.load()
+	s, a, err := b.loadAgent()
 	if err == nil {
-		err = b.mayApply(b.agent(s))
+		err = b.mayApply(a)
 	}
 	if err != nil {
 		return err
 	}
 	b.reverts = false
-	if !b.bound.hasApplied() {
-		b.claimFor(s)
+	if b.hasApplied() {
+		return b.save(s) // which removes what killed runs have left
 	}
-	if err := b.save(s); err != nil { // what killed runs have left is removed, too
-		return err
+	a = b.claimFor(s, a)
+	err = b.save(s)
+	if err == nil {
+		b.bind(a)
 	}
-	if !b.bound.hasApplied() {
-		b.bound.set(b.agent(s))
-	}
-	return nil
+	return err
 }
 
 // claimFor records the owner, and that an uninstall that was cut short does not go on.
-func (b *Book) claimFor(s *sheet) {
-	a := b.agent(s)
+func (b *Book) claimFor(s *sheet, a *agent) *agent {
 	if a != nil {
 		a.Undoing = time.Time{}
 	}
-	who, current := b.ledger.Owner, a.current()
-	if who == "" || who == current.Name && !b.claimedByAnother(current) {
-		return
+	if !b.claims(a) {
+		return a
 	}
 	if a == nil {
 		a = s.addAgent(b.ledger.Agent)
 	}
+	who, current := b.ledger.Owner, a.current()
 	if who == current.Name {
-		a.Owner.Process = b.claimant(current)
-		return
+		a.Owner.Process = b.process
+		return a
 	}
-	if current.Generation > 0 {
-		a.Former = append(slices.DeleteFunc(a.Former, func(o string) bool { return o == current.Name }), current.Name)
-		a.Former = a.Former[max(0, len(a.Former)-maxFormer):]
-	}
-	a.Former = slices.DeleteFunc(a.Former, func(o string) bool { return o == who })
-	a.Owner = &owner{who, current.Generation + 1, time.Now().UTC().Truncate(time.Second), b.claimant(current)}
+	a.Former = slices.DeleteFunc(append(a.Former, current.Name), func(o string) bool { return o == "" || o == who })
+	a.Former = a.Former[max(0, len(a.Former)-maxFormer):]
+	a.Owner = &owner{who, current.Generation + 1, time.Now().UTC().Truncate(time.Second), b.process}
+	return a
+}
+
+// claims reports whether the owner is another than the agent's, or has another process.
+func (b *Book) claims(a *agent) bool {
+	current := a.current()
+	return b.ledger.Owner != "" && (b.ledger.Owner != current.Name ||
+		b.process != nil && (current.Process == nil || *current.Process != *b.process))
 }
 
 // NeedsClaim reports whether Claim would record another owner or process, or remove what
@@ -206,18 +184,16 @@ func (b *Book) NeedsClaim(context.Context) (bool, error) {
 	if b == nil {
 		return false, nil
 	}
-	s, err := b.load()
-	if err != nil {
+	s, a, err := b.loadAgent()
+	switch {
+	case err != nil:
 		return false, err
-	}
-	a := b.agent(s)
-	current, who := a.current(), b.ledger.Owner
-	if who != "" && (who != current.Name || !b.bound.hasApplied() && b.claimedByAnother(current)) || a != nil && !a.Undoing.IsZero() {
+	case !b.hasApplied() && b.claims(a), a != nil && !a.Undoing.IsZero(), b.ledger.Owner != "" && b.ledger.Owner != a.current().Name:
 		return true, nil
 	}
 	leftovers, err := b.store.leftovers(s.contents(), s.head.Agents)
-	if err == nil && !leftovers && !b.bound.hasApplied() {
-		b.bound.set(a)
+	if err == nil && !leftovers && !b.hasApplied() {
+		b.bind(a)
 	}
 	return leftovers, err
 }
@@ -251,21 +227,17 @@ func (b *Book) Verify(context.Context) error {
 	if b == nil {
 		return nil
 	}
-	s, err := b.load()
+	_, a, err := b.loadAgent()
+	if err == nil && !b.hasApplied() {
+		err = b.allowed(a)
+	}
 	if err != nil {
 		return err
 	}
-	a := b.agent(s)
-	if b.bound.hasApplied() {
-		return b.bound.revoked(a)
+	if !b.hasApplied() && a.current().Generation > 0 { // otherwise its owner may still come
+		b.bind(a)
 	}
-	if err := b.allowed(a); err != nil {
-		return err
-	}
-	if a.current().Generation > 0 { // otherwise its owner may still come
-		b.bound.set(a)
-	}
-	return b.bound.revoked(a)
+	return b.revoked(a)
 }
 
 // allowed returns an error unless the agent has no owner, or this one.
@@ -286,12 +258,8 @@ func (b *Book) Owner() (name string, generation int, err error) {
 	if b == nil {
 		return "", 0, nil
 	}
-	s, err := b.load()
-	if err != nil {
-		return "", 0, err
-	}
-	current := b.agent(s).current()
-	return current.Name, current.Generation, nil
+	_, a, err := b.loadAgent()
+	return a.current().Name, a.current().Generation, err
 }
 
 // addAgent adds an agent, whose records get an ID: one that was uninstalled and comes again

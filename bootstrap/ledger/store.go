@@ -36,9 +36,8 @@ const (
 type store interface {
 	// read returns the file's content, nil if there is none.
 	read() (content []byte, err error)
-	// version returns what differs before and after a change of the file. If there is no
-	// file, it is empty, and around differs if there was one meanwhile.
-	version() (file, around string)
+	// version differs before and after a change of the file, even if that was undone since.
+	version() string
 	replace(content []byte) error
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
@@ -139,24 +138,24 @@ func (d *directory) read() (content []byte, err error) {
 	return content, err
 }
 
-// version differs where read fails, too, which then says why.
-func (d *directory) version() (file, around string) {
+// version is that of the file or, if there is none, of the directories in which it was made
+// and removed. Where they cannot be read, read says why.
+func (d *directory) version() (v string) {
 	if d.parent == nil {
-		return "", ""
+		return ""
 	}
 	if info, err := d.parent.Stat(); err == nil {
-		around = identity(info)
+		v = identity(info)
 	}
 	_ = d.inDir(func(dir *durable.Dir) error {
-		if info, err := dir.Stat(); err == nil {
-			around += identity(info)
-		}
 		if info, err := dir.Lstat(fileName); err == nil {
-			file = identity(info)
+			v = identity(info)
+		} else if info, err := dir.Stat(); err == nil {
+			v += identity(info)
 		}
 		return nil
 	})
-	return file, around
+	return v
 }
 
 // openTrusted opens a file of the directory that only this process's user can have written.

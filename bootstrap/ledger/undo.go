@@ -59,7 +59,7 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	}
 	agents := b.undoes(s, u)
 	if slices.Contains(agents, b.ledger.Agent) {
-		b.bound.clear() // this process may apply again
+		b.bound.Store(nil) // this process may apply again
 	}
 	if len(works) == 0 {
 		return nil
