@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
@@ -104,7 +105,7 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 		"tunnel.taken": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return coded("tunnel.taken")
 		}}},
-		"tunnel.held": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: taken{}}},
+		"host.no-process": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{todo()})}, Host: hostns.Host{Proc: "/nowhere"}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if tc.ctx == nil {
@@ -116,13 +117,6 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 			require.Equal(t, want, bootstrap.Code(err))
 		})
 	}
-}
-
-// taken is a host whose lock is held by another process.
-type taken struct{ bootstrap.Host }
-
-func (taken) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
-	return nil, coded("tunnel.held")
 }
 
 // Failures that do not fail the run give it no code.

@@ -7,60 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 )
-
-// RevertAll restores the original state, even in a program that does not know what was applied.
-func ExamplePlan_RevertAll() {
-	node, err := os.MkdirTemp("", "node")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(node)
-	motd, files := filepath.Join(node, "motd"), journal.Files{Kind: "acme"}
-	if err := os.WriteFile(motd, []byte("hello"), 0o644); err != nil {
-		log.Fatal(err)
-	}
-	remembers := &journal.Node{Dir: filepath.Join(node, "state"), Agent: "agent", Owner: "pod-1", Handlers: []journal.Handler{files}}
-	host := hostns.Host{LockFile: filepath.Join(node, "lock")} // a program that runs on the host
-
-	read := func() string { content, _ := os.ReadFile(motd); return string(content) }
-	greeting := journal.File{Content: []byte("acme's node"), Mode: 0o644}
-	check := func(ctx context.Context) ([]string, error) {
-		if written, err := files.Written(ctx, journal.From(ctx), motd, greeting); written || err != nil {
-			return nil, err
-		}
-		return []string{"write motd"}, nil
-	}
-	apply := func(ctx context.Context) error { // an existing file is kept
-		return files.Write(ctx, journal.From(ctx), motd, greeting)
-	}
-	ctx := context.Background()
-	action := bootstrap.Func(check, apply).In(files.Namespaces()...).Recording(files.Kinds()...)
-	plan := bootstrap.Plan{Host: host, Journal: remembers, Steps: []bootstrap.Step{{Name: "motd", Action: action}}}
-	report, err := plan.Apply(ctx)
-	fmt.Println(report.Summary(), err)
-	fmt.Println(read())
-
-	plan = bootstrap.Plan{Host: host, Journal: remembers}
-	report, err = plan.RevertAll(ctx)
-	fmt.Println(report.Results[0].Step, report.Results[0].Status, err)
-	fmt.Println(read())
-	// Output:
-	// 1 step: changed <nil>
-	// acme's node
-	// motd changed <nil>
-	// hello
-}
 
 // Retry repeats attempts whose error may go away by itself, and no others.
 func ExampleRetry() {

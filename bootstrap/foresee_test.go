@@ -5,6 +5,9 @@ package bootstrap_test
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,7 +15,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // If a node cannot be brought to the whole state, it is left as it is.
@@ -20,29 +24,25 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 	dir := t.TempDir()
 	first := &bootstraptest.Script{Changes: []string{"do it"}, Advice: []string{"not shown"}}
 	var log []string
-	p := &bootstrap.Plan{
-		Host:    &host{note: func(what string) { log = append(log, what) }},
-		Journal: node(filepath.Join(dir, "state"), "pod"),
-		Steps: []bootstrap.Step{
-			step("file", file{dir + "/file"}),
-			step("first", first),
-			step("done", &bootstraptest.Script{}),
-			step("bad", unreadable()),
-			step("needs", todo(), "bad"),
-			step("pending", unreadable(), "first"),
-			skipped(step("out", nil)),
-			optional(step("spare", unreadable())),
-			step("worse", unreadable()),
-			step("last", todo()),
+	p := on(node(dir+"/state", "pod"),
+		wants("file", file{dir + "/file"}),
+		step("first", first),
+		step("done", &bootstraptest.Script{}),
+		step("bad", unreadable()),
+		step("needs", todo(), "bad"),
+		step("pending", unreadable(), "first"),
+		skipped(step("out", nil)),
+		optional(step("spare", unreadable())),
+		step("worse", unreadable()),
+		step("last", todo()),
+	)
+	p.Trace = &bootstrap.Trace{
+		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
+			log = append(log, "start "+step+" for "+string(op))
+			return ctx
 		},
-		Trace: &bootstrap.Trace{
-			StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
-				log = append(log, "start "+step+" for "+string(op))
-				return ctx
-			},
-			StepDone: func(_ context.Context, op bootstrap.Op, r bootstrap.Result) {
-				log = append(log, string(op)+" "+r.Step+" "+string(r.Status))
-			},
+		StepDone: func(_ context.Context, op bootstrap.Op, r bootstrap.Result) {
+			log = append(log, string(op)+" "+r.Step+" "+string(r.Status))
 		},
 	}
 	report, err := p.Apply(t.Context())
@@ -61,11 +61,91 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 	require.Equal(t, statuses(report), statuses(kept(t, dir+"/state")))
 	require.Empty(t, ownerIn(t, dir+"/state"), "nothing is claimed")
 	require.Equal(t, []string{
-		"enter mnt", "enter mnt", // the journal, and the file
 		"apply file not-run", "apply first not-run", "start done for apply", "apply done unchanged", "start bad for apply", "apply bad failed", "apply needs blocked",
 		"apply pending not-run", "apply out skipped", "start spare for apply", "apply spare failed", "start worse for apply", "apply worse failed", "apply last not-run",
-		"lock", "unlock", // to write the report
 	}, log, "each step is reported once")
+}
+
+// What an apply cannot record is an error of the check, too: nothing is changed.
+func TestPLAN17_ACheckFailsWhereTheLedgerCannotBeMade(t *testing.T) {
+	dir, a := t.TempDir(), todo()
+	p := on(node(filepath.Join(dir, "missing", "state"), "pod"), step("a", a))
+	p.Host.LockFile, p.KeepGoing = dir+"/lock", true
+	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
+		report, err := run(p, t.Context())
+		require.ErrorContains(t, err, filepath.Join(dir, "missing"))
+		require.ErrorContains(t, report.Err, filepath.Join(dir, "missing"))
+	}
+	require.Empty(t, a.Calls())
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "missing"), 0o755))
+	_, err := p.Check(t.Context())
+	require.NoError(t, err, "it is made with the first record")
+	_, err = p.Apply(t.Context())
+	require.NoError(t, err)
+}
+
+// An error of Wants is certain, also after a step that would change something: what that
+// changes does not mend a field. An error of the look at the node may be.
+func TestPLAN9_PLAN17_AnErrorOfWantsFailsBeforeTheFirstChange(t *testing.T) {
+	s := newShelf("shelf")
+	s.fail["unreadable"] = errBoom
+	for name, tc := range map[string]struct {
+		want   ledger.Wanter
+		status bootstrap.Status
+	}{
+		"of wants": {s.want("no value"), bootstrap.Failed}, "of the look": {s.want("unreadable=1"), bootstrap.Unknown},
+	} {
+		first := todo()
+		p := on(node(t.TempDir()+"/state", "pod"), step("first", first), wants("s", tc.want, "first"), wants("next", newShelf("shelf").want("a=1"), "s"))
+		report, err := p.Check(t.Context())
+		require.Equal(t, tc.status, byStep(report)["s"], name)
+		require.Equal(t, tc.status == bootstrap.Failed, err != nil, name)
+		_, err = p.Apply(t.Context())
+		require.ErrorIs(t, err, errBoom)
+		require.Equal(t, tc.status == bootstrap.Unknown, first.Applied(), name)
+	}
+}
+
+// Who may not change an object is told so before anything is changed.
+func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
+	first, s := newShelf("first"), newShelf("second")
+	s.denied = fs.ErrPermission
+	p := on(node(t.TempDir()+"/state", "pod"), wants("first", first.want("a=1")), wants("second", s.want("a=1"), "first"))
+	report, err := p.Check(t.Context())
+	if os.Geteuid() == 0 {
+		require.ErrorIs(t, err, fs.ErrPermission)
+	} else {
+		require.NoError(t, err, "a user may look who may change nothing")
+		require.Equal(t, 2, report.Count(bootstrap.WouldChange))
+	}
+	report, err = p.Apply(t.Context())
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.Equal(t, "plan.permission", report.Code())
+	require.Empty(t, first.values)
+	s.values["a"] = "1"
+	_, err = p.Apply(t.Context())
+	require.NoError(t, err, "without changes no permission is needed")
+}
+
+// A ledger that cannot be written ends also a plan that keeps going.
+func TestPLAN6_ALedgerThatCannotBeWrittenEndsThePlan(t *testing.T) {
+	dir, next := t.TempDir(), todo()
+	s := newShelf("shelf")
+	p := on(node(dir+"/state", "pod"), wants("s", s.want("a=1")), step("next", next))
+	p.KeepGoing = true
+	writes := 0
+	s.note = func(_ context.Context, what string) {
+		if what == "write a" {
+			writes++
+			require.NoError(t, os.RemoveAll(dir+"/state"))
+			require.NoError(t, os.WriteFile(dir+"/state", nil, 0o600))
+		}
+	}
+	report, err := p.Apply(t.Context())
+	require.ErrorIs(t, err, ledger.ErrUnrecorded)
+	require.Equal(t, lines("s failed", "next not-run"), statuses(report))
+	require.False(t, next.Applied())
+	require.Equal(t, 1, writes)
 }
 
 // An unchanged step gives its advice in each apply, even if other steps have changes.
@@ -89,70 +169,44 @@ func TestPLAN17_WhatFailsLaterStopsAsItAlwaysHas(t *testing.T) {
 	require.Equal(t, lines("a changed", "late failed", "c not-run"), statuses(report))
 }
 
-func TestPLAN17_AnUnreadableJournalStopsAlsoWhatKeepsGoing(t *testing.T) {
-	a := todo()
-	p := &bootstrap.Plan{KeepGoing: true, Host: &host{}, Journal: others{}, Steps: []bootstrap.Step{step("a", a)}}
-	_, err := p.Apply(t.Context())
-	require.EqualError(t, err, "the node has another owner")
-	require.Empty(t, a.Calls())
-}
-
 // Without changes nothing is locked and nothing is written; a new owner claims the node
-// nevertheless.
+// nevertheless, and what was found as wanted is recorded.
 func TestPLAN2_WithNothingToDoNothingIsLocked(t *testing.T) {
 	dir := t.TempDir()
-	state := filepath.Join(dir, "state")
-	var log []string
-	run := func(owner string, j *journal.Node) *bootstrap.Report {
-		log = nil
-		p := &bootstrap.Plan{Host: &host{note: func(what string) { log = append(log, what) }}, Journal: j, Steps: []bootstrap.Step{step("file", file{dir + "/file"})}}
-		report, err := p.Apply(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, owner, report.Owner)
+	state := dir + "/state"
+	steps := []bootstrap.Step{wants("file", file{dir + "/file"})}
+	run := func(l *ledger.Ledger, locks bool) *bootstrap.Report {
+		t.Helper()
+		p := on(l, steps...)
+		var report *bootstrap.Report
+		locked(t, p, func() {
+			var err error
+			report, err = p.Apply(t.Context())
+			require.Equal(t, locks, errors.Is(err, hostns.ErrLocked), "%v", err)
+		})
+		if locks {
+			var err error
+			report, err = p.Apply(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, l.Owner, report.Owner)
 		return report
 	}
 	a, b := node(state, "a"), node(state, "b")
-	require.Equal(t, "file changed", statuses(run("a", a)))
-	require.Contains(t, log, "lock")
-
-	report := run("a", a)
+	require.Equal(t, "file changed", statuses(run(a, true)))
+	report := run(a, false)
 	require.Equal(t, "file unchanged", statuses(report))
-	require.NotContains(t, log, "lock")
 	require.Equal(t, 1, report.Generation)
-	require.Equal(t, "file unchanged", statuses(run("", node(state, ""))), "without an owner, nothing is claimed")
-	require.NotContains(t, log, "lock")
+	require.Equal(t, "file unchanged", statuses(run(node(state, ""), false)), "without an owner, nothing is claimed")
 
-	report = run("b", b)
-	require.Equal(t, "file unchanged", statuses(report))
-	require.Contains(t, log, "lock", "to claim it")
+	report = run(b, true)
+	require.Equal(t, "file unchanged", statuses(report), "it is locked to claim it")
 	require.Equal(t, 2, report.Generation)
 	require.Equal(t, "b", ownerIn(t, state))
-	run("b", b)
-	require.NotContains(t, log, "lock")
-	run("b", node(state, "b"))
-	require.NotContains(t, log, "lock", "another process of the owner's")
-}
+	run(b, false)
+	run(node(state, "b"), false) // another process of the owner's
 
-// A process that found nothing to change has applied too: after a later uninstall it does not
-// install again.
-func TestPLAN11_WhoHasFoundNothingToDoIsRevokedToo(t *testing.T) {
-	dir := t.TempDir()
-	file := step("file", file{dir + "/file"})
-	_, err := on(t, node(dir+"/state", "pod"), file).Apply(t.Context())
-	require.NoError(t, err)
-	restarted := on(t, node(dir+"/state", "pod"), file)
-	report, err := restarted.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "file unchanged", statuses(report))
-	require.Equal(t, 1, report.Generation)
-
-	uninstall := node(dir+"/state", "")
-	uninstall.AnyOwner = true
-	_, err = on(t, uninstall).RevertAll(t.Context())
-	require.NoError(t, err)
-	for range 2 {
-		_, err = restarted.Apply(t.Context())
-		require.ErrorIs(t, err, journal.ErrRevoked)
-		require.NoFileExists(t, dir+"/file")
-	}
+	steps = append(steps, wants("again", file{dir + "/file"}))
+	require.Equal(t, lines("file unchanged", "again unchanged"), statuses(run(b, true)), "to record the second claim")
+	run(b, false)
 }

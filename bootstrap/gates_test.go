@@ -12,55 +12,47 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// gate is a waiting action that calls while.
-func gate(while func(ctx context.Context)) bootstrap.Action {
-	waited := false
-	return bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if waited {
-				return nil, nil
-			}
-			return []string{"wait"}, nil
-		},
-		func(ctx context.Context) error {
-			waited = true
-			while(ctx)
-			return nil
-		},
-	)
+// opening is a gate that is closed until it was waited for, which calls while.
+type opening struct {
+	while  func(ctx context.Context)
+	isOpen bool
+}
+
+func (o *opening) Check(context.Context) ([]string, error) {
+	if o.isOpen {
+		return nil, nil
+	}
+	return []string{"wait"}, nil
+}
+
+func (o *opening) Wait(ctx context.Context) error {
+	o.isOpen = true
+	o.while(ctx)
+	return nil
 }
 
 // While a plan waits for a gate, other processes can lock, claim and change the node.
 func TestPLAN16_GatesComeBeforePrepareTheLockAndTheClaim(t *testing.T) {
 	dir := t.TempDir()
 	state, path := filepath.Join(dir, "state"), filepath.Join(dir, "file")
-	here := hostns.Host{LockFile: filepath.Join(dir, "lock"), LockTimeout: -1}
 	var log []string
-	p := &bootstrap.Plan{
-		Host: here, Journal: node(state, "slow"),
-		Gates: []bootstrap.Step{step("gate", gate(func(ctx context.Context) {
-			log = append(log, "gate")
-			require.NoDirExists(t, state, "nothing is made")
-			require.Nil(t, journal.OnNode(ctx), "nothing is recorded")
-			unlock, err := here.Lock(ctx, "another process", nil)
-			require.NoError(t, err, "nothing is locked")
-			require.NoError(t, unlock())
-
-			quick := &bootstrap.Plan{Host: here, Journal: node(state, "quick"), Steps: []bootstrap.Step{step("file", file{path})}}
-			_, err = quick.Apply(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, "quick", ownerIn(t, state))
-		}))},
-		Steps: []bootstrap.Step{step("file", nil)},
-		Prepare: func(_ context.Context, p *bootstrap.Plan) error {
-			log = append(log, "prepare")
-			p.Step("file").Action = file{path}
-			return nil
-		},
+	p := on(node(state, "slow"), wants("file", nil))
+	p.Gates = []bootstrap.Step{gate("gate", &opening{while: func(ctx context.Context) {
+		log = append(log, "gate")
+		require.NoDirExists(t, state, "nothing is made")
+		require.Nil(t, ledger.From(ctx), "nothing is recorded")
+		locked(t, p, func() {}) // nothing is locked
+		_, err := on(node(state, "quick"), wants("file", file{path})).Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "quick", ownerIn(t, state))
+	}})}
+	p.Prepare = func(_ context.Context, p *bootstrap.Plan) error {
+		log = append(log, "prepare")
+		p.Step("file").Wants = file{path}
+		return nil
 	}
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)
@@ -71,6 +63,7 @@ func TestPLAN16_GatesComeBeforePrepareTheLockAndTheClaim(t *testing.T) {
 	report, err = p.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("gate unchanged", "file unchanged"), statuses(report), "gates come first in the report")
+	p.Ledger.Kinds = []*ledger.Kind{ledger.File()}
 	report, err = p.Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "file changed", statuses(report), "an undo waits for nothing")
@@ -79,19 +72,13 @@ func TestPLAN16_GatesComeBeforePrepareTheLockAndTheClaim(t *testing.T) {
 func TestPLAN16_AGateThatFailsLeavesTheNodeAsItIsButForTheReport(t *testing.T) {
 	for name, closed := range map[string]*bootstraptest.Script{"does not open": broken(), "cannot be looked at": unreadable()} {
 		a, state := todo(), filepath.Join(t.TempDir(), "state")
-		var log []string
-		p := &bootstrap.Plan{
-			Host:    &host{note: func(what string) { log = append(log, what) }},
-			Journal: node(state, "pod"),
-			Gates:   []bootstrap.Step{step("first", closed), step("second", todo())},
-			Steps:   []bootstrap.Step{step("a", a), step("needs", a, "first")},
-			Prepare: func(context.Context, *bootstrap.Plan) error { t.Error(name, "prepares"); return nil },
-		}
+		p := on(node(state, "pod"), step("a", a), step("needs", a, "first"))
+		p.Gates = []bootstrap.Step{gate("first", closed), gate("second", todo())}
+		p.Prepare = func(context.Context, *bootstrap.Plan) error { t.Error(name, "prepares"); return nil }
 		report, err := p.Apply(t.Context())
 		require.ErrorIs(t, err, errBoom)
 		require.Equal(t, lines("first failed", "second not-run", "a not-run", "needs blocked"), statuses(report), name)
 		require.Empty(t, a.Calls())
-		require.Equal(t, []string{"enter mnt", "lock", "unlock"}, log)
 		require.Equal(t, statuses(report), statuses(kept(t, state)))
 		require.Empty(t, ownerIn(t, state))
 	}
@@ -100,7 +87,7 @@ func TestPLAN16_AGateThatFailsLeavesTheNodeAsItIsButForTheReport(t *testing.T) {
 func TestPLAN9_AGateThatIsOptionalBlocksItsDependantsOnly(t *testing.T) {
 	needs, other := todo(), todo()
 	p := &bootstrap.Plan{
-		Gates: []bootstrap.Step{optional(step("gate", broken())), step("next", todo()), skipped(step("none", nil))},
+		Gates: []bootstrap.Step{optional(gate("gate", broken())), gate("next", todo()), skipped(gate("none", nil))},
 		Steps: []bootstrap.Step{step("needs", needs, "gate"), step("other", other, "next")},
 	}
 	report, err := p.Apply(t.Context())
@@ -115,7 +102,7 @@ func TestPLAN9_AGateThatIsOptionalBlocksItsDependantsOnly(t *testing.T) {
 func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	closed := &bootstraptest.Script{Changes: []string{"wait for it"}}
 	p := &bootstrap.Plan{
-		Gates: []bootstrap.Step{step("gate", closed), step("open", &bootstraptest.Script{})},
+		Gates: []bootstrap.Step{gate("gate", closed), gate("open", &bootstraptest.Script{})},
 		Steps: []bootstrap.Step{
 			step("unreadable", &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom, errBoom}}),
 			step("done", &bootstraptest.Script{}), step("todo", todo()),
@@ -127,42 +114,27 @@ func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	require.ErrorIs(t, report.Results[2].Err, errBoom)
 	require.Equal(t, []string{"check"}, closed.Calls(), "it is not waited for")
 
-	p.Gates[0].Action = unreadable()
+	p.Gates[0].Gate = unreadable()
 	report, err = p.Check(t.Context())
 	require.EqualError(t, err, "step gate: check: boom")
 	require.Equal(t, lines("gate failed", "open unchanged", "unreadable unknown", "done unchanged", "todo would-change"), statuses(report))
 
-	p.Gates[0].Action = &bootstraptest.Script{}
+	p.Gates[0].Gate = &bootstraptest.Script{}
 	report, err = p.Check(t.Context())
 	require.EqualError(t, err, "step unreadable: check: boom")
 	require.Equal(t, bootstrap.Failed, report.Results[2].Status)
 }
 
-// A gate that declares changes is a step; one that makes changes without declaring them finds
-// no journal.
-func TestPLAN16_WhatAGateDoesIsNotRecorded(t *testing.T) {
-	dir := t.TempDir()
-	p := on(t, node(filepath.Join(dir, "state"), "pod"), step("file", file{dir + "/file"}))
-	p.Gates = []bootstrap.Step{step("gate", bootstrap.Retry(file{dir + "/gate"}, nil))}
-	require.ErrorContains(t, p.Validate(), `gate "gate" could not be undone: what a gate does is not recorded`)
-	p.Gates[0].NoUndo = true
-	_, err := p.Apply(t.Context())
-	require.NoError(t, err)
-	_, err = p.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.FileExists(t, dir+"/gate")
-	require.NoFileExists(t, dir+"/file")
-}
-
 func TestGatesAreValidated(t *testing.T) {
 	for want, p := range map[string]*bootstrap.Plan{
-		"gate 1 has no name":                     {Gates: []bootstrap.Step{step("", todo())}},
-		`gate "g" has no action`:                 {Gates: []bootstrap.Step{step("g", nil)}, Prepare: func(context.Context, *bootstrap.Plan) error { return nil }},
-		`gate "g" can neither be absent`:         {Gates: []bootstrap.Step{{Name: "g", Action: todo(), Absent: true}}},
-		"nor after others":                       {Gates: []bootstrap.Step{step("f", todo()), step("g", todo(), "f")}},
-		`gate "g" has a negative timeout`:        {Gates: []bootstrap.Step{{Name: "g", Action: todo(), Timeout: -1}}},
-		`step "g" is in the plan twice`:          {Gates: []bootstrap.Step{step("g", todo())}, Steps: []bootstrap.Step{step("g", todo())}},
-		`step "s" is after "h", which is not in`: {Gates: []bootstrap.Step{step("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
+		"gate 1 has no name":                     {Gates: []bootstrap.Step{gate("", todo())}},
+		`gate "g" has no Gate`:                   {Gates: []bootstrap.Step{gate("g", nil)}, Prepare: func(context.Context, *bootstrap.Plan) error { return nil }},
+		`gate "g" can neither be absent`:         {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Absent: true}}},
+		"nor after others":                       {Gates: []bootstrap.Step{gate("f", todo()), {Name: "g", Gate: todo(), After: []string{"f"}}}},
+		`gate "g" has a negative timeout`:        {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Timeout: -1}}},
+		`step "g" is in the plan twice`:          {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("g", todo())}},
+		`step "s" is after "h", which is not in`: {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
+		`gate "g" has Wants or an Action`:        {Gates: []bootstrap.Step{step("g", todo())}},
 	} {
 		require.ErrorContains(t, p.Validate(), want)
 	}

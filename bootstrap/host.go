@@ -61,6 +61,7 @@ func (w *walk) learn(ctx context.Context) {
 			return err
 		})
 	}
+	w.book.Learn(ledger.File(), ledger.Dir())
 }
 
 // usesHost reports whether the plan acts on the node at all, or only in memory.
@@ -161,7 +162,7 @@ const keepWithin = 500 * time.Millisecond
 // keepFailure does so for a run that has ended before it was to change anything. If it
 // cannot be kept, the failure is told all the same.
 func (w *walk) keepFailure(ctx context.Context) {
-	if w.plan.Ledger == nil {
+	if w.plan.Ledger == nil || w.plan.Validate() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)

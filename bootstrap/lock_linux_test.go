@@ -5,7 +5,6 @@ package bootstrap_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -15,8 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // shared is a node that several processes change.
@@ -24,30 +22,36 @@ type shared struct{ dir string }
 
 func (s shared) state() string { return filepath.Join(s.dir, "state") }
 
+func (s shared) file() bootstrap.Step { return wants("file", file{s.dir + "/file"}) }
+
 // plan is the plan of one of the owner's processes.
 func (s shared) plan(owner string, steps ...bootstrap.Step) *bootstrap.Plan {
-	return &bootstrap.Plan{Host: hostns.Host{LockFile: filepath.Join(s.dir, "lock")}, Journal: node(s.state(), owner), Steps: steps}
+	p := on(node(s.state(), owner), steps...)
+	p.Host.LockTimeout = 0
+	return p
 }
 
-func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
+func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	s := shared{t.TempDir()}
-	_, err := s.plan("a", step("file", file{s.dir + "/file"})).Apply(t.Context())
+	_, err := s.plan("a", s.file()).Apply(t.Context())
 	require.NoError(t, err)
 
 	uninstalling, goOn := make(chan bool), make(chan bool)
-	slow := reverter{todo(), func(context.Context) error {
-		uninstalling <- true
-		<-goOn
+	slow := &bootstraptest.Script{Hook: func(_ context.Context, call string) error {
+		if call == "undo" {
+			uninstalling <- true
+			<-goOn
+		}
 		return nil
 	}}
 	uninstalled := make(chan error, 1)
 	go func() {
-		_, err := s.plan("a", step("file", file{s.dir + "/file"}), step("slow", slow)).Revert(t.Context())
+		_, err := s.plan("a", s.file(), step("slow", slow)).Revert(t.Context())
 		uninstalled <- err
 	}()
 	<-uninstalling
 	waits, applied := make(chan string, 1), make(chan error, 1)
-	second := s.plan("b", step("file", file{s.dir + "/file"}))
+	second := s.plan("b", s.file())
 	second.Trace = &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }}
 	go func() {
 		_, err := second.Apply(t.Context())
@@ -65,7 +69,7 @@ func TestPLAN11_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
 	for i := range 12 {
 		s := shared{t.TempDir()}
-		first, second := s.plan("a", step("file", file{s.dir + "/file"})), s.plan("b", step("file", file{s.dir + "/file"}))
+		first, second := s.plan("a", s.file()), s.plan("b", s.file())
 		_, err := first.Apply(t.Context())
 		require.NoError(t, err)
 		applied := make(chan error, 1)
@@ -76,7 +80,7 @@ func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
 		}()
 		_, err = first.RevertAll(t.Context())
 		if err != nil {
-			require.ErrorIs(t, err, journal.ErrNotOwner, "the second one was faster")
+			require.ErrorIs(t, err, ledger.ErrNotOwner, "the second one was faster")
 		}
 		require.NoError(t, <-applied)
 		require.Equal(t, "b", ownerIn(t, s.state()))
@@ -87,7 +91,7 @@ func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
 func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 	for range 5 {
 		s := shared{t.TempDir()}
-		plans := []*bootstrap.Plan{s.plan("one", step("file", file{s.dir + "/file"})), s.plan("two", step("file", file{s.dir + "/file"}))}
+		plans := []*bootstrap.Plan{s.plan("one", s.file()), s.plan("two", s.file())}
 		claimed := make(chan error, len(plans))
 		for _, p := range plans {
 			go func() {
@@ -104,7 +108,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 				has++
 				continue
 			}
-			require.ErrorIs(t, err, journal.ErrNotOwner)
+			require.ErrorIs(t, err, ledger.ErrNotOwner)
 		}
 		require.Equal(t, 1, has)
 	}
@@ -113,21 +117,9 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 // The node keeps the report of the last run that changed something or failed.
 func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
 	s := shared{t.TempDir()}
-	last := func() (r bootstrap.Report) {
-		t.Helper()
-		j, err := node(s.state(), "a").Open(t.Context(), nil)
-		require.NoError(t, err)
-		defer j.Close()
-		text, when, err := j.LastReport()
-		require.NoError(t, err)
-		if when.IsZero() {
-			return r
-		}
-		require.NoError(t, json.Unmarshal(text, &r))
-		return r
-	}
+	last := func() bootstrap.Report { return *kept(t, s.state()) }
 	fails := &bootstraptest.Script{}
-	plan := s.plan("a", step("file", file{s.dir + "/file"}), bootstrap.Step{Name: "fails", Action: fails, NoUndo: true})
+	plan := s.plan("a", s.file(), step("fails", fails))
 	plan.Version = "v1"
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
@@ -145,7 +137,7 @@ func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
 	require.True(t, failed.Failed())
 	require.Equal(t, "plan.failed", failed.Code())
 
-	next := s.plan("b", bootstrap.Step{Name: "fails", Action: unreadable(), NoUndo: true})
+	next := s.plan("b", step("fails", unreadable()))
 	_, err = next.Apply(t.Context())
 	require.ErrorIs(t, err, errBoom)
 	require.Equal(t, "b", last().Owner, "the next owner's failure")
@@ -155,11 +147,12 @@ func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
 	others := last()
 	require.Equal(t, "b", others.Owner)
 	_, err = plan.Apply(t.Context())
-	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.ErrorIs(t, err, ledger.ErrNotOwner)
 	require.Equal(t, others, last(), "a superseded owner leaves no report")
 
 	next.Steps = append(next.Steps, bootstrap.Step{Name: "x", After: []string{"nowhere"}})
+	next.Ledger.Kinds = []*ledger.Kind{ledger.File()}
 	_, err = next.RevertAll(t.Context())
 	require.NoError(t, err, "an uninstall depends on no step")
-	require.NoDirExists(t, s.state(), "removed with the journal")
+	require.NoDirExists(t, s.state(), "removed with the ledger")
 }

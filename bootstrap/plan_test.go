@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,41 +16,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
-
-var errBoom = errors.New("boom")
-
-// statuses formats a report's results as "step status", in order.
-func statuses(r *bootstrap.Report) string {
-	var lines []string
-	for _, result := range r.Results {
-		lines = append(lines, result.Step+" "+string(result.Status))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func lines(l ...string) string { return strings.Join(l, "\n") }
-
-// todo is an action with one change to make.
-func todo() *bootstraptest.Script {
-	return &bootstraptest.Script{Changes: []string{"do it"}}
-}
-
-func broken() *bootstraptest.Script {
-	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{errBoom}}
-}
-
-func unreadable() *bootstraptest.Script {
-	return &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom}} // an apply checks twice
-}
-
-func step(name string, a bootstrap.Action, after ...string) bootstrap.Step {
-	return bootstrap.Step{Name: name, Action: a, After: after}
-}
-
-func optional(s bootstrap.Step) bootstrap.Step { s.Optional = true; return s }
-
-func skipped(s bootstrap.Step) bootstrap.Step { s.Skip = true; return s }
 
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -64,12 +30,14 @@ func TestValidate(t *testing.T) {
 		"no name":               {[]bootstrap.Step{step("", todo())}, []string{"step 1 has no name"}},
 		"two without name":      {[]bootstrap.Step{step("", todo()), step("", todo())}, []string{"step 1 has no name", "step 2 has no name"}},
 		"same name":             {[]bootstrap.Step{step("a", todo()), step("a", todo())}, []string{`step "a" is in the plan twice`}},
-		"no action":             {[]bootstrap.Step{step("a", nil)}, []string{`step "a" has no action`}},
+		"no action":             {[]bootstrap.Step{step("a", nil)}, []string{`step "a" has neither Wants nor an Action`}},
+		"both":                  {[]bootstrap.Step{{Name: "a", Action: todo(), Wants: newShelf("shelf").want()}}, []string{`step "a" has both`}},
+		"a gate":                {[]bootstrap.Step{gate("a", todo())}, []string{`step "a" is a gate: make it one of Gates`}},
 		"unknown":               {[]bootstrap.Step{step("a", todo(), "z")}, []string{`step "a" is after "z", which is not in the plan`}},
 		"later":                 {[]bootstrap.Step{step("a", todo(), "b"), step("b", todo())}, []string{`step "a" is after "b", which does not come before it`}},
 		"itself":                {[]bootstrap.Step{step("a", todo(), "a")}, []string{`step "a" is after "a", which does not come before it`}},
 		"negative":              {[]bootstrap.Step{{Name: "a", Action: todo(), Timeout: -time.Second}}, []string{`step "a" has a negative timeout: -1s`}},
-		"all faults are listed": {[]bootstrap.Step{step("a", nil, "z"), step("", todo())}, []string{"no action", "not in the plan", "no name"}},
+		"all faults are listed": {[]bootstrap.Step{step("a", nil, "z"), step("", todo())}, []string{"neither Wants nor", "not in the plan", "no name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := (&bootstrap.Plan{Steps: tc.steps}).Validate()
@@ -281,7 +249,7 @@ func TestPLAN8_APlanThatCannotBePrepared(t *testing.T) {
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("gates", nil), step("config", nil), skipped(step("cleanup", nil)), step("bpffs", nil, "config")},
 		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { seen = append(seen, r.Step) }},
-		Host:  &host{note: func(what string) { t.Error("there is nothing to do on the host:", what) }},
+		Host:  hostns.Host{Proc: "/nowhere"}, // there is nothing to do on the host
 	}
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
 		seen = nil
@@ -294,15 +262,13 @@ func TestPLAN8_APlanThatCannotBePrepared(t *testing.T) {
 		require.ErrorIs(t, report.Results[1].Err, errBoom)
 		require.Equal(t, []string{"gates", "config", "cleanup", "bpffs"}, seen)
 
-		for want, err := range map[string]error{
-			"step gates: prepare: boom": errBoom,
-			`step gates: prepare: the error is that of "unknown", which is none of the plan's steps: step unknown: resolve: boom`: &bootstrap.StepError{Step: "unknown", Op: "resolve", Err: errBoom},
-		} {
-			plan.Prepare = func(context.Context, *bootstrap.Plan) error { return err }
+		for _, ends := range []error{errBoom, &bootstrap.StepError{Step: "unknown", Op: "resolve", Err: errBoom}} {
+			plan.Prepare = func(context.Context, *bootstrap.Plan) error { return ends }
 			report, err := run(t.Context())
-			require.ErrorIs(t, err, errBoom)
-			require.EqualError(t, err, want)
-			require.Equal(t, lines("gates failed", "config blocked", "cleanup skipped", "bpffs blocked"), statuses(report))
+			require.EqualError(t, err, ends.Error(), "an error of no step's ends the plan")
+			require.ErrorIs(t, report.Err, errBoom)
+			require.Equal(t, 4, report.Count(bootstrap.NotRun))
+			require.Equal(t, "the plan stopped before it", report.Results[0].Reason)
 		}
 	}
 }
@@ -334,36 +300,57 @@ func TestPrepareCompletesTheStepsForOneRun(t *testing.T) {
 
 	plan.Prepare = func(context.Context, *bootstrap.Plan) error { return nil }
 	_, err = plan.Apply(t.Context())
-	require.ErrorContains(t, err, `invalid plan: step "a" has no action`)
+	require.ErrorContains(t, err, `invalid plan: step "a" has neither Wants nor an Action`)
 }
 
-func TestPLAN2_LockErrors(t *testing.T) {
+func TestPLAN2_ALockThatIsHeldIsAnErrorOfThePlan(t *testing.T) {
 	a := todo()
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a)},
-		Host:  &host{lockErr: errBoom},
-	}
-	report, err := plan.Apply(t.Context())
-	require.EqualError(t, err, "take the node's lock: boom")
-	require.ErrorIs(t, err, errBoom)
-	require.Equal(t, "a not-run", statuses(report))
-	require.Equal(t, []string{"check"}, a.Calls())
-	var text bytes.Buffer
-	require.NoError(t, report.WriteText(&text))
-	require.Contains(t, text.String(), "\nerror: take the node's lock: boom\n")
-
-	plan.Host = &host{unlockErr: errBoom}
-	report, err = plan.Apply(t.Context())
-	require.EqualError(t, err, "give back the node's lock: boom")
-	require.Equal(t, "a changed", statuses(report))
-
-	plan.Host = unlocked{}
-	_, err = plan.Revert(t.Context())
-	require.NoError(t, err, "nothing to unlock")
+	plan := on(node(t.TempDir()+"/state", "pod"), step("a", a))
+	locked(t, plan, func() {
+		report, err := plan.Apply(t.Context())
+		require.ErrorIs(t, err, hostns.ErrLocked)
+		require.ErrorContains(t, err, "take the node's lock: ")
+		require.ErrorContains(t, err, "another process", "it names the holder")
+		require.Equal(t, "a not-run", statuses(report))
+		require.Equal(t, []string{"check"}, a.Calls())
+		var text bytes.Buffer
+		require.NoError(t, report.WriteText(&text))
+		require.Contains(t, text.String(), "\nerror: take the node's lock: ")
+		for _, dry := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).CheckRevertAll} {
+			_, err := dry(plan, t.Context())
+			require.NoError(t, err, "a look takes no lock")
+		}
+	})
 }
 
-func TestLockIsGivenBackAfterPanic(t *testing.T) {
-	var log []string
+// hosted is an action of the host's.
+type hosted struct{ *bootstraptest.Script }
+
+func (hosted) Namespaces() []string { return []string{"mnt"} }
+
+// Whatever changes the node takes its lock, with or without a ledger, and nothing else does.
+func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		step  bootstrap.Step
+		locks bool
+	}{
+		"wants":            {wants("s", newShelf("shelf").want("a=1")), true},
+		"on the host":      {step("s", hosted{todo()}), true},
+		"retried there":    {step("s", bootstrap.Retry(hosted{todo()}, nil)), true},
+		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{todo()}, Local: true}, false},
+		"in memory":        {step("s", todo()), false},
+	} {
+		plan := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: t.TempDir() + "/lock", LockTimeout: -1}, Steps: []bootstrap.Step{tc.step}}
+		locked(t, plan, func() {
+			for _, run := range []runner{(*bootstrap.Plan).Apply, (*bootstrap.Plan).Revert} {
+				_, err := run(plan, t.Context())
+				require.Equal(t, tc.locks, errors.Is(err, hostns.ErrLocked), "%s: %v", name, err)
+			}
+		})
+	}
+}
+
+func TestPLAN2_LockIsGivenBackAfterPanic(t *testing.T) {
 	a := todo()
 	a.Hook = func(_ context.Context, call string) error {
 		if call == "apply" {
@@ -371,12 +358,9 @@ func TestLockIsGivenBackAfterPanic(t *testing.T) {
 		}
 		return nil
 	}
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a)},
-		Host:  &host{note: func(what string) { log = append(log, what) }},
-	}
+	plan := on(node(t.TempDir()+"/state", "pod"), step("a", a))
 	require.Panics(t, func() { _, _ = plan.Apply(t.Context()) })
-	require.Equal(t, []string{"lock", "unlock"}, log)
+	locked(t, plan, func() {})
 }
 
 func TestAdviceIsShownInEachRun(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
 // everything is a report with a step of each status, and texts that need escaping.
@@ -104,17 +105,6 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 	require.Error(t, json.Unmarshal([]byte(`{"start":"yesterday"}`), &got))
 }
 
-// others is the journal of a node with another owner.
-type others struct{ bootstrap.Journal }
-
-func (others) Validate() error { return nil }
-func (others) Handles(string) ([]string, bool) {
-	return nil, true
-}
-func (others) Enter(context.Context, string, enter) (context.Context, func() error, error) {
-	return nil, nil, errors.New("the node has another owner")
-}
-
 // The report alone shows whether the run failed, for hooks that get no error.
 func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
@@ -136,8 +126,7 @@ func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 		"unprepared": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return errBoom
 		}}},
-		"locked":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: &host{lockErr: errBoom}}},
-		"not unlocked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Host: &host{unlockErr: errBoom}}},
+		"not locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{todo()})}, Host: hostns.Host{Here: true, LockFile: "/nowhere/lock"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.ctx == nil {

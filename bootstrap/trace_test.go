@@ -60,14 +60,12 @@ func TestTraceIsToldOfWaiting(t *testing.T) {
 		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
 			log = append(log, fmt.Sprintf("%q waits for %s, tried %d times: %v", w.Step, w.For, w.Tries, w.Err))
 		}},
-		Host: &host{wait: "the lock"},
 	}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`"a" waits for another try, tried 1 times: boom`,
 		`"a" waits for another try, tried 2 times: boom`,
-		`"" waits for the lock, tried 0 times: <nil>`,
 	}, log)
 	bootstrap.Waiting(t.Context(), bootstrap.Wait{}) // no trace is set
 }
@@ -130,13 +128,11 @@ func TestLogTrace(t *testing.T) {
 			step("a", todo()), optional(step("b", broken())), step("c", todo(), "b"), step("d", &bootstraptest.Script{}),
 		},
 		Trace: bootstrap.LogTrace(logger),
-		Host:  &host{wait: "the lock"},
 	}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		`level=DEBUG msg="plan started" op=apply`,
-		`level=INFO msg=waiting for="the lock" pause=1m0s`,
 		`level=DEBUG msg="step started" op=apply step=a`,
 		`level=INFO msg="step done" op=apply step=a status=changed changes="[do it]"`,
 		`level=DEBUG msg="step started" op=apply step=b`,
@@ -149,13 +145,13 @@ func TestLogTrace(t *testing.T) {
 
 	b.Reset()
 	plan.Steps = []bootstrap.Step{step("a", todo())}
-	plan.Host = &host{lockErr: errBoom}
+	plan.Prepare = func(context.Context, *bootstrap.Plan) error { return errBoom }
 	_, err = plan.Apply(t.Context())
 	require.ErrorIs(t, err, errBoom)
-	require.Contains(t, b.String(), `level=ERROR msg="plan done" op=apply summary="1 step: not-run" error="take the node's lock: boom"`)
+	require.Contains(t, b.String(), `level=ERROR msg="plan done" op=apply summary="1 step: not-run" error=boom`)
 
 	b.Reset()
-	plan.Steps = []bootstrap.Step{step("d", &bootstraptest.Script{})}
+	plan.Steps, plan.Prepare = []bootstrap.Step{step("d", &bootstraptest.Script{})}, nil
 	_, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, b.String(), "level=INFO", "nothing changes")

@@ -47,9 +47,17 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		return nil, err
 	}
 	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
-	b.drop(s, b.undoes(s, u)...)
+	var gone []string
+	if b.reverts || u.Steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
+		gone = b.undoes(s, u)
+	}
+	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
-	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	if b.agent(s) == nil {
+		b.bound.clear() // this process may apply again
+	}
+	return done, err
 }
 
 // beginUndoing says in the file that all of an agent is being undone.

@@ -21,9 +21,8 @@ func TestWrappersConform(t *testing.T) {
 	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Retry(s, nil) })
 	s = todo()
 	bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(s.Check, s.Apply) })
-	var f bootstrap.Action = bootstrap.Func(s.Check, s.Apply)
-	_, reverts := f.(bootstrap.Reverter)
-	require.False(t, reverts)
+	_, undoes := bootstrap.Func(s.Check, s.Apply).(bootstrap.Undoer)
+	require.False(t, undoes)
 }
 
 func isBoom(err error) bool { return errors.Is(err, errBoom) }
@@ -31,13 +30,12 @@ func isBoom(err error) bool { return errors.Is(err, errBoom) }
 func TestRetryWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &bootstraptest.Script{
-			Changes:         []string{"do it"},
-			CheckErrs:       []error{errBoom},
-			ApplyErrs:       []error{errBoom, errBoom},
-			RevertErrs:      []error{errBoom},
-			CheckRevertErrs: []error{errBoom},
+			Changes:   []string{"do it"},
+			CheckErrs: []error{errBoom},
+			ApplyErrs: []error{errBoom, errBoom},
+			UndoErrs:  []error{errBoom},
 		}
-		a := bootstrap.Retry(s, isBoom, time.Second, 5*time.Second).(bootstrap.CheckReverter)
+		a := bootstrap.Retry(s, isBoom, time.Second, 5*time.Second)
 		start := time.Now()
 
 		changes, err := a.Check(t.Context())
@@ -48,11 +46,8 @@ func TestRetryWaits(t *testing.T) {
 		require.NoError(t, a.Apply(t.Context()))
 		require.Equal(t, 7*time.Second, time.Since(start), "two waits more")
 
-		changes, err = a.CheckRevert(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{"undo do it"}, changes)
-		require.NoError(t, a.Revert(t.Context()))
-		require.Equal(t, 9*time.Second, time.Since(start))
+		require.NoError(t, a.(bootstrap.Undoer).Undo(t.Context()))
+		require.Equal(t, 8*time.Second, time.Since(start))
 	})
 }
 
@@ -68,18 +63,10 @@ func TestRetryGivesUp(t *testing.T) {
 
 func TestRetryFinalErrors(t *testing.T) {
 	final := errors.New("no such thing")
-	for name, tc := range map[string]struct {
-		err       error
-		retryable func(error) bool
-	}{
-		"not retryable": {final, isBoom},
-		"unsupported":   {errNothing, nil},
-	} {
-		s := &bootstraptest.Script{ApplyErrs: []error{tc.err}}
-		err := bootstrap.Retry(s, tc.retryable, time.Hour).Apply(t.Context())
-		require.Equal(t, tc.err, err, name)
-		require.Len(t, s.Calls(), 1, name)
-	}
+	s := &bootstraptest.Script{ApplyErrs: []error{final}}
+	require.Equal(t, final, bootstrap.Retry(s, isBoom, time.Hour).Apply(t.Context()))
+	require.Len(t, s.Calls(), 1)
+	require.Error(t, bootstrap.Retry(nil, nil).Apply(t.Context()))
 
 	synctest.Test(t, func(t *testing.T) {
 		s := &bootstraptest.Script{ApplyErrs: []error{final}}
