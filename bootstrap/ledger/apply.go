@@ -338,7 +338,10 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
 	for _, id := range t.Needs {
-		if o := a.byID[id]; o != nil && (o.failed || !a.isVerified(ctx, o)) {
+		needs[id] = true
+	}
+	for _, o := range a.targets {
+		if (needs[o.id] || o.Again == t.id) && (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
 			return o
 		}
 	}
@@ -348,7 +351,7 @@ func (a *application) missingNeed(ctx context.Context, t *target) *target {
 // isVerified reports whether a target is as wanted if it was written and the kernel could
 // have refused that silently.
 func (a *application) isVerified(ctx context.Context, t *target) bool {
-	if !t.written || t.verified || !t.Kind.Rounds {
+	if !t.tried || t.verified || !t.Kind.Rounds {
 		return true
 	}
 	now, err := t.Kind.Read(ctx, t.Object)

@@ -155,7 +155,8 @@ type target struct {
 	id      string
 	now     State
 	failed  bool
-	written bool // in this run
+	written bool // in this run, or about to be
+	tried   bool // it was its turn
 	// verified: after that, it was seen as wanted. If it is not any more, a later write has
 	// changed it along.
 	verified bool

@@ -23,7 +23,7 @@ var (
 	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded      = errors.New("still needed")
 	ErrUnrecorded  = errors.New("the ledger cannot be written")
-	ErrRefused     = errors.New("written, but it is still different")
+	ErrRefused     = code.New(code.LedgerRefused, "written, but it is still different")
 )
 
 // Kind is one sort of object, such as files or kernel values. Name, Read and Write are
@@ -137,7 +137,7 @@ type Want struct {
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
-	// each boot: then a change with Boot does not end before that object does.
+	// each boot, and so needs it: a change with Boot does not end before that object does.
 	Again string
 
 	// Ready returns what the node lacks for the object, such as what another step brings. It

@@ -31,6 +31,18 @@ func (r *record) needed() (ids []string) {
 	return append(ids, above(r.id)...)
 }
 
+// changedBy lists the IDs of the objects that have changed the record's object along, or do so
+// at each boot.
+func (r *record) changedBy() (ids []string) {
+	for _, c := range r.Causes {
+		ids = append(ids, string(c.ID))
+	}
+	for _, c := range r.Claims {
+		ids = append(ids, string(c.Again))
+	}
+	return ids
+}
+
 // works lists the records that lose the picked claims, and those that were only changed
 // along with records that go, in the order in which they are undone.
 func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
@@ -122,8 +134,8 @@ func inOrder(works []*work) (ordered []*work) {
 		}
 	}
 	for _, w := range works {
-		for _, c := range w.Causes {
-			if by := byID[string(c.ID)]; by != nil {
+		for _, id := range w.changedBy() {
+			if by := byID[id]; by != nil {
 				first[w.id] = append(first[w.id], by)
 			}
 		}

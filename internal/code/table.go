@@ -25,6 +25,7 @@ const (
 	LedgerUnknownKind = "ledger.unknown-kind"
 	LedgerChanged     = "ledger.changed"
 	LedgerConflict    = "ledger.conflict"
+	LedgerRefused     = "ledger.refused"
 
 	HostNotHost     = "host.not-host"
 	HostNoProcess   = "host.no-process"
@@ -54,7 +55,6 @@ const (
 	SysctlKeyMissing        = "sysctl.key-missing"
 	SysctlKeyInvalid        = "sysctl.key-invalid"
 	SysctlValueRefused      = "sysctl.value-refused"
-	SysctlOverridden        = "sysctl.overridden"
 	SysctlDirectoryReadOnly = "sysctl.directory-read-only"
 	SysctlRouteLost         = "sysctl.route-lost"
 	SysctlReloadFailed      = "sysctl.reload-failed"
@@ -118,6 +118,7 @@ func Table() []Meaning {
 		{LedgerUntrusted, "Users other than the owner could have written the ledger.", "Look at its content, then correct owner and mode as the error describes."},
 		{LedgerUnknownKind, "A record is of a kind that no part of this program can undo.", "Undo it with the program that recorded it."},
 		{LedgerConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
+		{LedgerRefused, "An object was written without an error, but is still different.", "Look for the limit, the other program or key, or the security module that determines it."},
 		{LedgerChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
 		{HostNotHost, "The change would affect this container instead of the host.", "Mount the host's /proc into the container, or the path itself as a hostPath."},
@@ -148,7 +149,6 @@ func Table() []Meaning {
 		{SysctlKeyMissing, "The kernel does not have the key.", "Load the module that provides it, or leave the key out."},
 		{SysctlKeyInvalid, "The given text is not a sysctl key.", "Correct its spelling."},
 		{SysctlValueRefused, "The kernel rejects the value.", "Correct the value."},
-		{SysctlOverridden, "A value was written without an error, but the kernel reports a different one.", "Look for the limit, the other key or the security module that determines it."},
 		{SysctlDirectoryReadOnly, "No drop-in can be written, since its directory is read-only.", "Name a directory that is writable and read at boot, or set the values without a file."},
 		{SysctlRouteLost, "IPv6 forwarding would remove a default route learned from router advertisements.", "Set accept_ra to 2 on the link that the error names, or add its route by hand."},
 		{SysctlReloadFailed, "systemd could not apply the sysctl.d files.", "See the log of the unit that the error names."},
