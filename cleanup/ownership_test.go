@@ -19,7 +19,6 @@ import (
 
 var (
 	_ bootstrap.Hosted = cleanup.Leftovers{}
-	_ bootstrap.Placed = cleanup.Leftovers{}
 )
 
 // requireRefused requires that nothing is found or removed by an ownership that is not valid.
