@@ -337,6 +337,7 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // wanted although it was written. A configuration is not published whose plugin could not be
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
+	needs := map[string]bool{}
 	for _, id := range t.Needs {
 		needs[id] = true
 	}

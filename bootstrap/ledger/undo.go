@@ -53,11 +53,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	}
 	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
-	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
-	if b.agent(s) == nil {
-		b.bound.clear() // this process may apply again
-	}
-	return done, err
+	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
