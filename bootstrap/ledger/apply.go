@@ -32,8 +32,9 @@ type application struct {
 	step    string
 	targets []*target
 	byID    map[string]*target
-	first   bool // the step has never claimed before
-	atOnce  bool // all that differs is written, or nothing
+	before  map[string][]*target // by ID: those that an object needs
+	first   bool                 // the step has never claimed before
+	atOnce  bool                 // all that differs is written, or nothing
 	done    Applied
 	errs    []error
 }
@@ -73,11 +74,22 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, er
 }
 
 func (b *Book) application(s *sheet, step string, targets []*target) *application {
-	byID := map[string]*target{}
-	for _, t := range targets {
-		byID[t.id] = t
+	a := &application{
+		Book: b, sheet: s, step: step, targets: targets, first: !s.claimedBefore(b.ledger.Agent, step),
+		byID: map[string]*target{}, before: map[string][]*target{},
 	}
-	return &application{Book: b, sheet: s, step: step, targets: targets, byID: byID, first: !s.claimedBefore(b.ledger.Agent, step)}
+	for _, t := range targets {
+		a.byID[t.id] = t
+	}
+	for _, t := range targets {
+		for _, id := range t.Needs {
+			if o := a.byID[id]; o != nil {
+				a.before[t.id] = append(a.before[t.id], o)
+			}
+		}
+		a.before[t.Again] = append(a.before[t.Again], t)
+	}
+	return a
 }
 
 // refused is the error for an object that is not as wanted although it was written.
@@ -101,7 +113,7 @@ func (a *application) fail(t *target, err error) {
 // written: the kernel may store a value otherwise, or refuse it silently.
 func (a *application) look(ctx context.Context) (todo []*target) {
 	for _, t := range a.targets {
-		if t.failed {
+		if t.waits = false; t.failed {
 			continue
 		}
 		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
@@ -147,6 +159,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 		if err := a.writeOne(ctx, t); err != nil {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
+		t.tried = true
 	}
 	settleErr := a.settle(ctx, a.sheet)
 	for _, t := range todo {
@@ -168,12 +181,16 @@ func (a *application) dropUnmade(t *target) {
 // be written in this pass. Permission is asked first: what is staged writes already, beside
 // the object.
 func (a *application) prepare(ctx context.Context, t *target) bool {
+	if t.waits = slices.ContainsFunc(a.before[t.id], func(o *target) bool { return o.waits }); t.waits {
+		return false
+	}
 	err := t.Kind.permission(ctx, t.Object)
 	if err == nil {
 		err = a.stage(ctx, t)
 	}
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
-		return false // its directory is made in this pass
+		t.waits = true // its directory is made in this pass
+		return false
 	}
 	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
 		t.discard()
@@ -266,7 +283,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
 	r := a.sheet.records[t.id]
 	switch {
-	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now)):
+	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now, t.Moved)):
 		return r, nil
 	case t.OwnCopy:
 		return a.sheet.of(t.Kind, t.Object, State{}), nil
@@ -337,12 +354,8 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // wanted although it was written. A configuration is not published whose plugin could not be
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
-	needs := map[string]bool{}
-	for _, id := range t.Needs {
-		needs[id] = true
-	}
-	for _, o := range a.targets {
-		if (needs[o.id] || o.Again == t.id) && (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
+	for _, o := range a.before[t.id] {
+		if !o.MayFail && (!a.isVerified(ctx, o) || o.failed) {
 			return o
 		}
 	}

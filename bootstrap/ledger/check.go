@@ -97,7 +97,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	for _, side := range sides {
 		look.change(side.Change)
 	}
-	if r == nil || r.isOriginal(t.Kind, t.now) {
+	if r == nil || r.isOriginal(t.Kind, t.now, t.Moved) {
 		look.advise(b.notBack(t))
 	}
 	return nil
@@ -157,6 +157,7 @@ type target struct {
 	failed  bool
 	written bool // in this run, or about to be
 	tried   bool // it was its turn
+	waits   bool // for the next pass
 	// verified: after that, it was seen as wanted. If it is not any more, a later write has
 	// changed it along.
 	verified bool
@@ -267,16 +268,8 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: agent %q%s: undo or release that agent, change one of the two, or override it",
-		printable.Line(w.Object), ErrConflict, top.Agent, difference(top.To, w.To))
-}
-
-// difference says in which value two agents differ, if it is one.
-func difference(theirs, ours State) string {
-	if theirs.Value == ours.Value {
-		return ""
-	}
-	return fmt.Sprintf(" has %s, and this one wants %s", printable.Line(theirs.Value), printable.Line(ours.Value))
+	return fmt.Errorf("%s: %w: agent %q: undo or release that agent, change one of the two, or override it",
+		printable.Line(w.Object), ErrConflict, top.Agent)
 }
 
 // standing returns the step's claim if it prevails, and wants what the step wants now.

@@ -117,41 +117,42 @@ func removeDir(d *durable.Dir, name string) error {
 	}
 	err = d.Remove(name)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
-		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrNeeded, err)
+		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrChanged, err)
 	}
 	return err
 }
 
-// keepsDir names something in the directory that stays. It is asked beforehand, so that
-// nothing is undone of what such a directory needs.
+// keepsDir returns an error for a directory that is to be removed, and holds something that
+// stays. It is asked beforehand, so that nothing is undone of what such a directory needs.
 func keepsDir(_ context.Context, path string, after After) (why string, err error) {
+	if to, changes := after(Dir(), path); changes && !to.IsZero() {
+		return "", nil
+	}
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		dir, err := d.OpenDir(name)
 		if err != nil {
 			return err
 		}
 		defer dir.Close()
-		why, err = stayingIn(dir, path, after)
-		return err
+		return stayingIn(dir, path, after)
 	})
 	if isGone(err) {
 		err = nil
 	}
-	return why, err
+	return "", err
 }
 
-// stayingIn names what is not removed with the directory. Temporary files are: they are
-// swept.
-func stayingIn(dir *durable.Dir, path string, after After) (why string, err error) {
+// stayingIn returns an error that names what is not removed with the directory. Temporary
+// files are: they are swept.
+func stayingIn(dir *durable.Dir, path string, after After) error {
 	for name, err := range dir.All() {
 		if err != nil {
-			return "", err
+			return err
 		}
 		to, changes := after(Dir(), filepath.Join(path, name))
-		if durable.IsTemporary(name) || changes && to.IsZero() {
-			continue
+		if !durable.IsTemporary(name) && (!changes || !to.IsZero()) {
+			return fmt.Errorf("%w: it holds %s, and goes once that has gone", ErrChanged, printable.Line(name))
 		}
-		return "it holds " + printable.Line(name), nil
 	}
-	return "", nil
+	return nil
 }

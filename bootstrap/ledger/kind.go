@@ -65,7 +65,8 @@ type Kind struct {
 	// matches fs.ErrNotExist.
 	Stage func(ctx context.Context, object string, to State) (*Staged, error)
 	// Keeps returns why an object cannot go, given the other objects' states after the
-	// undoing; empty if it can.
+	// undoing; empty if it can. Then something on the node needs it, which is no failure. If
+	// it is a failure, the error matches ErrChanged, and such an object can be left for good.
 	Keeps func(ctx context.Context, object string, after After) (why string, err error)
 	// Lost returns why an original could not come back; empty if it could. Undoing then
 	// leaves the object as it is.
@@ -134,6 +135,7 @@ type Want struct {
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
 	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
 	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
+	Moved     bool // what it replaces was moved there by another want: it is the original even if it was written just now
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at

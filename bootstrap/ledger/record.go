@@ -208,7 +208,7 @@ func (r *record) stoodStill(now State) bool {
 // isOriginal reports whether the present state takes the place of the original: another
 // program has made it, and an agent is about to write over it. The original itself does, if
 // it was not kept, and no step calls it a secret any more. What has gone by itself does not.
-func (r *record) isOriginal(k *Kind, now State) bool {
+func (r *record) isOriginal(k *Kind, now State, isMoved bool) bool {
 	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {
 	case isSecret, now.IsZero() && k.Vanishes:
@@ -216,7 +216,7 @@ func (r *record) isOriginal(k *Kind, now State) bool {
 	case k.same(now, r.Original):
 		return r.Original.secret
 	}
-	return !r.isOurs(k, now) && r.stoodStill(now)
+	return !r.isOurs(k, now) && (isMoved || r.stoodStill(now))
 }
 
 // MarshalJSON is the record's line.

@@ -187,7 +187,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if err != nil {
 			return nil, err
 		}
-		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now) {
+		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now, false) {
 			r.Original = was
 		}
 		a := along{

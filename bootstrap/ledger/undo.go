@@ -53,7 +53,11 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	}
 	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
-	return done, errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
+	if s.head.Agents[b.ledger.Agent] == nil {
+		b.bound.Store(nil) // this process may apply again
+	}
+	return done, err
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
@@ -140,7 +144,8 @@ type undoing struct {
 	sheet *sheet
 	works []*work
 	byID  map[string]*work
-	held  map[string]*work // by what stays and needs it
+	held  map[string]*work   // by what stays and needs it
+	again map[string][]*work // by the ID of what changes them again at each boot
 
 	acceptKept bool
 	lenient    bool // only what was tried and has failed is a failure
@@ -148,11 +153,14 @@ type undoing struct {
 
 func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
 	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{},
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{},
 		acceptKept: acceptKept || b.ledger.AcceptKept,
 	}
 	for _, w := range works {
 		u.byID[w.id] = w
+		for _, c := range w.Claims {
+			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
+		}
 	}
 	return u
 }
@@ -286,20 +294,21 @@ func (u *undoing) leaveChanged(w *work) {
 func (u *undoing) hold(ctx context.Context, w *work) bool {
 	name := printable.Line(string(w.Object))
 	if by := u.neededBy(w); by != nil {
-		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
+		w.err = fmt.Errorf("%s is %w: %s stays", name, ErrNeeded, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
 		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
-		if w.err = err; err == nil && why != "" {
+		switch {
+		case errors.Is(err, ErrChanged) && u.acceptKept:
+			w.writes, w.change = false, fmt.Sprintf("leave %s: it is %v", name, err)
+		case err != nil:
+			w.err = fmt.Errorf("%s is %w", name, err)
+		case why != "":
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
 	}
 	u.holdNeeds(w)
 	return w.stays()
 }
-
-// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
-// has one.
-var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
 // more, nor does one that was to go, and whose owner has written it again.
@@ -310,10 +319,8 @@ func (u *undoing) holdNeeds(w *work) {
 	for _, id := range w.needed() {
 		u.held[id] = w
 	}
-	for _, o := range u.works {
-		if slices.ContainsFunc(o.Claims, func(c Claim) bool { return string(c.Again) == w.id }) {
-			u.held[o.id] = w
-		}
+	for _, o := range u.again[w.id] {
+		u.held[o.id] = w
 	}
 }
 
@@ -403,12 +410,8 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	made := map[string]State{}
-	for _, side := range left {
-		made[side.Kind.id(side.Object)] = side.To
-	}
 	for i, side := range sides {
-		sides[i].Back = u.backAlong(side, made)
+		sides[i].Back = u.backAlong(side, left)
 		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
 			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To, side.Boot)
 		}
@@ -420,7 +423,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 // backAlong returns the state that an object is put back to after it was changed along.
 // Nil: it follows. An object without a record that is as w had made it, such as a link's
 // value that came later, follows too.
-func (u *undoing) backAlong(side along, made map[string]State) *State {
+func (u *undoing) backAlong(side along, left []Side) *State {
 	k, id := u.kinds[side.Kind], side.id()
 	r, rest, goes := u.sheet.records[id], []Claim(nil), false
 	if r != nil {
@@ -429,10 +432,10 @@ func (u *undoing) backAlong(side along, made map[string]State) *State {
 	if w := u.byID[id]; w != nil {
 		rest, goes = w.rest, w.goes
 	}
-	to, isMade := made[id]
+	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && k.same(side.Was, l.To) })
 	top := prevailing(rest)
 	switch {
-	case r == nil && isMade && k.same(side.Was, to):
+	case r == nil && inherited:
 		return nil
 	case r == nil || !r.isOurs(k, side.Was):
 		return &side.Was
@@ -472,11 +475,11 @@ func (u *undoing) results() (all []Undone) {
 	return all
 }
 
-// failures joins the reasons of objects that stay, each once.
+// failures joins the reasons of objects that stay. That something needs one is no failure.
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
+		if !errors.Is(w.err, ErrNeeded) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}
