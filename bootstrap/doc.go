@@ -4,26 +4,19 @@
 // Package bootstrap brings a node from whatever state it is in to the state
 // that an agent needs before it can start, and takes that state away again.
 //
-// An [Action] is one state that a node can be brought to: a mounted file system, a
-// sysctl, an installed file. A [Plan] is a list of them in the order in which they
-// run. [Plan.Check] reports what would change, [Plan.Apply] makes the changes and
-// verifies that they took effect, and [Plan.Revert] undoes them, last step first;
-// [Plan.RevertAll] undoes everything that was ever recorded, and needs no steps. Each
-// returns a [Report] of what happened in each step.
+// A [Plan] is a list of steps in the order in which they run. [Plan.Check] reports what
+// would change, [Plan.Apply] changes it, [Plan.Revert] undoes it, last step first, and
+// [Plan.RevertAll] undoes everything that was ever recorded for the agent. Each returns a
+// [Report] of what happened in each step. Where, for whom, and what remembers it are the
+// plan's, said once:
 //
-// The plan holds, once for all of its steps, the node to change, the journal that
-// remembers the original state and for which owner, and the gates to wait for:
-//
-//	plan := bootstrap.Plan{
-//		Host: hostns.Host{Proc: "/hostproc"}, // hostns.Host{}: this process runs on it
-//		Journal: &journal.Node{
-//			Agent: "acme", Owner: podUID,
-//			Handlers: []journal.Handler{bpffs.Handler{}, acme.Handler{}},
-//		},
-//		Gates: []bootstrap.Step{{Name: "api-server", Action: kube.APIServer(config)}},
+//	plan := &bootstrap.Plan{
+//		Host:   hostns.Host{Proc: "/hostproc"}, // zero: this process runs on the host
+//		Ledger: &ledger.Ledger{Agent: "acme", Owner: podUID},
+//		Gates:  []bootstrap.Step{{Name: "api-server", Gate: kube.APIServer(config)}},
 //		Steps: []bootstrap.Step{
-//			{Name: "bpffs", Action: bpffs.Mount{}},
-//			{Name: "agent", Action: acme.Files{}, After: []string{"bpffs"}},
+//			{Name: "bpffs", Wants: bpffs.Mount{}},
+//			{Name: "agent", Wants: acme.Files{}, After: []string{"bpffs"}},
 //		},
 //	}
 //	report, err := plan.Apply(ctx)
@@ -32,120 +25,75 @@
 // others may already depend on what it set up (a mounted bpffs holds pinned maps),
 // so undoing is the caller's decision.
 //
-// Errors and changes contain text that others have chosen, such as names and messages of
-// servers. A report escapes it for terminals; a program that prints more has [OneLine]
-// and [Printable].
+// # Steps of your own
 //
-// # An action of your own
+// What a step changes on the node are objects: files, mounts, kernel values. A step Wants
+// some of them in some state, as a [ledger.Wanter] says, and package ledger does the rest:
+// it looks, records, writes, reads back, shares an object with other agents, and undoes.
+// Kinds of objects are described there. Every step with Wants is called in all the host's
+// namespaces, and what it wants is recorded if the plan has a Ledger.
 //
-// Check and Apply are enough for a plan without a Host and a Journal. With these, the
-// plan has to know more before it changes anything, and an action declares it by
-// implementing further interfaces:
+// An [Action] is for what has no objects, such as the status of a server. It is not
+// recorded: either it has its own Undo ([Undoer]), which Revert calls at its place, or it
+// cannot be undone. It is called in the host's namespaces that it names ([Hosted]). A [Gate]
+// is something to wait for. Each of the three may also have an [Adviser]'s method. No other
+// method is asked for, and so a wrapper hands on these three.
 //
-//	Recorder  the kinds of entries that it records in the journal, or none
-//	Hosted    the host's namespaces in which its methods are called
-//	Placed    where it makes something, so that it is not made in a container instead
-//	Reverter  that it can undo its own work, without a journal
-//	Wrapper   the action inside, which is asked all of this
-//
-// It records its changes in journal.From(ctx) of package bootstrap/journal, with the
-// context that the plan gives it. If nothing is to be recorded, that is a nil journal,
-// whose methods do nothing. A handler undoes what was recorded:
-//
-//	func (l Link) Kinds() []string      { return []string{"acme/link"} }
-//	func (l Link) Namespaces() []string { return []string{"net"} }
-//
-//	func (l Link) Apply(ctx context.Context) error {
-//		j := journal.From(ctx)
-//		e := journal.Entry{
-//			Kind: "acme/link", Object: l.Name, Boot: j.Boot(), // a reboot removes it
-//			Before: l.state(), // the zero value: it does not exist
-//			After:  journal.State{Type: "link"},
-//		}
-//		if err := j.Begin(ctx, e); err != nil { // on disk, before the change
-//			return err
-//		}
-//		if err := l.makeAndSetUp(); err != nil {
-//			return err // begun: the handler's Look finds whether there is something to undo
-//		}
-//		return j.Complete(ctx, e)
-//	}
-//
-//	// Look is the handler's: it returns what undoes the entry, or nothing if that is done.
-//	func (h Handler) Look(ctx context.Context, p *journal.Pass, e journal.Entry) (journal.Undo, error)
-//
-// An action that repairs its own object calls Begin and Complete too, as if it made it
-// anew: the state before the first change remains recorded, and is what comes back.
-//
-// To share an object with other agents of the node, an action also calls Journal.CheckWishes at the
-// end of its Check, and Journal.Wish at the end of its Apply. [Func] makes an action of two
-// functions; its methods In and Recording declare namespaces and kinds. An action that is
-// Placed needs a type of its own.
-//
-// [Plan.Validate] refuses an action whose changes could not be undone: it is neither a
-// Recorder nor a Reverter, the journal has no handler for a kind, or the handler acts in
-// another namespace than the action. [Step].NoUndo allows it. An action that declares
-// that it records, and does not, fails with [ErrUnrecorded].
+// An error of Wants means that the step can never work as it is, such as an invalid field
+// or a missing input: it fails before anything is changed.
 //
 // # What comes when
 //
 // Apply waits for the Gates, while the node is neither locked nor claimed; then it calls
-// Prepare, checks all steps, takes the node's lock, has the journal claim the node for
-// its owner, and applies step after step. A step that fails in the check of all leaves
-// the node as it was. Where the check finds nothing to do, and the owner has the node
-// already, Apply is done without the lock.
+// Prepare, checks all steps, takes the node's lock, claims the node for the ledger's owner,
+// and applies step after step. A step that fails in the check of all leaves the node as it
+// was. Where the check finds nothing to do or to record, and the owner has the node
+// already, Apply is done without the lock. The ledger keeps the report of the last run that
+// changed something or failed.
 //
 // # What excludes what
 //
-// At any time, one process changes the node: a plan with a Host holds the node's lock
-// while it applies steps, and while it reverts, whatever its agent, and with or without
-// a journal. The lock is a file on the host, the same for all: see hostns.Host. It is not
-// held while a plan waits for gates, prepares, or checks: what it has found by then is
-// looked at again under the lock. The kernel releases it when the process dies. A
-// program that changes the node without a plan takes it by hostns.Host.Lock, never inside
-// a plan.
+// At any time, one process changes the node: Apply and Revert hold the node's lock, whatever
+// the agent, if the plan has a Ledger, steps with Wants, or Hosted actions. The lock is a
+// file on the host, the same for all: see hostns.Host. It is not held while a plan waits for
+// gates, prepares, or checks: what it has found by then is looked at again under the lock.
+// The kernel releases it when the process dies. A program that changes the node without a
+// plan takes it by hostns.Host.Lock, never inside a plan.
 //
-// Over time, one owner has the node for an agent, and the journal records which. This is
+// Over time, one owner has the node for an agent, and the ledger records which. This is
 // not a lock: it lasts until another owner claims the node, or it is uninstalled. From
-// then on, the plans of the previous owner change nothing, and their errors match journal.ErrNotOwner
-// or journal.ErrRevoked. It is looked at, and changed, with the lock held.
+// then on, the plans of the previous owner change nothing, and their errors match
+// [ledger.ErrNotOwner] or [ledger.ErrRevoked].
 //
 // Within a process, one goroutine at a time may run a plan. Work that goes on beside it, such
 // as a guard, runs in [Plan.Inside], and takes the lock for what it repairs.
 //
-// # Context and time
+// # Context and errors
 //
-// A [Step.Timeout] and the caller's context reach an action only through the
-// context that the action is given. The plan always waits for the action to return:
-// a system call in progress is not abandoned. So the timeout does not bound an
-// action that ignores its context. A [Retry] in a step may wait for [MaxWaits], since the
-// node is locked meanwhile; what takes longer to come is waited for by a gate.
+// A [Step.Timeout] and the caller's context reach a step only through the context that it is
+// given. The plan always waits for the step to return: a system call in progress is not
+// abandoned.
 //
-// # Errors
+// The failure of a step is a [*StepError], which names the step and the operation and wraps
+// the step's own error. The errors of several steps are joined. [ErrNotConverged] means that
+// something is still different after it was changed: the kernel rewrote the value, a
+// security module dropped the write, or another program writes to the same object. A failure
+// has a stable code, by which those of many nodes can be grouped: see [Code].
 //
-// The failure of a step is a [*StepError], which names the step and the operation
-// and wraps the action's own error. The errors of several steps are joined; use
-// [errors.Is] and [errors.As]. [ErrNotConverged] means that an action was applied
-// without an error but its Check still finds something to change: the kernel
-// rewrote the value, a security module dropped the write, or another program writes to
-// the same object.
-//
-// A failure has a stable code, such as "sysctl.read-only", in the StepError, in the
-// report and its JSON, and in what [LogTrace] logs: it names the cause, so that those
-// of many nodes can be grouped, whatever their texts say. It is that of a [Coder]
-// among the action's errors, or a general one of the plan; see [Code]. CODES.md of
-// this module lists its own, with cause and remedy.
+// Errors and changes contain text that others have chosen, such as names and messages of
+// servers. A report escapes it for terminals; a program that prints more has [OneLine]
+// and [Printable].
 //
 // # Needs
 //
-// The package itself needs no capability, imports only the standard library and
-// builds on every platform. The documentation of each action says what that action
-// needs, that of package bootstrap/hostns what it takes to enter a host. On systems
-// other than Linux nothing is locked.
+// The package itself needs no capability, imports only packages ledger and hostns and the
+// standard library, and builds on every platform. The documentation of each step says what
+// that needs, that of package hostns what it takes to enter a host. On systems other than
+// Linux nothing is locked.
 //
 // # When not to use it
 //
 // A plan is a list of short steps on one node's shared kernel state. It is not a
 // scheduler: nothing runs in parallel, and [Step.After] only asserts an order that
-// the list already has. Between runs it keeps nothing but what its journal records.
+// the list already has. Between runs it keeps nothing but what its ledger records.
 package bootstrap

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
 
-// verdict is a testing.TB that keeps Conform's message.
+// verdict is a testing.TB that keeps the message of a failure.
 type verdict struct {
 	testing.TB
 	failure string
@@ -30,12 +30,8 @@ func (v *verdict) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// conform runs Conform and returns its failure, "" if it passes.
-func conform(t *testing.T, newAction func() bootstrap.Action) string {
-	return verdictOf(t, func(t testing.TB) { bootstraptest.Conform(t, newAction) })
-}
-
-func verdictOf(t testing.TB, test func(testing.TB)) string {
+// verdictOf runs a conformance test and returns its failure, "" if it passes.
+func verdictOf(t *testing.T, test func(testing.TB)) string {
 	v := &verdict{TB: t}
 	done := make(chan struct{})
 	go func() {
@@ -48,21 +44,18 @@ func verdictOf(t testing.TB, test func(testing.TB)) string {
 
 // node is the object of an action, and remembers more than the action should need.
 type node struct {
-	applied, recorded bool
-	checks, applies   int
-	reverts           int
-
-	file   string // not covered by Check
-	broken bool
+	applied               bool
+	checks, applies, undo int
+	file                  string // not covered by Check
 }
 
 func (n *node) state() map[string]string { return map[string]string{"file": n.file} }
 
-// action works as a Reverter should, except for the replaced methods.
+// action works as it should, except for the replaced methods.
 type action struct {
-	n                  *node
-	check, checkRevert func(ctx context.Context, n *node) ([]string, error)
-	apply, revert      func(ctx context.Context, n *node) error
+	n           *node
+	check       func(ctx context.Context, n *node) ([]string, error)
+	apply, undo func(ctx context.Context, n *node) error
 }
 
 func (a action) Check(ctx context.Context) ([]string, error) {
@@ -89,70 +82,49 @@ func (a action) Apply(ctx context.Context) error {
 }
 
 func apply(ctx context.Context, n *node) error {
-	if ctx.Err() == nil {
-		n.applied, n.recorded = true, true
+	if ctx.Err() == nil && !n.applied {
+		n.applied, n.file = true, "ours"
 	}
 	return ctx.Err()
 }
 
-func (a action) Revert(ctx context.Context) error {
-	a.n.reverts++
-	if a.revert != nil {
-		return a.revert(ctx, a.n)
+func (a action) Undo(ctx context.Context) error {
+	a.n.undo++
+	if a.undo != nil {
+		return a.undo(ctx, a.n)
 	}
-	return revert(ctx, a.n)
+	return undo(ctx, a.n)
 }
 
-func revert(ctx context.Context, n *node) error {
-	if ctx.Err() == nil && n.recorded {
-		n.applied, n.recorded = false, false
+func undo(ctx context.Context, n *node) error {
+	if ctx.Err() == nil && n.applied {
+		n.applied, n.file = false, "theirs"
 	}
 	return ctx.Err()
-}
-
-func (a action) CheckRevert(ctx context.Context) ([]string, error) {
-	if a.checkRevert != nil {
-		return a.checkRevert(ctx, a.n)
-	}
-	return checkRevert(a.n), nil
-}
-
-func checkRevert(n *node) []string {
-	if n.recorded {
-		return []string{"take it back"}
-	}
-	return nil
 }
 
 var errBroken = errors.New("broken")
 
-// says is a Check or CheckRevert that always answers the same.
+// says is a Check that always answers the same.
 func says(changes []string, err error) func(context.Context, *node) ([]string, error) {
 	return func(context.Context, *node) ([]string, error) { return changes, err }
 }
 
-func unsupported(context.Context, *node) error { return errors.ErrUnsupported }
+func conformance(a action) bootstraptest.Conformance {
+	return bootstraptest.Conformance{Action: func() bootstrap.Action { return a }, State: a.n.state}
+}
 
 func TestConformPasses(t *testing.T) {
-	for name, a := range map[string]action{
-		"reverter":        {},
-		"no state":        {revert: unsupported},
-		"no check-revert": {checkRevert: says(nil, errors.ErrUnsupported)},
-		"check heeds its context": {check: func(ctx context.Context, n *node) ([]string, error) {
-			return check(n), ctx.Err()
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a.n = new(node)
-			require.Empty(t, conform(t, func() bootstrap.Action { return a }))
-			require.Equal(t, name == "no state", a.n.applied, "the node is left as found, if possible")
-		})
+	heeding := func(ctx context.Context, n *node) ([]string, error) { return check(n), ctx.Err() }
+	for _, a := range []action{{}, {check: heeding}} {
+		a.n = &node{file: "theirs"}
+		require.Empty(t, verdictOf(t, conformance(a).Test))
+		require.False(t, a.n.applied, "the node is left as it was found")
+		require.Empty(t, verdictOf(t, func(t testing.TB) {
+			bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(a.Check, a.Apply) })
+		}))
+		require.True(t, a.n.applied, "without Undo it stays")
 	}
-	t.Run("no reverter", func(t *testing.T) {
-		a := action{n: new(node)}
-		require.Empty(t, conform(t, func() bootstrap.Action { return bootstrap.Func(a.Check, a.Apply) }))
-		require.True(t, a.n.applied)
-	})
 }
 
 // Each action breaks one rule, and the error names it.
@@ -161,18 +133,10 @@ func TestConformCatches(t *testing.T) {
 		action action
 		want   string
 	}{
-		"a check that fails": {
-			action{check: says(nil, errBroken)},
-			"the first Check: broken",
-		},
-		"nothing to change": {
-			action{check: says(nil, nil)},
-			"the first Check names no changes",
-		},
-		"a change of two lines": {
-			action{check: says([]string{"a\nb"}, nil)},
-			`must be one line of text, and is "a\nb"`,
-		},
+		"a check that fails":    {action{check: says(nil, errBroken)}, "the first Check: broken"},
+		"nothing to change":     {action{check: says(nil, nil)}, "the first Check names no changes"},
+		"a change of two lines": {action{check: says([]string{"a\nb"}, nil)}, `must be one line of printable text, and is "a\nb"`},
+		"a change with escapes": {action{check: says([]string{"\x1b[2J"}, nil)}, `must be one line of printable text`},
 		"a check that applies": {
 			action{check: func(_ context.Context, n *node) ([]string, error) {
 				defer func() { n.applied = true }()
@@ -184,14 +148,14 @@ func TestConformCatches(t *testing.T) {
 			action{check: func(ctx context.Context, n *node) ([]string, error) {
 				return []string{fmt.Sprint("apply it ", n.checks)}, ctx.Err()
 			}},
-			`Check before Apply names ["apply it 3"], and must name ["apply it 1"]`,
+			`and must name ["apply it 1"]`,
 		},
-		"a check that undoes": {
+		"a check that changes what it does not answer for": {
 			action{check: func(_ context.Context, n *node) ([]string, error) {
-				defer func() { n.applied = false }()
+				n.file += "!"
 				return check(n), nil
 			}},
-			"Check after Apply, asked again names",
+			`the node differs after Undo: file is`,
 		},
 		"an apply that fails": {
 			action{apply: func(ctx context.Context, _ *node) error { return cmp.Or(ctx.Err(), errBroken) }},
@@ -210,105 +174,70 @@ func TestConformCatches(t *testing.T) {
 				_ = apply(context.Background(), n)
 				return ctx.Err()
 			}},
-			"Check after Apply with a context that is done names []",
+			`the node differs after Apply with a context that is done: file is "ours"`,
 		},
-		"an apply that toggles": {
+		"an error other than the context's": {
 			action{apply: func(ctx context.Context, n *node) error {
-				if ctx.Err() == nil {
-					n.applied, n.recorded = !n.applied, true
-				}
-				return ctx.Err()
-			}},
-			"Check after a second Apply names",
-		},
-		"a revert of what was not applied that fails": {
-			action{revert: func(ctx context.Context, n *node) error {
-				if !n.recorded {
+				if ctx.Err() != nil {
 					return errBroken
 				}
-				return revert(ctx, n)
+				return apply(ctx, n)
 			}},
-			"Revert with nothing applied: broken",
+			"Apply with a context that is done returns an error other than the context's: broken",
 		},
-		"a revert of what was not applied that changes the node": {
-			action{revert: func(ctx context.Context, n *node) error {
-				n.applied = !n.applied
-				return ctx.Err()
-			}},
-			"Check after Revert with nothing applied names []",
-		},
-		"a revert that ignores a context that is done": {
-			action{revert: func(_ context.Context, n *node) error { return revert(context.Background(), n) }},
-			"Revert with a context that is done returns no error",
-		},
-		"a revert that fails": {
-			action{revert: func(ctx context.Context, n *node) error {
-				if n.applied && ctx.Err() == nil {
-					return errBroken
-				}
-				return ctx.Err()
-			}},
-			"Revert: broken",
-		},
-		"a revert that does nothing": {
-			action{revert: func(ctx context.Context, _ *node) error { return ctx.Err() }},
-			"Check after Revert names []",
-		},
-		"a revert that works once": {
-			action{revert: func(ctx context.Context, n *node) error {
-				if ctx.Err() == nil && n.applied && n.reverts > 4 {
-					return errBroken
-				}
-				return revert(ctx, n)
-			}},
-			"Revert: broken",
-		},
-		"an apply that does not record again": {
+		"a second apply that changes something": {
 			action{apply: func(ctx context.Context, n *node) error {
-				if ctx.Err() == nil {
-					n.applied, n.recorded = true, n.applies <= 3
+				if ctx.Err() == nil && n.applied {
+					n.file += "!"
+				}
+				return apply(ctx, n)
+			}},
+			"the node differs after Apply: file is",
+		},
+		"an undo of nothing that changes something": {
+			action{undo: func(ctx context.Context, n *node) error {
+				n.file += "!"
+				return undo(ctx, n)
+			}},
+			"the node differs after Undo: file is",
+		},
+		"an undo that removes what was there": {
+			action{undo: func(ctx context.Context, n *node) error {
+				if ctx.Err() == nil && n.applied {
+					n.applied, n.file = false, ""
 				}
 				return ctx.Err()
 			}},
-			"CheckRevert after Apply names nothing",
+			`the node differs after Undo: file is "" (was "theirs")`,
 		},
-		"a check-revert that fails": {
-			action{checkRevert: says(nil, errBroken)},
-			"CheckRevert after Revert with nothing applied: broken",
+		"an undo that ignores a context that is done": {
+			action{undo: func(_ context.Context, n *node) error { return undo(context.Background(), n) }},
+			"Undo with a context that is done returns no error",
 		},
-		"a check-revert that finds changes not made": {
-			action{checkRevert: says([]string{"take it back"}, nil)},
-			`CheckRevert after Revert with nothing applied names ["take it back"], and must name nothing`,
+		"an undo that does nothing": {
+			action{undo: func(ctx context.Context, _ *node) error { return ctx.Err() }},
+			`the node differs after Undo: file is "ours"`,
 		},
-		"a check-revert that finds nothing": {
-			action{checkRevert: says(nil, nil)},
-			"CheckRevert after Apply names nothing",
-		},
-		"a check-revert that reverts": {
-			action{checkRevert: func(ctx context.Context, n *node) ([]string, error) {
-				defer func() { _ = revert(ctx, n) }()
-				return checkRevert(n), nil
-			}},
-			`CheckRevert after Apply, asked again: it names [], and before ["take it back"]`,
-		},
-		"a check-revert of two lines": {
-			action{checkRevert: func(_ context.Context, n *node) ([]string, error) {
-				if n.recorded {
-					return []string{"a\nb"}, nil
+		"an undo that works once": {
+			action{undo: func(ctx context.Context, n *node) error {
+				if ctx.Err() == nil && n.applied && n.undo > 4 {
+					return errBroken
 				}
-				return nil, nil
+				return undo(ctx, n)
 			}},
-			`CheckRevert after Apply: a change must be one line`,
+			"Undo: broken",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.action.n = new(node)
-			require.Contains(t, conform(t, func() bootstrap.Action { return tc.action }), tc.want)
+			tc.action.n = &node{file: "theirs"}
+			require.Contains(t, verdictOf(t, conformance(tc.action).Test), tc.want)
 		})
 	}
 }
 
 // A new action would not find the state of an earlier one, as another process would not.
 func TestConformCatchesStateInTheAction(t *testing.T) {
-	require.Contains(t, conform(t, func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"do it"}} }), "Check after Apply names")
+	require.Contains(t, verdictOf(t, func(t testing.TB) {
+		bootstraptest.Conform(t, func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"do it"}} })
+	}), "Check after Apply names")
 }

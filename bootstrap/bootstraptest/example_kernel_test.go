@@ -11,15 +11,14 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// A whole plan runs on a node in memory, without root. One kernel call fails, and succeeds in
-// the next run.
+// Leaves run on a node in memory, without root. One kernel call fails, and succeeds in the
+// next run.
 func ExampleKernel() {
 	dir, err := os.MkdirTemp("", "node-")
 	if err != nil {
@@ -29,11 +28,14 @@ func ExampleKernel() {
 	defer os.RemoveAll(dir)
 	kernel := bootstraptest.NewKernel("eth0")
 	bpf, cgroups := filepath.Join(dir, "bpf"), filepath.Join(dir, "cgroup")
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "cgroup", Action: cgroup.Mount{Path: cgroups, Kernel: kernel}},
-		{Name: "sysctl", Action: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: kernel}}},
-		{Name: "bpffs", Action: bpffs.Mount{Path: bpf, Kernel: kernel}},
-	}}
+	apply := func() error {
+		ctx := context.Background()
+		return errors.Join(
+			cgroup.Mount{Path: cgroups, Kernel: kernel}.Apply(ctx),
+			sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: kernel}}.Apply(ctx),
+			bpffs.Mount{Path: bpf, Kernel: kernel}.Apply(ctx),
+		)
+	}
 
 	kernel.Fail = func(op, path string) error {
 		if op == "write" && path == "/proc/sys/net/ipv4/ip_forward" {
@@ -41,13 +43,13 @@ func ExampleKernel() {
 		}
 		return nil
 	}
-	_, err = plan.Apply(context.Background())
+	err = apply()
 	fmt.Println(errors.Is(err, syscall.EIO), kernel.Mounts(cgroups), kernel.Mounts(bpf))
 
 	kernel.Fail = nil
-	_, err = plan.Apply(context.Background())
+	err = apply()
 	fmt.Println(err, kernel.Mounts(cgroups), kernel.Mounts(bpf), kernel.Values()["net.ipv4.conf.eth0.forwarding"])
 	// Output:
-	// true [cgroup2] []
+	// true [cgroup2] [bpf]
 	// <nil> [cgroup2] [bpf] 1
 }

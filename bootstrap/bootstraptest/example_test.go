@@ -61,7 +61,7 @@ func ExampleConform() {
 	// the action breaks the contract: Apply with a context that is done returns no error
 }
 
-// motd is an action that writes a file; its Revert removes it.
+// motd is an action that writes a file; its Undo removes it.
 type motd struct{ path string }
 
 func (m motd) Check(ctx context.Context) ([]string, error) {
@@ -78,15 +78,15 @@ func (m motd) Apply(ctx context.Context) error {
 	return os.WriteFile(m.path, []byte("welcome"), 0o644)
 }
 
-func (m motd) Revert(ctx context.Context) error {
+func (m motd) Undo(ctx context.Context) error {
 	if changes, err := m.Check(ctx); err != nil || len(changes) > 0 {
 		return err // it is not as the action wrote it
 	}
 	return os.Remove(m.path)
 }
 
-// Conformance tests an action by its effect on the node: here Revert does not restore the
-// earlier file, for which the action would need a journal.
+// Conformance tests an action by its effect on the node: here Undo does not restore the
+// earlier file, as a ledger would.
 func ExampleConformance() {
 	var t reporter // in a test, its *testing.T
 
@@ -112,7 +112,7 @@ func ExampleConformance() {
 		},
 	}.Test(t)
 	// Output:
-	// the action breaks the contract: the node differs after Revert: motd is gone (was "hello")
+	// the action breaks the contract: the node differs after Undo: motd is gone (was "hello")
 }
 
 // A test on the running kernel leaves the machine as it is.
