@@ -4,12 +4,14 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // DefaultBPFRoot is the usual mount point of the BPF file system.
@@ -148,14 +150,15 @@ func (l Leftovers) Apply(ctx context.Context) error {
 	return err
 }
 
+// compile returns what is owned. No step of a plan mends an error in the fields.
 func (l Leftovers) compile() (*owned, error) {
-	if err := l.Scope.validate(); err != nil {
-		return nil, err
-	}
+	err := l.Scope.validate()
 	for _, keep := range slices.Concat(l.Keep, l.KeepDirs) {
-		if err := validDir("path to keep", keep); err != nil {
-			return nil, err
-		}
+		err = cmp.Or(err, validDir("path to keep", keep))
 	}
-	return l.Ownership.compile()
+	if err != nil {
+		return nil, failure.Certain(err)
+	}
+	own, err := l.Ownership.compile()
+	return own, failure.Certain(err)
 }

@@ -23,7 +23,7 @@ type node struct {
 	own        *owned
 	keep       *filetree.Keep
 	recorded   map[string]string // paths that only another agent wants, and that agent
-	stateDirs  []string // the ownership's, with no symbolic link among the parents
+	stateDirs  []string          // the ownership's, with no symbolic link among the parents
 	cgroupRoot string
 	strandPods bool
 	results    cniresult.Cache

@@ -28,9 +28,20 @@ func (n *node) leave(path, content, when string) {
 	n.shell("chmod 755 " + path + "; touch -d " + when + " " + path)
 }
 
-func (n *node) installAs(agent string) {
+// install installs a release of an agent's plugin, network and drop-in.
+func (n *node) install(agent, release string) {
 	n.t.Helper()
+	require.NoError(n.t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(pluginOf("release-"+release)), 0o755))
+	require.NoError(n.t, os.WriteFile(n.conf, []byte(networkOf("release-"+release)), 0o644))
 	n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--agent", agent)
+	n.ok("sysctlfix", "--agent", agent, "--sysctl-config-file", "90-"+agent+".conf", "--sysctl", "net.ipv4.conf.lo.rp_filter="+release)
+}
+
+func pluginOf(version string) string { return plugin + "# " + version + "\n" }
+func dropInOf(version string) string { return "# " + version + "\n" }
+
+func networkOf(version string) string {
+	return strings.Replace(conflist, `"test"`, strconv.Quote(version), 1)
 }
 
 // An uninstall leaves a file as others last left it: an upgrade that another program made
@@ -38,62 +49,53 @@ func (n *node) installAs(agent string) {
 // before is no upgrade, nor is what is still being written.
 func TestPLAN6_AnUpgradeThatWasWrittenOverComesBack(t *testing.T) {
 	const original, upgrade = "original", "upgrade"
+	type leaving func(version, when string)
+	upgraded := func(_ *node, _ string, leave leaving) { leave(upgrade, longAgo) }
 	for name, story := range map[string]struct {
-		meanwhile func(n *node, leave func(version, when string)) // after the first apply of "ours"
-		agents    []string                                        // that apply then, and are undone in this order
-		back      string                                          // the version in the end
+		meanwhile func(n *node, path string, leave leaving) // after the first apply of "ours"
+		release   string                                    // that is applied then
+		agents    []string                                  // by these, who are undone in this order
+		back      string                                    // the version in the end
 	}{
-		"an upgrade":                  {func(_ *node, leave func(string, string)) { leave(upgrade, longAgo) }, []string{"ours"}, upgrade},
-		"an upgrade, for two agents":  {func(_ *node, leave func(string, string)) { leave(upgrade, longAgo) }, []string{"theirs", "ours"}, upgrade},
-		"undone the other way around": {func(_ *node, leave func(string, string)) { leave(upgrade, longAgo) }, []string{"ours", "theirs"}, upgrade},
-		"half a file":                 {func(_ *node, leave func(string, string)) { leave("half", notYet) }, []string{"ours"}, original},
-		"the original again": {func(n *node, leave func(string, string)) {
+		"an upgrade":                  {upgraded, "1", []string{"ours"}, upgrade},
+		"an upgrade, for two agents":  {upgraded, "1", []string{"theirs", "ours"}, upgrade},
+		"undone the other way around": {upgraded, "1", []string{"ours", "theirs"}, upgrade},
+		"half a file":                 {func(_ *node, _ string, leave leaving) { leave("half", notYet) }, "1", []string{"ours"}, original},
+		"the original again": {func(n *node, _ string, leave leaving) {
 			leave(upgrade, longAgo)
-			n.installAs("ours")
+			n.install("ours", "1")
 			leave(original, longAgo)
-		}, []string{"ours"}, original},
-		"an older release of ours": {func(n *node, leave func(string, string)) {
-			n.release("2")
-			n.installAs("ours")
-			leave("release-1", longAgo)
-		}, []string{"ours"}, original},
+		}, "1", []string{"ours"}, original},
+		"an older release of ours": {func(n *node, path string, _ leaving) {
+			older := n.read(path)
+			n.install("ours", "2")
+			n.leave(path, older, longAgo)
+		}, "2", []string{"ours"}, original},
 	} {
 		for path, content := range map[string]func(version string) string{
 			"/opt/cni/bin/test-cni":             pluginOf,
 			"/etc/cni/net.d/05-cilium.conflist": networkOf,
+			"/etc/sysctl.d/90-ours.conf":        dropInOf,
 		} {
 			t.Run(filepath.Base(path)+"/"+name, func(t *testing.T) {
 				n := newParallelNode(t)
-				n.release("1")
 				n.leave("/opt/cni/bin/loopback", plugin, longAgo)
 				n.leave("/opt/cni/bin/test-cni", pluginOf(original), longAgo)
 				n.leave("/etc/cni/net.d/05-cilium.conflist", networkOf(original), longAgo)
-				n.installAs("ours")
-				story.meanwhile(n, func(version, when string) { n.leave(path, content(version), when) })
+				n.leave("/etc/sysctl.d/90-ours.conf", dropInOf(original), longAgo)
+				n.install("ours", "1")
+				story.meanwhile(n, path, func(version, when string) { n.leave(path, content(version), when) })
 				for _, agent := range story.agents {
-					n.installAs(agent)
+					n.install(agent, story.release)
 				}
-				require.Contains(t, n.read(path), "release")
 				for _, agent := range story.agents {
+					require.NotEqual(t, content(upgrade), n.read(path))
 					n.ok("uninstall", "--agent", agent)
 				}
 				require.Equal(t, content(story.back), n.read(path))
 			})
 		}
 	}
-}
-
-func pluginOf(version string) string { return plugin + "# " + version + "\n" }
-
-func networkOf(version string) string {
-	return strings.Replace(conflist, `"test"`, strconv.Quote(version), 1)
-}
-
-// release makes the next commands install another release of the plugin and the network.
-func (n *node) release(version string) {
-	n.t.Helper()
-	require.NoError(n.t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(pluginOf("release-"+version)), 0o755))
-	require.NoError(n.t, os.WriteFile(n.conf, []byte(networkOf("release-"+version)), 0o644))
 }
 
 // A name may hold whatever the kernel allows in one, and is no pattern.
