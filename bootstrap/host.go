@@ -162,7 +162,7 @@ const keepWithin = 500 * time.Millisecond
 // keepFailure does so for a run that has ended before it was to change anything. If it
 // cannot be kept, the failure is told all the same.
 func (w *walk) keepFailure(ctx context.Context) {
-	if w.plan.Ledger == nil || w.plan.Validate() != nil {
+	if w.plan.Ledger == nil || w.plan.validateAll() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)

@@ -31,7 +31,9 @@ const (
 // aside is a configuration to set aside, or a copy of ours to remove.
 type aside struct {
 	from, to string // paths; no to: it is removed
+	next     string // what has to go, or to be published, before
 	size     int64
+	isCopy   bool // of ours
 	wants    []ledger.Want
 }
 
@@ -54,7 +56,8 @@ func (i Install) checkExclusive() error {
 // findAsides lists the files to set aside, last name first: the folder's first file
 // stays first until it is set aside, and then ours is first. Each needs the one before it
 // to have gone, and so it comes back before that does, and ours goes last. If one cannot be
-// restored, the rest remains as it is.
+// restored, the rest remains as it is. Those that have gone already are listed again, since
+// what they need may have changed.
 func (j *job) findAsides(ctx context.Context) error {
 	if !j.Exclusive {
 		return nil
@@ -63,23 +66,31 @@ func (j *job) findAsides(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, o := range j.files.asides(j.ConfDir) {
+		names = append(names, filepath.Base(o.Object))
+	}
 	next := filepath.Join(j.ConfDir, j.ConfName)
-	for _, name := range slices.Backward(names) {
+	for _, name := range slices.Backward(unique(names)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		a := aside{from: filepath.Join(j.ConfDir, name)}
+		a := aside{from: filepath.Join(j.ConfDir, name), next: next}
+		if a.from == filepath.Join(j.ConfDir, j.ConfName) {
+			continue // ours took its place
+		}
 		if leaves, err := j.leavesOwn(ctx, a.from); err != nil || leaves {
 			if err != nil {
 				return hint(err)
 			}
 			continue
 		}
-		if err := j.plan(ctx, &a, next); err != nil {
+		if err := j.plan(ctx, &a); err != nil {
 			return hint(err)
 		}
 		j.asides = append(j.asides, a)
-		next = a.from
+		if !a.isCopy {
+			next = a.from
+		}
 	}
 	return j.boundAsides()
 }
@@ -93,16 +104,25 @@ func (j *job) leavesOwn(ctx context.Context, path string) (bool, error) {
 	return isAsLeft(ctx, o)
 }
 
-// plan determines what is wanted for a file that is to go after next.
-func (j *job) plan(ctx context.Context, a *aside, next string) error {
-	after := (ledger.Want{Kind: j.kinds.aside, Object: next}).ID()
-	gone := ledger.Want{Kind: j.kinds.aside, Object: a.from, Needs: ledger.IDs{after}}
+// plan determines what is wanted for a file that is to go.
+func (j *job) plan(ctx context.Context, a *aside) error {
+	after := (ledger.Want{Kind: j.kinds.aside, Object: a.next}).ID()
+	gone := ledger.Want{Kind: j.kinds.aside, Object: a.from, Moved: true, Needs: ledger.IDs{after}}
+	if !isThere(a.from) {
+		a.wants = j.backups(ctx, a.from)
+		for _, backup := range a.wants {
+			gone.Needs = append(gone.Needs, backup.ID())
+		}
+		a.wants = append(a.wants, gone)
+		return nil
+	}
 	var err error
-	if gone.OwnCopy, err = j.isCopyOfOurs(ctx, a.from); err != nil {
+	if a.isCopy, err = j.isCopyOfOurs(ctx, a.from); err != nil {
 		return err
 	}
-	if !gone.OwnCopy {
-		backup := ledger.Want{Kind: j.kinds.aside, Needs: ledger.IDs{after}}
+	gone.OwnCopy, gone.Moved = a.isCopy, !a.isCopy
+	if !a.isCopy {
+		backup := ledger.Want{Kind: j.kinds.aside}
 		if backup.To, err = j.asideState(ctx, a); err != nil {
 			return err
 		}
@@ -115,6 +135,20 @@ func (j *job) plan(ctx context.Context, a *aside, next string) error {
 	}
 	a.wants = append(a.wants, gone)
 	return nil
+}
+
+// backups lists the recorded backups of a file, unless others have changed them.
+func (j *job) backups(ctx context.Context, path string) (wants []ledger.Want) {
+	for _, o := range j.files.files {
+		_, _, mine := j.files.at(o.Object)
+		if !mine || o.Object != j.files.inDir(j.ConfDir, filepath.Base(o.Object)) || originOf(filepath.Base(o.Object)) != filepath.Base(path) {
+			continue
+		}
+		if isLeft, err := isAsLeft(ctx, o); err == nil && isLeft {
+			wants = append(wants, ledger.Want{Kind: j.kinds.aside, Object: o.Object, To: o.Left})
+		}
+	}
+	return wants
 }
 
 // asideState reads a file that is to be set aside.
@@ -191,6 +225,22 @@ func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// moveAside goes no further than what has to go before: else a file could become the first
+// that never was.
+func (j *job) moveAside(ctx context.Context, path string, to ledger.State) error {
+	for _, a := range j.asides {
+		if a.from != path && a.to != path {
+			continue
+		}
+		now, err := j.folder(j.files).Read(ctx, filepath.Base(a.next))
+		isOurs := filepath.Base(a.next) == j.ConfName
+		if isOurs && string(now) != string(j.raw) || !isOurs && isThere(a.next) {
+			return errors.Join(fmt.Errorf("left off: %s is not as it should be", a.next), err)
+		}
+	}
+	return writeConf(ctx, path, to)
 }
 
 // describeAside says once for both files what is done.

@@ -77,8 +77,8 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 		require.Equal(t, before[n.other(name)], after[n.other(name)])
 	}
 	requireReverted(t, i, n, before,
-		"restore "+n.other("00-multus.conf"), "restore "+n.other("01-broken.conflist"),
-		"restore "+n.other("10-aws.conflist"), "restore "+n.other("16-dangling.conflist"), "restore "+n.other("99-loopback.json"),
+		"write file "+n.other("00-multus.conf"), "write file "+n.other("01-broken.conflist"),
+		"write file "+n.other("10-aws.conflist"), "write file "+n.other("16-dangling.conflist"), "write file "+n.other("99-loopback.json"),
 		"remove file "+n.confFile(), "remove file "+n.plugin("cilium-cni"))
 }
 

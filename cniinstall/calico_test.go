@@ -111,7 +111,7 @@ func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
 	require.NoDirExists(t, n.conf)
 	for _, mode := range []fs.FileMode{0o666, 0o755, 0o044, fs.ModeSetuid | 0o644} {
 		i.ConfMode = mode
-		require.ErrorContains(t, i.Validate(), "it must be at most 0644, and readable by its owner")
+		require.ErrorContains(t, i.Apply(t.Context()), "it must be at most 0644, and readable by its owner")
 	}
 }
 

@@ -132,13 +132,10 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 			changes, err := i.Check(t.Context())
 			require.NoError(t, err)
 			gone := "remove file " + old
-			if tt.exclusive {
-				gone = "remove " + old
-			}
 			if tt.original {
-				gone = "restore " + old
+				gone = "replace file " + old
 			}
-			require.Equal(t, []string{"write " + n.other("90-cilium.conflist"), gone}, changes)
+			require.Equal(t, []string{"write file " + n.other("90-cilium.conflist"), gone}, changes)
 			requireApplied(t, i, n.root)
 			requireContent(t, n.other("90-cilium.conflist"), agentConf, 0o600)
 			if tt.original {

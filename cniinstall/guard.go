@@ -94,7 +94,7 @@ type guarding struct {
 	seen    string            // the folders' appearance at the last look; empty: unknown
 	watched []string          // decisive files, except other configurations; nil: unknown
 	others  listing           // of the folder of configurations
-	claims  map[string]string // what the step wants, as last recorded: the hash, by path; nil: unknown
+	claims  map[string]string // what the step wants, as last recorded: the hash, by file name; nil: unknown
 
 	retry     time.Time // when to look regardless of appearance; zero: never
 	failures  int
@@ -208,8 +208,8 @@ func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []s
 	return wants, look.Changes, err
 }
 
-// recorded returns the hashes of what the step wants, by path. If it has lost a file that it
-// wanted before, it was undone.
+// recorded returns the hashes of what the step wants, by file name: the folders may lead
+// elsewhere by now. If it has lost a file that it wanted before, it was undone.
 func (r *guarding) recorded(ctx context.Context) (map[string]string, error) {
 	files, err := readRecorded(ctx)
 	if err != nil {
@@ -219,13 +219,13 @@ func (r *guarding) recorded(ctx context.Context) (map[string]string, error) {
 	for _, o := range files.files {
 		for _, c := range o.Claims {
 			if c.Agent == files.agent && c.Step == r.Step {
-				claims[o.Object] = c.To.SHA256
+				claims[filepath.Base(o.Object)] = c.To.SHA256
 			}
 		}
 	}
-	for path := range r.claims {
-		if _, known := claims[path]; !known {
-			return nil, fmt.Errorf("%w: %s is no longer recorded", ErrUninstalled, path)
+	for name := range r.claims {
+		if _, known := claims[name]; !known {
+			return nil, fmt.Errorf("%w: %s is no longer recorded", ErrUninstalled, name)
 		}
 	}
 	if len(claims) == 0 {
@@ -242,7 +242,7 @@ func (r *guarding) mayRepair(ctx context.Context, j *job, claims map[string]stri
 		wants = append(wants, pluginWant{Want: j.confWant()})
 	}
 	for _, w := range wants {
-		sum, known := claims[w.Object]
+		sum, known := claims[filepath.Base(w.Object)]
 		switch {
 		case w.Loose:
 			continue
@@ -251,7 +251,7 @@ func (r *guarding) mayRepair(ctx context.Context, j *job, claims map[string]stri
 		case w.plugin == "" && !isFixed(j.Config): // its content may differ each time
 			continue
 		}
-		own, seen := r.claims[w.Object]
+		own, seen := r.claims[filepath.Base(w.Object)]
 		if !seen {
 			var err error
 			if own, err = hashOf(ctx, w.To); err != nil {

@@ -109,7 +109,7 @@ func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
 		g.repair()
 		require.NoError(t, os.Mkdir(n.confFile()+".new", 0o755))
 		require.NoError(t, unix.Renameat2(unix.AT_FDCWD, n.confFile()+".new", unix.AT_FDCWD, n.confFile(), unix.RENAME_EXCHANGE))
-		require.ErrorContains(t, receive(t, g.trouble), n.confFile()+" is in the way: it is a directory, not a file")
+		require.ErrorContains(t, receive(t, g.trouble), n.confFile()+": a directory is in the way: move it away")
 		require.NoError(t, os.Remove(n.confFile()))
 		g.repair()
 		requireContent(t, n.confFile(), agentConf, 0o600)

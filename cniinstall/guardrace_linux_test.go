@@ -111,7 +111,7 @@ func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 		require.NoError(t, os.Remove(n.plugin("acme-cni")))
 		err := receive(t, g.trouble)
 		require.ErrorIs(t, err, unix.EIO)
-		require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
+		require.ErrorContains(t, err, "write file "+n.plugin("acme-cni"))
 		broken.Store(false)
 		receive(t, g.repaired)
 		require.Empty(t, g.ended)

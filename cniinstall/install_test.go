@@ -183,7 +183,7 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 	require.ErrorIs(t, err, cniinstall.ErrNoLoopback)
 	require.Equal(t, "cni.no-loopback", code.Of(err))
-	require.EqualError(t, err, "check CNI: container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
+	require.EqualError(t, err, "container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	require.NoFileExists(t, n.confFile())
 	require.NoFileExists(t, n.plugin("cilium-cni"))
@@ -282,8 +282,8 @@ func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 
 func TestCNI1_WhatIsInTheWay(t *testing.T) {
 	for what, put := range map[string]func(n node) error{
-		"cilium-cni is in the way: it is a directory, not a file":    func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
-		"05-cilium.conflist is in the way: it is a directory, not a": func(n node) error { return os.MkdirAll(n.confFile(), 0o755) },
+		"cilium-cni: a directory is in the way: move it away": func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
+		"05-cilium.conflist: a directory is in the way: move it away": func(n node) error { return os.MkdirAll(n.confFile(), 0o755) },
 	} {
 		n := newNode(t)
 		require.NoError(t, put(n))

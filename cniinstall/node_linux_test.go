@@ -86,7 +86,7 @@ func TestCNI1_NoSpace(t *testing.T) {
 	n.source("zzz", strings.Repeat("x", 1<<20))
 	err := i.Apply(t.Context())
 	require.ErrorIs(t, err, unix.ENOSPC)
-	require.ErrorContains(t, err, "write "+n.plugin("zzz"))
+	require.ErrorContains(t, err, "write file "+n.plugin("zzz"))
 	after := tree(t, n.root)
 	for path, was := range before {
 		if !strings.HasPrefix(path, n.src) && !strings.HasPrefix(path, n.state) {
@@ -117,7 +117,7 @@ func TestCNI1_RenameRefused(t *testing.T) {
 	require.ErrorContains(t, err, "put "+busy+" in place")
 	requireContent(t, n.confFile(), "old", 0o644)
 	requireContent(t, busy, "old", 0o755)
-	requireContent(t, n.plugin("zzz"), "old", 0o755)
+	requireContent(t, n.plugin("zzz"), script("1.0.0"), 0o755)
 	requireNoTemp(t, n.root)
 
 	require.NoError(t, unix.Unmount(busy, 0))
@@ -259,8 +259,8 @@ func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
 	require.Equal(t, []string{"moved another"}, w.events())
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, []string{
-		"deleted 05-cilium.conflist", "deleted another", "deleted loopback", "deleted cilium-cni",
-	}, w.events())
+		"deleted another", "deleted 05-cilium.conflist", "deleted loopback", "deleted cilium-cni",
+	}, w.events(), "no configuration names another")
 }
 
 type watcher struct {

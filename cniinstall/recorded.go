@@ -15,10 +15,12 @@ import (
 type recorded struct {
 	agent string // the context's
 	files []ledger.Record
+	dirs  map[string]string // the names without links of folders, as they are recorded
 }
 
 func readRecorded(ctx context.Context) (r recorded, err error) {
 	book := ledger.From(ctx)
+	r.dirs = map[string]string{}
 	r.agent, _ = book.Mark()
 	status, err := book.Status(ctx)
 	for _, o := range status.Records {
@@ -39,8 +41,25 @@ func (r recorded) wants(o ledger.Record) (c ledger.Claim, ok bool) {
 	return c, false
 }
 
+// inDir returns the path of a file as it is recorded.
+func (r recorded) inDir(dir, name string) string {
+	if len(r.files) == 0 {
+		return filepath.Join(dir, name)
+	}
+	known, ok := r.dirs[dir]
+	if !ok {
+		path, err := ledger.File().Canonical(filepath.Join(dir, "x"))
+		if known = filepath.Dir(path); err != nil {
+			known = dir
+		}
+		r.dirs[dir] = known
+	}
+	return filepath.Join(known, name)
+}
+
 // at returns the record of a file, if the agent wants something of it.
 func (r recorded) at(path string) (o ledger.Record, c ledger.Claim, ok bool) {
+	path = r.inDir(filepath.Dir(path), filepath.Base(path))
 	for _, o = range r.files {
 		if o.Object == path {
 			c, ok = r.wants(o)
@@ -65,7 +84,7 @@ func (r recorded) isAside(o ledger.Record) bool {
 // asides lists the configurations of others in a folder that the agent has set aside.
 func (r recorded) asides(dir string) (all []ledger.Record) {
 	for _, o := range r.files {
-		if r.isAside(o) && filepath.Dir(o.Object) == dir {
+		if r.isAside(o) && o.Object == r.inDir(dir, filepath.Base(o.Object)) {
 			all = append(all, o)
 		}
 	}

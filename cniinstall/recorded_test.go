@@ -39,6 +39,7 @@ func (r recorded) look(ctx context.Context) (look ledger.Look, err error) {
 	wants, err := r.Wants(r.with(ctx))
 	if err == nil {
 		look, err = r.Book.Check(r.with(ctx), step, wants)
+		err = errors.Join(err, look.Denied)
 	}
 	return look, err
 }

@@ -97,7 +97,7 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 		"none remains":                   {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, i := installed(t)
+			n, _ := installed(t)
 			ours, err := os.ReadFile(n.confFile())
 			require.NoError(t, err)
 			for name, content := range tc.theirs {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,13 +94,9 @@ func (u Uninstall) Kinds() []*ledger.Kind {
 	plugin.Leave = func(string) bool { return u.KeepPlugins }
 	conf.Name, conf.Owns, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), writeConf, u.keepsConf, u.lostConf
 	conf.Leave = func(string) bool { return u.KeepConf }
-	kinds := []*ledger.Kind{plugin, conf}
-	if u.KeepConf || u.KeepPlugins {
-		dir := ledger.Dir()
-		dir.Leave = func(string) bool { return true }
-		kinds = append(kinds, dir)
-	}
-	return kinds
+	dir := ledger.Dir()
+	dir.Leave = func(string) bool { return u.KeepConf || u.KeepPlugins }
+	return []*ledger.Kind{plugin, conf, dir}
 }
 
 // ownsFile also refuses files in folders of the system.
@@ -107,12 +104,14 @@ func ownsFile(owns func(string) error) func(string) error {
 	return func(path string) error { return cmp.Or(owns(path), owned(filepath.Dir(path))) }
 }
 
-// metPlugin accepts a plugin without its write bit, as in a read-only image.
+// metPlugin accepts a plugin without its write bit, as in a read-only image, and none with a
+// set-user-id bit, of which no state tells.
 func metPlugin(now ledger.State, w ledger.Want) bool {
 	if now.Mode == 0o555 {
 		now.Mode = w.To.Mode
 	}
-	return now.Equal(w.To)
+	info, err := os.Lstat(w.Object)
+	return now.Equal(w.To) && (err != nil || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) == 0)
 }
 
 // samePlugin tells a plugin from an equal one that a package has put in its place.

@@ -99,7 +99,7 @@ func (j *job) setKinds() {
 	j.kinds.plugin.Stage, j.kinds.plugin.Permission = j.stagePlugin, j.mayInstall
 	j.kinds.conf.Stage = j.stageConf
 	set := *kinds[1]
-	set.Stage, set.Permission, set.Describe = nil, mayWriteIn, j.describeAside
+	set.Stage, set.Write, set.Permission, set.Describe = nil, j.moveAside, mayWriteIn, j.describeAside
 	j.kinds.aside = &set
 }
 
@@ -155,7 +155,7 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs := j.openBinDirs()
+	dirs := j.openBinDirs(ctx, names)
 	var errs []error
 	of := map[string]string{} // installed name: name in the source
 	for _, source := range names {
@@ -175,14 +175,38 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 	return wants, errors.Join(errs...)
 }
 
-// openBinDirs lists the folders in which plugins are installed, without those that are not
-// writable, as long as there is another.
-func (i Install) openBinDirs() []string {
-	open := slices.DeleteFunc(i.binDirs(), func(dir string) bool { return writable(dir) != nil })
+// openBinDirs lists the folders in which plugins are installed, without those that lack some
+// and are not writable, as long as there is another.
+func (j *job) openBinDirs(ctx context.Context, names []string) (open []string) {
+	dirs := j.binDirs()
+	shut := func(dir string) bool { return writable(dir) != nil }
+	if len(dirs) > 1 && slices.ContainsFunc(dirs, shut) {
+		open = slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return shut(dir) && j.lacks(ctx, dir, names) })
+	}
 	if len(open) == 0 {
-		return i.binDirs()
+		return dirs
 	}
 	return open
+}
+
+// lacks reports whether a plugin would have to be written in the folder.
+func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
+	for _, source := range names {
+		for _, name := range j.installedAs(source) {
+			w, err := j.pluginWant(source, filepath.Join(dir, name))
+			if err != nil || w == nil {
+				continue // which is an error of any folder, or nothing to write
+			}
+			now, err := w.Kind.Read(ctx, w.Object)
+			if err == nil && !w.Loose {
+				w.To.SHA256, err = hashOf(ctx, w.To)
+			}
+			if err != nil || now.IsZero() || !w.Loose && !metPlugin(now, *w) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // pluginWant returns nil for a plugin that its policy excludes, that is missing but
@@ -311,8 +335,9 @@ func (j *job) needs() (ids ledger.IDs) {
 		}
 	}
 	for _, o := range j.files.files {
-		dir, name := filepath.Split(o.Object)
-		if _, _, mine := j.files.at(o.Object); mine && o.Kind == pluginKind && slices.Contains(j.searchDirs(), filepath.Clean(dir)) && j.net.needs(name) {
+		_, mine := j.files.wants(o)
+		name, isFound := filepath.Base(o.Object), func(dir string) bool { return sameDir(dir, filepath.Dir(o.Object)) }
+		if mine && o.Kind == pluginKind && j.net.needs(name) && slices.ContainsFunc(j.searchDirs(), isFound) {
 			add(o.Object)
 		}
 	}

@@ -74,17 +74,20 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 	beyond := d.beyond(own, all, w.reload)
 	list := w.wants(own, changesOf(beyond))
 	dirs, dirErr := d.missingDirs()
-	file.Kind, file.Needs = d.fileKind(file, w.reload, beyond), ids(slices.Concat(list, w.late))
+	file.Kind = d.fileKind(file, w.reload, beyond)
 	for i := range dirs {
-		dirs[i].Needs = file.Needs
+		dirs[i].Needs = named(list)
 	}
 	list = slices.Concat(list, dirs, []ledger.Want{file}, w.late)
 	return ledger.Wants{List: list}, errors.Join(err, reloadErr, w.err, dirErr)
 }
 
-func ids(list []ledger.Want) (ids ledger.IDs) {
+// named lists the IDs of wants that no pattern has made: of links there may be thousands.
+func named(list []ledger.Want) (ids ledger.IDs) {
 	for _, w := range list {
-		ids = append(ids, w.ID())
+		if !w.Unnamed {
+			ids = append(ids, w.ID())
+		}
 	}
 	return ids
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -41,6 +42,15 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, before, n.Values())
 	require.NoDirExists(t, n.state())
+}
+
+// It writes without an error, and so it shows only when the value is read back.
+func TestSYS4_AValueThatIsRefusedSilentlyIsInNoFile(t *testing.T) {
+	n := newNode(t)
+	n.PutValue(bad, "1")
+	n.Deafen(bad)
+	require.ErrorIs(t, n.dropIn().Apply(t.Context()), ledger.ErrRefused)
+	require.NoFileExists(t, n.file())
 }
 
 func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 	"github.com/stretchr/testify/require"
 
@@ -179,7 +178,7 @@ func errorName(name string) map[dbus.HeaderField]dbus.Variant {
 }
 
 func unitPath(unit string) dbus.ObjectPath {
-	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + systemd.PathBusEscape(unit))
+	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + strings.NewReplacer("-", "_2d", ".", "_2e").Replace(unit))
 }
 
 func (d *systemdd) restarted() []string {

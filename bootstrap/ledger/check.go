@@ -268,8 +268,16 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: agent %q: undo or release that agent, change one of the two, or override it",
-		printable.Line(w.Object), ErrConflict, top.Agent)
+	return fmt.Errorf("%s: %w: agent %q%s: undo or release that agent, change one of the two, or override it",
+		printable.Line(w.Object), ErrConflict, top.Agent, difference(top.To, w.To))
+}
+
+// difference says in which value two agents differ, if it is one.
+func difference(theirs, ours State) string {
+	if theirs.Value == ours.Value {
+		return ""
+	}
+	return fmt.Sprintf(" has %s, and this one wants %s", printable.Line(theirs.Value), printable.Line(ours.Value))
 }
 
 // standing returns the step's claim if it prevails, and wants what the step wants now.

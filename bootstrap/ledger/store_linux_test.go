@@ -117,7 +117,7 @@ func TestSEC6_ALedgerIsBounded(t *testing.T) {
 	}
 	for says, wants := range map[string][]ledger.Want{
 		"objects are recorded, and 20000 is the limit: first undo what is no longer wanted": many,
-		"bytes, and 262144 is the limit":                                 {value("b", strings.Repeat("x", 300<<10))},
+		"bytes, and 4194304 is the limit":                                {value("b", strings.Repeat("x", 5<<20))},
 		"its content is larger than 1073741824 bytes, which is too much": {large(filepath.Join(t.TempDir(), "sparse"))},
 	} {
 		root := t.TempDir()

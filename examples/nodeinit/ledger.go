@@ -40,7 +40,8 @@ func (a *app) kinds(ctx context.Context) []*ledger.Kind {
 		ConfDir: confDir, PluginDirs: pluginDirs, Sandboxes: a.sandboxes,
 		KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force,
 	}
-	return slices.Concat(cni.Kinds(), []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind}, sysctl.DropIn{Dir: a.sysctlConfDir}.Kinds())
+	own := []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind}
+	return slices.Concat(own, sysctl.DropIn{Dir: a.sysctlConfDir}.Kinds(), cni.Kinds()) // the last of a name counts
 }
 
 // undoesIn is where other owners have configurations, which keep the plugins that they name,

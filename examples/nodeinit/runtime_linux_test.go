@@ -276,7 +276,8 @@ func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
 	n := newNode(t)
 	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "v2.0.1", Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
 	o := n.exits(1, args(n, "--cni-version", "1.1.0")...)
-	require.Contains(t, o.stderr, "plugin cilium-cni does not speak cniVersion 1.1.0, only 0.3.1, 1.0.0 (--cni-version gives another)")
+	require.Contains(t, o.stderr, "plugin cilium-cni does not speak cniVersion 1.1.0, only 0.3.1, 1.0.0")
+	require.Contains(t, o.stderr, "--cni-version gives the configuration another version")
 	require.NoError(t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(speaks), 0o755))
 	for _, version := range []string{"1.1.0", "0.3.1", "1.0.0"} {
 		n.ok(args(n, "--cni-version", version)...)

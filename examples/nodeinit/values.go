@@ -137,7 +137,7 @@ func fields(i cniinstall.Install) error {
 
 // confName is the name of a sysctl drop-in.
 func confName(name string) error {
-	if filepath.Ext(name) != ".conf" {
+	if filepath.Ext(name) != ".conf" || name == ".conf" {
 		return errors.New("must end in .conf: nothing else in the directory is read")
 	}
 	return fileName(name)
