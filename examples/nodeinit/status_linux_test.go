@@ -110,11 +110,11 @@ func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
 	n := newParallelNode(t)
 	for _, command := range [][]string{{"mount-cgroup"}, {"run", "--only", "bpffs", "--", "true"}} {
 		n.ok(command...)
-		require.Equal(t, command[0], n.status(0).Agents[0].LastRun.Command)
+		require.Equal(t, command[0], n.status(0).agent(t, "cilium").LastRun.Command)
 		require.Contains(t, n.ok("status").stdout, "  last run  "+command[0]+" ok, ")
 	}
 	n.lastRun("cilium", time.Hour, `"op":"revert","results":[]`)
-	require.Equal(t, "revert", n.status(0).Agents[0].LastRun.Command, "of a version that kept no command")
+	require.Equal(t, "revert", n.status(0).agent(t, "cilium").LastRun.Command, "of a version that kept no command")
 }
 
 // The first apply has failed, so that nothing else is recorded.
