@@ -34,7 +34,8 @@ type application struct {
 	byID    map[string]*target
 	before  map[string][]*target // by ID: those that an object needs
 	first   bool                 // the step has never claimed before
-	atOnce  bool                 // all that differs is written, or nothing
+	atOnce  bool                 // all that differs is written, or nothing, and in order
+	waiting bool                 // a target waits for the next pass
 	done    Applied
 	errs    []error
 }
@@ -112,6 +113,7 @@ func (a *application) fail(t *target, err error) {
 // look returns the targets that are not as wanted. After a pass it verifies what was
 // written: the kernel may store a value otherwise, or refuse it silently.
 func (a *application) look(ctx context.Context) (todo []*target) {
+	a.waiting = false
 	for _, t := range a.targets {
 		if t.waits = false; t.failed {
 			continue
@@ -150,7 +152,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
-		return nil
+		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {
 		return err
@@ -168,6 +170,27 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
+// takeBack undoes what earlier passes have made for what is now abandoned, such as
+// directories.
+func (a *application) takeBack(ctx context.Context) error {
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	isNew := map[string]bool{}
+	for _, t := range a.targets {
+		isNew[t.id] = t.isNew
+	}
+	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
+	u := a.newUndoing(s, works, false)
+	u.lenient = true
+	if _, err := u.run(ctx); err != nil || len(works) == 0 {
+		return err
+	}
+	a.done.Changes = nil
+	return a.save(s)
+}
+
 // dropUnmade drops the claim of a target that could not be written, and was none of the
 // step's before: another agent is not to be stopped by it.
 func (a *application) dropUnmade(t *target) {
@@ -181,7 +204,7 @@ func (a *application) dropUnmade(t *target) {
 // be written in this pass. Permission is asked first: what is staged writes already, beside
 // the object.
 func (a *application) prepare(ctx context.Context, t *target) bool {
-	if t.waits = slices.ContainsFunc(a.before[t.id], func(o *target) bool { return o.waits }); t.waits {
+	if t.waits = a.waiting && a.atOnce || slices.ContainsFunc(a.before[t.id], func(o *target) bool { return o.waits }); t.waits {
 		return false
 	}
 	err := t.Kind.permission(ctx, t.Object)
@@ -189,7 +212,7 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 		err = a.stage(ctx, t)
 	}
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
-		t.waits = true // its directory is made in this pass
+		t.waits, a.waiting = true, true // its directory is made in this pass
 		return false
 	}
 	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now

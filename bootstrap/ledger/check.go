@@ -197,7 +197,7 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
-	if err := t.compare(ctx); err != nil {
+	if err := t.compare(ctx, b.isShared(s.records[t.id])); err != nil {
 		return err
 	}
 	if t.Ready != nil {
@@ -208,11 +208,17 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	return b.contested(ctx, s, step, t)
 }
 
-// compare hashes content that is not known yet, where the object may have it already. If it
-// has not, the content is read again only when it is written.
-func (t *target) compare(ctx context.Context) error {
+// isShared reports whether another agent claims the record's object.
+func (b *Book) isShared(r *record) bool {
+	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent != b.ledger.Agent })
+}
+
+// compare hashes content that is not known yet, where the object may have it already, or
+// another agent wants the object. Otherwise it is read only when it is written.
+func (t *target) compare(ctx context.Context, isShared bool) error {
 	otherSize := t.To.Size > 0 && t.To.Size != t.now.Size
-	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || otherSize && !t.Loose {
+	isOther := t.now.SHA256 == "" || otherSize && !t.Loose
+	if t.To.Open == nil || t.To.SHA256 != "" || isOther && !isShared {
 		return nil
 	}
 	wanted, err := t.To.Open()

@@ -391,7 +391,7 @@ func (n *node) dirKind() *ledger.Kind {
 	k.Keeps = func(_ context.Context, o string, after ledger.After) (string, error) {
 		for _, child := range n.children(o) {
 			if to, changes := after(k, child); !changes || !to.IsZero() {
-				return "it holds " + child, nil
+				return "", fmt.Errorf("%w: it holds %s", ledger.ErrChanged, child)
 			}
 		}
 		return "", nil

@@ -73,6 +73,9 @@ func (o *oracle) wrote(object, before string) {
 	if o.current.verb == "undo" && !e.standing {
 		e.seen(o.current.kill == 0) // a run that is killed may not have recorded it
 	}
+	if o.current.verb == "undo" && e.standing && now != e.value {
+		e.originals[e.value] = true // it is changed along, and put back at once
+	}
 	if o.current.verb == "undo" || e.standing && now == e.value { // it may only undo, or put back what that has changed along
 		return
 	}

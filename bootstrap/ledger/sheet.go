@@ -31,8 +31,8 @@ import (
 const (
 	schema     = 1
 	maxRecords = 20_000
-	maxLine    = 256 << 10 // bytes
-	maxFile    = 64 << 20  // bytes
+	maxLine    = 4 << 20  // bytes: one value changes those of 10,000 links along
+	maxFile    = 64 << 20 // bytes
 )
 
 // sheet is the content of the file.

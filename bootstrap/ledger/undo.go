@@ -410,8 +410,12 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	made := map[string]State{}
+	for _, side := range left {
+		made[side.Kind.id(side.Object)] = side.To
+	}
 	for i, side := range sides {
-		sides[i].Back = u.backAlong(side, left)
+		sides[i].Back = u.backAlong(side, made)
 		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
 			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To, side.Boot)
 		}
@@ -423,7 +427,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 // backAlong returns the state that an object is put back to after it was changed along.
 // Nil: it follows. An object without a record that is as w had made it, such as a link's
 // value that came later, follows too.
-func (u *undoing) backAlong(side along, left []Side) *State {
+func (u *undoing) backAlong(side along, made map[string]State) *State {
 	k, id := u.kinds[side.Kind], side.id()
 	r, rest, goes := u.sheet.records[id], []Claim(nil), false
 	if r != nil {
@@ -432,10 +436,10 @@ func (u *undoing) backAlong(side along, left []Side) *State {
 	if w := u.byID[id]; w != nil {
 		rest, goes = w.rest, w.goes
 	}
-	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && k.same(side.Was, l.To) })
+	to, isMade := made[id]
 	top := prevailing(rest)
 	switch {
-	case r == nil && inherited:
+	case r == nil && isMade && k.same(side.Was, to):
 		return nil
 	case r == nil || !r.isOurs(k, side.Was):
 		return &side.Was
