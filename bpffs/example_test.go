@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 )
 
@@ -39,7 +39,7 @@ func ExampleMount() {
 	fmt.Println(m.Apply(ctx), kernel.Mounts(path))
 	changes, err = m.Check(ctx)
 	fmt.Println(len(changes), err)
-	fmt.Println(m.Revert(ctx), kernel.Mounts(path))
+	fmt.Println(m.Undo(ctx), kernel.Mounts(path))
 	// Output:
 	// 2 <nil>
 	// <nil> [bpf]

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 )
 

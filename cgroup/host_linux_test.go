@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -52,7 +51,7 @@ func (i inside) Check(ctx context.Context) (changes []string, err error) {
 
 func (i inside) CheckRevert(ctx context.Context) (changes []string, err error) {
 	err = hostns.Do(ctx, i.procDir, i.ns, func(ctx context.Context) (err error) {
-		changes, err = i.m.CheckRevert(ctx)
+		changes, err = i.m.CheckUndo(ctx)
 		return err
 	})
 	return changes, err
@@ -67,7 +66,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			procDir, cgroupDir := host(t, n)
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			state := filepath.Join(n.Dir(), "state")
-			action := inside{procDir, hostns.Mount | hostns.Cgroup, recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}}
+			action := inside{procDir, hostns.Mount | hostns.Cgroup, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
 
 			require.NoError(t, action.Apply(t.Context()))
 			changes, err := action.Check(t.Context())

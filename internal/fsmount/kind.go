@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package fsmount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/remedy"
+	"github.com/slipway-dev/slipway/mount"
+)
+
+// System is a file system that a package mounts. Its mounts are objects of a kind: an object
+// is what is mounted on a path, and visible there.
+type System struct {
+	Name    string // of the kind
+	FSType  string
+	Options func(to ledger.State) string
+	Kernel  mount.Mounter // if nil, the running one
+	// Keeps, if not nil, returns an error if the mount on path must stay. It ignores what is
+	// below if goes returns true: that is removed first.
+	Keeps func(k mount.Mounter, path string, goes func(path string) bool) error
+
+	Note       string // follows the change that mounts
+	Unrecorded bool   // no mount is undone, and so none has to be recognized
+}
+
+// otherRoot is the type of a cgroup2 that shows another cgroup than the host's root.
+const otherRoot = "cgroup2 of another root"
+
+// Kind returns the kind of the mounts. The value of a state is the source and, if it was
+// read, the identity that the kernel gives.
+func (s System) Kind() *ledger.Kind {
+	k := &ledger.Kind{
+		Name: s.Name, Space: ledger.MountSpace,
+		Read: s.read, Write: s.write, Met: isMade, Same: same, Describe: s.describe, Keeps: s.keeps,
+		Lost: lost, Owns: owns, Find: s.find,
+		EndsWithBoot: func(string) (bool, error) { return true, nil },
+	}
+	if s.Kernel == nil {
+		k.Permission = s.permission
+		k.Place = func(path string) (string, string) { return path, s.FSType }
+	}
+	return k
+}
+
+// Wants wants the mount on path, and the directories that are missing for it. Any mount will
+// do that shows the right file system. Ready returns why none can be made at a place.
+func (s System) Wants(ctx context.Context, path string, to ledger.State, ready func(mount.Mounter, Place) error) ledger.Wants {
+	book := ledger.From(ctx)
+	s.Unrecorded = book == nil
+	to.Type, to.Value = s.FSType, mark(book.Mark())
+	if resolved, err := Resolve(path); err == nil { // else reading it fails for the same reason
+		path = resolved
+	}
+	list, _ := ledger.DirWants(path, 0o755) // likewise
+	return ledger.Wants{AtOnce: true, List: append(list, ledger.Want{
+		Kind: s.Kind(), Object: path, To: to, Loose: true,
+		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: path}.ID()},
+		Ready: func(context.Context) error {
+			p, err := Look(Or(s.Kernel), path)
+			if err != nil || p.Shows(s.FSType) {
+				return err
+			}
+			return ready(Or(s.Kernel), p)
+		},
+	})}
+}
+
+// read describes the visible mount. One directory of another file system, as a container's
+// volume, counts as an ordinary directory. A mount is whole from its first moment on, and so
+// it has always stood still.
+func (s System) read(_ context.Context, path string) (now ledger.State, err error) {
+	now.Changed = time.Unix(0, 0)
+	k := Or(s.Kernel)
+	p, err := Look(k, path)
+	if err != nil {
+		return now, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	switch {
+	case p.Mount == "":
+		return now, nil
+	case p.Shows(s.FSType):
+		now.Type = s.FSType
+	case p.FSType == s.FSType:
+		now.Type = otherRoot
+	default:
+		if now.Type, err = p.Occupied(k); err != nil || now.Type == "" {
+			return now, err
+		}
+	}
+	source := ""
+	if !s.Unrecorded {
+		source, err = p.source(k)
+	}
+	now.Value = source + " " + p.Mount
+	return now, err
+}
+
+// source returns the source of the mount there.
+func (p Place) source(k mount.Mounter) (string, error) {
+	infos, err := Mounts(k)
+	for _, m := range infos {
+		if is(m, p.Mount) {
+			return sourceOf(k, m)
+		}
+	}
+	return "", err
+}
+
+// isMade reports whether a mount is one that was made for the want.
+func isMade(now ledger.State, w ledger.Want) bool {
+	return now.Type == w.To.Type && strings.HasPrefix(now.Value, w.To.Value)
+}
+
+// same reports whether both are one mount. In another mount namespace the source alone tells
+// that.
+func same(a, b ledger.State) bool {
+	if a.Type != b.Type {
+		return false
+	}
+	sourceA, idA, _ := strings.Cut(a.Value, " id=")
+	sourceB, idB, _ := strings.Cut(b.Value, " id=")
+	isUnique := strings.Contains(idA, " unique=")
+	return a.Value == b.Value || isUnique && idA == idB || isOurs(sourceA) && sourceA == sourceB
+}
+
+func (s System) describe(path string, from, to ledger.State) string {
+	switch {
+	case to.IsZero():
+		return "unmount " + s.FSType + " from " + path
+	case from.Type == otherRoot:
+		return "mount " + s.FSType + " anew on " + path + " (it shows another cgroup than the host's root)"
+	}
+	return "mount " + s.FSType + " on " + path + s.Note + hides(Or(s.Kernel), path)
+}
+
+func (s System) keeps(_ context.Context, path string, after ledger.After) (string, error) {
+	if s.Keeps == nil {
+		return "", nil
+	}
+	return "", s.Keeps(Or(s.Kernel), path, func(path string) bool {
+		to, changes := after(ledger.File(), path)
+		return changes && to.IsZero()
+	})
+}
+
+func lost(_ string, original ledger.State) string {
+	if original.IsZero() {
+		return ""
+	}
+	return "what was unmounted is not mounted again"
+}
+
+func owns(path string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+		return errors.New("it is not an absolute, clean path below the root")
+	}
+	return nil
+}
+
+// find finds the mounts that were made here, for any agent.
+func (s System) find(context.Context) (found []ledger.Marked, err error) {
+	k := Or(s.Kernel)
+	mounts, err := Mounts(k)
+	for _, m := range mounts {
+		if m.FSType != s.FSType {
+			continue
+		}
+		source, _ := sourceOf(k, m) // one that cannot be looked at is not said to be ours
+		if isOurs(source) {
+			agent, dir := markOf(source)
+			found = append(found, ledger.Marked{Object: m.Point, Agent: agent, Dir: dir, Remove: "umount " + m.Point})
+		}
+	}
+	return found, err
+}
+
+func (s System) permission(context.Context, string) error {
+	if len(remedy.Missing(remedy.SysAdmin)) == 0 {
+		return nil
+	}
+	return hint(s.FSType, syscall.EPERM)
+}
+
+// write mounts, or unmounts what was made here and is on top. If several calls run at once,
+// even in several processes, one of them mounts and the others find that mount.
+func (s System) write(_ context.Context, path string, to ledger.State) error {
+	k := Or(s.Kernel)
+	if to.IsZero() {
+		return s.unmount(k, path)
+	}
+	p, err := Look(k, path)
+	if err != nil {
+		return err
+	}
+	err = s.mount(k, p, newSource(to.Value), s.Options(to))
+	if errors.Is(err, syscall.EBUSY) {
+		if again, lookErr := Look(k, path); lookErr == nil && again.Shows(s.FSType) {
+			return nil // another process was first
+		}
+	}
+	return hint(s.FSType, err)
+}
+
+// mount mounts, in the place of a cgroup2 with another root. A kernel that can do so unmounts
+// that last.
+func (s System) mount(k mount.Mounter, p Place, source, options string) error {
+	if p.FSType != s.FSType || p.Mount == "" || p.Shows(s.FSType) {
+		return k.Mount(source, p.Path, s.FSType, options)
+	}
+	clear := func() error { return clearWrong(k, p.Path, s.FSType) }
+	if replacer, ok := k.(interface {
+		Replace(source, target, fstype, options string, clear func() error) error
+	}); ok {
+		return replacer.Replace(source, p.Path, s.FSType, options, clear)
+	}
+	if err := clear(); err != nil {
+		return err
+	}
+	return k.Mount(source, p.Path, s.FSType, options)
+}
+
+// maxStacked is how many mounts are taken off one path.
+const maxStacked = 16
+
+// clearWrong unmounts only the cgroup2 mounts on path with another root. The error matches
+// EBUSY if there is one with the host's: it lay below, or another process made it.
+func clearWrong(k mount.Mounter, path, fstype string) error {
+	for range maxStacked {
+		p, err := Look(k, path)
+		switch {
+		case err != nil || p.Mount == "" || p.FSType != fstype:
+			return err
+		case p.Shows(fstype):
+			return fmt.Errorf("a cgroup2 with the host's root is there: %w", syscall.EBUSY)
+		}
+		if err := p.Unmount(k); err != nil && !errors.Is(err, syscall.EINVAL) { // else another is there now
+			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
+		}
+	}
+	return fmt.Errorf("more than %d mounts on one path", maxStacked)
+}
+
+// unmount unmounts the visible mount if it was made here: another process may have exchanged
+// it meanwhile.
+func (s System) unmount(k mount.Mounter, path string) error {
+	err := hint(s.FSType, unmountOnly(k, path, func(m mountinfo.Mount) bool {
+		source, err := sourceOf(k, m)
+		return err == nil && m.FSType == s.FSType && isOurs(source)
+	}))
+	if errors.Is(err, syscall.EBUSY) {
+		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
+	}
+	return err
+}
+
+// unmountOnly unmounts the topmost mount on path if it is meant, as far as the kernel can
+// identify it.
+func unmountOnly(k mount.Mounter, path string, meant func(mountinfo.Mount) bool) error {
+	if only, ok := k.(interface {
+		UnmountOnly(path string, meant func(mountinfo.Mount) bool) error
+	}); ok {
+		return only.UnmountOnly(path, meant)
+	}
+	infos, err := Mounts(k)
+	if on := mountinfo.On(infos, path); err == nil && (len(on) == 0 || !meant(on[len(on)-1])) {
+		err = pathError("umount", path, syscall.EINVAL)
+	}
+	if err != nil {
+		return err
+	}
+	return k.Unmount(path)
+}
+
+// hint names the cause if the kernel's error does not.
+func hint(fstype string, err error) error {
+	if errors.Is(err, syscall.ENODEV) {
+		return remedy.Add(err, fmt.Sprintf("this kernel has no %s file system: %s", fstype,
+			map[string]string{"bpf": "CONFIG_BPF_SYSCALL", "cgroup2": "CONFIG_CGROUPS"}[fstype]))
+	}
+	return remedy.Capabilities(err, map[string]string{"bpf": "in the initial user namespace"}[fstype], remedy.SysAdmin)
+}
