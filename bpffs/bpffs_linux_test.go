@@ -51,8 +51,8 @@ func TestBPF3_OnTheRealKernel(t *testing.T) {
 	defer f.Close()
 	infos, err := mountinfo.Parse(f)
 	require.NoError(t, err)
-	require.Len(t, mountinfo.On(infos, m.mount.Path), 1)
-	require.NoError(t, unix.Unmount(m.mount.Path, 0))
+	require.Len(t, mountinfo.On(infos, m.Path), 1)
+	require.NoError(t, unix.Unmount(m.Path, 0))
 }
 
 // capabilities leaves the test's thread, which ends with the test, only those

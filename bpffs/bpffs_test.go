@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
@@ -107,7 +106,7 @@ func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
 		n.Put(path, "bpf", "nosuid,nodev,noexec,mode=700")
 		n.Put(path, "bpf", "nosuid,nodev,noexec,mode=700")
 		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
-		remarks, err := m.mount.Advise(t.Context())
+		remarks, err := m.Advise(t.Context())
 		require.NoError(t, err)
 		require.Len(t, remarks, 1)
 		require.Regexp(t, `^3 mounts on .*, only the last is visible: tmpfs \(id \d+\), bpf \(id \d+\), bpf \(id \d+\)$`, remarks[0])

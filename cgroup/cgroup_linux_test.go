@@ -186,7 +186,7 @@ func TestCG1_BindMounts(t *testing.T) {
 			require.Empty(t, changes)
 			m := cgroup.Mount{Path: part, Kernel: n.Kernel()}
 			require.ErrorIs(t, m.Apply(t.Context()), cgroup.ErrNotRoot)
-			m.mount.Repair = true
+			m.Repair = true
 			require.NoError(t, m.Apply(t.Context()))
 			changes, err = cgroup.Mount{Path: part, Kernel: n.Kernel()}.Check(t.Context())
 			require.NoError(t, err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/code"
@@ -180,6 +179,10 @@ func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EIO)
 	require.Equal(t, []string{"statx " + cgroup.Root}, asked)
 	require.Equal(t, "/run/cilium/cgroupv2", cgroup.Cilium().Path)
-	require.Equal(t, []string{"mnt", "cgroup"}, cgroup.Mount{}.Namespaces(), "a plan enters them for it")
-	require.Empty(t, cgroup.Mount{Kernel: k}.Namespaces())
+	wants, err := cgroup.Mount{}.Wants(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{cgroup.Root: "cgroup2"}, wants.Places(), "a plan finds them on the host")
+	wants, err = cgroup.Mount{Kernel: k}.Wants(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, wants.Places())
 }

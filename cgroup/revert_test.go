@@ -49,8 +49,8 @@ func TestCG2_AnotherProcessIsFirst(t *testing.T) {
 		})
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.mount.Path))
-		require.Empty(t, m.Records(t), "it is not ours")
-		require.NoError(t, m.Undo(t.Context()))
+		require.NoError(t, m.Undo(t.Context()), "it is not ours")
+		require.Empty(t, m.Records(t))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.mount.Path))
 	})
 }

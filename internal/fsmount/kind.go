@@ -34,7 +34,10 @@ type System struct {
 }
 
 // otherRoot is the type of a cgroup2 that shows another cgroup than the host's root.
-const otherRoot = "cgroup2 of another root"
+const (
+	ofOtherRoot = " of another root"
+	otherRoot   = "cgroup2" + ofOtherRoot
+)
 
 // Kind returns the kind of the mounts. The value of a state is the source and, if it was
 // read, the identity that the kernel gives.
@@ -121,10 +124,10 @@ func isMade(now ledger.State, w ledger.Want) bool {
 	return now.Type == w.To.Type && strings.HasPrefix(now.Value, w.To.Value)
 }
 
-// same reports whether both are one mount. In another mount namespace the source alone tells
-// that.
+// same reports whether both are one mount, of which another cgroup namespace may see another
+// root. In another mount namespace the source alone tells that.
 func same(a, b ledger.State) bool {
-	if a.Type != b.Type {
+	if strings.TrimSuffix(a.Type, ofOtherRoot) != strings.TrimSuffix(b.Type, ofOtherRoot) {
 		return false
 	}
 	sourceA, idA, _ := strings.Cut(a.Value, " id=")

@@ -4,13 +4,19 @@
 package fsmount_test
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // One of two must mount, and the other find the mount.
@@ -59,4 +65,39 @@ func BenchmarkEnsureMounted(b *testing.B) {
 			})
 		}
 	}
+}
+
+// In another mount namespace, only its source tells a mount.
+func TestPLAN6_InAnotherMountNamespaceTheSourceTells(t *testing.T) {
+	for name, l := range leaves {
+		t.Run(name, func(t *testing.T) {
+			n := fsmounttest.NewReal(t, false)
+			fsmounttest.Mkdir(t, n, "run", "point") // else its removal would detach the mount everywhere
+			m := l.applied(t, n)
+			copied := testns.Process(t, testns.Mount, "")
+			undo := func() error { return hostns.Do(t.Context(), copied, hostns.Mount, m.Undo) }
+			require.NoError(t, hostns.Do(t.Context(), copied, hostns.Mount, func(context.Context) error {
+				n.Unmount(m.path)
+				n.Put(m.path, l.fstype, "")
+				return nil
+			}))
+			require.ErrorIs(t, undo(), ledger.ErrChanged)
+			require.Len(t, mountsIn(t, copied, m.path), 1)
+
+			copied = testns.Process(t, testns.Mount, "")
+			require.NoError(t, undo())
+			require.Empty(t, mountsIn(t, copied, m.path))
+			require.Equal(t, []string{l.fstype}, n.Mounts(m.path), "those of other namespaces stay")
+		})
+	}
+}
+
+func mountsIn(t *testing.T, procDir, path string) []mountinfo.Mount {
+	t.Helper()
+	f, err := os.Open(filepath.Join(procDir, "mountinfo"))
+	require.NoError(t, err)
+	defer f.Close()
+	infos, err := mountinfo.Parse(f)
+	require.NoError(t, err)
+	return mountinfo.On(infos, path)
 }

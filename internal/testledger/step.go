@@ -18,7 +18,8 @@ type Step struct {
 	Book *ledger.Book
 }
 
-const step = "step"
+// StepName is the name of a [Step].
+const StepName = "step"
 
 // Check lists what Apply would change.
 func (s Step) Check(ctx context.Context) (changes []string, err error) {
@@ -27,7 +28,7 @@ func (s Step) Check(ctx context.Context) (changes []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	look, err := s.Book.Check(ctx, step, wants)
+	look, err := s.Book.Check(ctx, StepName, wants)
 	return look.Changes, err
 }
 
@@ -38,7 +39,7 @@ func (s Step) Apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Book.Apply(ctx, step, wants)
+	_, err = s.Book.Apply(ctx, StepName, wants)
 	return err
 }
 
