@@ -237,7 +237,7 @@ func (a *application) stage(ctx context.Context, t *target) (err error) {
 	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
 		return nil
 	}
-	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To); err == nil {
+	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To.onto(t.now)); err == nil {
 		t.To = t.staged.State
 	}
 	return err
@@ -373,7 +373,7 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 		t.staged = nil
 		return staged.Commit(ctx)
 	}
-	return t.Kind.Write(ctx, t.Object, t.To)
+	return t.Kind.Write(ctx, t.Object, t.To.onto(t.now))
 }
 
 // missingNeed returns a target of this step that t needs, and that has failed or is not as

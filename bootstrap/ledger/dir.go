@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -83,23 +84,44 @@ func readDirLink(path string, s State) (State, error) {
 // its target is not recorded.
 func writeDir(_ context.Context, path string, to State) error {
 	return remedy.File(inParent(path, func(d *durable.Dir, name string) error {
+		if err := to.isOver(d, name); err != nil {
+			return err
+		}
 		switch {
 		case to.IsZero():
 			return removeDir(d, name)
 		case to.Type != typeDir || to.Value != "":
 			return fmt.Errorf("a %s cannot be made", to.Value)
 		}
-		err := d.Mkdir(name, filemode.Go(to.Mode))
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		made, err := d.OpenDir(name)
+		dir, err := openOver(d, name, to)
 		if err != nil {
 			return err
 		}
-		defer made.Close()
-		return setAttributes(made.File(), to)
+		defer dir.Close()
+		return setAttributes(dir.File(), to)
 	}))
+}
+
+// openOver opens the directory that was read, or makes it.
+func openOver(d *durable.Dir, name string, to State) (*durable.Dir, error) {
+	if to.over == nil || to.over.IsZero() {
+		made, err := d.OpenNewDir(name, filemode.Go(to.Mode))
+		if err == nil || to.over != nil || !errors.Is(err, fs.ErrExist) {
+			return made, err
+		}
+	}
+	dir, err := d.OpenDir(name)
+	if err != nil || to.over == nil {
+		return dir, err
+	}
+	info, err := dir.Stat()
+	if err == nil && !os.SameFile(info, to.over.seen) {
+		err = exchanged(dir.Path("."))
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
 }
 
 // removeDir removes an empty directory, with what killed writers have left in it. The system

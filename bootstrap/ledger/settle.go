@@ -154,7 +154,7 @@ func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now S
 		return nil
 	}
 	if side.Back != nil && !k.same(now, *side.Back) {
-		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
+		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back).onto(now)); err != nil {
 			return err
 		}
 		if now, err = k.Read(ctx, string(side.Object)); err != nil {

@@ -373,7 +373,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 		}
 	}
 	w.tried = true
-	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
+	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to).onto(w.now)); {
 	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
 		u.leaveChanged(w)
