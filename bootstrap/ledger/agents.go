@@ -137,7 +137,7 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 	names := []string{b.ledger.Agent}
 	switch {
 	case b.reverts:
-		names = slices.DeleteFunc(b.undoes(s, Undo{}), func(name string) bool { return s.head.Agents[name] == nil })
+		names = slices.DeleteFunc(b.undoes(s), func(name string) bool { return s.head.Agents[name] == nil })
 	case a == nil:
 		s.addAgent(b.ledger.Agent)
 	}

@@ -185,7 +185,7 @@ func (a *application) takeBack(ctx context.Context) error {
 		isNew[t.id] = t.isNew
 	}
 	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
-	u := a.newUndoing(s, works, false)
+	u := a.newUndoing(s, works)
 	u.lenient = true
 	if _, err := u.run(ctx); err != nil || len(works) == 0 {
 		return err
@@ -445,7 +445,7 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	u := a.newUndoing(a.sheet, gone, false)
+	u := a.newUndoing(a.sheet, gone)
 	u.lenient = true
 	var err error
 	a.done.Undone, err = u.run(ctx)

@@ -169,7 +169,7 @@ func TestPLAN6_WhatIsAcceptedKeepsItsDirectories(t *testing.T) {
 			require.NoError(t, book.Forget(t.Context(), wants[1].ID()))
 			require.ErrorIs(t, undo(t, book), ledger.ErrChanged)
 		}
-		undone, err := book.Undo(t.Context(), ledger.Undo{AcceptKept: true})
+		undone, err := book.Accepting().Undo(t.Context(), ledger.Undo{})
 		require.NoError(t, err)
 		for _, u := range undone {
 			require.True(t, u.Stays)
@@ -195,7 +195,10 @@ func TestPLAN6_WhatIsNeededStays(t *testing.T) {
 	book := opened2(t, root, k)
 	require.NoError(t, apply(t, book, wants.List...))
 	for _, accept := range []bool{false, true} {
-		undone, err := book.Undo(t.Context(), ledger.Undo{AcceptKept: accept})
+		if accept {
+			book.Accepting()
+		}
+		undone, err := book.Undo(t.Context(), ledger.Undo{})
 		require.NoError(t, err)
 		require.Len(t, undone, 1)
 		require.ErrorIs(t, undone[0].Err, ledger.ErrNeeded)
@@ -226,7 +229,7 @@ func TestSEC1_LinksAreNotFollowed(t *testing.T) {
 	require.DirExists(t, victim)
 	require.Contains(t, looksLike(t, dir), "-> "+victim)
 	require.Contains(t, looksLike(t, file), "-> "+victim)
-	_, err = book.Undo(t.Context(), ledger.Undo{AcceptKept: true})
+	_, err = book.Accepting().Undo(t.Context(), ledger.Undo{})
 	require.NoError(t, err)
 }
 

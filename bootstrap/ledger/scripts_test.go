@@ -261,7 +261,7 @@ func TestPLAN14_AVanishedAgentIsReleased(t *testing.T) {
 	_, err = p.book(1).Apply(t.Context(), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}}})})
 	require.NoError(t, err)
 	stranger := (&ledger.Ledger{Agent: "stranger"}).OpenIn(p.memory, "boot0")
-	_, err = stranger.Undo(t.Context(), ledger.Undo{Agent: "agent0"})
+	_, err = (&ledger.Ledger{Agent: "agent0"}).OpenIn(p.memory, "boot0").Undo(t.Context(), ledger.Undo{})
 	require.ErrorIs(t, err, ledger.ErrUnknownKind)
 	left, err := stranger.Release(t.Context(), "agent0")
 	require.NoError(t, err)

@@ -495,7 +495,7 @@ func (p *play) end() error {
 	}
 	for agent := range 3 {
 		book := p.book(agent)
-		if _, err := book.Undo(context.Background(), ledger.Undo{AcceptKept: true}); err != nil {
+		if _, err := book.Accepting().Undo(context.Background(), ledger.Undo{}); err != nil {
 			return fmt.Errorf("at the end, leave what others have changed: %w", err)
 		}
 	}

@@ -85,7 +85,7 @@ func parse(content []byte) (*sheet, error) {
 	if s.head.Agents == nil {
 		s.head.Agents = map[string]*agent{}
 	}
-	maps.DeleteFunc(s.head.Agents, func(_ string, a *agent) bool { return a == nil })
+	maps.DeleteFunc(s.head.Agents, func(name string, a *agent) bool { return a == nil || !isLabel(name) })
 	for _, id := range s.head.Objects {
 		s.damaged[id] = true // unless its line follows
 	}

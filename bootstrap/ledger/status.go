@@ -91,7 +91,7 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range b.works(s, b.picked(Undo{Agent: agent})) {
+	for _, w := range b.works(s, func(_ *record, c Claim) bool { return c.Agent == agent }) {
 		w.Claims = w.rest
 	}
 	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return r.Place.Agent == agent })
@@ -187,11 +187,14 @@ func (b *Book) Salvage(context.Context) error {
 	return b.save(s)
 }
 
-// anyUnreadable names the objects whose records are damaged: whose they are is not known.
+// anyUnreadable names the objects whose records are damaged: whose they are is not known. The
+// view of a container leaves that to the host's.
 func (s *sheet) anyUnreadable() error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(s.damaged)) {
-		errs = append(errs, s.unreadable(id))
+		if s.place == (place{}) {
+			errs = append(errs, s.unreadable(id))
+		}
 	}
 	return errors.Join(errs...)
 }

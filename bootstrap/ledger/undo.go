@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Undo selects what is undone: of one agent, all or some steps.
+// Undo selects what is undone of the ledger's agent, or of all of them if it says so.
 type Undo struct {
-	Agent      string   // empty: the ledger's own, or all of them if the ledger says so
-	Steps      []string // nil: all
-	AcceptKept bool     // as that of the ledger
+	Steps []string // nil: all
 }
 
 // Undone is what became of one object, or would.
@@ -46,10 +43,10 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
-	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
+	done, err := b.newUndoing(s, works).run(ctx)
 	var gone []string
 	if b.reverts || u.Steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
-		gone = b.undoes(s, u)
+		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
 	b.pruneLeft(ctx, s)
@@ -65,7 +62,7 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	if u.Steps != nil {
 		return nil
 	}
-	agents := b.undoes(s, u)
+	agents := b.undoes(s)
 	if slices.Contains(agents, b.ledger.Agent) {
 		b.bound.Store(nil) // this process may apply again
 	}
@@ -81,17 +78,17 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 }
 
 // undoes lists the agents that are undone.
-func (b *Book) undoes(s *sheet, u Undo) []string {
-	if u.Agent == "" && b.ledger.AllAgents {
+func (b *Book) undoes(s *sheet) []string {
+	if b.ledger.AllAgents {
 		return slices.Sorted(maps.Keys(s.head.Agents))
 	}
-	return []string{cmp.Or(u.Agent, b.ledger.Agent)}
+	return []string{b.ledger.Agent}
 }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
 	err = b.look(ctx, func(s *sheet) error {
-		p := b.newUndoing(s, b.works(s, b.picked(u)), u.AcceptKept)
+		p := b.newUndoing(s, b.works(s, b.picked(u)))
 		p.plan(ctx)
 		would = p.results()
 		return errors.Join(s.anyUnreadable(), p.failures())
@@ -100,15 +97,14 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	isAll, agent := u.Agent == "" && b.ledger.AllAgents, cmp.Or(u.Agent, b.ledger.Agent)
 	return func(_ *record, c Claim) bool {
-		return (isAll || c.Agent == agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
 // planned lists what undoing a step's unlisted object would change.
 func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string) {
-	p := b.newUndoing(s, works, false)
+	p := b.newUndoing(s, works)
 	p.plan(ctx)
 	for _, u := range p.results() {
 		if u.Change != "" && u.Err == nil {
@@ -147,15 +143,11 @@ type undoing struct {
 	held  map[string]*work   // by what stays and needs it
 	again map[string][]*work // by the ID of what changes them again at each boot
 
-	acceptKept bool
-	lenient    bool // only what was tried and has failed is a failure
+	lenient bool // only what was tried and has failed is a failure, and nothing is given up: a step no longer lists it
 }
 
-func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
-	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{},
-		acceptKept: acceptKept || b.ledger.AcceptKept,
-	}
+func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
+	u := &undoing{Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}}
 	for _, w := range works {
 		u.byID[w.id] = w
 		for _, c := range w.Claims {
@@ -164,6 +156,9 @@ func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
 	}
 	return u
 }
+
+// accepts reports whether what others have changed is left to them for good.
+func (u *undoing) accepts() bool { return u.ledger.AcceptKept && !u.lenient }
 
 // run undoes works, in their order. The caller saves.
 func (u *undoing) run(ctx context.Context) ([]Undone, error) {
@@ -282,7 +277,7 @@ func (w *work) leaveToOthers() {
 // want it, it is theirs to report.
 func (u *undoing) leaveChanged(w *work) {
 	name := printable.Line(string(w.Object))
-	if len(w.rest) > 0 || len(w.Claims) == 0 || u.acceptKept {
+	if len(w.rest) > 0 || len(w.Claims) == 0 || u.accepts() {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
@@ -302,7 +297,7 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 	} else if w.writes && w.kind.Keeps != nil {
 		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
 		switch {
-		case errors.Is(err, ErrChanged) && u.acceptKept:
+		case errors.Is(err, ErrChanged) && u.accepts():
 			w.writes, w.change = false, fmt.Sprintf("leave %s: it is %v", name, err)
 		case err != nil:
 			w.err = fmt.Errorf("%s is %w", name, err)
