@@ -116,7 +116,7 @@ func writeDir(_ context.Context, path string, to State) error {
 		}
 		dir, err := openOver(d, name, to)
 		if err != nil {
-			return errors.Join(mkdirErr, err)
+			return err
 		}
 		defer dir.Close()
 		if info, err := dir.Stat(); err != nil || isCovered(d, info) {
