@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -49,18 +50,14 @@ func (w *walk) learn(ctx context.Context) {
 		return
 	}
 	for i := range w.plan.Steps {
-		s := &w.plan.Steps[i]
-		if s.Wants == nil {
-			continue
+		if s := &w.plan.Steps[i]; s.Wants != nil {
+			_ = w.enter(ctx, s, func(ctx context.Context) error {
+				_, err := w.wants(ctx, s)
+				return err
+			})
 		}
-		_ = w.enter(ctx, s, func(ctx context.Context) error {
-			wants, err := s.Wants.Wants(ctx)
-			for _, want := range wants.List {
-				w.book.Learn(want.Kind)
-			}
-			return err
-		})
 	}
+	w.book.Learn(slices.Collect(maps.Values(w.kinds))...)
 	w.book.Learn(ledger.File(), ledger.Dir())
 }
 
@@ -121,6 +118,9 @@ func (w *walk) inside(ctx context.Context, may permission, f func(context.Contex
 			return err
 		}
 		isIn = true
+		if book != nil { // those that the look before has found, for what a killed run has begun
+			book.Learn(slices.Collect(maps.Values(w.kinds))...)
+		}
 		w.identify()
 		return f(ctx)
 	})

@@ -78,7 +78,7 @@ func TestApplyReadsBackWhatAStepWants(t *testing.T) {
 	report, err := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1"))).Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
 	require.ErrorIs(t, err, ledger.ErrRefused)
-	require.Equal(t, "plan.not-converged", report.Code())
+	require.Equal(t, "ledger.refused", report.Code())
 	require.Equal(t, "s failed", statuses(report))
 }
 

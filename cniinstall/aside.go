@@ -107,21 +107,14 @@ func (j *job) leavesOwn(ctx context.Context, path string) (bool, error) {
 // plan determines what is wanted for a file that is to go.
 func (j *job) plan(ctx context.Context, a *aside) error {
 	after := (ledger.Want{Kind: j.kinds.aside, Object: a.next}).ID()
-	gone := ledger.Want{Kind: j.kinds.aside, Object: a.from, Moved: true, Needs: ledger.IDs{after}}
-	if !isThere(a.from) {
-		a.wants = j.backups(ctx, a.from)
-		for _, backup := range a.wants {
-			gone.Needs = append(gone.Needs, backup.ID())
-		}
-		a.wants = append(a.wants, gone)
-		return nil
-	}
+	gone := ledger.Want{Kind: j.kinds.aside, Object: a.from}
 	var err error
 	if a.isCopy, err = j.isCopyOfOurs(ctx, a.from); err != nil {
 		return err
 	}
 	gone.OwnCopy, gone.Moved = a.isCopy, !a.isCopy
-	if !a.isCopy {
+	a.wants = j.backups(ctx, a.from)
+	if isThere(a.from) && !a.isCopy {
 		backup := ledger.Want{Kind: j.kinds.aside}
 		if backup.To, err = j.asideState(ctx, a); err != nil {
 			return err
@@ -130,9 +123,13 @@ func (j *job) plan(ctx context.Context, a *aside) error {
 			return err
 		}
 		backup.Object = a.to
-		gone.Needs = append(gone.Needs, backup.ID())
-		a.wants = append(a.wants, backup)
+		a.wants = append(slices.DeleteFunc(a.wants, func(w ledger.Want) bool { return w.ID() == backup.ID() }), backup)
 	}
+	for _, backup := range a.wants {
+		gone.Needs = append(gone.Needs, backup.ID())
+	}
+	slices.Sort(gone.Needs)
+	gone.Needs = append(gone.Needs, after)
 	a.wants = append(a.wants, gone)
 	return nil
 }
@@ -141,7 +138,7 @@ func (j *job) plan(ctx context.Context, a *aside) error {
 func (j *job) backups(ctx context.Context, path string) (wants []ledger.Want) {
 	for _, o := range j.files.files {
 		_, _, mine := j.files.at(o.Object)
-		if !mine || o.Object != j.files.inDir(j.ConfDir, filepath.Base(o.Object)) || originOf(filepath.Base(o.Object)) != filepath.Base(path) {
+		if !mine || o.Object != j.files.inDir(j.ConfDir, filepath.Base(o.Object)) || !slices.Contains(origins(filepath.Base(o.Object)), filepath.Base(path)) {
 			continue
 		}
 		if isLeft, err := isAsLeft(ctx, o); err == nil && isLeft {

@@ -58,7 +58,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"write " + n.plugin("cilium-cni"), "write " + n.confFile(),
+		"write file " + n.plugin("cilium-cni"), "write file " + n.confFile(),
 		"set aside " + n.other("99-loopback.json") + " as 99-loopback.json.cilium_bak.1",
 		"set aside " + n.other("16-dangling.conflist") + " as 16-dangling.conflist.cilium_bak",
 		"set aside " + n.other("10-aws.conflist") + " as 10-aws.conflist.cilium_bak.2",
@@ -125,7 +125,7 @@ func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
 	changes, err := undo.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, undo.Revert(t.Context()))
-	says := "leave " + n.other("10-aws.conflist") + " set aside: no network works by it without aws-cni, portmap, not found where the runtime looks; mv " + left + " " + n.other("10-aws.conflist") + " restores it"
+	says := "leave " + n.other("10-aws.conflist") + " as it is: no network works by it without aws-cni, portmap, not found where the runtime looks; mv " + left + " " + n.other("10-aws.conflist") + " restores it"
 	require.Contains(t, changes, says)
 	require.FileExists(t, n.other("00-multus.conf"))
 	requireContent(t, left, awsConf, 0o644)

@@ -76,7 +76,7 @@ func (f folder) setAside(ctx context.Context) (all []candidate, err error) {
 		origin, _ := f.origin(name)
 		last[origin] = candidate{origin, func(ctx context.Context) ([]byte, error) { return f.Read(ctx, name) }}
 	}
-	for _, o := range f.files.asides(f.Dir) {
+	for _, o := range f.files.replaced(f.Dir) {
 		name := filepath.Base(o.Object)
 		last[name] = candidate{name, func(ctx context.Context) ([]byte, error) { return contentOf(ctx, o.Object, o.Original) }}
 	}

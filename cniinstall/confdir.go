@@ -54,18 +54,15 @@ func (f folder) origin(backup string) (name string, ok bool) {
 	return name, ok && isConfName(name)
 }
 
-// originOf is the name that a file had before it was set aside, whatever the suffix. Empty:
-// it was not.
-func originOf(backup string) string {
-	if isConfName(backup) {
-		return ""
-	}
-	for at := strings.LastIndexByte(backup, '.'); at > 0; at = strings.LastIndexByte(backup[:at], '.') {
-		if isConfName(backup[:at]) {
-			return backup[:at]
+// origins lists the names that a file can have had before it was set aside, whatever the
+// suffix.
+func origins(backup string) (names []string) {
+	for at := 1; at < len(backup); at++ {
+		if backup[at] == '.' && isConfName(backup[:at]) && !isConfName(backup) {
+			names = append(names, backup[:at])
 		}
 	}
-	return ""
+	return names
 }
 
 func isNumber(s string) bool {

@@ -43,6 +43,6 @@ func ExampleGuard() {
 	}
 	fmt.Println(errors.Is(guard.Run(ctx), context.Canceled))
 	// Output:
-	// repaired: write /bin/my-cni
+	// repaired: write file /bin/my-cni
 	// true
 }

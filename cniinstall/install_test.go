@@ -44,9 +44,9 @@ func TestCNI1_CNI9_FreshNode(t *testing.T) {
 		"make directory " + n.root + "/etc",
 		"make directory " + n.root + "/etc/cni",
 		"make directory " + n.conf,
-		"write " + n.plugin("cilium-cni"),
-		"write " + n.plugin("loopback"),
-		"write " + n.confFile(),
+		"write file " + n.plugin("cilium-cni"),
+		"write file " + n.plugin("loopback"),
+		"write file " + n.confFile(),
 	}, changes)
 	require.Equal(t, before, tree(t, n.root), "Check changes nothing")
 
@@ -282,7 +282,7 @@ func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 
 func TestCNI1_WhatIsInTheWay(t *testing.T) {
 	for what, put := range map[string]func(n node) error{
-		"cilium-cni: a directory is in the way: move it away": func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
+		"cilium-cni: a directory is in the way: move it away":         func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
 		"05-cilium.conflist: a directory is in the way: move it away": func(n node) error { return os.MkdirAll(n.confFile(), 0o755) },
 	} {
 		n := newNode(t)

@@ -143,7 +143,7 @@ func TestCNI10_WhatComesBackCounts(t *testing.T) {
 			require.NoFileExists(t, n.other("10-other.conflist"))
 			changes, err := i.CheckRevert(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, []string{"restore " + n.other("10-other.conflist"), "remove file " + n.confFile(), "remove file " + n.plugin("cilium-cni")}, changes)
+			require.Equal(t, []string{"write file " + n.other("10-other.conflist"), "remove file " + n.confFile(), "remove file " + n.plugin("cilium-cni")}, changes)
 			require.NoError(t, i.Revert(t.Context()))
 			require.FileExists(t, n.other("10-other.conflist"))
 			require.FileExists(t, n.plugin("portmap"))

@@ -16,20 +16,20 @@ import (
 
 func TestSEC3_WhatNoInstallationCanHaveRecordedIsNotObeyed(t *testing.T) {
 	for object, want := range map[string]string{
-		"cni-binary /opt/cni/bin/cilium-cni":               "",
-		"cni-conf /etc/cni/net.d/05-cilium.conflist":     "",
+		"cni-binary /opt/cni/bin/cilium-cni":           "",
+		"cni-conf /etc/cni/net.d/05-cilium.conflist":   "",
 		"cni-conf /etc/cni/net.d/10-x.conf.cilium_bak": "",
-		"dir /etc/cni":                               "",
-		"cni-conf /etc/passwd":                           "CNI folder /etc is the system's",
-		"cni-conf /etc/shadow":                         "CNI folder /etc is the system's",
-		"cni-binary /usr/bin/sudo":                         "CNI folder /usr/bin is the system's",
-		"cni-conf /init":                                 "CNI folder / is the system's",
-		"cni-conf /etc/cni/../passwd":                    "not an absolute, clean path",
-		"cni-conf /proc/1/root/etc/passwd":               "below /proc",
-		"cni-conf etc/cni/net.d/05-cilium.conflist":      "not an absolute, clean path",
+		"dir /etc/cni":                              "",
+		"cni-conf /etc/passwd":                      "CNI folder /etc is the system's",
+		"cni-conf /etc/shadow":                      "CNI folder /etc is the system's",
+		"cni-binary /usr/bin/sudo":                  "CNI folder /usr/bin is the system's",
+		"cni-conf /init":                            "CNI folder / is the system's",
+		"cni-conf /etc/cni/../passwd":               "not an absolute, clean path",
+		"cni-conf /proc/1/root/etc/passwd":          "below /proc",
+		"cni-conf etc/cni/net.d/05-cilium.conflist": "not an absolute, clean path",
 		"dir /": "not an absolute, clean path",
-		"cni-conf /sys/fs/cgroup/cgroup.subtree_control":    "below /sys",
-		"cni-conf /dev/shm/05-cilium.conflist":              "below /dev",
+		"cni-conf /sys/fs/cgroup/cgroup.subtree_control":      "below /sys",
+		"cni-conf /dev/shm/05-cilium.conflist":                "below /dev",
 		"cni-binary /opt/cni/bin/../../../usr/bin/cilium-cni": "not an absolute, clean path",
 	} {
 		name, path, _ := strings.Cut(object, " ")

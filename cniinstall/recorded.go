@@ -91,6 +91,18 @@ func (r recorded) asides(dir string) (all []ledger.Record) {
 	return all
 }
 
+// replaced lists the configurations of others in a folder that the agent has set aside, or
+// whose place it has taken.
+func (r recorded) replaced(dir string) (all []ledger.Record) {
+	for _, o := range r.files {
+		_, mine := r.wants(o)
+		if mine && o.Kind == confKind && isConfName(o.Object) && !o.Original.IsZero() && o.Object == r.inDir(dir, filepath.Base(o.Object)) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
 // isAsLeft reports whether a recorded file has the content with which agents have left it.
 func isAsLeft(ctx context.Context, o ledger.Record) (bool, error) {
 	now, err := ledger.File().Read(ctx, o.Object)

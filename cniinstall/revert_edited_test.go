@@ -25,7 +25,7 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	write(t, n.confFile(), edited, 0o600)
 
 	changes, foreseen := i.CheckRevert(t.Context())
-	require.Equal(t, []string{"restore " + n.other("10-aws.conflist")}, changes)
+	require.Equal(t, []string{"write file " + n.other("10-aws.conflist")}, changes)
 	for range 3 {
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())

@@ -172,9 +172,9 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 func planOn(t *testing.T, host *bootstraptest.Node, owner string, i recorded) *bootstrap.Plan {
 	t.Helper()
 	return &bootstrap.Plan{
-		Host: hostns.Host{Proc: host.Proc(), LockFile: filepath.Join(t.TempDir(), "lock")},
+		Host:   hostns.Host{Proc: host.Proc(), LockFile: filepath.Join(t.TempDir(), "lock")},
 		Ledger: &ledger.Ledger{Agent: "agent", Owner: owner, NoOwner: owner == "", Kinds: cniinstall.Kinds()},
-		Steps: []bootstrap.Step{{Name: "test", Wants: i.Install}},
+		Steps:  []bootstrap.Step{{Name: "test", Wants: i.Install}},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // A package installs the same plugin, byte for byte: the plugin is then the package's, and

@@ -175,7 +175,7 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Afte
 		return "", err
 	}
 	if !isConfName(path) {
-		return files.besides(path, after), nil
+		return files.besides(ctx, path, after), nil
 	}
 	n, err := parseFile(ctx, path)
 	if err != nil || u.KeepPlugins {
@@ -192,35 +192,30 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Afte
 }
 
 // besides says that another file is in the place to which a backup would return.
-func (r recorded) besides(backup string, after ledger.After) string {
-	path := filepath.Join(filepath.Dir(backup), originOf(filepath.Base(backup)))
-	if _, _, known := r.at(path); !known {
-		return ""
+func (r recorded) besides(ctx context.Context, backup string, after ledger.After) string {
+	for _, name := range origins(filepath.Base(backup)) {
+		path := filepath.Join(filepath.Dir(backup), name)
+		o, _, known := r.at(path)
+		if _, comesBack := after(conf(), path); known && !comesBack && isThere(path) && !isState(ctx, path, o.Original) {
+			return fmt.Sprintf("its owner has written %s again, beside which it is kept", path)
+		}
 	}
-	_, comesBack := after(conf(), path)
-	if _, err := os.Lstat(path); err != nil || comesBack {
-		return ""
-	}
-	return fmt.Sprintf("its owner has written %s again, beside which it is kept", path)
+	return ""
 }
 
 // lostConf says why a configuration that was set aside stays so, and its backup with it.
 func (u Uninstall) lostConf(path string, original ledger.State) string {
-	ctx, f := context.Background(), cniconf.Folder{Dir: filepath.Dir(path)}
-	if len(u.PluginDirs) == 0 {
+	ctx, f, backup := context.Background(), cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	if len(u.PluginDirs) == 0 || original.IsZero() == isConfName(path) || !original.IsZero() && isThere(path) {
 		return ""
 	}
-	backup, name := filepath.Base(path), originOf(filepath.Base(path))
-	var raw []byte
-	var err error
-	switch {
-	case name != "" && original.IsZero():
+	name, raw, err := backup, []byte(nil), error(nil)
+	if names := origins(backup); len(names) > 0 {
+		name = names[0]
 		raw, err = f.Read(ctx, backup)
-	case name == "" && !original.IsZero() && !isThere(path):
-		name, backup = backup, backupIn(ctx, path, original)
+	} else {
+		backup = backupIn(ctx, path, original)
 		raw, err = contentOf(ctx, path, original)
-	default:
-		return ""
 	}
 	if missing := cniconf.Missing(cniconf.Types(name, raw), u.PluginDirs); err == nil && len(missing) > 0 {
 		return cniconf.StaysAside(filepath.Join(f.Dir, backup), name, missing)
@@ -271,12 +266,13 @@ func writeConf(ctx context.Context, path string, to ledger.State) error {
 // twinOf finds what would become the file at path if it were renamed: a backup of its, or
 // what it is to be a backup of.
 func twinOf(ctx context.Context, path string, to ledger.State) string {
-	origin := originOf(filepath.Base(path))
-	if origin == "" {
+	if isConfName(path) {
 		return backupIn(ctx, path, to)
 	}
-	if isState(ctx, filepath.Join(filepath.Dir(path), origin), to) {
-		return origin
+	for _, name := range origins(filepath.Base(path)) {
+		if isState(ctx, filepath.Join(filepath.Dir(path), name), to) {
+			return name
+		}
 	}
 	return ""
 }
@@ -284,7 +280,7 @@ func twinOf(ctx context.Context, path string, to ledger.State) string {
 // backupIn finds a backup of path in state s.
 func backupIn(ctx context.Context, path string, s ledger.State) string {
 	f := cniconf.Folder{Dir: filepath.Dir(path)}
-	names, err := f.List(ctx, func(name string) bool { return originOf(name) == filepath.Base(path) })
+	names, err := f.List(ctx, func(name string) bool { return slices.Contains(origins(name), filepath.Base(path)) })
 	if err != nil {
 		return ""
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -106,13 +105,14 @@ func (j *job) setKinds() {
 // mayInstall also needs a folder in which a plugin can be run, if that is asked for its
 // versions.
 func (j *job) mayInstall(ctx context.Context, path string) error {
-	if err := ledger.File().Permission(ctx, path); err != nil {
-		return code.Wrap(code.CNIDirectoryUnusable, fmt.Errorf("%s is not writable: %w", filepath.Dir(path), err))
+	err := writable(filepath.Dir(path))
+	if err == nil {
+		err = ledger.File().Permission(ctx, path)
 	}
-	if j.names(filepath.Base(path)) {
-		return usable(filepath.Dir(path))
+	if err == nil && j.names(filepath.Base(path)) {
+		err = usable(filepath.Dir(path))
 	}
-	return nil
+	return err
 }
 
 // names reports whether the configuration names the plugin.

@@ -128,23 +128,18 @@ func writeDir(_ context.Context, path string, to State) error {
 
 // openOver opens the directory that was read, or makes it.
 func openOver(d *durable.Dir, name string, to State) (*durable.Dir, error) {
-	made, errMade := (*durable.Dir)(nil), error(nil)
-	isNew := to.over == nil || to.over.IsZero()
-	if isNew {
-		if made, errMade = d.OpenNewDir(name, filemode.Go(to.Mode)); errMade == nil {
-			return made, nil
+	if to.over == nil || to.over.IsZero() {
+		made, err := d.OpenNewDir(name, filemode.Go(to.Mode))
+		if err == nil || to.over != nil || !errors.Is(err, fs.ErrExist) {
+			return made, err
 		}
 	}
 	dir, err := d.OpenDir(name)
-	if err != nil {
-		return nil, errors.Join(errMade, err)
+	if err != nil || to.over == nil {
+		return dir, err
 	}
 	info, err := dir.Stat()
-	switch exists := errors.Is(errMade, fs.ErrExist); {
-	case err != nil, isCovered(d, info):
-	case errMade != nil && !exists:
-		err = errMade
-	case to.over != nil && (isNew || to.over.seen != nil && !os.SameFile(info, to.over.seen)):
+	if err == nil && !os.SameFile(info, to.over.seen) {
 		err = exchanged(dir.Path("."))
 	}
 	if err != nil {
@@ -174,13 +169,13 @@ func removeDir(d *durable.Dir, name string) error {
 }
 
 // keepsDir returns an error for a directory that is to be removed, and holds something that
-// stays. It is asked beforehand, so that nothing is undone of what such a directory needs. What
-// is under a mount that goes is not to be seen yet.
+// stays. It is asked beforehand, so that nothing is undone of what such a directory needs.
+// What is under a mount that goes is not to be seen yet.
 func keepsDir(_ context.Context, path string, after After) (why string, err error) {
-	if to, changes := after(Dir(), path); changes && !to.IsZero() {
+	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
 		return "", nil
 	}
-	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
+	if to, changes := after(Dir(), path); changes && !to.IsZero() {
 		return "", nil
 	}
 	err = inParent(path, func(d *durable.Dir, name string) error {

@@ -17,11 +17,10 @@ import (
 )
 
 func (a *app) forgetCommand() *cobra.Command {
-	var damaged bool
 	c := &cobra.Command{
 		Use: "forget OBJECT...",
 		Args: func(_ *cobra.Command, args []string) error {
-			if damaged == (len(args) > 0) {
+			if a.damaged == (len(args) > 0) {
 				return errors.New("name the objects as status shows them, or give --damaged")
 			}
 			return nil
@@ -31,7 +30,7 @@ func (a *app) forgetCommand() *cobra.Command {
 			"A record that cannot be read is dropped whichever agent it is of.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.recording(cmd, func(ctx context.Context) error {
-				if damaged {
+				if a.damaged {
 					return a.book.Salvage(ctx)
 				}
 				if err := a.mayUndo(cmd); err != nil {
@@ -44,7 +43,7 @@ func (a *app) forgetCommand() *cobra.Command {
 	a.recordFlags(c.Flags())
 	a.lockFlags(c.Flags())
 	a.undoFlags(c)
-	c.Flags().BoolVar(&damaged, "damaged", false, "drop the records that cannot be read, of all agents, and keep the others: also where it is the first line of the file that is damaged, and with it the owners")
+	c.Flags().BoolVar(&a.damaged, "damaged", false, "drop the records that cannot be read, of all agents, and keep the others: also where it is the first line of the file that is damaged, and with it the owners")
 	return c
 }
 
@@ -53,7 +52,7 @@ func (a *app) recording(cmd *cobra.Command, change func(context.Context) error) 
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
-	if err := a.needBook(cmd.Context()); err != nil {
+	if err := a.needBook(cmd.Context()); err != nil && (a.book == nil || !a.damaged) {
 		return err
 	}
 	return a.locked(cmd.Context(), func() error { return change(cmd.Context()) })

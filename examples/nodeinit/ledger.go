@@ -59,10 +59,14 @@ func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string
 	return cmp.Or(confDir, looks.ConfDir, usualConfDir), pluginDirs
 }
 
-// openBook opens the ledger, to look up what it has recorded.
+// openBook opens the ledger, to look up what it has recorded, and returns an error if it
+// cannot be read. Then it is open all the same, for what mends it.
 func (a *app) openBook(ctx context.Context) (err error) {
-	if a.book == nil && a.ledger(ctx) != nil {
-		a.book, err = a.bookOf(ctx, a.ledger(ctx))
+	if a.book != nil || a.ledger(ctx) == nil {
+		return nil
+	}
+	if a.book, err = a.bookOf(ctx, a.ledger(ctx)); err == nil {
+		_, _, err = a.book.Owner()
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	n := newParallelNode(t)
 	n.shell("mkdir -p /etc/sysctl.d")
 	n.ok(n.args("apply")...)
-	n.shell("echo '# theirs' >> " + dropIn)
+	n.shell("echo '# theirs' >> " + dropIn + "; touch -d '1 minute ago' " + dropIn) // it is no longer being written
 	kept := dropIn + " is no longer as it was left, so it is kept"
 	for _, args := range [][]string{{"uninstall", "--dry-run"}, {"uninstall"}, {"uninstall"}, {"uninstall", "--only", "sysctl"}} {
 		o := n.exits(1, args...)
@@ -88,7 +88,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	n.ok("uninstall")
 	require.Contains(t, n.read(dropIn), "# theirs")
 	n.ok(n.args("apply")...)
-	n.shell("echo '# ours' >> " + dropIn)
+	n.shell("echo '# ours' >> " + dropIn + "; touch -d '1 minute ago' " + dropIn)
 	n.exits(1, "uninstall")
 	o := n.ok("uninstall", "--accept-kept")
 	require.Contains(t, o.stdout, "leave "+dropIn+" as another program has changed it")
@@ -279,7 +279,7 @@ func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 	require.Contains(t, n.shell("cat /proc/self/mountinfo"), cgroupRoot)
 
 	o := n.exits(1, "uninstall", "--agent", "acme")
-	require.Contains(t, o.stderr, "nothing is recorded in /var/lib/slipway, and /sys/fs/bpf was made here: undo it with the --state-dir that it was made with")
+	require.Contains(t, o.stderr, "nothing is recorded in /var/lib/slipway, and /sys/fs/bpf was made here: undo it by nodeinit uninstall --state-dir=/var/lib/acme")
 	o = n.exits(1, "uninstall", "--agent", "acme", "--state-dir", "/var/lib/lost")
 	require.Contains(t, o.stderr, "/sys/fs/bpf was made here")
 	n.ok(append([]string{"uninstall"}, acme...)...)

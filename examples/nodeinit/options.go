@@ -52,7 +52,7 @@ type options struct {
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, owner                                                     string
 	takeOver, anyOwner, force, acceptKept, allAgents                           bool
-	adopt, override                                                            bool
+	adopt, override, damaged                                                   bool
 	timeout, lockTimeout                                                       time.Duration
 	skip, only, ignorePreflight                                                []string
 	preflight                                                                  bool

@@ -108,6 +108,9 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 	if errors.As(err, new(usageError)) {
 		return err
 	}
+	if a.book != nil {
+		err = nil // the parts that can be read are shown
+	}
 	v := a.nodeStatus(ctx, only, err)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -97,8 +97,8 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	require.Equal(t, "uninstall", v.Agents[0].LastRun.Command)
 	require.Equal(t, "ledger.changed", v.Agents[0].LastRun.Code)
 	require.Equal(t, 1, v.Agents[0].Kept)
-	require.Equal(t, dropIn, v.Records[0].Object)
-	require.NotEmpty(t, v.Records[0].Kept)
+	i := slices.IndexFunc(v.Records, func(r record) bool { return r.Kept != "" })
+	require.Equal(t, dropIn, v.Records[i].Object)
 	require.Contains(t, v.Agents[0].Todo[0], "nodeinit forget")
 	n.ok("uninstall", "--owner", "pod-1", "--accept-kept")
 	require.Empty(t, n.status(0).Agents)
@@ -110,11 +110,11 @@ func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
 	n := newParallelNode(t)
 	for _, command := range [][]string{{"mount-cgroup"}, {"run", "--only", "bpffs", "--", "true"}} {
 		n.ok(command...)
-		require.Equal(t, command[0], n.status(0).Agents[0].LastRun.Command)
+		require.Equal(t, command[0], n.status(0).agent(t, "cilium").LastRun.Command)
 		require.Contains(t, n.ok("status").stdout, "  last run  "+command[0]+" ok, ")
 	}
 	n.lastRun("cilium", time.Hour, `"op":"revert","results":[]`)
-	require.Equal(t, "revert", n.status(0).Agents[0].LastRun.Command, "of a version that kept no command")
+	require.Equal(t, "revert", n.status(0).agent(t, "cilium").LastRun.Command, "of a version that kept no command")
 }
 
 // The first apply has failed, so that nothing else is recorded.
@@ -170,7 +170,7 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	require.Equal(t, []string{"a run was interrupted: apply again, or uninstall"}, killed.Todo)
 	v = n.status(0, "--agent", "sensor")
 	require.Len(t, v.Agents, 1)
-	require.Len(t, v.Records, 3)
+	require.Len(t, v.Records, 1, "the directories are the other's")
 
 	n.shell("rm -r /var/lib/slipway")
 	v = n.status(1)
@@ -287,7 +287,7 @@ func TestPLAN20_StatusCountsWhatIsRecorded(t *testing.T) {
 	require.Equal(t, []int{0, 1, 0, 0}, []int{a.Changed, a.Found, a.Adopted, a.Ended})
 
 	n.shell("mkdir -p /etc/cni/net.d; cp " + n.conf + " /etc/cni/net.d/05-cilium.conflist; chmod 600 /etc/cni/net.d/05-cilium.conflist")
-	n.ok("install-cni", "--agent", "adopts", "--plugins", n.plugins, "--cni-conf", n.conf, "--adopt")
+	t.Log(n.ok("install-cni", "--agent", "adopts", "--plugins", n.plugins, "--cni-conf", n.conf, "--adopt").stdout)
 	n.ok("mount-bpffs", "--agent", "mounts", "/run/its/bpf")
 	n.editLedger(func(line string) string {
 		return strings.ReplaceAll(line, `"boot":"`+n.boot()+`"`, `"boot":"an earlier one"`)
