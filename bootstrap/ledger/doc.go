@@ -59,12 +59,13 @@
 // # File
 //
 // The directory has one file, replaced as a whole: a line for each record, with its own
-// checksum, after a head with the agents and a list of the objects. So the object of a damaged or missing line
-// is known, and no other is stopped; the line itself is dropped with the next change.
-// Contents over 4 KiB are kept beside the file by their SHA-256, and removed when no record
-// names them. They are copies: into a link, whoever has the original open could still
-// write. A name may hold any byte. A later version of the same schema only adds fields that
-// this one may ignore, to the head, records and claims, and they are kept.
+// checksum, after a head with the agents and a list of the objects. So the object of a
+// damaged or missing line is known, and no other is stopped; the line itself is dropped with
+// the next change. Contents over 4 KiB are kept beside the file by their SHA-256, and removed
+// when no record names them. They are copies: into a link, whoever has the original open
+// could still write. A name may hold any byte. A later version of the same schema only adds
+// fields that this one may ignore, to the head, agents, records and claims, and they are
+// kept.
 //
 // # Limits
 //

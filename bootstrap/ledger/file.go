@@ -95,9 +95,7 @@ func readPath(path string, look func(d *durable.Dir, name string, info fs.FileIn
 		info, err := d.Lstat(name)
 		if err == nil {
 			s, err = look(d, name, info)
-			if s.Value != covered {
-				s.seen = cmp.Or(s.seen, info)
-			}
+			s.seen = cmp.Or(s.seen, info)
 		}
 		return err
 	})
@@ -207,7 +205,6 @@ func (s State) isOver(d *durable.Dir, name string) error {
 	switch {
 	case err != nil:
 		return ignoreGone(err)
-	case isCovered(d, info): // another process has just mounted on it
 	case s.over.IsZero(), s.over.seen != nil && !os.SameFile(s.over.seen, info):
 		return exchanged(d.Path(name))
 	}
