@@ -281,11 +281,7 @@ func (u *undoing) leaveChanged(w *work) {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
-	is := ""
-	if w.now.Type != w.Left.Type && !w.absent {
-		is = fmt.Sprintf(" (it is %s now)", printable.Line(w.now.Type))
-	}
-	w.err = fmt.Errorf("%s is %w%s, so it is kept", name, ErrChanged, is)
+	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
 }
 
 // hold reports whether the object has to stay, since another one stays that needs it, or
