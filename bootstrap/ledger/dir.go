@@ -20,14 +20,20 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-const typeDir = "dir"
+const (
+	typeDir = "dir"
+	covered = "mount point" // the value of a directory that something is mounted on
+)
+
+// MountSpace is the Space of kinds whose objects are what is mounted on a path.
+const MountSpace = "mount"
 
 // Dir returns the kind of directories. An object is an absolute path. A directory is
 // removed only if it is empty, but for what goes with it.
 func Dir() *Kind {
 	return &Kind{
 		Name: "dir", Space: pathSpace,
-		Read: readDir, Write: writeDir, Describe: describePath("make", "directory"), Keeps: keepsDir,
+		Read: readDir, Write: writeDir, Same: sameDir, Describe: describePath("make", "directory"), Keeps: keepsDir,
 		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsDir), EndsWithBoot: endsWithBoot,
 	}
 }
@@ -51,10 +57,12 @@ func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
 // readDir tells a link that leads to a directory from a directory: an agent makes no such
 // links, and removes none.
 func readDir(_ context.Context, path string) (State, error) {
-	return readPath(path, func(_ *durable.Dir, _ string, info fs.FileInfo) (State, error) {
+	return readPath(path, func(d *durable.Dir, _ string, info fs.FileInfo) (State, error) {
 		s := statOf(info)
 		s.Changed = time.Time{} // its content changes that too
 		switch {
+		case info.IsDir() && isCovered(d, info):
+			return State{Type: typeDir, Value: covered}, nil
 		case info.IsDir():
 			s.Type, s.Value = typeDir, ""
 		case s.Type == typeSymlink:
@@ -64,6 +72,19 @@ func readDir(_ context.Context, path string) (State, error) {
 		}
 		return s, nil
 	})
+}
+
+// isCovered reports whether another file system is mounted on a directory of d: the attributes
+// are then of that one's top.
+func isCovered(d *durable.Dir, info fs.FileInfo) bool {
+	parent, err := d.Stat()
+	return err == nil && device(parent) != device(info)
+}
+
+// sameDir takes a directory that something is mounted on for whichever it was: its own
+// attributes are not to be seen.
+func sameDir(a, b State) bool {
+	return a.Equal(b) || a.Type == b.Type && (a.Value == covered || b.Value == covered)
 }
 
 // readDirLink looks where a link leads: hosts have such directories (/var/run).
@@ -98,6 +119,9 @@ func writeDir(_ context.Context, path string, to State) error {
 			return err
 		}
 		defer dir.Close()
+		if info, err := dir.Stat(); err != nil || isCovered(d, info) {
+			return err // another process has just mounted on it
+		}
 		return setAttributes(dir.File(), to)
 	}))
 }
@@ -146,7 +170,11 @@ func removeDir(d *durable.Dir, name string) error {
 
 // keepsDir returns an error for a directory that is to be removed, and holds something that
 // stays. It is asked beforehand, so that nothing is undone of what such a directory needs.
+// What is under a mount that goes is not to be seen yet.
 func keepsDir(_ context.Context, path string, after After) (why string, err error) {
+	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
+		return "", nil
+	}
 	if to, changes := after(Dir(), path); changes && !to.IsZero() {
 		return "", nil
 	}
@@ -156,12 +184,16 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 			return err
 		}
 		defer dir.Close()
+		if info, err := dir.Stat(); err != nil || isCovered(d, info) {
+			why = "something is mounted on it"
+			return err
+		}
 		return stayingIn(dir, path, after)
 	})
 	if isGone(err) {
 		err = nil
 	}
-	return "", err
+	return why, err
 }
 
 // stayingIn returns an error that names what is not removed with the directory. Temporary

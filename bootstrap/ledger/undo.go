@@ -49,6 +49,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
+	b.leaveMarked(ctx, s, works)
 	b.pruneLeft(ctx, s)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 	if s.head.Agents[b.ledger.Agent] == nil {
