@@ -81,7 +81,8 @@ func (u *undoing) undoInTurn(ctx context.Context, all bool) {
 	u.undoRecorded(ctx, names)
 }
 
-// undoRecorded undoes what is recorded for steps; nil: for all.
+// undoRecorded undoes what is recorded for steps; nil: for all, and then what is recorded of
+// containers that have gone is dropped.
 func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 	if u.book == nil {
 		return
@@ -92,7 +93,7 @@ func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
 		return u.undoIn(ctx, u.book, steps)
 	})
-	if u.plan.Host.IsHere() {
+	if u.plan.Host.IsHere() && steps != nil {
 		return
 	}
 	local, err := u.local()

@@ -88,16 +88,20 @@ func (j *job) findAsides(ctx context.Context) error {
 			return hint(err)
 		}
 		j.asides = append(j.asides, a)
-		if !a.isCopy {
+		if _, isOld := j.files.original(a.from); isOld || !a.isCopy { // it comes back
 			next = a.from
 		}
 	}
 	return j.boundAsides()
 }
 
-// leavesOwn reports whether the file is ours under an earlier name, which the ledger undoes.
+// leavesOwn reports whether the file is ours under an earlier name, which the ledger undoes,
+// unless another's would come back there.
 func (j *job) leavesOwn(ctx context.Context, path string) (bool, error) {
 	if !j.files.isOwnConf(path) {
+		return false, nil
+	}
+	if _, isOld := j.files.original(path); isOld {
 		return false, nil
 	}
 	o, _, _ := j.files.at(path)

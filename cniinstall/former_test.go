@@ -24,6 +24,19 @@ func listing(t *testing.T, names ...string) (node, recorded) {
 	return n, i
 }
 
+// stays applies, and lists why objects stay that are no longer wanted. That is no failure.
+func stays(t *testing.T, i recorded) (why []string) {
+	t.Helper()
+	done, err := i.apply(t.Context())
+	require.NoError(t, err)
+	for _, u := range done.Undone {
+		if u.Err != nil {
+			why = append(why, u.Err.Error())
+		}
+	}
+	return why
+}
+
 // A plugin that is no longer listed is removed once the rest is applied; the report says so.
 func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
 	n, i := listing(t, "cilium-cni", "loopback", "portmap")
@@ -93,12 +106,12 @@ func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
 	requireApplied(t, i, n.root)
 	require.FileExists(t, n.plugin("portmap"))
 	require.NoFileExists(t, n.plugin("bridge"))
-	require.Contains(t, n.advice(i), "no longer installed: "+n.plugin("portmap")+" stays: "+n.other("10-other.conflist")+" names it")
+	require.Contains(t, stays(t, i), n.plugin("portmap")+" is still needed: "+n.other("10-other.conflist")+" names it")
 
 	require.NoError(t, os.Remove(n.other("10-other.conflist")))
 	require.NoError(t, i.Apply(t.Context()))
 	require.NoFileExists(t, n.plugin("portmap"))
-	require.Empty(t, n.advice(i))
+	require.Empty(t, stays(t, i))
 
 	i.Names = []string{"cilium-cni"}
 	i.Optional = nil
@@ -112,7 +125,7 @@ func TestCNI10_WhatIsNoLongerListedAndChangedStays(t *testing.T) {
 	write(t, n.plugin("bridge"), "theirs", 0o755)
 	requireApplied(t, i, n.root)
 	requireContent(t, n.plugin("bridge"), "theirs", 0o755)
-	require.Contains(t, n.advice(i), n.plugin("bridge")+", installed before, is no longer as it was left: it is kept, and recorded until it is gone")
+	require.Contains(t, stays(t, i), n.plugin("bridge")+" is no longer as it was left, so it is kept")
 }
 
 // The configuration was renamed since: the older file, which sorts first, is removed once the
@@ -163,7 +176,5 @@ func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
 	requireContent(t, n.confFile(), edited, 0o600)
 	require.FileExists(t, n.plugin("bridge"))
 	require.NoFileExists(t, n.plugin("portmap"))
-	advice := strings.Join(n.advice(i), "\n")
-	require.Contains(t, advice, n.confFile()+", installed before, is no longer as it was left")
-	require.Contains(t, advice, "no longer installed: "+n.plugin("bridge")+" stays: "+n.confFile()+" names it")
+	require.Subset(t, stays(t, i), []string{n.confFile() + " is no longer as it was left, so it is kept", n.plugin("bridge") + " is still needed: " + n.confFile() + " names it"})
 }

@@ -29,7 +29,7 @@ func TestSEC3_WhatNoInstallationCanHaveRecordedIsNotObeyed(t *testing.T) {
 		"cni-conf etc/cni/net.d/05-cilium.conflist": "not an absolute, clean path",
 		"dir /": "not an absolute, clean path",
 		"cni-conf /sys/fs/cgroup/cgroup.subtree_control":      "below /sys",
-		"cni-conf /dev/shm/05-cilium.conflist":                "below /dev",
+		"cni-conf /dev/05-cilium.conflist":                    "below /dev",
 		"cni-binary /opt/cni/bin/../../../usr/bin/cilium-cni": "not an absolute, clean path",
 	} {
 		name, path, _ := strings.Cut(object, " ")

@@ -60,7 +60,7 @@ func (r recorded) inDir(dir, name string) string {
 // at returns the record of a file, if the agent wants something of it.
 func (r recorded) at(path string) (o ledger.Record, c ledger.Claim, ok bool) {
 	path = r.inDir(filepath.Dir(path), filepath.Base(path))
-	for _, o = range r.files {
+	for _, o := range r.files {
 		if o.Object == path {
 			c, ok = r.wants(o)
 			return o, c, ok
@@ -73,6 +73,12 @@ func (r recorded) at(path string) (o ledger.Record, c ledger.Claim, ok bool) {
 func (r recorded) isOwnConf(path string) bool {
 	o, c, ok := r.at(path)
 	return ok && o.Kind == confKind && isConfName(path) && !c.To.IsZero()
+}
+
+// original returns what was at path before the agent.
+func (r recorded) original(path string) (s ledger.State, ok bool) {
+	o, _, ok := r.at(path)
+	return o.Original, ok && !o.Original.IsZero()
 }
 
 // isAside reports whether o is of a configuration of others that the agent has set aside.

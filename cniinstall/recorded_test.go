@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,10 +101,10 @@ func failure(undone []ledger.Undone, err error) error {
 	return err
 }
 
-// lines lists what an undoing changes.
+// lines lists what an undoing changes, without the backups, which are moved.
 func lines(undone []ledger.Undone) (changes []string) {
 	for _, u := range undone {
-		if u.Change != "" && u.Err == nil {
+		if u.Change != "" && u.Err == nil && !u.Stays && !strings.Contains(filepath.Base(u.Object), "_bak") {
 			changes = append(changes, u.Change)
 		}
 	}

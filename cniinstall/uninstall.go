@@ -131,10 +131,31 @@ func (u Uninstall) keepsPlugin(ctx context.Context, path string, after ledger.Af
 		return "", err
 	}
 	if err := u.remains(files, after).need(ctx, path); err != nil {
-		return "", err
+		return kept(path, err)
 	}
-	return "", u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) })
+	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) }))
 }
+
+// kept returns err as that of a kind, to which the ledger adds the object.
+func kept(path string, err error) (why string, _ error) {
+	if err == nil {
+		return "", nil
+	}
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), path+" stays: "), path+" is kept: ")
+	if errors.Is(err, ledger.ErrNeeded) {
+		return text, nil
+	}
+	return "", keptError{text, err}
+}
+
+// keptError is an error with its own text.
+type keptError struct {
+	text string
+	error
+}
+
+func (k keptError) Error() string { return "kept: " + k.text }
+func (k keptError) Unwrap() error { return k.error }
 
 // hasCopy reports whether a step that has installed the plugin keeps it elsewhere.
 func (r recorded) hasCopy(path string, after ledger.After) bool {
@@ -185,10 +206,10 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Afte
 	if err != nil || own {
 		return "", err
 	}
-	return "", u.inUse(ctx, path, func(r cniresult.Result) bool {
+	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool {
 		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
 		return r.NetworkName == n.name && !serves
-	})
+	}))
 }
 
 // besides says that another file is in the place to which a backup would return.

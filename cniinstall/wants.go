@@ -96,13 +96,13 @@ func (j *job) setKinds() {
 	kinds := Uninstall{ConfDir: j.ConfDir}.Kinds()
 	j.kinds.plugin, j.kinds.conf = kinds[0], kinds[1]
 	j.kinds.plugin.Stage, j.kinds.plugin.Permission = j.stagePlugin, j.mayInstall
-	j.kinds.conf.Stage = j.stageConf
+	j.kinds.conf.Stage, j.kinds.conf.Permission = j.stageConf, j.mayInstall
 	set := *kinds[1]
 	set.Stage, set.Write, set.Permission, set.Describe = nil, j.moveAside, mayWriteIn, j.describeAside
 	j.kinds.aside = &set
 }
 
-// mayInstall also needs a folder in which a plugin can be run, if that is asked for its
+// mayInstall also needs a folder in which a plugin can be run, if that will be asked for its
 // versions.
 func (j *job) mayInstall(ctx context.Context, path string) error {
 	err := writable(filepath.Dir(path))
@@ -165,7 +165,7 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 			}
 			of[name] = source
 			for _, dir := range dirs {
-				w, err := j.pluginWant(source, filepath.Join(dir, name))
+				w, err := j.pluginWant(source, dir, name)
 				if errs = append(errs, err); w != nil {
 					wants = append(wants, pluginWant{*w, name})
 				}
@@ -193,7 +193,7 @@ func (j *job) openBinDirs(ctx context.Context, names []string) (open []string) {
 func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
 	for _, source := range names {
 		for _, name := range j.installedAs(source) {
-			w, err := j.pluginWant(source, filepath.Join(dir, name))
+			w, err := j.pluginWant(source, dir, name)
 			if err != nil || w == nil {
 				continue // which is an error of any folder, or nothing to write
 			}
@@ -211,8 +211,8 @@ func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
 
 // pluginWant returns nil for a plugin that its policy excludes, that is missing but
 // optional, or that exists as a link and is only installed if missing.
-func (j *job) pluginWant(source, path string) (*ledger.Want, error) {
-	name := filepath.Base(path)
+func (j *job) pluginWant(source, dir, name string) (*ledger.Want, error) {
+	path := filepath.Join(dir, name)
 	policy := j.policyOf(name)
 	size, err := j.sourceSize(source, name)
 	if policy == Never || errors.Is(err, fs.ErrNotExist) && slices.Contains(j.Optional, source) {

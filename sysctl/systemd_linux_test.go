@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/dbus"
 	"github.com/godbus/dbus/v5"
 	"github.com/stretchr/testify/require"
 
@@ -178,7 +179,7 @@ func errorName(name string) map[dbus.HeaderField]dbus.Variant {
 }
 
 func unitPath(unit string) dbus.ObjectPath {
-	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + strings.NewReplacer("-", "_2d", ".", "_2e").Replace(unit))
+	return dbus.ObjectPath("/org/freedesktop/systemd1/unit/" + systemd.PathBusEscape(unit))
 }
 
 func (d *systemdd) restarted() []string {

@@ -152,9 +152,6 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
-		for _, t := range todo {
-			t.discard()
-		}
 		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {

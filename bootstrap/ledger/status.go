@@ -119,6 +119,20 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 	return left
 }
 
+// leaveMarked remembers originals that carry a mark themselves, such as a drop-in that an
+// administrator had edited: they came back for good, and are no orphans.
+func (b *Book) leaveMarked(ctx context.Context, s *sheet, works []*work) {
+	for _, w := range works {
+		if w.err != nil || w.kind == nil || w.kind.Find == nil || s.records[w.id] != nil || w.Original.IsZero() {
+			continue
+		}
+		found, err := w.kind.Find(ctx)
+		if err == nil && slices.ContainsFunc(found, func(m Marked) bool { return w.kind.id(w.kind.canonical(m.Object)) == w.id }) {
+			s.head.Left = append(s.head.Left, w.listed())
+		}
+	}
+}
+
 // maxLeft is how many objects are remembered that were left for good.
 const maxLeft = 1000
 

@@ -49,6 +49,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
+	b.leaveMarked(ctx, s, works)
 	b.pruneLeft(ctx, s)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 	if s.head.Agents[b.ledger.Agent] == nil {
@@ -281,11 +282,7 @@ func (u *undoing) leaveChanged(w *work) {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
-	is := ""
-	if w.now.Type != w.Left.Type && !w.absent {
-		is = fmt.Sprintf(" (it is %s now)", printable.Line(w.now.Type))
-	}
-	w.err = fmt.Errorf("%s is %w%s, so it is kept", name, ErrChanged, is)
+	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
 }
 
 // hold reports whether the object has to stay, since another one stays that needs it, or
@@ -310,9 +307,9 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 }
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more, nor does one that was to go, and whose owner has written it again.
+// more, nor does one that agents have removed, and that is there again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
+	if !w.stays() || w.absent != w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {

@@ -7,7 +7,6 @@ package code
 const (
 	PlanInvalid      = "plan.invalid"
 	PlanNotConverged = "plan.not-converged"
-	PlanUnrecorded   = "plan.unrecorded"
 	PlanTimeout      = "plan.timeout"
 	PlanCanceled     = "plan.canceled"
 	PlanPermission   = "plan.permission"
@@ -101,7 +100,6 @@ func Table() []Meaning {
 	return []Meaning{
 		{PlanInvalid, "The plan contradicts itself: a name twice, no action, or steps in a wrong order.", "Correct the program that built the plan."},
 		{PlanNotConverged, "A change was made without an error, but the node is still not as it should be.", "Look for another program that reverts the change."},
-		{PlanUnrecorded, "An action made a change without recording it, so that it cannot be undone.", "Correct the action, or its wrapper: the context must reach it."},
 		{PlanTimeout, "The time for the step or for the run ran out, and no more specific cause is known.", "Look in the error for the awaited condition, or allow more time."},
 		{PlanCanceled, "The run was asked to end, such as by SIGTERM.", "Run it again."},
 		{PlanPermission, "The kernel denied an operation, and no more specific cause is known.", "Grant the capability that the error names, or look for a security module that denies it."},

@@ -26,7 +26,7 @@ func TestBPF1_CG1_TwoAtOnce(t *testing.T) {
 			n := fsmounttest.NewReal(t, false)
 			for round := range 50 {
 				path := filepath.Join(n.Dir(), fmt.Sprint(round))
-				require.Equal(t, []error{nil, nil}, fsmounttest.AtOnce(t, 2, path, l.ensure))
+				require.Equal(t, []error{nil, nil}, callAtOnce(t, 2, path, l.ensure))
 				require.Equal(t, []string{l.fstype}, n.Mounts(path))
 			}
 		})
@@ -41,8 +41,8 @@ func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
 			require.NoError(t, l.ensure(path))
 			cost := map[int]int{}
 			for _, count := range []int{10, 10_000} {
-				fsmounttest.Crowd(t, n, count)
-				cost[count] = fsmounttest.BytesRead(t, func() { require.NoError(t, l.ensure(path)) })
+				crowd(t, n, count)
+				cost[count] = bytesRead(t, func() { require.NoError(t, l.ensure(path)) })
 			}
 			require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
 		})
@@ -56,7 +56,7 @@ func BenchmarkEnsureMounted(b *testing.B) {
 				n := fsmounttest.NewReal(b, false)
 				path := filepath.Join(n.Dir(), "point")
 				require.NoError(b, l.ensure(path))
-				fsmounttest.Crowd(b, n, count)
+				crowd(b, n, count)
 				for b.Loop() {
 					if err := l.ensure(path); err != nil {
 						b.Fatal(err)

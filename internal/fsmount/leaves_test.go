@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -167,7 +168,9 @@ func TestBPF1_CG2_AFile(t *testing.T) {
 func TestBPF1_CG1_WithoutTheCapability(t *testing.T) {
 	for _, l := range leaves {
 		n := fsmounttest.NewFake(t)
-		n.K.Fail = fsmounttest.Denied
+		n.K.Fail = func(op, _ string) error {
+			return map[string]error{"mount": syscall.EPERM, "umount": syscall.EPERM}[op]
+		}
 		m := l.recorded(t, n, "sys", "point")
 		for _, err := range []error{m.Apply(t.Context()), m.Apply(t.Context())} {
 			require.ErrorIs(t, err, os.ErrPermission)
