@@ -479,6 +479,20 @@ func TestPLAN11_WhoHasFoundNothingToDoIsRevokedToo(t *testing.T) {
 	}
 }
 
+// Undoing all agents tells for which agent each step was.
+func TestPLAN14_TheReportOfAllAgentsNamesThem(t *testing.T) {
+	s, state := newShelf("shelf"), t.TempDir()+"/state"
+	for _, agent := range []string{"one", "two"} {
+		_, err := on(&ledger.Ledger{Dir: state, Agent: agent, NoOwner: true}, wants("s", s.want(agent+"=1"))).Apply(t.Context())
+		require.NoError(t, err)
+	}
+	report, err := on(&ledger.Ledger{Dir: state, Agent: "one", NoOwner: true, AllAgents: true, Kinds: []*ledger.Kind{s.kind()}}).RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("two/s changed", "one/s changed"), statuses(report))
+	require.Empty(t, report.Agent)
+	require.Empty(t, s.values)
+}
+
 // What runs beside a plan finds the open ledger, and holds no lock.
 func TestPlanInside(t *testing.T) {
 	p := on(node(t.TempDir()+"/state", "pod"), wants("s", newShelf("shelf").want("a=1")))

@@ -4,9 +4,12 @@
 package bootstrap_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +55,9 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	<-uninstalling
 	waits, applied := make(chan string, 1), make(chan error, 1)
 	second := s.plan("b", s.file())
-	second.Trace = &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }}
+	var log bytes.Buffer
+	second.Trace = bootstrap.JoinTraces(bootstrap.LogTrace(slog.New(slog.NewTextHandler(&log, nil))),
+		&bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }})
 	go func() {
 		_, err := second.Apply(t.Context())
 		applied <- err
@@ -62,6 +67,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	goOn <- true
 	require.NoError(t, <-uninstalled)
 	require.NoError(t, <-applied)
+	require.Contains(t, log.String(), "level=INFO msg=waiting for=\"the lock ")
 	require.Equal(t, "b", ownerIn(t, s.state()))
 	require.FileExists(t, s.dir+"/file", "it noticed that it was uninstalled meanwhile")
 }
@@ -155,4 +161,16 @@ func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
 	_, err = next.RevertAll(t.Context())
 	require.NoError(t, err, "an uninstall depends on no step")
 	require.NoDirExists(t, s.state(), "removed with the ledger")
+}
+
+// A report that is too large is kept without its changes and advice.
+func TestPLAN18_AReportThatIsTooLargeIsKeptInShort(t *testing.T) {
+	s, a := shared{t.TempDir()}, todo()
+	a.Advice = []string{strings.Repeat("long", 100<<10)}
+	report, err := s.plan("a", s.file(), step("a", a)).Apply(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Results[1].Advice)
+	last := kept(t, s.state())
+	require.Equal(t, statuses(report), statuses(last))
+	require.Empty(t, last.Results[1].Advice)
 }
