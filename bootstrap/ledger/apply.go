@@ -152,18 +152,13 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
-		for _, t := range todo {
-			t.discard()
-		}
 		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {
 		return err
 	}
 	for _, t := range todo {
-		if a.abandons() {
-			t.failed = true // the first failure says why
-		} else if err := a.writeOne(ctx, t); err != nil {
+		if err := a.writeOne(ctx, t); err != nil {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
 		t.tried = true
