@@ -127,8 +127,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	return nil
 }
 
-// noteAlong records that the write of r has changed an object along, which is in state now. An object without a record gets one, in which it is as it was
-// before the write. Whatever it is now, the state that the write gave it is an agent's.
+// noteAlong records that the write of r has changed an object along, which is in state now. An
+// object without a record gets one, in which it is as it was before the write. Whatever it is
+// now, the state that the write gave it is an agent's.
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	o := s.of(k, string(side.Object), side.Was)
 	switch {

@@ -97,9 +97,12 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 	return would, err
 }
 
+// picked returns which claims an undoing drops.
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	return func(_ *record, c Claim) bool {
-		return (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+	return func(r *record, c Claim) bool {
+		k := b.kinds[r.Kind]
+		isLeft := k != nil && k.Leave != nil && k.Leave(string(r.Object))
+		return !isLeft && (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
@@ -282,7 +285,11 @@ func (u *undoing) leaveChanged(w *work) {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
-	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
+	is := ""
+	if w.now.Type != w.Left.Type && !w.absent {
+		is = fmt.Sprintf(" (it is %s now)", printable.Line(w.now.Type))
+	}
+	w.err = fmt.Errorf("%s is %w%s, so it is kept", name, ErrChanged, is)
 }
 
 // hold reports whether the object has to stay, since another one stays that needs it, or
@@ -307,9 +314,9 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 }
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more, nor does one that agents have removed, and that is there again.
+// more, nor does one that was to go, and whose owner has written it again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent != w.Left.IsZero() {
+	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {
