@@ -75,7 +75,8 @@ type shelf struct {
 	values map[string]string
 	fail   map[string]error // of reads, by object
 	denied error
-	stuck  bool // writes change nothing
+	needed string // why an object cannot go
+	stuck  bool   // writes change nothing
 	at     string
 	note   func(ctx context.Context, what string)
 }
@@ -123,6 +124,7 @@ func (s *shelf) kind() *ledger.Kind {
 			}
 			return nil
 		},
+		Keeps:      func(context.Context, string, ledger.After) (string, error) { return s.needed, nil },
 		Permission: func(context.Context, string) error { return s.denied },
 	}
 	if s.at != "" {

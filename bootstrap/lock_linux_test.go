@@ -121,7 +121,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 }
 
 // The node keeps the report of the last run that changed something or failed.
-func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
+func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	s := shared{t.TempDir()}
 	last := func() bootstrap.Report { return *kept(t, s.state()) }
 	fails := &bootstraptest.Script{}
