@@ -135,6 +135,7 @@ func (l *Ledger) open(s store, boot string) *Book {
 	for _, k := range l.Kinds {
 		b.kinds[k.Name] = k
 	}
+	b.Learn(File(), Dir())
 	return b
 }
 

@@ -118,6 +118,9 @@ func (l *Look) advise(line string) {
 
 // notBack says why undoing will not bring back what a step replaces.
 func (b *Book) notBack(t *target) string {
+	if t.now.IsZero() {
+		return ""
+	}
 	why := t.Kind.lost(t.Object, t.now)
 	if t.Secret && t.now.SHA256 != "" {
 		why = "no copy of what it replaces is kept, as asked"

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -312,8 +313,12 @@ func describePath(create, noun string) func(path string, from, to State) string 
 }
 
 // lostFile says why an original could not be made again. A device, FIFO or socket is more than
-// its name: its process would have to come back, too.
-func lostFile(_ string, original State) string {
+// its name: its process would have to come back, too. All iptables processes of a node lock
+// one file: one that has it open would no longer exclude one that made a new file.
+func lostFile(path string, original State) string {
+	if original.IsZero() && strings.HasSuffix(filepath.ToSlash(path), "/run/xtables.lock") {
+		return "a process may hold this lock"
+	}
 	if original.Type == "other" {
 		return fmt.Sprintf("a %s cannot be made again", original.Value)
 	}

@@ -71,6 +71,8 @@ type Kind struct {
 	// Lost returns why an original could not come back; empty if it could. Undoing then
 	// leaves the object as it is.
 	Lost func(object string, original State) (why string)
+	// Parts lists the paths that are removed with an object that consists of several.
+	Parts func(ctx context.Context, object string) (paths []string, err error)
 	// Canonical returns the one name of an object that has several.
 	Canonical func(object string) (string, error)
 	// Owns returns an error for an object that an agent can never have made.

@@ -42,6 +42,9 @@ type State struct {
 	// Changed is when the object was last changed, if the kind knows.
 	Changed time.Time `json:"-"`
 
+	// Half: it is what a killed write has left, of an object that is not written at once.
+	Half bool `json:"-"`
+
 	kept   bool // the content is in a file of the store
 	secret bool // the content is not kept
 

@@ -146,12 +146,15 @@ type undoing struct {
 	byID  map[string]*work
 	held  map[string]*work   // by what stays and needs it
 	again map[string][]*work // by the ID of what changes them again at each boot
+	parts map[string]*work   // by the IDs of paths that go with an object
 
 	lenient bool // only what was tried and has failed is a failure, and nothing is given up: a step no longer lists it
 }
 
 func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
-	u := &undoing{Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}}
+	u := &undoing{
+		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}, parts: map[string]*work{},
+	}
 	for _, w := range works {
 		u.byID[w.id] = w
 		for _, c := range w.Claims {
@@ -230,7 +233,20 @@ func (u *undoing) look(ctx context.Context, w *work) {
 		w.change = fmt.Sprintf("leave %s as it is: %s", printable.Line(object), lost)
 	default:
 		w.to, w.writes, w.change = to, true, w.kind.describe(object, now, to)
+		w.err = u.findParts(ctx, w)
 	}
+}
+
+// findParts finds what is removed with an object.
+func (u *undoing) findParts(ctx context.Context, w *work) error {
+	if w.kind.Parts == nil || !w.to.IsZero() {
+		return nil
+	}
+	parts, err := w.kind.Parts(ctx, string(w.Object))
+	for _, path := range parts {
+		u.parts[pathSpace+" "+path] = w
+	}
+	return err
 }
 
 // target returns the state that the object is to have, or reports that the remaining claims
@@ -343,6 +359,9 @@ func (u *undoing) neededBy(w *work) *work {
 // after is an After.
 func (u *undoing) after(k *Kind, object string) (State, bool) {
 	w := u.byID[k.id(object)]
+	if part := u.parts[k.id(object)]; part != nil && (w == nil || !w.writes) {
+		w = part
+	}
 	if w == nil || w.stays() || !w.writes {
 		return State{}, false
 	}
