@@ -167,6 +167,11 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			undo 2
 			release 0
 			release 1`, map[string]string{"v:z": "1"}},
+		"what no agent could mount over is not mounted again": {`
+			apply 0 s "m:/m"=ours kill=4
+			other "m:/m"=theirs#100
+			apply 1 s "m:/m"=ours
+			other "m:/m"=`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
