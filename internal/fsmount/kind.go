@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -78,6 +79,22 @@ func (s System) Wants(ctx context.Context, path string, to ledger.State, ready f
 	})}
 }
 
+// Apply is [ledger.Apply] for a mount. Other processes may make it, or the directories for it,
+// at the same time: then it looks again.
+func Apply(ctx context.Context, w ledger.Wanter) error {
+	for try := 1; ; try++ {
+		err := ledger.Apply(ctx, w)
+		if err == nil || try == 3 {
+			return err
+		}
+		changes, checkErr := ledger.Check(ctx, w)
+		isThere := checkErr == nil && len(changes) == 0
+		if !isThere && !errors.Is(err, ledger.ErrChanged) && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
 // read describes the visible mount. One directory of another file system, as a container's
 // volume, counts as an ordinary directory. A mount is whole from its first moment on, and so
 // it has always stood still.
@@ -108,15 +125,22 @@ func (s System) read(_ context.Context, path string) (now ledger.State, err erro
 	return now, err
 }
 
-// source returns the source of the mount there.
-func (p Place) source(k mount.Mounter) (string, error) {
+// source returns the source of the mount there, unless another has taken its place and, as
+// kernels do that, its number.
+func (p Place) source(k mount.Mounter) (source string, err error) {
 	infos, err := Mounts(k)
+	if err != nil {
+		return "", err
+	}
 	for _, m := range infos {
 		if is(m, p.Mount) {
-			return sourceOf(k, m)
+			source, err = sourceOf(k, m)
 		}
 	}
-	return "", err
+	if _, _, now, statErr := k.Stat(p.Path); statErr != nil || now != p.Mount {
+		return "", fmt.Errorf("%s: the mount is being exchanged: %w", p.Path, errors.Join(ledger.ErrChanged, statErr))
+	}
+	return source, err
 }
 
 // isMade reports whether a mount is one that was made for the want.
@@ -130,10 +154,16 @@ func same(a, b ledger.State) bool {
 	if strings.TrimSuffix(a.Type, ofOtherRoot) != strings.TrimSuffix(b.Type, ofOtherRoot) {
 		return false
 	}
-	sourceA, idA, _ := strings.Cut(a.Value, " id=")
-	sourceB, idB, _ := strings.Cut(b.Value, " id=")
+	sourceA, idA := cutIdentity(a.Value)
+	sourceB, idB := cutIdentity(b.Value)
 	isUnique := strings.Contains(idA, " unique=")
 	return a.Value == b.Value || isUnique && idA == idB || isOurs(sourceA) && sourceA == sourceB
+}
+
+// cutIdentity splits the value of a state.
+func cutIdentity(value string) (source, identity string) {
+	source, identity, _ = strings.Cut(value, " id=")
+	return source, identity
 }
 
 func (s System) describe(path string, from, to ledger.State) string {
@@ -199,7 +229,7 @@ func (s System) permission(context.Context, string) error {
 func (s System) write(_ context.Context, path string, to ledger.State) error {
 	k := Or(s.Kernel)
 	if to.IsZero() {
-		return s.unmount(k, path)
+		return s.unmount(k, path, to.Over())
 	}
 	p, err := Look(k, path)
 	if err != nil {
@@ -253,12 +283,13 @@ func clearWrong(k mount.Mounter, path, fstype string) error {
 	return fmt.Errorf("more than %d mounts on one path", maxStacked)
 }
 
-// unmount unmounts the visible mount if it was made here: another process may have exchanged
-// it meanwhile.
-func (s System) unmount(k mount.Mounter, path string) error {
+// unmount unmounts the visible mount if it was made here, and is the one that was read: another
+// process may have exchanged it meanwhile.
+func (s System) unmount(k mount.Mounter, path, read string) error {
+	was, _ := cutIdentity(read)
 	err := hint(s.FSType, unmountOnly(k, path, func(m mountinfo.Mount) bool {
 		source, err := sourceOf(k, m)
-		return err == nil && m.FSType == s.FSType && isOurs(source)
+		return err == nil && m.FSType == s.FSType && isOurs(source) && (read == "" || source == was)
 	}))
 	if errors.Is(err, syscall.EBUSY) {
 		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
