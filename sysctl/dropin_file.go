@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"syscall"
 
@@ -35,7 +34,7 @@ func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *led
 			err = r.now(ctx)
 		}
 		if err == nil {
-			err = write(ctx, path, to)
+			err = write(ctx, path, file.To) // over the one that was just written
 		}
 		return err
 	}
@@ -86,16 +85,13 @@ func (d DropIn) missingDirs() ([]ledger.Want, error) {
 // refused returns an error if no process can make the file, or its directory. Missing
 // permissions of this process alone do not count.
 func (d DropIn) refused(path string) error {
-	dir, err := durable.OpenDir(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) && d.ExistingDir {
-		return fmt.Errorf("directory %s does not exist, and must not be made", filepath.Dir(path))
-	}
-	if err == nil {
-		_ = dir.Close() // nothing is written through it
-	}
-	parent, err := durable.Writable(filepath.Dir(path))
-	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("%s is not written: %w: %s", path, ErrReadOnlyDir, parent)
+	dir := filepath.Dir(path)
+	nearest, err := durable.Writable(dir)
+	switch {
+	case d.ExistingDir && nearest != dir:
+		return fmt.Errorf("directory %s does not exist, and must not be made", dir)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%s is not written: %w: %s", path, ErrReadOnlyDir, nearest)
 	}
 	return nil
 }

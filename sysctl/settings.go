@@ -112,11 +112,3 @@ func inOrder(targets []target) []target {
 	}
 	return append(causes, others...)
 }
-
-func lines(changes []Change) []string {
-	var all []string
-	for _, c := range changes {
-		all = append(all, c.String())
-	}
-	return all
-}
