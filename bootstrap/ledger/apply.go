@@ -163,7 +163,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	for _, t := range todo {
 		if a.abandons() {
 			t.failed = true // the first failure says why
-		} else if err := a.writeOne(ctx, t); err != nil {
+		} else if err := a.writeOne(ctx, t); err != nil && !a.yields(t, err) {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
 		t.tried = true
@@ -196,11 +196,23 @@ func (a *application) takeBack(ctx context.Context) error {
 	return a.save(s)
 }
 
+// yields reports whether another program has made an object, with which the step is content
+// whatever it is, since it was looked at. It is theirs, and is looked at again.
+func (a *application) yields(t *target, err error) bool {
+	r := a.sheet.records[t.id]
+	if !errors.Is(err, fs.ErrExist) || !t.Loose || !t.now.IsZero() || r == nil || len(r.Claims) > 1 || len(r.Causes) > 0 || !t.isNew {
+		return false
+	}
+	delete(a.sheet.records, t.id)
+	t.written = false
+	return true
+}
+
 // dropUnmade drops the claim of a target that could not be written, and was none of the
 // step's before: another agent is not to be stopped by it.
 func (a *application) dropUnmade(t *target) {
 	r := a.sheet.records[t.id]
-	if t.failed && t.isNew && r.Intent == nil && !r.isMade(t.Kind) {
+	if t.failed && t.isNew && r != nil && r.Intent == nil && !r.isMade(t.Kind) {
 		r.Claims = r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) })
 	}
 }
@@ -383,7 +395,7 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
 	for _, o := range a.before[t.id] {
-		if !o.MayFail && (!a.isVerified(ctx, o) || o.failed) {
+		if (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
 			return o
 		}
 	}

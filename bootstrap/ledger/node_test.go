@@ -254,7 +254,7 @@ func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 		return nil
 	}
 	return &ledger.Kind{
-		Name: "file", Space: "path",
+		Name: "file-in-memory", Space: "path",
 		Read: func(_ context.Context, o string) (ledger.State, error) {
 			f, there := n.files[o]
 			if !there || f.dir {
@@ -383,7 +383,7 @@ func contentOf(s ledger.State) ([]byte, error) {
 }
 
 func (n *node) dirKind() *ledger.Kind {
-	k := &ledger.Kind{Name: "dir", Space: "path"}
+	k := &ledger.Kind{Name: "dir-in-memory", Space: "path"}
 	k.Read = func(_ context.Context, o string) (ledger.State, error) {
 		if n.files[o].dir {
 			return ledger.State{Type: "dir"}, nil

@@ -252,7 +252,7 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 	require.Empty(t, apply(wants()).Undone)
 	look, err := p.book(0).Check(t.Context(), "s", wants("/h"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"remove file /i"}, look.Changes)
+	require.Equal(t, []string{"remove file-in-memory /i"}, look.Changes)
 	require.Len(t, apply(wants("/h")).Undone, 1)
 	require.Equal(t, "", p.node.state("f:/i"))
 	require.Equal(t, "1", p.node.state("f:/h"))

@@ -153,7 +153,8 @@ type undoing struct {
 
 func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}, parts: map[string]*work{},
+		Book: b, sheet: s, works: works,
+		byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}, parts: map[string]*work{},
 	}
 	for _, w := range works {
 		u.byID[w.id] = w
