@@ -136,9 +136,9 @@ func (u *undoing) nameOf(o ledger.Undone) string {
 // advice, so are the errors of objects that others have changed, or still need.
 func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
 	for _, o := range objects {
-		isKept := errors.Is(o.Err, ledger.ErrChanged) || errors.Is(o.Err, ledger.ErrNeeded)
+		isAdvice := errors.Is(o.Err, ledger.ErrNeeded) || errors.Is(o.Err, ledger.ErrChanged) && staysIsAdvice
 		switch {
-		case isKept && staysIsAdvice:
+		case isAdvice:
 			r.Advice = addOnce(r.Advice, o.Err.Error())
 			err = without(err, []ledger.Undone{o})
 		case o.Err != nil:
