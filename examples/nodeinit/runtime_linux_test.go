@@ -124,7 +124,7 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	for _, args := range [][]string{{"uninstall", "--custom-cni-conf"}, {"uninstall-cni"}, {"uninstall"}} {
 		o := n.ok(args...)
 		require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
-		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni stays: /etc/k3s/net.d/10-theirs.conflist names it")
+		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni is still needed: /etc/k3s/net.d/10-theirs.conflist names it")
 	}
 	n.shell("rm /etc/k3s/net.d/10-theirs.conflist")
 	n.ok("uninstall")
