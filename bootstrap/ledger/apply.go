@@ -152,13 +152,18 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
+		for _, t := range todo {
+			t.discard()
+		}
 		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {
 		return err
 	}
 	for _, t := range todo {
-		if err := a.writeOne(ctx, t); err != nil && !a.yields(t, err) {
+		if a.abandons() {
+			t.failed = true // the first failure says why
+		} else if err := a.writeOne(ctx, t); err != nil && !a.yields(t, err) {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
 		t.tried = true
@@ -191,11 +196,11 @@ func (a *application) takeBack(ctx context.Context) error {
 	return a.save(s)
 }
 
-// yields reports whether a write that replaces nothing has found that another program has made
-// the object since it was looked at. It is theirs, and is looked at again.
+// yields reports whether another program has made an object, with which the step is content
+// whatever it is, since it was looked at. It is theirs, and is looked at again.
 func (a *application) yields(t *target, err error) bool {
 	r := a.sheet.records[t.id]
-	if !errors.Is(err, fs.ErrExist) || !t.now.IsZero() || r == nil || len(r.Claims) > 1 || !t.isNew {
+	if !errors.Is(err, fs.ErrExist) || !t.Loose || !t.now.IsZero() || r == nil || len(r.Claims) > 1 || len(r.Causes) > 0 || !t.isNew {
 		return false
 	}
 	delete(a.sheet.records, t.id)
@@ -330,7 +335,7 @@ func (a *application) recordOf(ctx context.Context, t *target) (*record, error) 
 	case r == nil:
 		return a.sheet.of(t.Kind, t.Object, original), nil
 	}
-	r.Original = original
+	r.replaceOriginal(t.Kind, t.now, original)
 	return r, nil
 }
 

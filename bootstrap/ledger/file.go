@@ -206,7 +206,9 @@ func (s State) isOver(d *durable.Dir, name string) error {
 	switch {
 	case err != nil:
 		return ignoreGone(err)
-	case s.over.IsZero(), s.over.seen != nil && !os.SameFile(s.over.seen, info):
+	case s.over.IsZero():
+		return fmt.Errorf("%w: %w", exchanged(d.Path(name)), fs.ErrExist)
+	case s.over.seen != nil && !os.SameFile(s.over.seen, info):
 		return exchanged(d.Path(name))
 	}
 	return nil

@@ -35,6 +35,7 @@ type node struct {
 	mounts  map[string][]string
 	mounted int
 	root    string                      // where files and directories really are; empty: in memory
+	staged  []*ledger.Staged            // on the file system
 	die     func()                      // before and after each write of ours
 	wrote   func(object, before string) // each object that a write of ours has changed
 }
@@ -253,7 +254,7 @@ func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 		return nil
 	}
 	return &ledger.Kind{
-		Name: "file", Space: "path",
+		Name: "file-in-memory", Space: "path",
 		Read: func(_ context.Context, o string) (ledger.State, error) {
 			f, there := n.files[o]
 			if !there || f.dir {
@@ -322,6 +323,7 @@ func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
 			if err != nil {
 				return nil, err
 			}
+			n.staged = append(n.staged, s)
 			commit := s.Commit
 			s.Commit = func(ctx context.Context) error {
 				return n.writeBy(sort+":"+name(o), func() error {
@@ -340,6 +342,16 @@ func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
 		}
 	}
 	return k
+}
+
+// abandon does for temporary files what the kernel does when a process is killed: they stay,
+// but are no longer open.
+func (n *node) abandon() {
+	for _, s := range n.staged {
+		s.Discard()
+		_ = os.WriteFile(s.Path, nil, 0o600) // its directory may have gone
+	}
+	n.staged = nil
 }
 
 // name is that of an object in a record.
@@ -371,7 +383,7 @@ func contentOf(s ledger.State) ([]byte, error) {
 }
 
 func (n *node) dirKind() *ledger.Kind {
-	k := &ledger.Kind{Name: "dir", Space: "path"}
+	k := &ledger.Kind{Name: "dir-in-memory", Space: "path"}
 	k.Read = func(_ context.Context, o string) (ledger.State, error) {
 		if n.files[o].dir {
 			return ledger.State{Type: "dir"}, nil

@@ -219,6 +219,15 @@ func (r *record) isOriginal(k *Kind, now State, isMoved bool) bool {
 	return !r.isOurs(k, now) && (isMoved || r.stoodStill(now))
 }
 
+// replaceOriginal makes the present state, of which a copy is kept, the original. As long as no
+// agent has changed the object, it is also as found.
+func (r *record) replaceOriginal(k *Kind, now, copied State) {
+	if !r.isMade(k) {
+		r.Left = now.bare()
+	}
+	r.Original = copied
+}
+
 // MarshalJSON is the record's line.
 func (r *record) MarshalJSON() ([]byte, error) {
 	type plain record

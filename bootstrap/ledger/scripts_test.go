@@ -167,6 +167,11 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			undo 2
 			release 0
 			release 1`, map[string]string{"v:z": "1"}},
+		"what no agent could mount over is not mounted again": {`
+			apply 0 s "m:/m"=ours kill=4
+			other "m:/m"=theirs#100
+			apply 1 s "m:/m"=ours
+			other "m:/m"=`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
@@ -247,7 +252,7 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 	require.Empty(t, apply(wants()).Undone)
 	look, err := p.book(0).Check(t.Context(), "s", wants("/h"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"remove file /i"}, look.Changes)
+	require.Equal(t, []string{"remove file-in-memory /i"}, look.Changes)
 	require.Len(t, apply(wants("/h")).Undone, 1)
 	require.Equal(t, "", p.node.state("f:/i"))
 	require.Equal(t, "1", p.node.state("f:/h"))

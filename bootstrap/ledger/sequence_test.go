@@ -286,6 +286,7 @@ func (p *play) mortal(n int, f func() error) (killed bool, err error) {
 	defer func() {
 		if r := recover(); r == errKilled {
 			killed = true
+			p.node.abandon()
 		} else if r != nil {
 			panic(r)
 		}

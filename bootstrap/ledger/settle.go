@@ -189,7 +189,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 			return nil, err
 		}
 		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now, false) {
-			r.Original = was
+			r.replaceOriginal(side.Kind, now, was)
 		}
 		a := along{
 			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(), change: side.Change,

@@ -153,7 +153,8 @@ type undoing struct {
 
 func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}, parts: map[string]*work{},
+		Book: b, sheet: s, works: works,
+		byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}, parts: map[string]*work{},
 	}
 	for _, w := range works {
 		u.byID[w.id] = w
@@ -330,9 +331,9 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 }
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more, nor does one that was to go, and whose owner has written it again.
+// more, nor does one that agents have removed, and that is there again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
+	if !w.stays() || w.absent != w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {
