@@ -31,6 +31,11 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	case s.Wants != nil:
 		return w.plan.Host.Do(ctx, everywhere, f)
 	}
+	if p, ok := s.does().(placed); ok {
+		if err := w.plan.Host.CheckPlaces(p.Places()); err != nil {
+			return err
+		}
+	}
 	return w.plan.Host.Enter(ctx, s.namespaces(), f)
 }
 
@@ -49,8 +54,9 @@ func (w *walk) learn(ctx context.Context) {
 	if w.book == nil {
 		return
 	}
+	isKnown := len(w.kinds) > 0 // from the look before
 	for i := range w.plan.Steps {
-		if s := &w.plan.Steps[i]; s.Wants != nil {
+		if s := &w.plan.Steps[i]; s.Wants != nil && !isKnown {
 			_ = w.enter(ctx, s, func(ctx context.Context) error {
 				_, err := w.wants(ctx, s)
 				return err

@@ -132,13 +132,13 @@ func (u *undoing) nameOf(o ledger.Undone) string {
 	return o.Agent + "/" + o.Step
 }
 
-// addUndone adds what became of objects to r, and returns what remains of err. If stays is
-// advice, so are the errors of objects that others have changed, or still need.
-func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
+// addUndone adds what became of objects to r, and returns what remains of err. What is still
+// needed is advice, and so is what others have changed, if that is said.
+func (r *Result) addUndone(objects []ledger.Undone, err error, changedIsAdvice bool) error {
 	for _, o := range objects {
-		isAdvice := errors.Is(o.Err, ledger.ErrNeeded) || errors.Is(o.Err, ledger.ErrChanged) && staysIsAdvice
+		isChanged := errors.Is(o.Err, ledger.ErrChanged)
 		switch {
-		case isAdvice:
+		case isChanged && changedIsAdvice, errors.Is(o.Err, ledger.ErrNeeded) && !isChanged:
 			r.Advice = addOnce(r.Advice, o.Err.Error())
 			err = without(err, []ledger.Undone{o})
 		case o.Err != nil:

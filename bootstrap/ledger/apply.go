@@ -395,7 +395,7 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
 	for _, o := range a.before[t.id] {
-		if !o.MayFail && (!a.isVerified(ctx, o) || o.failed) {
+		if (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
 			return o
 		}
 	}

@@ -278,15 +278,16 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w: agent %q%s: undo or release that agent, change one of the two, or override it",
-		printable.Line(w.Object), ErrConflict, top.Agent, difference(top.To, w.To))
+		printable.Line(w.Object), ErrConflict, top.Agent, difference(w.Object, top.To, w.To))
 }
 
 // difference says in which value two agents differ, if it is one.
-func difference(theirs, ours State) string {
+func difference(object string, theirs, ours State) string {
 	if theirs.Value == ours.Value {
 		return ""
 	}
-	return fmt.Sprintf(" has %s, and this one wants %s", printable.Line(theirs.Value), printable.Line(ours.Value))
+	return fmt.Sprintf(" has %s, and this one wants %s",
+		printable.Line(printable.Masked(object, theirs.Value)), printable.Line(printable.Masked(object, ours.Value)))
 }
 
 // standing returns the step's claim if it prevails, and wants what the step wants now.

@@ -119,9 +119,6 @@ func writeDir(_ context.Context, path string, to State) error {
 			return err
 		}
 		defer dir.Close()
-		if info, err := dir.Stat(); err != nil || isCovered(d, info) {
-			return err // another process has just mounted on it
-		}
 		return setAttributes(dir.File(), to)
 	}))
 }
@@ -169,13 +166,13 @@ func removeDir(d *durable.Dir, name string) error {
 }
 
 // keepsDir returns an error for a directory that is to be removed, and holds something that
-// stays. It is asked beforehand, so that nothing is undone of what such a directory needs.
-// What is under a mount that goes is not to be seen yet.
+// stays. It is asked beforehand, so that nothing is undone of what such a directory needs. What
+// is under a mount that goes is not to be seen yet.
 func keepsDir(_ context.Context, path string, after After) (why string, err error) {
-	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
+	if to, changes := after(Dir(), path); changes && !to.IsZero() {
 		return "", nil
 	}
-	if to, changes := after(Dir(), path); changes && !to.IsZero() {
+	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
 		return "", nil
 	}
 	err = inParent(path, func(d *durable.Dir, name string) error {

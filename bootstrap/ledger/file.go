@@ -96,7 +96,9 @@ func readPath(path string, look func(d *durable.Dir, name string, info fs.FileIn
 		info, err := d.Lstat(name)
 		if err == nil {
 			s, err = look(d, name, info)
-			s.seen = cmp.Or(s.seen, info)
+			if s.Value != covered {
+				s.seen = cmp.Or(s.seen, info)
+			}
 		}
 		return err
 	})
@@ -206,6 +208,7 @@ func (s State) isOver(d *durable.Dir, name string) error {
 	switch {
 	case err != nil:
 		return ignoreGone(err)
+	case isCovered(d, info): // another process has just mounted on it
 	case s.over.IsZero():
 		return fmt.Errorf("%w: %w", exchanged(d.Path(name)), fs.ErrExist)
 	case s.over.seen != nil && !os.SameFile(s.over.seen, info):

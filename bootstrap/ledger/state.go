@@ -54,8 +54,17 @@ type State struct {
 
 // onto returns s as it is written over an object that was in state now.
 func (s State) onto(now State) State {
-	s.over = &State{Type: now.Type, seen: now.seen}
+	s.over = &State{Type: now.Type, Value: now.Value, seen: now.seen}
 	return s
+}
+
+// Over returns the value of the object that a write takes the place of, as it was read; empty
+// if that is not known.
+func (s State) Over() (value string) {
+	if s.over == nil {
+		return ""
+	}
+	return s.over.Value
 }
 
 // WithContent returns s with this content.
