@@ -170,7 +170,7 @@ func (m Mount) Check(ctx context.Context) (changes []string, err error) { return
 // even in several processes, one of them mounts it and the others find that mount. The
 // mount of another call may cover it for a moment, so hold the node's lock if you
 // pin an object right afterwards.
-func (m Mount) Apply(ctx context.Context) error { return ledger.Apply(ctx, m) }
+func (m Mount) Apply(ctx context.Context) error { return fsmount.Apply(ctx, m) }
 
 // Advise returns remarks for an administrator on conditions that Apply does not
 // change: mounts that the bpffs covers on the same path, whose pins are invisible,

@@ -136,4 +136,4 @@ func (m Mount) Check(ctx context.Context) (changes []string, err error) { return
 // Apply mounts cgroup2 unless it is mounted with the host's root, and records nothing. If
 // several calls run at once, even in several processes, one of them mounts it and the others
 // find that mount.
-func (m Mount) Apply(ctx context.Context) error { return ledger.Apply(ctx, m) }
+func (m Mount) Apply(ctx context.Context) error { return fsmount.Apply(ctx, m) }

@@ -7,13 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/remedy"
 	"github.com/slipway-dev/slipway/mount"
 )
@@ -78,6 +78,22 @@ func (s System) Wants(ctx context.Context, path string, to ledger.State, ready f
 	})}
 }
 
+// Apply is [ledger.Apply] for a mount. Other processes may make it, or the directories for it,
+// at the same time: then it looks again.
+func Apply(ctx context.Context, w ledger.Wanter) error {
+	for try := 1; ; try++ {
+		err := ledger.Apply(ctx, w)
+		if err == nil || try == 3 {
+			return err
+		}
+		changes, checkErr := ledger.Check(ctx, w)
+		isThere := checkErr == nil && len(changes) == 0
+		if !isThere && !errors.Is(err, ledger.ErrChanged) && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+}
+
 // read describes the visible mount. One directory of another file system, as a container's
 // volume, counts as an ordinary directory. A mount is whole from its first moment on, and so
 // it has always stood still.
@@ -108,15 +124,22 @@ func (s System) read(_ context.Context, path string) (now ledger.State, err erro
 	return now, err
 }
 
-// source returns the source of the mount there.
-func (p Place) source(k mount.Mounter) (string, error) {
+// source returns the source of the mount there, unless another has taken its place and, as
+// kernels do that, its number.
+func (p Place) source(k mount.Mounter) (source string, err error) {
 	infos, err := Mounts(k)
+	if err != nil {
+		return "", err
+	}
 	for _, m := range infos {
 		if is(m, p.Mount) {
-			return sourceOf(k, m)
+			source, err = sourceOf(k, m)
 		}
 	}
-	return "", err
+	if _, _, now, statErr := k.Stat(p.Path); statErr != nil || now != p.Mount {
+		return "", fmt.Errorf("%s: the mount is being exchanged: %w", p.Path, errors.Join(ledger.ErrChanged, statErr))
+	}
+	return source, err
 }
 
 // isMade reports whether a mount is one that was made for the want.
@@ -130,10 +153,16 @@ func same(a, b ledger.State) bool {
 	if strings.TrimSuffix(a.Type, ofOtherRoot) != strings.TrimSuffix(b.Type, ofOtherRoot) {
 		return false
 	}
-	sourceA, idA, _ := strings.Cut(a.Value, " id=")
-	sourceB, idB, _ := strings.Cut(b.Value, " id=")
+	sourceA, idA := cutIdentity(a.Value)
+	sourceB, idB := cutIdentity(b.Value)
 	isUnique := strings.Contains(idA, " unique=")
 	return a.Value == b.Value || isUnique && idA == idB || isOurs(sourceA) && sourceA == sourceB
+}
+
+// cutIdentity splits the value of a state.
+func cutIdentity(value string) (source, identity string) {
+	at := max(strings.LastIndex(value, " id="), 0)
+	return value[:at], value[at:]
 }
 
 func (s System) describe(path string, from, to ledger.State) string {
@@ -192,103 +221,4 @@ func (s System) permission(context.Context, string) error {
 		return nil
 	}
 	return hint(s.FSType, syscall.EPERM)
-}
-
-// write mounts, or unmounts what was made here and is on top. If several calls run at once,
-// even in several processes, one of them mounts and the others find that mount.
-func (s System) write(_ context.Context, path string, to ledger.State) error {
-	k := Or(s.Kernel)
-	if to.IsZero() {
-		return s.unmount(k, path)
-	}
-	p, err := Look(k, path)
-	if err != nil {
-		return err
-	}
-	err = s.mount(k, p, newSource(to.Value), s.Options(to))
-	if errors.Is(err, syscall.EBUSY) {
-		if again, lookErr := Look(k, path); lookErr == nil && again.Shows(s.FSType) {
-			return nil // another process was first
-		}
-	}
-	return hint(s.FSType, err)
-}
-
-// mount mounts, in the place of a cgroup2 with another root. A kernel that can do so unmounts
-// that last.
-func (s System) mount(k mount.Mounter, p Place, source, options string) error {
-	if p.FSType != s.FSType || p.Mount == "" || p.Shows(s.FSType) {
-		return k.Mount(source, p.Path, s.FSType, options)
-	}
-	clear := func() error { return clearWrong(k, p.Path, s.FSType) }
-	if replacer, ok := k.(interface {
-		Replace(source, target, fstype, options string, clear func() error) error
-	}); ok {
-		return replacer.Replace(source, p.Path, s.FSType, options, clear)
-	}
-	if err := clear(); err != nil {
-		return err
-	}
-	return k.Mount(source, p.Path, s.FSType, options)
-}
-
-// maxStacked is how many mounts are taken off one path.
-const maxStacked = 16
-
-// clearWrong unmounts only the cgroup2 mounts on path with another root. The error matches
-// EBUSY if there is one with the host's: it lay below, or another process made it.
-func clearWrong(k mount.Mounter, path, fstype string) error {
-	for range maxStacked {
-		p, err := Look(k, path)
-		switch {
-		case err != nil || p.Mount == "" || p.FSType != fstype:
-			return err
-		case p.Shows(fstype):
-			return fmt.Errorf("a cgroup2 with the host's root is there: %w", syscall.EBUSY)
-		}
-		if err := p.Unmount(k); err != nil && !errors.Is(err, syscall.EINVAL) { // else another is there now
-			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
-		}
-	}
-	return fmt.Errorf("more than %d mounts on one path", maxStacked)
-}
-
-// unmount unmounts the visible mount if it was made here: another process may have exchanged
-// it meanwhile.
-func (s System) unmount(k mount.Mounter, path string) error {
-	err := hint(s.FSType, unmountOnly(k, path, func(m mountinfo.Mount) bool {
-		source, err := sourceOf(k, m)
-		return err == nil && m.FSType == s.FSType && isOurs(source)
-	}))
-	if errors.Is(err, syscall.EBUSY) {
-		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
-	}
-	return err
-}
-
-// unmountOnly unmounts the topmost mount on path if it is meant, as far as the kernel can
-// identify it.
-func unmountOnly(k mount.Mounter, path string, meant func(mountinfo.Mount) bool) error {
-	if only, ok := k.(interface {
-		UnmountOnly(path string, meant func(mountinfo.Mount) bool) error
-	}); ok {
-		return only.UnmountOnly(path, meant)
-	}
-	infos, err := Mounts(k)
-	if on := mountinfo.On(infos, path); err == nil && (len(on) == 0 || !meant(on[len(on)-1])) {
-		err = pathError("umount", path, syscall.EINVAL)
-	}
-	if err != nil {
-		return err
-	}
-	return k.Unmount(path)
-}
-
-// hint names the cause if the kernel's error does not.
-func hint(fstype string, err error) error {
-	if errors.Is(err, syscall.ENODEV) {
-		return remedy.Add(err, fmt.Sprintf("this kernel has no %s file system: %s", fstype,
-			map[string]string{"bpf": "CONFIG_BPF_SYSCALL", "cgroup2": "CONFIG_CGROUPS"}[fstype]))
-	}
-	return remedy.Capabilities(err, map[string]string{"bpf": "in the initial user namespace"}[fstype], remedy.SysAdmin)
 }

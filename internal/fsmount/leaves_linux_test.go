@@ -11,11 +11,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -100,4 +103,41 @@ func mountsIn(t *testing.T, procDir, path string) []mountinfo.Mount {
 	infos, err := mountinfo.Parse(f)
 	require.NoError(t, err)
 	return mountinfo.On(infos, path)
+}
+
+// exchanging is a kernel on which another process exchanges a mount after it was read.
+type exchanging struct {
+	fsmount.Real
+	reads    int // until then
+	exchange func()
+}
+
+func (k *exchanging) Stat(path string) (fstype, root, mount string, err error) {
+	fstype, root, mount, err = k.Real.Stat(path)
+	if k.reads--; k.reads == 0 {
+		k.exchange()
+	}
+	return fstype, root, mount, err
+}
+
+func TestSEC4_OnlyTheMountThatWasReadIsUndone(t *testing.T) {
+	for name, l := range leaves {
+		t.Run(name, func(t *testing.T) {
+			// The mount is read to plan, and before the write, and each time looked at twice.
+			for reads, want := range map[int]error{3: ledger.ErrChanged, 4: unix.EINVAL} {
+				n := fsmounttest.NewReal(t, false)
+				path := fsmounttest.Mkdir(t, n, "point")
+				k := &exchanging{}
+				m := testledger.Step{Wanter: l.mount(path, k), Book: testledger.Open(t, testledger.Dir(t))}
+				require.NoError(t, m.Apply(t.Context()))
+				k.reads, k.exchange = reads, func() {
+					n.Unmount(path)
+					require.NoError(t, k.Mount("slipway-another-agents", path, l.fstype, ""))
+				}
+				require.ErrorIs(t, m.Undo(t.Context()), want)
+				require.LessOrEqual(t, k.reads, 0)
+				require.Equal(t, "slipway-another-agents", on(t, path)[0].Source)
+			}
+		})
+	}
 }
