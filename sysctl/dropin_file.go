@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"syscall"
 
@@ -28,16 +27,14 @@ func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *led
 		if !isApplied(to) {
 			return write(ctx, path, to)
 		}
-		first := to
-		first.Mode = modeUntilApplied
-		err := write(ctx, path, first)
-		if err == nil {
-			err = r.now(ctx)
+		to.Mode = modeUntilApplied
+		if err := errors.Join(write(ctx, path, to), ctx.Err()); err != nil {
+			return err
 		}
-		if err == nil {
-			err = write(ctx, path, to)
+		if err := r.now(ctx); err != nil {
+			return err
 		}
-		return err
+		return write(ctx, path, file.To) // over the one that was just written
 	}
 	k.Along = func(ctx context.Context, _ string, to ledger.State) ([]ledger.Side, error) {
 		if !isApplied(to) {
@@ -86,16 +83,13 @@ func (d DropIn) missingDirs() ([]ledger.Want, error) {
 // refused returns an error if no process can make the file, or its directory. Missing
 // permissions of this process alone do not count.
 func (d DropIn) refused(path string) error {
-	dir, err := durable.OpenDir(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) && d.ExistingDir {
-		return fmt.Errorf("directory %s does not exist, and must not be made", filepath.Dir(path))
-	}
-	if err == nil {
-		_ = dir.Close() // nothing is written through it
-	}
-	parent, err := durable.Writable(filepath.Dir(path))
-	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("%s is not written: %w: %s", path, ErrReadOnlyDir, parent)
+	dir := filepath.Dir(path)
+	nearest, err := durable.Writable(dir)
+	switch {
+	case d.ExistingDir && nearest != dir:
+		return fmt.Errorf("directory %s does not exist, and must not be made", dir)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%s is not written: %w: %s", path, ErrReadOnlyDir, nearest)
 	}
 	return nil
 }
