@@ -47,6 +47,7 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 		second := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		require.NoError(t, os.Remove(n.confFile()))
 		second.repair()
+		i = n.ownedBy("pod-b", n.install()) // another process of that owner
 		i.Config = agentOf(cniinstall.Agent{Debug: true})
 		require.NoError(t, i.Apply(t.Context()))
 		err = second.end()

@@ -117,7 +117,7 @@ func TestCNI1_RenameRefused(t *testing.T) {
 	require.ErrorContains(t, err, "put "+busy+" in place")
 	requireContent(t, n.confFile(), "old", 0o644)
 	requireContent(t, busy, "old", 0o755)
-	requireContent(t, n.plugin("zzz"), script("1.0.0"), 0o755)
+	requireContent(t, n.plugin("zzz"), "old", 0o755)
 	requireNoTemp(t, n.root)
 
 	require.NoError(t, unix.Unmount(busy, 0))

@@ -104,7 +104,7 @@ func failure(undone []ledger.Undone, err error) error {
 // lines lists what an undoing changes, without the backups, which are moved.
 func lines(undone []ledger.Undone) (changes []string) {
 	for _, u := range undone {
-		if u.Change != "" && u.Err == nil && !u.Stays && !strings.Contains(filepath.Base(u.Object), "_bak") {
+		if u.Change != "" && u.Err == nil && !strings.Contains(u.Change, "wants it too") && !strings.Contains(filepath.Base(u.Object), "_bak") {
 			changes = append(changes, u.Change)
 		}
 	}

@@ -47,7 +47,7 @@ func TestCNI8_AnEqualPluginOfAPackageStays(t *testing.T) {
 				require.NoFileExists(t, n.plugin(plugin))
 				return
 			}
-			require.NoError(t, i.Revert(t.Context()))
+			require.ErrorContains(t, i.Revert(t.Context()), n.bin+" is no longer as it was left: it holds "+plugin)
 			requireContent(t, n.plugin(plugin), content, 0o755)
 			require.NoFileExists(t, n.confFile())
 		})
