@@ -53,6 +53,9 @@ func leafTargets() []target {
 		name: "uninstall a plugin", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
 		setup: installed(plugin, besideLink(empty), func(a *arena) { a.file("victim/x", script, 0o755, 0) }),
 	}, {
+		name: "uninstall a plugin, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(os.Remove),
+		setup: installed(plugin, besideRoots(empty, func(a *arena, dir string) { a.file(dir+"/x", script+"# root's", 0o755, 0) }), nil),
+	}, {
 		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
 		try: func(a *arena) error { return network(a).Apply(a.ctx) },
 	}, {
@@ -61,6 +64,9 @@ func leafTargets() []target {
 			a.outside(func() error { return aside(a.path("victim/" + theirs)) })
 			a.file("victim/"+ours, conflist, 0o600, 0)
 		}),
+	}, {
+		name: "uninstall a CNI configuration, beside root's", pairs: roots, try: undo, slow: true, naive: inDir(ours)(os.Remove),
+		setup: installed(network, besideRoots(empty, func(a *arena, dir string) { a.file(dir+"/"+ours, conflist+" ", 0o600, 0) }), nil),
 	}, {
 		name: "clean a directory up, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(removeTree),
 		setup: listed(besideLink(stateDir), cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
