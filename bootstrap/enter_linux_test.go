@@ -173,9 +173,11 @@ func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 
 	second := placed{hosted{todo()}, s.at}
 	for _, a := range []bootstrap.Action{second, bootstrap.Retry(second, nil)} {
-		p.Steps[1] = step("a", a)
+		first = todo()
+		p.Steps = []bootstrap.Step{step("first", first), step("a", a, "first")}
 		_, err = p.Apply(t.Context())
 		require.ErrorIs(t, err, hostns.ErrNotHost, "an action that says where it acts")
+		require.False(t, first.Applied())
 	}
 	require.Empty(t, second.Calls())
 }

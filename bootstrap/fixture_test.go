@@ -65,8 +65,7 @@ type file struct{ path string }
 
 func (f file) Wants(context.Context) (ledger.Wants, error) {
 	list, err := ledger.DirWants(filepath.Dir(f.path), 0o755)
-	to := ledger.State{Type: "file", Mode: 0o644}.WithContent(nil)
-	return ledger.Wants{List: append(list, ledger.Want{Kind: ledger.File(), Object: f.path, To: to})}, err
+	return ledger.Wants{List: append(list, ledger.FileWant(f.path, 0o644, nil))}, err
 }
 
 // shelf has objects in memory, each of which is a value.

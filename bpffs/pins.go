@@ -23,7 +23,7 @@ const maxNamed = 10
 func holdsPins(k mount.Mounter, path string, goes func(path string) bool) error {
 	found := pins{goes: goes}
 	if err := found.walk(k, path, "", 0); err != nil {
-		return fmt.Errorf("unmount bpf from %s: %w", path, err)
+		return fmt.Errorf("left mounted: %w", err)
 	}
 	if found.n == 0 {
 		return nil
@@ -32,8 +32,8 @@ func holdsPins(k mount.Mounter, path string, goes func(path string) bool) error 
 	if n := found.n - len(found.first); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	return code.Errorf(code.BPFFSHoldsPins, "bpffs on %s is left mounted: it holds pins, which would be lost: %s%s (remove them first)",
-		path, strings.Join(found.first, ", "), more)
+	return code.Errorf(code.BPFFSHoldsPins, "left mounted: it holds pins, which would be lost: %s%s (remove them first)",
+		strings.Join(found.first, ", "), more)
 }
 
 // pins are the pins in a bpffs: the names of the first few, and their number.

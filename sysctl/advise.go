@@ -227,11 +227,7 @@ func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWa
 // because forwarding is then on before the first advertisement arrives.
 func (k Kernel) adviseRouters(targets []target) ([]string, error) {
 	lister, ok := k.files().(routerLister)
-	var changes []Change
-	for _, t := range targets {
-		changes = append(changes, Change{Key: t.Key, New: t.Value})
-	}
-	if !ok || !slices.ContainsFunc(changes, Change.forwards6) {
+	if !ok || !slices.ContainsFunc(targets, target.forwards6) {
 		return nil, nil
 	}
 	links, err := lister.Routers()

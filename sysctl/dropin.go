@@ -66,20 +66,16 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 	file := ledger.FileWant(d.path(), 0o644, keepMark(ctx, d.path(), content))
 	all, _, _ := effective(ctx, d.dirs(), d.path(), content) // [DropIn.Advise] reports unreadable files
 	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.assignments()))
-	w := wanting{Kernel: d.Kernel, again: file.ID()}
-	var reloadErr error
-	if d.isReloadDue(ctx, file, own) {
-		w.reload, reloadErr = d.reloading(ctx, content)
-	}
-	beyond := d.beyond(own, all, w.reload)
-	list := w.wants(own, changesOf(beyond))
+	r, reloadErr := d.reloading(ctx, file, own, content)
+	beyond := d.beyond(own, all, r)
+	list, late, routeErr := wanting{d.Kernel, file.ID(), r}.wants(own, changesOf(beyond))
 	dirs, dirErr := d.missingDirs()
-	file.Kind = d.fileKind(file, w.reload, beyond)
+	file.Kind = d.fileKind(file, r, beyond)
 	for i := range dirs {
 		dirs[i].Needs = named(list)
 	}
-	list = slices.Concat(list, dirs, []ledger.Want{file}, w.late)
-	return ledger.Wants{List: list}, errors.Join(err, reloadErr, w.err, dirErr)
+	list = slices.Concat(list, dirs, []ledger.Want{file}, late)
+	return ledger.Wants{List: list}, errors.Join(err, reloadErr, routeErr, dirErr)
 }
 
 // named lists the IDs of wants that no pattern has made: of links there may be thousands.

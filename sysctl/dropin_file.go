@@ -27,16 +27,14 @@ func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *led
 		if !isApplied(to) {
 			return write(ctx, path, to)
 		}
-		first := to
-		first.Mode = modeUntilApplied
-		err := write(ctx, path, first)
-		if err == nil {
-			err = r.now(ctx)
+		to.Mode = modeUntilApplied
+		if err := errors.Join(write(ctx, path, to), ctx.Err()); err != nil {
+			return err
 		}
-		if err == nil {
-			err = write(ctx, path, file.To) // over the one that was just written
+		if err := r.now(ctx); err != nil {
+			return err
 		}
-		return err
+		return write(ctx, path, file.To) // over the one that was just written
 	}
 	k.Along = func(ctx context.Context, _ string, to ledger.State) ([]ledger.Side, error) {
 		if !isApplied(to) {

@@ -338,6 +338,24 @@ func TestSYS4_AFailedReloadIsAnError(t *testing.T) {
 	}
 }
 
+// A service that is restarted for each value would soon have been started too often.
+func TestSYS4_ManyValuesThatOnlyTheReloaderMayWriteNeedOneReload(t *testing.T) {
+	n := newNode(t, "lxc1", "lxc2", "lxc3")
+	n.Fail = readOnly
+	for _, right := range []bool{false, true} { // the file
+		m := &manager{node: n, err: errors.New("the job failed")}
+		d := n.dropInWith(m)
+		d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}, {Key: bad, Value: "2"}}
+		if right {
+			d.Name = "50-right.conf"
+			content := "# Written by slipway, which puts changes back.\n" + fmt.Sprintf("%s\n%s\n", d.Settings[0], d.Settings[1])
+			require.NoError(t, os.WriteFile(filepath.Join(d.Dir, d.Name), []byte(content), 0o644))
+		}
+		require.ErrorContains(t, d.Apply(t.Context()), "the job failed")
+		require.Equal(t, 1, m.reloads)
+	}
+}
+
 func TestSYS4_WithoutSystemdOnTheBusValuesAreSetDirectly(t *testing.T) {
 	n := newNode(t)
 	m := &manager{node: n, err: fmt.Errorf("no service on the bus: %w", sysctl.ErrNoSystemd)}

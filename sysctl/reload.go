@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -15,55 +16,58 @@ import (
 // reload is a Reloader that works, and what it does.
 type reload struct {
 	Reloader
-	how   string                      // in one line
-	blame func(context.Context) error // names the lines that made a reload fail
-	done  bool
+	how     string                      // in one line
+	blame   func(context.Context) error // names the lines that made a reload fail
+	follows bool                        // the file is written first
+	done    bool
+	err     error // of what was done
 }
 
 // now reloads, unless there is a bus without systemd, or the service starts
 // only after this process.
 func (r *reload) now(ctx context.Context) error {
-	err := r.Reload(ctx)
-	r.done = err == nil
+	r.done, r.err = true, r.Reload(ctx)
 	var failed jobFailed
 	switch {
-	case errors.Is(err, ErrNoSystemd):
-		return nil
-	case errors.As(err, &failed):
-		return errors.Join(err, r.blame(ctx))
+	case errors.Is(r.err, ErrNoSystemd):
+		r.err = nil
+	case errors.As(r.err, &failed):
+		r.err = errors.Join(r.err, r.blame(ctx))
 	}
-	return err
+	return r.err
 }
 
-// once is now, unless that was done.
+// once is now, unless that was done, or the file could not be written.
 func (r *reload) once(ctx context.Context) error {
-	if r.done {
-		return nil
+	switch {
+	case r.done:
+		return r.err
+	case r.follows:
+		return errors.New("left off: the file that sets it is not written")
 	}
 	return r.now(ctx)
 }
 
-// isReloadDue reports whether the file is not as wanted, or a value differs that this process
-// may not write.
-func (d DropIn) isReloadDue(ctx context.Context, file ledger.Want, own []target) bool {
-	if d.Reload == nil {
-		return false
-	}
-	now, err := file.Kind.Read(ctx, file.Object)
-	if err != nil || !now.Equal(file.To) {
-		return true
-	}
-	changes, _ := d.Kernel.changes(own, aReloader) // the ledger reports what cannot be read
-	for _, c := range changes {
-		if at, _ := c.Key.path(); denied(d.Kernel.files().Writable(at)) {
-			return true
-		}
-	}
-	return false
+// setsDenied reports whether a value differs that only another process may write.
+func (k Kernel) setsDenied(own []target) bool {
+	changes, _ := k.changes(own, aReloader) // the ledger reports what cannot be read
+	return slices.ContainsFunc(changes, func(c Change) bool {
+		at, _ := c.Key.path()
+		return denied(k.files().Writable(at))
+	})
 }
 
-// reloading returns what applies the files. Nil: there is no systemd.
-func (d DropIn) reloading(ctx context.Context, content []byte) (*reload, error) {
+// reloading returns what applies the files, if that is due: the file is not as wanted, or
+// a value differs that this process may not write. Nil: it is not, or there is no systemd.
+func (d DropIn) reloading(ctx context.Context, file ledger.Want, own []target, content []byte) (*reload, error) {
+	if d.Reload == nil {
+		return nil, nil
+	}
+	now, err := file.Kind.Read(ctx, file.Object)
+	follows := err != nil || !now.Equal(file.To)
+	if !follows && !d.Kernel.setsDenied(own) {
+		return nil, nil
+	}
 	how, err := d.Reload.Reloading(ctx)
 	switch {
 	case errors.Is(err, ErrNoSystemd):
@@ -72,7 +76,7 @@ func (d DropIn) reloading(ctx context.Context, content []byte) (*reload, error) 
 		return nil, fmt.Errorf("reload: %w", err)
 	}
 	blame := func(ctx context.Context) error { return d.blame(ctx, content) }
-	return &reload{Reloader: d.Reload, how: how, blame: blame}, nil
+	return &reload{Reloader: d.Reload, how: how, blame: blame, follows: follows}, nil
 }
 
 // otherChange is a value that a reload sets because of another file.

@@ -38,8 +38,8 @@ func (s Settings) Apply(ctx context.Context) error { return ledger.Apply(ctx, s)
 
 func (k Kernel) list(as []assignment) ([]ledger.Want, error) {
 	targets, err := expand(k.files(), as)
-	w := wanting{Kernel: k}
-	return w.wants(targets, nil), errors.Join(err, w.err)
+	list, _, routeErr := wanting{Kernel: k}.wants(targets, nil)
+	return list, errors.Join(err, routeErr)
 }
 
 // wanting makes wants of targets.
@@ -47,51 +47,52 @@ type wanting struct {
 	Kernel
 	again  string  // the file that sets the values again at each boot; empty: none does
 	reload *reload // sets what this process may not; nil: none does
-	err    error   // why IPv6 forwarding is left off
-
-	late []ledger.Want // what reload sets
 }
 
 // wants returns what this process sets: first accept_ra of links that would lose a default
-// route by targets or by beyond, then targets, those first that change others along.
-func (w *wanting) wants(targets []target, beyond []Change) (list []ledger.Want) {
+// route by targets or by beyond, then targets, those first that change others along. Late is
+// what reload sets. The error says why IPv6 forwarding is not in the list.
+func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.Want, err error) {
 	changes, _ := w.changes(targets, w.writer()) // the ledger reports what cannot be read
 	guards, err := w.guards(slices.Concat(changes, beyond))
-	w.err = err
 	direct := &values{Kernel: w.Kernel, wanted: map[Key]string{}, why: map[Key]string{}}
 	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}
 	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
 	for _, c := range guards {
 		direct.why[c.Key] = c.Why
-		list = append(list, ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.New), Boot: true, Unnamed: true})
-		needs = append(needs, list[len(list)-1].ID())
+		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.New), Boot: true, Unnamed: true}
+		list, needs = append(list, guard), append(needs, guard.ID())
 	}
 	for _, t := range inOrder(targets) {
 		now, lookErr := w.lookOrUnset(t.path)
 		differs := lookErr == nil && !sameValue(t.path, now, t.Value)
-		forwards := Change{Key: t.Key, New: t.Value}.forwards6()
-		if w.tolerates(t, now, lookErr, w.writer()) || differs && forwards && err != nil {
-			continue
-		}
+		want := w.want(t, kind, needs)
 		direct.wanted[t.Key] = t.Value
-		want := ledger.Want{
-			Kind: kind, Object: string(t.Key), To: wantedState(t.path, t.Value),
-			Boot: true, Again: w.again, MayFail: t.IgnoreFailure, Unnamed: t.byGlob,
-		}
-		if forwards {
-			want.Needs = needs
-		}
-		if w.reload != nil && differs && denied(w.files().Writable(t.path)) {
+		switch {
+		case w.tolerates(t, now, lookErr, w.writer()), differs && err != nil && t.forwards6():
+		case w.reload != nil && differs && denied(w.files().Writable(t.path)):
 			want.Kind = kindLate
-			w.late = append(w.late, want)
-		} else {
+			late = append(late, want)
+		default:
 			list = append(list, want)
 		}
 	}
-	return list
+	return list, late, err
 }
 
-func (w *wanting) writer() writer { return w.reload != nil }
+// want is that of one target. If it turns IPv6 forwarding on, it needs the guards.
+func (w wanting) want(t target, kind *ledger.Kind, guards ledger.IDs) ledger.Want {
+	want := ledger.Want{
+		Kind: kind, Object: string(t.Key), To: wantedState(t.path, t.Value),
+		Boot: true, Again: w.again, MayFail: t.IgnoreFailure, Unnamed: t.byGlob,
+	}
+	if t.forwards6() {
+		want.Needs = guards
+	}
+	return want
+}
+
+func (w wanting) writer() writer { return w.reload != nil }
 
 // inOrder puts first what changes others along, and leaves one target of each value: the
 // last.

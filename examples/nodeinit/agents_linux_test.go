@@ -132,7 +132,7 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 	require.Regexp(t, `sysctl +unchanged`, n.ok(values("apply", "first", "0")...).stdout)
 	o := n.ok("status", "--agent", "first")
 	require.Contains(t, o.stdout, "0 changed, 1 as found")
-	require.Regexp(t, `net.ipv4.ip_forward: 0 -> 0; first/sysctl\n`, o.stdout)
+	require.Regexp(t, `net.ipv4.ip_forward was 0, is 0; for first/sysctl\n`, o.stdout)
 
 	o = n.exits(1, values("apply", "second", "1")...)
 	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first"`)

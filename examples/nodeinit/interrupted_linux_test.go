@@ -121,7 +121,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			}
 			shown := n.exits(1, "status").stdout
 			for _, object := range c.recorded {
-				require.Regexp(t, `(?m)^  \S+ `+object+`: `, shown)
+				require.Regexp(t, `(?m)^  \S+ `+object+` was `, shown)
 			}
 			require.Equal(t, len(c.recorded) == 0, strings.Contains(shown, " 0 changed\n"), shown)
 

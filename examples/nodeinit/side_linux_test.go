@@ -147,8 +147,9 @@ func TestSEC10_BidirectionalMountsGoOn(t *testing.T) {
 func TestSEC10_TheFallbackIsTheHostsToo(t *testing.T) {
 	n := newParallelNode(t)
 	before := n.state()
-	out := n.pod(`mkdir -p /run/cilium $ROOT/run/cilium; mount -n --bind /run/cilium $ROOT/run/cilium; `,
+	out := n.pod(`mkdir -p /run/cilium/bpf $ROOT/run/cilium; mount -n -t tmpfs tmpfs /run/cilium/bpf; mount -n --rbind /run/cilium $ROOT/run/cilium; `,
 		"mount-bpffs", "/run/cilium/bpf", "--bpf-fallback", "/opt/bpf")
+	n.shell("umount /run/cilium/bpf; rmdir /run/cilium/bpf")
 	require.Contains(t, out, "exit 1")
 	require.Contains(t, out, "/opt/bpf: not the host's: ")
 	require.NotContains(t, strings.Join(before.Diff(n.state()), "\n"), "bpf", "nothing is mounted")

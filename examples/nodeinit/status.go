@@ -104,16 +104,13 @@ type runStatus struct {
 
 // showStatus shows the status of all agents, or of one, and reports the state by its error.
 func (a *app) showStatus(ctx context.Context, only string) error {
-	err := a.needBook(ctx)
-	if errors.As(err, new(usageError)) {
+	if err := a.needBook(ctx); a.book == nil {
 		return err
 	}
-	if a.book != nil {
-		err = nil // the parts that can be read are shown
-	}
-	v := a.nodeStatus(ctx, only, err)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	v := a.nodeStatus(ctx, only) // also if a part cannot be read
+	err := context.Cause(ctx)
+	if err != nil {
+		return err
 	}
 	if a.shown = true; a.output == formatJSON {
 		err = a.writeJSON(v)
@@ -134,14 +131,9 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 	return nil
 }
 
-// nodeStatus collects the status, unless the ledger could not be opened. An unreadable part
-// hides no other.
-func (a *app) nodeStatus(ctx context.Context, only string, err error) nodeStatus {
+// nodeStatus collects the status. An unreadable part hides no other.
+func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
 	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: ledger.IDs{}, Left: ledger.IDs{}, Orphans: []ledger.Marked{}}
-	if err != nil {
-		v.State, v.Error = stateFailed, err.Error()
-		return v
-	}
 	agents, err := a.agents(ctx)
 	recorded, statusErr := a.book.Status(ctx)
 	for _, r := range recorded.Records {

@@ -193,7 +193,7 @@ func TestPLAN14_ADamagedRecordStopsItsObjectOnly(t *testing.T) {
 	n.shell(`sed -i '/"kind":.*90-damaged/s/"mode"/"mood"/' /var/lib/slipway/ledger`)
 	v := n.status(1)
 	require.Equal(t, []string{"path " + file}, v.Damaged)
-	require.Contains(t, unwrapped(n.run("status")), "path "+file+": its record is damaged: nodeinit forget OBJECT drops it, and the object stays as it is")
+	require.Contains(t, unwrapped(n.run("status")), "path "+file+" has a damaged record: nodeinit forget OBJECT drops it, and the object stays as it is")
 	for _, args := range [][]string{{"uninstall", "--agent", "whole"}, {"uninstall", "--agent", "damaged"}} {
 		o := n.exits(1, args...)
 		require.Contains(t, o.stderr, file)

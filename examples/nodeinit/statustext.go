@@ -29,16 +29,16 @@ func (v nodeStatus) text() string {
 		agent.write(&b)
 	}
 	if len(v.Records) > 0 {
-		fmt.Fprintln(&b, "recorded: what an object was -> is; who wants it")
+		fmt.Fprintln(&b, "recorded:")
 	}
 	for _, r := range v.Records {
 		listed(&b, recordShown(r))
 	}
 	for _, id := range v.Damaged {
-		listed(&b, id+": its record is damaged: nodeinit forget OBJECT drops it, and the object stays as it is")
+		listed(&b, id+" has a damaged record: nodeinit forget OBJECT drops it, and the object stays as it is")
 	}
 	for _, id := range v.Left {
-		listed(&b, id+": left for good")
+		listed(&b, id+" is left for good")
 	}
 	return b.String()
 }
@@ -50,7 +50,7 @@ func recordShown(r ledger.Record) string {
 		wants = append(wants, c.Agent+"/"+c.Step)
 	}
 	wants = append(wants, r.Causes...)
-	line := fmt.Sprintf("%s %s: %s -> %s; %s", r.Kind, r.Object, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
+	line := fmt.Sprintf("%s %s was %s, is %s; for %s", r.Kind, r.Object, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
 	if r.Begun {
 		line += "; begun by a run that was cut short"
 	}

@@ -181,7 +181,7 @@ func TestBPF1_CG1_WithoutTheCapability(t *testing.T) {
 		require.NoError(t, m.Undo(t.Context()))
 		left, err := os.ReadDir(n.Dir())
 		require.NoError(t, err)
-		require.Empty(t, left, "not even the directories")
+		require.Empty(t, left, "the directories were recorded")
 	}
 }
 
