@@ -67,12 +67,12 @@ func settings(content string) string {
 	return b.String()
 }
 
-func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
+func TestPLAN9_SkippedFailedAndOnly(t *testing.T) {
 	n := newParallelNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
-	o := n.exits(2, n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
+	o := n.exits(1, n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
 	r := o.report(t)
-	require.Equal(t, "unknown", r.statuses()["cni"], "an earlier step, which makes /var/run/cilium, may supply its plugin")
+	require.Equal(t, "failed", r.statuses()["cni"], "no step of the plan brings a plugin")
 	require.Contains(t, r.Results[len(r.Results)-1].Error, "test-cni")
 
 	o = n.ok(n.args("apply", "--output", "json", "--skip", "bpffs,cni", "--skip", "cgroup")...)
