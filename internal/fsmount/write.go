@@ -82,8 +82,13 @@ func (s System) unmount(k mount.Mounter, path, read string) error {
 		source, err := sourceOf(k, m)
 		return err == nil && m.FSType == s.FSType && isOurs(source) && (read == "" || source == was)
 	}))
-	if errors.Is(err, syscall.EBUSY) {
+	switch {
+	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w (a process has a file or its working directory there, or something is mounted below)", err)
+	case errors.Is(err, syscall.EINVAL):
+		if p, lookErr := Look(k, path); lookErr == nil && p.Mount == "" {
+			return nil // it has gone
+		}
 	}
 	return err
 }
