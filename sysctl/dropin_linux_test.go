@@ -252,7 +252,7 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	require.Equal(t, "1", values(t)["net/ipv4/ip_forward"])
 	require.Empty(t, check(t, d))
 
-	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
+	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS, "undoing reloads nothing")
 	d.Book = openedFor(t, filepath.Join(root, "state"), "agent", "", sysctl.DropIn{Kernel: sysctl.Kernel{Root: o.proc + "/sys"}})
 	require.NoError(t, d.Revert(t.Context()))
 	require.Empty(t, differing(before, values(t)))

@@ -55,7 +55,7 @@ type wanting struct {
 func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.Want, err error) {
 	changes, _ := w.changes(targets, w.writer()) // the ledger reports what cannot be read
 	guards, err := w.guards(slices.Concat(changes, beyond))
-	direct := &values{Kernel: w.Kernel, wanted: map[Key]string{}, why: map[Key]string{}}
+	direct := &values{Kernel: w.Kernel, wanted: map[Key]ledger.State{}, why: map[Key]string{}}
 	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}
 	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
 	for _, c := range guards {
@@ -67,7 +67,7 @@ func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.W
 		now, lookErr := w.lookOrUnset(t.path)
 		differs := lookErr == nil && !sameValue(t.path, now, t.Value)
 		want := w.want(t, kind, needs)
-		direct.wanted[t.Key] = t.Value
+		direct.wanted[keyOf(oneName(t.path))] = want.To
 		switch {
 		case w.tolerates(t, now, lookErr, w.writer()), differs && err != nil && t.forwards6():
 		case w.reload != nil && differs && denied(w.files().Writable(t.path)):

@@ -18,9 +18,9 @@ import (
 // values is what the kind of kernel values needs to know.
 type values struct {
 	Kernel
-	wanted map[Key]string // what a step is about to set
-	why    map[Key]string // the reason, if it is not one of the step's settings
-	reload *reload        // sets what this process may not; nil: none does
+	wanted map[Key]ledger.State // what a step is about to set
+	why    map[Key]string       // the reason, if it is not one of the step's settings
+	reload *reload              // sets what is wanted, which this process may not; nil: none does
 }
 
 // kind returns the kind of kernel values.
@@ -75,10 +75,10 @@ func (v *values) read(_ context.Context, object string) (ledger.State, error) {
 }
 
 func (v *values) write(ctx context.Context, object string, to ledger.State) error {
-	if v.reload != nil {
+	at, value := pathOf(object), to.Value
+	if v.reload != nil && to.Equal(v.wanted[keyOf(at)]) {
 		return v.reload.once(ctx)
 	}
-	at, value := pathOf(object), to.Value
 	if coarse := coarser(at); coarse != "" {
 		if inFine, isCoarse := strings.CutPrefix(value, inCoarser); isCoarse {
 			at, value = coarse, inFine
@@ -121,7 +121,7 @@ func (v *values) describe(object string, from, to ledger.State) string {
 func (v *values) lost(object string, original ledger.State) string {
 	at := pathOf(object)
 	now, err := v.look(at)
-	isFixed := err == nil && forGood(at, now) || forGood(at, v.wanted[keyOf(at)])
+	isFixed := err == nil && forGood(at, now) || forGood(at, v.wanted[keyOf(at)].Value)
 	if original.Value == unset || isFixed && !forGood(at, original.Value) {
 		return "the kernel does not allow changing it back before the next boot"
 	}
