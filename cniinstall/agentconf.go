@@ -21,7 +21,7 @@ import (
 // recorded, so Undo removes it by name. It is meant for the agent's removal,
 // such as in its preStop hook, before the plugins are undone. Apply makes nothing.
 //
-// It is a bootstrap.Action. It does not check whether the name may be another
+// It is a bootstrap.Action with Undo. It does not check whether the name may be another
 // agent's: see cleanup.Ownership.Validate.
 type AgentConf struct {
 	ConfDir  string // zero: /etc/cni/net.d

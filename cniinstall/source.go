@@ -207,7 +207,7 @@ func (i Install) withDefaults() (Install, error) {
 }
 
 // owned returns an error if the folder belongs to the system: no CNI file is
-// installed there, so none is removed from it, even if a journal lists one.
+// installed there, so none is removed from it, even if a ledger lists one.
 func owned(dir string) error {
 	switch dir {
 	case "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib64", "/root", "/run", "/sbin", "/usr", "/usr/bin",
