@@ -37,7 +37,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	codes := map[string]string{
 		"bpffs.ErrForeign": "bpffs.foreign", "cgroup.ErrForeign": "cgroup.foreign", "cgroup.ErrNotRoot": "cgroup.not-root",
 		"cniinstall.ErrPluginMissing": "cni.plugin-missing", "cniinstall.ErrTargetMissing": "cni.target-missing",
-		"cleanup.ErrNoScope": "plan.failed", "configdir.ErrEmpty": "config.empty", "sysctl.ErrSwallowed": "sysctl.overridden",
+		"cleanup.ErrNoScope": "plan.failed", "configdir.ErrEmpty": "config.empty", "ledger.ErrRefused": "ledger.refused",
 		"sysctl.ErrReadOnlyDir": "sysctl.directory-read-only", "bootstrap.ErrNotConverged": "plan.not-converged", "a path's type": "hostpath.wrong-type",
 	}
 	for what, tc := range map[string]struct {
@@ -59,7 +59,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 			_, err := configdir.Write(t.Context(), "/run/config", config)
 			return err
 		}},
-		"sysctl.ErrSwallowed": {want: sysctl.ErrSwallowed, action: sysctl.Settings{
+		"ledger.ErrRefused": {want: ledger.ErrRefused, action: sysctl.Settings{
 			Values: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}, Kernel: sysctl.Kernel{Files: deaf("net.ipv4.ip_forward")},
 		}},
 		"sysctl.ErrReadOnlyDir": {sysctl.ErrReadOnlyDir, sysctl.DropIn{Dir: "/run/sysctl.d", Name: "50-x.conf", Settings: sysctl.Forwarding()}, func() error {

@@ -170,4 +170,22 @@ func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 	p.Steps[1].Local = true
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
+
+	second := placed{hosted{todo()}, s.at}
+	for _, a := range []bootstrap.Action{second, bootstrap.Retry(second, nil)} {
+		first = todo()
+		p.Steps = []bootstrap.Step{step("first", first), step("a", a, "first")}
+		_, err = p.Apply(t.Context())
+		require.ErrorIs(t, err, hostns.ErrNotHost, "an action that says where it acts")
+		require.False(t, first.Applied())
+	}
+	require.Empty(t, second.Calls())
 }
+
+// placed is an action that changes a file of the host's.
+type placed struct {
+	hosted
+	at string
+}
+
+func (p placed) Places() map[string]string { return map[string]string{p.at: ""} }

@@ -31,6 +31,11 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	case s.Wants != nil:
 		return w.plan.Host.Do(ctx, everywhere, f)
 	}
+	if p, ok := s.does().(placed); ok {
+		if err := w.plan.Host.CheckPlaces(p.Places()); err != nil {
+			return err
+		}
+	}
 	return w.plan.Host.Enter(ctx, s.namespaces(), f)
 }
 

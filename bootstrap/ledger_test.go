@@ -396,6 +396,25 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	require.NoDirExists(t, p.Ledger.Dir)
 }
 
+// What something else still needs stays recorded, which is advice.
+func TestPLAN6_WhatIsStillNeededIsAdvice(t *testing.T) {
+	s := newShelf("shelf")
+	p := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1")))
+	_, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	s.needed = "b stands on it"
+	for _, run := range []runner{(*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).Revert, (*bootstrap.Plan).RevertAll} {
+		report, err := run(p, t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "s unchanged", statuses(report))
+		require.Equal(t, []string{"a is still needed: b stands on it"}, report.Results[0].Advice)
+	}
+	s.needed = ""
+	report, err := p.Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "s changed", statuses(report))
+}
+
 // What another agent of the node wants too stays, which is advice.
 func TestPLAN14_WhatAnotherAgentWantsStaysAndIsSaid(t *testing.T) {
 	s, state := newShelf("shelf"), t.TempDir()+"/state"

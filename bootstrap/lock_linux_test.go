@@ -8,12 +8,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
@@ -121,7 +124,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 }
 
 // The node keeps the report of the last run that changed something or failed.
-func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
+func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	s := shared{t.TempDir()}
 	last := func() bootstrap.Report { return *kept(t, s.state()) }
 	fails := &bootstraptest.Script{}
@@ -173,4 +176,27 @@ func TestPLAN18_AReportThatIsTooLargeIsKeptInShort(t *testing.T) {
 	last := kept(t, s.state())
 	require.Equal(t, statuses(report), statuses(last))
 	require.Empty(t, last.Results[1].Advice)
+}
+
+// A process that is not root has its lock beside its ledger.
+func TestPLAN2_WithoutRootTheLockIsBesideTheLedger(t *testing.T) {
+	dir, user := t.TempDir(), os.Geteuid()
+	if user == 0 {
+		user = 65534
+		require.NoError(t, errors.Join(os.Chown(dir, user, user), os.Chmod(filepath.Dir(dir), 0o755)))
+	}
+	plan := on(node(dir+"/state", "pod"), wants("s", newShelf("shelf").want("a=1")))
+	plan.Host.LockFile = ""
+	applied := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock it: the thread ends as that user's
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(user), ^uintptr(0)); errno != 0 {
+			applied <- errno
+			return
+		}
+		_, err := plan.Apply(t.Context())
+		applied <- err
+	}()
+	require.NoError(t, <-applied)
+	require.FileExists(t, dir+"/state.lock")
 }

@@ -48,8 +48,8 @@ func (f function) Apply(ctx context.Context) error {
 // [MaxWaits] together, also those of a Retry around another: the node is locked
 // meanwhile. To wait for others, use a gate.
 //
-// The result is an [Undoer] if a is one. Its Advise and Namespaces are those of a, or return
-// nothing.
+// The result is an [Undoer] if a is one. Its Advise, Namespaces and Places are those of a, or
+// return nothing.
 func Retry(a Action, retryable func(error) bool, waits ...time.Duration) Action {
 	if a == nil {
 		a = Func(nil, nil)
@@ -108,6 +108,13 @@ func (r retry) Advise(ctx context.Context) (advice []string, err error) {
 func (r retry) Namespaces() []string {
 	if hosted, ok := r.action.(Hosted); ok {
 		return hosted.Namespaces()
+	}
+	return nil
+}
+
+func (r retry) Places() map[string]string {
+	if p, ok := r.action.(placed); ok {
+		return p.Places()
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (w *walk) onItsSide(ctx context.Context, s *Step, op string, f func(context
 		return nil
 	})
 	if err != nil {
-		return s.result(Failed, op, nil, err)
+		r = s.result(Failed, op, nil, err)
+		r.certain = isCertain(err)
 	}
 	return r
 }

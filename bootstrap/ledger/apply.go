@@ -88,7 +88,9 @@ func (b *Book) application(s *sheet, step string, targets []*target) *applicatio
 				a.before[t.id] = append(a.before[t.id], o)
 			}
 		}
-		a.before[t.Again] = append(a.before[t.Again], t)
+		if t.Again != "" {
+			a.before[t.Again] = append(a.before[t.Again], t)
+		}
 	}
 	return a
 }

@@ -41,12 +41,12 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 				errs = append(errs, err)
 			}
 		}
-		unlisted := b.unlisted(s, step, wants)
-		look.Changes = append(look.Changes, b.planned(ctx, s, unlisted)...)
+		lines, drops := b.planned(ctx, s, b.unlisted(s, step, wants))
+		look.Changes = append(look.Changes, lines...)
 		if err := errors.Join(errs...); err != nil || len(look.Changes) > 0 {
 			return err
 		}
-		look.Claims = len(unlisted) > 0 || b.records(ctx, s, step, targets)
+		look.Claims = drops || b.records(ctx, s, step, targets)
 		return nil
 	})
 	return look, err

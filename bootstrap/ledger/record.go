@@ -123,7 +123,7 @@ func (r *record) put(k *Kind, c Claim) {
 		return
 	}
 	c.Adopted, c.unknown = was.Adopted, was.unknown
-	if c.To.Equal(was.To) {
+	if c.To.Equal(was.To) || c.Loose && was.Loose && c.To.Type == was.To.Type {
 		c.To = was.To // with its content
 	}
 	top := prevailing(r.Claims)

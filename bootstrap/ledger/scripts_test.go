@@ -256,6 +256,14 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 	require.Len(t, apply(wants("/h")).Undone, 1)
 	require.Equal(t, "", p.node.state("f:/i"))
 	require.Equal(t, "1", p.node.state("f:/h"))
+
+	apply(wants("/h", "/i"))
+	p.node.set("f:/i", "6")
+	require.ErrorIs(t, apply(wants("/h")).Undone[0].Err, ledger.ErrChanged, "it is theirs, and no failure of the step")
+	look, err = p.book(0).Check(t.Context(), "s", wants("/h"))
+	require.NoError(t, err)
+	require.Empty(t, look.Changes)
+	require.False(t, look.Claims, "to apply again changes nothing")
 }
 
 // An agent that has gone is released without its kinds, and what it alone wanted is named.

@@ -119,33 +119,29 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 	return left
 }
 
-// leaveMarked remembers originals that carry a mark themselves, such as a drop-in that an
-// administrator had edited: they came back for good, and are no orphans.
-func (b *Book) leaveMarked(ctx context.Context, s *sheet, works []*work) {
-	for _, w := range works {
-		if w.err != nil || w.kind == nil || w.kind.Find == nil || s.records[w.id] != nil || w.Original.IsZero() {
-			continue
-		}
-		found, err := w.kind.Find(ctx)
-		if err == nil && slices.ContainsFunc(found, func(m Marked) bool { return w.kind.id(w.kind.canonical(m.Object)) == w.id }) {
-			s.head.Left = append(s.head.Left, w.listed())
-		}
-	}
-}
-
 // maxLeft is how many objects are remembered that were left for good.
 const maxLeft = 1000
 
-// pruneLeft drops objects that were left for good, and have gone.
-func (b *Book) pruneLeft(ctx context.Context, s *sheet) {
-	s.head.Left = slices.DeleteFunc(s.head.Left, func(id string) bool {
-		for _, k := range b.kinds {
-			if object, ok := strings.CutPrefix(id, s.listed(k.id(""))); ok && k.Find != nil {
-				now, err := k.Read(ctx, object)
-				return err == nil && now.IsZero()
-			}
+// updateLeft remembers originals that came back and carry a mark themselves, such as a drop-in
+// that an administrator had edited, and drops objects that were left for good and have gone.
+func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
+	left := slices.Clone(s.head.Left)
+	for _, w := range works {
+		if w.err == nil && w.kind != nil && w.kind.Find != nil && s.records[w.id] == nil && !w.Original.IsZero() {
+			left = append(left, w.listed())
 		}
-		return false
+	}
+	if len(left) == 0 {
+		return
+	}
+	found, spaces, err := b.find(ctx, s)
+	if err != nil {
+		return
+	}
+	s.head.Left = slices.DeleteFunc(left, func(id string) bool {
+		space, _, _ := strings.Cut(id, " ")
+		_, there := found[id]
+		return spaces[space] && !there
 	})
 }
 

@@ -49,8 +49,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
-	b.leaveMarked(ctx, s, works)
-	b.pruneLeft(ctx, s)
+	b.updateLeft(ctx, s, works)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 	if s.head.Agents[b.ledger.Agent] == nil {
 		b.bound.Store(nil) // this process may apply again
@@ -106,16 +105,18 @@ func (b *Book) picked(u Undo) func(*record, Claim) bool {
 	}
 }
 
-// planned lists what undoing a step's unlisted object would change.
-func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string) {
-	p := b.newUndoing(s, works)
-	p.plan(ctx)
-	for _, u := range p.results() {
-		if u.Change != "" && u.Err == nil {
-			lines = append(lines, u.Change)
+// planned lists what undoing the objects that a step no longer lists would change, and reports
+// whether it would drop claims.
+func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string, drops bool) {
+	u := b.newUndoing(s, works)
+	u.lenient = true
+	u.plan(ctx)
+	for _, w := range works {
+		if drops = drops || !w.stays(); !w.stays() && w.change != "" {
+			lines = append(lines, w.change)
 		}
 	}
-	return lines
+	return lines, drops
 }
 
 // work is one record that loses claims.

@@ -154,8 +154,7 @@ func remembers(dir, owner string) *ledger.Ledger {
 type file string
 
 func (f file) Wants(context.Context) (ledger.Wants, error) {
-	to := ledger.State{Type: "file", Mode: 0o644}.WithContent(nil)
-	return ledger.Wants{List: []ledger.Want{{Kind: ledger.File(), Object: string(f), To: to}}}, nil
+	return ledger.Wants{List: []ledger.Want{ledger.FileWant(string(f), 0o644, nil)}}, nil
 }
 
 // Between repairs a loop holds no lock that other programs wait for, and takes none.

@@ -54,7 +54,6 @@ const (
 	SysctlKeyMissing        = "sysctl.key-missing"
 	SysctlKeyInvalid        = "sysctl.key-invalid"
 	SysctlValueRefused      = "sysctl.value-refused"
-	SysctlOverridden        = "sysctl.overridden"
 	SysctlDirectoryReadOnly = "sysctl.directory-read-only"
 	SysctlRouteLost         = "sysctl.route-lost"
 	SysctlReloadFailed      = "sysctl.reload-failed"
@@ -148,7 +147,6 @@ func Table() []Meaning {
 		{SysctlKeyMissing, "The kernel does not have the key.", "Load the module that provides it, or leave the key out."},
 		{SysctlKeyInvalid, "The given text is not a sysctl key.", "Correct its spelling."},
 		{SysctlValueRefused, "The kernel rejects the value.", "Correct the value."},
-		{SysctlOverridden, "A value was written without an error, but the kernel reports a different one.", "Look for the limit, the other key or the security module that determines it."},
 		{SysctlDirectoryReadOnly, "No drop-in can be written, since its directory is read-only.", "Name a directory that is writable and read at boot, or set the values without a file."},
 		{SysctlRouteLost, "IPv6 forwarding would remove a default route learned from router advertisements.", "Set accept_ra to 2 on the link that the error names, or add its route by hand."},
 		{SysctlReloadFailed, "systemd could not apply the sysctl.d files.", "See the log of the unit that the error names."},
