@@ -232,7 +232,7 @@ func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
 // that never was.
 func (j *job) moveAside(ctx context.Context, path string, to ledger.State) error {
 	for _, a := range j.asides {
-		if a.from != path && a.to != path {
+		if !a.concerns(path, to) {
 			continue
 		}
 		now, err := j.folder(j.files).Read(ctx, filepath.Base(a.next))
@@ -244,13 +244,19 @@ func (j *job) moveAside(ctx context.Context, path string, to ledger.State) error
 	return writeConf(ctx, path, to)
 }
 
+// concerns reports whether a write sets the file aside, and does not bring it back.
+func (a aside) concerns(path string, to ledger.State) bool {
+	return a.from == path && to.IsZero() || a.to == path && !to.IsZero()
+}
+
 // describeAside says once for both files what is done.
 func (j *job) describeAside(path string, from, to ledger.State) string {
 	for _, a := range j.asides {
 		switch {
-		case a.from == path && a.to == "":
+		case !a.concerns(path, to):
+		case a.to == "":
 			return "remove " + path
-		case a.from == path || a.to == path:
+		default:
 			return fmt.Sprintf("set aside %s as %s", a.from, filepath.Base(a.to))
 		}
 	}

@@ -98,7 +98,7 @@ func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	for range 2 { // and the record of the backup, which is needed beside it
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())
-		require.ErrorContains(t, err, n.other("10-aws.conflist")+" is no longer as it was left, so it is kept")
+		require.ErrorContains(t, err, n.other("10-aws.conflist")+" is no longer as it was left")
 		requireContent(t, n.other("10-aws.conflist"), "its owner's newer one", 0o644)
 		requireContent(t, n.other("10-aws.conflist.cilium_bak"), awsConf, 0o644)
 		require.FileExists(t, n.other("00-multus.conf"))

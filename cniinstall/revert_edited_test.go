@@ -36,7 +36,7 @@ func TestCNI8_CNI10_EditedConfigurationKeepsWhatItNeeds(t *testing.T) {
 	for range 3 {
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())
-		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left, so it is kept")
+		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left")
 		require.NotContains(t, err.Error(), "holds", "a folder whose content was already reported is not")
 		requireContent(t, n.confFile(), edited, 0o600)
 		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)

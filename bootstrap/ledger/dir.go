@@ -181,8 +181,11 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 			return err
 		}
 		defer dir.Close()
-		if info, err := dir.Stat(); err != nil || isCovered(d, info) {
-			why = "something is mounted on it"
+		info, err := dir.Stat()
+		if err == nil && isCovered(d, info) {
+			err = fmt.Errorf("%w: something is mounted on it", ErrChanged)
+		}
+		if err != nil {
 			return err
 		}
 		return stayingIn(dir, path, after)
@@ -190,7 +193,7 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 	if isGone(err) {
 		err = nil
 	}
-	return why, err
+	return "", err
 }
 
 // stayingIn returns an error that names what is not removed with the directory. Temporary

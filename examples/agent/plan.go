@@ -70,7 +70,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	return &bootstrap.Plan{
 		Host: a.host,
 		Ledger: &ledger.Ledger{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Kinds: append(
-			cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(), configdir.Kind, ledger.File(), ledger.Dir(), // of steps that prepare completes
+			cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(), configdir.Kind(), ledger.File(), ledger.Dir(), // of steps that prepare completes
 		)},
 		Gates:   gates,
 		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),

@@ -223,6 +223,29 @@ type installing struct {
 	advice []string
 }
 
+// Wants says that no other step brings what the node lacks, such as a plugin.
+func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
+	wants, err := i.Install.Wants(ctx)
+	for n, w := range wants.List {
+		if w.Ready == nil {
+			continue
+		}
+		wants.List[n].Ready = func(ctx context.Context) error {
+			if err := w.Ready(ctx); err != nil {
+				return lacked{err}
+			}
+			return nil
+		}
+	}
+	return wants, err
+}
+
+// lacked is a bootstrap.CertainError.
+type lacked struct{ error }
+
+func (lacked) Certain()        {}
+func (l lacked) Unwrap() error { return l.error }
+
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
 	advice = append(advice, i.advice...)

@@ -119,7 +119,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 					require.Contains(t, result.Error, "terminated signal received")
 				}
 			}
-			shown := n.exits(1, "status").stdout
+			shown := n.run("status").stdout
 			for _, object := range c.recorded {
 				require.Regexp(t, `(?m)^  \S+ `+object+` was `, shown)
 			}

@@ -40,7 +40,7 @@ func (a *app) kinds(ctx context.Context) []*ledger.Kind {
 		ConfDir: confDir, PluginDirs: pluginDirs, Sandboxes: a.sandboxes,
 		KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force,
 	}
-	own := []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind}
+	own := []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind()}
 	return slices.Concat(own, sysctl.DropIn{Dir: a.sysctlConfDir}.Kinds(), cni.Kinds()) // the last of a name counts
 }
 
