@@ -277,24 +277,6 @@ func TestSEC3_WhatAFileMayBe(t *testing.T) {
 	}
 }
 
-// Extended attributes come back with the original.
-func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
-	testns.Root(t)
-	root := t.TempDir()
-	book, path := opened(t, root), filepath.Join(root, "f")
-	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
-	capability := []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // CAP_NET_RAW
-	require.NoError(t, unix.Setxattr(path, "security.capability", capability, 0))
-	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours"))))
-	_, err := unix.Getxattr(path, "security.capability", make([]byte, 100))
-	require.ErrorIs(t, err, unix.ENODATA)
-	require.NoError(t, undo(t, book))
-	value := make([]byte, 100)
-	n, err := unix.Getxattr(path, "security.capability", value)
-	require.NoError(t, err)
-	require.Equal(t, capability, value[:n])
-}
-
 // A path that leads through a link is the same object as the one without.
 func TestPLAN14_APathHasOneName(t *testing.T) {
 	root := t.TempDir()

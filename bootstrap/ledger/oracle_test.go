@@ -105,8 +105,8 @@ func (o *oracle) wrote(object, before string) {
 		}
 	}
 	e.standing, e.unsure, e.leftAt = false, false, time.Now()
-	if want != nil && rounded(want.to) != now && !want.has("loose") {
-		e.maybe[now] = true // it was changed along, and is written next: nothing is left so
+	if want != nil && want.to != now && !want.has("loose") {
+		e.maybe[now] = true // it was changed along, and is written next, or may be changed along next: nothing is left so
 	} else {
 		e.ours[now] = true
 	}

@@ -171,7 +171,9 @@ func (r *record) leave(now State) {
 func (r *record) isOurs(k *Kind, now State) bool {
 	top := prevailing(r.Claims)
 	isRewritten := top != nil && top.Rewritten && top.To.Type == now.Type
-	isEqual := now.Equal(r.Left) // and if it is not the same, another program has made an equal one
+	likeLeft := now
+	likeLeft.Xattrs = nil
+	isEqual := likeLeft.Equal(r.Left) // and if it is not the same, another program has made an equal one, or granted access
 	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero() && !isEqual
 }
 

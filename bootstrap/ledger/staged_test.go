@@ -106,7 +106,7 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 }
 
 // What the node lacks for an object is asked by a check and an apply alike.
-func TestPLAN22_WhatTheNodeLacksIsAsked(t *testing.T) {
+func TestPLAN17_WhatTheNodeLacksIsAsked(t *testing.T) {
 	s, lacking := newShelf(t), errors.New("a plugin is missing")
 	want, answer := s.want("a", "1"), lacking
 	want.Ready = func(context.Context) error { return answer }

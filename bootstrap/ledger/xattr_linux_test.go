@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package journal_test
+package ledger_test
 
 import (
 	"encoding/binary"
@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -90,30 +89,29 @@ func tmpfs(t *testing.T) string {
 	return dir
 }
 
+// Labels, access lists and capabilities come back with the original.
 func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, dir string) {
 		for name, size := range map[string]int{"small": 10, "large": 10_000} {
-			path, state := filepath.Join(dir, name), filepath.Join(t.TempDir(), "state")
-			write(t, path, strings.Repeat("x", size), 0o640)
-			setXattr(t, path, acl, accessList())
-			setXattr(t, path, capability, netRaw())
-			setXattr(t, path, selinux, []byte("system_u:object_r:bin_t:s0\x00"))
-			before, err := journal.Snapshot(t.Context(), path)
-			require.NoError(t, err)
-			require.Len(t, before.Xattrs, 3)
+			root := t.TempDir()
+			book, path := opened(t, root), filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", size)), 0o640))
+			attributes := map[string][]byte{acl: accessList(), capability: netRaw(), selinux: []byte("system_u:object_r:bin_t:s0\x00")}
+			for name, value := range attributes {
+				setXattr(t, path, name, value)
+			}
+			before := looksLike(t, path)
 			for range 2 {
-				put(t, openFiles(t, state), path, "ours")
+				require.NoError(t, apply(t, book, ledger.FileWant(path, 0o640, []byte("ours"))))
 			}
 			require.Nil(t, xattr(t, path, capability), "our file has none")
-			_, err = openFiles(t, state).RevertAll(t.Context())
-			require.NoError(t, err)
-			after, err := journal.Snapshot(t.Context(), path)
-			require.NoError(t, err)
-			require.Equal(t, before, after)
-			require.Equal(t, netRaw(), xattr(t, path, capability))
-			require.Equal(t, accessList(), xattr(t, path, acl))
-			require.NoDirExists(t, state)
+			require.NoError(t, undo(t, book))
+			require.Equal(t, before, looksLike(t, path))
+			for name, value := range attributes {
+				require.Equal(t, value, xattr(t, path, name))
+			}
+			require.NoDirExists(t, filepath.Join(root, "state"))
 		}
 	})
 }
@@ -123,20 +121,18 @@ func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
 func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, root string) {
-		dir, state := filepath.Join(root, "dir"), filepath.Join(t.TempDir(), "state")
+		book, dir := opened(t, t.TempDir()), filepath.Join(root, "dir")
+		path, below := filepath.Join(dir, "file"), filepath.Join(dir, "below")
 		require.NoError(t, os.Mkdir(dir, 0o755))
-		path := filepath.Join(dir, "file")
-		write(t, path, "was", 0o644)
+		require.NoError(t, os.WriteFile(path, []byte("was"), 0o644))
 		setXattr(t, dir, defaultACL, accessList())
-		below := filepath.Join(dir, "below")
-		require.NoError(t, acme.MkdirAll(t.Context(), openFiles(t, state).Step("files"), below, 0o755))
-		put(t, openFiles(t, state), path, "ours")
-		require.NotNil(t, xattr(t, path, acl), "the kernel gives it to new files")
-		_, err := openFiles(t, state).RevertAll(t.Context())
+		wants, err := ledger.DirWants(below, 0o755)
 		require.NoError(t, err)
+		require.NoError(t, apply(t, book, append(wants, ledger.FileWant(path, 0o644, []byte("ours")))...))
+		require.NotNil(t, xattr(t, path, acl), "the kernel gives it to new files")
+		require.NoError(t, undo(t, book))
 		require.Nil(t, xattr(t, path, acl))
 		require.NoDirExists(t, below)
-		require.NoDirExists(t, state)
 	})
 }
 
@@ -144,19 +140,18 @@ func TestPLAN6_WhatADirectoryGivesGoesToo(t *testing.T) {
 func TestPLAN6_AnAttributeThatIsAnotherIsAChange(t *testing.T) {
 	testns.Root(t)
 	onEachFileSystem(t, func(t *testing.T, dir string) {
-		path, state := filepath.Join(dir, "file"), filepath.Join(t.TempDir(), "state")
-		write(t, path, "was", 0o644)
-		put(t, openFiles(t, state), path, "ours")
+		book, path := opened(t, t.TempDir()), filepath.Join(dir, "file")
+		require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte("ours"))))
 		setXattr(t, path, capability, netRaw())
-		_, err := openFiles(t, state).RevertAll(t.Context())
-		require.ErrorIs(t, err, journal.ErrChanged)
+		require.ErrorIs(t, undo(t, book), ledger.ErrChanged)
 		require.NoError(t, unix.Lremovexattr(path, capability))
-		_, err = openFiles(t, state).RevertAll(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, undo(t, book))
+		require.NoFileExists(t, path)
 	})
 }
 
-// A user who may write to a program with capabilities must not get them for another program.
+// A user who may write to a program with capabilities must not get them for another program:
+// it does not come back, which a check says beforehand.
 func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 	testns.Root(t)
 	for name, spoil := range map[string]func(path string) error{
@@ -164,23 +159,18 @@ func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 		"of a group":   func(path string) error { return os.Chmod(path, 0o775) },
 		"of everybody": func(path string) error { return os.Chmod(path, 0o757) },
 	} {
-		path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-		write(t, path, "was", 0o755)
+		root := t.TempDir()
+		book, path := opened(t, root), filepath.Join(root, "file")
+		require.NoError(t, os.WriteFile(path, []byte("was"), 0o755))
 		require.NoError(t, spoil(path))
 		setXattr(t, path, capability, netRaw())
-		j := openFiles(t, state)
-		err := acme.Begin(step(t, j, "files"), j, path, journal.State{Type: "file"})
-		require.ErrorContains(t, err, "record "+path+": it has security.capability, belongs to uid ", name)
-		require.ErrorContains(t, err, "setcap -r", name)
-		require.Empty(t, entries(t, j))
-
-		require.NoError(t, errors.Join(os.Chown(path, 0, 0), os.Chmod(path, 0o755)))
-		put(t, j, path, "ours")
-		journaltest.Edit(t, state, func(e *journal.Entry) { // no version records it like this
-			e.Before.Mode, e.Before.Xattrs = 0o777, map[string][]byte{capability: netRaw()}
-		})
-		_, err = openFiles(t, state).RevertAll(t.Context())
-		require.ErrorContains(t, err, "undo "+path+": it has security.capability", name)
+		want := ledger.FileWant(path, 0o755, []byte("ours"))
+		look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want}})
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(look.Advice, "\n"), "will not come back as it is: it has security.capability, belongs to uid ", name)
+		require.NoError(t, apply(t, book, want))
+		require.NoError(t, undo(t, book))
+		require.Contains(t, looksLike(t, path), "ours", name)
 		require.Nil(t, xattr(t, path, capability))
 	}
 }
@@ -189,24 +179,22 @@ func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 // left.
 func TestPLAN7_AnAttributeThatCannotBeSetIsNamed(t *testing.T) {
 	testns.Root(t)
-	path, state := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "state")
-	write(t, path, "was", 0o755)
+	root, dir := t.TempDir(), t.TempDir()
+	book, path := opened(t, root), filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(path, []byte("was"), 0o755))
 	setXattr(t, path, capability, netRaw())
-	put(t, openFiles(t, state), path, "ours")
-	j := openFiles(t, state)
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours"))))
 	testns.Enter(t, testns.Mount) // the test's own thread
 	require.NoError(t, dropSetFCap())
-	_, err := j.RevertAll(t.Context())
+	err := undo(t, book)
 	require.ErrorIs(t, err, os.ErrPermission)
-	require.ErrorContains(t, err, "undo "+path+": set security.capability of ")
+	require.ErrorContains(t, err, "set security.capability of ")
 	require.ErrorContains(t, err, "CAP_SETFCAP")
-	content, err := os.ReadFile(path)
+	require.Contains(t, looksLike(t, path), "ours")
+	require.Equal(t, []string{"file"}, namesIn(t, dir), "nothing else is left")
+	status, err := book.Status(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "ours", string(content))
-	left, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, left, 1, "nothing else is left")
-	require.Len(t, entries(t, j), 1)
+	require.Len(t, status.Records, 1)
 }
 
 // dropSetFCap drops CAP_SETFCAP from the thread.
@@ -220,14 +208,13 @@ func dropSetFCap() error {
 	return unix.Capset(&header, &data[0])
 }
 
-// A file too large to be kept is not replaced.
+// A file with an attribute too large to be kept is not replaced.
 func TestSEC6_AttributesAreBounded(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	path := filepath.Join(tmpfs(t), "file")
-	write(t, path, "was", 0o644)
+	require.NoError(t, os.WriteFile(path, []byte("was"), 0o644))
 	setXattr(t, path, selinux, []byte(strings.Repeat("x", 5000)))
-	j := openFiles(t, filepath.Join(t.TempDir(), "state"))
-	err := acme.Begin(step(t, j, "files"), j, path, journal.State{Type: "file"})
+	err := apply(t, opened(t, t.TempDir()), ledger.FileWant(path, 0o644, []byte("ours")))
 	require.ErrorContains(t, err, "its security.selinux has more than 4096 bytes, which is too much to keep: move it away")
-	require.Empty(t, entries(t, j))
+	require.Contains(t, looksLike(t, path), "was")
 }
