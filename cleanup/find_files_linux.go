@@ -53,7 +53,7 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	defer t.Close()
 	item := Item{Kind: kindFile, Object: path, Detail: detail, object: fileObject{path, t.ID}}
 	switch {
-	case s.keep.Keeps(t.Path), s.again(t):
+	case s.keeps(item, t.Path), s.again(t):
 	case t.Mount:
 		s.leave(item, "something is mounted on it")
 	case t.IsDir:

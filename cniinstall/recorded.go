@@ -81,20 +81,12 @@ func (r recorded) original(path string) (s ledger.State, ok bool) {
 	return o.Original, ok && !o.Original.IsZero()
 }
 
-// isAside reports whether o is of a configuration of others that the agent has set aside.
-func (r recorded) isAside(o ledger.Record) bool {
-	c, ok := r.wants(o)
-	return ok && o.Kind == confKind && isConfName(o.Object) && c.To.IsZero() && !o.Original.IsZero()
-}
-
 // asides lists the configurations of others in a folder that the agent has set aside.
-func (r recorded) asides(dir string) (all []ledger.Record) {
-	for _, o := range r.files {
-		if r.isAside(o) && o.Object == r.inDir(dir, filepath.Base(o.Object)) {
-			all = append(all, o)
-		}
-	}
-	return all
+func (r recorded) asides(dir string) []ledger.Record {
+	return slices.DeleteFunc(r.replaced(dir), func(o ledger.Record) bool {
+		c, _ := r.wants(o)
+		return !c.To.IsZero()
+	})
 }
 
 // replaced lists the configurations of others in a folder that the agent has set aside, or

@@ -61,14 +61,19 @@ func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 		if p.plugin != plugin || p.Loose && isThere(p.Object) {
 			continue
 		}
-		now, err := p.Kind.Read(ctx, p.Object)
-		if err != nil || now.Mode&0o111 == 0 || now.Size != p.To.Size {
-			return false, err
-		}
-		sum, err := hashOf(ctx, p.To)
-		return sum == now.SHA256, err
+		return isAsWanted(ctx, p.Want)
 	}
 	return true, nil
+}
+
+// isAsWanted reports whether a plugin needs no write.
+func isAsWanted(ctx context.Context, w ledger.Want) (bool, error) {
+	now, err := w.Kind.Read(ctx, w.Object)
+	if err != nil || w.Loose || now.Size != w.To.Size {
+		return err == nil && w.Loose && !now.IsZero(), err
+	}
+	w.To.SHA256, err = hashOf(ctx, w.To)
+	return err == nil && metPlugin(now, w), err
 }
 
 // hashOf is the SHA-256 of a state's content, in hex.

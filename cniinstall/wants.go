@@ -197,11 +197,7 @@ func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
 			if err != nil || w == nil {
 				continue // which is an error of any folder, or nothing to write
 			}
-			now, err := w.Kind.Read(ctx, w.Object)
-			if err == nil && !w.Loose {
-				w.To.SHA256, err = hashOf(ctx, w.To)
-			}
-			if err != nil || now.IsZero() || !w.Loose && !metPlugin(now, *w) {
+			if is, err := isAsWanted(ctx, *w); err != nil || !is {
 				return true
 			}
 		}

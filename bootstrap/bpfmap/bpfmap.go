@@ -11,10 +11,12 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // Pinned is the state in which each map is pinned in a directory, as specified. It is a
-// bootstrap.Action.
+// ledger.Wanter.
 type Pinned struct {
 	// Dir is an absolute path on a BPF file system, such as /sys/fs/bpf/agent. If only
 	// its last element is missing, it is made with mode 0700.
@@ -25,37 +27,105 @@ type Pinned struct {
 	Maps []*ebpf.MapSpec
 }
 
-// Check lists the maps that Apply would make or replace, and why.
-func (p Pinned) Check(ctx context.Context) (changes []string, err error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	p.Dir = filepath.Clean(p.Dir)
-	return p.check(ctx)
-}
+// Check lists the maps that Apply would make or replace.
+func (p Pinned) Check(ctx context.Context) (changes []string, err error) { return ledger.Check(ctx, p) }
 
 // Apply creates and pins missing maps, and replaces those that do not match. If one
-// fails, the others are still done; the errors are joined.
-func (p Pinned) Apply(ctx context.Context) error {
-	if err := p.Validate(); err != nil {
-		return err
+// fails, the others are still done; the errors are joined. Without a plan, nothing is recorded.
+func (p Pinned) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
+
+// Wants lists the directory if it is missing, and the maps.
+func (p Pinned) Wants(ctx context.Context) (ledger.Wants, error) {
+	if err := errors.Join(p.validate(), ctx.Err()); err != nil {
+		return ledger.Wants{}, err
 	}
 	p.Dir = filepath.Clean(p.Dir)
-	return p.apply(ctx)
+	list := p.dirWants()
+	for _, spec := range p.Maps {
+		list = append(list, p.mapWants(ctx, spec)...)
+	}
+	return ledger.Wants{List: list}, nil
 }
 
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Pinned) Kinds() []string { return Handler{}.Kinds() }
+// Kinds returns the kinds of pinned maps and of the directories that were made for them.
+func Kinds() []*ledger.Kind { return []*ledger.Kind{pinKind(nil), dirKind()} }
 
-// Namespaces lists the host's mount namespace.
-func (Pinned) Namespaces() []string { return Handler{}.Namespaces() }
+// typeMap is the type of a map's state. Its Value is the map's shape, and its Identity the
+// map's id, which no other map has until the next boot.
+const typeMap = "map"
 
-// Places lists the directory.
-func (p Pinned) Places() map[string]string { return map[string]string{p.Dir: ""} }
+// pinKind is the kind of pinned maps. A spec makes them; without one, they can be removed.
+func pinKind(spec *ebpf.MapSpec) *ledger.Kind {
+	k := &ledger.Kind{
+		Name: "bpfmap", Space: "path",
+		Read: readPin, Write: writePin, Describe: describePin, Met: isShaped, Same: isSameMap,
+		Parts: partsOf, Canonical: ledger.Dir().Canonical, Owns: owns, EndsWithBoot: endsWithBoot,
+		Lost: func(_ string, original ledger.State) string {
+			if original.IsZero() {
+				return ""
+			}
+			return "the map that was there is gone"
+		},
+	}
+	k.Stage = func(_ context.Context, path string, _ ledger.State) (*ledger.Staged, error) { return stage(path, spec) }
+	return k
+}
 
-// Validate returns an error if the directory or the maps of p are invalid, whatever is on
+// isShaped reports whether the map is like the wanted one.
+func isShaped(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) }
+
+// partsOf lists what a replacement has left that was cut short.
+func partsOf(_ context.Context, path string) ([]string, error) { return []string{leftOf(path)}, nil }
+
+func leftOf(path string) string { return filepath.Join(filepath.Dir(path), next+filepath.Base(path)) }
+
+func isSameMap(a, b ledger.State) bool { return a.Equal(b) && a.Identity == b.Identity }
+
+func describePin(path string, from, to ledger.State) string {
+	switch {
+	case to.IsZero() && strings.HasPrefix(filepath.Base(path), next):
+		return "remove " + path + ", left by a replacement that was cut short"
+	case to.IsZero():
+		return "remove the pinned map " + path
+	case from.IsZero():
+		return "create the map " + path
+	}
+	return fmt.Sprintf("replace the map %s with an empty one: it is %s, and must be %s", path, from.Value, to.Value)
+}
+
+// dirKind is [ledger.Dir] for directories on a BPF file system, which may be below /sys.
+func dirKind() *ledger.Kind {
+	k := ledger.Dir()
+	k.Name, k.Owns, k.EndsWithBoot = "bpfmap-dir", owns, endsWithBoot
+	return k
+}
+
+// dirWants wants the directory, if only that is missing.
+func (p Pinned) dirWants() []ledger.Want {
+	wants, err := ledger.DirWants(p.Dir, dirMode)
+	if err != nil || len(wants) != 1 { // the maps' Ready says so
+		return nil
+	}
+	wants[0].Kind, wants[0].Ready = dirKind(), p.ready
+	return wants
+}
+
+const dirMode = 0o700
+
+// owns returns an error for a path that no directory or map can have been made at.
+func owns(path string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || path == "/" {
+		return fmt.Errorf("%q is not an absolute path below /", path)
+	}
+	return nil
+}
+
+// endsWithBoot: a pin does not survive a reboot.
+func endsWithBoot(string) (bool, error) { return true, nil }
+
+// validate returns an error if the directory or the maps of p are invalid, whatever is on
 // the node.
-func (p Pinned) Validate() error {
+func (p Pinned) validate() error {
 	var errs []error
 	if !filepath.IsAbs(p.Dir) || filepath.Clean(p.Dir) == "/" {
 		errs = append(errs, fmt.Errorf("%q is not the absolute path of a directory", p.Dir))

@@ -12,18 +12,13 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-var (
-	_ bootstrap.Recorder = bpfmap.Pinned{}
-	_ bootstrap.Hosted   = bpfmap.Pinned{}
-	_ bootstrap.Placed   = bpfmap.Pinned{}
-)
+var _ ledger.Wanter = bpfmap.Pinned{}
 
-func TestWhatCannotBePinned(t *testing.T) {
+func TestRDY4_WhatCannotBePinned(t *testing.T) {
 	good := &ebpf.MapSpec{Name: "good"}
 	for want, p := range map[string]bpfmap.Pinned{
 		`"agent" is not the absolute path of a directory`: {Dir: "agent", Maps: []*ebpf.MapSpec{good}},
@@ -46,16 +41,11 @@ func TestWhatCannotBePinned(t *testing.T) {
 	}
 }
 
-func TestWhatCannotHaveBeenRecorded(t *testing.T) {
-	good := journal.Entry{Kind: "bpfmap/pin", Object: "/sys/fs/bpf/agent/a", Boot: "b", After: journal.State{Type: "map", Value: "Hash", File: "7"}}
-	require.NoError(t, bpfmap.Handler{}.Owns(good))
-	for want, wrong := range map[string]func(*journal.Entry){
-		"is not an absolute path below /": func(e *journal.Entry) { e.Object = "/sys/../etc" },
-		"is not a map's":                  func(e *journal.Entry) { e.After.Value = "" },
-		"names no boot":                   func(e *journal.Entry) { e.Boot = "" },
-	} {
-		e := good
-		wrong(&e)
-		require.ErrorContains(t, bpfmap.Handler{}.Owns(e), want)
+func TestSEC3_WhatCannotHaveBeenRecordedIsNotObeyed(t *testing.T) {
+	for _, k := range bpfmap.Kinds() {
+		require.NoError(t, k.Owns("/sys/fs/bpf/agent/a"))
+		for _, path := range []string{"/", "agent/a", "/sys/../etc"} {
+			require.ErrorContains(t, k.Owns(path), "is not an absolute path below /")
+		}
 	}
 }

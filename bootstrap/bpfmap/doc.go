@@ -18,8 +18,7 @@
 //
 // # Undoing
 //
-// A pin that Apply has made is recorded in the context's journal, with the map's id, and
-// [Handler] removes it: by then an uninstalled agent's programs are gone, and the map
+// A pin that a plan has made is recorded with the map's id, and undoing removes it: by then an uninstalled agent's programs are gone, and the map
 // goes with its last user. A pin that existed before, or that another program has put in
 // the place of ours since, is not touched. The content of a map that was replaced does
 // not come back.

@@ -18,8 +18,8 @@ import (
 func Example() {
 	endpoints := &ebpf.MapSpec{Name: "endpoints", Type: ebpf.Hash, KeySize: 4, ValueSize: 8, MaxEntries: 16384}
 	plan := bootstrap.Plan{Host: hostns.Host{}, Steps: []bootstrap.Step{
-		{Name: "bpffs", Action: bpffs.Mount{}},
-		{Name: "maps", After: []string{"bpffs"}, Action: bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}},
+		{Name: "bpffs", Wants: bpffs.Mount{}},
+		{Name: "maps", After: []string{"bpffs"}, Wants: bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}},
 	}}
 	fmt.Println(plan.Validate())
 	// Output: <nil>

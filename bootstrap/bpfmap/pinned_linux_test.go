@@ -6,7 +6,6 @@ package bpfmap_test
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,14 +13,12 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/rlimit"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -33,7 +30,7 @@ type node struct {
 	t     *testing.T
 	root  string // of the file system
 	state string
-	j     *journal.Journal
+	book  *ledger.Book
 }
 
 func newNode(t *testing.T) *node {
@@ -41,8 +38,9 @@ func newNode(t *testing.T) *node {
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	n := &node{t: t, root: filepath.Join(dir, "bpf"), state: filepath.Join(dir, "state")}
-	n.j = journaltest.Open(t, n.state, bpffs.Handler{}, bpfmap.Handler{})
-	require.NoError(t, bpffs.Mount{Path: n.root}.Apply(journal.With(t.Context(), n.j)))
+	n.book = testledger.Open(t, n.state, bpfmap.Kinds()...)
+	require.NoError(t, os.Mkdir(n.root, 0o755))
+	require.NoError(t, unix.Mount("bpf", n.root, "bpf", 0, "mode=700"))
 	return n
 }
 
@@ -52,17 +50,21 @@ func hash(name string, entries uint32) *ebpf.MapSpec {
 	return &ebpf.MapSpec{Name: name, Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: entries}
 }
 
-func (n *node) pinned(specs ...*ebpf.MapSpec) recorded {
-	return recorded{bpfmap.Pinned{Dir: filepath.Join(n.root, "agent"), Maps: specs}, n.j}
+func (n *node) pinned(specs ...*ebpf.MapSpec) testledger.Step {
+	return n.pinnedIn("agent", specs...)
 }
 
-func (n *node) apply(p recorded) {
+func (n *node) pinnedIn(dir string, specs ...*ebpf.MapSpec) testledger.Step {
+	return testledger.Step{Wanter: bpfmap.Pinned{Dir: filepath.Join(n.root, dir), Maps: specs}, Book: n.book}
+}
+
+func (n *node) apply(p testledger.Step) {
 	n.t.Helper()
 	require.NoError(n.t, p.Apply(n.t.Context()))
 	n.changes(p)
 }
 
-func (n *node) changes(p recorded, want ...string) {
+func (n *node) changes(p testledger.Step, want ...string) {
 	n.t.Helper()
 	got, err := p.Check(n.t.Context())
 	require.NoError(n.t, err)
@@ -92,9 +94,8 @@ func (n *node) pins() (names []string) {
 
 func TestRDY4_MapsAreKeptOverRestarts(t *testing.T) {
 	n := newNode(t)
-	p := n.pinned(hash("endpoints", 8), hash("services", 8))
-	p.Dir += "/"
-	n.changes(p, "create the map "+n.path("endpoints"), "create the map "+n.path("services"))
+	p := n.pinnedIn("agent/", hash("endpoints", 8), hash("services", 8))
+	n.changes(p, "make directory "+filepath.Dir(n.path("x")), "create the map "+n.path("endpoints"), "create the map "+n.path("services"))
 	n.apply(p)
 	info, err := os.Stat(filepath.Join(n.root, "agent"))
 	require.NoError(t, err)
@@ -114,7 +115,7 @@ func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 	require.NoError(t, n.load("services").Put(uint32(1), uint32(2)))
 
 	newer := n.pinned(hash("endpoints", 16), hash("services", 8))
-	n.changes(newer, "replace the map "+n.path("endpoints")+" with an empty one: MaxEntries: 8 changed to 16: "+ebpf.ErrMapIncompatible.Error())
+	n.changes(newer, "replace the map "+n.path("endpoints")+" with an empty one: it is Hash of 8 entries, keys of 4 bytes, values of 4, flags 0x0, and must be Hash of 16 entries, keys of 4 bytes, values of 4, flags 0x0")
 	n.apply(newer)
 	require.EqualValues(t, 16, n.load("endpoints").MaxEntries())
 	require.NoError(t, old.Put(uint32(1), uint32(2)), "a holder of the old map keeps using it")
@@ -122,21 +123,20 @@ func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 	require.NoError(t, n.load("services").Lookup(uint32(1), &value), "the other is kept")
 	require.Equal(t, []string{"endpoints", "services"}, n.pins())
 
-	require.NoError(t, n.pinned(hash("endpoints", 16)).Revert(t.Context()))
+	require.NoError(t, n.pinned(hash("endpoints", 16)).Undo(t.Context()))
 	require.Empty(t, n.pins())
 }
 
 // bpffs does not treat a file system with pins as empty.
-func TestRDY4_AllIsUndoneWithTheFileSystem(t *testing.T) {
+func TestRDY4_AllIsUndone(t *testing.T) {
 	n := newNode(t)
 	n.apply(n.pinned(hash("endpoints", 8)))
 	n.apply(n.pinned(hash("endpoints", 16)))
-	undone, err := n.j.CheckRevertAll(t.Context())
+	changes, err := n.pinned().CheckUndo(t.Context())
 	require.NoError(t, err)
-	require.Len(t, undone, 4, "the pin, its directory, the mount and its directory")
-	_, err = n.j.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.NoDirExists(t, n.root)
+	require.Equal(t, []string{"remove the pinned map " + n.path("endpoints"), "remove directory " + n.path("")}, changes)
+	require.NoError(t, n.pinned().Undo(t.Context()))
+	require.NoDirExists(t, n.path(""))
 	require.NoDirExists(t, n.state)
 }
 
@@ -155,12 +155,9 @@ func TestRDY4_MapsOfOthersStay(t *testing.T) {
 	defer clone.Close()
 	require.NoError(t, clone.Pin(n.path("services")))
 
-	err = p.Revert(t.Context())
-	require.ErrorIs(t, err, journal.ErrChanged)
+	err = p.Undo(t.Context())
+	require.ErrorIs(t, err, ledger.ErrChanged)
 	require.ErrorContains(t, err, n.path("services"))
-	require.Equal(t, []string{"endpoints", "services"}, n.pins())
-	_, err = n.j.RevertAll(t.Context())
-	require.ErrorContains(t, err, "is left mounted: it holds pins")
 	require.Equal(t, []string{"endpoints", "services"}, n.pins())
 }
 
@@ -180,15 +177,15 @@ func TestRDY4_WhatIsNoMapIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, n.path("program")+": it is not a pinned map")
 	require.ErrorContains(t, err, n.path("directory")+": it is not a pinned map")
 	require.Equal(t, []string{"directory", "good", "program"}, n.pins(), "the others are pinned")
-	require.NoError(t, p.Revert(t.Context()))
+	require.NoError(t, p.Undo(t.Context()))
 	require.Equal(t, []string{"directory", "program"}, n.pins())
 
-	p.Dir = filepath.Join(filepath.Dir(n.root), "agent")
+	p = n.pinnedIn("../agent", hash("good", 8))
 	_, err = p.Check(t.Context())
 	require.ErrorContains(t, err, "is not on a BPF file system (mount one first)")
 	require.Equal(t, "bpfmap.no-bpffs", code.Of(err))
 	require.ErrorContains(t, p.Apply(t.Context()), "is not on a BPF file system")
-	p.Dir = filepath.Join(n.root, "missing", "agent")
+	p = n.pinnedIn("missing/agent", hash("good", 8))
 	require.ErrorIs(t, p.Apply(t.Context()), os.ErrNotExist)
 }
 
@@ -211,33 +208,6 @@ func TestRDY4_AReplacementThatIsCutShort(t *testing.T) {
 		require.NoError(t, left.Unpin())
 		require.NoError(t, left.Pin(n.path("slipway_next_endpoints")))
 	}
-	journaltest.Begun(t, n.state)
-	again := journaltest.Open(t, n.state, bpffs.Handler{}, bpfmap.Handler{})
-	_, err = again.RevertAll(t.Context())
-	require.NoError(t, err)
-	require.NoDirExists(t, n.root)
-}
-
-func TestConformsOnTheKernel(t *testing.T) {
-	n := newNode(t)
-	bootstraptest.Conformance{
-		Action:   func() bootstrap.Action { return n.pinned(hash("endpoints", 8), hash("services", 8)).Pinned },
-		Handlers: []journal.Handler{bpfmap.Handler{}},
-		State: func() map[string]string {
-			state := map[string]string{}
-			for _, name := range n.pins() {
-				m, err := ebpf.LoadPinnedMap(n.path(name), nil)
-				require.NoError(t, err)
-				state[name] = strconv.Itoa(int(m.MaxEntries()))
-				require.NoError(t, m.Close())
-			}
-			return state
-		},
-		Others: func() bootstrap.Action { return n.pinned(hash("endpoints", 8), hash("services", 8)).Pinned },
-		Break: func() (string, func()) {
-			path := n.path("services")
-			require.NoError(t, os.MkdirAll(path, 0o700))
-			return path, func() { require.NoError(t, os.Remove(path)) }
-		},
-	}.Test(t)
+	require.NoError(t, testledger.Step{Book: testledger.Open(t, n.state, bpfmap.Kinds()...)}.Undo(t.Context()))
+	require.NoDirExists(t, n.path(""))
 }

@@ -8,14 +8,22 @@ package bpfmap
 import (
 	"context"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/cilium/ebpf"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
 const errNotLinux = unsupported.Error("BPF maps are pinned on Linux only")
 
-func (p Pinned) check(context.Context) ([]string, error) { return nil, errNotLinux }
+func (p Pinned) mapWants(_ context.Context, spec *ebpf.MapSpec) []ledger.Want {
+	return []ledger.Want{{Kind: pinKind(spec), Object: p.Dir, To: ledger.State{Type: typeMap}}}
+}
 
-func (p Pinned) apply(context.Context) error { return errNotLinux }
+func (Pinned) ready(context.Context) error { return errNotLinux }
 
-func lookAtPin(journal.Entry) (journal.Undo, error) { return journal.Undo{}, errNotLinux }
+func readPin(context.Context, string) (ledger.State, error) { return ledger.State{}, errNotLinux }
+
+func writePin(context.Context, string, ledger.State) error { return errNotLinux }
+
+func stage(string, *ebpf.MapSpec) (*ledger.Staged, error) { return nil, errNotLinux }

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -26,9 +26,9 @@ func TestHP3_OnAThrowAwayNode(t *testing.T) {
 	node := bootstraptest.NewNode(t)
 	const path = "/etc/slipway-test-acme/kubeconfig"
 	plan := &bootstrap.Plan{
-		Host:    hostns.Host{Proc: node.Proc()},
-		Journal: &journal.Node{Dir: "/var/slipway-test", Agent: "acme", NoOwner: true, Handlers: []journal.Handler{hostpath.Handler{}}},
-		Steps: []bootstrap.Step{{Name: "kubeconfig", Action: hostpath.Content{
+		Host:   hostns.Host{Proc: node.Proc()},
+		Ledger: &ledger.Ledger{Dir: "/var/slipway-test", Agent: "acme", NoOwner: true},
+		Steps: []bootstrap.Step{{Name: "kubeconfig", Wants: hostpath.Content{
 			Path: path, Bytes: []byte("ours"), UID: 7, GID: 8, Mode: 0o440, Parents: true, Secret: true,
 		}}},
 	}
@@ -49,7 +49,7 @@ func TestHP3_OnAThrowAwayNode(t *testing.T) {
 	require.NoFileExists(t, path, "this machine is another one")
 	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
 		_, lock := os.Stat("/run/slipway.lock")
-		_, journal := os.Stat("/var/slipway-test/acme.journal")
+		_, journal := os.Stat("/var/slipway-test/ledger")
 		return errors.Join(lock, journal)
 	}), "they are on the host")
 	report, err = plan.Apply(t.Context())
@@ -67,12 +67,14 @@ func TestHP3_WhatIsMountedOrADeviceIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir+"/file", []byte("theirs"), 0o600))
 	require.NoError(t, unix.Mount(dir+"/file", dir+"/file", "", unix.MS_BIND, ""))
 	defer unix.Unmount(dir+"/file", unix.MNT_DETACH)
-	j := journaltest.Temp(t, hostpath.Handler{})
-	c := written{hostpath.Content{Path: dir + "/file", Bytes: []byte("ours"), Secret: true, Rewritten: true}, j}
-	err := c.Apply(t.Context())
+	j := testledger.Open(t, testledger.Dir(t))
+	c := hostpath.Content{Path: dir + "/file", Bytes: []byte("ours"), Secret: true, Rewritten: true}
+	err := testledger.Step{Wanter: c, Book: j}.Apply(t.Context())
 	require.ErrorIs(t, err, unix.EBUSY)
 	require.ErrorContains(t, err, "something is mounted on it: unmount that first")
-	require.Empty(t, journaltest.Entries(t, j), "it was never ours")
+	status, err := j.Status(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, status.Records, "it was never ours")
 	require.NoError(t, unix.Mkfifo(dir+"/pipe", 0o600))
 	if err := unix.Mknod(dir+"/device", unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err != nil {
 		testns.Skip(t, "mknod of a device: "+err.Error())

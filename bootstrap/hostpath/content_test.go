@@ -15,19 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
-)
-
-var (
-	_ bootstrap.Recorder          = hostpath.Content{}
-	_ bootstrap.Hosted            = hostpath.Content{}
-	_ bootstrap.Placed            = hostpath.Content{}
-	_ bootstrap.Validator         = hostpath.Content{}
-	_ bootstrap.PermissionChecker = hostpath.Content{}
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // contents are examples of the action, by path below a directory.
@@ -40,7 +32,7 @@ var contents = map[string]hostpath.Content{
 	"rewritten":              {Path: "file", Bytes: []byte("ours"), Secret: true, Rewritten: true},
 }
 
-func TestHP3_Conform(t *testing.T) {
+func TestHP3_ContentsOfAllSorts(t *testing.T) {
 	for name, c := range contents {
 		for _, before := range []string{"", "theirs"} {
 			if c.Secret && before != "" {
@@ -52,18 +44,36 @@ func TestHP3_Conform(t *testing.T) {
 					require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte(before), 0o640))
 				}
 				c.Path = filepath.Join(dir, c.Path)
-				bootstraptest.Conform(t, func() bootstrap.Action { return c }, hostpath.Handler{})
+				was := names(t, dir)
+				step := testledger.Step{Wanter: c, Book: testledger.Open(t, testledger.Dir(t))}
+				require.NotEmpty(t, changesOf(t, step))
+				require.NoError(t, step.Apply(t.Context()))
+				require.Empty(t, changesOf(t, step))
+				require.NoError(t, step.Undo(t.Context()))
+				require.Equal(t, was, names(t, dir))
+				if before != "" && !c.Parents {
+					content, err := os.ReadFile(c.Path)
+					require.NoError(t, err)
+					require.Equal(t, before, string(content))
+				}
 			})
 		}
 	}
 }
 
 // on is a plan with this step, on a node whose journal is in a directory.
+func changesOf(t *testing.T, step testledger.Step) []string {
+	t.Helper()
+	changes, err := step.Check(t.Context())
+	require.NoError(t, err)
+	return changes
+}
+
 func on(dir string, c hostpath.Content) *bootstrap.Plan {
 	return &bootstrap.Plan{
-		Host:    hostns.Host{LockFile: filepath.Join(dir, "lock")},
-		Journal: &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true, Handlers: []journal.Handler{hostpath.Handler{}}},
-		Steps:   []bootstrap.Step{{Name: "file", Action: c}},
+		Host:   hostns.Host{LockFile: filepath.Join(dir, "lock")},
+		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true},
+		Steps:  []bootstrap.Step{{Name: "file", Wants: c}},
 	}
 }
 
@@ -78,17 +88,18 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "etc/acme/conf")
 	c := hostpath.Content{Path: path, Bytes: []byte("one"), Parents: true}
-	require.Equal(t, []string{"make directory " + dir + "/etc", "make directory " + dir + "/etc/acme", "make file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"make directory " + dir + "/etc", "make directory " + dir + "/etc/acme", "write file " + path}, changed(t, on(dir, c)))
 	require.Empty(t, changed(t, on(dir, c)))
 	c.Bytes = []byte("another")
-	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
 	c.Mode = 0o644
-	require.Equal(t, []string{"write file " + path + ", mode 0644 (is 0600)"}, changed(t, on(dir, c)))
+	setMode := fmt.Sprintf("set mode 0644 and owner %d:%d of file %s", os.Geteuid(), os.Getegid(), path)
+	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
 	require.NoError(t, os.Chmod(path, 0o666))
-	require.Equal(t, []string{"write file " + path + ", mode 0644 (is 0666)"}, changed(t, on(dir, c)))
-	now, err := journal.Snapshot(t.Context(), path)
+	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
+	info, err := os.Stat(path)
 	require.NoError(t, err)
-	require.True(t, now.Same(journal.FileState([]byte("another"), 0o644)))
+	require.Equal(t, fs.FileMode(0o644), info.Mode())
 	_, err = on(dir, c).RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/etc")
@@ -102,7 +113,7 @@ func TestHP3_ALinkIsReplaced(t *testing.T) {
 	require.NoError(t, os.WriteFile(target, []byte("ours"), 0o600))
 	require.NoError(t, os.Symlink("target", path))
 	c := hostpath.Content{Path: path, Bytes: []byte("ours"), Secret: true}
-	require.Equal(t, []string{"replace symbolic link " + path + " with a file"}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
 	require.NoError(t, os.WriteFile(target, []byte("theirs"), 0o600))
 	require.Empty(t, changed(t, on(dir, c)))
 	_, err := on(dir, c).RevertAll(t.Context())
@@ -122,7 +133,7 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 		}
 		return fmt.Append(nil, "token ", calls), ctx.Err()
 	}}
-	require.Equal(t, []string{"make file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "token 1", string(content))
@@ -133,7 +144,7 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 	_, err = on(dir, c).Check(t.Context())
 	require.ErrorIs(t, err, away)
 	require.ErrorContains(t, err, "render host path "+path)
-	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
 	content, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "token 4", string(content))
@@ -145,7 +156,7 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	path := filepath.Join(dir, "kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte("their token"), 0o644))
 	c := hostpath.Content{Path: path, Bytes: []byte("our token"), Secret: true}
-	notKept := "write file " + path + ", mode 0600 (is 0644); its present content is not kept, and does not come back"
+	notKept := path + " will not come back as it is: no copy of what it replaces is kept, as asked"
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){
 		on(dir, c).Check, on(dir, c).Apply, on(dir, c).Apply, on(dir, c).CheckRevertAll, on(dir, c).RevertAll,
 	} {
@@ -153,10 +164,13 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 		require.NoError(t, err)
 		switch report.Op {
 		case bootstrap.OpCheckRevert, bootstrap.OpRevert:
-			require.Equal(t, []string{"remove file " + path + ": what it replaced was not kept, as asked"}, report.Results[0].Changes)
+			require.Equal(t, []string{"remove file " + path}, report.Results[0].Changes)
 		default:
 			if report.Results[0].Status != bootstrap.Unchanged {
-				require.Equal(t, []string{notKept}, report.Results[0].Changes)
+				require.Equal(t, []string{"replace file " + path}, report.Results[0].Changes)
+			}
+			if report.Op == bootstrap.OpCheck {
+				require.Equal(t, []string{notKept}, report.Results[0].Advice)
 			}
 		}
 		text, err := report.MarshalJSON()
@@ -166,9 +180,9 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	require.NoFileExists(t, path)
 
 	c.Bytes = []byte("our token")
-	require.Equal(t, []string{"make file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
 	c.Bytes = []byte("our next token")
-	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)), "that is ours")
+	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)), "that is ours")
 	require.NoError(t, filepath.WalkDir(dir+"/state", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			content, err := os.ReadFile(name)
@@ -193,20 +207,20 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 		require.Empty(t, changed(t, on(dir, c)))
 	}
 	c.Bytes = []byte("for server two")
-	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
 	refresh()
 	require.Empty(t, changed(t, on(dir, c)))
 	require.NoError(t, os.Remove(path))
-	require.Equal(t, []string{"make file " + path}, changed(t, on(dir, c)))
+	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
 	refresh()
 	_, err := on(dir, c).RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoFileExists(t, path)
 
-	refresh() // without a journal, the writer is unknown
+	refresh() // without a ledger, the writer is unknown
 	changes, err := c.Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"write file " + path}, changes)
+	require.Equal(t, []string{"replace file " + path}, changes)
 }
 
 func TestHP3_Refuses(t *testing.T) {
@@ -237,7 +251,7 @@ func TestHP3_Refuses(t *testing.T) {
 	}
 }
 
-func TestHP3_Validate(t *testing.T) {
+func TestHP3_FieldsAreValidated(t *testing.T) {
 	text := []byte("x")
 	render := func(context.Context) ([]byte, error) { return text, nil }
 	for want, c := range map[string]hostpath.Content{
@@ -252,11 +266,8 @@ func TestHP3_Validate(t *testing.T) {
 		"more than permission bits":             {Path: "/etc/conf", Bytes: text, Mode: 0o755 | fs.ModeSetuid},
 		"owner -1:0 is not a user and group ID": {Path: "/etc/conf", Bytes: text, UID: -1},
 	} {
-		require.ErrorContains(t, c.Validate(), want)
 		_, err := c.Check(t.Context())
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, c.Apply(t.Context()), want)
 	}
-	require.NoError(t, hostpath.Content{Path: "/etc/conf", Bytes: []byte{}}.Validate())
-	require.NoError(t, hostpath.Content{Path: "/etc/conf", Render: render}.Validate())
 }

@@ -6,8 +6,9 @@
 // pod, for an agent that does not run as a pod or whose first steps run before its
 // volumes matter.
 //
-// [Paths] checks a list of paths, makes the missing ones that may be made, and can
-// later remove what it made. The types and their meaning are those of a hostPath
+// [Paths] checks a list of paths, and makes the missing ones that may be made. Undoing a plan
+// removes what was made if it is still as it was made and, in the case of a directory, empty;
+// but never /run/xtables.lock, since a process may have it locked. The types and their meaning are those of a hostPath
 // volume (https://kubernetes.io/docs/concepts/storage/volumes/#hostpath).
 //
 // [Content] writes one file with given content, mode and owner, such as a kubeconfig or a

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // The agent writes and later removes a kubeconfig that a CNI plugin refreshes.
@@ -26,9 +26,9 @@ func ExampleContent() {
 	defer os.RemoveAll(node)
 	path := filepath.Join(node, "net.d/acme-kubeconfig")
 	plan := bootstrap.Plan{
-		Host:    hostns.Host{LockFile: filepath.Join(node, "lock")}, // the program runs on the host
-		Journal: &journal.Node{Dir: filepath.Join(node, "state"), Agent: "acme", Owner: "pod-1", Handlers: []journal.Handler{hostpath.Handler{}}},
-		Steps: []bootstrap.Step{{Name: "kubeconfig", Action: hostpath.Content{
+		Host:   hostns.Host{LockFile: filepath.Join(node, "lock")}, // the program runs on the host
+		Ledger: &ledger.Ledger{Dir: filepath.Join(node, "state"), Agent: "acme", Owner: "pod-1"},
+		Steps: []bootstrap.Step{{Name: "kubeconfig", Wants: hostpath.Content{
 			Path: path, Bytes: []byte("a token"), Parents: true, Secret: true, Rewritten: true,
 		}}},
 	}
@@ -46,7 +46,7 @@ func ExampleContent() {
 	show(plan.Apply(ctx))
 	show(plan.RevertAll(ctx))
 	// Output:
-	// changed make directory /net.d, make file /net.d/acme-kubeconfig <nil>
+	// changed make directory /net.d, write file /net.d/acme-kubeconfig <nil>
 	// unchanged  <nil>
 	// changed remove file /net.d/acme-kubeconfig, remove directory /net.d <nil>
 }
@@ -60,29 +60,24 @@ func Example() {
 	}
 	defer os.RemoveAll(node)
 
-	j, err := (&journal.Node{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer j.Close()
-	paths := recorded{hostpath.Paths{
-		List: []hostpath.Path{
+	plan := bootstrap.Plan{
+		Host:   hostns.Host{LockFile: filepath.Join(node, "lock")}, // the program runs on the host
+		Ledger: &ledger.Ledger{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true},
+		Steps: []bootstrap.Step{{Name: "host-paths", Wants: hostpath.Paths{List: []hostpath.Path{
 			{Path: filepath.Join(node, "run/agent"), Type: hostpath.DirectoryOrCreate},
 			{Path: filepath.Join(node, "run/agent/pid"), Type: hostpath.FileOrCreate},
-		},
-	}, j.Step("host-paths")}
-	ctx := context.Background()
-	show := func(changes []string, err error) {
-		fmt.Println(strings.ReplaceAll(strings.Join(changes, ", "), node, ""), err)
+		}}}},
 	}
-	show(paths.Check(ctx))
-	fmt.Println("applied", paths.Apply(ctx))
-	show(paths.CheckRevert(ctx))
-	fmt.Println("reverted", paths.Revert(ctx))
+	show := func(report *bootstrap.Report, err error) {
+		changes := strings.Join(report.Results[0].Changes, ", ")
+		fmt.Println(strings.ReplaceAll(changes, node, ""), err)
+	}
+	ctx := context.Background()
+	show(plan.Check(ctx))
+	show(plan.Apply(ctx))
+	show(plan.RevertAll(ctx))
 	// Output:
 	// make directory /run, make directory /run/agent, make file /run/agent/pid <nil>
-	// applied <nil>
+	// make directory /run, make directory /run/agent, make file /run/agent/pid <nil>
 	// remove file /run/agent/pid, remove directory /run/agent, remove directory /run <nil>
-	// reverted <nil>
 }

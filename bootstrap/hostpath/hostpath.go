@@ -6,228 +6,170 @@ package hostpath
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Type is the type that a path must have. The names are those of a hostPath volume.
-type Type string
-
-// The types. All but Any follow a symbolic link at the path's end.
-const (
-	Any               Type = ""                  // nothing is checked
-	Directory         Type = "Directory"         // must exist
-	DirectoryOrCreate Type = "DirectoryOrCreate" // made, with its parents, with mode 0755
-	File              Type = "File"              // a regular file, must exist
-	FileOrCreate      Type = "FileOrCreate"      // made empty with mode 0644; its parent must exist
-	Socket            Type = "Socket"            // a Unix socket, must exist
-	CharDevice        Type = "CharDevice"        // must exist
-	BlockDevice       Type = "BlockDevice"       // must exist
-)
-
-// Path is a path on the node, and the type that it must have.
-type Path struct {
-	Path string // absolute, without ".." elements
-	Type Type
-}
-
-// Paths is the state of a node on which all paths of a list exist. It is a
-// bootstrap.CheckReverter; the zero value does nothing.
+// Paths is the state of a node on which all paths of a list exist. It is a ledger.Wanter;
+// the zero value wants nothing.
 type Paths struct {
 	// List is worked through in order: a path that needs another one must come after
 	// it.
 	List []Path
 }
 
-// Validate returns an error for invalid paths and types, whatever is on the node.
-func (p Paths) Validate() error {
-	var errs []error
-	for _, path := range p.List {
-		errs = append(errs, path.validate())
-	}
-	return errors.Join(errs...)
-}
-
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Paths) Kinds() []string { return files.Kinds() }
-
-// Namespaces lists the host's mount namespace.
-func (Paths) Namespaces() []string { return files.Namespaces() }
-
-// Places lists the paths.
-func (p Paths) Places() map[string]string {
-	places := map[string]string{}
-	for _, path := range p.List {
-		places[path.Path] = ""
-	}
-	return places
-}
-
 // Check names the directories and files that Apply would make. If a path is of the
 // wrong type, or is missing and may not be made, the error names both types. The errors
 // of several paths are joined.
-func (p Paths) Check(ctx context.Context) (changes []string, err error) {
+func (p Paths) Check(ctx context.Context) (changes []string, err error) { return ledger.Check(ctx, p) }
+
+// Apply makes the missing paths, durably. If a path cannot be made, the others still are; the
+// errors are joined. Existing paths are not changed. Without a plan, nothing is recorded.
+func (p Paths) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
+
+// Wants lists what has to be made. An existing path is only looked at, unless an agent has made
+// it: then it stays until no agent wants it any more.
+func (p Paths) Wants(context.Context) (ledger.Wants, error) {
+	l := list{planned: map[string]Type{}}
 	var errs []error
-	planned := map[string]Type{}
 	for _, path := range p.List {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		err := path.validate()
+		if err == nil {
+			err = l.add(path)
 		}
-		more, err := path.check(planned)
-		changes = append(changes, more...)
 		errs = append(errs, err)
 	}
-	more, err := journal.From(ctx).CheckWishes(ctx, p.wishes()...)
-	return append(changes, more...), errors.Join(append(errs, err)...)
+	return ledger.Wants{List: l.wants}, errors.Join(errs...)
 }
 
-// wishes are the directories and files that must be there, whether or not Apply makes them.
-func (p Paths) wishes() (wishes []journal.Wish) {
-	for _, path := range p.List {
-		w := journal.Wish{Entry: journal.Entry{Object: path.object(), Loose: true}}
-		switch {
-		case path.wanted() == Directory:
-			w.Kind, w.After.Type = files.Kind+"/dir", "dir"
-		case path.wanted() == File && !kept(w.Object):
-			w.Kind, w.After.Type = files.Kind+"/file", "file"
-		default:
-			continue
-		}
-		if files.Owns(w.Entry) != nil { // it is never undone
-			continue
-		}
-		w.Met, _ = path.look() // check has reported the error
-		wishes = append(wishes, w)
-	}
-	return wishes
+// list collects wants, each object once.
+type list struct {
+	wants   []ledger.Want
+	planned map[string]Type // what is to be made, by ID
 }
 
-// object returns the target if p is a symbolic link, else p: the target must not be
-// removed either.
-func (p Path) object() string {
-	info, err := os.Lstat(p.clean())
-	if err != nil || info.Mode().Type() != fs.ModeSymlink {
-		return p.clean()
-	}
-	if target, err := filepath.EvalSymlinks(p.clean()); err == nil {
-		return target
-	}
-	return p.clean()
-}
-
-// check names the objects to make for p, and notes them in planned.
-func (p Path) check(planned map[string]Type) (changes []string, err error) {
-	there, err := p.look()
-	if err != nil || there || planned[p.clean()] == p.wanted() {
-		return nil, err
-	}
-	switch p.Type {
-	case DirectoryOrCreate:
-		return p.planDirectories(planned)
-	case FileOrCreate:
-		return p.planFile(planned)
-	}
-	return nil, code.Errorf(code.HostpathMissing, "host path %s does not exist, and must be a %s", p.Path, p.wanted())
-}
-
-// planDirectories plans p and its missing parents, outermost first.
-func (p Path) planDirectories(planned map[string]Type) (changes []string, err error) {
-	var missing []string
-	for dir := p.clean(); planned[dir] != Directory; dir = filepath.Dir(dir) {
-		if planned[dir] == File {
-			return nil, code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", p.Path, dir, File, Directory)
-		}
-		there, err := Path{dir, Directory}.look()
-		if err != nil {
-			return nil, err
-		}
-		if there {
-			break
-		}
-		missing = append([]string{dir}, missing...)
-	}
-	for _, dir := range missing {
-		planned[dir] = Directory
-		changes = append(changes, "make directory "+dir)
-	}
-	return changes, nil
-}
-
-func (p Path) planFile(planned map[string]Type) (changes []string, err error) {
-	parent := Path{filepath.Dir(p.clean()), Directory}
-	there, err := parent.look()
-	if err != nil {
-		return nil, err
-	}
-	if !there && planned[parent.Path] != Directory {
-		return nil, p.orphan()
-	}
-	planned[p.clean()] = File
-	return []string{"make file " + p.clean()}, nil
-}
-
-func (p Path) orphan() error {
-	dir := filepath.Dir(p.clean())
-	return code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir, DirectoryOrCreate)
-}
-
-// look reports whether p exists. Another type at p is an error.
-func (p Path) look() (there bool, err error) {
-	if err := p.validate(); err != nil || p.Type == Any {
-		return true, err
-	}
-	info, err := os.Stat(p.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, p.dangling()
-	}
-	if err != nil {
-		return false, hint("look at host path "+p.Path, err)
-	}
-	if is := kind(info.Mode()); is != p.wanted() {
-		return false, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
-	}
-	return true, nil
-}
-
-// dangling distinguishes a dangling symbolic link from a missing path.
-func (p Path) dangling() error {
-	target, err := os.Readlink(p.clean())
-	if err != nil {
+// add adds what path wants. An error is about the list, whatever is on the node.
+func (l *list) add(path Path) error {
+	if path.Type == Any {
 		return nil
 	}
-	return code.Errorf(code.HostpathMissing, "host path %s is a symbolic link to %s, which does not exist; it must be a %s", p.Path, target, p.wanted())
-}
-
-// wanted is the type that p must have when it exists.
-func (p Path) wanted() Type {
-	switch p.Type {
-	case DirectoryOrCreate:
-		return Directory
-	case FileOrCreate:
-		return File
-	}
-	return p.Type
-}
-
-// kind is the Type of an existing object, or words if there is no Type for it.
-func kind(m fs.FileMode) Type {
+	there, err := path.look()
 	switch {
-	case m.IsDir():
-		return Directory
-	case m.IsRegular():
-		return File
-	case m&fs.ModeSocket != 0:
-		return Socket
-	case m&fs.ModeCharDevice != 0:
-		return CharDevice
-	case m&fs.ModeDevice != 0:
-		return BlockDevice
-	case m&fs.ModeNamedPipe != 0:
-		return "named pipe"
+	case err != nil || there:
+		l.wants = append(l.wants, path.seen())
+		l.wants = append(l.wants, path.accepted(there)...)
+	case l.planned[idOf(path.clean())] == path.wanted():
+	case path.Type == DirectoryOrCreate:
+		return l.addDirectories(path)
+	case path.Type == FileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == Directory || path.orphan() == nil):
+		l.planned[idOf(path.clean())] = File
+		l.wants = append(l.wants, newFile(path.clean()))
+	default:
+		l.wants = append(l.wants, path.seen())
 	}
-	return "special file"
+	return nil
+}
+
+// idOf is the same for all spellings of a path.
+func idOf(path string) string { return ledger.Want{Kind: ledger.Dir(), Object: path}.ID() }
+
+// addDirectories adds the missing directories, the outermost first.
+func (l *list) addDirectories(path Path) error {
+	wants, err := ledger.DirWants(path.clean(), dirMode)
+	if err == nil && len(wants) > 0 {
+		outermost := Path{wants[0].Object, Directory}
+		if _, err = outermost.look(); err != nil { // a link that leads nowhere
+			path = outermost
+		}
+	}
+	if err != nil { // which looking at it says too
+		l.wants = append(l.wants, path.seen())
+		return nil
+	}
+	for _, w := range wants {
+		switch l.planned[w.ID()] {
+		case File:
+			return code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", path.Path, w.Object, File, Directory)
+		case Any:
+			l.planned[w.ID()] = Directory
+			l.wants = append(l.wants, w)
+		}
+	}
+	return nil
+}
+
+// kindSeen is of paths that are only looked at: the wants' Ready does that.
+var kindSeen = &ledger.Kind{
+	Name:  "hostpath",
+	Read:  func(context.Context, string) (ledger.State, error) { return present, nil },
+	Write: func(context.Context, string, ledger.State) error { return nil },
+	Place: func(path string) (string, string) { return path, "" },
+}
+
+var present = ledger.State{Type: "path"}
+
+// seen wants that p exists, has its type, and could be made if it is missing.
+func (p Path) seen() ledger.Want {
+	return ledger.Want{Kind: kindSeen, Object: p.clean(), To: present, Unnamed: true, Ready: func(context.Context) error {
+		there, err := p.look()
+		switch {
+		case err != nil || there:
+			return err
+		case p.Type == FileOrCreate:
+			return p.orphan()
+		case p.Type == DirectoryOrCreate:
+			_, err := ledger.DirWants(p.clean(), dirMode)
+			return hint("make host path "+p.Path, err)
+		}
+		return code.Errorf(code.HostpathMissing, "host path %s does not exist, and must be a %s", p.Path, p.wanted())
+	}}
+}
+
+// orphan returns an error if p's directory is missing.
+func (p Path) orphan() error {
+	dir := Path{filepath.Dir(p.clean()), Directory}
+	there, err := dir.look()
+	if err == nil && !there {
+		err = code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir.Path, DirectoryOrCreate)
+	}
+	return err
+}
+
+// maxAccepted bounds the files that are read to compare them with records. No agent has made
+// larger ones.
+const maxAccepted = 64 << 20
+
+// accepted wants an existing directory or file to stay if an agent has made it. The target of
+// a symbolic link must not be removed either. That it cannot be read is no error: others may
+// be writing it.
+func (p Path) accepted(there bool) []ledger.Want {
+	w := ledger.Want{Object: p.target(), Loose: true, Unnamed: true, MayFail: true}
+	switch {
+	case there && p.wanted() == Directory:
+		w.Kind, w.To.Type = ledger.Dir(), "dir"
+	case there && p.wanted() == File && sizeOf(w.Object) <= maxAccepted:
+		w.Kind, w.To.Type = ledger.File(), "file"
+	default:
+		return nil
+	}
+	if w.Kind.Owns(w.Object) != nil { // it is never undone
+		return nil
+	}
+	return []ledger.Want{w}
+}
+
+// newFile wants an empty file. It never replaces one that was made meanwhile, since a process
+// may hold a lock on it.
+func newFile(path string) ledger.Want {
+	mode := fileMode
+	if isLock(path) {
+		mode = lockMode
+	}
+	w := ledger.FileWant(path, mode, nil)
+	w.Loose = true
+	w.Kind.Stage, w.Kind.Write = nil, func(_ context.Context, path string, _ ledger.State) error { return createFile(path, mode) }
+	w.Kind.Describe = func(path string, _, _ ledger.State) string { return "make file " + path }
+	return w
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -52,11 +52,11 @@ func TestUmaskDoesNotMatter(t *testing.T) {
 	testns.Enter(t, testns.Mount) // a thread with its own umask
 	node := t.TempDir()
 	unix.Umask(0o077)
-	for _, j := range []*journal.Journal{nil, journaltest.Open(t, node+"/slipway")} {
+	for _, book := range []*ledger.Book{nil, testledger.Open(t, node+"/slipway")} {
 		dir := t.TempDir()
-		a := recorded{hostpath.Paths{List: []hostpath.Path{
+		a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
 			{dir + "/a/b", hostpath.DirectoryOrCreate}, {dir + "/a/f", hostpath.FileOrCreate},
-		}}, j}
+		}}, Book: book}
 		require.NoError(t, a.Apply(t.Context()))
 		for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/f": 0o644} {
 			info, err := os.Stat(dir + path)
@@ -73,7 +73,7 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	defer unix.Unmount(node, unix.MNT_DETACH)
 	err := one(node+"/x", hostpath.DirectoryOrCreate).Apply(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
-	require.ErrorContains(t, err, "make host path "+node+"/x")
+	require.ErrorContains(t, err, "make directory "+node+"/x")
 	require.ErrorContains(t, err, "mounted read-write")
 
 	require.NoError(t, unix.Mount("", node, "", unix.MS_REMOUNT, "mode=700"))
@@ -93,7 +93,7 @@ func TestHP1_RaceForAPath(t *testing.T) {
 	path := node + "/x"
 	for range 50 {
 		a := one(path, hostpath.FileOrCreate)
-		a.Journal = journaltest.Open(t, node+"/slipway")
+		a.Book = testledger.Open(t, node+"/slipway")
 		theirs := make(chan bool)
 		go func() {
 			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
@@ -102,7 +102,7 @@ func TestHP1_RaceForAPath(t *testing.T) {
 		}()
 		require.NoError(t, a.Apply(t.Context()))
 		won := <-theirs
-		require.NoError(t, a.Revert(t.Context()))
+		require.NoError(t, a.Undo(t.Context()))
 		if won {
 			require.FileExists(t, path)
 			require.NoError(t, os.Remove(path))

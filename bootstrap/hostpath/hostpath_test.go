@@ -12,22 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
-)
-
-var (
-	_ bootstrap.Recorder = hostpath.Paths{}
-	_ bootstrap.Hosted   = hostpath.Paths{}
-	_ bootstrap.Placed   = hostpath.Paths{}
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // one is the action for a single path.
-func one(path string, t hostpath.Type) recorded {
-	return recorded{Paths: hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}}
+func one(path string, t hostpath.Type) testledger.Step {
+	return testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}}
 }
 
 func write(t *testing.T, path string) string {
@@ -36,7 +28,7 @@ func write(t *testing.T, path string) string {
 	return path
 }
 
-func TestHP1_Conform(t *testing.T) {
+func TestHP1_APlanOfPathsIsUndone(t *testing.T) {
 	node := t.TempDir()
 	paths := []hostpath.Path{
 		{node, hostpath.Directory},
@@ -44,10 +36,14 @@ func TestHP1_Conform(t *testing.T) {
 		{node + "/run/agent/lock", hostpath.FileOrCreate},
 		{node + "/nowhere", hostpath.Any},
 	}
-	bootstraptest.Conform(t, func() bootstrap.Action { return hostpath.Paths{List: paths} }, hostpath.Handler{})
+	step := testledger.Step{Wanter: hostpath.Paths{List: paths}, Book: testledger.Open(t, testledger.Dir(t))}
+	require.NotEmpty(t, changesOf(t, step))
+	require.NoError(t, step.Apply(t.Context()))
+	require.Empty(t, changesOf(t, step))
+	require.NoError(t, step.Undo(t.Context()))
 	left, err := os.ReadDir(node)
 	require.NoError(t, err)
-	require.Empty(t, left, "neither paths nor the record")
+	require.Empty(t, left, "no path is left")
 }
 
 func TestHP1_Makes(t *testing.T) {
@@ -86,12 +82,12 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	dir, file := filepath.Join(node, "dir"), filepath.Join(node, "file")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
-	a := recorded{hostpath.Paths{List: []hostpath.Path{
+	a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
 		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
-	}}, journaltest.Open(t, state)}
+	}}, Book: testledger.Open(t, state)}
 	require.NoError(t, a.Apply(t.Context()))
-	require.NoDirExists(t, state, "nothing changed, nothing recorded")
-	require.NoError(t, a.Revert(t.Context()))
+	require.NoDirExists(t, state, "nothing changed, nothing testledger.Step")
+	require.NoError(t, a.Undo(t.Context()))
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))
@@ -134,7 +130,7 @@ func TestHP1_Refuses(t *testing.T) {
 		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := recorded{hostpath.Paths{List: []hostpath.Path{tc.path}}, journaltest.Open(t, filepath.Join(node, "slipway"))}
+			a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{tc.path}}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
@@ -188,12 +184,12 @@ func TestFollowsLinks(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	require.NoError(t, os.Symlink(node+"/run", node+"/var-run"))
-	a := recorded{hostpath.Paths{List: []hostpath.Path{
+	a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
 		{node + "/var-run", hostpath.Directory},
 		{node + "/var-run/agent", hostpath.DirectoryOrCreate},
-	}}, journaltest.Open(t, node+"/slipway")}
+	}}, Book: testledger.Open(t, node+"/slipway")}
 	require.NoError(t, a.Apply(t.Context()))
 	require.DirExists(t, node+"/run/agent")
-	require.NoError(t, a.Revert(t.Context()))
+	require.NoError(t, a.Undo(t.Context()))
 	require.NoDirExists(t, node+"/run/agent")
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-func plans(t *testing.T, root string, adopt bool, a bootstrap.Action) (all []*bootstrap.Plan) {
+func plans(t *testing.T, root string, adopt bool, a ledger.Wanter) (all []*bootstrap.Plan) {
 	for _, agent := range []string{"first", "second"} {
 		all = append(all, &bootstrap.Plan{
-			Host:    hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
-			Journal: &journal.Node{Dir: filepath.Join(root, "state"), Agent: agent, NoOwner: true, Adopt: adopt, Handlers: []journal.Handler{hostpath.Handler{}}},
-			Steps:   []bootstrap.Step{{Name: "paths", Action: a}},
+			Host:   hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
+			Ledger: &ledger.Ledger{Dir: filepath.Join(root, "state"), Agent: agent, NoOwner: true, Adopt: adopt},
+			Steps:  []bootstrap.Step{{Name: "paths", Wants: a}},
 		})
 	}
 	return all
@@ -30,19 +30,21 @@ func plans(t *testing.T, root string, adopt bool, a bootstrap.Action) (all []*bo
 func TestPLAN14_PathsOfTwoAgents(t *testing.T) {
 	root := t.TempDir()
 	dir, file := filepath.Join(root, "run/acme"), filepath.Join(root, "run/acme/config")
-	for _, a := range []bootstrap.Action{
+	for _, a := range []ledger.Wanter{
 		hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}},
 		hostpath.Content{Path: file, Bytes: []byte("x"), Parents: true},
 	} {
 		for _, order := range [][]int{{0, 1}, {1, 0}} {
 			both := plans(t, root, false, a)
 			for i, p := range both {
-				report, err := p.Apply(t.Context())
+				report, err := p.Check(t.Context())
 				require.NoError(t, err)
-				require.Equal(t, bootstrap.Changed, report.Results[0].Status)
+				require.Equal(t, bootstrap.WouldChange, report.Results[0].Status)
 				if i == 1 {
 					require.Contains(t, report.Results[0].Changes, "keep "+file+` also for this agent: agent "first" has made it`)
 				}
+				_, err = p.Apply(t.Context())
+				require.NoError(t, err)
 				report, err = p.Apply(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, bootstrap.Unchanged, report.Results[0].Status, report.Results[0].Changes)
@@ -104,7 +106,7 @@ func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	p = plans(t, root, true, hostpath.Content{Path: file, Bytes: []byte("x")})[0]
 	report, err = p.Apply(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"adopt " + file + ": it is as wanted, and is undone with the rest"}, report.Results[0].Changes)
+	require.Equal(t, []string{file}, report.Results[0].Adopted)
 	_, err = p.RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoFileExists(t, file)

@@ -6,14 +6,51 @@ package hostpath
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
+
+// Type is the type that a path must have. The names are those of a hostPath volume.
+type Type string
+
+// The types. All but Any follow a symbolic link at the path's end.
+const (
+	Any               Type = ""                  // nothing is checked
+	Directory         Type = "Directory"         // must exist
+	DirectoryOrCreate Type = "DirectoryOrCreate" // made, with its parents, with mode 0755
+	File              Type = "File"              // a regular file, must exist
+	FileOrCreate      Type = "FileOrCreate"      // made empty with mode 0644; its parent must exist
+	Socket            Type = "Socket"            // a Unix socket, must exist
+	CharDevice        Type = "CharDevice"        // must exist
+	BlockDevice       Type = "BlockDevice"       // must exist
+)
+
+// The modes of new files and directories are those that the kubelet uses. If every user could
+// open a lock file, every user could hold the lock.
+const (
+	dirMode  fs.FileMode = 0o755
+	fileMode fs.FileMode = 0o644
+	lockMode fs.FileMode = 0o600
+)
+
+// isLock reports whether the file at path is the lock of all iptables processes of a node.
+func isLock(path string) bool {
+	return strings.HasSuffix(filepath.ToSlash(path), "/run/xtables.lock")
+}
+
+// Path is a path on the node, and the type that it must have.
+type Path struct {
+	Path string // absolute, without ".." elements
+	Type Type
+}
 
 // clean returns p's path as made and recorded.
 func (p Path) clean() string { return filepath.Clean(p.Path) }
@@ -34,8 +71,96 @@ func (p Path) validate() error {
 	return nil
 }
 
+// look reports whether p exists. Another type at p is an error.
+func (p Path) look() (there bool, err error) {
+	info, err := os.Stat(p.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, p.dangling()
+	}
+	if err != nil {
+		return false, hint("look at host path "+p.Path, err)
+	}
+	if is := kind(info.Mode()); is != p.wanted() {
+		return false, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
+	}
+	return true, nil
+}
+
+// dangling distinguishes a dangling symbolic link from a missing path.
+func (p Path) dangling() error {
+	target, err := os.Readlink(p.clean())
+	if err != nil {
+		return nil
+	}
+	return code.Errorf(code.HostpathMissing, "host path %s is a symbolic link to %s, which does not exist; it must be a %s", p.Path, target, p.wanted())
+}
+
+// target returns the target if p is a symbolic link, else p.
+func (p Path) target() string {
+	info, err := os.Lstat(p.clean())
+	if err != nil || info.Mode().Type() != fs.ModeSymlink {
+		return p.clean()
+	}
+	if target, err := filepath.EvalSymlinks(p.clean()); err == nil {
+		return target
+	}
+	return p.clean()
+}
+
+// wanted is the type that p must have when it exists.
+func (p Path) wanted() Type {
+	switch p.Type {
+	case DirectoryOrCreate:
+		return Directory
+	case FileOrCreate:
+		return File
+	}
+	return p.Type
+}
+
+// kind is the Type of an existing object, or words if there is no Type for it.
+func kind(m fs.FileMode) Type {
+	switch {
+	case m.IsDir():
+		return Directory
+	case m.IsRegular():
+		return File
+	case m&fs.ModeSocket != 0:
+		return Socket
+	case m&fs.ModeCharDevice != 0:
+		return CharDevice
+	case m&fs.ModeDevice != 0:
+		return BlockDevice
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	}
+	return "special file"
+}
+
+// createFile makes an empty file. If something exists by now, the error matches [fs.ErrExist].
+func createFile(path string, mode fs.FileMode) error {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return remedy.File(d.CreateNew(filepath.Base(path), mode))
+}
+
+// sizeOf returns the size of a file, or 0 if it cannot be looked at.
+func sizeOf(path string) int64 {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // hint wraps err, and names a missing permission that the caller can grant.
 func hint(op string, err error) error {
+	if err == nil {
+		return nil
+	}
 	err = fmt.Errorf("%s: %w", op, remedy.File(err))
 	if errors.Is(err, syscall.ENOTDIR) {
 		return code.Wrap(code.HostpathWrongType, err)

@@ -12,25 +12,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // applied is a node with some paths made.
-func applied(t *testing.T) (node string, a recorded) {
+func applied(t *testing.T) (node string, a testledger.Step) {
 	t.Helper()
 	node = t.TempDir()
-	a = recorded{hostpath.Paths{List: []hostpath.Path{
+	a = testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
 		{node + "/var/agent", hostpath.DirectoryOrCreate},
 		{node + "/var/agent/lock", hostpath.FileOrCreate},
 		{node + "/opt", hostpath.DirectoryOrCreate},
-	}}, journaltest.Open(t, filepath.Join(node, "slipway"))}
+	}}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
 	return node, a
 }
 
 func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
 	node, a := applied(t)
-	changes, err := a.CheckRevert(t.Context())
+	changes, err := a.CheckUndo(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"remove directory " + node + "/opt",
@@ -40,8 +40,8 @@ func TestHP1_RevertRemovesOnlyWhatItMade(t *testing.T) {
 	}, changes)
 	write(t, node+"/theirs")
 
-	another := recorded{hostpath.Paths{}, journaltest.Open(t, a.Journal.Dir())} // another process, which knows no paths
-	require.NoError(t, another.Revert(t.Context()))
+	another := testledger.Step{Wanter: hostpath.Paths{}, Book: testledger.Open(t, filepath.Join(node, "slipway"))} // another process, which knows no paths
+	require.NoError(t, another.Undo(t.Context()))
 	require.Equal(t, []string{node, node + "/theirs"}, names(t, node))
 }
 
@@ -50,10 +50,10 @@ func TestHP1_RevertLeavesWhatIsInUse(t *testing.T) {
 	write(t, node+"/opt/theirs")
 	require.NoError(t, os.WriteFile(node+"/var/agent/lock", []byte("4711"), 0o644))
 
-	changes, foreseen := a.CheckRevert(t.Context())
+	changes, foreseen := a.CheckUndo(t.Context())
 	require.Empty(t, changes)
 
-	err := a.Revert(t.Context())
+	err := a.Undo(t.Context())
 	require.ErrorContains(t, err, foreseen.Error())
 	require.ErrorContains(t, err, node+"/opt")
 	require.ErrorContains(t, err, "holds theirs")
@@ -61,30 +61,32 @@ func TestHP1_RevertLeavesWhatIsInUse(t *testing.T) {
 	require.FileExists(t, node+"/opt/theirs")
 	require.FileExists(t, node+"/var/agent/lock")
 
-	require.ErrorContains(t, a.Revert(t.Context()), "holds theirs", "until it is empty")
+	require.ErrorContains(t, a.Undo(t.Context()), "holds theirs", "until it is empty")
 	require.NoError(t, errors.Join(os.Remove(node+"/opt/theirs"), os.Remove(node+"/var/agent/lock")))
-	require.NoError(t, a.Revert(t.Context()))
+	require.NoError(t, a.Undo(t.Context()))
 	require.Equal(t, []string{node}, names(t, node))
 }
 
 func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
 	lock := node + "/run/xtables.lock"
-	a := recorded{hostpath.Paths{List: []hostpath.Path{
+	a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
 		{node + "/run", hostpath.DirectoryOrCreate},
 		{lock, hostpath.FileOrCreate},
 		{node + "/run/other.lock", hostpath.FileOrCreate},
-	}}, journaltest.Open(t, filepath.Join(node, "slipway"))}
+	}}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
 	require.FileExists(t, lock)
-	changes, err := a.CheckRevert(t.Context())
+	changes, err := a.CheckUndo(t.Context())
 	require.ErrorContains(t, err, "holds xtables.lock")
-	require.Equal(t, []string{"remove file " + node + "/run/other.lock"}, changes)
-	require.ErrorContains(t, a.Revert(t.Context()), "holds xtables.lock")
+	require.Equal(t, []string{
+		"remove file " + node + "/run/other.lock", "leave " + lock + " as it is: a process may hold this lock",
+	}, changes)
+	require.ErrorContains(t, a.Undo(t.Context()), "holds xtables.lock")
 	require.NoFileExists(t, node+"/run/other.lock")
 	require.FileExists(t, lock)
 
 	require.NoError(t, os.Remove(lock))
-	require.NoError(t, a.Revert(t.Context()))
-	require.NoDirExists(t, a.Journal.Dir())
+	require.NoError(t, a.Undo(t.Context()))
+	require.NoDirExists(t, filepath.Join(node, "slipway"))
 }

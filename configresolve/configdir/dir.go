@@ -4,19 +4,16 @@
 package configdir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/configresolve"
-	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Writer is [Write] as a step of a plan: the state of a node in which the directory at
-// Path contains Config.
+// Path contains Config. It is a ledger.Wanter.
 type Writer struct {
 	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
 	Config *configresolve.Config // resolved before the plan is built
@@ -26,60 +23,7 @@ type Writer struct {
 	AllowEmpty bool
 }
 
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Writer) Kinds() []string { return Handler{}.Kinds() }
-
 var errNoConfig = errors.New("no configuration given: resolve one first")
-
-// Check lists the keys that Apply would write and remove, and the leftovers that it
-// would remove.
-func (d Writer) Check(ctx context.Context) ([]string, error) {
-	if d.Config == nil {
-		return nil, hint(d.Path, errNoConfig)
-	}
-	j := d.job(ctx)
-	l, err := j.look(ctx)
-	if err != nil {
-		return nil, hint(d.Path, err)
-	}
-	shared, err := j.journal.CheckWishes(ctx, j.wish(l.done()))
-	return append(l.changes(d.Path, j.want), shared...), err
-}
-
-func (d Writer) job(ctx context.Context) job {
-	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty, journal: journal.From(ctx)}
-}
-
-// CheckPermission returns an error if this process is not permitted to write the directory.
-func (d Writer) CheckPermission(context.Context) error {
-	_, err := durable.Writable(d.Path)
-	return hint(d.Path, err)
-}
-
-// Apply writes the directory.
-func (d Writer) Apply(ctx context.Context) error {
-	if d.Config == nil {
-		return hint(d.Path, errNoConfig)
-	}
-	j := d.job(ctx)
-	if _, err := j.run(ctx); err != nil {
-		return err
-	}
-	return j.journal.Wish(ctx, j.wish(true))
-}
-
-// Advise warns if users other than root and the caller can change the agent's
-// configuration: the directory, or one on the path to it, belongs to another user,
-// or is writable for all users, as an emptyDir is.
-func (d Writer) Advise(context.Context) ([]string, error) {
-	switch at, err := durable.OpenVetted(nil, d.Path); {
-	case err == nil:
-		return nil, at.Close()
-	case errors.Is(err, durable.ErrShared):
-		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v; in a pod's emptyDir only the pod's own containers can", d.Path, err)}, nil
-	}
-	return nil, nil // it will be made, or Check reports another error
-}
 
 // changes lists the changes of write, with a line for each key if there is a
 // configuration to compare with.

@@ -11,19 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 var (
-	_ bootstrap.Recorder = configdir.Writer{}
-	_ bootstrap.Adviser  = configdir.Writer{}
+	_ ledger.Wanter     = configdir.Writer{}
+	_ bootstrap.Adviser = configdir.Writer{}
 )
 
-func TestWriteConforms(t *testing.T) {
+func TestPLAN6_WrittenAndUndone(t *testing.T) {
 	for name, node := range map[string]func(t *testing.T, dir string){
 		"no directory":       func(*testing.T, string) {},
 		"an empty directory": func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) },
@@ -38,14 +37,22 @@ func TestWriteConforms(t *testing.T) {
 			dir := filepath.Join(root, "d")
 			node(t, dir)
 			before := tree(t, root)
-			action := func() bootstrap.Action {
-				return configdir.Writer{Path: dir, Config: config(t, values{"a": "1", "b": "2"})}
+			w := newRecorded(t, root, values{"a": "1", "b": "2"})
+			changes, err := w.Check(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, changes)
+			require.Equal(t, before, tree(t, root), "a check changes nothing")
+			for range 2 {
+				require.NoError(t, w.Apply(t.Context()))
+				requireLayout(t, dir, w.Config)
+				changes, err = w.Check(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, changes)
 			}
-			if name == "files in the place of keys" { // a revert does not restore the replaced files
-				bootstraptest.Conform(t, func() bootstrap.Action { return struct{ bootstrap.Action }{action()} })
-				return
+			require.NoError(t, w.Undo(t.Context()))
+			if name == "files in the place of keys" { // what was replaced does not come back
+				before = emptied(before, dir)
 			}
-			bootstraptest.Conform(t, action, configdir.Handler{})
 			require.Equal(t, before, tree(t, root))
 		})
 	}
@@ -84,7 +91,7 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 		require.NoError(t, err)
 		return changes
 	}
-	require.Equal(t, []string{"write 3 keys to " + dir}, check(values{"a": "1"}))
+	require.Equal(t, []string{"make directory " + dir, "write 3 keys to " + dir}, check(values{"a": "1"}))
 	require.NoDirExists(t, dir)
 	writeDir(t, dir, config(t, values{"a": "1", "b": "1", "c": "1"}))
 	require.Empty(t, check(values{"a": "1", "b": "1", "c": "1"}))
@@ -92,7 +99,7 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 	before := state(t, dir)
 	write(t, filepath.Join(dir, "..data_1", "x"), "")
 	require.NoError(t, os.Remove(filepath.Join(dir, "c")))
-	require.Equal(t, []string{"write " + dir + "/b", "link " + dir + "/c", "write " + dir + "/d", "remove " + dir + "/a", "remove leftover " + dir + "/..data_1"},
+	require.Equal(t, []string{"write " + dir + "/b; link " + dir + "/c; write " + dir + "/d; remove " + dir + "/a; remove leftover " + dir + "/..data_1"},
 		check(values{"b": "2", "c": "1", "d": ""}))
 	require.NotEqual(t, before, state(t, dir))
 }
@@ -101,9 +108,9 @@ func TestWriteCheckNamesKeys(t *testing.T) {
 func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 	for _, records := range []bool{false, true} {
 		root := t.TempDir()
-		w := recorded{Writer: configdir.Writer{Path: filepath.Join(root, "d")}}
-		if records {
-			w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
+		w := newRecorded(t, root, nil)
+		if !records {
+			w.state = ""
 		}
 		none, err := configresolve.Resolve(t.Context(), configresolve.File{Path: write(t, filepath.Join(root, "empty.yaml"), "")})
 		require.NoError(t, err)
@@ -113,7 +120,7 @@ func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 
 		w.Config = config(t, values{"a": "1", "b": "2"})
 		require.NoError(t, w.Apply(t.Context()))
-		before := state(t, root)
+		before := state(t, w.Path)
 		w.Config = none
 		_, checkErr := w.Check(t.Context())
 		_, writeErr := configdir.Write(t.Context(), w.Path, none)
@@ -123,12 +130,12 @@ func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 			require.ErrorContains(t, err, w.Path)
 			require.ErrorContains(t, err, "2 keys would be removed")
 		}
-		require.Equal(t, before, state(t, root))
+		require.Equal(t, before, state(t, w.Path))
 
 		w.AllowEmpty = true
 		changes, err := w.Check(t.Context())
 		require.NoError(t, err)
-		require.Contains(t, changes, "remove "+w.Path+"/a")
+		require.Contains(t, changes[0], "remove "+w.Path+"/a")
 		require.NoError(t, w.Apply(t.Context()))
 		requireLayout(t, w.Path, none)
 	}

@@ -6,25 +6,18 @@ package configdir
 import (
 	"context"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/configresolve"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// WriteStep is Write, but calls step before each change it makes.
-func WriteStep(ctx context.Context, dir string, c *configresolve.Config, step func(string)) (bool, error) {
-	return job{dir: dir, want: c.Data(), step: step}.run(ctx)
+// Stepped is a Writer that calls Step before each change it makes to the layout.
+type Stepped struct {
+	Writer
+	Step func(string)
 }
 
-// ApplyStep is Writer.Apply, but calls step before each change it makes to the layout.
-func ApplyStep(ctx context.Context, d Writer, step func(string)) error {
-	j := d.job(ctx)
-	j.step = step
-	_, err := j.run(ctx)
-	return err
+func (s Stepped) Wants(ctx context.Context) (ledger.Wants, error) {
+	return job{dir: s.Path, want: s.Config.Data(), allowEmpty: s.AllowEmpty, step: s.Step}.wants(ctx)
 }
 
-// RevertStep undoes what the context's step has recorded, and calls step before each change it
-// makes to the layout.
-func RevertStep(ctx context.Context, step func(string)) error {
-	return journal.From(ctx).Undo(ctx, Handler{step})
-}
+// KindStep is Kind, and calls step before each change.
+func KindStep(step func(string)) *ledger.Kind { return job{step: step}.kind() }

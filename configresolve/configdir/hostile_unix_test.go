@@ -17,9 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -40,7 +39,7 @@ func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
 			for _, records := range []bool{false, true} {
 				t.Run(fmt.Sprint(kind, " ", name, " ", records), func(t *testing.T) {
 					root := t.TempDir()
-					w := recorded{Writer: configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, values{"a": "1"})}}
+					w := newRecorded(t, root, values{"a": "1"})
 					writeDir(t, w.Path, config(t, values{"a": "older", "b": ""}))
 					path := filepath.Join(w.Path, name)
 					require.NoError(t, os.RemoveAll(path))
@@ -48,13 +47,13 @@ func TestSEC6_WhatTakesForEverToReadIsNotRead(t *testing.T) {
 					changes, err := w.Check(t.Context())
 					require.NoError(t, err)
 					require.NotEmpty(t, changes)
-					if records {
-						w.Journal = journaltest.Open(t, filepath.Join(root, "state"))
+					if !records {
+						w.state = ""
 					}
 					require.NoError(t, w.Apply(t.Context()))
 					requireLayout(t, w.Path, w.Config)
 					if records {
-						require.NoError(t, w.Revert(t.Context()))
+						require.NoError(t, w.Undo(t.Context()))
 						require.Empty(t, list(t, w.Path))
 					}
 				})
@@ -75,9 +74,9 @@ func TestSEC6_WhatTookThePlaceIsNotRead(t *testing.T) {
 				require.NoError(t, os.RemoveAll(path))
 				require.NoError(t, place(path))
 
-				_, err := w.CheckRevert(t.Context())
-				for _, err := range []error{err, w.Revert(t.Context())} {
-					require.ErrorIs(t, err, journal.ErrChanged)
+				_, err := w.CheckUndo(t.Context())
+				for _, err := range []error{err, w.Undo(t.Context())} {
+					require.ErrorIs(t, err, ledger.ErrChanged)
 				}
 				_, err = os.Lstat(path)
 				require.NoError(t, err)
@@ -107,7 +106,7 @@ func TestSEC1_NothingOutsideIsTouched(t *testing.T) {
 			left--
 		}
 		_ = w.applyStep(t.Context(), attack) // it may fail
-		_ = w.revertStep(t.Context(), attack)
+		_ = w.undoStep(t.Context(), attack)
 		more = n < step
 
 		require.Equal(t, before, tree(t, outside), "exchanged before change %d", n)
@@ -154,8 +153,8 @@ func TestSEC1_AnUntrustedLinkToTheDirectoryIsNotFollowed(t *testing.T) {
 	require.NoError(t, os.Chown(theirs, 4242, 4242))
 	require.NoError(t, os.Lchown(filepath.Join(theirs, "link"), 4242, 4242))
 	for _, dir := range []string{"link", "link/below"} {
-		for _, j := range []*journal.Journal{nil, journaltest.Open(t, filepath.Join(root, "state"))} {
-			w := recorded{configdir.Writer{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"})}, j}
+		for _, state := range []string{"", filepath.Join(root, "state")} {
+			w := recorded{configdir.Writer{Path: filepath.Join(theirs, dir), Config: config(t, values{"a": "1"})}, t, state, "agent"}
 			_, err := w.Check(t.Context())
 			for _, err := range []error{err, w.Apply(t.Context())} {
 				require.ErrorContains(t, err, "write configuration to "+w.Path)
@@ -212,23 +211,18 @@ func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 
 func TestSEC3_WhatNoConfigurationCanHaveRecordedIsNotObeyed(t *testing.T) {
 	for object, want := range map[string]string{
-		"config/layout /etc/..data":        "",
-		"config/layout /etc/..data/x":      "is not the link ..data",
-		"config/layout /etc":               "is not the link ..data",
-		"config/layout ..data":             "not an absolute, clean path",
-		"config/layout /proc/1/cwd/..data": "below /proc",
-		"config/dir /etc/any name":         "",
-		"config/dir /sys/dir":              "below /sys",
+		"/etc/agent":  "",
+		"agent":       "not an absolute, clean path",
+		"/":           "not an absolute, clean path",
+		"/proc/1/cwd": "below /proc",
 	} {
-		kind, path, _ := strings.Cut(object, " ")
-		err := configdir.Handler{}.Owns(journal.Entry{Kind: kind, Object: path})
+		err := configdir.Kind().Owns(object)
 		if want == "" {
 			require.NoError(t, err, object)
 		} else {
 			require.ErrorContains(t, err, want, object)
 		}
 	}
-	require.NotContains(t, configdir.Handler{}.Kinds(), "config/file", "no file is brought back")
 }
 
 func TestSEC6_TooManyKeys(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 const (
@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// victim alternates between two configurations, with a journal for each, and prints a line
+// victim alternates between two configurations, recorded in one ledger, and prints a line
 // before each change.
 func victim(dir, stateDir string) {
-	j, err := (&journal.Node{Dir: stateDir, Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
+	book, err := (&ledger.Ledger{Dir: stateDir, Agent: "agent", NoOwner: true}).Open(context.Background())
 	for i := 0; ; i++ {
 		var c *configresolve.Config
 		if err == nil {
@@ -48,7 +48,7 @@ func victim(dir, stateDir string) {
 		}
 		if err == nil {
 			fmt.Println("apply")
-			err = recorded{configdir.Writer{Path: dir, Config: c}, j.Step("test")}.Apply(context.Background())
+			err = testledger.Step{Wanter: configdir.Writer{Path: dir, Config: c}, Book: book}.Apply(context.Background())
 		}
 		if err != nil {
 			fmt.Println("error:", err)
@@ -95,13 +95,13 @@ func TestPLAN6_KilledAndReverted(t *testing.T) {
 		before, was := tree(t, root), shown(dir)
 		killed(t, 1+rand.IntN(6), dir, stateDir)
 
-		action := recorded{configdir.Writer{Path: dir, Config: config(t, variant(0))}, journaltest.Open(t, stateDir)}
+		action := recorded{configdir.Writer{Path: dir, Config: config(t, variant(0))}, t, stateDir, "agent"}
 		if rand.IntN(2) == 0 {
 			require.NoError(t, action.Apply(t.Context()))
 			requireLayout(t, dir, action.Config)
 		}
 		replaced := shown(dir) != was
-		require.NoError(t, action.Revert(t.Context()))
+		require.NoError(t, action.Undo(t.Context()))
 		requireUndone(t, root, dir, before, replaced, fmt.Sprint("killed in run ", run))
 	}
 }

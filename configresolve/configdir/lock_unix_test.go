@@ -56,17 +56,17 @@ func TestSEC7_ALockIsNotWaitedForForEver(t *testing.T) {
 				_, err := configdir.Write(t.Context(), w.Path, config(t, values{"a": "3"}))
 				return err
 			},
-			"revert": func() error { return w.Revert(t.Context()) },
+			"revert": func() error { return w.Undo(t.Context()) },
 		} {
 			start := time.Now()
 			err := f()
-			require.ErrorContains(t, err, name+" configuration ")
+			require.ErrorContains(t, err, "write configuration to "+w.Path, name)
 			require.ErrorContains(t, err, "it has held the lock "+w.Path+"/..lock for 10s")
 			require.Equal(t, 10*time.Second, time.Since(start).Truncate(time.Second))
 			require.Equal(t, before, state(t, w.Path))
 		}
 		require.NoError(t, unlock())
-		require.NoError(t, w.Revert(t.Context()))
+		require.NoError(t, w.Undo(t.Context()))
 		require.NoDirExists(t, w.Path)
 		require.Equal(t, 20*time.Second, time.Since(start).Truncate(time.Second), "the other lock was not waited for")
 	})
@@ -84,7 +84,7 @@ func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
 		require.Equal(t, []string{"remove leftover " + w.Path + "/..lock"}, changes)
 		step := func(step string) { require.NotEqual(t, "remove ..lock", step, "it is this process's meanwhile") }
 		if reverted {
-			require.NoError(t, w.revertStep(t.Context(), step))
+			require.NoError(t, w.undoStep(t.Context(), step))
 			require.NoDirExists(t, w.Path)
 			continue
 		}

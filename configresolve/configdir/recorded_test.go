@@ -8,41 +8,51 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
-// recorded is a Dir with a journal but no plan.
+// recorded is a Writer that records in a directory, as an agent. Without a directory, it
+// records nothing.
 type recorded struct {
 	configdir.Writer
-	Journal *journal.Journal
+	t     testing.TB
+	state string
+	agent string
 }
 
-// newRecorded is one in root/d, with its journal in root/state.
 func newRecorded(t *testing.T, root string, v values) recorded {
 	t.Helper()
-	return recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, v)}, journaltest.Open(t, filepath.Join(root, "state"))}
+	return recorded{configdir.Writer{Path: filepath.Join(root, "d"), Config: config(t, v)}, t, filepath.Join(root, "state"), "agent"}
+}
+
+// as is the step in the book of a new process.
+func (r recorded) as(w ledger.Wanter, kind *ledger.Kind) testledger.Step {
+	if r.state == "" {
+		return testledger.Step{Wanter: w}
+	}
+	return testledger.Step{Wanter: w, Book: testledger.OpenFor(r.t, r.state, r.agent, kind)}
 }
 
 func (r recorded) Check(ctx context.Context) ([]string, error) {
-	return r.Writer.Check(journal.With(ctx, r.Journal))
+	return r.as(r.Writer, configdir.Kind()).Check(ctx)
 }
 
 func (r recorded) Apply(ctx context.Context) error {
-	return r.Writer.Apply(journal.With(ctx, r.Journal))
+	return r.as(r.Writer, configdir.Kind()).Apply(ctx)
 }
 
-func (r recorded) Revert(ctx context.Context) error { return r.Journal.Undo(ctx, configdir.Handler{}) }
+func (r recorded) Undo(ctx context.Context) error { return r.as(nil, configdir.Kind()).Undo(ctx) }
 
-func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
-	return r.Journal.CheckUndo(ctx, configdir.Handler{})
+func (r recorded) CheckUndo(ctx context.Context) ([]string, error) {
+	return r.as(nil, configdir.Kind()).CheckUndo(ctx)
 }
 
 func (r recorded) applyStep(ctx context.Context, step func(string)) error {
-	return configdir.ApplyStep(journal.With(ctx, r.Journal), r.Writer, step)
+	return r.as(configdir.Stepped{Writer: r.Writer, Step: step}, configdir.KindStep(step)).Apply(ctx)
 }
 
-func (r recorded) revertStep(ctx context.Context, step func(string)) error {
-	return configdir.RevertStep(journal.With(ctx, r.Journal), step)
+func (r recorded) undoStep(ctx context.Context, step func(string)) error {
+	return r.as(nil, configdir.KindStep(step)).Undo(ctx)
 }

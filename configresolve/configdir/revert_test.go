@@ -76,6 +76,9 @@ func emptied(before map[string]string, dir string) map[string]string {
 func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 	for name, start := range earlier {
 		for applies := range len(applied) {
+			if name == "with the same values" && applies == 0 {
+				continue // it is only put right
+			}
 			t.Run(name, func(t *testing.T) {
 				root := t.TempDir()
 				w := newRecorded(t, root, nil)
@@ -89,18 +92,16 @@ func TestPLAN6_AnEarlierLayoutIsNotRebuilt(t *testing.T) {
 					require.NoError(t, w.Apply(t.Context()))
 					requireLayout(t, w.Path, w.Config, "not a key")
 				}
-				blobs, err := filepath.Glob(filepath.Join(w.Journal.Dir(), "blob.*"))
-				require.NoError(t, err)
-				require.Empty(t, blobs, "no blob is kept")
-				lines, err := w.CheckRevert(t.Context())
+				require.Equal(t, []string{"ledger"}, list(t, w.state), "no copy is kept")
+				lines, err := w.CheckUndo(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, []string{"remove configuration from " + w.Path}, lines)
-				require.NoError(t, w.Revert(t.Context()))
+				require.NoError(t, w.Undo(t.Context()))
 				require.Equal(t, want, tree(t, root))
-				lines, err = w.CheckRevert(t.Context())
+				lines, err = w.CheckUndo(t.Context())
 				require.NoError(t, err)
 				require.Empty(t, lines)
-				require.NoError(t, w.Revert(t.Context()))
+				require.NoError(t, w.Undo(t.Context()))
 			})
 		}
 	}
@@ -113,12 +114,12 @@ func TestPLAN6_WhatWasOnlyPutRightStays(t *testing.T) {
 	writeDir(t, w.Path, w.Config)
 	require.NoError(t, os.Remove(filepath.Join(w.Path, "a")))
 	require.NoError(t, w.Apply(t.Context()))
-	lines, err := w.CheckRevert(t.Context())
+	lines, err := w.CheckUndo(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, lines)
-	require.NoError(t, w.Revert(t.Context()))
+	require.NoError(t, w.Undo(t.Context()))
 	requireLayout(t, w.Path, w.Config)
-	require.NoDirExists(t, w.Journal.Dir())
+	require.NoDirExists(t, w.state)
 }
 
 // stop runs f and, like a kill, ends it at the n-th change that f reports. It returns whether f
@@ -175,7 +176,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 				return func(step func(string)) error { return w.applyStep(t.Context(), step) }
 			}
 			revert := func(w recorded) func(func(string)) error {
-				return func(step func(string)) error { return w.revertStep(t.Context(), step) }
+				return func(step func(string)) error { return w.undoStep(t.Context(), step) }
 			}
 			for n, more := 0, true; more; n++ {
 				root := t.TempDir()
@@ -195,7 +196,7 @@ func TestPLAN6_StoppedAtEveryPoint(t *testing.T) {
 				require.NoError(t, err)
 				_, err = stop(n/2, revert(w))
 				require.NoError(t, err)
-				require.NoError(t, w.Revert(t.Context()))
+				require.NoError(t, w.Undo(t.Context()))
 				requireUndone(t, root, w.Path, before, replaced, fmt.Sprint("stopped at change ", n))
 				more = inApply || inRevert
 			}
@@ -213,10 +214,10 @@ func TestPLAN6_RevertLeavesWhatOthersChanged(t *testing.T) {
 		require.NoError(t, w.Apply(t.Context()))
 		theirs := config(t, values{"a": "2"}) // of the same size
 		writeDir(t, w.Path, theirs)
-		lines, err := w.CheckRevert(t.Context())
+		lines, err := w.CheckUndo(t.Context())
 		require.Empty(t, lines, "Revert would do nothing")
-		for _, err := range []error{err, w.Revert(t.Context()), w.Revert(t.Context())} {
-			require.EqualError(t, err, "revert configuration in "+w.Path+": it is no longer as it was left, so it is kept")
+		for _, err := range []error{err, w.Undo(t.Context()), w.Undo(t.Context())} {
+			require.EqualError(t, err, w.Path+" is no longer as it was left, so it is kept")
 		}
 		requireLayout(t, w.Path, theirs)
 	}
@@ -231,15 +232,15 @@ func TestPLAN6_WhatTookThePlaceOfALinkStays(t *testing.T) {
 	require.NoError(t, os.Remove(theirs))
 	write(t, theirs, "theirs")
 
-	lines, err := w.CheckRevert(t.Context())
-	require.Equal(t, []string{"remove configuration from " + w.Path}, lines)
-	for _, err := range []error{err, w.Revert(t.Context())} {
-		require.EqualError(t, err, "revert configuration in "+w.Path+": "+theirs+" is no longer as it was left, so it is kept")
+	lines, err := w.CheckUndo(t.Context())
+	require.Empty(t, lines)
+	for _, err := range []error{err, w.Undo(t.Context())} {
+		require.EqualError(t, err, w.Path+" is no longer as it was left, so it is kept")
 	}
 	content, err := os.ReadFile(theirs)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))
-	require.Equal(t, []string{"b"}, list(t, w.Path), "the rest is done")
+	require.FileExists(t, filepath.Join(w.Path, "a"), "and so does the rest")
 }
 
 func TestPLAN6_ADirectoryThatIsGoneNeedsNoRevert(t *testing.T) {
@@ -251,10 +252,10 @@ func TestPLAN6_ADirectoryThatIsGoneNeedsNoRevert(t *testing.T) {
 		if replaced {
 			write(t, w.Path, "another's file")
 		}
-		lines, err := w.CheckRevert(t.Context())
+		lines, err := w.CheckUndo(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, lines)
-		require.NoError(t, w.Revert(t.Context()))
+		require.NoError(t, w.Undo(t.Context()))
 	}
 }
 
@@ -266,6 +267,6 @@ func TestPLAN6_LinksThatLeadNowhereGo(t *testing.T) {
 	data, err := os.Readlink(filepath.Join(w.Path, "..data"))
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(filepath.Join(w.Path, data)))
-	require.NoError(t, w.Revert(t.Context()))
+	require.NoError(t, w.Undo(t.Context()))
 	require.Equal(t, before, tree(t, root))
 }

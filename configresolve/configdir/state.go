@@ -7,29 +7,33 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// typeLayout is the [journal.State.Type] of a layout. Its Size is that of all
-// values together, its Value a digest of the keys and values, by which one step
-// recognizes the configuration of another. Its File is the target of ..data, by
-// which an undo recognizes an earlier configuration that was not replaced.
-const typeLayout = "layout"
+// typeLayout is the type of the state of a directory with a configuration, of which the state
+// has a digest as its content. Its Identity says if the layout needs a repair all the same.
+const (
+	typeLayout = "configuration"
+	incomplete = "incomplete"
+)
 
-// maxBefore is the number of bytes of an earlier configuration read to recognize
-// another step's: eight of the largest ConfigMaps.
-const maxBefore = 8 << 20
+// maxBytes is the number of bytes of all values together that are read or written.
+const maxBytes = 64 << 20
 
 // stateOf describes a layout with values.
-func stateOf(values map[string]string) journal.State {
+func stateOf(values map[string]string) ledger.State {
 	sum, size := sha256.New(), int64(0)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		addKey(sum, key, int64(len(values[key])))
@@ -41,28 +45,58 @@ func stateOf(values map[string]string) journal.State {
 
 func addKey(sum hash.Hash, key string, size int64) { fmt.Fprintf(sum, "%q %d\n", key, size) }
 
-func layoutState(sum hash.Hash, size int64) journal.State {
-	return journal.State{Type: typeLayout, Size: size, Value: hex.EncodeToString(sum.Sum(nil))}
+func layoutState(sum hash.Hash, size int64) ledger.State {
+	return ledger.State{Type: typeLayout, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}
 }
 
-// before describes the layout that is about to be replaced.
-func (l *layout) before(ctx context.Context, d *durable.Dir) (s journal.State, err error) {
-	if l.linkOf[dataLink] == "" {
+// otherState describes a layout whose values are not known.
+func otherState(what string) ledger.State {
+	s := ledger.State{Type: typeLayout}.WithContent([]byte(what))
+	s.Identity, s.Content = incomplete, nil
+	return s
+}
+
+// nowhere is a layout whose values are gone, which is nobody's any more.
+var nowhere = otherState("leads nowhere")
+
+// isSame reports whether what a layout has become is that which was left.
+func isSame(now, left ledger.State) bool { return now.Equal(left) || now.Equal(nowhere) }
+
+// state describes the layout, compared with want. A file that has taken the place of a key's
+// link, or a configuration of another shape, is another program's.
+func (l *layout) state(ctx context.Context, d *durable.Dir, want map[string]string) (s ledger.State, err error) {
+	size, known := l.size()
+	switch target := l.linkOf[dataLink]; {
+	case target == "" && len(l.remove)+len(l.litter) == 0:
 		return s, nil
+	case target == "":
+		s = otherState("leftovers")
+		s.Half = true
+		return s, nil
+	case l.all[target] == nil && strings.HasPrefix(target, ".."):
+		return nowhere, nil
+	case !known || size > maxBytes:
+		return otherState("leads to " + strconv.Quote(target)), nil
+	case want != nil && l.same:
+		s = stateOf(want)
+	default:
+		s, err = l.read(ctx, d)
 	}
-	s.Type = typeLayout
-	if size, known := l.size(); known && size <= maxBefore {
-		s, err = l.state(ctx, d)
+	if key := l.taken(); key != "" {
+		s = otherState("another program's file is in the place of " + strconv.Quote(key))
 	}
-	s.File = l.shows()
+	if want != nil && !l.done() {
+		s.Identity = incomplete
+	}
 	return s, err
 }
 
-// shows returns the target of ..data, which need not exist, as text that a journal
-// can hold. It is empty if there is no such link.
-func (l *layout) shows() string {
-	if target := l.linkOf[dataLink]; target != "" {
-		return strconv.Quote(target)
+// taken returns a key whose link has been replaced by something else.
+func (l *layout) taken() string {
+	for _, key := range slices.Sorted(maps.Keys(l.held)) {
+		if _, there := l.all[key]; there && !l.leadsToKey(key) {
+			return key
+		}
 	}
 	return ""
 }
@@ -74,24 +108,13 @@ func (l *layout) size() (size int64, known bool) {
 		if !info.Mode().IsRegular() {
 			return 0, false
 		}
-		size += info.Size()
+		size += min(info.Size(), maxBytes+1)
 	}
 	return size, l.data != ""
 }
 
-// leftBy reports whether, according to e, the layout is as the step left it. If the
-// size differs, the files are not read.
-func (l *layout) leftBy(ctx context.Context, d *durable.Dir, e journal.Entry) (bool, error) {
-	size, known := l.size()
-	if !known || e.After.Size != size && (e.Was == nil || e.Was.Size != size) {
-		return false, nil
-	}
-	now, err := l.state(ctx, d)
-	return err == nil && e.MatchesAfter(now), err
-}
-
-// state describes the layout, whose size must be known.
-func (l *layout) state(ctx context.Context, d *durable.Dir) (s journal.State, err error) {
+// read describes the layout by its values, whose size must be known.
+func (l *layout) read(ctx context.Context, d *durable.Dir) (s ledger.State, err error) {
 	data, err := d.OpenDir(l.data)
 	if err != nil {
 		return s, err
@@ -104,6 +127,9 @@ func (l *layout) state(ctx context.Context, d *durable.Dir) (s journal.State, er
 		}
 		addKey(sum, key, l.held[key].Size())
 		n, err := copyFile(sum, data, key, l.held[key].Size())
+		if errors.Is(err, syscall.EAGAIN) { // a process has a lease on it (F_SETLEASE)
+			return otherState("leased"), nil
+		}
 		if err != nil {
 			return s, err
 		}
@@ -120,4 +146,32 @@ func copyFile(to io.Writer, d *durable.Dir, name string, size int64) (int64, err
 	}
 	defer f.Close()
 	return io.Copy(to, io.LimitReader(f, size+1))
+}
+
+// readLayout describes the configuration in dir.
+func readLayout(ctx context.Context, dir string, want map[string]string) (s ledger.State, err error) {
+	d, err := openLayout(dir)
+	if err != nil || d == nil {
+		return s, err
+	}
+	defer d.Close()
+	for range attempts { // a file may disappear that was just listed
+		var l *layout
+		if l, err = inspect(ctx, d, want); err == nil {
+			s, err = l.state(ctx, d, want)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return s, err
+}
+
+// openLayout opens dir, and returns nil if it is gone.
+func openLayout(dir string) (*durable.Dir, error) {
+	d, err := durable.OpenDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	return d, err
 }

@@ -9,11 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -48,10 +47,13 @@ var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 // path to dir is followed only if no user but root and the caller can have made it;
 // links in dir are never followed.
 func Write(ctx context.Context, dir string, config *configresolve.Config) (changed bool, err error) {
-	if config == nil {
-		return false, hint(dir, errNoConfig)
+	wants, err := Writer{Path: dir, Config: config}.Wants(ctx)
+	if err != nil {
+		return false, err
 	}
-	return job{dir: dir, want: config.Data()}.run(ctx)
+	var unrecorded *ledger.Book
+	done, err := unrecorded.Apply(ctx, "", wants)
+	return len(done.Changes) > 0, err
 }
 
 // job is one write of a directory.
@@ -59,48 +61,8 @@ type job struct {
 	dir        string
 	want       map[string]string
 	allowEmpty bool
-	journal    *journal.Journal // where the write is recorded; may be nil
-	step       func(string)     // called with a description before each change; may be nil
-}
-
-func (j job) run(ctx context.Context) (changed bool, err error) {
-	if j.step == nil {
-		j.step = func(string) {}
-	}
-	changed, err = j.lockAndWrite(ctx)
-	return changed, hint(j.dir, err)
-}
-
-func (j job) lockAndWrite(ctx context.Context) (changed bool, err error) {
-	if err := errors.Join(ctx.Err(), j.validate()); err != nil {
-		return false, err
-	}
-	if j.journal != nil { // the journal uses absolute paths
-		if j.dir, err = filepath.Abs(j.dir); err != nil {
-			return false, err
-		}
-	}
-	d, err := j.open(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer d.Close()
-	l, err := j.inspect(ctx, d)
-	if err != nil {
-		return false, err
-	}
-	if l.done() {
-		return false, j.complete(ctx)
-	}
-	if err := j.begin(ctx, d, l); err != nil {
-		return false, err
-	}
-	unlock, err := lock(ctx, d)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return j.write(ctx, d)
+	change     string       // what a write would change
+	step       func(string) // called with a description before each change; may be nil
 }
 
 func (j job) validate() error {
@@ -110,36 +72,64 @@ func (j job) validate() error {
 	if len(j.want) > maxKeys {
 		return fmt.Errorf("%d keys are more than %d", len(j.want), maxKeys)
 	}
+	if size := stateOf(j.want).Size; size > maxBytes {
+		return fmt.Errorf("its values have %d bytes, more than %d", size, maxBytes)
+	}
 	return nil
 }
 
-// open opens the directory, and makes it if it is missing.
-func (j job) open(ctx context.Context) (*durable.Dir, error) {
-	d, err := durable.OpenDir(j.dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return d, err
-	}
-	j.step("make directory " + j.dir)
-	if err := files.MkdirAll(ctx, j.journal, j.dir, dirMode); err != nil {
-		return nil, err
-	}
-	return durable.OpenDir(j.dir)
+// write changes the directory to what it should be.
+func (j job) write(ctx context.Context) error {
+	return j.locked(ctx, j.dir, func(d *durable.Dir) error {
+		l, err := j.inspect(ctx, d)
+		if err != nil {
+			return err
+		}
+		l.litter = withoutLock(l.litter)
+		if l.done() { // another writer was faster
+			return nil
+		}
+		return j.writer(d).write(ctx, l)
+	})
 }
 
-// write changes a directory, which must be locked, to what it should be.
-func (j job) write(ctx context.Context, d *durable.Dir) (changed bool, err error) {
-	l, err := j.inspect(ctx, d)
+// remove removes the configuration, or a killed run's leftovers of one.
+func (j job) remove(ctx context.Context, dir string) error {
+	return j.locked(ctx, dir, func(d *durable.Dir) error {
+		l, err := inspect(ctx, d, nil)
+		if err != nil {
+			return err
+		}
+		w := j.writer(d)
+		if err := w.removeLinks(l.links()); err != nil {
+			return err
+		}
+		return errors.Join(w.removeLitter(append(withoutLock(l.litter), l.dataDir()...)), w.dir.Sync())
+	})
+}
+
+func (j job) writer(d *durable.Dir) writer {
+	step := j.step
+	if step == nil {
+		step = func(string) {}
+	}
+	return writer{dir: d.Unsynced(), want: j.want, step: step}
+}
+
+// locked calls f with the directory, while other writers are kept out of it.
+func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error) (err error) {
+	defer func() { err = hint(dir, err) }()
+	d, err := durable.OpenDir(dir)
 	if err != nil {
-		return false, err
+		return err
 	}
-	l.litter = withoutLock(l.litter)
-	if l.done() { // another writer was faster
-		return false, j.complete(ctx)
+	defer d.Close()
+	unlock, err := lock(ctx, d)
+	if err != nil {
+		return err
 	}
-	if err := (writer{dir: d.Unsynced(), want: j.want, step: j.step}).write(ctx, l); err != nil {
-		return true, err
-	}
-	return true, j.complete(ctx)
+	defer func() { err = errors.Join(err, unlock()) }()
+	return f(d)
 }
 
 // inspect reads a directory, and checks whether it may be written to.
@@ -159,9 +149,6 @@ func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
 
 // look is inspect for a directory that need not exist.
 func (j job) look(ctx context.Context) (*layout, error) {
-	if err := j.validate(); err != nil {
-		return nil, err
-	}
 	d, err := durable.OpenDir(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &layout{add: slices.Sorted(maps.Keys(j.want))}, nil

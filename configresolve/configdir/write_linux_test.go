@@ -16,8 +16,9 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -71,10 +72,10 @@ func TestPLAN17_WhatMayNotBeWrittenIsKnown(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	dir := testns.TempDir(t)
 	w := configdir.Writer{Path: filepath.Join(dir, "a/b"), Config: config(t, values{"a": "1"})}
-	require.NoError(t, w.CheckPermission(t.Context()))
+	require.NoError(t, configdir.Kind().Permission(t.Context(), w.Path))
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""))
 	first := &bootstraptest.Script{Changes: []string{"one"}}
-	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "config", After: []string{"first"}, Action: w}}}
+	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "first", Action: first}, {Name: "config", After: []string{"first"}, Wants: w, Local: true}}}
 	_, err := plan.Apply(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, "the mount is read-only: mount an emptyDir")
@@ -123,22 +124,23 @@ func TestPLAN6_FilesFoundAfterARebootBelongToOthers(t *testing.T) {
 	memory := testns.TempDir(t)
 	require.NoError(t, unix.Mount("tmpfs", memory, "tmpfs", 0, ""))
 	for _, start := range []func(t *testing.T, dir string){func(*testing.T, string) {}, earlier["of this package"]} {
-		w := recorded{configdir.Writer{
-			Path: filepath.Join(memory, "d"), Config: config(t, values{"a": "1"}),
-		}, journaltest.Open(t, filepath.Join(testns.TempDir(t), "state"))}
+		w := newRecorded(t, memory, values{"a": "1"})
+		w.state = filepath.Join(testns.TempDir(t), "state")
 		start(t, w.Path)
 		require.NoError(t, w.Apply(t.Context()))
-		journaltest.Reboot(t, w.Journal.Dir())
 		require.NoError(t, os.RemoveAll(w.Path))
 		writeDir(t, w.Path, w.Config) // the same configuration, in another run
 		before := tree(t, w.Path)
 
-		lines, err := w.CheckRevert(t.Context())
+		book, err := (&ledger.Ledger{Dir: w.state, Agent: w.agent, NoOwner: true, Boot: "the next", Kinds: []*ledger.Kind{configdir.Kind()}}).Open(t.Context())
+		require.NoError(t, err)
+		step := testledger.Step{Book: book}
+		lines, err := step.CheckUndo(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, lines)
-		require.NoError(t, w.Revert(t.Context()))
+		require.NoError(t, errors.Join(step.Undo(t.Context()), book.Close()))
 		require.Equal(t, before, tree(t, w.Path))
-		require.NoDirExists(t, w.Journal.Dir())
+		require.NoDirExists(t, w.state)
 		require.NoError(t, os.RemoveAll(w.Path))
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
@@ -298,12 +299,11 @@ func crashAt(t *testing.T, n int, dir string, c *configresolve.Config) (crashed 
 			crashed = true
 		}
 	}()
-	_, err := configdir.WriteStep(t.Context(), dir, c, func(string) {
+	require.NoError(t, ledger.Apply(t.Context(), configdir.Stepped{Writer: configdir.Writer{Path: dir, Config: c}, Step: func(string) {
 		if n--; n < 0 {
 			panic(crash{})
 		}
-	})
-	require.NoError(t, err)
+	}}))
 	return false
 }
 
@@ -378,11 +378,11 @@ func TestReadersSeeOneVersionThroughTheDataLink(t *testing.T) {
 		return string(a) + string(b)
 	}
 	var steps []string
-	_, err := configdir.WriteStep(t.Context(), dir, config(t, values{"a": "2", "b": "2"}), func(step string) {
+	w := configdir.Writer{Path: dir, Config: config(t, values{"a": "2", "b": "2"})}
+	require.NoError(t, ledger.Apply(t.Context(), configdir.Stepped{Writer: w, Step: func(step string) {
 		require.Contains(t, []string{"11", "22"}, seen(), step)
 		steps = append(steps, strings.Fields(step)[0])
-	})
-	require.NoError(t, err)
+	}}))
 	require.Equal(t, "make write write write write make make rename remove remove remove remove remove", strings.Join(steps, " "),
 		"every change can be tested by a kill before it")
 	require.Equal(t, "22", seen())

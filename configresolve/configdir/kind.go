@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package configdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/durable"
+)
+
+// Kind returns the kind of configurations in a directory, for undoing what every [Writer] has
+// written. An object is the path of the directory.
+//
+// The configuration is removed as a whole. What it replaced does not come back: an earlier
+// configuration, and a file that was in the place of a key's link. An earlier configuration
+// that a killed run had not replaced yet stays. A configuration that is no longer as it was
+// written is not touched, which includes one with a file in the place of a key's link.
+func Kind() *ledger.Kind { return job{}.kind() }
+
+// kind is Kind, and can write what the job wants.
+func (j job) kind() *ledger.Kind {
+	dirs := ledger.Dir()
+	return &ledger.Kind{
+		Name: "configdir",
+		Read: func(ctx context.Context, dir string) (ledger.State, error) {
+			s, err := readLayout(ctx, dir, j.want)
+			return s, hint(dir, err)
+		},
+		Write: func(ctx context.Context, dir string, to ledger.State) error {
+			if to.IsZero() {
+				return j.remove(ctx, dir)
+			}
+			return j.write(ctx)
+		},
+		Met:       func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) && now.Identity != incomplete },
+		Same:      isSame,
+		Describe:  j.describe,
+		Parts:     parts,
+		Canonical: dirs.Canonical, Owns: dirs.Owns,
+		EndsWithBoot: func(dir string) (bool, error) { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
+		Permission: func(_ context.Context, dir string) error {
+			_, err := durable.Writable(dir)
+			return hint(dir, err)
+		},
+		Place: func(dir string) (string, string) { return dir, "" },
+	}
+}
+
+// describe says which keys are written and removed.
+func (j job) describe(dir string, _, to ledger.State) string {
+	if to.IsZero() {
+		return "remove configuration from " + dir
+	}
+	return j.change
+}
+
+// links lists those of the keys, and then ..data. They go before what they lead to.
+func (l *layout) links() []string {
+	if strings.HasPrefix(l.linkOf[dataLink], "..") {
+		return append(l.remove, dataLink)
+	}
+	return l.remove
+}
+
+func (l *layout) dataDir() []string {
+	if l.data == "" {
+		return nil
+	}
+	return []string{l.data}
+}
+
+// parts lists the paths of a configuration.
+func parts(ctx context.Context, dir string) (paths []string, err error) {
+	d, err := openLayout(dir)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	defer d.Close()
+	l, err := inspect(ctx, d, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, names := range [][]string{l.links(), l.dataDir(), l.litter} {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths, nil
+}
+
+// Check lists the keys that Apply would write and remove, and the leftovers that it
+// would remove.
+func (d Writer) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, d) }
+
+// Apply writes the directory. Without a plan, nothing is recorded.
+func (d Writer) Apply(ctx context.Context) error { return ledger.Apply(ctx, d) }
+
+// Wants lists the configuration, after the directories that are missing. No copy is kept of
+// an earlier one.
+func (d Writer) Wants(ctx context.Context) (ledger.Wants, error) {
+	if d.Config == nil {
+		return ledger.Wants{}, hint(d.Path, errNoConfig)
+	}
+	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty}.wants(ctx)
+}
+
+func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
+	if err := errors.Join(ctx.Err(), j.validate()); err != nil {
+		return wants, hint(j.dir, err)
+	}
+	if j.dir, err = filepath.Abs(j.dir); err != nil {
+		return wants, hint(j.dir, err)
+	}
+	l, lookErr := j.look(ctx)
+	if lookErr == nil {
+		j.change = strings.Join(l.changes(j.dir, j.want), "; ")
+		wants.List, lookErr = ledger.DirWants(j.dir, dirMode)
+	}
+	wants.List = append(wants.List, ledger.Want{
+		Kind: j.kind(), Object: j.dir, To: stateOf(j.want), Secret: true,
+		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: j.dir}.ID()},
+		Ready: func(context.Context) error { return hint(j.dir, lookErr) },
+	})
+	return wants, nil
+}
+
+// Advise warns if users other than root and the caller can change the agent's
+// configuration: the directory, or one on the path to it, belongs to another user,
+// or is writable for all users, as an emptyDir is.
+func (d Writer) Advise(context.Context) ([]string, error) {
+	switch at, err := durable.OpenVetted(nil, d.Path); {
+	case err == nil:
+		return nil, at.Close()
+	case errors.Is(err, durable.ErrShared):
+		return []string{fmt.Sprintf("users other than root may change the agent's configuration in %s: %v; in a pod's emptyDir only the pod's own containers can", d.Path, err)}, nil
+	}
+	return nil, nil // it will be made, or Check reports another error
+}
