@@ -50,7 +50,11 @@ func recordShown(r ledger.Record) string {
 		wants = append(wants, c.Agent+"/"+c.Step)
 	}
 	wants = append(wants, r.Causes...)
-	line := fmt.Sprintf("%s %s was %s, is %s; for %s", r.Kind, r.Object, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
+	where := ""
+	if r.Namespace != "" {
+		where = " in a container"
+	}
+	line := fmt.Sprintf("%s %s%s was %s, is %s; for %s", r.Kind, r.Object, where, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
 	if r.Begun {
 		line += "; begun by a run that was cut short"
 	}
@@ -101,6 +105,7 @@ func (v agentStatus) write(b *strings.Builder) {
 		owner = fmt.Sprintf("%q, generation %d, since %s", v.Owner, v.Generation, age(v.Since))
 	}
 	switch {
+	case v.Generation == 0:
 	case v.Alive != "":
 		owner += "; alive: " + v.Alive
 	case v.AliveErr != nil:
