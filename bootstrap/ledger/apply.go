@@ -145,6 +145,9 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	if a.abandons() {
 		return nil
 	}
+	if err := a.announce(todo); err != nil {
+		return err
+	}
 	changes := len(a.done.Changes)
 	defer func() {
 		for _, t := range todo {
@@ -152,6 +155,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 		}
 	}()
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
+	a.sheet.head.Staging = nil
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
 		for _, t := range todo {
@@ -177,6 +181,20 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
+// announce says in the file beside which objects something is about to be prepared, so that it
+// goes if the run is killed. What is inside a container goes with that.
+func (a *application) announce(todo []*target) error {
+	for _, t := range todo {
+		if t.needsStage() && t.Kind.Sweep != nil && a.place == (place{}) {
+			a.sheet.head.Staging = append(a.sheet.head.Staging, t.id)
+		}
+	}
+	if len(a.sheet.head.Staging) == 0 {
+		return nil
+	}
+	return a.save(a.sheet)
+}
+
 // takeBack undoes what earlier passes have made for what is now abandoned, such as
 // directories.
 func (a *application) takeBack(ctx context.Context) error {
@@ -184,6 +202,7 @@ func (a *application) takeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.head.Staging = nil
 	isNew := map[string]bool{}
 	for _, t := range a.targets {
 		isNew[t.id] = t.isNew
@@ -191,11 +210,11 @@ func (a *application) takeBack(ctx context.Context) error {
 	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
 	u := a.newUndoing(s, works)
 	u.lenient = true
-	if _, err := u.run(ctx); err != nil || len(works) == 0 {
-		return err
+	_, err = u.run(ctx)
+	if len(works) > 0 {
+		a.done.Changes = nil
 	}
-	a.done.Changes = nil
-	return a.save(s)
+	return errors.Join(err, a.save(s))
 }
 
 // yields reports whether another program has made an object, with which the step is content
@@ -250,7 +269,7 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 
 // stage prepares content that is not known yet beside its object.
 func (a *application) stage(ctx context.Context, t *target) (err error) {
-	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
+	if !t.needsStage() {
 		return nil
 	}
 	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To.onto(t.now)); err == nil {
@@ -258,6 +277,8 @@ func (a *application) stage(ctx context.Context, t *target) (err error) {
 	}
 	return err
 }
+
+func (t *target) needsStage() bool { return t.Kind.Stage != nil && t.To.Open != nil && t.staged == nil }
 
 // discard removes what was staged and not committed.
 func (t *target) discard() {
@@ -316,7 +337,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	r.Kept = ""
 	r.leaveRewritten(t.Kind, t.now)
 	r.put(t.Kind, c)
-	r.remember(r.claim(c.Agent, a.step).To)
+	r.remember(r.claim(c.Agent, c.Step).To)
 	return nil
 }
 

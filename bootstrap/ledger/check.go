@@ -56,7 +56,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 // it in s, and nowhere else.
 func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*target) bool {
 	isBegun := func(r *record) bool { return r.Intent != nil }
-	if slices.ContainsFunc(s.sorted(), isBegun) {
+	if len(s.head.Staging) > 0 || slices.ContainsFunc(s.sorted(), isBegun) {
 		return true
 	}
 	dry := *b

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -34,14 +37,34 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	return errors.Join(errs...)
 }
 
-// settleKilled settles what a killed run has begun, and saves that.
+// settleKilled settles what a killed run has begun, removes what it was preparing, and saves
+// that.
 func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error) {
-	for _, r := range s.records {
-		if r.Intent != nil {
-			return b.settle(ctx, s), b.save(s)
+	begun := map[string]*record{}
+	maps.Copy(begun, s.records)
+	maps.DeleteFunc(begun, func(_ string, r *record) bool { return r.Intent == nil })
+	if len(begun)+len(s.head.Staging) == 0 {
+		return nil, nil
+	}
+	var errs []error
+	if s.place == (place{}) {
+		for _, id := range append(slices.Collect(maps.Keys(begun)), s.head.Staging...) {
+			errs = append(errs, b.sweep(ctx, id))
+		}
+		s.head.Staging = nil
+	}
+	errs = append(errs, b.settle(ctx, s))
+	return errors.Join(errs...), b.save(s)
+}
+
+// sweep removes what a killed write has left beside an object.
+func (b *Book) sweep(ctx context.Context, id string) error {
+	for _, k := range b.kinds {
+		if object, isOf := strings.CutPrefix(id, k.id("")); isOf && k.Sweep != nil {
+			return k.Sweep(ctx, object)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // outcome looks at an object whose write was begun, and reports whether it was written.
