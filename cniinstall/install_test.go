@@ -90,6 +90,7 @@ var (
 	_ bootstrap.Adviser = cniinstall.Install{}
 	_ bootstrap.Action  = cniinstall.AgentConf{}
 	_ bootstrap.Hosted  = cniinstall.AgentConf{}
+	_ bootstrap.Undoer  = cniinstall.AgentConf{}
 )
 
 // A file that cannot be examined does not count as missing, and is not replaced.

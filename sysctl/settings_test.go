@@ -19,6 +19,11 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
+var (
+	_ bootstrap.Adviser = sysctl.DropIn{}
+	_ bootstrap.Adviser = sysctl.Settings{}
+)
+
 func check(t *testing.T, a interface {
 	Check(context.Context) ([]string, error)
 }) []string {

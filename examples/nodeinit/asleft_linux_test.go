@@ -20,12 +20,12 @@ const (
 	notYet  = "2100-01-01"
 )
 
-// leave makes another program leave a file.
+// leave makes another program leave a file, which keeps the mode that it has.
 func (n *node) leave(path, content, when string) {
 	n.t.Helper()
-	n.shell("mkdir -p " + filepath.Dir(path))
+	n.shell("mkdir -p " + filepath.Dir(path) + "; [ -e " + path + " ] || install /dev/null " + path)
 	n.write(path, content)
-	n.shell("chmod 755 " + path + "; touch -d " + when + " " + path)
+	n.shell("touch -d " + when + " " + path)
 }
 
 // install installs a release of an agent's plugin, network and drop-in.
@@ -88,8 +88,8 @@ func TestPLAN6_AnUpgradeThatWasWrittenOverComesBack(t *testing.T) {
 				for _, agent := range story.agents {
 					n.install(agent, story.release)
 				}
+				require.NotEqual(t, content(upgrade), n.read(path))
 				for _, agent := range story.agents {
-					require.NotEqual(t, content(upgrade), n.read(path))
 					n.ok("uninstall", "--agent", agent)
 				}
 				require.Equal(t, content(story.back), n.read(path))

@@ -49,7 +49,7 @@ func TestPLAN2_AUserThatIsNotRootLocksBesideItsLedger(t *testing.T) {
 	require.Contains(t, string(out), "--- PASS: "+t.Name(), "it ran")
 
 	require.NoFileExists(t, flock.DefaultPath)
-	info, err := os.Stat(filepath.Join(dir, "ledger.lock"))
+	info, err := os.Stat(filepath.Join(dir, "state.lock"))
 	require.NoError(t, err)
 	require.EqualValues(t, uid, info.Sys().(*syscall.Stat_t).Uid)
 }
@@ -57,7 +57,7 @@ func TestPLAN2_AUserThatIsNotRootLocksBesideItsLedger(t *testing.T) {
 func runAsUser(t *testing.T, dir string) {
 	require.NotZero(t, os.Geteuid())
 	made := filepath.Join(dir, "made")
-	lock := flock.File{Path: filepath.Join(dir, "ledger.lock"), Timeout: time.Nanosecond}
+	lock := flock.File{Path: filepath.Join(dir, "state.lock"), Timeout: time.Nanosecond}
 	kind := ledger.Dir()
 	write := kind.Write
 	kind.Write = func(ctx context.Context, object string, to ledger.State) error {
@@ -67,7 +67,7 @@ func runAsUser(t *testing.T, dir string) {
 	}
 	plan := bootstrap.Plan{
 		Host:   hostns.Host{Here: true},
-		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "ledger"), Agent: "agent", Owner: "me"},
+		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", Owner: "me"},
 		Steps: []bootstrap.Step{{Name: "directory", Wants: wanted{
 			{Kind: kind, Object: made, To: ledger.State{Type: "dir", Mode: 0o755, UID: os.Geteuid(), GID: os.Getegid()}}}}},
 	}
