@@ -64,19 +64,22 @@ func recordShown(r ledger.Record) string {
 	return line
 }
 
-// stateShown describes a state in a few words.
+// stateShown describes a state in a few words. The value of a mount is for programs.
 func stateShown(s ledger.State) string {
-	switch {
-	case s.IsZero():
+	switch s.Type {
+	case "":
 		return "none"
-	case s.Value != "":
+	case "value", "symlink":
 		return s.Value
-	case s.SHA256 != "":
-		return fmt.Sprintf("%s of %d bytes %04o", s.Type, s.Size, s.Mode)
-	case s.Mode != 0:
-		return fmt.Sprintf("%s %04o", s.Type, s.Mode)
 	}
-	return s.Type
+	shown := s.Type
+	if s.SHA256 != "" {
+		shown += fmt.Sprintf(" of %d bytes", s.Size)
+	}
+	if s.Mode != 0 {
+		shown += fmt.Sprintf(" %04o", s.Mode)
+	}
+	return shown
 }
 
 // orphanShown says what removes an object that is not recorded.
