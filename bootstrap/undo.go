@@ -132,13 +132,13 @@ func (u *undoing) nameOf(o ledger.Undone) string {
 	return o.Agent + "/" + o.Step
 }
 
-// addUndone adds what became of objects to r, and returns what remains of err. What is still
-// needed is advice, and so is what others have changed, if that is said.
-func (r *Result) addUndone(objects []ledger.Undone, err error, changedIsAdvice bool) error {
+// addUndone adds what became of objects to r, and returns what remains of err. That an object
+// is still needed is advice and, if stays is, also that others have changed it.
+func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
 	for _, o := range objects {
-		isChanged := errors.Is(o.Err, ledger.ErrChanged)
+		isNeeded, isChanged := errors.Is(o.Err, ledger.ErrNeeded), errors.Is(o.Err, ledger.ErrChanged)
 		switch {
-		case isChanged && changedIsAdvice, errors.Is(o.Err, ledger.ErrNeeded) && !isChanged:
+		case isNeeded, isChanged && staysIsAdvice:
 			r.Advice = addOnce(r.Advice, o.Err.Error())
 			err = without(err, []ledger.Undone{o})
 		case o.Err != nil:
