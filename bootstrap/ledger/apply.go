@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -145,6 +146,9 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	if a.abandons() {
 		return nil
 	}
+	if err := a.beginIn(todo); err != nil {
+		return err
+	}
 	changes := len(a.done.Changes)
 	defer func() {
 		for _, t := range todo {
@@ -174,7 +178,23 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	for _, t := range todo {
 		a.dropUnmade(t)
 	}
+	a.sheet.head.Begun = nil
 	return errors.Join(settleErr, a.save(a.sheet))
+}
+
+// beginIn records the directories in which files are about to be staged: if the run is killed,
+// the next one removes what it leaves there, even if that is an undoing.
+func (a *application) beginIn(todo []*target) error {
+	for _, t := range todo {
+		dir := filepath.Dir(t.Object)
+		if t.Kind.Stage != nil && t.Kind.space() == pathSpace && !slices.Contains(a.sheet.head.Begun, dir) {
+			a.sheet.head.Begun = append(a.sheet.head.Begun, dir)
+		}
+	}
+	if len(a.sheet.head.Begun) == 0 {
+		return nil
+	}
+	return a.save(a.sheet)
 }
 
 // takeBack undoes what earlier passes have made for what is now abandoned, such as
@@ -184,6 +204,7 @@ func (a *application) takeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.head.Begun = nil
 	isNew := map[string]bool{}
 	for _, t := range a.targets {
 		isNew[t.id] = t.isNew
@@ -191,11 +212,11 @@ func (a *application) takeBack(ctx context.Context) error {
 	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
 	u := a.newUndoing(s, works)
 	u.lenient = true
-	if _, err := u.run(ctx); err != nil || len(works) == 0 {
-		return err
+	_, err = u.run(ctx)
+	if len(works) > 0 {
+		a.done.Changes = nil
 	}
-	a.done.Changes = nil
-	return a.save(s)
+	return errors.Join(err, a.save(s))
 }
 
 // yields reports whether another program has made an object, with which the step is content

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -36,12 +37,25 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 
 // settleKilled settles what a killed run has begun, and saves that.
 func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error) {
+	if !s.isBegun() {
+		return nil, nil
+	}
+	var errs []error
+	for _, dir := range s.head.Begun {
+		errs = append(errs, durable.Sweep(dir))
+	}
+	s.head.Begun = nil
+	return errors.Join(append(errs, b.settle(ctx, s))...), b.save(s)
+}
+
+// isBegun reports whether a run has not ended.
+func (s *sheet) isBegun() bool {
 	for _, r := range s.records {
 		if r.Intent != nil {
-			return b.settle(ctx, s), b.save(s)
+			return true
 		}
 	}
-	return nil, nil
+	return len(s.head.Begun) > 0
 }
 
 // outcome looks at an object whose write was begun, and reports whether it was written.
