@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -146,7 +145,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	if a.abandons() {
 		return nil
 	}
-	if err := a.beginIn(todo); err != nil {
+	if err := a.announce(todo); err != nil {
 		return err
 	}
 	changes := len(a.done.Changes)
@@ -156,6 +155,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 		}
 	}()
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
+	a.sheet.head.Staging = nil
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
 		for _, t := range todo {
@@ -178,20 +178,18 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	for _, t := range todo {
 		a.dropUnmade(t)
 	}
-	a.sheet.head.Begun = nil
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
-// beginIn records the directories in which files are about to be staged: if the run is killed,
-// the next one removes what it leaves there, even if that is an undoing.
-func (a *application) beginIn(todo []*target) error {
+// announce says in the file beside which objects something is about to be prepared, so that it
+// goes if the run is killed. What is inside a container goes with that.
+func (a *application) announce(todo []*target) error {
 	for _, t := range todo {
-		dir := filepath.Dir(t.Object)
-		if t.Kind.Stage != nil && t.Kind.space() == pathSpace && !slices.Contains(a.sheet.head.Begun, dir) {
-			a.sheet.head.Begun = append(a.sheet.head.Begun, dir)
+		if t.needsStage() && t.Kind.Sweep != nil && a.place == (place{}) {
+			a.sheet.head.Staging = append(a.sheet.head.Staging, t.id)
 		}
 	}
-	if len(a.sheet.head.Begun) == 0 {
+	if len(a.sheet.head.Staging) == 0 {
 		return nil
 	}
 	return a.save(a.sheet)
@@ -204,7 +202,7 @@ func (a *application) takeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.head.Begun = nil
+	s.head.Staging = nil
 	isNew := map[string]bool{}
 	for _, t := range a.targets {
 		isNew[t.id] = t.isNew
@@ -271,7 +269,7 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 
 // stage prepares content that is not known yet beside its object.
 func (a *application) stage(ctx context.Context, t *target) (err error) {
-	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
+	if !t.needsStage() {
 		return nil
 	}
 	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To.onto(t.now)); err == nil {
@@ -279,6 +277,8 @@ func (a *application) stage(ctx context.Context, t *target) (err error) {
 	}
 	return err
 }
+
+func (t *target) needsStage() bool { return t.Kind.Stage != nil && t.To.Open != nil && t.staged == nil }
 
 // discard removes what was staged and not committed.
 func (t *target) discard() {
@@ -337,7 +337,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	r.Kept = ""
 	r.leaveRewritten(t.Kind, t.now)
 	r.put(t.Kind, c)
-	r.remember(r.claim(c.Agent, a.step).To)
+	r.remember(r.claim(c.Agent, c.Step).To)
 	return nil
 }
 

@@ -55,7 +55,8 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 // records reports whether Apply would record something, although nothing changes: it records
 // it in s, and nowhere else.
 func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*target) bool {
-	if s.isBegun() {
+	isBegun := func(r *record) bool { return r.Intent != nil }
+	if len(s.head.Staging) > 0 || slices.ContainsFunc(s.sorted(), isBegun) {
 		return true
 	}
 	dry := *b

@@ -35,7 +35,7 @@ const (
 func File() *Kind {
 	return &Kind{
 		Name: "file", Space: pathSpace,
-		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describePath("write", "file"),
+		Read: readFile, Write: writeFile, Stage: stageFile, Sweep: sweepBeside, Describe: describePath("write", "file"),
 		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsRegular), EndsWithBoot: endsWithBoot,
 	}
 }
@@ -195,6 +195,15 @@ func writeFile(ctx context.Context, path string, to State) error {
 		}
 		return fmt.Errorf("a %s cannot be made", to.Value)
 	})
+}
+
+// sweepBeside removes what killed writers have left in a file's directory.
+func sweepBeside(_ context.Context, path string) error {
+	err := inParent(path, func(d *durable.Dir, _ string) error { return d.Sweep() })
+	if isGone(err) {
+		return nil
+	}
+	return err
 }
 
 // isOver returns an error if the object that a write is about to replace or remove, in the open

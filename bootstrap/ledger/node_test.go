@@ -30,14 +30,17 @@ import (
 //
 // Values and mounts end with a reboot.
 type node struct {
-	values  map[string]string
-	files   map[string]file // with the directories
-	mounts  map[string][]string
-	mounted int
-	root    string                      // where files and directories really are; empty: in memory
-	staged  []*ledger.Staged            // on the file system
-	die     func()                      // before and after each write of ours
-	wrote   func(object, before string) // each object that a write of ours has changed
+	values    map[string]string
+	files     map[string]file // with the directories
+	mounts    map[string][]string
+	mounted   int
+	root      string                      // where files and directories really are; empty: in memory
+	staged    map[*ledger.Staged]func()   // on the file system, with what discards it
+	killed    bool                        // the run is being killed
+	abandoned int                         // temporary files of killed runs
+	forgot    bool                        // a release or forget may have dropped what was begun
+	die       func()                      // before and after each write of ours
+	wrote     func(object, before string) // each object that a write of ours has changed
 }
 
 type file struct {
@@ -50,7 +53,7 @@ var objects = []string{"v:a", "v:b[0]", "v:c\xff\\", "v:z", "f:/conf", "f:/d/f",
 
 func newNode(root string) *node {
 	return &node{
-		root: root, values: map[string]string{"a": "0", "b[0]": "0", "c\xff\\": "0", "z": "0"}, files: map[string]file{}, mounts: map[string][]string{},
+		root: root, values: map[string]string{"a": "0", "b[0]": "0", "c\xff\\": "0", "z": "0"}, files: map[string]file{}, mounts: map[string][]string{}, staged: map[*ledger.Staged]func(){},
 		die: func() {}, wrote: func(string, string) {},
 	}
 }
@@ -323,10 +326,17 @@ func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
 			if err != nil {
 				return nil, err
 			}
-			n.staged = append(n.staged, s)
-			commit := s.Commit
+			commit, discard := s.Commit, s.Discard
+			n.staged[s] = discard
+			s.Discard = func() {
+				if !n.killed { // which ends no function in order
+					delete(n.staged, s)
+					discard()
+				}
+			}
 			s.Commit = func(ctx context.Context) error {
 				return n.writeBy(sort+":"+name(o), func() error {
+					delete(n.staged, s)
 					err := commit(ctx)
 					systemd(o, tokens[s.State.SHA256])
 					return err
@@ -347,11 +357,28 @@ func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
 // abandon does for temporary files what the kernel does when a process is killed: they stay,
 // but are no longer open.
 func (n *node) abandon() {
-	for _, s := range n.staged {
-		s.Discard()
-		_ = os.WriteFile(s.Path, nil, 0o600) // its directory may have gone
+	for s, discard := range n.staged {
+		discard()
+		if os.WriteFile(s.Path, nil, 0o600) == nil { // else its directory has gone
+			n.abandoned++
+		}
 	}
-	n.staged = nil
+	clear(n.staged)
+}
+
+// temporary lists the temporary files of killed runs. One in a directory that is recorded no
+// more, since its objects were forgotten, is the next writer's to remove.
+func (n *node) temporary() (all []string) {
+	if n.root == "" || n.forgot {
+		return nil
+	}
+	_ = filepath.WalkDir(n.root, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".tmp") {
+			all = append(all, path)
+		}
+		return err
+	})
+	return all
 }
 
 // name is that of an object in a record.

@@ -159,6 +159,7 @@ func newPlay(root string) *play {
 
 func (p *play) die() {
 	if p.lives--; p.lives == 0 {
+		p.node.killed = true
 		panic(errKilled)
 	}
 }
@@ -286,6 +287,7 @@ func (p *play) mortal(n int, f func() error) (killed bool, err error) {
 	defer func() {
 		if r := recover(); r == errKilled {
 			killed = true
+			p.node.killed = false
 			p.node.abandon()
 		} else if r != nil {
 			panic(r)
@@ -326,9 +328,11 @@ func (p *play) act(o op) (err error) {
 		}
 		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent && (o.step == "" || c.step == o.step) })
 	case "release":
+		p.node.forgot = true
 		_, err = book.Release(context.Background(), fmt.Sprintf("agent%d", o.agent))
 		p.oracle.precise = false
 	case "forget":
+		p.node.forgot = true
 		k := p.node.kinds()[o.object[:1]]
 		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: p.node.name(o.object)}.ID()) // it may have none
 		p.oracle.precise = false
@@ -336,12 +340,12 @@ func (p *play) act(o op) (err error) {
 	return err
 }
 
-// changesNothingAgain returns an error if the same apply would change or record anything. What
-// others rewrite for an agent becomes its own when another one accepts it, once more.
+// changesNothingAgain returns an error if the same apply would change or record anything. After
+// a claim that keeps no copies, or is on what others rewrite, it may record what that did not.
 func (p *play) changesNothingAgain(o op) error {
 	look, err := p.book(o.agent).Check(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
-	accepts := slices.ContainsFunc(o.wants, func(w want) bool { return w.has("loose") && p.oracle.mayBeRewritten[w.object] })
-	if err == nil && (len(look.Changes) > 0 || look.Claims && !accepts) {
+	differed := slices.ContainsFunc(o.wants, func(w want) bool { return p.oracle.mayBeRewritten[w.object] || p.oracle.secrets[w.object] })
+	if err == nil && (len(look.Changes) > 0 || look.Claims && !differed) {
 		p.oracle.broken = fmt.Errorf("applying again would change %q, or record something: %v", look.Changes, look.Claims)
 	}
 	return err
@@ -506,6 +510,9 @@ func (p *play) end() error {
 		if err := p.oracle.violated(object); err != nil {
 			return fmt.Errorf("at the end: %w", err)
 		}
+	}
+	if left := p.node.temporary(); len(left) > 0 {
+		return fmt.Errorf("at the end, killed runs have left %q", left)
 	}
 	status, err := p.look()
 	if err != nil || len(status.Records) > 0 || p.memory.Content != nil || len(p.memory.Contents) > 0 {

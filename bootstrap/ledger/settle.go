@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -35,27 +37,34 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	return errors.Join(errs...)
 }
 
-// settleKilled settles what a killed run has begun, and saves that.
+// settleKilled settles what a killed run has begun, removes what it was preparing, and saves
+// that.
 func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error) {
-	if !s.isBegun() {
+	begun := map[string]*record{}
+	maps.Copy(begun, s.records)
+	maps.DeleteFunc(begun, func(_ string, r *record) bool { return r.Intent == nil })
+	if len(begun)+len(s.head.Staging) == 0 {
 		return nil, nil
 	}
 	var errs []error
-	for _, dir := range s.head.Begun {
-		errs = append(errs, durable.Sweep(dir))
+	if s.place == (place{}) {
+		for _, id := range append(slices.Collect(maps.Keys(begun)), s.head.Staging...) {
+			errs = append(errs, b.sweep(ctx, id))
+		}
+		s.head.Staging = nil
 	}
-	s.head.Begun = nil
-	return errors.Join(append(errs, b.settle(ctx, s))...), b.save(s)
+	errs = append(errs, b.settle(ctx, s))
+	return errors.Join(errs...), b.save(s)
 }
 
-// isBegun reports whether a run has not ended.
-func (s *sheet) isBegun() bool {
-	for _, r := range s.records {
-		if r.Intent != nil {
-			return true
+// sweep removes what a killed write has left beside an object.
+func (b *Book) sweep(ctx context.Context, id string) error {
+	for _, k := range b.kinds {
+		if object, isOf := strings.CutPrefix(id, k.id("")); isOf && k.Sweep != nil {
+			return k.Sweep(ctx, object)
 		}
 	}
-	return len(s.head.Begun) > 0
+	return nil
 }
 
 // outcome looks at an object whose write was begun, and reports whether it was written.

@@ -51,8 +51,8 @@ type head struct {
 	Schema  int               `json:"schema"`
 	Objects IDs               `json:"objects"`
 	Agents  map[string]*agent `json:"agents,omitempty"`
-	Begun   IDs               `json:"begun,omitempty"` // directories in which files are being written
-	Left    IDs               `json:"left,omitempty"`  // marked objects that are recorded no more, and no orphans
+	Staging IDs               `json:"staging,omitempty"` // objects beside which a run prepares something
+	Left    IDs               `json:"left,omitempty"`    // marked objects that are recorded no more, and no orphans
 
 	unknown unknown
 }
@@ -209,7 +209,7 @@ func (s *sheet) unreadable(id string) error {
 
 // isEmpty reports whether there is nothing to keep.
 func (s *sheet) isEmpty() bool {
-	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents)+len(s.head.Begun)+len(s.head.Left) == 0
+	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents)+len(s.head.Left)+len(s.head.Staging) == 0
 }
 
 // tidy drops records that no step wants, with what they have changed along.
