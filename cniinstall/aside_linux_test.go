@@ -184,3 +184,17 @@ func TestCNI4_CNI5_CNI6_FIFO(t *testing.T) {
 	requireApplied(t, i, n.root)
 	requireUndone(t, i, n, before)
 }
+
+// Names are bytes: a configuration of others whose name is no text is set aside and comes back.
+func TestCNI5_NamesAreBytes(t *testing.T) {
+	n := newNode(t)
+	n.ownLoopback()
+	name := "12-\xff\xfe [0].conf"
+	write(t, n.other(name), `{"name":"other","type":"other"}`, 0o640)
+	before := tree(t, n.root)
+	i := n.exclusive()
+	requireApplied(t, i, n.root)
+	require.NoFileExists(t, n.other(name))
+	require.FileExists(t, n.other(name+".cilium_bak"))
+	requireUndone(t, i, n, before)
+}

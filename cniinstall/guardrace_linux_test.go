@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -53,13 +52,6 @@ func (f *hookedFile) Close() error {
 		f.hooked.close()
 	}
 	return f.File.Close()
-}
-
-// onePlugin is an installation of a single plugin that nothing else needs.
-func (n node) onePlugin() recorded {
-	i := n.install()
-	i.Config, i.Plugins, i.Optional = nil, fstest.MapFS{"acme-cni": {Data: []byte(script("1.0.0"))}}, []string{"loopback"}
-	return i
 }
 
 // An uninstall that starts and finishes while the guard compares without the lock ends the

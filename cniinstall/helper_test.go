@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,6 +79,13 @@ func (n node) ownedBy(owner string, i recorded) recorded {
 	n.t.Cleanup(func() { book.Close() })
 	require.NoError(n.t, book.Claim(n.t.Context()))
 	i.Book = book
+	return i
+}
+
+// onePlugin is an installation of a single plugin that nothing else needs.
+func (n node) onePlugin() recorded {
+	i := n.install()
+	i.Config, i.Plugins, i.Optional = nil, fstest.MapFS{"acme-cni": {Data: []byte(script("1.0.0"))}}, []string{"loopback"}
 	return i
 }
 

@@ -70,20 +70,6 @@ func TestCNI1_ALargePluginIsReadOnce(t *testing.T) {
 	costs(2, "it differs in its last byte")
 }
 
-// Names are bytes: a configuration of others whose name is no text is set aside and comes back.
-func TestCNI5_NamesAreBytes(t *testing.T) {
-	n := newNode(t)
-	n.ownLoopback()
-	name := "12-\xff\xfe [0].conf"
-	write(t, n.other(name), `{"name":"other","type":"other"}`, 0o640)
-	before := tree(t, n.root)
-	i := n.exclusive()
-	requireApplied(t, i, n.root)
-	require.NoFileExists(t, n.other(name))
-	require.FileExists(t, n.other(name+".cilium_bak"))
-	requireUndone(t, i, n, before)
-}
-
 // A configuration that was rendered from another CNI's is never adopted, nor is a reference
 // plugin: they may be others'. What is adopted goes with the agent.
 func TestPLAN15_WhatMayBeOthersIsNotAdopted(t *testing.T) {

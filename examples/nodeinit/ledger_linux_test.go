@@ -285,3 +285,14 @@ func TestPLAN6_WhatIsNoOrphan(t *testing.T) {
 	n.ok(append([]string{"uninstall"}, acme...)...)
 	n.exits(64, "uninstall", "--agent", "Acme")
 }
+
+// A hostPath volume for the records stays, and nothing is in it.
+func TestPLAN6_AStateDirectoryThatIsAMountPointIsEmptied(t *testing.T) {
+	n := newParallelNode(t)
+	n.shell("mkdir -p /var/lib/slipway; mount -n -t tmpfs -o mode=700 tmpfs /var/lib/slipway")
+	defer n.asItWas()()
+	n.ok(n.args("apply")...)
+	n.ok("uninstall")
+	require.Empty(t, n.shell("mountpoint -q /var/lib/slipway && ls -A /var/lib/slipway"))
+	require.Contains(t, n.ok("uninstall").stdout, "nothing is recorded in /var/lib/slipway\n")
+}

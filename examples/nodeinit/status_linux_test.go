@@ -290,7 +290,9 @@ func TestPLAN20_StatusCountsWhatIsRecorded(t *testing.T) {
 	n.ok("install-cni", "--agent", "adopts", "--plugins", n.plugins, "--cni-conf", n.conf, "--adopt")
 	require.Equal(t, 1, n.status(0).agent(t, "adopts").Adopted)
 	n.ok("mount-bpffs", "--agent", "mounts", "/run/its/bpf")
-	n.editLedger(func(line string) string { return strings.ReplaceAll(line, `"boot":"`+n.boot()+`"`, `"boot":"an earlier one"`) })
+	n.editLedger(func(line string) string {
+		return strings.ReplaceAll(line, `"boot":"`+n.boot()+`"`, `"boot":"an earlier one"`)
+	})
 	v := n.status(2)
 	a = v.agent(t, "mounts")
 	require.Positive(t, a.Ended)

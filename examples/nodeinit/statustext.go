@@ -50,7 +50,11 @@ func recordShown(r ledger.Record) string {
 		wants = append(wants, c.Agent+"/"+c.Step)
 	}
 	wants = append(wants, r.Causes...)
-	line := fmt.Sprintf("%s %s was %s, is %s; for %s", r.Kind, r.Object, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
+	where := ""
+	if r.Namespace != "" {
+		where = " in a container"
+	}
+	line := fmt.Sprintf("%s %s%s was %s, is %s; for %s", r.Kind, r.Object, where, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
 	if r.Begun {
 		line += "; begun by a run that was cut short"
 	}
@@ -60,19 +64,22 @@ func recordShown(r ledger.Record) string {
 	return line
 }
 
-// stateShown describes a state in a few words.
+// stateShown describes a state in a few words. The value of a mount is for programs.
 func stateShown(s ledger.State) string {
-	switch {
-	case s.IsZero():
+	switch s.Type {
+	case "":
 		return "none"
-	case s.Value != "":
+	case "value", "symlink":
 		return s.Value
-	case s.SHA256 != "":
-		return fmt.Sprintf("%s of %d bytes %04o", s.Type, s.Size, s.Mode)
-	case s.Mode != 0:
-		return fmt.Sprintf("%s %04o", s.Type, s.Mode)
 	}
-	return s.Type
+	shown := s.Type
+	if s.SHA256 != "" {
+		shown += fmt.Sprintf(" of %d bytes", s.Size)
+	}
+	if s.Mode != 0 {
+		shown += fmt.Sprintf(" %04o", s.Mode)
+	}
+	return shown
 }
 
 // orphanShown says what removes an object that is not recorded.
@@ -101,6 +108,7 @@ func (v agentStatus) write(b *strings.Builder) {
 		owner = fmt.Sprintf("%q, generation %d, since %s", v.Owner, v.Generation, age(v.Since))
 	}
 	switch {
+	case v.Generation == 0:
 	case v.Alive != "":
 		owner += "; alive: " + v.Alive
 	case v.AliveErr != nil:
