@@ -337,7 +337,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	r.Kept = ""
 	r.leaveRewritten(t.Kind, t.now)
 	r.put(t.Kind, c)
-	r.remember(r.claim(c.Agent, c.Step).To)
+	r.remember(r.claim(c.Agent, a.step).To)
 	return nil
 }
 
