@@ -51,7 +51,7 @@ var mutants = []mutant{
 	{"fields of a later version are lost", "json.go", "maps.Copy(all, more)", "maps.Copy(more, all)"},
 	{"what others rewrite for an agent is theirs", "record.go", "return isRewritten || k.same", "return isRewritten && false || k.same"},
 	{"what a released run changed along is forgotten", "sheet.go", "\t\t\t\ts.bequeathIntent(r)\n", ""},
-	{"a value that follows another is not recorded before", "undo.go", "|| w.kind.Rounds && !w.goes {", "{"},
+	{"a value that follows another is not recorded before", "undo.go", "(w.kind.Rounds || w.to.IsZero())", "w.to.IsZero()"},
 	{"what was changed along leaves a cause that stays", "undo.go", "(!errors.Is(by.err, ErrChanged) || !w.writes)", "!errors.Is(by.err, ErrChanged)"},
 	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
 	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},

@@ -225,7 +225,7 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 		if !o.recorded[w.object] || rounded(w.to) == o.node.state(w.object) {
 			// An apply that changes nothing does not write that it has looked again.
-			e.seen(done && (!o.recorded[w.object] || e.standing && !w.has("loose")))
+			e.seen(done && (!o.recorded[w.object] || e.standing && !e.unsure && !w.has("loose")))
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
 			e.originals[""] = true

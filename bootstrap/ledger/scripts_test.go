@@ -167,6 +167,12 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			undo 2
 			release 0
 			release 1`, map[string]string{"v:z": "1"}},
+		"what an agent wants absent is so again, and the run is killed": {`
+			override 0
+			other "f:/h"=7
+			apply 1 s "f:/h"=
+			apply 0 s "f:/h"=2
+			undo 0 kill=5`, map[string]string{"f:/h": "7"}},
 		"what no agent could mount over is not mounted again": {`
 			apply 0 s "m:/m"=ours kill=4
 			other "m:/m"=theirs#100

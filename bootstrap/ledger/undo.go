@@ -372,7 +372,7 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 
 // undoOne looks at the object once more, and writes it. An error ends the undoing. The
 // original that it is about to become is recorded already; what that changes along is not,
-// nor what the kernel makes of a value that others want.
+// nor what the kernel makes of a value that others want, nor that they want none.
 func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.stays() {
 		return nil
@@ -387,7 +387,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.err = u.begin(ctx, w); w.err != nil {
 		return nil
 	}
-	if len(w.Intent.Along) > 0 || w.kind.Rounds && !w.goes {
+	if len(w.Intent.Along) > 0 || !w.goes && (w.kind.Rounds || w.to.IsZero()) {
 		if err := u.save(u.sheet); err != nil {
 			return err
 		}
