@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -97,7 +99,7 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...
 	}
 	p, run := a.plan(cmd.Context()), (*bootstrap.Plan).Revert
 	switch all := steps == nil; {
-	case all && dryRun:
+	case all && (dryRun || len(more) == 0 && a.isUntouched(cmd.Context())): // then there is nothing to lock
 		run = (*bootstrap.Plan).CheckRevertAll
 	case all:
 		run = (*bootstrap.Plan).RevertAll
@@ -116,8 +118,15 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...
 		if dryRun {
 			return dry(report, err)
 		}
+		report.Op = bootstrap.OpRevert
 		return report, err
 	})
+}
+
+// isUntouched reports whether the node has no state directory.
+func (a *app) isUntouched(ctx context.Context) bool {
+	err := a.seeing(ctx, func(context.Context) error { _, err := os.Lstat(a.stateDir); return err })
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // mayUndo refuses to undo the node of a running agent, unless its owner asks for that. An

@@ -43,7 +43,7 @@ func Settings() []Setting {
 				"cat /dev/zero 2>/dev/null > " + fill + " || true", "rm " + fill},
 			Trouble{"no inodes in " + dir, object + ".*no space left on device.*(df|inodes)",
 				"mkdir " + fill + "; i=0; while mkdir " + fill + "/$i 2>/dev/null; do i=$((i+1)); done", "rm -r " + fill},
-			Trouble{"read-only " + dir, object + ".*read-only file system.*(read-write|readOnly)",
+			Trouble{"read-only " + dir, object + ".*read-only file system.*(read-write|readOnly|can be written to)",
 				"mount -o remount,ro " + dir, "mount -o remount,rw " + dir})
 	}
 	disk := Setting{Name: "disk", setup: "set -- " + imageName + " '' a-boot\n" + mountDisk}
