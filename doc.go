@@ -8,10 +8,11 @@
 // one holds no code and is the map:
 //
 //   - bootstrap: the plan. Steps that are checked, applied, verified and
-//     reverted, with a report; standard library only.
+//     reverted, with a report.
 //   - bootstrap/hostns: the host, and the node's lock: runs code in the host's
 //     namespaces from inside a container, without nsenter or a helper binary.
-//   - bootstrap/journal: the original state, the node's owner, and its other agents.
+//   - bootstrap/ledger: one record for each object of the node: what it was, how it was
+//     left, and which agents want it. Files and directories are described there.
 //   - bootstrap/reconcile: a plan applied now, on a timer, and on change.
 //   - bootstrap/timeline: a run as a picture.
 //   - bootstrap/textfile: the outcome of a run, for node_exporter.
@@ -30,7 +31,7 @@
 //   - bootstrap/probe: the health probe of an agent with a plan.
 //   - bootstrap/bpfmap: an agent's pinned maps, kept over its restarts.
 //   - bootstrap/hostlocal: releases the addresses of pods that are gone.
-//   - bootstrap/bootstraptest: a conformance test for an action, a scripted
+//   - bootstrap/bootstraptest: conformance tests for a kind and for an action, a scripted
 //     action, a kernel in memory, and a throw-away node to test against.
 //   - configresolve: one configuration from many sources, with provenance.
 //   - configresolve/kube: the sources that read a cluster.
@@ -45,9 +46,9 @@
 //   - cleanup/ownershipfile: an agent's ownership, from a YAML file.
 //
 // The leaves (configresolve, cgroup, bpffs, sysctl, cniinstall, cleanup and the packages
-// below them) import neither each other nor bootstrap, except for its journal: their
-// types satisfy [bootstrap.Action] by their methods alone, and meet in the program that
-// builds a plan of them. Two such programs are
+// below them) import neither each other nor bootstrap, except for its ledger: their types
+// say which objects they want, as a [ledger.Wanter], and meet in the program that builds a
+// plan of them. Two such programs are
 // examples/nodeinit, a command that replaces a chain of init containers, and
 // examples/agent, an agent that embeds the packages.
 //
@@ -56,13 +57,12 @@
 // Each is a page of documentation or an example that runs as a test:
 //
 //   - Embed it in an agent: package bootstrap, Example (Embed), and examples/agent.
-//   - Write your own action with the journal: package bootstrap, "An action of your
-//     own", and the example of [journal.Files.Write].
+//   - Describe objects of your own, with the same guarantees: package bootstrap/ledger,
+//     and its example.
 //   - Replace Cilium's init containers: examples/deploy/README.md.
 //   - Clean up after your agent: the example of [cleanup.Ownership], and
 //     examples/ownership for YAML.
-//   - Share a node with other agents: package bootstrap/journal, Example
-//     (SeveralAgents).
+//   - Share a node with other agents: package bootstrap/ledger.
 //   - Move from your own installer: package cniinstall, Example
 //     (MovingFromYourInstaller).
 //   - Test without root: the example of [bootstraptest.Kernel].
@@ -83,9 +83,9 @@
 //   - A name is marked "Deprecated:", with its replacement, for one minor version before
 //     it is removed: a name marked in 0.2 may be gone in 0.3. CHANGELOG.md names every
 //     change.
-//   - Journals of the previous minor version and of the next one are read, obeyed and
+//   - The ledgers of the previous minor version and of the next one are read, obeyed and
 //     undone: a node can be updated by one minor version, and rolled back. Fields and
-//     kinds of records that a version does not know stay in the journal.
+//     kinds of records that a version does not know stay in the ledger.
 //   - Error codes keep their meaning. A report's JSON keeps its fields, and may get more. nodeinit's commands, flags and exit statuses are treated as exported names.
 //   - Structs may get fields, so name those that you set. A published interface gets no
 //     methods. Texts of errors and reports may change in any version.
@@ -101,6 +101,5 @@
 // [bootstrap.Code]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Code
 // [bootstraptest.Kernel]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap/bootstraptest#Kernel
 // [cleanup.Ownership]: https://pkg.go.dev/github.com/slipway-dev/slipway/cleanup#Ownership
-// [journal.Files.Write]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap/journal#Files.Write
-// [bootstrap.Action]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap#Action
+// [ledger.Wanter]: https://pkg.go.dev/github.com/slipway-dev/slipway/bootstrap/ledger#Wanter
 package slipway

@@ -4,7 +4,6 @@
 package slipway_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/types"
 	"slices"
@@ -12,17 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
-	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/bpffs"
-	"github.com/slipway-dev/slipway/cgroup"
-	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/configresolve/configdir"
-	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // methods maps the exported types of a package to their methods' signatures.
@@ -63,96 +51,103 @@ func signature(f *ast.FuncType) string {
 	return list(f.Params) + " -> " + list(f.Results)
 }
 
-// actions maps the library's exported types that are a bootstrap.Action, such as
+const (
+	isWanter = "context.Context -> ledger.Wants, error" // the signature of Wants
+	isCheck  = "context.Context -> []string, error"
+	isChange = "context.Context -> error" // of Apply and Undo
+)
+
+// steps maps the library's exported types that a plan's step can have, such as
 // "cniinstall.Install", to their methods, by directory and name.
-func actions(t *testing.T) map[string]map[string]string {
+func steps(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	found := map[string]map[string]string{}
 	for dir, files := range public(t) {
 		for name, has := range methods(files) {
-			if has["Apply"] == "context.Context -> error" && has["Check"] == "context.Context -> []string, error" {
+			if has["Wants"] == isWanter || has["Check"] == isCheck && (has["Apply"] == isChange || has["Wait"] == isChange) {
 				found[dir+"."+name] = has
 			}
 		}
 	}
-	require.Contains(t, found, "cniinstall.Install")
+	require.Equal(t, isWanter, found["cniinstall.Install"]["Wants"])
+	require.Contains(t, found, "bootstrap/gate.Gate")
 	return found
 }
 
-// An action that declares neither its records nor where it acts would change the wrong side of
-// a container, and could not be undone: the exceptions here are deliberate.
-func TestEveryActionSaysWhatItRecordsOrWhereItActs(t *testing.T) {
+// An action that does not say where it acts would change the wrong side of a container: the
+// exceptions here are deliberate. What has objects wants them, so that a plan records them.
+func TestEveryActionSaysWhereItActs(t *testing.T) {
 	onPurpose := map[string]string{
+		"bootstrap/cri.Loaded":       "it asks the runtime, which has its own way into the host, and changes nothing",
 		"bootstrap/hostlocal.Store":  "it enters the host by its own field Enter, since it asks the runtime outside; the addresses it releases had no owner",
-		"bootstrap/kube.Definitions": "it changes objects of the cluster, which outlive the node and its journal",
-		"bootstrap/kube.Node":        "it changes an object of the cluster, which outlives the node and its journal",
+		"bootstrap/kube.Definitions": "it changes objects of the cluster, which outlive the node and its ledger",
+		"bootstrap/kube.Node":        "it changes an object of the cluster, which outlives the node and its ledger",
 	}
-	for name, has := range actions(t) {
+	for name, has := range steps(t) {
 		_, excused := onPurpose[name]
-		says := has["Kinds"] != "" || has["Namespaces"] != "" || has["Revert"] != ""
+		says := has["Wants"] != "" || has["Namespaces"] != "" || has["Undo"] != ""
 		switch {
 		case !says && !excused:
-			t.Errorf("%s has neither Kinds nor Namespaces nor Revert", name)
+			t.Errorf("%s has neither Wants nor Namespaces nor Undo", name)
 		case says && excused:
-			t.Errorf("%s declares it by now: take it off the list", name)
+			t.Errorf("%s says it by now: take it off the list", name)
 		}
 		delete(onPurpose, name)
 	}
 	require.Empty(t, onPurpose, "they are no longer actions")
 }
 
-// The handler in an action's package undoes the kinds that the action records, where the action
-// made them.
-func TestActionsAndHandlersAgree(t *testing.T) {
-	kernel := bootstraptest.NewKernel()
-	agree := map[string]map[bootstrap.Recorder]journal.Handler{ // in memory too, where no namespace is entered
-		"bootstrap/bpfmap":        {&bpfmap.Pinned{}: bpfmap.Handler{}},
-		"bootstrap/hostpath":      {&hostpath.Paths{}: hostpath.Handler{}, &hostpath.Content{}: hostpath.Handler{}},
-		"bpffs":                   {&bpffs.Mount{}: bpffs.Handler{}, &bpffs.Mount{Kernel: kernel}: bpffs.Handler{Kernel: kernel}},
-		"cgroup":                  {&cgroup.Mount{}: cgroup.Handler{}, &cgroup.Mount{Kernel: kernel}: cgroup.Handler{Kernel: kernel}},
-		"cniinstall":              {&cniinstall.Install{}: cniinstall.Handler{}},
-		"configresolve/configdir": {&configdir.Writer{}: configdir.Handler{}},
-		"sysctl": {
-			&sysctl.DropIn{}: sysctl.Handler{}, &sysctl.DropIn{Kernel: sysctl.Kernel{Files: kernel}}: sysctl.Handler{Kernel: sysctl.Kernel{Files: kernel}},
-			&sysctl.Settings{}: sysctl.Handler{}, &sysctl.Settings{Kernel: sysctl.Kernel{Files: kernel}}: sysctl.Handler{Kernel: sysctl.Kernel{Files: kernel}},
-		},
-	}
-	for dir, pairs := range agree {
-		for action, handler := range pairs {
-			require.NotEmpty(t, action.Kinds(), "%s: %T", dir, action)
-			require.Subset(t, handler.Kinds(), action.Kinds(), "%s: %T", dir, action)
-			var inside []string
-			if hosted, ok := action.(bootstrap.Hosted); ok {
-				inside = hosted.Namespaces()
-			}
-			for _, namespace := range handler.Namespaces() {
-				require.Contains(t, inside, namespace, "%s: %T", dir, action)
-			}
-		}
-	}
-	for dir, files := range public(t) {
-		if has := methods(files)["Handler"]; has["Look"] == "" || has["Kinds"] == "" {
+// A wanter alone can be used without a plan: it checks and applies, each of them by the engine.
+// An uninstaller, which has no wanter, needs the kinds of its objects.
+func TestEveryWanterIsWhole(t *testing.T) {
+	all := public(t)
+	for name, has := range steps(t) {
+		dir, _, _ := strings.Cut(name, ".")
+		if has["Wants"] == "" || strings.HasPrefix(dir, "bootstrap/bootstraptest") {
 			continue
 		}
-		require.Contains(t, agree, dir, "it has a Handler")
-	}
-	for name, has := range actions(t) {
-		dir, typ, _ := strings.Cut(name, ".")
-		if has["Kinds"] == "" || dir == "bootstrap" || dir == "bootstrap/gate" || dir == "bootstrap/cri" || dir == "bootstrap/preflight" || typ == "AgentConf" { // the last four record nothing
-			continue
+		if has["Check"] != isCheck || has["Apply"] != isChange {
+			t.Errorf("%s has no Check or no Apply", name)
 		}
-		listed := false
-		for action := range agree[dir] {
-			listed = listed || strings.HasSuffix(fmt.Sprintf("%T", action), "."+typ)
+		for _, gone := range []string{"Undo", "Namespaces", "Places", "Validate", "Revert"} {
+			if has[gone] != "" {
+				t.Errorf("%s has %s: the kinds of its objects say that", name, gone)
+			}
 		}
-		require.True(t, listed, "%s records, and is not in the list", name)
+		if dir != "bootstrap/hostpath" && // its kind is never recorded
+			slices.ContainsFunc(all[dir], makesKinds) && !slices.ContainsFunc(all[dir], exportsKinds) {
+			t.Errorf("%s: its package exports no kinds of its objects", name)
+		}
 	}
 }
 
-// The optional interfaces of an action are asserted in its package's external tests, where
-// others see them.
-func TestWhatActionsOfferIsAsserted(t *testing.T) {
-	offers := map[string]string{"Kinds": "Recorder", "Namespaces": "Hosted", "Places": "Placed", "Advise": "Adviser"}
+// makesKinds reports whether a file describes a kind of objects.
+func makesKinds(s source) bool {
+	return !s.isTest() && strings.Contains(s.text, "ledger.Kind{")
+}
+
+// exportsKinds reports whether a file exports kinds, or a function that returns them.
+func exportsKinds(s source) bool {
+	return !s.isTest() && slices.ContainsFunc(s.file.Decls, func(decl ast.Decl) bool {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			return decl.Name.IsExported() && strings.HasSuffix(signature(decl.Type), "*ledger.Kind")
+		case *ast.GenDecl:
+			return slices.ContainsFunc(decl.Specs, func(spec ast.Spec) bool {
+				v, ok := spec.(*ast.ValueSpec)
+				return ok && strings.HasPrefix(v.Names[0].Name, "Kind")
+			})
+		}
+		return false
+	})
+}
+
+// The optional interfaces of a step are asserted in its package's external tests, where others
+// see them.
+func TestWhatStepsOfferIsAsserted(t *testing.T) {
+	offers := map[string]string{
+		"Namespaces": "bootstrap.Hosted", "Advise": "bootstrap.Adviser", "Undo": "bootstrap.Undoer",
+	}
 	asserted := map[string][]string{}
 	for dir, files := range public(t) {
 		for _, s := range files {
@@ -161,14 +156,14 @@ func TestWhatActionsOfferIsAsserted(t *testing.T) {
 			}
 		}
 	}
-	for name, has := range actions(t) {
+	for name, has := range steps(t) {
 		dir, typ, _ := strings.Cut(name, ".")
 		if dir == "bootstrap" || dir == "bootstrap/bootstraptest" {
 			continue
 		}
 		for method, offer := range offers {
-			if has[method] != "" && !slices.Contains(asserted[dir], "bootstrap."+offer+" = "+typ) {
-				t.Errorf("%s: no external test has `var _ bootstrap.%s = ...` for it", name, offer)
+			if has[method] != "" && !slices.Contains(asserted[dir], offer+" = "+typ) {
+				t.Errorf("%s: no external test has `var _ %s = ...` for it", name, offer)
 			}
 		}
 	}
@@ -199,15 +194,15 @@ func assertions(s source) (all []string) {
 	return all
 }
 
-// A leaf is also used without bootstrap: it imports the journal and nothing else of it.
-func TestLeavesImportTheJournalOnly(t *testing.T) {
+// A leaf is also used without bootstrap: it imports the ledger and nothing else of it.
+func TestLeavesImportTheLedgerOnly(t *testing.T) {
 	for _, s := range sources(t) {
 		leaf, _, _ := strings.Cut(s.path, "/")
 		if s.isTest() || !slices.Contains(leaves, leaf) {
 			continue
 		}
 		for _, name := range imports(s) {
-			if inside, ok := strings.CutPrefix(name, module+"/bootstrap"); ok && inside != "/journal" {
+			if inside, ok := strings.CutPrefix(name, module+"/bootstrap"); ok && inside != "/ledger" {
 				t.Errorf("%s: imports %s", s.path, name)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
@@ -37,56 +37,73 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	codes := map[string]string{
 		"bpffs.ErrForeign": "bpffs.foreign", "cgroup.ErrForeign": "cgroup.foreign", "cgroup.ErrNotRoot": "cgroup.not-root",
 		"cniinstall.ErrPluginMissing": "cni.plugin-missing", "cniinstall.ErrTargetMissing": "cni.target-missing",
-		"cleanup.ErrNoScope": "plan.failed", "configdir.ErrEmpty": "config.empty", "sysctl.ErrSwallowed": "sysctl.overridden",
-		"sysctl.ErrReadOnlyDir": "sysctl.directory-read-only", "bootstrap.ErrNotConverged": "plan.not-converged", "a path's type": "hostpath.wrong-type",
+		"configdir.ErrEmpty": "config.empty", "ledger.ErrRefused": "ledger.refused",
+		"sysctl.ErrReadOnlyDir": "sysctl.directory-read-only", "a path's type": "hostpath.wrong-type",
 	}
 	for what, tc := range map[string]struct {
 		want   error
-		action bootstrap.Action
+		wants  ledger.Wanter
 		before func() error // on the node
 	}{
 		"bpffs.ErrForeign":  {bpffs.ErrForeign, bpffs.Mount{Path: "/run/bpf"}, func() error { return tmpfs("/run/bpf") }},
 		"cgroup.ErrForeign": {cgroup.ErrForeign, cgroup.Mount{Path: "/run/cgroup"}, func() error { return tmpfs("/run/cgroup") }},
-		"cgroup.ErrNotRoot": {want: cgroup.ErrNotRoot, action: cgroup.Mount{Path: "/run", Kernel: otherRoot("/run")}},
-		"cniinstall.ErrPluginMissing": {want: cniinstall.ErrPluginMissing, action: cniinstall.Install{
+		"cgroup.ErrNotRoot": {want: cgroup.ErrNotRoot, wants: cgroup.Mount{Path: "/run", Kernel: otherRoot("/run")}},
+		"cniinstall.ErrPluginMissing": {want: cniinstall.ErrPluginMissing, wants: cniinstall.Install{
 			Config: cniinstall.Whole(`{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"nobody-has-it"}]}`), ConfName: "10-n.conflist",
 		}},
-		"cniinstall.ErrTargetMissing": {want: cniinstall.ErrTargetMissing, action: cniinstall.Install{
+		"cniinstall.ErrTargetMissing": {want: cniinstall.ErrTargetMissing, wants: cniinstall.Install{
 			Config: cniinstall.Chained{Target: "nobody", Agent: cniinstall.Agent{Plugin: "p"}}, ConfName: "05-n.conflist",
 		}},
-		"cleanup.ErrNoScope": {want: cleanup.ErrNoScope, action: cleanup.Leftovers{}},
-		"configdir.ErrEmpty": {want: configdir.ErrEmpty, action: configdir.Writer{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
+		"configdir.ErrEmpty": {want: configdir.ErrEmpty, wants: configdir.Writer{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
 			_, err := configdir.Write(t.Context(), "/run/config", config)
 			return err
 		}},
-		"sysctl.ErrSwallowed": {want: sysctl.ErrSwallowed, action: sysctl.Settings{
+		"ledger.ErrRefused": {want: ledger.ErrRefused, wants: sysctl.Settings{
 			Values: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}, Kernel: sysctl.Kernel{Files: deaf("net.ipv4.ip_forward")},
 		}},
 		"sysctl.ErrReadOnlyDir": {sysctl.ErrReadOnlyDir, sysctl.DropIn{Dir: "/run/sysctl.d", Name: "50-x.conf", Settings: sysctl.Forwarding()}, func() error {
 			return errors.Join(tmpfs("/run/sysctl.d"), unix.Mount("", "/run/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 		}},
-		"bootstrap.ErrNotConverged": {want: bootstrap.ErrNotConverged, action: bootstrap.Func(
-			func(context.Context) ([]string, error) { return []string{"always"}, nil },
-			func(context.Context) error { return nil },
-		)},
-		"a path's type": {want: unix.ENOTDIR, action: hostpath.Paths{List: []hostpath.Path{{Path: "/etc/hostname/x", Type: hostpath.DirectoryOrCreate}}},
+		"a path's type": {want: unix.ENOTDIR, wants: hostpath.Paths{List: []hostpath.Path{{Path: "/etc/hostname/x", Type: hostpath.DirectoryOrCreate}}},
 			before: func() error { return os.WriteFile("/etc/hostname", nil, 0o644) }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if tc.before != nil {
 				require.NoError(t, node.Do(t.Context(), func(context.Context) error { return tc.before() }))
 			}
-			plan := bootstrap.Plan{Host: hostns.Host{Proc: node.Proc()}, Steps: []bootstrap.Step{{Name: "step", Action: onHost{tc.action}}}}
-			report, err := plan.Apply(t.Context())
-			require.ErrorIs(t, err, tc.want)
-			require.ErrorIs(t, report.Results[0].Err, tc.want)
-			var step *bootstrap.StepError
-			require.ErrorAs(t, err, &step)
-			require.Equal(t, "step", step.Step)
-			require.Equal(t, codes[what], step.Code)
-			require.Equal(t, codes[what], codeInJSON(t, report))
+			sentinelThrough(t, node, bootstrap.Step{Wants: tc.wants}, tc.want, codes[what])
 		})
 	}
+	for what, tc := range map[string]struct {
+		want   error
+		action bootstrap.Action
+		code   string
+	}{
+		"cleanup.ErrNoScope": {cleanup.ErrNoScope, cleanup.Leftovers{}, "plan.failed"},
+		"bootstrap.ErrNotConverged": {bootstrap.ErrNotConverged, bootstrap.Func(
+			func(context.Context) ([]string, error) { return []string{"always"}, nil },
+			func(context.Context) error { return nil },
+		), "plan.not-converged"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			sentinelThrough(t, node, bootstrap.Step{Action: onHost{tc.action}}, tc.want, tc.code)
+		})
+	}
+}
+
+// sentinelThrough requires that a plan's error is the sentinel, with its code.
+func sentinelThrough(t *testing.T, node *bootstraptest.Node, s bootstrap.Step, sentinel error, code string) {
+	t.Helper()
+	s.Name = "step"
+	plan := bootstrap.Plan{Host: hostns.Host{Proc: node.Proc()}, Steps: []bootstrap.Step{s}}
+	report, err := plan.Apply(t.Context())
+	require.ErrorIs(t, err, sentinel)
+	require.ErrorIs(t, report.Results[0].Err, sentinel)
+	var step *bootstrap.StepError
+	require.ErrorAs(t, err, &step)
+	require.Equal(t, "step", step.Step)
+	require.Equal(t, code, step.Code)
+	require.Equal(t, code, codeInJSON(t, report))
 }
 
 // onHost is an action that a plan calls on the host, even if it acts in memory.
@@ -94,18 +111,18 @@ type onHost struct{ bootstrap.Action }
 
 func (onHost) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
 
-// The same for a journal: errors about the node's owner, and about entries that cannot be
+// The same for a ledger: errors about the agent's owner, and about records that cannot be
 // undone.
-func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
+func TestPLAN18_SentinelsOfALedgerHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
 	lock := filepath.Join(t.TempDir(), "lock")
 	plan := func(owner string) *bootstrap.Plan {
 		paths := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}}
 		return &bootstrap.Plan{
-			Host:    hostns.Host{Here: true, LockFile: lock},
-			Journal: &journal.Node{Dir: state, Agent: "agent", Owner: owner, Handlers: []journal.Handler{hostpath.Handler{}}},
-			Steps:   []bootstrap.Step{{Name: "paths", Action: paths}},
+			Host:   hostns.Host{Here: true, LockFile: lock},
+			Ledger: &ledger.Ledger{Dir: state, Agent: "agent", Owner: owner},
+			Steps:  []bootstrap.Step{{Name: "paths", Wants: paths}},
 		}
 	}
 	older, newer := plan("older"), plan("newer")
@@ -114,26 +131,26 @@ func TestPLAN18_SentinelsOfAJournalHoldThroughAPlan(t *testing.T) {
 		require.NoError(t, err)
 	}
 	report, err := older.Apply(t.Context())
-	require.ErrorIs(t, err, journal.ErrNotOwner)
+	require.ErrorIs(t, err, ledger.ErrNotOwner)
 	require.Equal(t, "ledger.revoked", codeInJSON(t, report))
 	require.NoError(t, os.WriteFile(path, []byte("another's"), 0o644))
 	report, err = newer.Revert(t.Context())
-	require.ErrorIs(t, err, journal.ErrChanged)
+	require.ErrorIs(t, err, ledger.ErrChanged)
 	require.Equal(t, "ledger.changed", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o777))
 	report, err = newer.Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrUntrusted)
+	require.ErrorIs(t, err, ledger.ErrUntrusted)
 	require.Equal(t, "ledger.untrusted", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(state, "agent.journal"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(state, "ledger"), []byte("{"), 0o600))
 	report, err = newer.Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrUnreadable)
+	require.ErrorIs(t, err, ledger.ErrUnreadable)
 	require.Equal(t, "ledger.unreadable", codeInJSON(t, report))
 
-	report, err = (&bootstrap.Plan{Host: newer.Host, Steps: []bootstrap.Step{{Name: "paths", Action: hostpath.Paths{}}}}).Revert(t.Context())
+	report, err = (&bootstrap.Plan{Host: newer.Host, Steps: []bootstrap.Step{{Name: "paths", Wants: hostpath.Paths{}}}}).Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Skipped, report.Results[0].Status)
-	require.ErrorIs(t, report.Results[0].Err, errors.ErrUnsupported, "nothing was recorded")
+	require.Contains(t, report.Results[0].Reason, "nothing is recorded")
 }
 
 // codeInJSON is the code in the report's JSON.

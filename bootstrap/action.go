@@ -49,12 +49,17 @@ type Adviser interface {
 	Advise(ctx context.Context) (advice []string, err error)
 }
 
-// Hosted is an Action or a Gate that acts on the host, as each ledger.Wanter does.
+// Hosted is an Action or a Gate that acts on the host, as each ledger.Wanter does. If it
+// changes files or mounts, it also has a method Places() map[string]string, which returns
+// what hostns.Host.CheckPlaces is to be asked: what would stay in a container is refused.
 type Hosted interface {
 	// Namespaces lists those of the host that a plan enters to call the other methods, by
 	// their names in /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc".
 	Namespaces() []string
 }
+
+// placed is a Hosted that has that method.
+type placed interface{ Places() map[string]string }
 
 // does returns what the step consists of, which may have the optional methods. Nil: nothing.
 func (s *Step) does() any {

@@ -106,6 +106,39 @@ func TestSEC10_APlanCallsAStepWhereItsObjectsAre(t *testing.T) {
 	}))
 }
 
+// An object of this side, where the process is in a container, is recorded as the container's:
+// the host's steps of the same name do not touch it, and it is undone here.
+func TestPLAN6_WhatIsLocalIsRecordedOfItsContainer(t *testing.T) {
+	n, s := marked(t), newShelf("shelf")
+	dir := t.TempDir()
+	plan := func(host hostns.Host) *bootstrap.Plan {
+		p := on(node(filepath.Join(dir, "state"), "pod"), wants("local", s.want("a=1")))
+		host.LockFile = p.Host.LockFile
+		p.Host, p.Steps[0].Local = host, true
+		return p
+	}
+	inside, outside := hostns.Host{Proc: n.Proc()}, hostns.Host{Here: true}
+	for name, undo := range map[string]func() (*bootstrap.Report, error){
+		"there":                     func() (*bootstrap.Report, error) { return plan(inside).Revert(t.Context()) },
+		"with all, from the host":   func() (*bootstrap.Report, error) { return plan(outside).RevertAll(t.Context()) },
+		"with all, from within":     func() (*bootstrap.Report, error) { return plan(inside).RevertAll(t.Context()) },
+		"not by the host's own one": func() (*bootstrap.Report, error) { return plan(outside).Revert(t.Context()) },
+	} {
+		_, err := plan(inside).Apply(t.Context())
+		require.NoError(t, err)
+		report, err := undo()
+		require.NoError(t, err)
+		if strings.HasPrefix(name, "not") {
+			require.Equal(t, "local unchanged", statuses(report), name)
+			report, err = plan(inside).Revert(t.Context())
+			require.NoError(t, err)
+		}
+		require.Equal(t, "local changed", statuses(report), name)
+		require.Empty(t, s.values)
+		require.NoDirExists(t, filepath.Join(dir, "state"))
+	}
+}
+
 func TestSEC10_AHostThatCannotBeEnteredIsAnError(t *testing.T) {
 	s := newShelf("shelf")
 	p := &bootstrap.Plan{Host: hostns.Host{Proc: "/nowhere"}, Steps: []bootstrap.Step{wants("a", s.want("a=1"))}}
@@ -137,4 +170,22 @@ func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 	p.Steps[1].Local = true
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
+
+	second := placed{hosted{todo()}, s.at}
+	for _, a := range []bootstrap.Action{second, bootstrap.Retry(second, nil)} {
+		first = todo()
+		p.Steps = []bootstrap.Step{step("first", first), step("a", a, "first")}
+		_, err = p.Apply(t.Context())
+		require.ErrorIs(t, err, hostns.ErrNotHost, "an action that says where it acts")
+		require.False(t, first.Applied())
+	}
+	require.Empty(t, second.Calls())
 }
+
+// placed is an action that changes a file of the host's.
+type placed struct {
+	hosted
+	at string
+}
+
+func (p placed) Places() map[string]string { return map[string]string{p.at: ""} }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
@@ -73,7 +74,7 @@ type CertainError interface {
 // isCertain reports whether no earlier step could mend err.
 func isCertain(err error) bool {
 	var certain CertainError
-	return errors.As(err, &certain) || errors.Is(err, ledger.ErrConflict)
+	return errors.As(err, &certain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, hostns.ErrNotHost)
 }
 
 // endsPlan reports whether err, of one step, says enough for those that remain.

@@ -21,8 +21,7 @@ import (
 type greeting struct{ path, text string }
 
 func (g greeting) Wants(context.Context) (ledger.Wants, error) {
-	to := ledger.State{Type: "file", Mode: 0o644}.WithContent([]byte(g.text))
-	return ledger.Wants{List: []ledger.Want{{Kind: ledger.File(), Object: g.path, To: to}}}, nil
+	return ledger.Wants{List: []ledger.Want{ledger.FileWant(g.path, 0o644, []byte(g.text))}}, nil
 }
 
 // An agent's start, the start of the pod that replaces it in a rolling update, the end of the

@@ -65,8 +65,7 @@ type file struct{ path string }
 
 func (f file) Wants(context.Context) (ledger.Wants, error) {
 	list, err := ledger.DirWants(filepath.Dir(f.path), 0o755)
-	to := ledger.State{Type: "file", Mode: 0o644}.WithContent(nil)
-	return ledger.Wants{List: append(list, ledger.Want{Kind: ledger.File(), Object: f.path, To: to})}, err
+	return ledger.Wants{List: append(list, ledger.FileWant(f.path, 0o644, nil))}, err
 }
 
 // shelf has objects in memory, each of which is a value.
@@ -75,7 +74,8 @@ type shelf struct {
 	values map[string]string
 	fail   map[string]error // of reads, by object
 	denied error
-	stuck  bool // writes change nothing
+	needed string // why an object cannot go
+	stuck  bool   // writes change nothing
 	at     string
 	note   func(ctx context.Context, what string)
 }
@@ -123,6 +123,7 @@ func (s *shelf) kind() *ledger.Kind {
 			}
 			return nil
 		},
+		Keeps:      func(context.Context, string, ledger.After) (string, error) { return s.needed, nil },
 		Permission: func(context.Context, string) error { return s.denied },
 	}
 	if s.at != "" {

@@ -107,7 +107,7 @@ func TestPLAN9_PLAN17_AnErrorOfWantsFailsBeforeTheFirstChange(t *testing.T) {
 }
 
 // Who may not change an object is told so before anything is changed.
-func TestPLAN17_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
+func TestPLAN17_PLAN22_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T) {
 	first, s := newShelf("first"), newShelf("second")
 	s.denied = fs.ErrPermission
 	p := on(node(t.TempDir()+"/state", "pod"), wants("first", first.want("a=1")), wants("second", s.want("a=1"), "first"))

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -30,6 +31,11 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	case s.Wants != nil:
 		return w.plan.Host.Do(ctx, everywhere, f)
 	}
+	if p, ok := s.does().(placed); ok {
+		if err := w.plan.Host.CheckPlaces(p.Places()); err != nil {
+			return err
+		}
+	}
 	return w.plan.Host.Enter(ctx, s.namespaces(), f)
 }
 
@@ -48,26 +54,23 @@ func (w *walk) learn(ctx context.Context) {
 	if w.book == nil {
 		return
 	}
+	isKnown := len(w.kinds) > 0 // from the look before
 	for i := range w.plan.Steps {
-		s := &w.plan.Steps[i]
-		if s.Wants == nil {
-			continue
+		if s := &w.plan.Steps[i]; s.Wants != nil && !isKnown {
+			_ = w.enter(ctx, s, func(ctx context.Context) error {
+				_, err := w.wants(ctx, s)
+				return err
+			})
 		}
-		_ = w.enter(ctx, s, func(ctx context.Context) error {
-			wants, err := s.Wants.Wants(ctx)
-			for _, want := range wants.List {
-				w.book.Learn(want.Kind)
-			}
-			return err
-		})
 	}
+	w.book.Learn(slices.Collect(maps.Values(w.kinds))...)
 	w.book.Learn(ledger.File(), ledger.Dir())
 }
 
 // usesHost reports whether the plan acts on the node at all, or only in memory.
 func (p *Plan) usesHost() bool {
 	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return s.Wants != nil || len(s.namespaces()) > 0
+		return s.Wants != nil && !s.Local || len(s.namespaces()) > 0
 	})
 }
 
@@ -121,6 +124,9 @@ func (w *walk) inside(ctx context.Context, may permission, f func(context.Contex
 			return err
 		}
 		isIn = true
+		if book != nil { // those that the look before has found, for what a killed run has begun
+			book.Learn(slices.Collect(maps.Values(w.kinds))...)
+		}
 		w.identify()
 		return f(ctx)
 	})
@@ -136,7 +142,11 @@ func (w *walk) identify() {
 	if l == nil {
 		return
 	}
-	w.report.Agent, w.report.Owner = l.Agent, l.Owner
+	w.report.Owner = l.Owner
+	if l.AllAgents && w.reverts() {
+		return
+	}
+	w.report.Agent = l.Agent
 	if name, generation, err := w.book.Owner(); err == nil && name == l.Owner {
 		w.report.Generation = generation
 	}
@@ -158,7 +168,7 @@ const keepWithin = 500 * time.Millisecond
 // keepFailure does so for a run that has ended before it was to change anything. If it
 // cannot be kept, the failure is told all the same.
 func (w *walk) keepFailure(ctx context.Context) {
-	if w.plan.Ledger == nil || w.plan.Validate() != nil {
+	if w.plan.Ledger == nil || w.plan.validateAll() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)

@@ -78,7 +78,7 @@ func TestApplyReadsBackWhatAStepWants(t *testing.T) {
 	report, err := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1"))).Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
 	require.ErrorIs(t, err, ledger.ErrRefused)
-	require.Equal(t, "plan.not-converged", report.Code())
+	require.Equal(t, "ledger.refused", report.Code())
 	require.Equal(t, "s failed", statuses(report))
 }
 
@@ -396,6 +396,25 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 	require.NoDirExists(t, p.Ledger.Dir)
 }
 
+// What something else still needs stays recorded, which is advice.
+func TestPLAN6_WhatIsStillNeededIsAdvice(t *testing.T) {
+	s := newShelf("shelf")
+	p := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1")))
+	_, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	s.needed = "b stands on it"
+	for _, run := range []runner{(*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).Revert, (*bootstrap.Plan).RevertAll} {
+		report, err := run(p, t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "s unchanged", statuses(report))
+		require.Equal(t, []string{"a is still needed: b stands on it"}, report.Results[0].Advice)
+	}
+	s.needed = ""
+	report, err := p.Revert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "s changed", statuses(report))
+}
+
 // What another agent of the node wants too stays, which is advice.
 func TestPLAN14_WhatAnotherAgentWantsStaysAndIsSaid(t *testing.T) {
 	s, state := newShelf("shelf"), t.TempDir()+"/state"
@@ -477,6 +496,20 @@ func TestPLAN11_WhoHasFoundNothingToDoIsRevokedToo(t *testing.T) {
 		require.ErrorIs(t, err, ledger.ErrRevoked)
 		require.NoFileExists(t, dir+"/file")
 	}
+}
+
+// Undoing all agents tells for which agent each step was.
+func TestPLAN14_TheReportOfAllAgentsNamesThem(t *testing.T) {
+	s, state := newShelf("shelf"), t.TempDir()+"/state"
+	for _, agent := range []string{"one", "two"} {
+		_, err := on(&ledger.Ledger{Dir: state, Agent: agent, NoOwner: true}, wants("s", s.want(agent+"=1"))).Apply(t.Context())
+		require.NoError(t, err)
+	}
+	report, err := on(&ledger.Ledger{Dir: state, Agent: "one", NoOwner: true, AllAgents: true, Kinds: []*ledger.Kind{s.kind()}}).RevertAll(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, lines("two/s changed", "one/s changed"), statuses(report))
+	require.Empty(t, report.Agent)
+	require.Empty(t, s.values)
 }
 
 // What runs beside a plan finds the open ledger, and holds no lock.

@@ -4,13 +4,19 @@
 package bootstrap_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
@@ -52,7 +58,9 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	<-uninstalling
 	waits, applied := make(chan string, 1), make(chan error, 1)
 	second := s.plan("b", s.file())
-	second.Trace = &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }}
+	var log bytes.Buffer
+	second.Trace = bootstrap.JoinTraces(bootstrap.LogTrace(slog.New(slog.NewTextHandler(&log, nil))),
+		&bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }})
 	go func() {
 		_, err := second.Apply(t.Context())
 		applied <- err
@@ -62,6 +70,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	goOn <- true
 	require.NoError(t, <-uninstalled)
 	require.NoError(t, <-applied)
+	require.Contains(t, log.String(), "level=INFO msg=waiting for=\"the lock ")
 	require.Equal(t, "b", ownerIn(t, s.state()))
 	require.FileExists(t, s.dir+"/file", "it noticed that it was uninstalled meanwhile")
 }
@@ -115,7 +124,7 @@ func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
 }
 
 // The node keeps the report of the last run that changed something or failed.
-func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
+func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	s := shared{t.TempDir()}
 	last := func() bootstrap.Report { return *kept(t, s.state()) }
 	fails := &bootstraptest.Script{}
@@ -155,4 +164,39 @@ func TestPLAN18_PLAN20_TheLastRunIsKept(t *testing.T) {
 	_, err = next.RevertAll(t.Context())
 	require.NoError(t, err, "an uninstall depends on no step")
 	require.NoDirExists(t, s.state(), "removed with the ledger")
+}
+
+// A report that is too large is kept without its changes and advice.
+func TestPLAN18_AReportThatIsTooLargeIsKeptInShort(t *testing.T) {
+	s, a := shared{t.TempDir()}, todo()
+	a.Advice = []string{strings.Repeat("long", 100<<10)}
+	report, err := s.plan("a", s.file(), step("a", a)).Apply(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, report.Results[1].Advice)
+	last := kept(t, s.state())
+	require.Equal(t, statuses(report), statuses(last))
+	require.Empty(t, last.Results[1].Advice)
+}
+
+// A process that is not root has its lock beside its ledger.
+func TestPLAN2_WithoutRootTheLockIsBesideTheLedger(t *testing.T) {
+	dir, user := t.TempDir(), os.Geteuid()
+	if user == 0 {
+		user = 65534
+		require.NoError(t, errors.Join(os.Chown(dir, user, user), os.Chmod(filepath.Dir(dir), 0o755)))
+	}
+	plan := on(node(dir+"/state", "pod"), wants("s", newShelf("shelf").want("a=1")))
+	plan.Host.LockFile = ""
+	applied := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock it: the thread ends as that user's
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(user), ^uintptr(0)); errno != 0 {
+			applied <- errno
+			return
+		}
+		_, err := plan.Apply(t.Context())
+		applied <- err
+	}()
+	require.NoError(t, <-applied)
+	require.FileExists(t, dir+"/state.lock")
 }

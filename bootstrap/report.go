@@ -70,39 +70,39 @@ func (r *Report) fail(err error) error {
 // Result is the outcome of one step.
 type Result struct {
 	// Step is the step's name.
-	Step string
+	Step string `json:"step"`
 
 	// Status is the step's outcome.
-	Status Status
+	Status Status `json:"status"`
 
 	// Reason is one line that explains why the step was skipped or has not run, if no
 	// error does (see [Step.SkipReason]), or why a revert found nothing to do.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 
 	// Excused says that the step failed and is Optional: the plan has not failed by it.
-	Excused bool
+	Excused bool `json:"excused,omitempty"`
 
 	// Changes lists what would change, or was changed. In a failed step it lists what
 	// was changed nevertheless, as far as another check can tell.
-	Changes []string
+	Changes []string `json:"changes"`
 
 	// Adopted lists objects that were found as wanted, and count as made by the agent.
-	Adopted []string
+	Adopted []string `json:"adopted,omitempty"`
 
 	// Advice is what an administrator should know, from the ledger and from an [Adviser]. In
 	// a revert it lists what stays because others need it or have changed it.
-	Advice []string
+	Advice []string `json:"advice,omitempty"`
 
 	// Err explains why the step failed, is unknown, is blocked, or has nothing to
 	// revert, and in the first step that was not run because the context was done,
 	// that: a [*StepError], except in a blocked step. Nil otherwise.
-	Err error
+	Err error `json:"-"`
 
 	certain bool // the failure has nothing to do with what earlier steps may change
 
 	// Elapsed is the time that the step took, with all its checks and its change.
 	// Zero if the step was not tried, or was undone together with all others.
-	Elapsed time.Duration
+	Elapsed time.Duration `json:"-"`
 }
 
 // Count returns how many steps have one of the given statuses.
@@ -151,30 +151,23 @@ type reportJSON struct {
 // [Result.MarshalJSON] writes them. An owner that is empty, beside an agent, means
 // that none is configured.
 func (r Report) MarshalJSON() ([]byte, error) {
-	results := r.Results
-	if results == nil {
-		results = []Result{}
+	out := reportJSON{
+		Op: r.Op, Node: r.Node, Version: r.Version, Command: r.Command, Agent: r.Agent, Generation: r.Generation,
+		Start: r.Start, ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: noNil(r.Results),
 	}
-	var owner *string
 	if r.Agent != "" || r.Owner != "" {
-		owner = &r.Owner
+		out.Owner = &r.Owner
 	}
-	return marshal(reportJSON{
-		Op: r.Op, Node: r.Node, Version: r.Version, Command: r.Command, Agent: r.Agent, Owner: owner, Generation: r.Generation,
-		Start: r.Start, ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: results,
-	})
+	return marshal(out)
 }
 
 // UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text and
 // its code survive.
 func (r *Report) UnmarshalJSON(text []byte) error {
-	var in reportJSON
+	var owner string
+	in := reportJSON{Owner: &owner}
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode report: %w", err)
-	}
-	var owner string
-	if in.Owner != nil {
-		owner = *in.Owner
 	}
 	*r = Report{
 		Op: in.Op, Node: in.Node, Version: in.Version, Command: in.Command, Agent: in.Agent, Owner: owner, Generation: in.Generation,
@@ -185,31 +178,21 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 
 // resultJSON is the form of a result in JSON.
 type resultJSON struct {
-	Step      string   `json:"step"`
-	Status    Status   `json:"status"`
-	Reason    string   `json:"reason,omitempty"`
-	Excused   bool     `json:"excused,omitempty"`
-	Changes   []string `json:"changes"`
-	Adopted   []string `json:"adopted,omitempty"`
-	Advice    []string `json:"advice,omitempty"`
-	Code      string   `json:"code,omitempty"`
-	Error     string   `json:"error,omitempty"`
-	ElapsedMs float64  `json:"elapsedMs"`
+	plainResult
+	Code      string  `json:"code,omitempty"`
+	Error     string  `json:"error,omitempty"`
+	ElapsedMs float64 `json:"elapsedMs"`
 }
+
+type plainResult Result
 
 // MarshalJSON writes one object with "step", "status", "reason" (left out if there is
 // none), "excused" (left out if it is not), "changes" (never null), "adopted", "advice", "code"
 // (see [Result.Code]) and "error" (left out if there is none) and "elapsedMs"
 // (milliseconds, with microseconds as a fraction).
 func (r Result) MarshalJSON() ([]byte, error) {
-	changes := r.Changes
-	if changes == nil {
-		changes = []string{}
-	}
-	return marshal(resultJSON{
-		Step: r.Step, Status: r.Status, Reason: r.Reason, Excused: r.Excused, Changes: changes, Adopted: r.Adopted, Advice: r.Advice,
-		Code: r.Code(), Error: errorText(r.Err), ElapsedMs: milliseconds(r.Elapsed),
-	})
+	r.Changes = noNil(r.Changes)
+	return marshal(resultJSON{plainResult(r), r.Code(), errorText(r.Err), milliseconds(r.Elapsed)})
 }
 
 // UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text and
@@ -219,15 +202,13 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode result: %w", err)
 	}
-	*r = Result{
-		Step: in.Step, Status: in.Status, Reason: in.Reason, Excused: in.Excused, Changes: in.Changes, Adopted: in.Adopted, Advice: in.Advice,
-		Err: textError(in.Error, in.Code), Elapsed: duration(in.ElapsedMs),
-	}
-	if len(r.Changes) == 0 {
-		r.Changes = nil
-	}
+	*r = Result(in.plainResult)
+	r.Err, r.Elapsed = textError(in.Error, in.Code), duration(in.ElapsedMs)
 	return nil
 }
+
+// noNil returns list, which is never null in JSON.
+func noNil[T any](list []T) []T { return append([]T{}, list...) }
 
 func errorText(err error) string {
 	if err == nil {

@@ -48,9 +48,12 @@ func (f function) Apply(ctx context.Context) error {
 // [MaxWaits] together, also those of a Retry around another: the node is locked
 // meanwhile. To wait for others, use a gate.
 //
-// The result is an [Undoer] if a is one. Its Advise and Namespaces are those of a, or return
-// nothing.
+// The result is an [Undoer] if a is one. Its Advise, Namespaces and Places are those of a, or
+// return nothing.
 func Retry(a Action, retryable func(error) bool, waits ...time.Duration) Action {
+	if a == nil {
+		a = Func(nil, nil)
+	}
 	r := retry{a, retryable, waits}
 	if undoer, ok := a.(Undoer); ok {
 		return undoableRetry{r, undoer}
@@ -78,12 +81,7 @@ type retried interface{ inner() retry }
 
 func (r retry) inner() retry { return r }
 
-var errNoAction = errors.New("no action given")
-
 func (r retry) Check(ctx context.Context) (changes []string, err error) {
-	if r.action == nil {
-		return nil, errNoAction
-	}
 	err = r.do(ctx, func() error {
 		changes, err = r.action.Check(ctx)
 		return err
@@ -92,9 +90,6 @@ func (r retry) Check(ctx context.Context) (changes []string, err error) {
 }
 
 func (r retry) Apply(ctx context.Context) error {
-	if r.action == nil {
-		return errNoAction
-	}
 	return r.do(ctx, func() error { return r.action.Apply(ctx) })
 }
 
@@ -113,6 +108,13 @@ func (r retry) Advise(ctx context.Context) (advice []string, err error) {
 func (r retry) Namespaces() []string {
 	if hosted, ok := r.action.(Hosted); ok {
 		return hosted.Namespaces()
+	}
+	return nil
+}
+
+func (r retry) Places() map[string]string {
+	if p, ok := r.action.(placed); ok {
+		return p.Places()
 	}
 	return nil
 }
@@ -138,20 +140,15 @@ func (r retry) do(ctx context.Context, f func() error) error {
 
 func (r retry) again(err error) bool { return r.retryable == nil || r.retryable(err) }
 
-// longest returns how long all Retries around one another may wait together. Each wait
-// counts as MaxWaits at most, so that no sum overflows.
+// longest returns how long all Retries around one another may wait together or, if that is
+// more than MaxWaits, some of it that is.
 func (r retry) longest() (all time.Duration) {
-	tries, bounded := time.Duration(1), func(d time.Duration) time.Duration { return max(0, min(d, 2*MaxWaits)) }
-	for all <= MaxWaits {
-		for _, wait := range r.waits {
-			all = bounded(all + tries*bounded(wait))
-		}
-		tries = min(tries*time.Duration(len(r.waits)+1), 1<<20)
-		inner, ok := r.action.(retried)
-		if !ok {
-			break
-		}
-		r = inner.inner()
+	bounded := func(d time.Duration) time.Duration { return max(0, min(d, 2*MaxWaits)) }
+	for _, wait := range r.waits {
+		all = bounded(all + bounded(wait))
+	}
+	if inner, ok := r.action.(retried); ok {
+		all = bounded(all + inner.inner().longest()*time.Duration(len(r.waits)+1))
 	}
 	return all
 }

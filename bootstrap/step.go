@@ -69,6 +69,9 @@ func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 // the process is in.
 func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 	wants, err := s.Wants.Wants(ctx)
+	for _, want := range wants.List {
+		w.kinds[want.Kind.Name] = want.Kind
+	}
 	if err == nil && !s.Local {
 		err = w.plan.Host.CheckPlaces(wants.Places())
 	}
@@ -82,7 +85,8 @@ func (w *walk) onItsSide(ctx context.Context, s *Step, op string, f func(context
 		return nil
 	})
 	if err != nil {
-		return s.result(Failed, op, nil, err)
+		r = s.result(Failed, op, nil, err)
+		r.certain = isCertain(err)
 	}
 	return r
 }

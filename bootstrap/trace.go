@@ -210,45 +210,20 @@ func LogTrace(l *slog.Logger) *Trace {
 
 func logReport(ctx context.Context, l *slog.Logger, r *Report) {
 	level := slog.LevelDebug
-	attrs := []slog.Attr{slog.String("op", string(r.Op)), slog.String("summary", r.Summary()), slog.Duration("elapsed", r.Elapsed)}
-	if r.Changed() {
+	switch {
+	case r.Err != nil:
+		level = slog.LevelError
+	case r.Changed():
 		level = slog.LevelInfo
 	}
-	if r.Err != nil {
-		level, attrs = slog.LevelError, append(attrs, slog.Any("error", r.Err))
-	}
-	if code := r.Code(); code != "" {
-		attrs = append(attrs, slog.String("code", code))
-	}
-	l.LogAttrs(ctx, level, "plan done", attrs...)
+	l.LogAttrs(ctx, level, "plan done", given(
+		slog.String("op", string(r.Op)), slog.String("summary", r.Summary()), slog.Duration("elapsed", r.Elapsed),
+		slog.Any("error", r.Err), slog.String("code", r.Code()),
+	)...)
 }
 
 // logResult logs the result of a step; news says that its advice is not that of the last one.
 func logResult(ctx context.Context, l *slog.Logger, op Op, r Result, news bool) {
-	attrs := []slog.Attr{
-		slog.String("op", string(op)),
-		slog.String("step", r.Step),
-		slog.String("status", string(r.Status)),
-		slog.Duration("elapsed", r.Elapsed),
-	}
-	if len(r.Changes) > 0 {
-		attrs = append(attrs, slog.Any("changes", r.Changes))
-	}
-	if len(r.Adopted) > 0 {
-		attrs = append(attrs, slog.Any("adopted", r.Adopted))
-	}
-	if len(r.Advice) > 0 {
-		attrs = append(attrs, slog.Any("advice", r.Advice))
-	}
-	if r.Err != nil {
-		attrs = append(attrs, slog.Any("error", r.Err))
-	}
-	if code := r.Code(); code != "" {
-		attrs = append(attrs, slog.String("code", code))
-	}
-	if r.Reason != "" {
-		attrs = append(attrs, slog.String("reason", r.Reason))
-	}
 	level := slog.LevelDebug
 	switch {
 	case r.Status == Failed:
@@ -258,19 +233,34 @@ func logResult(ctx context.Context, l *slog.Logger, op Op, r Result, news bool) 
 	case r.Status == Changed, r.Status == WouldChange:
 		level = slog.LevelInfo
 	}
-	l.LogAttrs(ctx, level, "step done", attrs...)
+	l.LogAttrs(ctx, level, "step done", given(
+		slog.String("op", string(op)), slog.String("step", r.Step), slog.String("status", string(r.Status)), slog.Duration("elapsed", r.Elapsed),
+		slog.Any("changes", r.Changes), slog.Any("adopted", r.Adopted), slog.Any("advice", r.Advice),
+		slog.Any("error", r.Err), slog.String("code", r.Code()), slog.String("reason", r.Reason),
+	)...)
 }
 
 func logWait(ctx context.Context, l *slog.Logger, w Wait) {
-	attrs := []slog.Attr{slog.String("for", w.For)}
-	if w.Step != "" {
-		attrs = append(attrs, slog.String("step", w.Step))
-	}
-	if w.Pause > 0 {
-		attrs = append(attrs, slog.Duration("pause", w.Pause))
-	}
-	if w.Err != nil {
-		attrs = append(attrs, slog.Int("tries", w.Tries), slog.Any("error", w.Err))
-	}
-	l.LogAttrs(ctx, slog.LevelInfo, "waiting", attrs...)
+	l.LogAttrs(ctx, slog.LevelInfo, "waiting", given(
+		slog.String("for", w.For), slog.String("step", w.Step), slog.Duration("pause", w.Pause), slog.Int("tries", w.Tries), slog.Any("error", w.Err),
+	)...)
+}
+
+// given leaves out what is empty.
+func given(attrs ...slog.Attr) []slog.Attr {
+	return slices.DeleteFunc(attrs, func(a slog.Attr) bool {
+		switch v := a.Value.Any().(type) {
+		case nil:
+			return true
+		case string:
+			return v == ""
+		case []string:
+			return len(v) == 0
+		case int64:
+			return v == 0
+		case time.Duration:
+			return v == 0 && a.Key == "pause"
+		}
+		return false
+	})
 }

@@ -46,7 +46,7 @@ func telling(name string, log *[]string) *bootstrap.Trace {
 	}
 }
 
-func TestTraceIsToldOfWaiting(t *testing.T) {
+func TestPLAN20_TraceIsToldOfWaiting(t *testing.T) {
 	var log []string
 	a, tries := todo(), 0
 	a.Hook = func(_ context.Context, call string) error {

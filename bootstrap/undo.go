@@ -14,58 +14,66 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// undoing is the undoing of several steps.
+// undoing is the undoing of several steps, or the look at what that would change.
 type undoing struct {
 	*walk
 	isDry    bool
 	isAbsent bool // the steps are no longer wanted: what stays is advice
-	steps    []Step
-	contexts map[string]context.Context // those of the steps in the plan
-	results  map[string]*Result
-	order    []string // in which the steps are told
-	failed   map[string][]error
+	told     []*undone
 	err      error // of the ledger itself
+}
+
+// undone is what becomes of one step.
+type undone struct {
+	Result
+	step *Step           // one without an action, if it is not in the plan
+	ctx  context.Context // of its hooks; nil: it has not started
+	errs []error
 }
 
 // undo undoes steps in this order, or says what that would change. If all is set, it undoes
 // whatever else is recorded for the agent, too.
 func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
-	if len(steps) == 0 && !all {
+	switch {
+	case len(steps) == 0 && !all:
 		return nil
-	}
-	if len(steps) > 0 && ctx.Err() != nil {
+	case len(steps) > 0 && ctx.Err() != nil:
 		return w.cutShort(ctx, &steps[0])
 	}
-	u := &undoing{
-		walk: w, steps: steps, isDry: w.op == OpCheck || w.op == OpCheckRevert, isAbsent: w.op == OpCheck || w.op == OpApply,
-		contexts: map[string]context.Context{}, results: map[string]*Result{}, failed: map[string][]error{},
-	}
+	u := &undoing{walk: w, isDry: w.op == OpCheck || w.op == OpCheckRevert, isAbsent: !w.reverts()}
 	for i := range steps {
-		u.contexts[steps[i].Name] = w.trace.stepStart(ctx, w.op, steps[i].Name)
-		u.result(steps[i].Name)
+		o := u.of(steps[i].Name)
+		o.step, o.ctx = &steps[i], w.trace.stepStart(ctx, w.op, steps[i].Name)
 	}
 	w.learn(ctx)
 	u.undoInTurn(ctx, all)
 	return u.tell(ctx)
 }
 
+// of returns what becomes of the named step.
+func (u *undoing) of(step string) *undone {
+	i := slices.IndexFunc(u.told, func(o *undone) bool { return o.Step == step })
+	if i < 0 {
+		i = len(u.told)
+		u.told = append(u.told, &undone{Result: Result{Step: step, Status: Unchanged}, step: &Step{Name: step}})
+	}
+	return u.told[i]
+}
+
 // undoInTurn undoes what is recorded for the steps before each action that has an Undo, and
 // at the end. What stayed before is tried again: what needed it may have gone.
 func (u *undoing) undoInTurn(ctx context.Context, all bool) {
 	names := []string{}
-	for i := range u.steps {
-		s := &u.steps[i]
-		names = append(names, s.Name)
-		if s.undoer() == nil {
-			continue
+	for _, o := range slices.Clone(u.told) {
+		names = append(names, o.Step)
+		switch {
+		case o.step.undoer() == nil:
+		case u.isDry:
+			o.Status, o.Reason = Unknown, "its action cannot say beforehand what it would undo"
+		default:
+			u.undoRecorded(ctx, names)
+			u.undoAction(o)
 		}
-		if u.isDry {
-			r := u.result(s.Name)
-			r.Status, r.Reason = Unknown, "its action cannot say beforehand what it would undo"
-			continue
-		}
-		u.undoRecorded(ctx, names)
-		u.undoAction(u.contexts[s.Name], s)
 	}
 	if all {
 		names = nil
@@ -73,37 +81,26 @@ func (u *undoing) undoInTurn(ctx context.Context, all bool) {
 	u.undoRecorded(ctx, names)
 }
 
-// result returns that of the named step.
-func (u *undoing) result(step string) *Result {
-	if u.results[step] == nil {
-		u.results[step], u.order = &Result{Step: step, Status: Unchanged}, append(u.order, step)
-	}
-	return u.results[step]
-}
-
-// undoRecorded undoes what is recorded for steps; nil: for all.
+// undoRecorded undoes what is recorded for steps; nil: for all, and then what is recorded of
+// containers that have gone is dropped.
 func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 	if u.book == nil {
 		return
 	}
-	start := time.Now()
-	u.failed = map[string][]error{}
-	for _, r := range u.results {
-		r.Advice = nil
+	for _, o := range u.told {
+		o.Advice, o.errs = nil, nil
 	}
 	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
 		return u.undoIn(ctx, u.book, steps)
 	})
-	if !u.plan.Host.IsHere() {
-		local, err := u.local()
-		if err == nil {
-			err = u.undoIn(ctx, local, steps)
-		}
-		u.err = errors.Join(u.err, err)
+	if u.plan.Host.IsHere() && steps != nil {
+		return
 	}
-	if len(steps) == 1 {
-		u.result(steps[0]).Elapsed += time.Since(start)
+	local, err := u.local()
+	if err == nil {
+		err = u.undoIn(ctx, local, steps)
 	}
+	u.err = errors.Join(u.err, err)
 }
 
 // undoIn undoes what is recorded in a view of the ledger. What was only changed along with
@@ -113,40 +110,35 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	if u.isDry {
 		undo = book.CheckUndo
 	}
-	undone, err := undo(ctx, ledger.Undo{Steps: steps})
-	byStep, last := map[string][]ledger.Undone{}, "other steps"
-	for _, o := range undone {
-		last = cmp.Or(o.Step, last)
-		byStep[last] = append(byStep[last], o)
-		u.result(last)
-	}
-	for _, step := range u.order {
-		objects := byStep[step]
-		if err := u.result(step).addUndone(objects, failuresOf(objects), u.isAbsent); err != nil {
-			u.failed[step] = append(u.failed[step], err)
+	objects, err := undo(ctx, ledger.Undo{Steps: steps})
+	step := "other steps"
+	for _, object := range objects {
+		step = cmp.Or(u.nameOf(object), step)
+		o := u.of(step)
+		err := o.addUndone([]ledger.Undone{object}, object.Err, u.isAbsent)
+		if err != nil && !slices.ContainsFunc(o.errs, func(other error) bool { return other.Error() == err.Error() }) {
+			o.errs = append(o.errs, err)
 		}
 	}
-	return without(err, undone)
+	return without(err, objects)
 }
 
-// failuresOf joins the errors of objects, those that read the same once.
-func failuresOf(objects []ledger.Undone) error {
-	var errs []error
-	for _, o := range objects {
-		if o.Err != nil && !slices.ContainsFunc(errs, func(err error) bool { return err.Error() == o.Err.Error() }) {
-			errs = append(errs, o.Err)
-		}
+// nameOf names the step that an object was undone for, with its agent where all agents are
+// undone.
+func (u *undoing) nameOf(o ledger.Undone) string {
+	if o.Step == "" || !u.plan.Ledger.AllAgents {
+		return o.Step
 	}
-	return errors.Join(errs...)
+	return o.Agent + "/" + o.Step
 }
 
-// addUndone adds what became of objects to r, and returns what remains of err. If stays is
-// advice, so are the errors of objects that others have changed, or still need.
+// addUndone adds what became of objects to r, and returns what remains of err. That an object
+// is still needed is advice and, if stays is, also that others have changed it.
 func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
 	for _, o := range objects {
-		isKept := errors.Is(o.Err, ledger.ErrChanged) || errors.Is(o.Err, ledger.ErrNeeded)
+		isNeeded, isChanged := errors.Is(o.Err, ledger.ErrNeeded), errors.Is(o.Err, ledger.ErrChanged)
 		switch {
-		case isKept && staysIsAdvice:
+		case isNeeded, isChanged && staysIsAdvice:
 			r.Advice = addOnce(r.Advice, o.Err.Error())
 			err = without(err, []ledger.Undone{o})
 		case o.Err != nil:
@@ -184,9 +176,9 @@ func without(err error, objects []ledger.Undone) error {
 
 // undoAction calls the action's Undo. It has changed something if the action's check then
 // finds something else than before.
-func (u *undoing) undoAction(ctx context.Context, s *Step) {
+func (u *undoing) undoAction(o *undone) {
 	start := time.Now()
-	done := u.bounded(ctx, s, func(w *walk, ctx context.Context, s *Step) Result {
+	done := u.bounded(o.ctx, o.step, func(w *walk, ctx context.Context, s *Step) Result {
 		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result {
 			before, errBefore := s.Action.Check(ctx)
 			if err := s.undoer().Undo(ctx); err != nil {
@@ -199,20 +191,19 @@ func (u *undoing) undoAction(ctx context.Context, s *Step) {
 			return Result{Status: Changed}
 		})
 	})
-	r := u.result(s.Name)
-	r.Status, r.Err, r.Elapsed = done.Status, done.Err, r.Elapsed+time.Since(start)
+	o.Status, o.Err, o.Elapsed = done.Status, done.Err, time.Since(start)
 }
 
 // tell reports what became of each step. The error joins those that count.
 func (u *undoing) tell(ctx context.Context) error {
 	var errs []error
-	for _, name := range u.order {
-		r, err := u.account(ctx, u.stepOf(name), u.outcome(name))
-		step := u.contexts[name]
-		if step == nil { // it is not in the plan
-			step = u.trace.stepStart(ctx, u.op, name)
+	for _, o := range u.told {
+		if o.ctx == nil {
+			o.ctx = u.trace.stepStart(ctx, u.op, o.Step)
 		}
-		u.done(step, r)
+		u.conclude(o)
+		r, err := u.account(ctx, o.step, o.Result)
+		u.done(o.ctx, r)
 		errs = append(errs, err)
 	}
 	if u.err != nil {
@@ -221,42 +212,28 @@ func (u *undoing) tell(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stepOf returns the named step, or one without an action if the plan has none.
-func (u *undoing) stepOf(name string) *Step {
-	for i := range u.steps {
-		if u.steps[i].Name == name {
-			return &u.steps[i]
-		}
-	}
-	return &Step{Name: name}
-}
-
-// outcome completes the result of one step.
-func (u *undoing) outcome(name string) Result {
-	r, s := *u.results[name], u.stepOf(name)
+// conclude determines the status of a step, and the reason if there was nothing to do.
+func (u *undoing) conclude(o *undone) {
 	op, changed := "revert", Changed
 	if u.isDry {
 		op, changed = "check-revert", WouldChange
 	}
-	errs := u.failed[name]
-	if r.Err != nil {
-		errs = append(errs, errors.Unwrap(r.Err))
+	if o.Err != nil { // of its action
+		o.errs = append(o.errs, errors.Unwrap(o.Err))
 	}
-	isSilent := len(r.Changes)+len(r.Advice) == 0
-	switch {
-	case len(errs) > 0:
-		r.Status, r.Err, r.certain = Failed, newStepError(name, op, errors.Join(errs...)), true
-	case r.Status == Unchanged && len(r.Changes) > 0:
-		r.Status = changed
-	case r.Status != Unchanged || !isSilent:
+	switch s := o.step; {
+	case len(o.errs) > 0:
+		o.Status, o.Err, o.certain = Failed, newStepError(o.Step, op, errors.Join(o.errs...)), true
+	case o.Status == Unchanged && len(o.Changes) > 0:
+		o.Status = changed
+	case o.Status != Unchanged || len(o.Advice) > 0 || s.undoer() != nil:
 	case s.Skip && u.book == nil:
-		r.Status, r.Reason = Skipped, s.SkipReason
-	case s.Action != nil && s.undoer() == nil && !s.Skip:
-		r.Status, r.Reason = Skipped, "its action cannot be undone"
-	case u.book == nil && s.undoer() == nil:
-		r.Status, r.Reason = Skipped, "nothing is recorded, since the plan has no ledger"
-	case s.undoer() == nil:
-		r.Reason = "nothing is recorded of it"
+		o.Status, o.Reason = Skipped, s.SkipReason
+	case s.Action != nil && !s.Skip:
+		o.Status, o.Reason = Skipped, "its action cannot be undone"
+	case u.book == nil:
+		o.Status, o.Reason = Skipped, "nothing is recorded, since the plan has no ledger"
+	default:
+		o.Reason = "nothing is recorded of it"
 	}
-	return r
 }

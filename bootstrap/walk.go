@@ -25,20 +25,21 @@ type walk struct {
 	report *Report
 	book   *ledger.Book // nil: the ledger is not open, or there is none
 
-	isBefore bool              // it is the look before an apply
-	stops    bool              // at the first failure that counts
-	stopped  bool              // no further step is run
-	cause    map[string]string // step -> the failed step that blocks what comes after it
-	pending  map[string]bool   // steps that are, or come after, one that would change
-	waits    bool              // a gate is not open
-	claims   bool              // a step would record something, although nothing changes
+	isBefore bool                    // it is the look before an apply
+	stops    bool                    // at the first failure that counts
+	stopped  bool                    // no further step is run
+	cause    map[string]string       // step -> the failed step that blocks what comes after it
+	pending  map[string]bool         // steps that are, or come after, one that would change
+	waits    bool                    // a gate is not open
+	claims   bool                    // a step would record something, although nothing changes
+	kinds    map[string]*ledger.Kind // that the steps are known to want
 }
 
 // run runs the plan by one of the methods below.
 func (p *Plan) run(ctx context.Context, op Op, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.planStart(once.With(ctx), op)
-	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool)}
+	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind)}
 	w.report = &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}
@@ -182,7 +183,7 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 
 // lookBefore returns the walk that looks before an apply. It calls no hooks but Checking.
 func (w *walk) lookBefore() *walk {
-	look := &walk{plan: w.plan, op: OpCheck, report: &Report{}, isBefore: true}
+	look := &walk{plan: w.plan, op: OpCheck, report: &Report{}, isBefore: true, kinds: w.kinds}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
 	if w.trace != nil {
 		look.trace = &Trace{Waiting: w.trace.Waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {

@@ -33,6 +33,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/fsmount"
@@ -50,10 +51,7 @@ const DefaultMode fs.FileMode = 0o700
 // ErrForeign means that a file system other than bpf is mounted on the path.
 var ErrForeign = code.New(code.BPFFSForeign, "another file system is mounted there")
 
-const (
-	fstype = "bpf"
-	kind   = "bpffs" // of entries in the journal
-)
+const fstype = "bpf"
 
 // EnsureMounted mounts bpf on path as a zero [Mount] would, unless a bpffs is
 // already mounted there. It records nothing.
@@ -65,8 +63,7 @@ func EnsureMounted(path string) error {
 }
 
 // Mount is the state of a node that has a BPF file system mounted on a path.
-// It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is the node's
-// own bpffs.
+// In a plan it is what a step wants. The zero value is the node's own bpffs.
 type Mount struct {
 	// Path is the path to mount on; relative paths, "..", and symbolic links are
 	// resolved first. Missing directories are made with mode 0755. If empty, it is
@@ -90,63 +87,47 @@ type Mount struct {
 	Kernel mount.Mounter
 }
 
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Mount) Kinds() []string { return fsmount.Kinds(kind) }
+// Kind is the kind of the mounts, for undoing what was recorded of them, whatever their paths
+// are now. A mount is undone if it is visible, holds no pins and is not in use. Otherwise it
+// is left and stays recorded, and the error names the pins.
+var Kind = Mount{}.system().Kind()
 
-// Namespaces lists the host namespaces that a plan enters: none if Kernel is set.
-func (m Mount) Namespaces() []string { return namespaces(m.Kernel) }
-
-// Places lists the paths on which Apply may mount.
-func (m Mount) Places() map[string]string {
-	if m.Kernel != nil {
-		return nil
+func (m Mount) system() fsmount.System {
+	return fsmount.System{
+		Name: "bpffs", FSType: fstype, Kernel: m.Kernel, Keeps: holdsPins,
+		Options: func(to ledger.State) string { return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", to.Mode) },
 	}
-	places := map[string]string{cmp.Or(m.Path, DefaultPath): fstype}
-	if m.Fallback != "" {
-		places[m.Fallback] = fstype
-	}
-	return places
 }
 
-func namespaces(k mount.Mounter) []string {
-	if k != nil {
-		return nil
+// Wants wants a bpffs on Path or, if another file system is mounted there, on Fallback. On
+// it, no file can be executed, opened as a device or run setuid.
+func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {
+	s, path := m.system(), cmp.Or(m.Path, DefaultPath)
+	if p, isFallback, _ := m.look(fsmount.Or(m.Kernel)); isFallback { // another error is met again below
+		s.Note, path = " ("+path+" holds another file system)", p.Path
 	}
-	return []string{"mnt"}
-}
-
-// wanted is how Path, or Fallback, is looked at and mounted on.
-func (m Mount) wanted() fsmount.Wanted {
-	return fsmount.Wanted{Kind: kind, FSType: fstype, Options: m.options(), Kernel: m.Kernel, Look: func(k mount.Mounter) (fsmount.Found, error) {
-		found, err := m.look(k)
-		if err == nil && !found.Mounted {
-			found.Refused = m.checkPropagation(k, found.Place)
+	to := ledger.State{Mode: filemode.Unix(m.mode())}
+	return s.Wants(ctx, path, to, func(k mount.Mounter, p fsmount.Place) error {
+		if _, _, err := m.look(k); err != nil {
+			return err
 		}
-		return found, err
-	}}
-}
-
-// options returns the options of a new mount: no file on it can be executed, opened
-// as a device or run setuid.
-func (m Mount) options() string {
-	return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", filemode.Unix(m.mode()))
+		return m.checkPropagation(k, p)
+	}), nil
 }
 
 func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, DefaultMode) }
 
 // look finds the place: Path, or Fallback if Path is occupied.
-func (m Mount) look(k mount.Mounter) (found fsmount.Found, err error) {
-	path := cmp.Or(m.Path, DefaultPath)
-	found.Place, err = lookAt(k, path)
-	if m.Fallback != "" && errors.Is(err, ErrForeign) {
-		first := err
-		if found.Place, err = lookAt(k, m.Fallback); err != nil {
-			return found, fmt.Errorf("%w; fallback: %w", first, err)
-		}
-		found.Note = " (" + path + " holds another file system)"
+func (m Mount) look(k mount.Mounter) (p fsmount.Place, isFallback bool, err error) {
+	p, err = lookAt(k, cmp.Or(m.Path, DefaultPath))
+	if m.Fallback == "" || !errors.Is(err, ErrForeign) {
+		return p, false, err
 	}
-	found.Mounted = err == nil && found.Mount != "" && found.FSType == fstype
-	return found, err
+	first := err
+	if p, err = lookAt(k, m.Fallback); err != nil {
+		err = fmt.Errorf("%w; fallback: %w", first, err)
+	}
+	return p, true, err
 }
 
 func lookAt(k mount.Mounter, path string) (fsmount.Place, error) {
@@ -175,24 +156,21 @@ func (m Mount) Mounted(ctx context.Context) (path string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	found, err := m.look(fsmount.Or(m.Kernel))
-	if err != nil || !found.Mounted {
+	p, _, err := m.look(fsmount.Or(m.Kernel))
+	if err != nil || !p.Shows(fstype) {
 		return "", err
 	}
-	return found.Path, nil
+	return p.Path, nil
 }
 
 // Check lists the changes that Apply would make.
-func (m Mount) Check(ctx context.Context) (changes []string, err error) { return m.wanted().Check(ctx) }
+func (m Mount) Check(ctx context.Context) (changes []string, err error) { return ledger.Check(ctx, m) }
 
-// CheckPermission returns an error if this process could not mount.
-func (m Mount) CheckPermission(ctx context.Context) error { return m.wanted().CheckPermission(ctx) }
-
-// Apply mounts bpf unless it is mounted. If several calls run at once, even in
-// several processes, one of them mounts it and the others find that mount. The
+// Apply mounts bpf unless it is mounted, and records nothing. If several calls run at once,
+// even in several processes, one of them mounts it and the others find that mount. The
 // mount of another call may cover it for a moment, so hold the node's lock if you
 // pin an object right afterwards.
-func (m Mount) Apply(ctx context.Context) error { return m.wanted().Apply(ctx) }
+func (m Mount) Apply(ctx context.Context) error { return fsmount.Apply(ctx, m) }
 
 // Advise returns remarks for an administrator on conditions that Apply does not
 // change: mounts that the bpffs covers on the same path, whose pins are invisible,

@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -76,7 +75,7 @@ func TestPLAN7_OneCapabilityIsEnough(t *testing.T) {
 			capabilities(t, unix.CAP_SYS_ADMIN)
 			m := applied(t, n)
 			require.NoError(t, m.Apply(t.Context()))
-			require.NoError(t, m.Revert(t.Context()))
+			require.NoError(t, m.Undo(t.Context()))
 			clean(t, n)
 		})
 	}
@@ -91,14 +90,14 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 				require.NoError(t, fsmounttest.OldCallsOnly())
 			}
 			capabilities(t)
-			m := recorded{bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf")}, journaltest.Open(t, filepath.Join(dir, "state"))}
+			m := record(t, bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf")})
 			changes, err := m.Check(t.Context())
 			require.NoError(t, err, "reading needs no capability")
 			require.Len(t, changes, 3)
 			err = m.Apply(t.Context())
 			require.ErrorIs(t, err, unix.EPERM)
 			require.ErrorContains(t, err, "CAP_SYS_ADMIN in the initial user namespace")
-			require.ErrorContains(t, err, m.Path)
+			require.ErrorContains(t, err, m.mount.Path)
 			left, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			require.Empty(t, left, "nothing was changed")
@@ -121,10 +120,10 @@ func TestPLAN5_ReadOnlyFileSystem(t *testing.T) {
 // everything are no reason to keep it.
 func TestBPF5_EmptyDirectoriesAreNoPins(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
-	m := recorded{bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf")}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+	m := record(t, bpffs.Mount{Path: fsmounttest.Mkdir(t, n, "bpf")})
 	require.NoError(t, m.Apply(t.Context()))
-	require.NoError(t, os.MkdirAll(filepath.Join(m.Path, "tc/globals"), 0o700))
-	require.NoError(t, os.MkdirAll(filepath.Join(m.Path, "cilium"), 0o700))
-	require.NoError(t, m.Revert(t.Context()))
-	require.Empty(t, n.Mounts(m.Path))
+	require.NoError(t, os.MkdirAll(filepath.Join(m.mount.Path, "tc/globals"), 0o700))
+	require.NoError(t, os.MkdirAll(filepath.Join(m.mount.Path, "cilium"), 0o700))
+	require.NoError(t, m.Undo(t.Context()))
+	require.Empty(t, n.Mounts(m.mount.Path))
 }

@@ -15,16 +15,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-var (
-	_ bootstrap.Recorder = bpffs.Mount{}
-	_ bootstrap.Hosted   = bpffs.Mount{}
-	_ bootstrap.Placed   = bpffs.Mount{}
-	_ bootstrap.Adviser  = bpffs.Mount{}
-)
+var _ bootstrap.Adviser = bpffs.Mount{}
 
 var onEach = fsmounttest.OnEach
 
@@ -58,13 +52,13 @@ func TestBPF1_VolumeOfAContainerIsNotForeign(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "tmpfs", "root=/fs/bpf")
-		m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := record(t, bpffs.Mount{Path: path, Kernel: n.Kernel()})
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"tmpfs", "bpf"}, n.Mounts(path))
-		remarks, err := m.Advise(t.Context())
+		remarks, err := m.mount.Advise(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, remarks)
-		require.NoError(t, m.Revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.Equal(t, []string{"tmpfs"}, n.Mounts(path))
 	})
 }
@@ -135,17 +129,17 @@ func TestBPF4_Fallback(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		fallback := filepath.Join(n.Dir(), "run", "bpffs")
-		m := recorded{bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := record(t, bpffs.Mount{Path: path, Fallback: fallback, Kernel: n.Kernel()})
 		n.Put(path, "tmpfs", "")
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "mount bpf on "+fallback+" ("+path+" holds another file system)", changes[len(changes)-1])
 		require.NoError(t, m.Apply(t.Context()))
-		mounted, err := m.Mounted(t.Context())
+		mounted, err := m.mount.Mounted(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, fallback, mounted)
 		require.Equal(t, []string{"tmpfs"}, n.Mounts(path))
-		require.NoError(t, m.Revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.NoDirExists(t, filepath.Dir(fallback))
 
 		n.Put(fsmounttest.Mkdir(t, n, "run", "bpffs"), "tmpfs", "")
@@ -156,7 +150,7 @@ func TestBPF4_Fallback(t *testing.T) {
 
 		n.Unmount(path)
 		require.NoError(t, m.Apply(t.Context()))
-		mounted, err = m.Mounted(t.Context())
+		mounted, err = m.mount.Mounted(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, path, mounted, "no fallback where the path is free")
 	})
@@ -166,20 +160,20 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "bpf", "ro,nosuid,mode=755")
-		m := recorded{bpffs.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := record(t, bpffs.Mount{Path: path, Kernel: n.Kernel()})
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, changes)
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(path))
-		remarks, err := m.Advise(t.Context())
+		remarks, err := m.mount.Advise(t.Context())
 		require.NoError(t, err)
 		prefix := "bpffs on " + path
 		require.Equal(t, []string{
 			prefix + " is mounted with ro", prefix + " is mounted without nodev", prefix + " is mounted without noexec",
 			prefix + " has mode 1755, not 1700",
 		}, remarks)
-		require.NoError(t, m.Revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(path), "the mount of another owner is never removed")
 	})
 }

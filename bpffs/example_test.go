@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 )
 
@@ -26,23 +26,27 @@ func ExampleMount() {
 	ctx := context.Background()
 	kernel := &bootstraptest.Kernel{}
 	path := filepath.Join(dir, "bpf")
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
+	book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer j.Close()
-	m := recorded{bpffs.Mount{Path: path, Kernel: kernel}, j.Step("bpffs")}
+	defer book.Close()
+	ctx = ledger.With(ctx, book) // as a plan does
+	wants, err := bpffs.Mount{Path: path, Kernel: kernel}.Wants(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 
-	changes, err := m.Check(ctx)
-	fmt.Println(len(changes), err)
-	fmt.Println(m.Apply(ctx), kernel.Mounts(path))
-	changes, err = m.Check(ctx)
-	fmt.Println(len(changes), err)
-	fmt.Println(m.Revert(ctx), kernel.Mounts(path))
+	look, err := book.Check(ctx, "bpffs", wants)
+	fmt.Println(len(look.Changes), err)
+	_, err = book.Apply(ctx, "bpffs", wants)
+	fmt.Println(err, kernel.Mounts(path))
+	_, err = book.Undo(ctx, ledger.Undo{})
+	fmt.Println(err, kernel.Mounts(path))
 	// Output:
 	// 2 <nil>
 	// <nil> [bpf]
-	// 0 <nil>
 	// <nil> []
 }

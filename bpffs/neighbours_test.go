@@ -4,50 +4,38 @@
 package bpffs_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
+	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // A mount used by two agents is removed with the last of them, whichever that is.
 func TestPLAN14_AMountOfTwoAgents(t *testing.T) {
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
-		k := bootstraptest.NewKernel()
-		dir := filepath.Join(t.TempDir(), "state")
-		var plans []*bootstrap.Plan
-		for _, agent := range []string{"first", "second"} {
-			plans = append(plans, &bootstrap.Plan{
-				Host:    hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock")},
-				Journal: &journal.Node{Dir: dir, Agent: agent, NoOwner: true, Handlers: []journal.Handler{bpffs.Handler{Kernel: k}}},
-				Steps:   []bootstrap.Step{{Name: "bpffs", Action: bpffs.Mount{Path: "/sys/fs/bpf", Kernel: k}}},
-			})
-		}
-		for i, want := range []string{"mount bpf on /sys/fs/bpf", `keep /sys/fs/bpf also for this agent: agent "first" has made it`} {
-			report, err := plans[i].Apply(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, []string{want}, report.Results[0].Changes)
-			report, err = plans[i].Apply(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
-		}
-		mounted := func() string {
-			path, err := bpffs.Mount{Path: "/sys/fs/bpf", Kernel: k}.Mounted(t.Context())
-			require.NoError(t, err)
-			return path
-		}
-		_, err := plans[order[0]].RevertAll(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "/sys/fs/bpf", mounted())
-		_, err = plans[order[1]].RevertAll(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, mounted())
-		require.NoDirExists(t, dir)
+		onEach(t, func(t *testing.T, n fsmounttest.Node) {
+			dir, path := testledger.Dir(t), fsmounttest.Mkdir(t, n, "bpf")
+			var steps []testledger.Step
+			for _, agent := range []string{"first", "second"} {
+				steps = append(steps, testledger.Step{Wanter: bpffs.Mount{Path: path, Kernel: n.Kernel()}, Book: testledger.OpenFor(t, dir, agent)})
+			}
+			for i, want := range []string{"mount bpf on " + path, "keep " + path + ` also for this agent: agent "first" has made it`} {
+				changes, err := steps[i].Check(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, []string{want}, changes)
+				require.NoError(t, steps[i].Apply(t.Context()))
+				changes, err = steps[i].Check(t.Context())
+				require.NoError(t, err)
+				require.Empty(t, changes)
+			}
+			require.NoError(t, steps[order[0]].Undo(t.Context()))
+			require.Equal(t, []string{"bpf"}, n.Mounts(path))
+			require.NoError(t, steps[order[1]].Undo(t.Context()))
+			require.Empty(t, n.Mounts(path))
+			require.Empty(t, steps[0].Records(t))
+		})
 	}
 }

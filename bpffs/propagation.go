@@ -27,10 +27,6 @@ const (
 	// namespace, Apply cannot tell whether the host is among the peers. A bpffs
 	// that is already mounted is not checked: in a new container, it can only have
 	// come from the host.
-	//
-	// Revert recognizes a mount by its identity in the namespace where it was made.
-	// In another container, Revert does not touch it: call Revert in the host's
-	// mount namespace instead.
 	Shared
 )
 

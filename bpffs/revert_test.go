@@ -10,19 +10,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // applied mounts, records it, and returns the recorded Mount.
 func applied(t *testing.T, n fsmounttest.Node) recorded {
 	t.Helper()
-	m := recorded{bpffs.Mount{
+	m := record(t, bpffs.Mount{
 		Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel(),
-	}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+	})
 	require.NoError(t, m.Apply(t.Context()))
 	return m
 }
@@ -42,45 +42,54 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 		m := applied(t, n)
 		pins := []string{"tc/globals/cilium_ct", "zz"}
 		for _, pin := range pins {
-			n.Pin(filepath.Join(m.Path, filepath.FromSlash(pin)))
+			n.Pin(filepath.Join(m.mount.Path, filepath.FromSlash(pin)))
 		}
 		for range 2 { // the record stays
-			_, err := m.CheckRevert(t.Context())
+			_, err := m.CheckUndo(t.Context())
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
 			require.Equal(t, "bpffs.holds-pins", code.Of(err))
-			err = m.Revert(t.Context())
-			require.ErrorContains(t, err, m.Path)
+			err = m.Undo(t.Context())
+			require.ErrorContains(t, err, m.mount.Path)
 			require.ErrorContains(t, err, "tc/globals/cilium_ct, zz")
-			require.NotErrorIs(t, err, journal.ErrChanged)
-			require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+			require.NotErrorIs(t, err, ledger.ErrChanged)
+			require.Equal(t, []string{"bpf"}, n.Mounts(m.mount.Path))
 		}
 		// Unmounted by hand: the rest of the record is undone.
-		n.Unmount(m.Path)
-		require.NoError(t, m.Revert(t.Context()))
+		n.Unmount(m.mount.Path)
+		require.NoError(t, m.Undo(t.Context()))
 		clean(t, n)
 	})
 }
 
 func TestBPF5_AfterAReboot(t *testing.T) {
-	n := fsmounttest.NewFake(t)
-	m := applied(t, n)
-	n.K.Reboot()
-	journaltest.Reboot(t, m.Journal.Dir(), "bpffs/mount")
-	n.Put(m.Path, "bpf", "") // a boot assigns new identities
-	require.NoError(t, m.Apply(t.Context()))
-	require.ErrorIs(t, m.Revert(t.Context()), journal.ErrChanged, "the directory is another owner's mount now")
-	require.Equal(t, []string{"bpf"}, n.Mounts(m.Path))
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel()}
+		dir := testledger.Dir(t)
+		boot := func(id string) testledger.Step {
+			book, err := (&ledger.Ledger{Dir: dir, Agent: "agent", NoOwner: true, Boot: id}).Open(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, book.Close()) })
+			return testledger.Step{Wanter: m, Book: book}
+		}
+		require.NoError(t, boot("first").Apply(t.Context()))
+		n.Unmount(m.Path)
+		n.Put(m.Path, "bpf", "") // a boot assigns new identities
+		again := boot("second")
+		require.NoError(t, again.Apply(t.Context()))
+		_ = again.Undo(t.Context()) // the directory may be recorded still, and is in use
+		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path), "another owner's")
+	})
 }
 
 func TestBPF5_OfManyPinsTheFirstAreNamed(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		m := applied(t, n)
 		for i := range 12 {
-			n.Pin(filepath.Join(m.Path, string(rune('l'-i))))
+			n.Pin(filepath.Join(m.mount.Path, string(rune('l'-i))))
 		}
-		err := m.Revert(t.Context())
+		err := m.Undo(t.Context())
 		require.ErrorContains(t, err, ": a, b, c, d, e, f, g, h, i, j and 2 more (")
-		n.Unmount(m.Path)
-		require.NoError(t, m.Revert(t.Context()))
+		n.Unmount(m.mount.Path)
+		require.NoError(t, m.Undo(t.Context()))
 	})
 }

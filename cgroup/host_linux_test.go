@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -39,8 +38,8 @@ type inside struct {
 	m       recorded
 }
 
-func (i inside) Apply(ctx context.Context) error  { return hostns.Do(ctx, i.procDir, i.ns, i.m.Apply) }
-func (i inside) Revert(ctx context.Context) error { return hostns.Do(ctx, i.procDir, i.ns, i.m.Revert) }
+func (i inside) Apply(ctx context.Context) error { return hostns.Do(ctx, i.procDir, i.ns, i.m.Apply) }
+func (i inside) Undo(ctx context.Context) error  { return hostns.Do(ctx, i.procDir, i.ns, i.m.Undo) }
 
 func (i inside) Check(ctx context.Context) (changes []string, err error) {
 	err = hostns.Do(ctx, i.procDir, i.ns, func(ctx context.Context) (err error) {
@@ -50,9 +49,9 @@ func (i inside) Check(ctx context.Context) (changes []string, err error) {
 	return changes, err
 }
 
-func (i inside) CheckRevert(ctx context.Context) (changes []string, err error) {
+func (i inside) CheckUndo(ctx context.Context) (changes []string, err error) {
 	err = hostns.Do(ctx, i.procDir, i.ns, func(ctx context.Context) (err error) {
-		changes, err = i.m.CheckRevert(ctx)
+		changes, err = i.m.CheckUndo(ctx)
 		return err
 	})
 	return changes, err
@@ -66,8 +65,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			n := fsmounttest.NewReal(t, old)
 			procDir, cgroupDir := host(t, n)
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
-			state := filepath.Join(n.Dir(), "state")
-			action := inside{procDir, hostns.Mount | hostns.Cgroup, recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, state)}}
+			action := inside{procDir, hostns.Mount | hostns.Cgroup, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
 
 			require.NoError(t, action.Apply(t.Context()))
 			changes, err := action.Check(t.Context())
@@ -79,16 +77,16 @@ func TestCG1_FromAContainer(t *testing.T) {
 			require.NoError(t, unix.Stat(filepath.Join(procDir, "root", path), &got))
 			require.Equal(t, []uint64{want.Dev, want.Ino}, []uint64{got.Dev, got.Ino})
 
-			changes, err = action.CheckRevert(t.Context())
+			changes, err = action.CheckUndo(t.Context())
 			require.NoError(t, err)
 			require.NotEmpty(t, changes)
-			require.NoError(t, action.Revert(t.Context()))
+			require.NoError(t, action.Undo(t.Context()))
 			_, err = os.Stat(filepath.Join(procDir, "root", filepath.Dir(path)))
 			require.ErrorIs(t, err, os.ErrNotExist)
 
 			// With only the mount namespace entered, the mount has the container's
 			// root, and the host reports it.
-			half := inside{procDir, hostns.Mount, recorded{Mount: cgroup.Mount{Path: path, Kernel: n.Kernel()}}}
+			half := inside{procDir, hostns.Mount, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
 			require.NoError(t, half.Apply(t.Context()))
 			_, err = action.Check(t.Context())
 			require.ErrorIs(t, err, cgroup.ErrNotRoot)

@@ -32,8 +32,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/mount"
@@ -48,12 +48,7 @@ var (
 	ErrNotRoot = code.New(code.CgroupNotRoot, "not the host's root cgroup")
 )
 
-const (
-	fstype = "cgroup2"
-	kind   = "cgroup" // of entries in the journal
-	// maxStacked is the number of mounts that Repair takes off one path.
-	maxStacked = 16
-)
+const fstype = "cgroup2"
 
 // EnsureMounted mounts cgroup2 on path as a zero [Mount] would, unless it is
 // already mounted there with the host's root. It records nothing.
@@ -65,8 +60,8 @@ func EnsureMounted(path string) error {
 }
 
 // Mount is the state of a node that has cgroup2 mounted on a path with the host's
-// root. It is a bootstrap.Action, whose changes [Handler] undoes. The zero value is
-// the node's own mount on Root; on nodes where another file system, such as cgroup
+// root. In a plan it is what a step wants. The zero value is the node's own mount on
+// Root; on nodes where another file system, such as cgroup
 // v1, is mounted there, it is ErrForeign.
 type Mount struct {
 	// Path is the path to mount on; relative paths, "..", and symbolic links are
@@ -76,62 +71,48 @@ type Mount struct {
 
 	// Repair replaces a cgroup2 with another root that is mounted on Path: a new one is
 	// made, the old mount is unmounted, which fails while it is in use, and the new one
-	// attached, unless one with the host's root lay below. Revert does not restore the old
-	// one. If false, such a mount is ErrNotRoot.
+	// attached, unless one with the host's root lay below. Undoing does not bring the old one
+	// back. If false, such a mount is ErrNotRoot.
 	Repair bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel mount.Mounter
 }
 
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Mount) Kinds() []string { return fsmount.Kinds(kind) }
+// Kind is the kind of the mounts, for undoing what was recorded of them, whatever their paths
+// are now. A mount is undone if it is visible and not in use.
+var Kind = Mount{}.system().Kind()
 
-// Namespaces lists the host namespaces that a plan enters: none if Kernel is set.
-func (m Mount) Namespaces() []string { return namespaces(m.Kernel) }
-
-// Places lists the path on which Apply mounts.
-func (m Mount) Places() map[string]string {
-	if m.Kernel != nil {
-		return nil
+func (m Mount) system() fsmount.System {
+	return fsmount.System{
+		Name: "cgroup", FSType: fstype, Kernel: m.Kernel,
+		Options: func(ledger.State) string { return "nosuid,nodev,noexec" },
 	}
-	return map[string]string{cmp.Or(m.Path, Root): fstype}
-}
-
-func namespaces(k mount.Mounter) []string {
-	if k != nil {
-		return nil
-	}
-	return []string{"mnt", "cgroup"}
 }
 
 // Cilium returns the mount that Cilium's agent looks for. It is separate from the
 // node's own mount, which is cgroup2 on some nodes only.
 func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
 
-// wanted is how Path is looked at and mounted on.
-func (m Mount) wanted() fsmount.Wanted {
-	return fsmount.Wanted{Kind: kind, FSType: fstype, Options: "nosuid,nodev,noexec", Kernel: m.Kernel, Look: m.look}
+// Wants wants a cgroup2 with the host's root on Path. What Repair replaces is no original: it
+// does not come back.
+func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {
+	wants := m.system().Wants(ctx, cmp.Or(m.Path, Root), ledger.State{}, m.ready)
+	wants.List[len(wants.List)-1].OwnCopy = m.Repair
+	return wants, nil
 }
 
-func (m Mount) look(k mount.Mounter) (fsmount.Found, error) {
-	p, err := fsmount.Look(k, cmp.Or(m.Path, Root))
-	found := fsmount.Found{Place: p, Mounted: p.Root == "/"}
+// ready returns why no cgroup2 with the host's root can be mounted at a place.
+func (m Mount) ready(k mount.Mounter, p fsmount.Place) error {
 	switch {
-	case err != nil:
-		return found, fmt.Errorf("cgroup2: %w", err)
 	case p.FSType != fstype:
-		return found, foreign(k, p)
+		return foreign(k, p)
 	case p.Mount == "":
-		return found, fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
-	case found.Mounted:
-		return found, nil
+		return fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
 	case !m.Repair:
-		return found, fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
+		return fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
 	}
-	found.Anew = "it shows another cgroup than the host's root"
-	found.Clear = func() error { return clearWrong(k, p.Path) }
-	return found, nil
+	return nil
 }
 
 // foreign returns an error if another file system is mounted on p.
@@ -150,30 +131,9 @@ func foreign(k mount.Mounter, p fsmount.Place) error {
 }
 
 // Check lists the changes that Apply would make.
-func (m Mount) Check(ctx context.Context) (changes []string, err error) { return m.wanted().Check(ctx) }
+func (m Mount) Check(ctx context.Context) (changes []string, err error) { return ledger.Check(ctx, m) }
 
-// CheckPermission returns an error if this process could not mount.
-func (m Mount) CheckPermission(ctx context.Context) error { return m.wanted().CheckPermission(ctx) }
-
-// Apply mounts cgroup2 unless it is mounted with the host's root. If several calls
-// run at once, even in several processes, one of them mounts it and the others find
-// that mount.
-func (m Mount) Apply(ctx context.Context) error { return m.wanted().Apply(ctx) }
-
-// clearWrong unmounts only the cgroup2 mounts on path with another root. The error matches
-// EBUSY if there is one with the host's: it lay below, or another process made it.
-func clearWrong(k mount.Mounter, path string) error {
-	for range maxStacked {
-		p, err := fsmount.Look(k, path)
-		switch {
-		case err != nil || p.Mount == "" || p.FSType != fstype:
-			return err
-		case p.Root == "/":
-			return fmt.Errorf("a cgroup2 with the host's root is there: %w", syscall.EBUSY)
-		}
-		if err := p.Unmount(k); err != nil && !errors.Is(err, syscall.EINVAL) { // else another is there now
-			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
-		}
-	}
-	return fmt.Errorf("more than %d mounts on one path", maxStacked)
-}
+// Apply mounts cgroup2 unless it is mounted with the host's root, and records nothing. If
+// several calls run at once, even in several processes, one of them mounts it and the others
+// find that mount.
+func (m Mount) Apply(ctx context.Context) error { return fsmount.Apply(ctx, m) }

@@ -10,18 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
-)
-
-var (
-	_ bootstrap.Recorder = cgroup.Mount{}
-	_ bootstrap.Hosted   = cgroup.Mount{}
-	_ bootstrap.Placed   = cgroup.Mount{}
 )
 
 var onEach = fsmounttest.OnEach
@@ -30,7 +22,7 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")
-		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel()}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})
 		_, err := m.Check(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		err = m.Apply(t.Context())
@@ -38,20 +30,20 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 		require.Equal(t, "cgroup.not-root", code.Of(err))
 		require.ErrorContains(t, err, path)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-		require.NoDirExists(t, m.Journal.Dir())
+		require.Empty(t, m.Records(t))
 
-		m.Repair = true
+		m.mount.Repair = true
 		changes, err := m.Check(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, changes)
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "in its place, not on top of it")
-		m.Repair = false
+		m.mount.Repair = false
 		changes, err = m.Check(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, changes)
 
-		require.NoError(t, m.Revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.Empty(t, n.Mounts(path))
 	})
 }
@@ -61,13 +53,13 @@ func TestCG1_RepairOfABusyMount(t *testing.T) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
 		n.Put(path, "cgroup2", "root=/container")
 		release := n.Hold(path)
-		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := record(t, cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true})
 		err := m.Apply(t.Context())
 		require.ErrorContains(t, err, "unmount the cgroup2 with another root: ")
 		require.ErrorContains(t, err, "busy")
 		require.ErrorContains(t, err, path)
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-		require.NoDirExists(t, m.Journal.Dir(), "nothing was changed, so nothing is recorded")
+		require.Empty(t, m.Records(t), "nothing was changed, so nothing is recorded")
 
 		release()
 		require.NoError(t, m.Apply(t.Context()))
@@ -87,12 +79,12 @@ func TestCG1_RepairTakesAllOfAStack(t *testing.T) {
 func TestCG1_RepairKeepsAMountOfTheHostsRootBelow(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		path := fsmounttest.Mkdir(t, n, "cgroupv2")
-		m := recorded{cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		m := record(t, cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true})
 		n.Put(path, "cgroup2", "")
 		n.Put(path, "cgroup2", "root=/container")
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-		require.NoError(t, m.Revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "it was not made here")
 	})
 }
@@ -187,6 +179,10 @@ func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EIO)
 	require.Equal(t, []string{"statx " + cgroup.Root}, asked)
 	require.Equal(t, "/run/cilium/cgroupv2", cgroup.Cilium().Path)
-	require.Equal(t, []string{"mnt", "cgroup"}, cgroup.Mount{}.Namespaces(), "a plan enters them for it")
-	require.Empty(t, cgroup.Mount{Kernel: k}.Namespaces())
+	wants, err := cgroup.Mount{}.Wants(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{cgroup.Root: "cgroup2"}, wants.Places(), "a plan finds them on the host")
+	wants, err = cgroup.Mount{Kernel: k}.Wants(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, wants.Places())
 }

@@ -12,23 +12,22 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/mount"
 )
 
 // A repair that fails keeps the record of what Apply mounted before.
 func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := recorded{cgroup.Mount{
+		m := record(t, cgroup.Mount{
 			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), Repair: true,
-		}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		})
 		n.InCgroup("/container", func() { require.NoError(t, m.Apply(t.Context())) })
-		release := n.Hold(m.Path)
+		release := n.Hold(m.mount.Path)
 		require.ErrorContains(t, m.Apply(t.Context()), "busy")
 		release()
-		require.NoError(t, m.Revert(t.Context()))
-		require.Empty(t, n.Mounts(m.Path))
-		require.NoDirExists(t, m.Journal.Dir())
+		require.NoError(t, m.Undo(t.Context()))
+		require.Empty(t, n.Mounts(m.mount.Path))
+		require.Empty(t, m.Records(t))
 	})
 }
 
@@ -45,13 +44,13 @@ func (k racing) Mount(source, target, fstype, options string) error {
 
 func TestCG2_AnotherProcessIsFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := recorded{cgroup.Mount{
+		m := record(t, cgroup.Mount{
 			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Kernel: racing{fsmount.Or(n.Kernel()), n},
-		}, journaltest.Open(t, filepath.Join(n.Dir(), "state"))}
+		})
 		require.NoError(t, m.Apply(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
-		require.NoDirExists(t, m.Journal.Dir(), "it is not ours")
-		require.NoError(t, m.Revert(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.Path))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.mount.Path))
+		require.NoError(t, m.Undo(t.Context()), "it is not ours")
+		require.Empty(t, m.Records(t))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.mount.Path))
 	})
 }

@@ -17,16 +17,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/process"
 )
 
 // agentAlive looks at processes first, since that evidence names a process to stop.
-func (o Ownership) agentAlive(ctx context.Context, j *journal.Journal) error {
+func (o Ownership) agentAlive(ctx context.Context, b *ledger.Book) error {
 	var unknown error
-	for _, look := range []func(context.Context) (string, error){o.running, o.executing, j.OwnerAlive, o.locking, o.listening} {
+	for _, look := range []func(context.Context) (string, error){o.running, o.executing, b.OwnerAlive, o.locking, o.listening} {
 		seen, err := look(ctx)
 		if seen != "" {
 			return fmt.Errorf("cleanup: %w: %s: stop it first", ErrAgentAlive, seen)

@@ -86,7 +86,7 @@ func (s *search) foundAside(ctx context.Context, a aside, given map[filetree.Loc
 	gets := filetree.Location{Dir: t.Dir, Name: a.name}
 	_, twice := parseAside(a.name, a.suffix)
 	switch {
-	case s.keep.Keeps(t.Path), s.keep.Keeps(filepath.Join(filepath.Dir(t.Path), a.name)), s.again(t):
+	case s.keeps(item, t.Path), s.keeps(item, filepath.Join(filepath.Dir(t.Path), a.name)), s.again(t):
 	case t.Mount:
 		s.leave(item, "something is mounted on it")
 	case t.IsDir:

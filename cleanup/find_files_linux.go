@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -53,7 +53,7 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	defer t.Close()
 	item := Item{Kind: kindFile, Object: path, Detail: detail, object: fileObject{path, t.ID}}
 	switch {
-	case s.keep.Keeps(t.Path), s.again(t):
+	case s.keeps(item, t.Path), s.again(t):
 	case t.Mount:
 		s.leave(item, "something is mounted on it")
 	case t.IsDir:
@@ -68,7 +68,7 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 func (s *search) foundOwn(ctx context.Context, item Item) error {
 	path := item.Object
 	switch err := cmp.Or(s.own.needed(ctx, path, s.stays), s.neededBack(ctx, path)); {
-	case errors.Is(err, journal.ErrNeeded):
+	case errors.Is(err, ledger.ErrNeeded):
 		s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
 		return nil
 	case err != nil:
@@ -89,7 +89,7 @@ func (n *node) inUse(ctx context.Context, path string) error {
 	return n.results.FileInUse(ctx, path)
 }
 
-// needed returns an error that matches [journal.ErrNeeded] if a configuration that stays
+// needed returns an error that matches [ledger.ErrNeeded] if a configuration that stays
 // names the plugin: pods would get no network any more.
 func (o *owned) needed(ctx context.Context, plugin string, stays func(conf string) bool) error {
 	if !o.isPlugin(plugin) {

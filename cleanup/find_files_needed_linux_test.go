@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -92,7 +92,7 @@ func TestCLN12_APluginThatAConfigurationNamesByNowStays(t *testing.T) {
 			slices.Reverse(l.Ownership.Files) // a plugin goes after the configurations in whatever order they are given
 			inv := listed(t, context.Background(), l)
 			err := l.Remove(context.Background(), prepare(t, conf, inv.Items))
-			require.ErrorIs(t, err, journal.ErrNeeded)
+			require.ErrorIs(t, err, ledger.ErrNeeded)
 			require.ErrorContains(t, err, plugin+" stays: "+conf)
 			require.FileExists(t, plugin)
 		})

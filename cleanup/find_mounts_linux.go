@@ -35,19 +35,18 @@ func findMounts(ctx context.Context, s *search) error {
 		}
 		t.Close()
 		for _, m := range mountsBelow(all, t.Path) {
-			if !listed[m.mountObject] && !s.keep.Keeps(m.path) {
+			if !listed[m.mountObject] && !s.keeps(m.item(), m.path) {
 				s.foundMount(m, m.mountObject)
-				listed[m.mountObject] = true
 			}
+			listed[m.mountObject] = true
 		}
 	}
 	for _, rule := range s.own.Mounts {
 		for _, m := range mountsOn(all, rule) {
-			if listed[m.mountObject] || s.keep.Keeps(m.path) {
-				continue
+			if !listed[m.mountObject] && !s.keeps(m.item(), m.path) {
+				errs.Add(s.foundAgentMount(ctx, m))
 			}
 			listed[m.mountObject] = true
-			errs.Add(s.foundAgentMount(ctx, m))
 		}
 	}
 	return errs.Join()
@@ -64,8 +63,12 @@ func mountsOn(all []mountPoint, rule MountRule) (out []mountPoint) {
 	return out
 }
 
+func (m mountPoint) item() Item { return Item{Kind: kindMount, Object: m.path, Detail: m.fstype} }
+
 func (s *search) foundMount(m mountPoint, o any) {
-	s.found(Item{Kind: kindMount, Object: m.path, Detail: m.fstype, object: o}, s.stateDirsOf(m.path)...)
+	item := m.item()
+	item.object = o
+	s.found(item, s.stateDirsOf(m.path)...)
 }
 
 func (s *search) foundAgentMount(ctx context.Context, m mountPoint) error {
@@ -78,7 +81,7 @@ func (s *search) foundAgentMount(ctx context.Context, m mountPoint) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", m.path, err)
 	case foreign != "":
-		s.leave(Item{Kind: kindMount, Object: m.path}, "bpf; holds a pin of another owner: "+foreign)
+		s.leave(m.item(), "bpf; holds a pin of another owner: "+foreign)
 	default:
 		s.foundMount(m, bpffsObject{m.mountObject})
 	}

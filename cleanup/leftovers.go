@@ -4,12 +4,14 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // DefaultBPFRoot is the usual mount point of the BPF file system.
@@ -20,15 +22,14 @@ const DefaultBPFRoot = "/sys/fs/bpf"
 var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 
 // Leftovers describes the objects that an agent left on a node. As an action of a plan,
-// its goal is a node without them: a plan with a journal requires Step.NoUndo, since
-// removals cannot be undone. The zero value owns nothing, selects nothing, and its
-// methods return an error that matches [ErrNoScope].
+// its goal is a node without them; removals cannot be undone. The zero value owns nothing,
+// selects nothing, and its methods return an error that matches [ErrNoScope].
 //
-// Leftovers keeps everything that the other packages of this module have recorded in the
-// journal that a plan has entered or that journal.With provides: the journal's directory
-// and recorded paths as if they were in Keep, recorded directories as if they were in
-// KeepDirs. Links and other objects of the network are not kept. A journal that cannot be
-// read is an error, and nothing is removed.
+// Leftovers keeps everything that agents have recorded in the plan's ledger, or that of
+// [ledger.With]: its directory and recorded paths as if they were in Keep, recorded
+// directories as if they were in KeepDirs. What only other agents want is listed as left.
+// Links and other objects of the network are not kept. A ledger that cannot be read is an
+// error, and nothing is removed.
 type Leftovers struct {
 	// Ownership describes the agent's property.
 	Ownership Ownership
@@ -51,7 +52,7 @@ type Leftovers struct {
 	Keep, KeepDirs []string
 
 	// WhileAlive makes Remove skip its check for a running agent, which is
-	// [Ownership.AgentAlive] with the journal above.
+	// [Ownership.AgentAlive] with the ledger above.
 	WhileAlive bool
 
 	// StrandPods makes Remove also remove the plugins and the configuration that, by
@@ -92,7 +93,7 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 		return err
 	}
 	if !l.WhileAlive {
-		if err := l.Ownership.AgentAlive(ctx, journal.OnNode(ctx)); err != nil {
+		if err := l.Ownership.AgentAlive(ctx, ledger.From(ctx)); err != nil {
 			return err
 		}
 	}
@@ -106,8 +107,8 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 //     namespace, sees that very file in its own root directory, and executes one
 //     of Executables; or, if there are no PidFiles, executes one of them in the calling
 //     thread's network namespace;
-//   - [journal.Journal.OwnerAlive] of this agent's journal, j, reports it; nil means
-//     that there is no journal;
+//   - [ledger.Book.OwnerAlive] reports that the owner that b has recorded is alive; nil
+//     means that there is no ledger;
 //   - one of PidFiles is locked exclusively. If users other than root can open the
 //     file, a process of root's must have the lock;
 //   - one of Sockets accepts a connection, or has a full queue.
@@ -115,15 +116,8 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 // A pid file or socket left behind by an agent is no evidence. AgentAlive looks at the
 // processes in the /proc of the calling thread's mount namespace, which should be the
 // host's; that takes CAP_SYS_PTRACE.
-func (o Ownership) AgentAlive(ctx context.Context, j *journal.Journal) error {
-	return o.agentAlive(ctx, j)
-}
-
-// Validate reports errors in the fields: a missing scope, which matches [ErrNoScope], a
-// path to keep that is none, and those of [Ownership.Validate].
-func (l Leftovers) Validate() error {
-	_, err := l.compile()
-	return err
+func (o Ownership) AgentAlive(ctx context.Context, b *ledger.Book) error {
+	return o.agentAlive(ctx, b)
 }
 
 // Namespaces lists the host namespaces that a plan enters.
@@ -156,14 +150,15 @@ func (l Leftovers) Apply(ctx context.Context) error {
 	return err
 }
 
+// compile returns what is owned. No step of a plan mends an error in the fields.
 func (l Leftovers) compile() (*owned, error) {
-	if err := l.Scope.validate(); err != nil {
-		return nil, err
-	}
+	err := l.Scope.validate()
 	for _, keep := range slices.Concat(l.Keep, l.KeepDirs) {
-		if err := validDir("path to keep", keep); err != nil {
-			return nil, err
-		}
+		err = cmp.Or(err, validDir("path to keep", keep))
 	}
-	return l.Ownership.compile()
+	if err != nil {
+		return nil, failure.Certain(err)
+	}
+	own, err := l.Ownership.compile()
+	return own, failure.Certain(err)
 }

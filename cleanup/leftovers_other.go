@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 var errPlatform = fmt.Errorf("cleanup on %s: %w", runtime.GOOS, errors.ErrUnsupported)
@@ -26,6 +26,6 @@ func (l Leftovers) foreign(context.Context, *owned) (*Inventory, error) {
 
 func (l Leftovers) remove(context.Context, *owned, []Item) error { return errPlatform }
 
-func (o Ownership) agentAlive(context.Context, *journal.Journal) error { return errPlatform }
+func (o Ownership) agentAlive(context.Context, *ledger.Book) error { return errPlatform }
 
 func ciliumENITables(context.Context) ([]uint32, error) { return nil, errPlatform }

@@ -7,9 +7,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/cniresult"
@@ -21,7 +22,8 @@ import (
 type node struct {
 	own        *owned
 	keep       *filetree.Keep
-	stateDirs  []string // the ownership's, with no symbolic link among the parents
+	recorded   map[string]string // paths that only another agent wants, and that agent
+	stateDirs  []string          // the ownership's, with no symbolic link among the parents
 	cgroupRoot string
 	strandPods bool
 	results    cniresult.Cache
@@ -32,13 +34,12 @@ type node struct {
 	mounts     lazy[[]mountPoint]
 }
 
-// newNode fails where a journal cannot be read: nothing may be removed then.
+// newNode fails where the ledger cannot be read: nothing may be removed then.
 func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
-	keep, err := l.paths(ctx)
-	if err != nil {
+	n := &node{own: own, keep: l.paths(), recorded: map[string]string{}, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
+	if err := n.keepRecorded(ctx, ledger.From(ctx)); err != nil {
 		return nil, fmt.Errorf("cleanup: paths to keep: %w", err)
 	}
-	n := &node{own: own, keep: keep, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
 	for _, dir := range own.StateDirs {
 		n.stateDirs = append(n.stateDirs, filetree.ResolveParents(dir))
 	}
@@ -130,7 +131,7 @@ func (n *node) ownsLink(l rtnl.Link) bool {
 }
 
 // paths returns the paths to keep.
-func (l Leftovers) paths(ctx context.Context) (*filetree.Keep, error) {
+func (l Leftovers) paths() *filetree.Keep {
 	keep := &filetree.Keep{}
 	for _, path := range l.Keep {
 		keep.AddAll(path)
@@ -138,25 +139,44 @@ func (l Leftovers) paths(ctx context.Context) (*filetree.Keep, error) {
 	for _, path := range l.KeepDirs {
 		keep.AddDir(path)
 	}
-	return keep, keepRecorded(keep, journal.OnNode(ctx))
+	return keep
 }
 
-// keepRecorded keeps the files, mount points and directories that a journal
-// has, and the journal's own directory.
-func keepRecorded(keep *filetree.Keep, j *journal.Journal) error {
-	if j == nil {
+// keepRecorded keeps the files, mount points and directories that the ledger has records of,
+// whichever agent's they are, and the ledger's own directory.
+func (n *node) keepRecorded(ctx context.Context, b *ledger.Book) error {
+	if b == nil {
 		return nil
 	}
-	keep.AddAll(j.Dir())
-	entries, err := j.Entries()
-	for _, e := range entries {
+	agent, dir := b.Mark()
+	n.keep.AddAll(dir)
+	status, err := b.Status(ctx)
+	for _, id := range status.Damaged {
+		if _, object, _ := strings.Cut(id, " "); filepath.IsAbs(object) {
+			n.keep.AddAll(object)
+		}
+	}
+	for _, r := range status.Records {
 		switch {
-		case !filepath.IsAbs(e.Object):
-		case strings.HasSuffix(e.Kind, "/dir"):
-			keep.AddDir(e.Object)
+		case r.Namespace != "" || !filepath.IsAbs(r.Object):
+			continue
+		case r.Kind == ledger.Dir().Name:
+			n.keep.AddDir(r.Object)
 		default:
-			keep.AddAll(e.Object)
+			n.keep.AddAll(r.Object)
+		}
+		if len(r.Claims) > 0 && !slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == agent }) {
+			n.recorded[filetree.ResolveParents(r.Object)] = r.Claims[0].Agent
 		}
 	}
 	return err
+}
+
+// keeps reports whether the item's path is kept. One that only another agent wants is listed
+// as left, with what removes it.
+func (s *search) keeps(item Item, path string) bool {
+	if agent := s.recorded[path]; agent != "" {
+		s.leave(item, fmt.Sprintf("agent %s wants it: uninstalling that removes it", agent))
+	}
+	return s.keep.Keeps(path)
 }

@@ -126,7 +126,7 @@ type Ownership struct {
 }
 
 // LinkRule describes network links. Every field that is set has to match; the
-// zero value describes no link. Unlike paths, links that a journal has recorded are not
+// zero value describes no link. Unlike paths, links that a ledger has recorded are not
 // kept: a rule must not match those that the agent's plan makes.
 type LinkRule struct {
 	// Name is a regular expression for the whole name. An expression that matches lo, or

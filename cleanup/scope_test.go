@@ -68,10 +68,9 @@ func TestCLN2_ZeroScopeIsAnError(t *testing.T) {
 		require.ErrorIs(t, c.Apply(ctx), cleanup.ErrNoScope)
 		_, err = c.Check(ctx)
 		require.ErrorIs(t, err, cleanup.ErrNoScope)
-		require.ErrorIs(t, c.Validate(), cleanup.ErrNoScope)
 	}
-	require.NoError(t, cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.BPFState}.Validate())
-	require.Error(t, cleanup.Leftovers{Scope: cleanup.AllState, Keep: []string{"/"}}.Validate())
+	_, err := cleanup.Leftovers{Scope: cleanup.AllState, Keep: []string{"/"}}.Check(ctx)
+	require.ErrorContains(t, err, "path to keep")
 }
 
 func TestOtherPlatforms(t *testing.T) {

@@ -19,8 +19,7 @@ import (
 // are no change for Check: the container runtime looks in other folders, or does
 // not report them (see [Install.For]); one of several plugin folders is not
 // writable; an optional plugin is missing; files among the plugins to install are not
-// executable, and left out; files that were installed before, under another name or
-// elsewhere, stay because they were changed or are needed; users other than root may
+// executable, and left out; users other than root may
 // write to a folder whose files a runtime will run, and plugins are not asked for
 // their versions because of that; a plugin of others was asked in this run of a plan,
 // and did not answer; a file among those searched for a network to chain onto is
@@ -32,15 +31,15 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice, err := i.keptFormer(ctx)
-	if err != nil {
-		return nil, err
-	}
-	advice = slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.leftOut(ctx), i.shut(), i.shared(), advice)
+	advice := slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.leftOut(ctx), i.shut(), i.shared())
 	if i.Config == nil {
 		return advice, nil
 	}
-	f := i.folder()
+	files, err := readRecorded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := i.folder(files)
 	f.passedOver = func(text string) { advice = append(advice, text) }
 	if raw, err := i.renderConfig(ctx, f); err == nil { // Check reports other errors
 		advice = append(advice, i.unasked(ctx, raw)...)
@@ -53,7 +52,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		advice = append(advice, i.folder().advise(ctx, name))
+		advice = append(advice, f.advise(ctx, name))
 	}
 	return advice, nil
 }
@@ -65,7 +64,7 @@ func (i Install) Before(ctx context.Context) ([]string, error) {
 	if err != nil || i.Config == nil || i.Exclusive {
 		return nil, err
 	}
-	f := i.folder()
+	f := i.folder(recorded{})
 	names, err := f.others(ctx)
 	return slices.DeleteFunc(names, func(name string) bool { return name > f.own }), err
 }

@@ -17,11 +17,11 @@ import (
 )
 
 // AgentConf is the configuration that an agent itself writes once it is ready,
-// which signals to the kubelet that the node's network is ready. No journal has
-// recorded it, so Revert removes it by name. It is meant for the agent's removal,
+// which signals to the kubelet that the node's network is ready. It is not
+// recorded, so Undo removes it by name. It is meant for the agent's removal,
 // such as in its preStop hook, before the plugins are undone. Apply makes nothing.
 //
-// It is a bootstrap.Action. It does not check whether the name may be another
+// It is a bootstrap.Action with Undo. It does not check whether the name may be another
 // agent's: see cleanup.Ownership.Validate.
 type AgentConf struct {
 	ConfDir  string // zero: /etc/cni/net.d
@@ -33,7 +33,7 @@ type AgentConf struct {
 	// /var/lib/cni/results and /var/lib/cni/cache/results.
 	Results string
 
-	// Sandboxes is that of [Handler].
+	// Sandboxes is that of [Uninstall].
 	Sandboxes func(context.Context) ([]string, error)
 
 	// Force removes the file even if sandboxes need it, for when the plugins stay
@@ -41,16 +41,8 @@ type AgentConf struct {
 	Force bool
 }
 
-// Kinds returns none: nothing is recorded.
-func (AgentConf) Kinds() []string { return nil }
-
-// Namespaces lists the mount namespace.
+// Namespaces lists the mount namespace of the host.
 func (AgentConf) Namespaces() []string { return []string{"mnt"} }
-
-// Places lists the folder.
-func (c AgentConf) Places() map[string]string {
-	return map[string]string{filepath.Dir(c.path()): ""}
-}
 
 // Check lists no changes: only the agent writes the file.
 func (c AgentConf) Check(context.Context) ([]string, error) { return nil, c.validate() }
@@ -58,44 +50,13 @@ func (c AgentConf) Check(context.Context) ([]string, error) { return nil, c.vali
 // Apply changes nothing.
 func (c AgentConf) Apply(ctx context.Context) error { return cmp.Or(ctx.Err(), c.validate()) }
 
-// CheckRevert reports whether Revert would remove the file.
-func (c AgentConf) CheckRevert(ctx context.Context) (changes []string, err error) {
-	err = c.found(ctx, func(*durable.Dir) error {
-		changes = []string{"remove file " + c.path()}
-		return nil
-	})
-	return changes, err
-}
-
-// Revert removes the file, if it exists.
-func (c AgentConf) Revert(ctx context.Context) error {
-	return c.found(ctx, func(d *durable.Dir) error { return d.Remove(c.ConfName) })
-}
-
-func (c AgentConf) path() string {
-	return filepath.Join(cmp.Or(c.ConfDir, defaultConfDir), c.ConfName)
-}
-
-func (c AgentConf) validate() error {
-	if !isLoaded(c.ConfName) {
-		return fmt.Errorf("the agent's CNI configuration %q: no runtime loads a file of that name", c.ConfName)
-	}
-	dir := filepath.Dir(c.path())
-	if !filepath.IsAbs(dir) {
-		return fmt.Errorf("CNI folder %q is not an absolute path", dir)
-	}
-	return owned(dir)
-}
-
-// found calls f with the folder if the file exists and may be removed.
-func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error {
+// Undo removes the file, if it exists and may be removed.
+func (c AgentConf) Undo(ctx context.Context) error {
 	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
 		return err
 	}
-	d, err := durable.OpenDir(filepath.Dir(c.path()))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
+	d, err := openDir(filepath.Dir(c.path()))
+	if d == nil {
 		return err
 	}
 	defer d.Close()
@@ -113,5 +74,29 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 			return err
 		}
 	}
-	return hint(f(d))
+	return hint(d.Remove(c.ConfName))
+}
+
+// openDir opens a folder, or returns nil if there is none.
+func openDir(path string) (*durable.Dir, error) {
+	d, err := durable.OpenDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return d, hint(err)
+}
+
+func (c AgentConf) path() string {
+	return filepath.Join(cmp.Or(c.ConfDir, defaultConfDir), c.ConfName)
+}
+
+func (c AgentConf) validate() error {
+	if !isLoaded(c.ConfName) {
+		return fmt.Errorf("the agent's CNI configuration %q: no runtime loads a file of that name", c.ConfName)
+	}
+	dir := filepath.Dir(c.path())
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("CNI folder %q is not an absolute path", dir)
+	}
+	return owned(dir)
 }

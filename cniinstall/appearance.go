@@ -10,16 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // appearance describes the guarded objects without reading files: it changes with
-// the node's owner, with any decisive file, and with an uninstall.
+// the ledger, and with any decisive file.
 func (r *guarding) appearance(ctx context.Context) string {
-	owner, generation, err := journal.From(ctx).Owner()
-	_, recorded, errOne := journal.From(ctx).Lookup(ctx, kindFile, r.one)
-	return fmt.Sprintln(owner, generation, err, recorded, errOne, r.files(ctx))
+	version, err := r.book.Version()
+	return fmt.Sprintln(version, err, r.files(ctx))
 }
 
 // files describes the folders, by their identity, and the files that decide whether
@@ -42,7 +40,7 @@ func (r *guarding) files(ctx context.Context) uint64 {
 		describe(path)
 	}
 	if i.Exclusive || i.Config != nil && !isFixed(i.Config) {
-		names, err := r.others.read(ctx, i.ConfDir, i.folder().decides)
+		names, err := r.others.read(ctx, i.ConfDir, i.folder(recorded{}).decides)
 		fmt.Fprintln(&h, err)
 		for _, name := range names {
 			describe(filepath.Join(i.ConfDir, name))
@@ -53,9 +51,9 @@ func (r *guarding) files(ctx context.Context) uint64 {
 
 // decisive lists the files whose change may require a repair.
 func (j *job) decisive() []string {
-	paths := []string{}
-	for _, t := range j.targets() {
-		paths = append(paths, t.path)
+	paths := []string{filepath.Join(j.ConfDir, j.ConfName)}
+	for _, p := range j.plugins {
+		paths = append(paths, p.Object)
 	}
 	plugins := []string{loopback}
 	if j.net != nil {

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -21,26 +21,20 @@ import (
 const backupLimit = 1000
 
 // The limits of what is set aside in one folder, including earlier files: all of it
-// is in the journal, which each later run reads. A node has a handful of
+// is in the ledger, which each later run reads. A node has a handful of
 // configurations, of about a kilobyte each; runtimes load one of them, or a few.
 const (
 	maxAsides     = 100
 	maxAsideBytes = 4 << 20
 )
 
-// aside is a configuration to set aside. If it is ours, under an earlier name, it
-// is removed instead.
+// aside is a configuration to set aside, or a copy of ours to remove.
 type aside struct {
 	from, to string // paths; no to: it is removed
-	replaces bool   // an older version set aside before
+	next     string // what has to go, or to be published, before
 	size     int64
-}
-
-func (a aside) change() string {
-	if a.to == "" {
-		return "remove " + a.from
-	}
-	return fmt.Sprintf("set aside %s as %s", a.from, filepath.Base(a.to))
+	isCopy   bool // of ours
+	wants    []ledger.Want
 }
 
 // checkExclusive rejects an Install that would leave a node without a
@@ -60,26 +54,113 @@ func (i Install) checkExclusive() error {
 }
 
 // findAsides lists the files to set aside, last name first: the folder's first file
-// stays first until it is set aside, and then ours is first.
+// stays first until it is set aside, and then ours is first. Each needs the one before it
+// to have gone, and so it comes back before that does, and ours goes last. If one cannot be
+// restored, the rest remains as it is. Those that have gone already are listed again, since
+// what they need may have changed.
 func (j *job) findAsides(ctx context.Context) error {
-	if !j.Exclusive || j.confDir() == nil {
+	if !j.Exclusive {
 		return nil
 	}
-	names, err := j.folder().others(ctx)
+	names, err := j.folder(j.files).others(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Backward(names) {
+	for _, o := range j.files.asides(j.ConfDir) {
+		names = append(names, filepath.Base(o.Object))
+	}
+	next := filepath.Join(j.ConfDir, j.ConfName)
+	for _, name := range slices.Backward(unique(names)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		a, err := j.asideOf(ctx, name)
-		if err != nil {
+		a := aside{from: filepath.Join(j.ConfDir, name), next: next}
+		if a.from == filepath.Join(j.ConfDir, j.ConfName) {
+			continue // ours took its place
+		}
+		if leaves, err := j.leavesOwn(ctx, a.from); err != nil || leaves {
+			if err != nil {
+				return hint(err)
+			}
+			continue
+		}
+		if err := j.plan(ctx, &a); err != nil {
 			return hint(err)
 		}
 		j.asides = append(j.asides, a)
+		if _, isOld := j.files.original(a.from); isOld || !a.isCopy { // it comes back
+			next = a.from
+		}
 	}
 	return j.boundAsides()
+}
+
+// leavesOwn reports whether the file is ours under an earlier name, which the ledger undoes,
+// unless another's would come back there.
+func (j *job) leavesOwn(ctx context.Context, path string) (bool, error) {
+	if !j.files.isOwnConf(path) {
+		return false, nil
+	}
+	if _, isOld := j.files.original(path); isOld {
+		return false, nil
+	}
+	o, _, _ := j.files.at(path)
+	return isAsLeft(ctx, o)
+}
+
+// plan determines what is wanted for a file that is to go.
+func (j *job) plan(ctx context.Context, a *aside) error {
+	after := (ledger.Want{Kind: j.kinds.aside, Object: a.next}).ID()
+	gone := ledger.Want{Kind: j.kinds.aside, Object: a.from}
+	var err error
+	if a.isCopy, err = j.isCopyOfOurs(ctx, a.from); err != nil {
+		return err
+	}
+	gone.OwnCopy, gone.Moved = a.isCopy, !a.isCopy
+	a.wants = j.backups(ctx, a.from)
+	if isThere(a.from) && !a.isCopy {
+		backup := ledger.Want{Kind: j.kinds.aside}
+		if backup.To, err = j.asideState(ctx, a); err != nil {
+			return err
+		}
+		if a.to, err = j.backupOf(ctx, filepath.Base(a.from)); err != nil {
+			return err
+		}
+		backup.Object = a.to
+		a.wants = append(slices.DeleteFunc(a.wants, func(w ledger.Want) bool { return w.ID() == backup.ID() }), backup)
+	}
+	for _, backup := range a.wants {
+		gone.Needs = append(gone.Needs, backup.ID())
+	}
+	slices.Sort(gone.Needs)
+	gone.Needs = append(gone.Needs, after)
+	a.wants = append(a.wants, gone)
+	return nil
+}
+
+// backups lists the recorded backups of a file, unless others have changed them.
+func (j *job) backups(ctx context.Context, path string) (wants []ledger.Want) {
+	for _, o := range j.files.files {
+		_, _, mine := j.files.at(o.Object)
+		if !mine || o.Object != j.files.inDir(j.ConfDir, filepath.Base(o.Object)) || !slices.Contains(origins(filepath.Base(o.Object)), filepath.Base(path)) {
+			continue
+		}
+		if isLeft, err := isAsLeft(ctx, o); err == nil && isLeft {
+			wants = append(wants, ledger.Want{Kind: j.kinds.aside, Object: o.Object, To: o.Left})
+		}
+	}
+	return wants
+}
+
+// asideState reads a file that is to be set aside.
+func (j *job) asideState(ctx context.Context, a *aside) (s ledger.State, err error) {
+	info, err := os.Lstat(a.from)
+	if err == nil && info.Mode().IsRegular() {
+		if a.size = info.Size(); a.size > input.MaxNetwork {
+			return s, fmt.Errorf("%w, so it is no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
+		}
+	}
+	return j.kinds.aside.Read(ctx, a.from)
 }
 
 // boundAsides returns an error if the limits of what is set aside would be
@@ -94,9 +175,9 @@ func (j *job) boundAsides() error {
 	if files == 0 {
 		return nil
 	}
-	for path, e := range j.known {
-		if isAside(e) && filepath.Dir(path) == j.ConfDir && !coming[path] {
-			files, bytes = files+1, bytes+e.Before.Size
+	for _, o := range j.files.asides(j.ConfDir) {
+		if !coming[o.Object] {
+			files, bytes = files+1, bytes+o.Original.Size
 		}
 	}
 	if files <= maxAsides && bytes <= maxAsideBytes {
@@ -106,220 +187,78 @@ func (j *job) boundAsides() error {
 		j.ConfDir, files, bytes, maxAsides, maxAsideBytes)
 }
 
-// asideOf finds the name for a backup: an unused one, or that of an older version's
+// backupOf finds the path for a backup: an unused one, or that of an older version's
 // backup, if it is as we left it. The older backup is no longer needed: without us,
 // its owner would have overwritten that version.
-func (j *job) asideOf(ctx context.Context, name string) (aside, error) {
-	f := j.folder()
-	a := aside{from: filepath.Join(f.Dir, name)}
-	if ours, err := j.isAsLeft(ctx, a.from); err != nil || ours && isOurs(j.known[a.from]) {
-		return a, err
-	}
-	if ours, err := j.isCopyOfOurs(ctx, name); err != nil || ours {
-		return a, err
-	}
-	if info, err := j.confDir().Lstat(name); err == nil && info.Mode().IsRegular() {
-		if a.size = info.Size(); a.size > input.MaxNetwork {
-			return aside{}, fmt.Errorf("%w, so it is no CNI configuration: move it away", input.TooLarge(a.from, input.MaxNetwork))
-		}
-	}
+func (j *job) backupOf(ctx context.Context, name string) (string, error) {
+	f := j.folder(j.files)
 	for n := range backupLimit {
-		a.to = filepath.Join(f.Dir, f.backup(name, n))
-		if _, err := j.confDir().Lstat(filepath.Base(a.to)); errors.Is(err, fs.ErrNotExist) {
-			return a, nil
+		path := filepath.Join(f.Dir, f.backup(name, n))
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return path, nil
 		} else if err != nil {
-			return aside{}, err
+			return "", err
 		}
-		var err error
-		if a.replaces, err = j.isAsLeft(ctx, a.to); err != nil || a.replaces {
-			return a, err
+		if o, _, known := j.files.at(path); known && o.Original.IsZero() {
+			if ours, err := isAsLeft(ctx, o); err != nil || ours {
+				return path, err
+			}
 		}
 	}
-	return aside{}, fmt.Errorf("%s: it has %d backups already", a.from, backupLimit)
+	return "", fmt.Errorf("%s: it has %d backups already", filepath.Join(f.Dir, name), backupLimit)
 }
 
 // isCopyOfOurs reports whether the file has the content of a configuration that we
 // installed, because it was moved or copied there. As a backup it would replace
 // that of the original file of this name.
-func (j *job) isCopyOfOurs(ctx context.Context, name string) (bool, error) {
-	info, err := j.confDir().Lstat(name)
+func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
+	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil // setting it aside reveals what it is instead
 	}
-	for _, e := range j.known {
-		if !isConf(e) || !isOurs(e) || e.After.Size != info.Size() {
+	for _, o := range j.files.files {
+		if !j.files.isOwnConf(o.Object) || o.Left.Size != info.Size() {
 			continue
 		}
-		now, err := journal.Snapshot(ctx, filepath.Join(j.ConfDir, name))
-		if err != nil || now.SHA256 == e.After.SHA256 {
+		now, err := j.kinds.aside.Read(ctx, path)
+		if err != nil || now.SHA256 == o.Left.SHA256 {
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// isAsLeft reports whether the object at path is recorded, and as we left it.
-func (j *job) isAsLeft(ctx context.Context, path string) (bool, error) {
-	e, known := j.known[path]
-	if !known {
-		return false, nil
+// moveAside goes no further than what has to go before: else a file could become the first
+// that never was.
+func (j *job) moveAside(ctx context.Context, path string, to ledger.State) error {
+	for _, a := range j.asides {
+		if !a.concerns(path, to) {
+			continue
+		}
+		now, err := j.folder(j.files).Read(ctx, filepath.Base(a.next))
+		isOurs := filepath.Base(a.next) == j.ConfName
+		if isOurs && string(now) != string(j.raw) || !isOurs && isThere(a.next) {
+			return errors.Join(fmt.Errorf("left off: %s is not as it should be", a.next), err)
+		}
 	}
-	now, err := journal.Snapshot(ctx, path)
-	return err == nil && e.MatchesAfter(now), err
+	return writeConf(ctx, path, to)
 }
 
-// setAside sets the other configurations aside, recording that in the journal
-// before and after.
-func (j *job) setAside(ctx context.Context) error {
-	noted, err := j.noteAsides(ctx)
-	if err != nil {
-		return hint(err)
-	}
-	gone, err := j.renameAll(ctx)
-	if err != nil {
-		return fmt.Errorf("set aside: %w", hint(err))
-	}
-	var forgotten, left []journal.Entry
-	for _, e := range noted {
+// concerns reports whether a write sets the file aside, and does not bring it back.
+func (a aside) concerns(path string, to ledger.State) bool {
+	return a.from == path && to.IsZero() || a.to == path && !to.IsZero()
+}
+
+// describeAside says once for both files what is done.
+func (j *job) describeAside(path string, from, to ledger.State) string {
+	for _, a := range j.asides {
 		switch {
-		case !gone[e.Object]:
-			left = append(left, e)
-		case e.Kind == kindFile:
-			forgotten = append(forgotten, e)
+		case !a.concerns(path, to):
+		case a.to == "":
+			return "remove " + path
+		default:
+			return fmt.Sprintf("set aside %s as %s", a.from, filepath.Base(a.to))
 		}
 	}
-	return hint(errors.Join(j.journal.Forget(ctx, forgotten...), j.journal.Complete(ctx, left...)))
-}
-
-// renameAll stops at the first failure: going on could make a file first that never
-// was. It returns the files that their owner has removed in the meantime, with
-// their backups.
-func (j *job) renameAll(ctx context.Context) (gone map[string]bool, err error) {
-	gone = map[string]bool{}
-	for _, a := range j.asides {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		err := j.rename(a)
-		if errors.Is(err, fs.ErrNotExist) {
-			gone[a.from], gone[a.to] = true, true
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return gone, nil
-}
-
-func (j *job) rename(a aside) error {
-	from, to := filepath.Base(a.from), filepath.Base(a.to)
-	switch {
-	case a.to == "":
-		return j.confDir().Remove(from)
-	case a.replaces:
-		return j.confDir().Rename(from, to)
-	}
-	return j.confDir().RenameNew(from, to)
-}
-
-// noteAsides records, all at once, the files that are about to go, with their
-// content, and the backups that are about to appear.
-func (j *job) noteAsides(ctx context.Context) ([]journal.Entry, error) {
-	if j.journal == nil {
-		return nil, nil
-	}
-	if err := j.forgetOlder(ctx); err != nil {
-		return nil, err
-	}
-	var all []journal.Entry
-	for _, a := range j.asides {
-		entries, err := j.entriesOf(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, entries...)
-	}
-	if all = j.link(all); len(all) == 0 {
-		return nil, nil
-	}
-	return all, j.journal.Begin(ctx, all...)
-}
-
-// forgetOlder drops the entry of a file that was set aside earlier if its owner has
-// written another version since: that version is the one to restore.
-func (j *job) forgetOlder(ctx context.Context) error {
-	var older []journal.Entry
-	for _, a := range j.asides {
-		e, known := j.known[a.from]
-		if !known || a.to == "" {
-			continue
-		}
-		now, err := journal.Snapshot(ctx, a.from)
-		if err != nil {
-			return err
-		}
-		if !now.Same(e.Before) {
-			older = append(older, e)
-			delete(j.known, a.from)
-		}
-	}
-	return j.journal.Forget(ctx, older...)
-}
-
-// entriesOf returns the entries of a file and its backup, or none if the file has
-// gone.
-func (j *job) entriesOf(ctx context.Context, a aside) ([]journal.Entry, error) {
-	e, err := files.Entry(ctx, j.journal, a.from, journal.State{})
-	if err != nil {
-		return nil, err
-	}
-	old, known := j.known[a.from]
-	if known {
-		e.Before = old.Before
-	}
-	if a.to == "" {
-		e.Needs = old.Needs
-		if !known {
-			return nil, nil // a copy of ours, which must not come back
-		}
-		return []journal.Entry{e}, nil
-	}
-	if e.Before.Type == "" {
-		return nil, nil
-	}
-	backup := journal.Entry{Kind: kindBackup, Object: a.to, After: e.Before, Boot: e.Boot}
-	backup.After.Content, backup.After.Blob = nil, ""
-	e.Needs = []string{a.to}
-	return []journal.Entry{backup, e}, nil
-}
-
-// link makes each file that was set aside need the next one, in the order of their
-// names, and the last one need ours: so the file that was first is restored first,
-// ours is removed when all are restored, and if one cannot be restored, the rest
-// remains as it is. It returns all entries, including recorded ones that have to be
-// begun again for this.
-func (j *job) link(all []journal.Entry) []journal.Entry {
-	if j.conf == nil {
-		return all
-	}
-	known, at := maps.Clone(j.known), map[string]int{} // at: in all
-	for i, e := range all {
-		known[e.Object], at[e.Object] = e, i
-	}
-	next := j.conf.path
-	for _, path := range slices.Backward(slices.Sorted(maps.Keys(known))) {
-		e := known[path]
-		if !isAside(e) || filepath.Dir(path) != j.ConfDir || path == j.conf.path {
-			continue
-		}
-		needs := append(backupsOf(e, known), next)
-		if next = path; slices.Equal(needs, e.Needs) {
-			continue
-		}
-		i, begun := at[path]
-		if !begun {
-			i, all = len(all), append(all, e)
-		}
-		all[i].Needs = needs
-	}
-	return all
+	return ledger.File().Describe(path, from, to)
 }

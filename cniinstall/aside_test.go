@@ -58,7 +58,7 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"write " + n.plugin("cilium-cni"), "write " + n.confFile(),
+		"write file " + n.plugin("cilium-cni"), "write file " + n.confFile(),
 		"set aside " + n.other("99-loopback.json") + " as 99-loopback.json.cilium_bak.1",
 		"set aside " + n.other("16-dangling.conflist") + " as 16-dangling.conflist.cilium_bak",
 		"set aside " + n.other("10-aws.conflist") + " as 10-aws.conflist.cilium_bak.2",
@@ -77,8 +77,8 @@ func TestCNI5_SetAsideAndBack(t *testing.T) {
 		require.Equal(t, before[n.other(name)], after[n.other(name)])
 	}
 	requireReverted(t, i, n, before,
-		"restore "+n.other("00-multus.conf"), "restore "+n.other("01-broken.conflist"),
-		"restore "+n.other("10-aws.conflist"), "restore "+n.other("16-dangling.conflist"), "restore "+n.other("99-loopback.json"),
+		"write file "+n.other("00-multus.conf"), "write file "+n.other("01-broken.conflist"),
+		"write file "+n.other("10-aws.conflist"), "write file "+n.other("16-dangling.conflist"), "write file "+n.other("99-loopback.json"),
 		"remove file "+n.confFile(), "remove file "+n.plugin("cilium-cni"))
 }
 
@@ -120,12 +120,12 @@ func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
 	i := n.exclusive()
 	require.NoError(t, i.Apply(t.Context()))
 	left := n.other("10-aws.conflist.cilium_bak")
-	undo := cniinstall.Handler{ConfDir: n.conf, PluginDirs: []string{filepath.Join(n.root, "none"), n.bin}}
+	undo := recorded{Install: i.Install, Book: n.book(cniinstall.Uninstall{PluginDirs: []string{filepath.Join(n.root, "none"), n.bin}})}
 
-	changes, err := i.Journal.CheckUndo(t.Context(), undo)
+	changes, err := undo.CheckRevert(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, i.Journal.Undo(t.Context(), undo))
-	says := "leave " + n.other("10-aws.conflist") + " set aside: no network works by it without aws-cni, portmap, not found where the runtime looks; mv " + left + " " + n.other("10-aws.conflist") + " restores it"
+	require.NoError(t, undo.Revert(t.Context()))
+	says := "leave " + n.other("10-aws.conflist") + " as it is: no network works by it without aws-cni, portmap, not found where the runtime looks; mv " + left + " " + n.other("10-aws.conflist") + " restores it"
 	require.Contains(t, changes, says)
 	require.FileExists(t, n.other("00-multus.conf"))
 	requireContent(t, left, awsConf, 0o644)
@@ -134,7 +134,7 @@ func TestCLN12_WhatIsRecordedComesBackUnlessItsPluginsAreMissing(t *testing.T) {
 	require.NoFileExists(t, n.plugin("cilium-cni"))
 
 	require.NoError(t, os.Remove(n.other("00-multus.conf"))) // for which loopback stays
-	require.NoError(t, i.Journal.Undo(t.Context(), undo))
+	require.NoError(t, undo.Revert(t.Context()))
 	require.NoDirExists(t, n.state, "nothing is recorded any more")
 	requireContent(t, left, awsConf, 0o644)
 }

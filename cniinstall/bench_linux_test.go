@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // The cost of a guard that watches 28 files while nothing happens.
@@ -39,13 +40,13 @@ func guardOf28(b *testing.B) (stop func()) {
 	for _, name := range []string{"cilium-cni", "loopback"} {
 		plugins[name] = &fstest.MapFile{Data: []byte(script("0.3.1", "1.0.0"))}
 	}
-	i := cniinstall.Install{
+	i := recorded{Book: testledger.Open(b, filepath.Join(dir, "state")), Install: cniinstall.Install{
 		Plugins: plugins, BinDir: filepath.Join(dir, "bin"), Config: agentOf(cniinstall.Agent{}), ConfDir: filepath.Join(dir, "net.d"), ConfName: "05-cilium.conflist",
-	}
+	}}
 	require.NoError(b, i.Apply(b.Context()))
-	ctx, cancel := context.WithCancel(b.Context())
+	ctx, cancel := context.WithCancel(i.with(b.Context()))
 	ended := make(chan error)
-	go func() { ended <- cniinstall.Guard{Install: i}.Run(ctx) }()
+	go func() { ended <- cniinstall.Guard{Install: i.Install, Step: step}.Run(ctx) }()
 	return func() {
 		cancel()
 		require.ErrorIs(b, <-ended, context.Canceled)

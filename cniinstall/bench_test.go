@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 const bigSize = 70 << 20
@@ -37,7 +37,7 @@ func bigPlugin(b *testing.B, state string) (i recorded, src, dst string) {
 	b.Cleanup(func() { root.Close() })
 	i = recorded{Install: cniinstall.Install{Plugins: root.FS(), BinDir: filepath.Dir(dst)}}
 	if state != "" {
-		i.Journal = journaltest.Open(b, filepath.Join(dir, state))
+		i.Book = testledger.Open(b, filepath.Join(dir, state))
 	}
 	return i, src, dst
 }

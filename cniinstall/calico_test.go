@@ -111,7 +111,7 @@ func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
 	require.NoDirExists(t, n.conf)
 	for _, mode := range []fs.FileMode{0o666, 0o755, 0o044, fs.ModeSetuid | 0o644} {
 		i.ConfMode = mode
-		require.ErrorContains(t, i.Validate(), "it must be at most 0644, and readable by its owner")
+		require.ErrorContains(t, i.Apply(t.Context()), "it must be at most 0644, and readable by its owner")
 	}
 }
 
@@ -219,7 +219,7 @@ func TestCNI10_AConfigurationIsRenderedOnceARun(t *testing.T) {
 		}
 		return []byte(strings.Replace(agentConf, `"enable-debug": false`, `"enable-debug": `+map[bool]string{true: "true", false: "false"}[asked%2 == 0], 1)), nil
 	})
-	plan := n.planOf(cniinstall.Handler{}, bootstrap.Step{Name: "cni", Action: i.Install})
+	plan := n.planOf(cniinstall.Uninstall{}, bootstrap.Step{Name: "cni", Wants: i.Install})
 	_, err := plan.Check(t.Context())
 	require.ErrorIs(t, err, fails)
 	fails, asked = nil, 0

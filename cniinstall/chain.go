@@ -27,10 +27,10 @@ type Chained struct {
 	// Target is the name of the network to join. If it is empty or AnyNetwork, the
 	// target is the network of the first valid configuration in the order of the
 	// file names. Our own configuration is skipped, even under an earlier name if
-	// the journal has it, and so is any configuration with no other plugin. If no
+	// the ledger has it, and so is any configuration with no other plugin. If no
 	// other fits, configurations that were set aside and have not been written
-	// again count: the journal names their backups; for a file that is not in the
-	// journal, it is the backup with the highest number.
+	// again count, as the ledger has them; for a file that is not recorded, it is the
+	// backup with the highest number.
 	Target string
 
 	// Agent describes the plugin to insert. If its Mode is empty or ModeNone,
@@ -48,7 +48,7 @@ type Chained struct {
 // [ErrTargetMissing]. In an [Install], its ConfName and BackupSuffix determine
 // which files are ours; otherwise Render takes no file for ours.
 func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
-	return c.renderIn(ctx, Install{ConfDir: dir, BackupSuffix: defaultBackupSuffix}.folder())
+	return c.renderIn(ctx, Install{ConfDir: dir, BackupSuffix: defaultBackupSuffix}.folder(recorded{}))
 }
 
 func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
@@ -100,7 +100,11 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		n, err := f.parse(ctx, t)
+		raw, err := t.read(ctx)
+		var n *network
+		if err == nil {
+			n, err = parse(t.name, raw)
+		}
 		switch {
 		case err != nil:
 			skipped = append(skipped, fmt.Sprintf("%s is skipped: %v", t.name, err))
@@ -111,7 +115,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 	}
 	f.report(skipped)
 	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
-	return nil, errors.Join(missing{err, []string{f.Dir}}, joinTexts(skipped))
+	return nil, errors.Join(err, joinTexts(skipped))
 }
 
 // fits returns false for a configuration with only our plugin, or loopback: no network.

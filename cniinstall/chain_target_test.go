@@ -61,7 +61,7 @@ func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 			}
 			before := tree(t, n.root)
 			if name == "one" { // nothing is recorded
-				i.Journal = nil
+				i.Book = nil
 			}
 			requireJoined(t, n, i, 2)
 			for _, v := range []int{3, 3, 2} {
@@ -69,7 +69,7 @@ func TestCNI4_CNI5_OlderBackupsAreNotJoined(t *testing.T) {
 				before[n.other(live)] = tree(t, n.conf)[n.other(live)]
 				requireJoined(t, n, i, v)
 			}
-			if i.Journal != nil {
+			if i.Book != nil {
 				requireUndone(t, i, n, before)
 			}
 		})

@@ -12,27 +12,20 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/cniconf"
 )
 
 // folder is the folder with the configurations, and identifies ours among them.
 type folder struct {
 	cniconf.Folder
-	own        string                   // file name of ours
-	suffix     string                   // of files that are set aside
-	passedOver func(text string)        // called for each file that is not a valid configuration; may be nil
-	known      map[string]journal.Entry // the recorded entries, by path
+	own        string            // file name of ours
+	suffix     string            // of files that are set aside
+	passedOver func(text string) // called for each file that is not a valid configuration; may be nil
+	files      recorded          // what is recorded
 }
 
-func (i Install) folder() folder {
-	return folder{Folder: cniconf.Folder{Dir: i.ConfDir}, own: i.ConfName, suffix: i.BackupSuffix}
-}
-
-func (j *job) folder() folder {
-	f := j.Install.folder()
-	f.Opened, f.known = j.confDir(), j.known
-	return f
+func (i Install) folder(files recorded) folder {
+	return folder{Folder: cniconf.Folder{Dir: i.ConfDir}, own: i.ConfName, suffix: i.BackupSuffix, files: files}
 }
 
 // others lists the files that a runtime loads besides ours, in the runtime's order:
@@ -59,6 +52,17 @@ func (f folder) origin(backup string) (name string, ok bool) {
 	}
 	name, ok = strings.CutSuffix(backup, f.suffix)
 	return name, ok && isConfName(name)
+}
+
+// origins lists the names that a file can have had before it was set aside, whatever the
+// suffix.
+func origins(backup string) (names []string) {
+	for at := 1; at < len(backup); at++ {
+		if backup[at] == '.' && isConfName(backup[:at]) && !isConfName(backup) {
+			names = append(names, backup[:at])
+		}
+	}
+	return names
 }
 
 func isNumber(s string) bool {

@@ -56,6 +56,15 @@ func (r *rendered) Render(ctx context.Context, _ string) ([]byte, error) {
 	return once.Do(ctx, r, func(ctx context.Context) ([]byte, error) { return r.render(ctx) })
 }
 
+// isFixed reports whether c always renders the same, independently of the node.
+func isFixed(c Config) bool {
+	switch c.(type) {
+	case Whole, Agent:
+		return true
+	}
+	return false
+}
+
 // ReadWhole reads a complete configuration from the regular file at path, such as a
 // key of a mounted ConfigMap, or a configuration that [Install] has published. Its
 // size may be up to 1 MiB. It is opened without blocking, so that no FIFO delays

@@ -4,9 +4,10 @@
 // Package cniinstall installs CNI plugins and a network configuration on a node, so
 // that a container runtime never sees an incomplete one, and can remove them again.
 //
-// An [Install] is a state of two folders, one with the plugins and one with the
-// configuration. Each file that differs is written to the same folder under a
-// temporary name that no runtime loads, made durable, read back, and only then
+// An [Install] wants a state of two folders, one with the plugins and one with the
+// configuration: it is a step of a plan, which records and undoes it by its ledger. Each
+// file that differs is written to the same folder under a
+// temporary name that no runtime loads, made durable, tried, and only then
 // renamed: a running plugin keeps running, and a reader finds either the old file
 // or the new one. The configuration is published last. It is validated before
 // anything is published, by libcni and by running its plugins with
@@ -14,9 +15,8 @@
 // users other than root may change, for example in a user's folder, are installed
 // but not run. [Install.Advise] names those whose versions are unknown, also because
 // a plugin that others have installed did not answer. A file that is equal is not
-// written, so a folder that is part of a read-only image is no error. If the sizes
-// are the same, every byte is compared; a plugin that Install.IfMissing names is not
-// compared, and stays as it is.
+// written, so a folder that is part of a read-only image is no error; a plugin whose
+// Policy is IfMissing is not compared, and stays as it is.
 //
 // The configuration is given as a [Whole], made from a template ([Agent]) or by a function
 // ([Func]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
@@ -37,7 +37,7 @@
 //
 // Folders are never replaced, and only removed by an undo, if Install made them and
 // they are empty. A [Guard] repairs an installation that other programs change, and
-// a [Handler] undoes it in another process, except for plugins that a configuration
+// [Uninstall] says what an undoing keeps, such as plugins that a configuration
 // or a sandbox on the node still needs. [AgentConf] removes a configuration that
 // the agent itself has written.
 //
@@ -57,7 +57,7 @@
 //
 // Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example
 // in a container; BinDir, AlsoBinDirs, ConfDir and SearchDirs are resolved in the
-// calling thread's mount namespace; the journal stays where it was opened. To
+// calling thread's mount namespace; the ledger stays where it was opened. To
 // install on the host from a container, use a bootstrap.Plan with a hostns.Host,
 // which calls the methods in the host's namespaces. Nothing here looks up host
 // names or leaves a goroutine behind. Plugins are executed from the calling thread,
@@ -70,9 +70,8 @@
 // [InvalidError] describes an error in the configuration and its place.
 // [ErrPluginMissing] means that a plugin which the configuration names is not on
 // the node (yet), and [ErrTargetMissing] that the network to join is not; both may
-// be worth waiting for, and a plan proceeds to such a step only if an earlier step
-// may bring the missing object (bootstrap.MissingError). A guard ends with
-// [ErrUninstalled], with [ErrContested], or with one of the journal's errors for a
+// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. A guard ends with
+// [ErrUninstalled], or with one of the ledger's errors for a
 // node that has another owner by now. All other errors are the file system's, with
 // operation, path and remedy.
 //
@@ -80,6 +79,6 @@
 //
 // Do not use it for a configuration whose plugins must not be run, or if two
 // programs install different content under the same name: they would overwrite each
-// other in turn. Calls with a journal must be serialised by the caller (with a lock
+// other in turn. Calls with a ledger must be serialised by the caller (with a lock
 // on the node, such as the plan's); calls without one need no lock.
 package cniinstall

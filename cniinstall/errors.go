@@ -26,22 +26,9 @@ var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopbac
 // starting.
 var ErrTargetMissing = code.New(code.CNITargetMissing, "network to chain onto is missing")
 
-// missing is an error about a file that exists at none of these paths, but could
-// still be installed at one of them, or about a folder that could still become usable.
-type missing struct {
-	error
-	at []string
-}
-
-func (m missing) Unwrap() error { return m.error }
-
-// MissingAt makes the error a bootstrap.MissingError.
-func (m missing) MissingAt() []string { return m.at }
-
-// unusable is the error about a folder. Only a step that makes something there, such as a
-// mount, could mend it.
+// unusable is the error about a folder.
 func unusable(dir, format string, args ...any) error {
-	return missing{code.Errorf(code.CNIDirectoryUnusable, "%s "+format, append([]any{dir}, args...)...), []string{dir}}
+	return code.Errorf(code.CNIDirectoryUnusable, "%s "+format, append([]any{dir}, args...)...)
 }
 
 // ErrInUse is matched by the error of an undo that leaves files needed to delete

@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -52,11 +52,11 @@ func (n acmeNode) plan(adopt bool) *bootstrap.Plan {
 	in := func(name string) string { return filepath.Join(string(n), name) }
 	return &bootstrap.Plan{
 		Host: hostns.Host{Here: true, LockFile: in("lock")},
-		Journal: &journal.Node{
+		Ledger: &ledger.Ledger{
 			Dir: in("state"), Agent: "acme", Owner: "acme-pod", Adopt: adopt,
-			Handlers: []journal.Handler{cniinstall.Handler{ConfDir: in("net.d")}},
+			Kinds: cniinstall.Uninstall{ConfDir: in("net.d")}.Kinds(),
 		},
-		Steps: []bootstrap.Step{{Name: "cni", Action: cniinstall.Install{
+		Steps: []bootstrap.Step{{Name: "cni", Wants: cniinstall.Install{
 			Plugins: fstest.MapFS{"acme-cni": {Data: []byte(acmePlugin)}, "loopback": {Data: []byte(acmePlugin)}},
 			Config:  cniinstall.Whole(acmeConf),
 			BinDir:  in("bin"), ConfDir: in("net.d"), ConfName: "10-acme.conflist",
@@ -88,8 +88,8 @@ func Example_movingFromYourInstaller() {
 	show(report.Results[0].Advice)
 
 	report, err = n.plan(true).Apply(ctx)
-	fmt.Println("with Adopt:", report.Results[0].Status, err)
-	show(report.Results[0].Changes)
+	fmt.Println("adopted:", report.Results[0].Status, err)
+	show(report.Results[0].Adopted)
 
 	report, err = n.plan(false).RevertAll(ctx) // by another process, which need not know that
 	fmt.Println("uninstalled:", report.Results[0].Status, err)
@@ -99,11 +99,11 @@ func Example_movingFromYourInstaller() {
 	show(left)
 	// Output:
 	// without Adopt: unchanged <nil>
-	//   /bin/acme-cni is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted
-	//   /net.d/10-acme.conflist is as wanted, and was not made by this agent: undoing leaves it, unless it is adopted
-	// with Adopt: changed <nil>
-	//   adopt /bin/acme-cni: it is as wanted, and is undone with the rest
-	//   adopt /net.d/10-acme.conflist: it is as wanted, and is undone with the rest
+	//   /bin/acme-cni is present as wanted, and stays when the agent is undone, unless it is adopted
+	//   /net.d/10-acme.conflist is present as wanted, and stays when the agent is undone, unless it is adopted
+	// adopted: unchanged <nil>
+	//   /bin/acme-cni
+	//   /net.d/10-acme.conflist
 	// uninstalled: changed <nil>
 	//   remove file /net.d/10-acme.conflist
 	//   remove file /bin/acme-cni

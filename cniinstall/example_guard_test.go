@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -28,21 +29,30 @@ func ExampleGuard() {
 		BinDir:  filepath.Join(node, "bin"),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := install.Apply(ctx); err != nil {
+	book, err := (&ledger.Ledger{Dir: filepath.Join(node, "state"), Agent: "my-agent", NoOwner: true}).Open(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer book.Close()
+	wants, err := install.Wants(ctx) // as a step of a plan does
+	if err == nil {
+		_, err = book.Apply(ctx, "cni", wants)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(install.BinDir, "my-cni")); err != nil { // another program tidies up
 		log.Fatal(err)
 	}
 	guard := cniinstall.Guard{
-		Install: install,
+		Install: install, Step: "cni",
 		Done: func(changes []string, _ error) {
 			fmt.Println("repaired:", strings.ReplaceAll(strings.Join(changes, ", "), node, ""))
 			cancel() // a real agent keeps running
 		},
 	}
-	fmt.Println(errors.Is(guard.Run(ctx), context.Canceled))
+	fmt.Println(errors.Is(guard.Run(ledger.With(ctx, book)), context.Canceled))
 	// Output:
-	// repaired: write /bin/my-cni
+	// repaired: write file /bin/my-cni
 	// true
 }

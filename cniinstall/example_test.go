@@ -55,9 +55,9 @@ func Example() {
 	// 5 changes
 	//   make directory /bin
 	//   make directory /net.d
-	//   write /bin/cilium-cni
-	//   write /bin/loopback
-	//   write /net.d/05-cilium.conflist
+	//   write file /bin/cilium-cni
+	//   write file /bin/loopback
+	//   write file /net.d/05-cilium.conflist
 	// 0 changes
 	// invalid CNI configuration 05-cilium.conflist, line 3 column 16, plugins[0]: error parsing configuration: missing 'type'
 }

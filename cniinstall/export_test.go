@@ -7,8 +7,5 @@ import "context"
 
 // RenderIn calls c.Render within an Install with these names.
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
-	return c.renderIn(ctx, i.folder())
+	return c.renderIn(ctx, i.folder(recorded{}))
 }
-
-// Missing is a missing.
-type Missing = missing

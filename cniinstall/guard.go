@@ -4,14 +4,16 @@
 package cniinstall
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
@@ -20,18 +22,19 @@ const (
 	retryFirst = time.Second // after an error; then twice as long, and so on
 	retryLast  = time.Minute
 
-	defaultPatience = 5 * time.Minute
+	contestAfter = 5                // repairs of the same change in a row
+	contestEnds  = 10 * time.Second // without a repair: a later change is unrelated
 )
 
 // ErrUninstalled means that the installation was undone, or never made, so there is
-// nothing to guard. It matches [journal.ErrRevoked].
+// nothing to guard. It matches [ledger.ErrRevoked].
 var ErrUninstalled error = uninstalled{}
 
 type uninstalled struct{}
 
 func (uninstalled) Error() string        { return "no longer installed" }
-func (uninstalled) Is(target error) bool { return target == journal.ErrRevoked }
-func (uninstalled) Code() string         { return code.LedgerRevoked }
+func (uninstalled) Is(target error) bool { return target == ledger.ErrRevoked }
+func (uninstalled) Code() string         { return code.Of(ledger.ErrRevoked) }
 
 // ErrContested means that another program, such as another agent's guard, keeps
 // undoing the repairs.
@@ -42,36 +45,31 @@ var ErrContested = errors.New("another program undoes each repair")
 // folder replaced, it applies Install again. Thus every change is repaired within a
 // second, provided that the repair itself takes at most half a second.
 //
-// It only guards files that have already been applied, and installs nothing new. If
-// the context has a journal, the entries of its step there determine what has been
-// applied (see bootstrap.Plan.Inside). The guard ends if there is an uninstall
-// ([ErrUninstalled]), if other content is installed ([journal.ErrRevoked]), or if
-// another owner claims the node ([journal.ErrNotOwner]).
+// It only guards files that its step has already applied, according to the context's ledger,
+// and installs nothing new (see bootstrap.Plan.Inside). It ends if there is an uninstall
+// ([ErrUninstalled]), if other content is installed ([ledger.ErrRevoked]), or if
+// another owner claims the node ([ledger.ErrNotOwner]).
 type Guard struct {
-	// Install is the installation that has been applied.
+	// Install is the installation that the step has applied.
 	Install Install
+	Step    string
 
 	// Lock is held only during each repair, or while the guard confirms that the
-	// installation was undone; the journal is read after it is taken. It should be
-	// the node's lock, hostns.Host.Lock, which plans hold: the journal excludes no
-	// other process, so without the lock the guard may repair files that an
-	// uninstall is just removing. If nil, no lock is taken.
+	// installation was undone; the ledger is read after it is taken. It should be
+	// the node's lock, hostns.Host.Lock, which plans hold: without it the guard may repair
+	// files that an uninstall is just removing. If nil, no lock is taken.
 	Lock func(ctx context.Context) (unlock func() error, err error)
-
-	// Patience is how long the guard continues, with at most four repairs a second,
-	// while another program undoes each of them. Then it ends with [ErrContested].
-	// Zero means 5 minutes.
-	Patience time.Duration
 
 	// Done is called with the changes of each repair, and with errors that do not
 	// end the guard: a failed repair, which is tried again, and [ErrContested],
-	// once whenever another program begins to undo the repairs. It may be nil.
+	// once whenever another program begins to undo the repairs: they then become rarer, up
+	// to one a minute. It may be nil.
 	Done func(changes []string, err error)
 }
 
 // Run guards the installation until ctx ends or another reason stops it, and always
-// returns an error: that of ctx, [ErrUninstalled], [journal.ErrRevoked],
-// [journal.ErrNotOwner], [ErrContested], or that of an Install with invalid fields.
+// returns an error: that of ctx, [ErrUninstalled], [ledger.ErrRevoked],
+// [ledger.ErrNotOwner], or that of an Install with invalid fields.
 //
 // All paths are resolved on the calling thread, so Run may run inside hostns.Do for
 // any length of time. Files are read only after the name, size, mode, owner or time
@@ -91,27 +89,31 @@ func (g Guard) Run(ctx context.Context) error {
 // paths.
 type guarding struct {
 	Guard
+	book    *ledger.Book
 	seed    maphash.Seed
-	seen    string   // the folders' appearance at the last look; empty: unknown
-	watched []string // decisive files, except other configurations; nil: unknown
-	others  listing  // of the folder of configurations
-
-	known map[string]string // target: its hash, as the journal had it last; empty: it was just begun
-	one   string            // of these
+	seen    string            // the folders' appearance at the last look; empty: unknown
+	watched []string          // decisive files, except other configurations; nil: unknown
+	others  listing           // of the folder of configurations
+	claims  map[string]string // what the step wants, as last recorded: the hash, by file name; nil: unknown
 
 	retry     time.Time // when to look regardless of appearance; zero: never
 	failures  int
 	lastError string
-	contest   contest
+
+	repaired string // the changes of the last repair
+	again    int    // how often in a row they were the same
+	last     time.Time
+	pause    time.Time // when the next repair may be made
 }
 
-func (g Guard) run(ctx context.Context) error {
-	var err error
+func (g Guard) run(ctx context.Context) (err error) {
 	if g.Install, err = g.Install.withDefaults(); err != nil {
 		return err
 	}
-	g.Patience = cmp.Or(g.Patience, defaultPatience)
-	r := &guarding{Guard: g, seed: maphash.MakeSeed()}
+	r := &guarding{Guard: g, book: ledger.From(ctx), seed: maphash.MakeSeed()}
+	if r.book == nil {
+		return fmt.Errorf("%w: there is no ledger", ErrUninstalled)
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -129,30 +131,26 @@ func (g Guard) run(ctx context.Context) error {
 // look repairs differences if the appearance has changed. An error ends the guard.
 func (r *guarding) look(ctx context.Context) error {
 	seen := r.appearance(ctx) // first, so that the next look sees later changes
-	if seen == r.seen && (r.retry.IsZero() || time.Now().Before(r.retry)) {
+	if seen == r.seen && (r.retry.IsZero() || time.Now().Before(r.retry)) || time.Now().Before(r.pause) {
 		return nil
 	}
 	r.seen, r.retry = seen, time.Time{}
-	changed, err := r.differs(ctx)
-	if err == nil && changed {
+	_, changes, err := r.differs(ctx)
+	if err == nil && len(changes) > 0 {
 		r.seen = "" // the same change may recur before the next look
 	}
-	if err == nil && changed || errors.Is(err, ErrUninstalled) { // or another process is just recording anew
+	if err == nil && len(changes) > 0 || errors.Is(err, ErrUninstalled) { // or another process is just recording anew
 		err = r.repair(ctx)
 	}
 	switch {
 	case err == nil:
 		r.failures, r.lastError = 0, ""
 		return nil
-	case ends(err) || ctx.Err() != nil:
+	case errors.Is(err, ledger.ErrRevoked), errors.Is(err, ledger.ErrNotOwner), ctx.Err() != nil:
 		return err
 	}
 	r.fail(ctx, err)
 	return nil
-}
-
-func ends(err error) bool {
-	return errors.Is(err, journal.ErrRevoked) || errors.Is(err, journal.ErrNotOwner) || errors.Is(err, ErrContested)
 }
 
 // fail reports an error, once, and schedules another repair: some time later, or at
@@ -164,49 +162,107 @@ func (r *guarding) fail(ctx context.Context, err error) {
 		return
 	}
 	r.seen = seen
-	r.retry = time.Now().Add(min(retryFirst<<min(r.failures-1, 10), retryLast))
+	r.retry = time.Now().Add(growing(retryFirst, r.failures-1))
 	if text := err.Error(); text != r.lastError {
 		r.lastError = text
-		r.trouble(err)
+		r.done(nil, fmt.Errorf("guard CNI: %w", err))
 	}
 }
 
-func (r *guarding) trouble(err error) {
+// growing doubles a wait that often, up to a limit.
+func growing(first time.Duration, often int) time.Duration {
+	return min(first<<min(often, 10), retryLast)
+}
+
+func (r *guarding) done(changes []string, err error) {
 	if r.Done != nil {
-		r.Done(nil, fmt.Errorf("guard CNI: %w", err))
+		r.Done(changes, err)
 	}
 }
 
-// differs compares without the lock. The files are compared with the earlier
-// record: the next look sees an uninstall that ends meanwhile.
-func (r *guarding) differs(ctx context.Context) (bool, error) {
-	if err := r.verify(ctx); err != nil {
-		return false, err
+// differs returns what a repair would change, and needs no lock. An error may mean that the
+// guard must end.
+func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []string, err error) {
+	if err := r.book.Verify(ctx); err != nil {
+		if !errors.Is(err, ledger.ErrNotOwner) && errors.Is(err, ledger.ErrRevoked) {
+			err = fmt.Errorf("%w: %w", ErrUninstalled, err)
+		}
+		return wants, nil, err
 	}
-	j, err := r.survey(ctx)
+	claims, err := r.recorded(ctx)
 	if err != nil {
-		return false, err
+		return wants, nil, err
 	}
-	defer j.close()
-	if len(j.changes()) > 0 {
-		return true, nil
-	}
-	r.remember(j, j.known)
-	return false, nil
-}
-
-// survey inspects the installation. An error may mean that the guard must end.
-func (r *guarding) survey(ctx context.Context) (*job, error) {
 	j, err := r.Install.survey(ctx)
 	if err != nil {
+		return wants, nil, err
+	}
+	if err := r.mayRepair(ctx, j, claims); err != nil {
+		return wants, nil, err
+	}
+	r.claims, r.watched = claims, j.decisive()
+	if wants, err = j.wants(); err != nil {
+		return wants, nil, err
+	}
+	look, err := r.book.Check(ctx, r.Step, wants)
+	return wants, look.Changes, err
+}
+
+// recorded returns the hashes of what the step wants, by file name: the folders may lead
+// elsewhere by now. If it has lost a file that it wanted before, it was undone.
+func (r *guarding) recorded(ctx context.Context) (map[string]string, error) {
+	files, err := readRecorded(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.mayRepair(ctx, j); err != nil {
-		j.close()
-		return nil, err
+	claims := map[string]string{}
+	for _, o := range files.files {
+		for _, c := range o.Claims {
+			if c.Agent == files.agent && c.Step == r.Step {
+				claims[filepath.Base(o.Object)] = c.To.SHA256
+			}
+		}
 	}
-	r.watched = j.decisive()
-	return j, nil
+	for name := range r.claims {
+		if _, known := claims[name]; !known {
+			return nil, fmt.Errorf("%w: %s is no longer recorded", ErrUninstalled, name)
+		}
+	}
+	if len(claims) == 0 {
+		return nil, fmt.Errorf("%w: step %s has recorded nothing", ErrUninstalled, r.Step)
+	}
+	return claims, nil
+}
+
+// mayRepair returns an error if a file must not be repaired: the same owner has installed
+// other content since, or none.
+func (r *guarding) mayRepair(ctx context.Context, j *job, claims map[string]string) error {
+	wants := slices.Clone(j.plugins)
+	if j.net != nil {
+		wants = append(wants, pluginWant{Want: j.confWant()})
+	}
+	for _, w := range wants {
+		sum, known := claims[filepath.Base(w.Object)]
+		switch {
+		case w.Loose:
+			continue
+		case !known:
+			return fmt.Errorf("%w: %s is not recorded", ErrUninstalled, w.Object)
+		case w.plugin == "" && !isFixed(j.Config): // its content may differ each time
+			continue
+		}
+		own, seen := r.claims[filepath.Base(w.Object)]
+		if !seen {
+			var err error
+			if own, err = hashOf(ctx, w.To); err != nil {
+				return err
+			}
+		}
+		if own != sum {
+			return fmt.Errorf("%w: %s was installed with other content since", ledger.ErrRevoked, w.Object)
+		}
+	}
+	return nil
 }
 
 // repair takes the lock and applies the installation if it still differs.
@@ -218,44 +274,45 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	if err := r.verify(ctx); err != nil {
+	wants, changes, err := r.differs(ctx)
+	if err != nil || len(changes) == 0 {
 		return err
 	}
-	j, err := r.survey(ctx)
-	if err != nil {
-		return err
+	found := r.found(wants, changes)
+	done, err := r.book.Apply(ctx, r.Step, wants)
+	if len(done.Changes) > 0 {
+		r.done(done.Changes, nil)
 	}
-	defer j.close()
-	changes, found := j.changes(), j.found()
-	if len(changes) == 0 {
-		r.remember(j, j.known)
-		return nil
+	if claims, errClaims := r.recorded(ctx); errClaims == nil {
+		r.claims = claims
 	}
-	err = j.apply(ctx)
-	known, unknown := recorded(ctx, j.journal)
-	if unknown == nil {
-		r.remember(j, known)
-	}
-	if err = errors.Join(err, unknown); err != nil {
-		return err
-	}
-	if r.Done != nil {
-		r.Done(changes, nil)
-	}
-	return r.contested(found)
+	r.contested(found)
+	return err
 }
 
-// contested reports to trouble that another program undoes each repair, and returns an error,
-// which ends the guard, if that lasts too long.
-func (r *guarding) contested(found string) error {
-	now := time.Now()
-	switch r.contest.add(found, now) {
-	case contestBegins:
-		r.trouble(fmt.Errorf("%w: repairing every %v, for up to %v", ErrContested, lookEvery, r.Patience))
-	case contestGoesOn:
-		if lasted := now.Sub(r.contest.since); lasted >= r.Patience {
-			return fmt.Errorf("%w: gave up after %v and %d repairs", ErrContested, lasted.Round(time.Second), r.contest.total)
-		}
+// found describes the state to repair, so that it can be recognised again.
+func (r *guarding) found(wants ledger.Wants, changes []string) string {
+	text := strings.Join(changes, "\n")
+	for _, w := range wants.List {
+		now, err := w.Kind.Read(context.Background(), w.Object)
+		text += fmt.Sprintln(filepath.Base(w.Object), now.Type, now.Mode, now.SHA256, err)
 	}
-	return nil
+	return text
+}
+
+// contested distinguishes a fight from a series of accidents: the same state keeps returning.
+// The repairs then become rarer.
+func (r *guarding) contested(found string) {
+	now := time.Now()
+	if found != r.repaired || now.Sub(r.last) > contestEnds && now.Sub(r.pause) > contestEnds {
+		r.repaired, r.again = found, 0
+	}
+	r.last = now
+	if r.again++; r.again <= contestAfter {
+		return
+	}
+	r.pause = now.Add(growing(lookEvery, r.again-contestAfter))
+	if r.again == contestAfter+1 {
+		r.done(nil, fmt.Errorf("guard CNI: %w: repairing it more and more rarely, down to once in %v", ErrContested, retryLast))
+	}
 }

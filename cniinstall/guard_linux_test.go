@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
@@ -36,10 +35,10 @@ type guarded struct {
 	cancel   context.CancelFunc
 }
 
-// start runs the guard of an installation, with its journal, until the test ends.
+// start runs the guard of an installation, with its ledger, until the test ends.
 func start(t *testing.T, i recorded, g cniinstall.Guard, run func(context.Context, cniinstall.Guard) error) *guarded {
-	ctx, cancel := context.WithCancel(journal.With(context.Background(), i.Journal))
-	g.Install = i.Install
+	ctx, cancel := context.WithCancel(i.with(context.Background()))
+	g.Install, g.Step = i.Install, step
 	r := &guarded{t, make(chan []string, 10000), make(chan error, 10000), make(chan error, 1), cancel}
 	g.Done = func(changes []string, err error) {
 		if err != nil {
@@ -202,7 +201,7 @@ func TestCNI7_FoldersOnTheWay(t *testing.T) {
 		repaired(func() { require.NoError(t, os.RemoveAll(filepath.Join(n.root, "opt"))) })
 		require.Empty(t, g.trouble)
 		require.NoError(t, os.Rename(real2, real2+".away")) // a dangling link is not replaced
-		require.ErrorContains(t, receive(t, g.trouble), link+" is a symbolic link that leads nowhere")
+		require.ErrorContains(t, receive(t, g.trouble), link+": it is a link that leads nowhere")
 		require.NoError(t, os.Rename(real2+".away", real2))
 		require.NoError(t, os.Remove(n.confFile()))
 		receive(t, g.repaired)
@@ -297,31 +296,30 @@ func TestCNI7_LockForTheRepairOnly(t *testing.T) {
 	})
 }
 
-// Two guards with different goals: the fight is reported at once and rate limited, and the
-// guard with less patience gives up.
-func TestCNI7_TwoGuardsThatFight(t *testing.T) {
+// Another program that undoes each repair is reported once, and the repairs become rarer; the
+// guard never gives up.
+func TestCNI7_AContestGoesOnMoreAndMoreRarely(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
-		n := newNodeIn(t, fastDir(t, "/bin/true"))
-		n.state = ""
-		i := n.install()
-		other := i
-		other.Config = agentOf(cniinstall.Agent{Debug: true})
-		require.NoError(t, i.Apply(t.Context()))
+		n, g := guardedNode(t)
 		begin := time.Now()
-		short := start(t, i, cniinstall.Guard{Patience: 2 * time.Second}, plainly)
-		long := start(t, other, cniinstall.Guard{}, plainly)
-		require.ErrorIs(t, receive(t, short.trouble), cniinstall.ErrContested)
-		require.ErrorIs(t, receive(t, long.trouble), cniinstall.ErrContested)
-		err := short.end()
+		for range 9 {
+			write(t, n.confFile(), "theirs", 0o600)
+			receive(t, g.repaired)
+		}
+		err := receive(t, g.trouble)
 		require.ErrorIs(t, err, cniinstall.ErrContested)
-		require.ErrorContains(t, err, "gave up after 2s")
-		require.Less(t, time.Since(begin), 10*time.Second)
-		require.Less(t, len(short.repaired)+len(long.repaired), 40, "repairs are rate limited")
-		require.Empty(t, long.ended)
-		require.Eventually(t, func() bool {
-			changes, err := other.Check(t.Context())
-			return err == nil && len(changes) == 0
-		}, slow, 10*time.Millisecond)
-		require.Empty(t, short.trouble, "reported once")
+		require.Empty(t, g.trouble, "reported once")
+		require.Greater(t, time.Since(begin), 3*time.Second)
+		for range 5 {
+			write(t, n.confFile(), "theirs", 0o600)
+			receive(t, g.repaired)
+		}
+		require.Greater(t, time.Since(begin), time.Minute, "they are rare by now")
+		require.Empty(t, g.ended)
+		time.Sleep(3 * time.Minute) // by the test's own clock
+		require.NoError(t, os.Remove(n.confFile()))
+		begin = time.Now()
+		g.repair()
+		require.Less(t, time.Since(begin), time.Second, "a later change is unrelated")
 	})
 }

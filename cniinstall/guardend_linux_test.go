@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -41,21 +41,22 @@ func TestCNI7_LaterInstallationEndsIt(t *testing.T) {
 		i := n.ownedBy("pod-b", n.install())
 		require.NoError(t, i.Apply(t.Context()))
 		err := g.end()
-		require.ErrorIs(t, err, journal.ErrNotOwner)
+		require.ErrorIs(t, err, ledger.ErrNotOwner)
 		require.ErrorContains(t, err, `"pod-b" (generation 1`)
 
 		second := start(t, i, cniinstall.Guard{Lock: n.lock}, plainly)
 		require.NoError(t, os.Remove(n.confFile()))
 		second.repair()
+		i = n.ownedBy("pod-b", n.install()) // another process of that owner
 		i.Config = agentOf(cniinstall.Agent{Debug: true})
 		require.NoError(t, i.Apply(t.Context()))
 		err = second.end()
-		require.ErrorIs(t, err, journal.ErrRevoked)
+		require.ErrorIs(t, err, ledger.ErrRevoked)
 		require.ErrorContains(t, err, n.confFile()+" was installed with other content since")
 		requireConverged(t, i, n.root)
 
 		late := n.ownedBy("pod-b", n.install()) // the older one, started late
-		require.ErrorIs(t, start(t, late, cniinstall.Guard{Lock: n.lock}, plainly).end(), journal.ErrRevoked)
+		require.ErrorIs(t, start(t, late, cniinstall.Guard{Lock: n.lock}, plainly).end(), ledger.ErrRevoked)
 		requireConverged(t, i, n.root)
 	})
 }
@@ -66,7 +67,7 @@ func TestCNI7_EndsWhateverElseIsWrong(t *testing.T) {
 	ownTime(t, func(t *testing.T) {
 		for want, act := range map[error]func(context.Context, node, recorded) error{
 			cniinstall.ErrUninstalled: func(ctx context.Context, _ node, i recorded) error { return i.Revert(ctx) },
-			journal.ErrNotOwner: func(ctx context.Context, n node, i recorded) error {
+			ledger.ErrNotOwner: func(ctx context.Context, n node, i recorded) error {
 				i.Config = agentOf(cniinstall.Agent{})
 				return n.ownedBy("pod-b", i).Apply(ctx)
 			},
@@ -109,7 +110,7 @@ func TestCNI7_TroubleIsToldAndTriedAgain(t *testing.T) {
 		g.repair()
 		require.NoError(t, os.Mkdir(n.confFile()+".new", 0o755))
 		require.NoError(t, unix.Renameat2(unix.AT_FDCWD, n.confFile()+".new", unix.AT_FDCWD, n.confFile(), unix.RENAME_EXCHANGE))
-		require.ErrorContains(t, receive(t, g.trouble), n.confFile()+" is in the way: it is a directory, not a file")
+		require.ErrorContains(t, receive(t, g.trouble), n.confFile()+": a directory is in the way: move it away")
 		require.NoError(t, os.Remove(n.confFile()))
 		g.repair()
 		requireContent(t, n.confFile(), agentConf, 0o600)

@@ -9,13 +9,11 @@ import (
 	"os"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // hooked is a set of plugins that signals when one of them is opened and when it is closed.
@@ -56,13 +54,6 @@ func (f *hookedFile) Close() error {
 	return f.File.Close()
 }
 
-// onePlugin is an installation of a single plugin that nothing else needs.
-func (n node) onePlugin() recorded {
-	i := n.install()
-	i.Config, i.Plugins, i.Optional = nil, fstest.MapFS{"acme-cni": {Data: []byte(script("1.0.0"))}}, []string{"loopback"}
-	return i
-}
-
 // An uninstall that starts and finishes while the guard compares without the lock ends the
 // guard: files that were equal a moment ago are not mistaken for files that were never
 // recorded.
@@ -73,7 +64,7 @@ func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 		require.NoError(t, i.Apply(t.Context()))
 		var once atomic.Bool
 		guarded := i
-		guarded.Journal = journaltest.Open(t, n.state) // another process's journal
+		guarded.Book = n.book(cniinstall.Uninstall{}) // another process's
 		guarded.Plugins = hooked{FS: i.Plugins, close: func() {
 			if once.CompareAndSwap(false, true) {
 				unlock, err := n.lock(context.Background())
@@ -112,7 +103,7 @@ func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
 		require.NoError(t, os.Remove(n.plugin("acme-cni")))
 		err := receive(t, g.trouble)
 		require.ErrorIs(t, err, unix.EIO)
-		require.ErrorContains(t, err, "write "+n.plugin("acme-cni"))
+		require.ErrorContains(t, err, "write file "+n.plugin("acme-cni"))
 		broken.Store(false)
 		receive(t, g.repaired)
 		require.Empty(t, g.ended)

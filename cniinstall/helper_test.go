@@ -13,12 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // background is for work that outlives a test.
@@ -51,7 +51,7 @@ func (n node) install() recorded {
 	i := recorded{Install: cniinstall.Cilium("")}
 	i.Plugins, i.BinDir, i.ConfDir = root.FS(), n.bin, n.conf
 	if n.state != "" {
-		i.Journal = journaltest.Open(n.t, n.state)
+		i.Book = n.book(cniinstall.Uninstall{})
 	}
 	return i
 }
@@ -74,13 +74,18 @@ func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 // ownedBy makes owner claim the node in this installation.
 func (n node) ownedBy(owner string, i recorded) recorded {
 	n.t.Helper()
-	j, err := (&journal.Node{Dir: n.state, Agent: "agent", Owner: owner}).Open(context.Background(), nil)
+	book, err := (&ledger.Ledger{Dir: n.state, Agent: "agent", Owner: owner, Kinds: cniinstall.Uninstall{ConfDir: n.conf}.Kinds()}).Open(context.Background())
 	require.NoError(n.t, err)
-	n.t.Cleanup(func() { j.Close() })
-	_, leave, err := j.Enter(n.t.Context(), "apply")
-	require.NoError(n.t, err)
-	require.NoError(n.t, leave())
-	i.Journal = j.Step("test")
+	n.t.Cleanup(func() { book.Close() })
+	require.NoError(n.t, book.Claim(n.t.Context()))
+	i.Book = book
+	return i
+}
+
+// onePlugin is an installation of a single plugin that nothing else needs.
+func (n node) onePlugin() recorded {
+	i := n.install()
+	i.Config, i.Plugins, i.Optional = nil, fstest.MapFS{"acme-cni": {Data: []byte(script("1.0.0"))}}, []string{"loopback"}
 	return i
 }
 

@@ -4,13 +4,11 @@
 package cniinstall
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"slices"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/cniconf"
 )
 
@@ -30,8 +28,8 @@ var confSuffixes = cniconf.Suffixes
 // ConfDir. The zero value installs nothing; [Cilium] returns the installation of
 // Cilium's agent.
 //
-// It is a bootstrap.Action. If the context has a journal, the changes of Apply are
-// recorded there, and [Handler] undoes them.
+// It is a ledger.Wanter, for a step of a plan, which records and undoes what it changes; an
+// undoing program that has no such step gives its ledger the [Kinds].
 type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
@@ -46,10 +44,9 @@ type Install struct {
 	// plugin without a Policy has DefaultPolicy, except loopback, which has
 	// IfMissing.
 	//
-	// If Names is not empty, plugins that the context's step has installed in these
+	// If Names is not empty, plugins that the step has installed in these
 	// folders and that are no longer in Names or Optional are undone, unless they
-	// are still needed on the node (see [Handler]): Advise names those. Without
-	// Names, none are undone.
+	// are still needed on the node (see [Uninstall]). Without Names, none are undone.
 	//
 	// No configuration is published if loopback is neither installed nor about to
 	// be: no configuration names it, but containerd runs it for every pod. This
@@ -90,7 +87,7 @@ type Install struct {
 	// ConfDir/ConfName with ConfMode: if zero, 0600; 0644 at most. If ConfDir is
 	// empty, it is /etc/cni/net.d; ConfName must be given. If it ends in .conflist,
 	// the configuration must be a list; if in .conf or .json, that of a single
-	// plugin. A configuration that the context's step has published under another
+	// plugin. A configuration that the step has published under another
 	// name is undone once this one exists.
 	Config   Config
 	ConfDir  string
@@ -106,68 +103,24 @@ type Install struct {
 	Exclusive    bool
 	BackupSuffix string
 
+	// Needs lists files that the configuration needs, such as a kubeconfig: it is published
+	// after them, and they stay as long as it does.
+	Needs []string
+
 	place *place // nil: For was not called
-}
-
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Install) Kinds() []string { return Handler{}.Kinds() }
-
-// Namespaces lists the host namespaces that a plan enters: plugins that are asked
-// for their versions run in the host's network namespace.
-func (Install) Namespaces() []string { return []string{"mnt", "net"} }
-
-// Places lists the folders.
-func (i Install) Places() map[string]string {
-	places := map[string]string{}
-	if i.Plugins != nil {
-		places[cmp.Or(i.BinDir, defaultBinDir)] = ""
-		for _, dir := range i.AlsoBinDirs {
-			places[dir] = ""
-		}
-	}
-	if i.Config != nil {
-		places[cmp.Or(i.ConfDir, defaultConfDir)] = ""
-	}
-	return places
-}
-
-// Validate checks the folders and names of i, and a configuration that builds on no
-// other, independently of the node.
-func (i Install) Validate() error {
-	i, err := i.withDefaults()
-	if err != nil || !isFixed(i.Config) {
-		return err
-	}
-	raw, err := i.Config.Render(context.Background(), i.ConfDir)
-	if err == nil {
-		_, err = parse(i.ConfName, raw)
-	}
-	return err
 }
 
 // Check lists the changes that Apply would make. A plugin that Apply would install
 // counts as present. If the configuration differs, the other plugins that it names
 // are run to ask for the versions that they support. In a plan's run, Advise names
 // those that do not answer; only the agent's own, and those that i installs, must.
-func (i Install) Check(ctx context.Context) ([]string, error) {
-	j, err := i.survey(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("check CNI: %w", err)
-	}
-	defer j.close()
-	if err := j.speak(ctx, j.early(false)); err != nil {
-		return nil, fmt.Errorf("check CNI: %w", err)
-	}
-	goes, err := j.checkFormer(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("check CNI: %w", err)
-	}
-	shared, err := j.checkWishes(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("check CNI: %w", err)
-	}
-	return slices.Concat(j.changes(), goes, shared), nil
-}
+func (i Install) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, i) }
+
+// Apply installs without a record: for use alone. Missing folders are made (mode 0755), the
+// plugins installed, and then the configuration published. Everything is written under
+// temporary names and validated before the first file is renamed. Leftovers of a killed run
+// are removed.
+func (i Install) Apply(ctx context.Context) error { return ledger.Apply(ctx, i) }
 
 // Missing names the files that other installers must still bring before i can be
 // installed: a plugin that the configuration names, or the configuration that it is
@@ -176,35 +129,12 @@ func (i Install) Check(ctx context.Context) ([]string, error) {
 // by the context counts as missing; the step itself reports any other error of
 // Check.
 //
-// A gate has no journal. If i is chained and Exclusive, have the Probe call Missing
-// inside bootstrap.Plan.Inside: the journal knows files set aside under another
-// suffix.
+// If i is chained and Exclusive, the context should have the ledger's book: that knows files
+// set aside under another suffix.
 func (i Install) Missing(ctx context.Context) (seen string, err error) {
 	_, err = i.Check(ctx)
 	if errors.Is(err, ErrPluginMissing) || errors.Is(err, ErrTargetMissing) || err != nil && ctx.Err() != nil {
 		return err.Error(), nil
 	}
 	return "", nil
-}
-
-// Apply makes missing folders (mode 0755), installs the plugins, and then publishes
-// the configuration. Everything is written under temporary names and validated
-// before the first file is renamed. Leftovers of a killed run are removed. Last,
-// files that the step installed before and i no longer has are undone.
-func (i Install) Apply(ctx context.Context) error {
-	j, err := i.survey(ctx)
-	if err == nil {
-		defer j.close()
-		err = j.apply(ctx)
-	}
-	if err == nil {
-		err = j.undoFormer(ctx)
-	}
-	if err == nil {
-		err = j.wish(ctx)
-	}
-	if err != nil {
-		return fmt.Errorf("install CNI: %w", err)
-	}
-	return nil
 }

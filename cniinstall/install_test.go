@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -44,9 +44,9 @@ func TestCNI1_CNI9_FreshNode(t *testing.T) {
 		"make directory " + n.root + "/etc",
 		"make directory " + n.root + "/etc/cni",
 		"make directory " + n.conf,
-		"write " + n.plugin("cilium-cni"),
-		"write " + n.plugin("loopback"),
-		"write " + n.confFile(),
+		"write file " + n.plugin("cilium-cni"),
+		"write file " + n.plugin("loopback"),
+		"write file " + n.confFile(),
 	}, changes)
 	require.Equal(t, before, tree(t, n.root), "Check changes nothing")
 
@@ -86,17 +86,11 @@ func TestZeroInstallAsksForNothing(t *testing.T) {
 }
 
 var (
-	_ bootstrap.Recorder = cniinstall.Install{}
-	_ bootstrap.Hosted   = cniinstall.Install{}
-	_ bootstrap.Placed   = cniinstall.Install{}
-	_ bootstrap.Adviser  = cniinstall.Install{}
-	_ bootstrap.Recorder = cniinstall.AgentConf{}
-	_ bootstrap.Hosted   = cniinstall.AgentConf{}
-	_ bootstrap.Placed   = cniinstall.AgentConf{}
-	_ journal.Handler    = cniinstall.Handler{}
-
-	_ bootstrap.Validator    = cniinstall.Install{}
-	_ bootstrap.MissingError = cniinstall.Missing{}
+	_ ledger.Wanter     = cniinstall.Install{}
+	_ bootstrap.Adviser = cniinstall.Install{}
+	_ bootstrap.Action  = cniinstall.AgentConf{}
+	_ bootstrap.Hosted  = cniinstall.AgentConf{}
+	_ bootstrap.Undoer  = cniinstall.AgentConf{}
 )
 
 // A file that cannot be examined does not count as missing, and is not replaced.
@@ -190,7 +184,7 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 	require.ErrorIs(t, err, cniinstall.ErrNoLoopback)
 	require.Equal(t, "cni.no-loopback", code.Of(err))
-	require.EqualError(t, err, "check CNI: container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
+	require.EqualError(t, err, "container runtimes run loopback for every pod: plugin missing: loopback is not in "+n.bin)
 	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
 	require.NoFileExists(t, n.confFile())
 	require.NoFileExists(t, n.plugin("cilium-cni"))
@@ -289,8 +283,8 @@ func TestCNI2_ModePutRightBeforeConfiguration(t *testing.T) {
 
 func TestCNI1_WhatIsInTheWay(t *testing.T) {
 	for what, put := range map[string]func(n node) error{
-		"cilium-cni is in the way: it is a directory, not a file":    func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
-		"05-cilium.conflist is in the way: it is a directory, not a": func(n node) error { return os.MkdirAll(n.confFile(), 0o755) },
+		"cilium-cni: a directory is in the way: move it away":         func(n node) error { return os.MkdirAll(n.plugin("cilium-cni"), 0o755) },
+		"05-cilium.conflist: a directory is in the way: move it away": func(n node) error { return os.MkdirAll(n.confFile(), 0o755) },
 	} {
 		n := newNode(t)
 		require.NoError(t, put(n))
@@ -381,8 +375,7 @@ func TestCNI9_LinkThatLeadsNowhere(t *testing.T) {
 		require.NoError(t, os.Symlink("/nowhere", n.root+"/etc/cni"))
 		before := tree(t, n.root)
 		err := n.install().Apply(t.Context())
-		require.ErrorContains(t, err, n.root+"/etc/cni is a symbolic link that leads nowhere")
-		require.ErrorIs(t, err, os.ErrNotExist)
+		require.ErrorContains(t, err, n.root+"/etc/cni: it is a link that leads nowhere")
 		require.Equal(t, before, tree(t, n.root))
 	}
 }

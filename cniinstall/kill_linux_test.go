@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -111,11 +111,12 @@ func installOnce() int {
 
 func recordedFleet(dir string, program []byte, version int) recorded {
 	i := fleet(dir, program, version)
-	j, err := (&journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(context.Background(), nil)
+	kinds := cniinstall.Uninstall{ConfDir: i.ConfDir}.Kinds()
+	book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true, Kinds: kinds}).Open(context.Background())
 	if err != nil {
 		panic(err)
 	}
-	i.Journal = j.Step("test")
+	i.Book = book
 	i.Exclusive = version > 0 // so that the upgrade sets others aside
 	return i
 }
@@ -168,7 +169,7 @@ func killedAfter(t *testing.T, path string, program []byte, upgrade, again bool,
 	if upgrade {
 		first := recordedFleet(dir, program, 0)
 		require.NoError(t, first.Apply(t.Context()))
-		require.NoError(t, first.Journal.Close())
+		require.NoError(t, first.Book.Close())
 		late := filepath.Join(dir, "net.d", "01-b.conf")
 		write(t, late, "new", 0o640)
 		before[late] = tree(t, dir)[late]
@@ -182,8 +183,9 @@ func killedAfter(t *testing.T, path string, program []byte, upgrade, again bool,
 	}
 	took := waitFor(t, cmd, out, dir)
 	i := recordedFleet(dir, program, 1)
-	defer i.Journal.Close()
+	defer i.Book.Close()
 	if again {
+		require.NoError(t, i.Apply(t.Context())) // it settles what the killed run has begun, and lists it from then on
 		requireApplied(t, i, dir)
 		requireContent(t, filepath.Join(dir, "bin", "prog"), string(append(slices.Clone(program), make([]byte, 12345)...)), 0o755)
 	}

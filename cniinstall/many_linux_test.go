@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // More files than a node ever has are not set aside, neither at once nor one by one, because
@@ -70,7 +69,7 @@ func TestCNI5_SEC5_SEC6_HugeFiles(t *testing.T) {
 	i = n.exclusive()
 	require.ErrorContains(t, i.Apply(t.Context()), n.other("10-huge.conflist")+" is larger than 1048576 bytes, so it is no CNI configuration: move it away")
 	require.Equal(t, before, namesOf(t, n))
-	require.Empty(t, journaltest.Entries(t, i.Journal))
+	require.Empty(t, kept(t, i))
 
 	gate := t.TempDir()
 	require.NoError(t, unix.Mkfifo(gate+"/cni-uninstall", 0o600))

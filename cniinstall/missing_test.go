@@ -5,6 +5,7 @@ package cniinstall_test
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,8 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -56,46 +55,45 @@ func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 	require.Contains(t, seen, context.Canceled.Error(), "a cancelled check reports the cancellation")
 }
 
-// A plugin found nowhere fails the plan before the first step changes anything; a plugin that
-// an earlier step installs into a searched folder does not.
-func TestPLAN17_APluginThatNoStepBringsFailsBeforeTheFirstChange(t *testing.T) {
+// A plugin that the image lacks, and a network to join that is not there, fail the plan before
+// the first step changes anything. A plugin that an earlier step installs does not.
+func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) {
 	n := newNode(t)
-	i := n.install()
-	i.Plugins, i.Optional = nil, []string{"loopback"}
-	i.SearchDirs = []string{filepath.Join(n.root, "opt/provider")}
-	provider := cniinstall.Install{Plugins: n.install().Plugins, BinDir: filepath.Join(n.root, "opt/elsewhere")}
+	i := n.install().Install
+	provider := cniinstall.Install{Plugins: i.Plugins, BinDir: filepath.Join(n.root, "opt/provider")}
 	plan := func() *bootstrap.Plan {
-		return &bootstrap.Plan{
-			Host: hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-			Steps: []bootstrap.Step{
-				{Name: "run", Action: hostpath.Paths{List: []hostpath.Path{{Path: filepath.Join(n.root, "run/cilium"), Type: hostpath.DirectoryOrCreate}}}},
-				{Name: "provider", Action: provider},
-				{Name: "cni", Action: i.Install, After: []string{"run", "provider"}},
-			},
-		}
+		return n.planOf(cniinstall.Uninstall{},
+			bootstrap.Step{Name: "provider", Wants: provider}, bootstrap.Step{Name: "cni", Wants: i, After: []string{"provider"}})
 	}
-	require.NoError(t, os.MkdirAll(filepath.Join(n.root, "run"), 0o755))
-	before := tree(t, n.root)
-	_, err := plan().Apply(t.Context())
-	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
-	require.ErrorAs(t, err, new(bootstrap.MissingError))
-	require.Equal(t, "cni.plugin-missing", bootstrap.Code(err))
-	require.Equal(t, before, tree(t, n.root))
+	refused := func(want error) {
+		t.Helper()
+		_, err := plan().Apply(t.Context())
+		require.ErrorIs(t, err, want)
+		require.NoDirExists(t, n.root+"/opt")
+		require.NoDirExists(t, n.root+"/etc")
+	}
+	i.Names = []string{"cilium-cni", "lacking"}
+	refused(fs.ErrNotExist)
+	config := i.Config
+	i.Names, i.Config = nil, chainedOf(cniinstall.Chained{Target: "nobody's"})
+	refused(cniinstall.ErrTargetMissing)
 
-	provider.BinDir = i.SearchDirs[0]
+	i.Plugins, i.Optional, i.Config = nil, []string{"loopback"}, config
+	i.SearchDirs = []string{provider.BinDir}
 	report, err := plan().Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, bootstrap.Unknown, report.Results[2].Status)
+	require.Equal(t, bootstrap.Unknown, report.Results[1].Status)
 	_, err = plan().Apply(t.Context())
 	require.NoError(t, err)
 	report, err = plan().Apply(t.Context())
 	require.NoError(t, err)
 	require.False(t, report.Changed())
 
-	i.Config, i.ConfName = chainedOf(cniinstall.Chained{Target: "nobody's"}), "04-chained.conflist"
-	require.NoError(t, os.RemoveAll(filepath.Join(n.root, "run/cilium")))
-	before = tree(t, n.root)
+	require.NoError(t, os.RemoveAll(provider.BinDir))
+	provider.BinDir = filepath.Join(n.root, "opt/elsewhere")
+	i.ConfMode = 0o644
 	_, err = plan().Apply(t.Context())
-	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
-	require.Equal(t, before, tree(t, n.root))
+	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
+	require.Equal(t, "cni.plugin-missing", bootstrap.Code(err))
+	requireContent(t, n.confFile(), agentConf, 0o600)
 }

@@ -38,7 +38,7 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 			tt.put(t, n.other("10-other.conflist"))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			plan := apart(t, n, cniinstall.Handler{})
+			plan := apart(t, n, cniinstall.Uninstall{})
 			plan.Steps = nil
 			report, err := plan.RevertAll(ctx)
 			require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 			}
 			require.FileExists(t, n.plugin("portmap"))
 			advice := strings.Join(told(report), "\n")
-			require.Contains(t, advice, n.plugin("portmap")+" stays: cannot tell whether "+n.other("10-other.conflist")+" names it: ")
+			require.Contains(t, advice, n.plugin("portmap")+" is still needed: cannot tell whether "+n.other("10-other.conflist")+" names it: ")
 			require.Contains(t, advice, tt.want)
 		})
 	}
@@ -63,7 +63,7 @@ func TestCNI10_WhereReadingFailsTheUndoHasFailed(t *testing.T) {
 	require.NoError(t, os.Symlink("/proc/self/mem", other))
 	err := i.Revert(t.Context())
 	require.ErrorIs(t, err, unix.EIO)
-	require.ErrorContains(t, err, n.plugin("portmap")+" stays: cannot tell whether "+other+" names it: ")
+	require.ErrorContains(t, err, n.plugin("portmap")+" is kept: cannot tell whether "+other+" names it: ")
 	require.FileExists(t, n.plugin("portmap"))
 	require.NoError(t, os.Remove(other))
 	require.NoError(t, i.Revert(t.Context()))

@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // portmapConf is a configuration of another CNI's that names our portmap.
@@ -31,8 +30,10 @@ func shared(t *testing.T) (node, recorded) {
 
 // kept lists the objects that are still recorded.
 func kept(t *testing.T, i recorded) (objects []string) {
-	for _, e := range journaltest.Entries(t, i.Journal) {
-		objects = append(objects, e.Object)
+	status, err := i.Book.Status(t.Context())
+	require.NoError(t, err)
+	for _, r := range status.Records {
+		objects = append(objects, r.Object)
 	}
 	return objects
 }
@@ -142,7 +143,7 @@ func TestCNI10_WhatComesBackCounts(t *testing.T) {
 			require.NoFileExists(t, n.other("10-other.conflist"))
 			changes, err := i.CheckRevert(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, []string{"restore " + n.other("10-other.conflist"), "remove file " + n.confFile(), "remove file " + n.plugin("cilium-cni")}, changes)
+			require.Equal(t, []string{"write file " + n.other("10-other.conflist"), "remove file " + n.confFile(), "remove file " + n.plugin("cilium-cni")}, changes)
 			require.NoError(t, i.Revert(t.Context()))
 			require.FileExists(t, n.other("10-other.conflist"))
 			require.FileExists(t, n.plugin("portmap"))
@@ -168,12 +169,12 @@ func TestCNI10_WhatWasInOurPlaceCounts(t *testing.T) {
 
 // apart is a plan of two steps, as both an agent and its installer need: the plugins before the
 // agent starts, the configuration after it.
-func apart(t *testing.T, n node, h cniinstall.Handler) *bootstrap.Plan {
+func apart(t *testing.T, n node, u cniinstall.Uninstall) *bootstrap.Plan {
 	t.Helper()
 	plugins := n.install().Install
 	conf := plugins
 	plugins.Config, plugins.ConfName, conf.Plugins = nil, "", nil
-	return n.planOf(h, bootstrap.Step{Name: "plugins", Action: plugins}, bootstrap.Step{Name: "configuration", Action: conf, After: []string{"plugins"}})
+	return n.planOf(u, bootstrap.Step{Name: "plugins", Wants: plugins}, bootstrap.Step{Name: "configuration", Wants: conf, After: []string{"plugins"}})
 }
 
 // The configuration was edited, and stays with its plugins, although another step installed
@@ -185,7 +186,7 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			n.state = filepath.Join(n.root, "journal")
 			n.source("extra", script("1.0.0"))
 			apply := func() {
-				_, err := apart(t, n, cniinstall.Handler{}).Apply(t.Context())
+				_, err := apart(t, n, cniinstall.Uninstall{}).Apply(t.Context())
 				require.NoError(t, err)
 			}
 			apply()
@@ -196,27 +197,26 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			edited := strings.Replace(agentConf, "false", "true", 1)
 			write(t, n.confFile(), edited, 0o600)
 
-			_, err := apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
-			require.ErrorIs(t, err, journal.ErrChanged)
-			require.ErrorContains(t, err, n.confFile()+" names installed plugins, which are kept until it is gone")
+			_, err := apart(t, n, cniinstall.Uninstall{}).RevertAll(t.Context())
+			require.ErrorIs(t, err, ledger.ErrChanged)
 			require.FileExists(t, n.plugin("cilium-cni"))
 			require.FileExists(t, n.plugin("loopback"))
 			require.NoFileExists(t, n.plugin("extra"))
 
 			require.NoError(t, os.Remove(n.confFile()))
-			_, err = apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
+			_, err = apart(t, n, cniinstall.Uninstall{}).RevertAll(t.Context())
 			require.NoError(t, err)
 			require.NoDirExists(t, n.bin)
 
 			apply()
-			plan := apart(t, n, cniinstall.Handler{})
+			plan := apart(t, n, cniinstall.Uninstall{})
 			plan.Steps = plan.Steps[:1]
 			report, err := plan.Revert(t.Context())
 			require.NoError(t, err)
-			require.Contains(t, told(report), n.plugin("cilium-cni")+" stays: "+n.confFile()+" names it")
+			require.Contains(t, told(report), "leave "+n.plugin("cilium-cni")+` to agent "agent", which wants it too`, "the configuration's step does")
 			require.FileExists(t, n.plugin("cilium-cni"))
 			require.NoFileExists(t, n.plugin("extra"))
-			_, err = apart(t, n, cniinstall.Handler{}).RevertAll(t.Context())
+			_, err = apart(t, n, cniinstall.Uninstall{}).RevertAll(t.Context())
 			require.NoError(t, err, "the configuration goes, and then the plugins")
 			require.NoDirExists(t, n.bin)
 		})
@@ -227,7 +227,7 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 // those.
 func TestCNI10_WhatIsNeededIsNotLeftForGood(t *testing.T) {
 	n := newNode(t)
-	p := n.agent("acme", "", func(_ *cniinstall.Install, j *journal.Node) { j.AcceptKept = true })
+	p := n.agent("acme", "", func(_ *cniinstall.Install, l *ledger.Ledger) { l.AcceptKept = true })
 	applied(t, p)
 	theirs := n.other("20-theirs.conflist")
 	write(t, theirs, `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"acme-cni"}]}`, 0o600)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -14,13 +15,13 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // agent is one of several agents on a node: it installs its own plugin, some version of
 // portmap, and a configuration that names both.
-func (n node) agent(name, portmap string, change func(*cniinstall.Install, *journal.Node)) *bootstrap.Plan {
+func (n node) agent(name, portmap string, change func(*cniinstall.Install, *ledger.Ledger)) *bootstrap.Plan {
 	own := name + "-cni"
 	i := cniinstall.Install{
 		Plugins: fstest.MapFS{own: {Data: []byte(script("1.0.0"))}, "portmap": {Data: []byte(script("1.0.0") + portmap)}},
@@ -28,13 +29,13 @@ func (n node) agent(name, portmap string, change func(*cniinstall.Install, *jour
 		Config:   cniinstall.Whole(`{"cniVersion":"1.0.0","name":"` + name + `","plugins":[{"type":"` + own + `"},{"type":"portmap"}]}`),
 		Optional: []string{"loopback"},
 	}
-	j := &journal.Node{Dir: n.state, Agent: name, NoOwner: true, Handlers: []journal.Handler{cniinstall.Handler{ConfDir: n.conf}}}
+	l := &ledger.Ledger{Dir: n.state, Agent: name, NoOwner: true, Kinds: cniinstall.Uninstall{ConfDir: n.conf}.Kinds()}
 	if change != nil {
-		change(&i, j)
+		change(&i, l)
 	}
 	return &bootstrap.Plan{
-		Host: hostns.Host{LockFile: filepath.Join(n.root, "lock")}, Journal: j,
-		Steps: []bootstrap.Step{{Name: "cni", Action: i, Local: true}},
+		Host: hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")}, Ledger: l,
+		Steps: []bootstrap.Step{{Name: "cni", Wants: i}},
 	}
 }
 
@@ -58,12 +59,14 @@ func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
 	for _, policy := range []cniinstall.Policy{cniinstall.Always, cniinstall.IfMissing} {
 		for _, order := range [][]int{{0, 1}, {1, 0}} {
 			n := newNode(t)
-			plans := []*bootstrap.Plan{n.agent("acme", "", nil), n.agent("chained", "", func(i *cniinstall.Install, _ *journal.Node) {
+			plans := []*bootstrap.Plan{n.agent("acme", "", nil), n.agent("chained", "", func(i *cniinstall.Install, _ *ledger.Ledger) {
 				i.Policy = map[string]cniinstall.Policy{"portmap": policy}
 			})}
 			applied(t, plans[0])
-			changes := applied(t, plans[1])
-			require.Contains(t, changes, "keep "+n.plugin("portmap")+` also for this agent: agent "acme" has made it`)
+			check, err := plans[1].Check(background)
+			require.NoError(t, err)
+			applied(t, plans[1])
+			require.Contains(t, check.Results[0].Changes, "keep "+n.plugin("portmap")+` also for this agent: agent "acme" has made it`)
 			uninstalled(t, plans[order[0]])
 			require.FileExists(t, n.plugin("portmap"))
 			require.Len(t, tree(t, n.bin), 3) // including the folder
@@ -100,15 +103,20 @@ func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
 	applied(t, n.agent("acme", "# one", nil))
 	before := tree(t, n.root)
 	for _, override := range []bool{false, true} {
-		chained := n.agent("chained", "# another", func(_ *cniinstall.Install, j *journal.Node) { j.Override = override })
+		chained := n.agent("chained", "# another", func(_ *cniinstall.Install, l *ledger.Ledger) { l.Override = override })
 		if !override {
 			report, err := chained.Apply(background)
-			require.ErrorIs(t, err, journal.ErrConflict)
-			require.Equal(t, "journal.conflict", report.Results[0].Err.(*bootstrap.StepError).Code)
+			require.ErrorIs(t, err, ledger.ErrConflict)
+			require.Equal(t, "ledger.conflict", report.Results[0].Err.(*bootstrap.StepError).Code)
 			after := tree(t, n.root)
 			delete(after, filepath.Join(n.root, "lock"))
-			delete(after, filepath.Join(n.root, "state", "chained.last.json")) // the report of this very failure
 			delete(before, filepath.Join(n.root, "lock"))
+			for path := range after { // the report of this very failure
+				if strings.HasPrefix(path, n.state) {
+					delete(after, path)
+					delete(before, path)
+				}
+			}
 			require.Equal(t, before, after)
 			continue
 		}
@@ -121,7 +129,7 @@ func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
 		require.NoDirExists(t, n.state)
 	}
 	applied(t, n.agent("acme", "# one", nil))
-	chained := n.agent("chained", "# another", func(i *cniinstall.Install, _ *journal.Node) {
+	chained := n.agent("chained", "# another", func(i *cniinstall.Install, _ *ledger.Ledger) {
 		i.Policy = map[string]cniinstall.Policy{"portmap": cniinstall.IfMissing}
 	})
 	applied(t, chained)
@@ -140,20 +148,20 @@ func TestPLAN14_AConfigurationOfAnotherAgentIsSetAsideOnRequest(t *testing.T) {
 		n := newNode(t)
 		var plans []*bootstrap.Plan
 		for _, name := range []string{"acme", "only"} {
-			plans = append(plans, n.agent(name, "", func(i *cniinstall.Install, j *journal.Node) {
-				i.Exclusive, j.Override = name == "only", name == "only"
+			plans = append(plans, n.agent(name, "", func(i *cniinstall.Install, l *ledger.Ledger) {
+				i.Exclusive, l.Override = name == "only", name == "only"
 			}))
 		}
 		applied(t, plans[0])
-		plans[1].Journal.(*journal.Node).Override = false
+		plans[1].Ledger.Override = false
 		_, err := plans[1].Apply(background)
-		require.ErrorIs(t, err, journal.ErrConflict)
+		require.ErrorIs(t, err, ledger.ErrConflict)
 		require.FileExists(t, filepath.Join(n.conf, "10-acme.conflist"))
-		plans[1] = n.agent("only", "", func(i *cniinstall.Install, j *journal.Node) { i.Exclusive, j.Override = true, true })
+		plans[1] = n.agent("only", "", func(i *cniinstall.Install, l *ledger.Ledger) { i.Exclusive, l.Override = true, true })
 		applied(t, plans[1])
 		require.NoFileExists(t, filepath.Join(n.conf, "10-acme.conflist"))
 		_, err = plans[0].Apply(background)
-		require.ErrorIs(t, err, journal.ErrConflict)
+		require.ErrorIs(t, err, ledger.ErrConflict)
 		uninstalled(t, plans[order[0]])
 		names, err := os.ReadDir(n.conf)
 		require.NoError(t, err)

@@ -59,7 +59,7 @@ func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	before := tree(t, n.root)
 	_, err := i.Check(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
-	require.ErrorContains(t, err, "check CNI: write "+filepath.Join(n.conf, i.ConfName)+": "+n.conf+" is not writable: read-only file system (needs a file system mounted read-write)")
+	require.ErrorContains(t, err, image+" is not writable: read-only file system (needs a file system mounted read-write)")
 	require.Equal(t, "cni.directory-unusable", code.Of(err))
 	require.ErrorIs(t, i.Apply(t.Context()), unix.EROFS)
 	require.Equal(t, before, tree(t, n.root))
@@ -86,7 +86,7 @@ func TestCNI1_NoSpace(t *testing.T) {
 	n.source("zzz", strings.Repeat("x", 1<<20))
 	err := i.Apply(t.Context())
 	require.ErrorIs(t, err, unix.ENOSPC)
-	require.ErrorContains(t, err, "write "+n.plugin("zzz"))
+	require.ErrorContains(t, err, "write file "+n.plugin("zzz"))
 	after := tree(t, n.root)
 	for path, was := range before {
 		if !strings.HasPrefix(path, n.src) && !strings.HasPrefix(path, n.state) {
@@ -151,8 +151,8 @@ func TestCNI1_OwnerPutRight(t *testing.T) {
 	changes, err := i.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"set mode 0755 and owner 0:0 of " + n.plugin("cilium-cni") + " (is mode 0755, owner 1234:5678)",
-		"set mode 0600 and owner 0:0 of " + n.confFile() + " (is mode 0600, owner 1234:5678)",
+		"set mode 0755 and owner 0:0 of file " + n.plugin("cilium-cni") + "",
+		"set mode 0600 and owner 0:0 of file " + n.confFile() + "",
 	}, changes)
 	requireApplied(t, i, n.root)
 	for _, path := range []string{n.plugin("cilium-cni"), n.confFile()} {
@@ -259,8 +259,8 @@ func TestCNI2_OrderThatAWatcherSees(t *testing.T) {
 	require.Equal(t, []string{"moved another"}, w.events())
 	require.NoError(t, i.Revert(t.Context()))
 	require.Equal(t, []string{
-		"deleted 05-cilium.conflist", "deleted another", "deleted loopback", "deleted cilium-cni",
-	}, w.events())
+		"deleted another", "deleted 05-cilium.conflist", "deleted loopback", "deleted cilium-cni",
+	}, w.events(), "no configuration names another")
 }
 
 type watcher struct {

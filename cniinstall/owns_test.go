@@ -4,35 +4,38 @@
 package cniinstall_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 func TestSEC3_WhatNoInstallationCanHaveRecordedIsNotObeyed(t *testing.T) {
 	for object, want := range map[string]string{
-		"cni/file /opt/cni/bin/cilium-cni":               "",
-		"cni/file /etc/cni/net.d/05-cilium.conflist":     "",
-		"cni/backup /etc/cni/net.d/10-x.conf.cilium_bak": "",
-		"cni/dir /etc/cni":                               "",
-		"cni/file /etc/passwd":                           "CNI folder /etc is the system's",
-		"cni/backup /etc/shadow":                         "CNI folder /etc is the system's",
-		"cni/file /usr/bin/sudo":                         "CNI folder /usr/bin is the system's",
-		"cni/file /init":                                 "CNI folder / is the system's",
-		"cni/file /etc/cni/../passwd":                    "not an absolute, clean path",
-		"cni/file /proc/1/root/etc/passwd":               "below /proc",
-		"cni/file etc/cni/net.d/05-cilium.conflist":      "not an absolute, clean path",
-		"cni/dir /": "not an absolute, clean path",
-		"cni/file /sys/fs/cgroup/cgroup.subtree_control":    "below /sys",
-		"cni/file /dev/shm/05-cilium.conflist":              "below /dev",
-		"cni/file /opt/cni/bin/../../../usr/bin/cilium-cni": "not an absolute, clean path",
+		"cni-binary /opt/cni/bin/cilium-cni":           "",
+		"cni-conf /etc/cni/net.d/05-cilium.conflist":   "",
+		"cni-conf /etc/cni/net.d/10-x.conf.cilium_bak": "",
+		"dir /etc/cni":                              "",
+		"cni-conf /etc/passwd":                      "CNI folder /etc is the system's",
+		"cni-conf /etc/shadow":                      "CNI folder /etc is the system's",
+		"cni-binary /usr/bin/sudo":                  "CNI folder /usr/bin is the system's",
+		"cni-conf /init":                            "CNI folder / is the system's",
+		"cni-conf /etc/cni/../passwd":               "not an absolute, clean path",
+		"cni-conf /proc/1/root/etc/passwd":          "below /proc",
+		"cni-conf etc/cni/net.d/05-cilium.conflist": "not an absolute, clean path",
+		"dir /": "not an absolute, clean path",
+		"cni-conf /sys/fs/cgroup/cgroup.subtree_control":      "below /sys",
+		"cni-conf /dev/05-cilium.conflist":                    "below /dev",
+		"cni-binary /opt/cni/bin/../../../usr/bin/cilium-cni": "not an absolute, clean path",
 	} {
-		kind, path, _ := strings.Cut(object, " ")
-		err := cniinstall.Handler{}.Owns(journal.Entry{Kind: kind, Object: path})
+		name, path, _ := strings.Cut(object, " ")
+		kinds := append(cniinstall.Kinds(), ledger.Dir())
+		kind := slices.IndexFunc(kinds, func(k *ledger.Kind) bool { return k.Name == name })
+		err := kinds[kind].Owns(path)
 		if want == "" {
 			require.NoError(t, err, object)
 		} else {

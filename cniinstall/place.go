@@ -12,8 +12,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // Runtime holds the CNI folders that the node's container runtime reports. It
@@ -33,14 +33,14 @@ type Runtime struct {
 // For returns i for a node with the given runtime. An empty ConfDir becomes the
 // runtime's, and an empty BinDir the first of its plugin folders that is on a file
 // system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are added to SearchDirs. If, according to the context's journal,
-// its step has already installed in one of the runtime's folders, that one is kept.
+// plugin folders are added to SearchDirs. If, according to the context's ledger,
+// the agent has already installed in one of the runtime's folders, that one is kept.
 // If the runtime does not report its folders, for the reason asked, they remain
-// those in which the step has installed before, or become the defaults. A ConfDir
+// those in which the agent has installed before, or become the defaults. A ConfDir
 // of the runtime's that is not for CNI by its name is an error; the folders given
 // in i are not checked for that.
 //
-// The Apply of the returned Install also undoes the step's files in other folders,
+// A step of the returned Install also undoes its files in other folders,
 // once everything is installed in these; its Advise reports whether the runtime
 // uses other folders, or unknown ones. Call For in the namespace in which Apply
 // will run: the host's mount namespace.
@@ -77,16 +77,16 @@ type place struct {
 	chosen  bool  // For chose at least one
 }
 
-// installed returns the folders in which the step has installed last, or "".
+// installed returns the folders in which the agent has installed last, or "".
 func (i Install) installed(ctx context.Context) (last struct{ bin, conf string }, err error) {
-	entries, err := journal.From(ctx).Recorded(ctx)
-	for _, e := range entries {
+	files, err := readRecorded(ctx)
+	for _, o := range files.files {
+		_, _, mine := files.at(o.Object)
 		switch {
-		case !isOurs(e):
-		case isConf(e):
-			last.conf = filepath.Dir(e.Object)
-		case !slices.Contains(i.AlsoBinDirs, filepath.Dir(e.Object)):
-			last.bin = filepath.Dir(e.Object)
+		case files.isOwnConf(o.Object):
+			last.conf = filepath.Dir(o.Object)
+		case mine && o.Kind == pluginKind && !slices.Contains(i.AlsoBinDirs, filepath.Dir(o.Object)):
+			last.bin = filepath.Dir(o.Object)
 		}
 	}
 	return last, err
@@ -185,4 +185,18 @@ func (i Install) assumed() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.asked)}
+}
+
+// writable returns an error if no file could be written in the folder, or in one
+// made there.
+func writable(dir string) error {
+	_, err := durable.Writable(dir)
+	return notWritable(dir, err)
+}
+
+func notWritable(dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return unusable(dir, "is not writable: %w", hint(err))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 // auto is the agent's installation, using the folders that a runtime reports.
@@ -129,7 +128,7 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 		require.Len(t, confs, 1)
 	}
 	require.NoError(t, i.Revert(t.Context()))
-	require.Empty(t, journaltest.Entries(t, i.Journal))
+	require.Empty(t, kept(t, i))
 	require.Equal(t, before, tree(t, n.root))
 }
 

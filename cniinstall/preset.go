@@ -5,8 +5,8 @@ package cniinstall
 
 // Cilium returns the installation of Cilium's agent, in a mode of [Agent] (if
 // empty: alone): its configuration, under the file name that Cilium uses, and the
-// suffix of the files that Cilium sets aside. The caller fills in the plugins, the
-// journal and other fields that differ.
+// suffix of the files that Cilium sets aside. The caller fills in the plugins, and
+// other fields that differ.
 func Cilium(mode string) Install {
 	return Install{Config: CiliumAgent(mode), ConfName: "05-cilium.conflist", BackupSuffix: ".cilium_bak"}
 }

@@ -5,52 +5,140 @@ package cniinstall_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"strings"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
-// recorded is an Install with a journal but no plan.
+// step is the name of the step in which a recorded Install is applied.
+const step = "test"
+
+// recorded is an Install with a ledger but no plan.
 type recorded struct {
 	cniinstall.Install
-	Journal *journal.Journal
+	Book *ledger.Book
 }
 
+// with returns a context as a plan gives it.
+func (r recorded) with(ctx context.Context) context.Context { return ledger.With(ctx, r.Book) }
+
 func (r recorded) For(ctx context.Context, in cniinstall.Runtime, asked error) (placed recorded, err error) {
-	placed.Journal = r.Journal
-	placed.Install, err = r.Install.For(journal.With(ctx, r.Journal), in, asked)
+	placed.Book = r.Book
+	placed.Install, err = r.Install.For(r.with(ctx), in, asked)
 	return placed, err
 }
 
+func (r recorded) look(ctx context.Context) (look ledger.Look, err error) {
+	wants, err := r.Wants(r.with(ctx))
+	if err == nil {
+		look, err = r.Book.Check(r.with(ctx), step, wants)
+		err = errors.Join(err, look.Denied)
+	}
+	return look, err
+}
+
 func (r recorded) Check(ctx context.Context) ([]string, error) {
-	return r.Install.Check(journal.With(ctx, r.Journal))
+	if r.Book == nil {
+		return r.Install.Check(ctx)
+	}
+	look, err := r.look(ctx)
+	return look.Changes, err
+}
+
+func (r recorded) apply(ctx context.Context) (done ledger.Applied, err error) {
+	wants, err := r.Wants(r.with(ctx))
+	if err == nil {
+		done, err = r.Book.Apply(r.with(ctx), step, wants)
+	}
+	return done, err
 }
 
 func (r recorded) Apply(ctx context.Context) error {
-	return r.Install.Apply(journal.With(ctx, r.Journal))
+	if r.Book == nil {
+		return r.Install.Apply(ctx)
+	}
+	_, err := r.apply(ctx)
+	return err
 }
 
 func (r recorded) Advise(ctx context.Context) ([]string, error) {
-	return r.Install.Advise(journal.With(ctx, r.Journal))
+	return r.Install.Advise(r.with(ctx))
 }
 
 func (r recorded) Revert(ctx context.Context) error {
-	return r.Journal.Undo(ctx, cniinstall.Handler{ConfDir: r.ConfDir})
+	undone, err := r.Book.Undo(r.with(ctx), ledger.Undo{})
+	return failure(undone, err)
 }
 
-func (r recorded) CheckRevert(ctx context.Context) ([]string, error) {
-	return r.Journal.CheckUndo(ctx, cniinstall.Handler{ConfDir: r.ConfDir})
+func (r recorded) CheckRevert(ctx context.Context) (changes []string, err error) {
+	would, err := r.Book.CheckUndo(r.with(ctx), ledger.Undo{})
+	return lines(would), failure(would, err)
 }
 
-// planOf is a plan in this process that applies the steps on the node, with a journal of its own.
-func (n node) planOf(h cniinstall.Handler, steps ...bootstrap.Step) *bootstrap.Plan {
-	h.ConfDir = n.conf
+// failure leaves out what stays since it is needed, which is advice in a plan.
+func failure(undone []ledger.Undone, err error) error {
+	if err == nil {
+		return nil
+	}
+	var errs []error
+	for _, u := range undone {
+		if u.Err == nil || errors.Is(u.Err, ledger.ErrNeeded) {
+			continue
+		}
+		errs = append(errs, u.Err)
+	}
+	if len(undone) > 0 {
+		return errors.Join(errs...)
+	}
+	return err
+}
+
+// lines lists what an undoing changes, without the backups, which are moved.
+func lines(undone []ledger.Undone) (changes []string) {
+	for _, u := range undone {
+		if u.Change != "" && u.Err == nil && !strings.Contains(u.Change, "wants it too") && !strings.Contains(filepath.Base(u.Object), "_bak") {
+			changes = append(changes, u.Change)
+		}
+	}
+	return changes
+}
+
+// book opens the node's ledger, as another process would.
+func (n node) book(u cniinstall.Uninstall) *ledger.Book {
+	u.ConfDir = n.conf
+	return testledger.OpenFor(n.t, n.state, "agent", u.Kinds()...)
+}
+
+// undo undoes everything in another process.
+func (n node) undo(u cniinstall.Uninstall) ([]string, error) {
+	undone, err := n.book(u).Undo(n.t.Context(), ledger.Undo{})
+	return lines(undone), failure(undone, err)
+}
+
+// records lists the objects that are recorded.
+func (n node) records() (objects []string) {
+	status, err := n.book(cniinstall.Uninstall{}).Status(n.t.Context())
+	require.NoError(n.t, err)
+	for _, r := range status.Records {
+		objects = append(objects, r.Object)
+	}
+	return objects
+}
+
+// planOf is a plan in this process that applies the steps on the node, with a ledger of its own.
+func (n node) planOf(u cniinstall.Uninstall, steps ...bootstrap.Step) *bootstrap.Plan {
+	u.ConfDir = n.conf
 	return &bootstrap.Plan{
-		Host:    hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
-		Journal: &journal.Node{Dir: n.state, Agent: "agent", NoOwner: true, Handlers: []journal.Handler{h}},
-		Steps:   steps,
+		Host:   hostns.Host{Here: true, LockFile: filepath.Join(n.root, "lock")},
+		Ledger: &ledger.Ledger{Dir: n.state, Agent: "agent", NoOwner: true, Kinds: u.Kinds()},
+		Steps:  steps,
 	}
 }

@@ -10,32 +10,39 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // Our configuration was edited, so it stays and runtimes still use it: the plugin it names
-// stays too, through any number of Reverts, until the configuration is gone.
-func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
+// stays too, and so does the kubeconfig that it needs, through any number of Reverts, until the
+// configuration is gone.
+func TestCNI8_CNI10_EditedConfigurationKeepsWhatItNeeds(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-aws.conflist"), awsConf, 0o644)
 	before := tree(t, n.root)
 	i := n.exclusive()
+	kubeconfig := filepath.Join(n.root, "kubeconfig")
+	i.Needs = []string{kubeconfig}
+	_, err := i.Book.Apply(t.Context(), "kubeconfig", ledger.Wants{List: []ledger.Want{ledger.FileWant(kubeconfig, 0o600, []byte("server"))}})
+	require.NoError(t, err)
 	require.NoError(t, i.Apply(t.Context()))
 	edited := strings.Replace(agentConf, "false", "true", 1)
 	require.NotEqual(t, agentConf, edited)
 	write(t, n.confFile(), edited, 0o600)
 
 	changes, foreseen := i.CheckRevert(t.Context())
-	require.Equal(t, []string{"restore " + n.other("10-aws.conflist")}, changes)
+	require.Equal(t, []string{"write file " + n.other("10-aws.conflist")}, changes)
 	for range 3 {
 		err := i.Revert(t.Context())
 		require.ErrorContains(t, err, foreseen.Error())
-		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left, so it is kept")
-		require.ErrorContains(t, err, n.confFile()+" names installed plugins, which are kept until it is gone and the installation is reverted again: "+n.plugin("cilium-cni"))
+		require.ErrorContains(t, err, n.confFile()+" is no longer as it was left")
 		require.NotContains(t, err.Error(), "holds", "a folder whose content was already reported is not")
 		requireContent(t, n.confFile(), edited, 0o600)
 		requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
 		require.FileExists(t, n.plugin("loopback"), "a runtime runs it for each pod")
 		require.FileExists(t, n.other("10-aws.conflist"))
+		require.FileExists(t, kubeconfig)
 		changes, foreseen = i.CheckRevert(t.Context())
 		require.Error(t, foreseen)
 		require.Empty(t, changes)
@@ -43,28 +50,10 @@ func TestCNI8_EditedConfigurationKeepsItsPlugins(t *testing.T) {
 	require.NoError(t, os.Remove(n.confFile()))
 	require.NoError(t, i.Revert(t.Context()))
 	require.NoFileExists(t, n.plugin("cilium-cni"))
+	require.NoFileExists(t, kubeconfig)
 	require.FileExists(t, n.plugin("loopback"), "now another CNI's pods need it")
 	require.NoError(t, os.Rename(n.other("10-aws.conflist"), filepath.Join(n.root, "aws")))
 	require.NoError(t, i.Revert(t.Context()))
 	require.NoError(t, os.Rename(filepath.Join(n.root, "aws"), n.other("10-aws.conflist")))
 	require.Equal(t, before, tree(t, n.root))
-}
-
-// An edited configuration that names none of our plugins, or is no longer a configuration,
-// keeps nothing.
-func TestCNI8_EditedConfigurationThatNeedsNothing(t *testing.T) {
-	for _, content := range []string{awsConf, "{", ""} {
-		n := newNode(t)
-		require.NoError(t, os.MkdirAll(n.bin, 0o755))
-		require.NoError(t, os.MkdirAll(n.conf, 0o755))
-		i := n.install()
-		require.NoError(t, i.Apply(t.Context()))
-		write(t, n.confFile(), content, 0o600)
-		require.ErrorContains(t, i.Revert(t.Context()), "no longer as it was left")
-		require.NoFileExists(t, n.plugin("cilium-cni"))
-		require.ErrorContains(t, i.Revert(t.Context()), "no longer as it was left")
-		require.NoError(t, os.Remove(n.confFile()))
-		require.NoError(t, i.Revert(t.Context()))
-		require.NoDirExists(t, n.state)
-	}
 }

@@ -37,14 +37,15 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 		return path
 	}
 	result("x", "other", others)
-	undo := func(h cniinstall.Handler) error {
-		h.Results, h.ConfDir = results, n.conf
-		return i.Journal.Undo(t.Context(), h)
+	undo := func(u cniinstall.Uninstall) error {
+		u.Results = results
+		_, err := n.undo(u)
+		return err
 	}
 
 	first, second := result("a", "cilium", conf), result("b", "cilium", conf)
 	for range 2 {
-		err := undo(cniinstall.Handler{})
+		err := undo(cniinstall.Uninstall{})
 		require.ErrorIs(t, err, cniinstall.ErrInUse)
 		require.ErrorContains(t, err, n.confFile()+" is kept: sandboxes need it for their deletion: 2, by "+results)
 		require.Equal(t, "cni.in-use", code.Of(err))
@@ -54,25 +55,25 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 	require.FileExists(t, n.plugin("loopback"), "it stays as long as the configuration")
 
 	require.NoError(t, os.Remove(first))
-	require.ErrorContains(t, undo(cniinstall.Handler{}), "sandboxes need it for their deletion: 1, by")
-	require.NoError(t, undo(cniinstall.Handler{KeepPlugins: true}), "an agent that comes back takes its configuration away")
+	require.ErrorContains(t, undo(cniinstall.Uninstall{}), "sandboxes need it for their deletion: 1, by")
+	require.NoError(t, undo(cniinstall.Uninstall{KeepPlugins: true}), "an agent that comes back takes its configuration away")
 	require.NoFileExists(t, n.confFile())
-	err = undo(cniinstall.Handler{})
+	err = undo(cniinstall.Uninstall{})
 	require.ErrorIs(t, err, cniinstall.ErrInUse)
 	require.ErrorContains(t, err, n.plugin("cilium-cni")+" is kept: ")
 
 	require.NoError(t, os.Remove(second))
 	lo := result("lo", "cni-loopback", loopback)
 	require.NoError(t, i.Apply(t.Context()))
-	err = undo(cniinstall.Handler{})
+	err = undo(cniinstall.Uninstall{})
 	require.ErrorContains(t, err, n.plugin("loopback")+" is kept: ")
 	require.NotContains(t, err.Error(), "cilium-cni")
 	require.NoFileExists(t, n.confFile(), "no sandbox has its network")
 
 	require.NoError(t, os.WriteFile(lo, []byte("{"), 0o600))
 	require.NoError(t, i.Apply(t.Context()))
-	require.ErrorContains(t, undo(cniinstall.Handler{}), "cannot tell which sandbox needs "+lo)
-	require.NoError(t, undo(cniinstall.Handler{Force: true}))
+	require.ErrorContains(t, undo(cniinstall.Uninstall{}), "cannot tell which sandbox needs "+lo)
+	require.NoError(t, undo(cniinstall.Uninstall{Force: true}))
 	require.NoDirExists(t, n.bin)
 	require.NoDirExists(t, n.state)
 }
@@ -96,7 +97,7 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 		"none remains":                   {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, i := installed(t)
+			n, _ := installed(t)
 			ours, err := os.ReadFile(n.confFile())
 			require.NoError(t, err)
 			for name, content := range tc.theirs {
@@ -106,7 +107,7 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 			require.NoError(t, os.Mkdir(results, 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(results, "a"), cached(t, "a", "cilium", ours), 0o600))
 
-			err = i.Journal.Undo(t.Context(), cniinstall.Handler{Results: results, ConfDir: n.conf})
+			_, err = n.undo(cniinstall.Uninstall{Results: results})
 			require.FileExists(t, n.plugin("cilium-cni"), "the pod needs it")
 			if tc.goes {
 				require.NotErrorIs(t, err, cniinstall.ErrInUse)

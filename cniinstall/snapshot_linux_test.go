@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 )
@@ -172,11 +172,9 @@ func testAsBefore(t *testing.T, n node, start startingPoint, i recorded) {
 func planOn(t *testing.T, host *bootstraptest.Node, owner string, i recorded) *bootstrap.Plan {
 	t.Helper()
 	return &bootstrap.Plan{
-		Host: hostns.Host{Proc: host.Proc(), LockFile: filepath.Join(t.TempDir(), "lock")},
-		Journal: &journal.Node{
-			Agent: "agent", Owner: owner, NoOwner: owner == "", Handlers: []journal.Handler{cniinstall.Handler{}},
-		},
-		Steps: []bootstrap.Step{{Name: "test", Action: i.Install}},
+		Host:   hostns.Host{Proc: host.Proc(), LockFile: filepath.Join(t.TempDir(), "lock")},
+		Ledger: &ledger.Ledger{Agent: "agent", Owner: owner, NoOwner: owner == "", Kinds: cniinstall.Kinds()},
+		Steps:  []bootstrap.Step{{Name: "test", Wants: i.Install}},
 	}
 }
 

@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,37 +37,6 @@ func (i Install) policyOf(name string) Policy {
 		return IfMissing
 	}
 	return i.DefaultPolicy
-}
-
-// pluginTargets lists the plugins that are to be in each folder.
-func (i Install) pluginTargets(ctx context.Context) ([]*target, error) {
-	if i.Plugins == nil {
-		return nil, nil
-	}
-	names, err := i.pluginNames(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var targets []*target
-	var errs []error
-	of := map[string]string{} // installed name: name in the source
-	for _, source := range names {
-		for _, name := range i.installedAs(source) {
-			if other, twice := of[name]; twice {
-				errs = append(errs, fmt.Errorf("CNI plugins to install: both %s and %s would be installed as %s", other, source, name))
-			}
-			of[name] = source
-			for _, dir := range i.binDirs() {
-				t, err := i.pluginTarget(source, dir, name)
-				if err != nil {
-					errs = append(errs, err)
-				} else if t != nil {
-					targets = append(targets, t)
-				}
-			}
-		}
-	}
-	return targets, errors.Join(errs...)
 }
 
 // installedAs returns the names under which a plugin of the source is installed.
@@ -143,47 +110,6 @@ func (i Install) leftOut(ctx context.Context) []string {
 	return []string{fmt.Sprintf("left out of the CNI plugins to install, since they are not executable: %s (in %v)", strings.Join(others, ", "), i.Plugins)}
 }
 
-// pluginTarget returns nil for a plugin that its policy excludes, or that is
-// missing but optional.
-func (i Install) pluginTarget(source, dir, name string) (*target, error) {
-	for _, name := range []string{source, name} {
-		if !isFileName(name) {
-			return nil, fmt.Errorf("CNI plugin to install: %q is not a file name", name)
-		}
-	}
-	if isConfName(name) { // in the record, only its name tells its kind
-		return nil, fmt.Errorf("CNI plugin to install: %q has the name of a configuration", name)
-	}
-	path := filepath.Join(dir, name)
-	switch i.policyOf(name) {
-	case Never:
-		return nil, nil
-	case IfMissing:
-		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			return nil, err // nil: it exists
-		}
-	}
-	info, err := fs.Stat(i.Plugins, source)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && slices.Contains(i.Optional, source):
-		return nil, nil // Advise reports it
-	case err != nil:
-		return nil, fmt.Errorf("CNI plugin to install: %w", err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("CNI plugin to install: %s is a %s, not a file", source, filemode.Type(info.Mode()))
-	case info.Size() > input.MaxPlugin:
-		return nil, fmt.Errorf("CNI plugin to install: %w", input.TooLarge(source, input.MaxPlugin))
-	}
-	open := func() (io.ReadCloser, error) {
-		f, err := i.Plugins.Open(source)
-		if err != nil {
-			return nil, fmt.Errorf("CNI plugin to install: %w", err)
-		}
-		return f, nil
-	}
-	return &target{plugin: name, path: path, mode: 0o755, size: info.Size(), open: open}, nil
-}
-
 // loopback is the plugin that no configuration names and that a runtime runs for
 // each pod, unless it brings up the loopback device itself.
 const loopback = "loopback"
@@ -212,23 +138,6 @@ func (i Install) lacking() (texts []string) {
 		}
 	}
 	return texts
-}
-
-// render renders the configuration and reads it as a runtime will.
-func (j *job) render(ctx context.Context) (*target, *network, error) {
-	if j.Config == nil {
-		return nil, nil, nil
-	}
-	raw, err := j.renderConfig(ctx, j.folder())
-	if err != nil {
-		return nil, nil, err
-	}
-	n, err := parseWhole(ctx, j.folder().Folder, j.ConfName, raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(raw))), nil }
-	return &target{path: filepath.Join(j.ConfDir, j.ConfName), mode: j.ConfMode, size: int64(len(raw)), open: open}, n, nil
 }
 
 // renderConfig gives a configuration that builds on others more than the folder's
@@ -298,7 +207,7 @@ func (i Install) withDefaults() (Install, error) {
 }
 
 // owned returns an error if the folder belongs to the system: no CNI file is
-// installed there, so none is removed from it, even if a journal lists one.
+// installed there, so none is removed from it, even if a ledger lists one.
 func owned(dir string) error {
 	switch dir {
 	case "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib64", "/root", "/run", "/sbin", "/usr", "/usr/bin",

@@ -22,15 +22,15 @@ func TestCNI8_KeepConf(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	kept := tree(t, n.conf)
 
-	user := cniinstall.Handler{ConfDir: n.conf, KeepConf: true}
-	changes, err := i.Journal.CheckUndo(t.Context(), user)
+	user := recorded{Install: i.Install, Book: n.book(cniinstall.Uninstall{KeepConf: true})}
+	changes, err := user.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"remove file " + n.plugin("extra")}, changes)
-	require.NoError(t, i.Journal.Undo(t.Context(), user))
+	require.NoError(t, user.Revert(t.Context()))
 	require.Equal(t, kept, tree(t, n.conf))
 	require.FileExists(t, n.plugin("cilium-cni"), "the configuration names it")
 	require.NoFileExists(t, n.plugin("extra"))
-	changes, err = i.Journal.CheckUndo(t.Context(), user)
+	changes, err = user.CheckRevert(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
 

@@ -103,25 +103,16 @@ func (r *runner) excuses(ctx context.Context, plugin string, err error) bool {
 func find(plugin string, dirs []string) (string, error) {
 	path, err := invoke.FindInPath(plugin, dirs)
 	if err != nil {
-		return "", missingIn(dirs, plugin, fmt.Errorf("%w: %s is not in %s", ErrPluginMissing, plugin, strings.Join(dirs, ", ")))
+		return "", fmt.Errorf("%w: %s is not in %s", ErrPluginMissing, plugin, strings.Join(dirs, ", "))
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", missingIn(dirs, plugin, fmt.Errorf("%w: %w", ErrPluginMissing, err))
+		return "", fmt.Errorf("%w: %w", ErrPluginMissing, err)
 	}
 	if info.Mode().Perm()&0o111 == 0 && hasModes {
-		return "", missingIn(dirs, plugin, fmt.Errorf("%w: %s is not executable (mode %04o)", ErrPluginMissing, filepath.Clean(path), info.Mode().Perm()))
+		return "", fmt.Errorf("%w: %s is not executable (mode %04o)", ErrPluginMissing, filepath.Clean(path), info.Mode().Perm())
 	}
 	return path, nil
-}
-
-// missingIn returns err with the paths at which the plugin could be.
-func missingIn(dirs []string, plugin string, err error) error {
-	m := missing{error: err}
-	for _, dir := range dirs {
-		m.at = append(m.at, filepath.Join(dir, plugin))
-	}
-	return m
 }
 
 func unique(names []string) []string {

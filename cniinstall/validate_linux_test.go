@@ -178,7 +178,7 @@ func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
 			if tt.alter != nil {
 				tt.alter(&i.Install)
 			}
-			plan := n.planOf(cniinstall.Handler{}, bootstrap.Step{Name: "cni", Action: i.Install})
+			plan := n.planOf(cniinstall.Uninstall{}, bootstrap.Step{Name: "cni", Wants: i.Install})
 			checked, errCheck := plan.Check(t.Context())
 			applied, errApply := plan.Apply(t.Context())
 			if tt.fail != "" {

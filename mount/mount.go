@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package mount declares the type of the field Kernel of the mounts, and of their handlers,
-// in the packages bpffs and cgroup. Leave the field nil for the running kernel: Linux 5.10
+// Package mount declares the type of the field Kernel of the mounts in the packages bpffs and
+// cgroup. Leave the field nil for the running kernel: Linux 5.10
 // or newer, on which mounting and unmounting need CAP_SYS_ADMIN. A test sets it to a
 // bootstraptest.Kernel, which is one in memory, or to a type that embeds that. This package
 // does nothing itself.

@@ -13,7 +13,6 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -90,7 +89,7 @@ func TestSYS8_RealRouterLearntRoute(t *testing.T) {
 	learnRouter(t, "ra0", "eth0")
 	before := values(t)
 
-	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, journaltest.Temp(t)}
+	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, temp(t)}
 	changes := check(t, s)
 	require.Equal(t, "set net.ipv6.conf.eth0.accept_ra = 2 (is 1), to keep the default route of eth0 when IPv6 forwarding is on", changes[0])
 	require.NoError(t, s.Apply(t.Context()))

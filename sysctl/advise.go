@@ -215,7 +215,7 @@ func (k Kernel) adviseRPFilter(targets []target) ([]string, error) {
 func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWanted bool, err error) {
 	value, isWanted := wanted[at]
 	if !isWanted {
-		if value, err = k.read(at); err != nil {
+		if value, err = k.look(at); err != nil {
 			return 0, false, err
 		}
 	}
@@ -227,11 +227,7 @@ func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWa
 // because forwarding is then on before the first advertisement arrives.
 func (k Kernel) adviseRouters(targets []target) ([]string, error) {
 	lister, ok := k.files().(routerLister)
-	var changes []Change
-	for _, t := range targets {
-		changes = append(changes, Change{Key: t.Key, New: t.Value})
-	}
-	if !ok || !anyForwards6(changes) {
+	if !ok || !slices.ContainsFunc(targets, target.forwards6) {
 		return nil, nil
 	}
 	links, err := lister.Routers()

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -49,7 +48,7 @@ func bootedDropIn(t *testing.T) recordedFile {
 	return recordedFile{sysctl.DropIn{
 		Name: "50-x.conf", Settings: []sysctl.Setting{{Key: bad, Value: "2"}},
 		Reload: sysctl.Systemd{},
-	}, journaltest.Open(t, filepath.Join(t.TempDir(), "state"))}
+	}, real(t, filepath.Join(t.TempDir(), "state"))}
 }
 
 func TestSYS4_BootedSystemdReloads(t *testing.T) {

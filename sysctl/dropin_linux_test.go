@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -33,7 +32,7 @@ func TestSYS3_RealKernelDropInAppliesToExistingLinks(t *testing.T) {
 		sysctl.Setting{Key: "net.ipv4.conf.eth1.rp_filter", Value: "1"}))
 	before := values(t)
 	root := t.TempDir()
-	d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d")}, journaltest.Open(t, filepath.Join(root, "state"))})
+	d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(root, "sysctl.d")}, real(t, filepath.Join(root, "state"))})
 	require.NoError(t, d.Apply(t.Context()))
 
 	want := map[string]string{}
@@ -77,18 +76,29 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
-func TestTheContractIsKeptOnTheRealKernel(t *testing.T) {
+func TestSYS4_SYS9_TheRealKernelIsAsBeforeAfterEachStep(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "lxc1", "eth0")
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
 	before := values(t)
 	root := t.TempDir()
-	for _, a := range []bootstrap.Action{
-		cilium(recordedFile{DropIn: sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}}).DropIn,
-		sysctl.Settings{Values: append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})},
+	for _, a := range []interface {
+		Check(context.Context) ([]string, error)
+		Apply(context.Context) error
+		Revert(context.Context) error
+	}{
+		cilium(recordedFile{sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}, temp(t)}),
+		recordedValues{sysctl.Settings{Values: append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})}, temp(t)},
 	} {
-		bootstraptest.Conform(t, func() bootstrap.Action { return a }, sysctl.Handler{})
-		require.Empty(t, differing(before, values(t)))
+		require.NotEmpty(t, check(t, a))
+		for range 2 {
+			require.NoError(t, a.Apply(t.Context()))
+			require.Empty(t, check(t, a))
+		}
+		for range 2 {
+			require.NoError(t, a.Revert(t.Context()))
+			require.Empty(t, differing(before, values(t)))
+		}
 	}
 }
 
@@ -104,9 +114,9 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
-	dropIn := cilium(recordedFile{sysctl.DropIn{
+	dropIn := cilium(recordedFile{DropIn: sysctl.DropIn{
 		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
-	}, journaltest.Open(t, filepath.Join(host, "state"))})
+	}}).DropIn
 	target, err := os.Readlink("/proc/thread-self")
 	require.NoError(t, err)
 
@@ -116,8 +126,9 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 		_, err := os.Stat(filepath.Join(host, "root"))
 		seen = err == nil
 		plan := bootstrap.Plan{
-			Host:  hostns.Host{Proc: testns.Proc(t, filepath.Join("/proc", target)), LockFile: filepath.Join(host, "lock")},
-			Steps: []bootstrap.Step{{Name: "drop-in", Action: dropIn}},
+			Host:   hostns.Host{Proc: testns.Proc(t, filepath.Join("/proc", target)), LockFile: filepath.Join(host, "lock")},
+			Ledger: &ledger.Ledger{Dir: filepath.Join(host, "state"), Agent: "agent", NoOwner: true},
+			Steps:  []bootstrap.Step{{Name: "drop-in", Wants: dropIn}},
 		}
 		_, err = plan.Apply(t.Context())
 		applied <- err
@@ -142,10 +153,9 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
 	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
 	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
-	d := cilium(recordedFile{sysctl.DropIn{Reload: sysctl.Systemd{}}, journaltest.Open(t, "/run/state")})
-	changes := check(t, d)
-	require.Equal(t, "write /etc/sysctl.d/99-zzz-override_cilium.conf", changes[0])
-	require.Contains(t, changes[1], "set the values directly, without a reload: no systemd")
+	d := cilium(recordedFile{sysctl.DropIn{Reload: sysctl.Systemd{}}, real(t, "/run/state")})
+	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 0 (is 2)", "write file /etc/sysctl.d/99-zzz-override_cilium.conf"}, check(t, d))
+	require.Contains(t, strings.Join(advise(t, d), "\n"), "values are set directly, without a reload: no systemd")
 	require.NoError(t, d.Apply(t.Context()))
 	require.Empty(t, check(t, d))
 	require.Equal(t, higher+":1 sets net.ipv4.conf.all.rp_filter = 1, which overrides 0 at the next boot", advise(t, d)[0])
@@ -189,7 +199,7 @@ func TestSYS3_AReadOnlyDirectoryIsSaidBeforehand(t *testing.T) {
 	require.NoError(t, unix.Mount("", etc, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 
 	for _, dir := range []string{"sysctl.d", "none/sysctl.d"} {
-		d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(etc, dir)}, journaltest.Open(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
+		d := cilium(recordedFile{sysctl.DropIn{Dir: filepath.Join(etc, dir)}, real(t, filepath.Join(root, "state", filepath.Base(filepath.Dir(dir))))})
 		changes, err := d.Check(t.Context())
 		require.ErrorIs(t, err, sysctl.ErrReadOnlyDir)
 		require.Equal(t, "sysctl.directory-read-only", code.Of(err))
@@ -227,12 +237,11 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	before := values(t)
 	require.NoError(t, unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 
-	j := journaltest.Open(t, filepath.Join(root, "state"))
 	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Settings: []sysctl.Setting{
 		{Key: bad, Value: "0"},
 		{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
 		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
-	}}, j}
+	}}, real(t, filepath.Join(root, "state"))}
 	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
 	direct := d
 	direct.Reload = nil
@@ -243,8 +252,8 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	require.Equal(t, "1", values(t)["net/ipv4/ip_forward"])
 	require.Empty(t, check(t, d))
 
-	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS)
-	d.Kernel.Root = o.proc + "/sys"
+	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS, "undoing reloads nothing")
+	d.Book = openedFor(t, filepath.Join(root, "state"), "agent", "", sysctl.DropIn{Kernel: sysctl.Kernel{Root: o.proc + "/sys"}})
 	require.NoError(t, d.Revert(t.Context()))
 	require.Empty(t, differing(before, values(t)))
 }
@@ -262,8 +271,8 @@ func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(path, 0o600))
 	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: dir, Name: "50-x.conf"}})
 	_, err := d.Check(t.Context())
-	require.ErrorContains(t, err, path+" is in the way: it is not a file; move it away")
-	require.ErrorContains(t, d.Apply(t.Context()), path+" is in the way")
+	require.ErrorContains(t, err, path+": a FIFO is in the way: move it away")
+	require.ErrorContains(t, d.Apply(t.Context()), "a FIFO is in the way")
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())

@@ -17,19 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
-)
-
-var (
-	_ bootstrap.Recorder = sysctl.DropIn{}
-	_ bootstrap.Hosted   = sysctl.DropIn{}
-	_ bootstrap.Placed   = sysctl.DropIn{}
-	_ bootstrap.Adviser  = sysctl.DropIn{}
-	_ journal.Handler    = sysctl.Handler{}
-	_ journal.Finder     = sysctl.Handler{}
 )
 
 const ciliumFile = "99-zzz-override_cilium.conf"
@@ -68,15 +57,16 @@ func newLastingNode(t *testing.T, links ...string) node {
 func (n node) dir() string   { return filepath.Join(n.root, "etc") }
 func (n node) file() string  { return filepath.Join(n.dir(), ciliumFile) }
 func (n node) state() string { return filepath.Join(n.root, "state") }
-func (n node) journal(step string) *journal.Journal {
-	return recorded(n.t, n.Kernel, n.state(), step)
+func (n node) book(step string) book {
+	n.t.Helper()
+	return book{opened(n.t, n.state(), "agent", n.Kernel, n.Kernel, n.dir()), step}
 }
 func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
 func (n node) dropInWith(reload sysctl.Reloader) recordedFile {
 	return cilium(recordedFile{sysctl.DropIn{
 		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
 		Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
-	}, n.journal("drop-in")})
+	}, n.book("drop-in")})
 }
 
 // cilium fills in the fields that d leaves empty.
@@ -118,15 +108,14 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 	d := n.dropIn()
 	d.Dir, d.ExistingDir = filepath.Join(n.root, "none"), true
 	_, err := d.Check(t.Context())
-	require.EqualError(t, err, "directory "+d.Dir+" does not exist, and must not be made")
-	require.EqualError(t, d.Apply(t.Context()), err.Error())
+	require.ErrorContains(t, err, "directory "+d.Dir+" does not exist, and must not be made")
+	require.ErrorContains(t, d.Apply(t.Context()), "directory "+d.Dir+" does not exist, and must not be made")
 	require.Empty(t, n.Writes())
 	require.NoDirExists(t, d.Dir)
-	require.NoDirExists(t, n.state())
 
-	j := d.Journal
-	for name, journal := range map[string]*journal.Journal{"recorded": j, "not recorded": nil} {
-		d.ExistingDir, d.Journal = false, journal
+	recorded := d.book
+	for name, b := range map[string]book{"recorded": recorded, "not recorded": {}} {
+		d.ExistingDir, d.book = false, b
 		d.Dir = filepath.Join(n.root, name)
 		require.Equal(t, "make directory "+d.Dir, check(t, d)[0])
 		require.NoError(t, d.Apply(t.Context()))
@@ -138,7 +127,7 @@ func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
 			require.Equal(t, os.ModeDir|0o755, info.Mode())
 		}
 	}
-	d.Dir, d.Journal = filepath.Join(n.root, "recorded"), j
+	d.Dir, d.book = filepath.Join(n.root, "recorded"), recorded
 	require.Equal(t, []string{"remove file " + filepath.Join(d.Dir, ciliumFile), "remove directory " + d.Dir}, checkRevert(t, d))
 	require.NoError(t, d.Revert(t.Context()))
 	require.NoDirExists(t, d.Dir)
@@ -197,7 +186,7 @@ func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
 		"suffix":    {Name: "cilium"},
 		"hidden":    {Name: ".conf"},
 	} {
-		d := cilium(recordedFile{d, n.journal("drop-in")})
+		d := cilium(recordedFile{d, n.book("drop-in")})
 		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
 		_, err := d.Check(t.Context())
 		require.Error(t, err, name)
@@ -275,9 +264,8 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 	m := &manager{node: n}
 	d := n.dropInWith(m)
 	require.Equal(t, []string{
-		"write " + n.file(),
-		"restart it",
 		"set net.ipv4.conf.all.rp_filter = 0 (is 1)",
+		"write file " + n.file() + ", and restart it",
 		"set net.ipv4.conf.eth0.rp_filter = 2 (is 0), by " + other + ":2",
 		"set kernel.timer_migration = 1 (is 0), by " + other + ":3",
 	}, check(t, d))
@@ -347,6 +335,24 @@ func TestSYS4_AFailedReloadIsAnError(t *testing.T) {
 		require.ErrorIs(t, err, failure)
 		require.ErrorIs(t, n.dropInWith(m).Apply(t.Context()), failure)
 		require.Zero(t, m.reloads)
+	}
+}
+
+// A service that is restarted for each value would soon have been started too often.
+func TestSYS4_ManyValuesThatOnlyTheReloaderMayWriteNeedOneReload(t *testing.T) {
+	n := newNode(t, "lxc1", "lxc2", "lxc3")
+	n.Fail = readOnly
+	for _, right := range []bool{false, true} { // the file
+		m := &manager{node: n, err: errors.New("the job failed")}
+		d := n.dropInWith(m)
+		d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}, {Key: bad, Value: "2"}}
+		if right {
+			d.Name = "50-right.conf"
+			content := "# Written by slipway, which puts changes back.\n" + fmt.Sprintf("%s\n%s\n", d.Settings[0], d.Settings[1])
+			require.NoError(t, os.WriteFile(filepath.Join(d.Dir, d.Name), []byte(content), 0o644))
+		}
+		require.ErrorContains(t, d.Apply(t.Context()), "the job failed")
+		require.Equal(t, 1, m.reloads)
 	}
 }
 
@@ -448,7 +454,7 @@ func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
 		n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	}
 	require.NoError(t, n.dropIn().Apply(t.Context()))
-	require.Equal(t, []string{"restore " + n.file(), "set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
+	require.Equal(t, []string{"replace file " + n.file(), "set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, content, read(t, n.file()))
 	after, err := os.Stat(n.file())
@@ -475,18 +481,16 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	require.NoError(t, n.dropIn().Apply(t.Context()))
 	n.put(t, "etc/"+ciliumFile, "# edited\n")
 	changes, err := n.dropIn().CheckRevert(t.Context())
-	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, changes)
+	require.Empty(t, changes)
 	require.EqualError(t, err, n.file()+" is no longer as it was left, so it is kept")
 	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error())
 	require.Equal(t, "# edited\n", read(t, n.file()))
-	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"], "it needs its values")
 	require.EqualError(t, n.dropIn().Revert(t.Context()), err.Error(), "each time")
 	require.NoError(t, os.Remove(n.file()))
 	require.NoError(t, n.dropIn().Revert(t.Context()))
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
 	require.NoDirExists(t, n.state())
-	d := n.dropIn()
-	d.Journal = nil
-	require.ErrorIs(t, d.Revert(t.Context()), errors.ErrUnsupported)
 }
 
 // A line of ours that another file cancels is reported, whether or not a link matches it.

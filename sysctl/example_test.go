@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -30,15 +30,12 @@ func Example() {
 	file := sysctl.Cilium()
 	file.Dir, file.Kernel = dir, sysctl.Kernel{Files: kernel} // on a node: /etc/sysctl.d and the running kernel
 	plan := bootstrap.Plan{
-		Host: hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
-		Journal: &journal.Node{
-			Dir: filepath.Join(dir, "journal"), Agent: "acme", NoOwner: true,
-			Handlers: []journal.Handler{sysctl.Handler{Kernel: file.Kernel}},
-		},
-		Steps: []bootstrap.Step{{Name: "sysctl", Action: file}},
+		Host:   hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
+		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "ledger"), Agent: "acme", NoOwner: true},
+		Steps:  []bootstrap.Step{{Name: "sysctl", Wants: file}},
 	}
 	changes, err := file.Check(ctx)
-	fmt.Println(changes[1:], err)
+	fmt.Println(changes[:1], err)
 	report, err := plan.Apply(ctx)
 	fmt.Println(report.Results[0].Status, err)
 	report, err = plan.Apply(ctx)
@@ -73,7 +70,6 @@ func ExampleKernel_Diff() {
 	}
 	fmt.Println(err)
 	// Output:
-	// set net.ipv4.ip_forward = 1 (is 0)
 	// set net.ipv4.conf.all.forwarding = 1 (is 0)
 	// set net.ipv6.conf.all.forwarding = 1 (is 0)
 	// <nil>

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -34,7 +33,7 @@ func TestSYS9_TheValuesOfLinksWithOddNamesComeBack(t *testing.T) {
 	settings := []sysctl.Setting{{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}, {Key: "net/ipv4/conf/.*/rp_filter", Value: "2"}}
 	d := recordedFile{
 		sysctl.DropIn{Dir: t.TempDir(), Name: "50-x.conf", Settings: settings},
-		journaltest.Open(t, filepath.Join(t.TempDir(), "state")),
+		real(t, filepath.Join(t.TempDir(), "state")),
 	}
 	require.NoError(t, d.Apply(t.Context()))
 	require.Empty(t, check(t, d))

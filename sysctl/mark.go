@@ -5,7 +5,6 @@ package sysctl
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,31 +13,30 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
 const headerStart = "# Written by slipway, which puts changes back"
 
-// headerOf is the first line of a drop-in that the journal records.
-func headerOf(j *journal.Journal) (string, error) {
-	m, err := j.Mark()
-	if err != nil || j == nil {
-		return headerStart + ".", err
+// header is the first line of a drop-in, which says who records it.
+func header(agent, dir string) string {
+	if dir == "" {
+		return headerStart + "."
 	}
-	return fmt.Sprintf("%s: agent %q, journal in %q.", headerStart, m.Agent, j.Dir()), nil
+	return fmt.Sprintf("%s: agent %q, recorded in %q.", headerStart, agent, dir)
 }
 
 // readHeader reads the first line of a drop-in; ours is false if this package did
 // not write it.
-func readHeader(line string) (m journal.Marked, ours bool) {
+func readHeader(line string) (m ledger.Marked, ours bool) {
 	rest, ours := strings.CutPrefix(line, headerStart)
-	if !ours || rest == "." { // written by an older build
+	if !ours || rest == "." { // nothing records it
 		return m, ours
 	}
 	agent, rest, isAgent := quotedAfter(rest, ": agent ")
-	dir, rest, isDir := quotedAfter(rest, ", journal in ")
-	return journal.Marked{Mark: journal.Mark{Agent: agent}, Dir: dir}, isAgent && isDir && rest == "."
+	dir, rest, isDir := quotedAfter(rest, ", recorded in ")
+	return ledger.Marked{Agent: agent, Dir: dir}, isAgent && isDir && rest == "."
 }
 
 // quotedAfter cuts the prefix precedes and the quoted string after it off the text.
@@ -53,7 +51,7 @@ func quotedAfter(text, precedes string) (value, rest string, ok bool) {
 }
 
 // keepMark returns the wanted content with the file's own first line if nothing
-// else differs: the journal that it names does not make the file differ.
+// else differs: who records it does not make the file differ.
 func keepMark(ctx context.Context, path string, want []byte) []byte {
 	now, err := input.ReadFile(ctx, path, int64(len(want)+longestHeader))
 	if err != nil {
@@ -73,10 +71,9 @@ const longestHeader = 32 << 10
 // maxDropIn bounds the files whose first line is read.
 const maxDropIn = 1 << 20
 
-// Find finds the drop-ins that a [DropIn] of any agent has written to Dir.
-func (h Handler) Find(ctx context.Context) (found []journal.Marked, err error) {
-	dir := cmp.Or(h.Dir, DropIn{}.dir())
-	names, err := input.ReadNames(ctx, dir, func(name string) bool { return filepath.Ext(name) == ".conf" })
+// find finds the drop-ins that a [DropIn] of any agent has written to the directory.
+func (d DropIn) find(ctx context.Context) (found []ledger.Marked, err error) {
+	names, err := input.ReadNames(ctx, d.dir(), func(name string) bool { return filepath.Ext(name) == ".conf" })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -84,7 +81,7 @@ func (h Handler) Find(ctx context.Context) (found []journal.Marked, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		path := filepath.Join(dir, name)
+		path := filepath.Join(d.dir(), name)
 		content, err := input.ReadFile(ctx, path, maxDropIn)
 		if ctx.Err() != nil {
 			return found, context.Cause(ctx)
@@ -94,7 +91,7 @@ func (h Handler) Find(ctx context.Context) (found []journal.Marked, err error) {
 		}
 		line, _, _ := strings.Cut(string(content), "\n")
 		if m, ours := readHeader(line); ours {
-			m.Kind, m.Object, m.Remove = kindFile, path, "rm "+path
+			m.Object, m.Remove = path, "rm "+path
 			found = append(found, m)
 		}
 	}

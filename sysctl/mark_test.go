@@ -4,7 +4,6 @@
 package sysctl_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,59 +11,46 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/sysctl"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// marked opens an agent's journal in a new directory.
-func (n node) marked(t *testing.T, agent, dir string) *journal.Journal {
-	t.Helper()
-	j, err := (&journal.Node{Dir: dir, NoOwner: true, Agent: agent, Handlers: []journal.Handler{sysctl.Handler{Kernel: sysctl.Kernel{Files: n.Kernel}, Dir: n.dir()}}}).Open(context.Background(), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	return j
-}
-
-// A drop-in names its agent and journal, so that it is found when the record is
+// A drop-in names its agent and state directory, so that it is found when the record is
 // lost.
-func TestPLAN6_ADropInSaysWhoMadeIt(t *testing.T) {
+func TestPLAN6_PLAN18_ADropInSaysWhoMadeIt(t *testing.T) {
 	n := newNode(t)
 	dir := filepath.Join(t.TempDir(), `state "1"`)
-	j := n.marked(t, "acme", dir)
+	marked := func(agent, dir string) book {
+		return book{opened(t, dir, agent, n.Kernel, n.Kernel, n.dir()), "sysctl"}
+	}
 	d := n.dropIn()
-	d.Journal = j.Step("sysctl")
+	d.book = marked("acme", dir)
 	require.NoError(t, d.Apply(t.Context()))
 	first, _, _ := strings.Cut(read(t, n.file()), "\n")
-	require.Equal(t, `# Written by slipway, which puts changes back: agent "acme", journal in "`+strings.ReplaceAll(dir, `"`, `\"`)+`".`, first)
-	orphans := func(j *journal.Journal) []journal.Marked {
+	require.Equal(t, `# Written by slipway, which puts changes back: agent "acme", recorded in "`+strings.ReplaceAll(dir, `"`, `\"`)+`".`, first)
+	orphans := func(b book) []ledger.Marked {
 		t.Helper()
-		found, err := j.Orphans(t.Context())
+		found, err := b.Orphans(t.Context())
 		require.NoError(t, err)
 		return found
 	}
-	require.Empty(t, orphans(j))
-	want := []journal.Marked{{Mark: journal.Mark{Agent: "acme"}, Kind: "sysctl/file", Object: n.file(), Dir: dir, Remove: "rm " + n.file()}}
+	require.Empty(t, orphans(d.book))
+	want := []ledger.Marked{{Kind: "sysctl.d", Object: n.file(), Agent: "acme", Dir: dir, Remove: "rm " + n.file()}}
 	other := filepath.Join(t.TempDir(), "other")
-	require.Equal(t, want, orphans(n.marked(t, "acme", other)))
-	require.Empty(t, orphans(n.marked(t, "another", other)))
+	require.Equal(t, want, orphans(marked("acme", other)))
 
 	// A file that another agent has marked, or whose record is lost, needs no change.
-	d.Journal = n.marked(t, "another", other).Step("sysctl")
-	changes, err := d.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
+	d.book = marked("another", other)
+	require.Empty(t, check(t, d))
 
 	for line, ours := range map[string]bool{
-		"# Written by slipway, which puts changes back.":                                true, // by an older build
-		"# Written by slipway, which puts changes back: agent \"\", journal in \"/x\".": true,
-		"# Written by slipway, which puts changes back: agent acme, journal in /x.":     false,
+		"# Written by slipway, which puts changes back.":                                 true, // nothing recorded it
+		"# Written by slipway, which puts changes back: agent \"\", recorded in \"/x\".": true,
+		"# Written by slipway, which puts changes back: agent acme, recorded in /x.":     false,
 		"# written by another": false,
 		"":                     false,
 	} {
 		require.NoError(t, os.WriteFile(n.file(), []byte(line+"\nkernel.panic = 1\n"), 0o644))
-		require.Equal(t, ours, len(orphans(n.marked(t, "acme", other))) == 1, line)
-		changes, err := d.Check(t.Context())
-		require.NoError(t, err)
-		require.NotEmpty(t, changes, "its settings differ")
+		require.Equal(t, ours, len(orphans(marked("acme", other))) == 1, line)
+		require.NotEmpty(t, check(t, d), "its settings differ")
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
 // neighbour is an agent of a node that has other agents as well.
 type neighbour struct {
-	t       *testing.T
-	kernel  sysctl.Kernel
-	journal *journal.Journal
+	t      *testing.T
+	kernel sysctl.Kernel
+	book   book
 }
 
 func newNeighbour(t *testing.T, dir, name string, k *bootstraptest.Kernel) neighbour {
@@ -26,31 +26,24 @@ func newNeighbour(t *testing.T, dir, name string, k *bootstraptest.Kernel) neigh
 	if k != nil { // nil: the real one
 		n.kernel.Files = k
 	}
-	node := &journal.Node{Dir: dir, Agent: name, NoOwner: true, Handlers: []journal.Handler{sysctl.Handler{Kernel: n.kernel}}}
-	j, err := node.Open(t.Context(), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	n.journal = j.Step("sysctl")
+	n.book = book{opened(t, dir, name, k, n.kernel.Files, ""), "sysctl"}
 	return n
 }
 
 func (n neighbour) settings(values ...sysctl.Setting) recordedValues {
-	_, _, err := n.journal.Enter(n.t.Context(), "check") // records which agents exist
-	require.NoError(n.t, err)
-	return recordedValues{sysctl.Settings{Values: values, Kernel: n.kernel}, n.journal}
+	return recordedValues{sysctl.Settings{Values: values, Kernel: n.kernel}, n.book}
 }
 
 func (n neighbour) apply(values ...sysctl.Setting) {
+	n.t.Helper()
 	s := n.settings(values...)
 	require.NoError(n.t, s.Apply(n.t.Context()))
-	changes, err := s.Check(n.t.Context())
-	require.NoError(n.t, err)
-	require.Empty(n.t, changes)
+	require.Empty(n.t, check(n.t, s))
 }
 
 func (n neighbour) uninstall() {
-	_, err := n.journal.RevertAll(n.t.Context())
-	require.NoError(n.t, err)
+	n.t.Helper()
+	require.NoError(n.t, n.book.revertAll(n.t.Context()))
 }
 
 func (n neighbour) value(key sysctl.Key) string {
@@ -69,10 +62,10 @@ func TestPLAN14_AValueOfTwoAgents(t *testing.T) {
 	first.apply(wanted)
 	changes, err := second.settings(wanted).Check(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{`keep net.ipv4.conf.eth0.rp_filter also for this agent: agent "first" has made it`}, changes)
+	require.Equal(t, []string{`keep net.ipv4.conf.eth0.rp_filter#2 also for this agent: agent "first" has made it`}, changes)
 	second.apply(wanted)
 	_, err = second.settings(sysctl.Setting{Key: key, Value: "1"}).Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrConflict)
+	require.ErrorIs(t, err, ledger.ErrConflict)
 	first.uninstall()
 	require.Equal(t, "2", second.value(key))
 	second.uninstall()
@@ -93,20 +86,20 @@ func TestPLAN14_AValueThatIsDraggedAlong(t *testing.T) {
 	require.Equal(t, "0", first.value(cause))
 	require.Equal(t, "1", second.value(along))
 	_, err := first.settings(sysctl.Setting{Key: cause, Value: "0"}, sysctl.Setting{Key: along, Value: "0"}).Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrConflict)
+	require.ErrorIs(t, err, ledger.ErrConflict)
 	second.uninstall()
 	require.Equal(t, "0", second.value(along))
 	require.NoDirExists(t, dir)
 
 	second.apply(sysctl.Setting{Key: along, Value: "0"})
 	_, err = first.settings(sysctl.Setting{Key: along, Value: "1"}).Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrConflict, "nothing was changed, and the other agent wants the value")
+	require.ErrorIs(t, err, ledger.ErrConflict, "nothing was changed, and the other agent wants the value")
 	second.uninstall()
 	require.NoDirExists(t, dir)
 	second.apply(sysctl.Setting{Key: along, Value: "1"})
 	second.apply(sysctl.Setting{Key: along, Value: "0"})
 	_, err = first.settings(sysctl.Setting{Key: cause, Value: "1"}).Check(t.Context())
-	require.ErrorIs(t, err, journal.ErrConflict, "it would change a value that the other agent wants")
+	require.ErrorIs(t, err, ledger.ErrConflict, "it would change a value that the other agent wants")
 }
 
 // An undo is killed after the kernel has changed a second value that another agent wants, and
@@ -118,11 +111,11 @@ func TestPLAN14_AValueThatWasDraggedAlongByAKilledUndoing(t *testing.T) {
 	first, second := newNeighbour(t, dir, "first", k), newNeighbour(t, dir, "second", k)
 	first.apply(sysctl.Setting{Key: cause, Value: "1"})
 	second.apply(sysctl.Setting{Key: along, Value: "1"})
-	require.NoError(t, first.kernel.Set(sysctl.Setting{Key: cause, Value: "0"})) // and killed
+	require.Panics(t, func() {
+		dying := book{opened(t, dir, "first", k, &mortal{Kernel: k, lives: 1}, ""), "sysctl"}
+		_ = dying.revertAll(t.Context())
+	})
 	require.Equal(t, "0", second.value(along))
-	would, err := first.journal.CheckRevertAll(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "set net.ipv4.conf.eth0.forwarding = 1 (is 0)", would[len(would)-1].Change)
 	first.uninstall()
 	require.Equal(t, "0", first.value(cause))
 	require.Equal(t, "1", second.value(along))

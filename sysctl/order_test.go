@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -32,7 +33,7 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 	for range 2 {
 		err := d.Apply(t.Context())
 		require.ErrorIs(t, err, syscall.EINVAL)
-		require.ErrorContains(t, err, filepath.Join(d.Dir, ciliumFile)+" is not written")
+		require.ErrorContains(t, err, "write file "+filepath.Join(d.Dir, ciliumFile)+", and restart it: left off: it needs "+bad)
 		require.ErrorContains(t, err, "set "+bad+" = loose")
 	}
 	require.NoDirExists(t, d.Dir)
@@ -41,6 +42,15 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, before, n.Values())
 	require.NoDirExists(t, n.state())
+}
+
+// It writes without an error, and so it shows only when the value is read back.
+func TestSYS4_AValueThatIsRefusedSilentlyIsInNoFile(t *testing.T) {
+	n := newNode(t)
+	n.PutValue(bad, "1")
+	n.Deafen(bad)
+	require.ErrorIs(t, n.dropIn().Apply(t.Context()), ledger.ErrRefused)
+	require.NoFileExists(t, n.file())
 }
 
 func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {
@@ -143,7 +153,7 @@ func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
 func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
-	d.Journal = nil
+	d.book = book{}
 	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
 	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
 	require.NoError(t, n.dropIn().Apply(t.Context()))

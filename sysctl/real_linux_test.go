@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -151,7 +150,7 @@ func TestSYS8_RealKernelForwarding(t *testing.T) {
 	))
 	before := values(t)
 	state := filepath.Join(t.TempDir(), "state")
-	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, journaltest.Open(t, state)}
+	s := recordedValues{sysctl.Settings{Values: sysctl.Forwarding()}, real(t, state)}
 	require.NoError(t, s.Apply(t.Context()))
 	changed := differing(before, values(t))
 	// of IPv4 and IPv6 each: five links (eth1 had it) and all; of IPv4 also
@@ -175,6 +174,6 @@ func TestWithoutProcNoKeyIsBlamed(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	require.NoError(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
 	err := sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
-	require.ErrorContains(t, err, "set net.ipv4.ip_forward = 1: no such device (there is no /proc/sys: mount a proc file system on /proc)")
+	require.ErrorContains(t, err, "read net.ipv4.ip_forward: no such device (there is no /proc/sys: mount a proc file system on /proc)")
 	require.NotErrorIs(t, err, fs.ErrNotExist)
 }

@@ -6,73 +6,110 @@ package sysctl
 import (
 	"context"
 	"errors"
+	"slices"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// Settings is an action that sets kernel values but writes no file: they last until
-// the next boot.
+// Settings wants kernel values but no file: they last until the next boot.
 type Settings struct {
-	// Values are set in this order; globs stand for the keys that exist at that
-	// time.
+	// Values are set in this order, except that those which change others along come
+	// first; globs stand for the keys that exist at that time.
 	Values []Setting
 	// Kernel is the kernel whose values are set. The zero value is the calling
 	// thread's.
 	Kernel Kernel
 }
 
-// Check lists the values that Apply would set (see [Kernel.Diff]).
-func (s Settings) Check(ctx context.Context) ([]string, error) {
-	changes, err := s.Kernel.Diff(s.Values...)
-	shared, conflict := s.Kernel.checkWishes(ctx, assignments(s.Values), changes)
-	return append(lines(changes), shared...), errors.Join(err, conflict, ctx.Err())
+// Wants lists the values. One that may fail, and is certain to, is not among them (see
+// [Kernel.Diff]). A list that names a value twice has it once, as the last one says. It is
+// an error if a key is invalid or a pattern could never match, and if IPv6 forwarding would
+// cost a link its default route.
+func (s Settings) Wants(context.Context) (ledger.Wants, error) {
+	list, err := s.Kernel.list(assignments(s.Values))
+	return ledger.Wants{List: list}, err
 }
 
-// CheckPermission returns an error if this process could not write a value that differs.
-func (s Settings) CheckPermission(context.Context) error { return s.Kernel.permission(s.Values) }
+// Check lists the values that Apply would set.
+func (s Settings) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, s) }
 
-// Apply sets the values that differ and reads them back (see [Kernel.Set]), after
-// recording the previous ones, including those that the kernel changes along with
-// them.
-func (s Settings) Apply(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	as := assignments(s.Values)
-	if err := s.Kernel.converge(ctx, as, newRecorder(journal.From(ctx))); err != nil {
-		return err
-	}
-	return s.Kernel.wish(ctx, as)
+// Apply sets the values that differ, and reads them back. It records nothing.
+func (s Settings) Apply(ctx context.Context) error { return ledger.Apply(ctx, s) }
+
+func (k Kernel) list(as []assignment) ([]ledger.Want, error) {
+	targets, err := expand(k.files(), as)
+	list, _, routeErr := wanting{Kernel: k}.wants(targets, nil)
+	return list, errors.Join(err, routeErr)
 }
 
-// Kinds lists the kinds of entries that Apply makes in the context's journal.
-func (Settings) Kinds() []string { return Handler{}.Kinds() }
-
-// Namespaces lists the host namespaces that a plan enters: none unless Kernel is
-// the running one.
-func (s Settings) Namespaces() []string { return s.Kernel.namespaces() }
-
-// Places lists /proc/sys/net if there are values of a network namespace: in a
-// container a plan refuses to set them, unless it enters the host's namespace or
-// the namespace is known to be the host's (hostns.CheckFile).
-func (s Settings) Places() map[string]string { return s.Kernel.places(s.Values) }
-
-// Validate returns an error for each invalid key, independently of the node.
-func (s Settings) Validate() error { return validate(s.Values) }
-
-func validate(settings []Setting) error {
-	var errs []error
-	for _, s := range settings {
-		_, err := s.Key.path()
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+// wanting makes wants of targets.
+type wanting struct {
+	Kernel
+	again  string  // the file that sets the values again at each boot; empty: none does
+	reload *reload // sets what this process may not; nil: none does
 }
 
-func lines(changes []Change) []string {
-	var all []string
-	for _, c := range changes {
-		all = append(all, c.String())
+// wants returns what this process sets: first accept_ra of links that would lose a default
+// route by targets or by beyond, then targets, those first that change others along. Late is
+// what reload sets. The error says why IPv6 forwarding is not in the list.
+func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.Want, err error) {
+	changes, _ := w.changes(targets, w.writer()) // the ledger reports what cannot be read
+	guards, err := w.guards(slices.Concat(changes, beyond))
+	direct := &values{Kernel: w.Kernel, wanted: map[Key]ledger.State{}, why: map[Key]string{}}
+	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}
+	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
+	for _, c := range guards {
+		direct.why[c.Key] = c.Why
+		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.New), Boot: true, Unnamed: true}
+		list, needs = append(list, guard), append(needs, guard.ID())
 	}
-	return all
+	for _, t := range inOrder(targets) {
+		now, lookErr := w.lookOrUnset(t.path)
+		differs := lookErr == nil && !sameValue(t.path, now, t.Value)
+		want := w.want(t, kind, needs)
+		direct.wanted[keyOf(oneName(t.path))] = want.To
+		switch {
+		case w.tolerates(t, now, lookErr, w.writer()), differs && err != nil && t.forwards6():
+		case w.reload != nil && differs && denied(w.files().Writable(t.path)):
+			want.Kind = kindLate
+			late = append(late, want)
+		default:
+			list = append(list, want)
+		}
+	}
+	return list, late, err
+}
+
+// want is that of one target. If it turns IPv6 forwarding on, it needs the guards.
+func (w wanting) want(t target, kind *ledger.Kind, guards ledger.IDs) ledger.Want {
+	want := ledger.Want{
+		Kind: kind, Object: string(t.Key), To: wantedState(t.path, t.Value),
+		Boot: true, Again: w.again, MayFail: t.IgnoreFailure, Unnamed: t.byGlob,
+	}
+	if t.forwards6() {
+		want.Needs = guards
+	}
+	return want
+}
+
+func (w wanting) writer() writer { return w.reload != nil }
+
+// inOrder puts first what changes others along, and leaves one target of each value: the
+// last.
+func inOrder(targets []target) []target {
+	last := map[string]int{}
+	for i, t := range targets {
+		last[oneName(t.path)] = i
+	}
+	var causes, others []target
+	for i, t := range targets {
+		switch {
+		case last[oneName(t.path)] != i:
+		case sidePatterns(oneName(t.path)) != nil:
+			causes = append(causes, t)
+		default:
+			others = append(others, t)
+		}
+	}
+	return append(causes, others...)
 }

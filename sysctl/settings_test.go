@@ -16,18 +16,17 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
 var (
-	_ bootstrap.Recorder = sysctl.Settings{}
-	_ bootstrap.Hosted   = sysctl.Settings{}
-	_ bootstrap.Placed   = sysctl.Settings{}
-	_ bootstrap.Adviser  = sysctl.Settings{}
+	_ bootstrap.Adviser = sysctl.DropIn{}
+	_ bootstrap.Adviser = sysctl.Settings{}
 )
 
-func check(t *testing.T, a bootstrap.Action) []string {
+func check(t *testing.T, a interface {
+	Check(context.Context) ([]string, error)
+}) []string {
 	t.Helper()
 	changes, err := a.Check(t.Context())
 	require.NoError(t, err)
@@ -41,30 +40,19 @@ func advise(t *testing.T, a bootstrap.Adviser) []string {
 	return advice
 }
 
-func checkRevert(t *testing.T, a bootstrap.CheckReverter) []string {
+func checkRevert(t *testing.T, a interface {
+	CheckRevert(context.Context) ([]string, error)
+}) []string {
 	t.Helper()
 	changes, err := a.CheckRevert(t.Context())
 	require.NoError(t, err)
 	return changes
 }
 
-// recorded opens the journal in state for one step, as another process in the
-// kernel's boot would.
-func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) *journal.Journal {
+// recorded opens the ledger in state for one step.
+func recorded(t *testing.T, fake *bootstraptest.Kernel, state, step string) book {
 	t.Helper()
-	return handled(t, fake, state, fake).Step(step)
-}
-
-// handled is like recorded, but undoes through files.
-func handled(t *testing.T, fake *bootstraptest.Kernel, state string, files sysctl.Files) *journal.Journal {
-	t.Helper()
-	handler := sysctl.Handler{Kernel: sysctl.Kernel{Files: files}}
-	j, err := (&journal.Node{Dir: state, Agent: "agent", NoOwner: true,
-		Boot: fake.Values()["kernel.random.boot_id"], Handlers: []journal.Handler{handler},
-	}).Open(context.Background(), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	return j
+	return book{opened(t, state, "agent", fake, fake, ""), step}
 }
 
 func forwarding(t *testing.T, fake *bootstraptest.Kernel, state string) recordedValues {
@@ -95,11 +83,12 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 		values  []sysctl.Setting
 		prepare func(*bootstraptest.Kernel)
 		text    string
+		rest    string
 	}{
-		"refused":          {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.Fail = refuse(syscall.EPERM, "net.ipv6.conf.eth0.accept_ra") }, "left off"},
-		"silently refused": {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.Deafen("net.ipv6.conf.eth0.accept_ra") }, "left off"},
-		"off on purpose":   {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.PutValue("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
-		"one link's":       {one, func(k *bootstraptest.Kernel) { k.PutValue("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0"},
+		"refused":          {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.Fail = refuse(syscall.EPERM, "net.ipv6.conf.eth0.accept_ra") }, "left off", "1"},
+		"silently refused": {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.Deafen("net.ipv6.conf.eth0.accept_ra") }, "left off", "1"},
+		"off on purpose":   {sysctl.Forwarding(), func(k *bootstraptest.Kernel) { k.PutValue("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0", "0"},
+		"one link's":       {one, func(k *bootstraptest.Kernel) { k.PutValue("net.ipv6.conf.eth0.accept_ra", "0") }, "accept_ra is 0", "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake, state := bootstraptest.NewKernel("eth0", "lxc1"), filepath.Join(t.TempDir(), "state")
@@ -112,7 +101,7 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 			require.Equal(t, "0", fake.Values()["net.ipv6.conf.all.forwarding"])
 			require.Equal(t, "0", fake.Values()["net.ipv6.conf.lxc1.forwarding"])
 			if len(tc.values) > 1 {
-				require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"], "the rest goes on")
+				require.Equal(t, tc.rest, fake.Values()["net.ipv4.ip_forward"], "the rest goes on, unless it is known beforehand")
 			}
 		})
 	}
@@ -146,7 +135,7 @@ func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
 	fake.PutValue("net.ipv4.conf.all.rp_filter", "0") // back already
 	changes, err := s.CheckRevert(t.Context())
 	require.Equal(t, []string{"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)"}, changes)
-	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter is 2, no longer as it was left (1), so it is kept")
+	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter#2 is no longer as it was left, so it is kept")
 	require.EqualError(t, s.Revert(t.Context()), err.Error())
 	require.Equal(t, "2", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
 	require.Equal(t, "0", fake.Values()["net.ipv4.fib_multipath_use_neigh"])
@@ -173,9 +162,10 @@ func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
 	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
+	require.Contains(t, advise(t, s), "kernel.unprivileged_bpf_disabled will not come back as it is: the kernel does not allow changing it back before the next boot")
 	require.NoError(t, s.Apply(t.Context()))
 	require.Contains(t, checkRevert(t, s),
-		"leave kernel.unprivileged_bpf_disabled = 1 until the next boot (was 2): the kernel does not allow changing it back")
+		"leave kernel.unprivileged_bpf_disabled as it is: the kernel does not allow changing it back before the next boot")
 	require.NoError(t, s.Revert(t.Context()))
 	require.Equal(t, "1", fake.Values()["kernel.unprivileged_bpf_disabled"])
 	require.Equal(t, "1", fake.Values()["kernel.timer_migration"])
@@ -201,9 +191,9 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
 	before := n.Values()
 	settings, d := forwarding(t, n.Kernel, n.state()), n.dropIn()
-	broken := n.put(t, "state/agent.journal", "{")
-	require.NoError(t, os.Chmod(filepath.Dir(broken), 0o700))
-	for _, a := range []bootstrap.CheckReverter{settings, d} {
+	broken := filepath.Dir(n.put(t, "state/ledger", "{"))
+	require.NoError(t, os.Chmod(broken, 0o700))
+	for _, a := range []step{settings, d} {
 		require.ErrorContains(t, a.Apply(t.Context()), broken)
 		require.Equal(t, before, n.Values())
 		require.NoFileExists(t, n.file())
@@ -215,17 +205,15 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 
 func TestSEC10_OnlyValuesOfANetworkNamespaceHaveAPlace(t *testing.T) {
 	net := map[string]string{"/proc/sys/net": ""}
-	for key, want := range map[sysctl.Key]map[string]string{
-		"net.ipv4.ip_forward": net, "net/ipv4/conf/lxc*/rp_filter": net, "n?t.ipv4.ip_forward": net, "*.timer_migration": net,
-		"kernel.timer_migration": nil, "network.x": nil, "": nil,
-	} {
-		values := []sysctl.Setting{{Key: "kernel.pid_max", Value: "1"}, {Key: key, Value: "1", IgnoreFailure: true}}
-		require.Equal(t, want, sysctl.Settings{Values: values}.Places(), key)
-		require.Empty(t, sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Root: "/hostproc/sys"}}.Places())
-		require.Empty(t, sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: bootstraptest.NewKernel()}}.Places())
-		places := sysctl.DropIn{Dir: "/run/sysctl.d", Settings: values}.Places()
-		require.Contains(t, places, "/run/sysctl.d")
-		require.Len(t, places, 1+len(want))
+	place := sysctl.Kinds()[0].Place
+	for key, want := range map[string]map[string]string{"net.ipv4.ip_forward": net, "net.ipv4.conf.lo.rp_filter#1": net, "kernel.timer_migration": nil, "network.x": nil} {
+		path, _ := place(key)
+		require.Equal(t, len(want) > 0, path == "/proc/sys/net", key)
+		require.Equal(t, len(want) == 0, path == "", key)
 	}
-	require.Empty(t, sysctl.Settings{Values: []sysctl.Setting{{Key: "net.ipv4.ip_forward", Exclude: true}}}.Places())
+	elsewhere := sysctl.DropIn{Dir: "/run/sysctl.d", Name: "x.conf", Settings: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: bootstraptest.NewKernel()}}
+	wants, err := elsewhere.Wants(t.Context())
+	require.NoError(t, err)
+	require.NotContains(t, wants.Places(), "/proc/sys/net")
+	require.Contains(t, wants.Places(), "/run/sysctl.d/x.conf")
 }

@@ -4,11 +4,11 @@
 package sysctl_test
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -26,20 +26,26 @@ const shared = "net.ipv4.conf.eth0.rp_filter"
 
 // settings returns the settings of the named step.
 func (n node) settings(step string, values ...sysctl.Setting) recordedValues {
-	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.journal(step)}
+	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.book(step)}
 }
 
-// many returns actions of all kinds over one journal, one step each. Three of them set the
+type step interface {
+	Apply(context.Context) error
+	Revert(context.Context) error
+	CheckRevert(context.Context) ([]string, error)
+}
+
+// many returns several steps over one ledger. Three of them set the
 // key shared, one after the other.
-func (n node) many() []bootstrap.CheckReverter {
+func (n node) many() []step {
 	other := n.dropIn()
 	other.Dir, other.Name = filepath.Join(n.root, "new", "dir"), "forwarding.conf"
 	other.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: shared, Value: "2"})
-	other.Journal = n.journal("other")
+	other.book = n.book("other")
 	beside := other
 	beside.Name, beside.Settings = "beside.conf", []sysctl.Setting{{Key: "kernel.timer_migration", Value: "0"}}
-	beside.Journal = n.journal("beside")
-	return []bootstrap.CheckReverter{
+	beside.book = n.book("beside")
+	return []step{
 		n.dropIn(),
 		n.settings("values", sysctl.Setting{Key: shared, Value: "1"}),
 		other,
@@ -51,20 +57,13 @@ func (n node) many() []bootstrap.CheckReverter {
 // checkRevertAll lists the changes of undoing everything, and revertAll makes them.
 func (n node) checkRevertAll() []string {
 	n.t.Helper()
-	all, err := n.journal("none").CheckRevertAll(n.t.Context())
+	all, err := n.book("none").CheckUndo(n.t.Context(), ledger.Undo{})
 	require.NoError(n.t, err)
-	var lines []string
-	for _, u := range all {
-		if u.Change != "" {
-			lines = append(lines, u.Change)
-		}
-	}
-	return lines
+	return changesOf(all)
 }
 
 func (n node) revertAll() error {
-	_, err := n.journal("none").RevertAll(n.t.Context())
-	return err
+	return n.book("none").revertAll(n.t.Context())
 }
 
 func newBusyNode(t *testing.T) node {
@@ -140,9 +139,9 @@ func TestPLAN6_AKillAtAnyWriteOfRevertAllIsMadeGood(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }()
-			_, _ = handled(t, n.Kernel, n.state(), &mortal{Kernel: n.Kernel, lives: kill}).RevertAll(t.Context())
+			dying := &mortal{Kernel: n.Kernel, lives: kill}
+			_ = book{opened(t, n.state(), "agent", n.Kernel, dying, n.dir()), ""}.revertAll(t.Context())
 		}()
-		runtime.GC() // a dead process has no lock
 		require.NoError(t, n.revertAll(), "killed at write %d", kill)
 		require.Equal(t, before, n.Values(), "killed at write %d", kill)
 		require.NoDirExists(t, n.state())
@@ -226,15 +225,14 @@ func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
 					{Key: forward, Value: "1", IgnoreFailure: mayFail},
 				}
 				sick := sysctl.Kernel{Files: &unreadable{Kernel: n.Kernel, key: key, after: after}}
-				var a bootstrap.CheckReverter
+				recorded := book{opened(t, n.state(), "agent", n.Kernel, sick.Files, n.dir()), "values"}
+				var a step
 				if inFile {
 					d := n.dropIn()
-					d.Settings, d.Kernel = values, sick
+					d.Settings, d.Kernel, d.book = values, sick, recorded
 					a = d
 				} else {
-					s := n.settings("values", values...)
-					s.Kernel = sick
-					a = s
+					a = recordedValues{sysctl.Settings{Values: values, Kernel: sick}, recorded}
 				}
 				require.ErrorIs(t, a.Apply(t.Context()), syscall.EIO, key)
 				require.ErrorIs(t, a.Revert(t.Context()), syscall.EIO, key)
@@ -261,7 +259,7 @@ func TestSYS9_AValueThatTheKernelMakesAnotherOfComesBack(t *testing.T) {
 	before := n.Values()
 	s := n.settings("values", sysctl.Setting{Key: shared, Value: "7"})
 	s.Kernel.Files = limited{n.Kernel}
-	require.ErrorContains(t, s.Apply(t.Context()), "written, but it is still 2")
+	require.ErrorContains(t, s.Apply(t.Context()), "set "+shared+" = 7 (is 2): written, but it is still different")
 	require.Equal(t, []string{"set " + shared + " = 0 (is 2)"}, checkRevert(t, s))
 	require.NoError(t, s.Revert(t.Context()))
 	require.Equal(t, before, n.Values())

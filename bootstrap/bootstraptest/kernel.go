@@ -60,6 +60,8 @@ type Kernel struct {
 	values  map[string]string // by path below /proc/sys; nil: not booted yet
 	deaf    map[string]bool   // paths of values
 	routers []string
+	indexes map[string]int // of links
+	newest  int            // index
 	writes  []string
 }
 

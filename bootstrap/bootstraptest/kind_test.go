@@ -16,7 +16,7 @@ import (
 )
 
 func fileState(content string) ledger.State {
-	return ledger.State{Type: "file", Mode: 0o644}.WithContent([]byte(content))
+	return ledger.FileWant("/x", 0o644, []byte(content)).To
 }
 
 func TestPLAN6_TheLedgersOwnKindsConform(t *testing.T) {
@@ -25,7 +25,7 @@ func TestPLAN6_TheLedgersOwnKindsConform(t *testing.T) {
 	require.NoError(t, os.WriteFile(present, []byte("theirs"), 0o600))
 	bootstraptest.ConformKind(t, ledger.File(), missing, fileState("one"), fileState("two"))
 	bootstraptest.ConformKind(t, ledger.File(), present, fileState("one"), ledger.State{})
-	bootstraptest.ConformKind(t, ledger.Dir(), filepath.Join(dir, "d"), ledger.State{Type: "dir", Mode: 0o755})
+	bootstraptest.ConformKind(t, ledger.Dir(), filepath.Join(dir, "d"), ledger.State{Type: "dir", Mode: 0o755, UID: os.Getuid(), GID: os.Getgid()})
 	content, err := os.ReadFile(present)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(content))

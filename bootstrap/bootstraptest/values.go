@@ -26,6 +26,9 @@ func (k *Kernel) boot(links []string) {
 		"net/ipv4/ip_forward":              "0",
 		"net/ipv4/tcp_rmem":                "4096\t131072\t6291456",
 	}
+	if k.indexes == nil {
+		k.indexes = map[string]int{}
+	}
 	for _, link := range append([]string{"all", "default"}, links...) {
 		k.addConf(link, map[string]string{"accept_redirects": "1", "forwarding": "0", "rp_filter": "0", "send_redirects": "1"},
 			map[string]string{"accept_ra": "1", "accept_redirects": "1", "disable_ipv6": "0", "forwarding": "0"})
@@ -34,6 +37,10 @@ func (k *Kernel) boot(links []string) {
 }
 
 func (k *Kernel) addConf(link string, v4, v6 map[string]string) {
+	if _, there := k.indexes[link]; !there && link != "all" && link != "default" {
+		k.newest++
+		k.indexes[link] = k.newest
+	}
 	for name, value := range v4 {
 		k.values[path.Join("net/ipv4/conf", link, name)] = value
 	}
@@ -46,6 +53,18 @@ func (k *Kernel) addConf(link string, v4, v6 map[string]string) {
 func (k *Kernel) AddLink(link string) {
 	defer k.lock()()
 	k.addConf(link, k.below("net/ipv4/conf/default/"), k.below("net/ipv6/conf/default/"))
+}
+
+// LinkIndex returns the index of a link. One that is added again has another.
+func (k *Kernel) LinkIndex(link string) (int, error) {
+	if k == nil {
+		return 0, k.refused("index", link)
+	}
+	defer k.lock()()
+	if k.indexes[link] == 0 {
+		return 0, syscall.ENODEV
+	}
+	return k.indexes[link], nil
 }
 
 func (k *Kernel) below(prefix string) map[string]string {
@@ -65,6 +84,7 @@ func (k *Kernel) RemoveLink(link string) {
 		return strings.HasPrefix(name, "net/ipv4/conf/"+link+"/") || strings.HasPrefix(name, "net/ipv6/conf/"+link+"/")
 	})
 	k.routers = slices.DeleteFunc(k.routers, func(r string) bool { return r == link })
+	delete(k.indexes, link)
 }
 
 // LearnRouter gives link an IPv6 default route from router advertisements.

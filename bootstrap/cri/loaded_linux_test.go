@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-var _ bootstrap.Recorder = cri.Loaded{}
+var _ bootstrap.Action = cri.Loaded{}
 
 const (
 	ours   = `{"cniVersion":"1.0.0","name":"ours","plugins":[{"type":"our-cni"}]}`

@@ -18,8 +18,8 @@ func Example() {
 	rules := gate.KubeProxy()
 	rules.Timeout = time.Minute
 	plan := bootstrap.Plan{Host: host, Gates: []bootstrap.Step{
-		{Name: "kube-proxy", Action: rules},
-		{Name: "runtime", Action: gate.File("/run/containerd/containerd.sock")},
+		{Name: "kube-proxy", Gate: rules},
+		{Name: "runtime", Gate: gate.File("/run/containerd/containerd.sock")},
 	}}
 	fmt.Println(plan.Validate())
 	// Output: <nil>

@@ -16,14 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
 var (
-	_ bootstrap.Recorder = gate.Gate{}
-	_ bootstrap.Hosted   = gate.Gate{}
+	_ bootstrap.Gate   = gate.Gate{}
+	_ bootstrap.Hosted = gate.Gate{}
 )
 
 // A gate reports at once and every five seconds what it waits for, and its error at the
@@ -46,7 +45,7 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 			},
 		}
 		plan := bootstrap.Plan{
-			Gates: []bootstrap.Step{{Name: "gate", Action: g}},
+			Gates: []bootstrap.Step{{Name: "gate", Gate: g}},
 			Steps: []bootstrap.Step{{Name: "next", Action: bootstrap.Func(nil, nil)}},
 			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
 				require.Equal(t, "gate", w.Step)
@@ -72,7 +71,7 @@ func TestRDY1_ALookThatHangsHoldsNothingUp(t *testing.T) {
 				<-ctx.Done()
 				return context.Cause(ctx).Error(), nil
 			}}
-		require.EqualError(t, g.Apply(t.Context()), "wait for an answer: last seen: no answer: not within 20s")
+		require.EqualError(t, g.Wait(t.Context()), "wait for an answer: last seen: no answer: not within 20s")
 		require.Equal(t, 3, said, "each look takes three seconds: after 3, 9.5 and 16")
 	})
 }
@@ -80,7 +79,7 @@ func TestRDY1_ALookThatHangsHoldsNothingUp(t *testing.T) {
 func TestRDY1_EachEndOfAGate(t *testing.T) {
 	final := errors.New("never")
 	g := gate.Gate{Name: "x", Probe: func(context.Context) (string, error) { return "", final }}
-	require.ErrorIs(t, g.Apply(t.Context()), final)
+	require.ErrorIs(t, g.Wait(t.Context()), final)
 	_, err := g.Check(t.Context())
 	require.ErrorIs(t, err, final)
 
@@ -90,11 +89,11 @@ func TestRDY1_EachEndOfAGate(t *testing.T) {
 		cancel(told)
 		return "not yet", nil
 	}}
-	require.EqualError(t, g.Apply(ctx), "wait for x: last seen: not yet: told to end")
-	require.ErrorIs(t, g.Apply(ctx), told)
+	require.EqualError(t, g.Wait(ctx), "wait for x: last seen: not yet: told to end")
+	require.ErrorIs(t, g.Wait(ctx), told)
 
 	for _, g := range []gate.Gate{{}, {Name: "x"}, {Probe: func(context.Context) (string, error) { return "", nil }}} {
-		require.ErrorContains(t, g.Apply(t.Context()), "a gate needs a Name")
+		require.ErrorContains(t, g.Wait(t.Context()), "a gate needs a Name")
 	}
 }
 
@@ -105,15 +104,15 @@ func TestRDY1_File(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"wait for the file " + path + ": it does not exist"}, changes)
 	g.Waiting = func(bootstrap.Wait) { require.NoError(t, os.WriteFile(path, nil, 0o600)) }
-	require.NoError(t, g.Apply(t.Context()))
+	require.NoError(t, g.Wait(t.Context()))
 	changes, err = g.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
-	require.ErrorContains(t, gate.File("ready").Apply(t.Context()), `"ready" is not an absolute path`)
+	require.ErrorContains(t, gate.File("ready").Wait(t.Context()), `"ready" is not an absolute path`)
 
 	g = gate.File(filepath.Join(path, "below a file"))
 	g.Timeout = time.Millisecond
-	require.ErrorContains(t, g.Apply(t.Context()), "not a directory")
+	require.ErrorContains(t, g.Wait(t.Context()), "not a directory")
 }
 
 func TestRDY1_TCP(t *testing.T) {
@@ -131,21 +130,35 @@ func TestRDY1_TCP(t *testing.T) {
 		l, err = net.Listen("tcp", address)
 		require.NoError(t, err)
 	}
-	require.NoError(t, g.Apply(t.Context()))
+	require.NoError(t, g.Wait(t.Context()))
 	require.NoError(t, l.Close())
 	for _, address := range []string{"", "10.0.0.1", ":80", "10.0.0.1:"} {
-		require.ErrorContains(t, gate.TCP(address).Apply(t.Context()), "want HOST:PORT")
+		require.ErrorContains(t, gate.TCP(address).Wait(t.Context()), "want HOST:PORT")
 	}
 }
 
+// A gate that has opened has nothing more to wait for, and one whose time is over says so.
 func TestRDY1_TheContract(t *testing.T) {
 	open := false
-	bootstraptest.Conform(t, func() bootstrap.Action {
-		return gate.Gate{Name: "x", Waiting: func(bootstrap.Wait) { open = true }, Probe: func(context.Context) (string, error) {
-			if open {
-				return "", nil
-			}
-			return "closed", nil
-		}}
-	})
+	g := gate.Gate{Name: "x", Waiting: func(bootstrap.Wait) { open = true }, Probe: func(context.Context) (string, error) {
+		if open {
+			return "", nil
+		}
+		return "closed", nil
+	}}
+	for range 2 {
+		waits, err := g.Check(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"wait for x: closed"}, waits, "a look opens nothing")
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, g.Wait(ended), context.Canceled)
+	require.False(t, open)
+	for range 2 {
+		require.NoError(t, g.Wait(t.Context()))
+		waits, err := g.Check(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, waits)
+	}
 }

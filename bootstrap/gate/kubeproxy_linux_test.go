@@ -48,7 +48,7 @@ var modes = map[string]struct{ before, rules []string }{
 // check returns a plan's Check of a gate on a node.
 func check(t *testing.T, n *bootstraptest.Node, g gate.Gate) ([]string, error) {
 	t.Helper()
-	plan := bootstrap.Plan{Host: hostns.Host{Proc: n.Proc()}, Gates: []bootstrap.Step{{Name: "gate", Action: g}}}
+	plan := bootstrap.Plan{Host: hostns.Host{Proc: n.Proc()}, Gates: []bootstrap.Step{{Name: "gate", Gate: g}}}
 	report, err := plan.Check(t.Context())
 	return report.Results[0].Changes, err
 }
@@ -85,7 +85,7 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 			g.Waiting = func(bootstrap.Wait) { close(waiting) }
 			done := make(chan error, 1)
 			go func() {
-				done <- hostns.Host{Proc: n.Proc()}.Enter(t.Context(), g.Namespaces(), g.Apply)
+				done <- hostns.Host{Proc: n.Proc()}.Enter(t.Context(), g.Namespaces(), g.Wait)
 			}()
 			<-waiting
 			run(mode.rules)

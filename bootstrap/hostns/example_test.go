@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // A container copies a file of its own into a directory of the host, whose
@@ -34,20 +35,20 @@ func ExampleDo() {
 	}
 }
 
+// runDirectory wants /run/agent.
+type runDirectory struct{}
+
+func (runDirectory) Wants(context.Context) (ledger.Wants, error) {
+	list, err := ledger.DirWants("/run/agent", 0o755)
+	return ledger.Wants{List: list}, err
+}
+
 // A step is checked and applied on the host, whose /proc is mounted at /hostproc.
 func ExampleHost() {
-	mkdir := bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if _, err := os.Stat("/run/agent"); err == nil {
-				return nil, nil
-			}
-			return []string{"make /run/agent"}, nil
-		},
-		func(context.Context) error { return os.MkdirAll("/run/agent", 0o755) },
-	).In("mnt")
 	plan := bootstrap.Plan{
-		Host:  hostns.Host{Proc: "/hostproc"},
-		Steps: []bootstrap.Step{{Name: "run directory", Action: mkdir}},
+		Host:   hostns.Host{Proc: "/hostproc"},
+		Ledger: &ledger.Ledger{Agent: "acme", NoOwner: true},
+		Steps:  []bootstrap.Step{{Name: "run directory", Wants: runDirectory{}}},
 	}
 	if _, err := plan.Apply(context.Background()); err != nil {
 		fmt.Println(err)

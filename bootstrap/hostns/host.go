@@ -44,8 +44,8 @@ type Host struct {
 	Remedy string
 
 	// LockFile is the path of the node's lock, on the host. If empty, it is
-	// DefaultLockFile, whose directory only root can write to; a program that is not root
-	// names a file beside its ledger instead. It is created with mode 0600, and never
+	// DefaultLockFile, whose directory only root can write to; a plan of a process that is
+	// not root takes a file beside its ledger instead. It is created with mode 0600, and never
 	// removed.
 	LockFile string
 

@@ -15,17 +15,34 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// placed is an action that declares where it makes something.
+// placed wants objects at places, which are as wanted once they were written.
 type placed struct {
-	bootstrap.FuncAction
 	places map[string]string
+	done   bool
 }
 
-func (p placed) Places() map[string]string { return p.places }
+func (p *placed) Wants(context.Context) (wants ledger.Wants, err error) {
+	there := func() ledger.State {
+		if !p.done {
+			return ledger.State{}
+		}
+		return ledger.State{Type: "there"}
+	}
+	for path := range p.places {
+		wants.List = append(wants.List, ledger.Want{Object: path, To: ledger.State{Type: "there"}, Kind: &ledger.Kind{
+			Name:  "placed",
+			Read:  func(context.Context, string) (ledger.State, error) { return there(), nil },
+			Write: func(context.Context, string, ledger.State) error { p.done = true; return nil },
+			Place: func(object string) (path, fstype string) { return object, p.places[object] },
+		}})
+	}
+	return wants, nil
+}
 
 // A change that would not reach the host fails before it is made, unless Here is set.
 func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
@@ -44,17 +61,13 @@ func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 		require.ErrorContains(t, refused, dir, name)
 		require.ErrorContains(t, refused, "(give --proc)", name)
 
-		done := false
-		action := bootstrap.Func(
-			func(context.Context) ([]string, error) { return []string{"something"}, nil },
-			func(context.Context) error { done = true; return nil },
-		).In("mnt")
-		plan := bootstrap.Plan{Host: host, Steps: []bootstrap.Step{{Name: name, Action: placed{action, places}, SkipVerify: true}}}
+		want := &placed{places: places}
+		plan := bootstrap.Plan{Host: host, Steps: []bootstrap.Step{{Name: name, Wants: want}}}
 		for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
 			_, err := run(t.Context())
 			require.ErrorIs(t, err, hostns.ErrNotHost, name)
 			require.ErrorContains(t, err, "(give --proc)", name)
-			require.False(t, done, name)
+			require.False(t, want.done, name)
 		}
 
 		require.NoError(t, hostns.Host{Here: true}.CheckPlaces(places), "deliberate")
@@ -62,7 +75,7 @@ func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 		plan.Host = hostns.Host{Here: true, LockFile: lock}
 		_, err := plan.Apply(t.Context())
 		require.NoError(t, err)
-		require.True(t, done)
+		require.True(t, want.done)
 	}
 }
 

@@ -10,11 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
-
-var _ bootstrap.Host = hostns.Host{}
 
 func TestDoRefusesBadArguments(t *testing.T) {
 	for _, c := range []struct {

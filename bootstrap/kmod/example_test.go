@@ -18,7 +18,7 @@ func Example() {
 	modules := kmod.Modules{List: []string{"xt_TPROXY", "xt_socket"}, Load: true}
 	plan := bootstrap.Plan{
 		Host:  hostns.Host{Proc: "/hostproc"},
-		Steps: []bootstrap.Step{{Name: "modules", Action: modules, NoUndo: true}}, // loaded modules stay
+		Steps: []bootstrap.Step{{Name: "modules", Action: modules}},
 	}
 	report, err := plan.Apply(context.Background())
 	if err != nil {

@@ -34,9 +34,6 @@ type Modules struct {
 // Namespaces lists the mount namespace, for the host's modules.
 func (Modules) Namespaces() []string { return []string{"mnt"} }
 
-// Places returns none: modules make no files.
-func (Modules) Places() map[string]string { return nil }
-
 // Check names the modules that Apply would load. An error names the modules that the
 // kernel does not have or cannot load, and the remedy; the errors of several modules are
 // joined.

@@ -29,7 +29,7 @@ import (
 
 var (
 	_ bootstrap.Hosted  = kmod.Modules{}
-	_ bootstrap.Placed  = kmod.Modules{}
+	_ bootstrap.Action  = kmod.Modules{}
 	_ bootstrap.Adviser = kmod.Modules{}
 )
 

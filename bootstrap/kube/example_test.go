@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	configkube "github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -36,12 +37,12 @@ func Example() {
 		Client: client.Dynamic, Name: os.Getenv("NODE_NAME"),
 		Taint: "node.cilium.io/agent-not-ready", Reason: "CiliumIsUp", Message: "Cilium is running on this node", // as Cilium's agent does
 	}
-	var cni bootstrap.Action // such as cniinstall.Install
+	var cni ledger.Wanter // such as cniinstall.Install
 	plan := bootstrap.Plan{
 		Host:  hostns.Host{Proc: "/hostproc"},
-		Gates: []bootstrap.Step{{Name: "api-server", Action: kube.APIServer(config)}},
+		Gates: []bootstrap.Step{{Name: "api-server", Gate: kube.APIServer(config)}},
 		Steps: []bootstrap.Step{
-			{Name: "cni", Action: cni},
+			{Name: "cni", Wants: cni},
 			{Name: "node", After: []string{"cni"}, Action: node},
 		},
 	}

@@ -145,12 +145,12 @@ func TestWhatWasNotGiven(t *testing.T) {
 		"no label given":                          kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}},
 		"definition of the custom resource a.b: ": kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"},
 		"get nodes me: ":                          kube.Node{Client: client, Name: "me"},
-		"no client given: make one":               kube.Established(nil, "a.b"),
 	} {
 		_, err := a.Check(t.Context())
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, a.Apply(t.Context()), want)
 	}
+	require.ErrorContains(t, kube.Established(nil, "a.b").Wait(t.Context()), "no client given: make one")
 }
 
 func TestPLAN18_WhatTheAPIServerAnswersHasACode(t *testing.T) {

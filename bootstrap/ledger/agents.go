@@ -97,23 +97,32 @@ func (b *Book) Orphans(ctx context.Context) (orphans []Marked, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(b.kinds)) {
-		k := b.kinds[name]
+	found, _, err := b.find(ctx, s)
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		if s.find(id) == nil && !s.damaged[id] && !slices.Contains(s.head.Left, id) {
+			orphans = append(orphans, found[id])
+		}
+	}
+	return orphans, err
+}
+
+// find lists the marked objects of a place by their IDs, and the spaces of the kinds that find
+// such.
+func (b *Book) find(ctx context.Context, s *sheet) (found map[string]Marked, spaces map[string]bool, err error) {
+	found, spaces = map[string]Marked{}, map[string]bool{}
+	for name, k := range b.kinds {
 		if k.Find == nil {
 			continue
 		}
-		found, err := k.Find(ctx)
-		errs = append(errs, err)
-		for _, m := range found {
+		spaces[s.place.in(k.space())] = true
+		marked, errFind := k.Find(ctx)
+		err = errors.Join(err, errFind)
+		for _, m := range marked {
 			m.Kind = name
-			id := k.id(k.canonical(m.Object))
-			if s.records[id] == nil && s.unreadable(id) == nil && !slices.Contains(s.head.Left, s.listed(id)) {
-				orphans = append(orphans, m)
-			}
+			found[s.listed(k.id(k.canonical(m.Object)))] = m
 		}
 	}
-	return orphans, errors.Join(errs...)
+	return found, spaces, err
 }
 
 // maxReport bounds a report, in bytes: a thousand steps with an error each.
@@ -137,7 +146,7 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 	names := []string{b.ledger.Agent}
 	switch {
 	case b.reverts:
-		names = slices.DeleteFunc(b.undoes(s, Undo{}), func(name string) bool { return s.head.Agents[name] == nil })
+		names = slices.DeleteFunc(b.undoes(s), func(name string) bool { return s.head.Agents[name] == nil })
 	case a == nil:
 		s.addAgent(b.ledger.Agent)
 	}

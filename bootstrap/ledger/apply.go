@@ -34,7 +34,8 @@ type application struct {
 	byID    map[string]*target
 	before  map[string][]*target // by ID: those that an object needs
 	first   bool                 // the step has never claimed before
-	atOnce  bool                 // all that differs is written, or nothing
+	atOnce  bool                 // all that differs is written, or nothing, and in order
+	waiting bool                 // a target waits for the next pass
 	done    Applied
 	errs    []error
 }
@@ -87,7 +88,9 @@ func (b *Book) application(s *sheet, step string, targets []*target) *applicatio
 				a.before[t.id] = append(a.before[t.id], o)
 			}
 		}
-		a.before[t.Again] = append(a.before[t.Again], t)
+		if t.Again != "" {
+			a.before[t.Again] = append(a.before[t.Again], t)
+		}
 	}
 	return a
 }
@@ -112,6 +115,7 @@ func (a *application) fail(t *target, err error) {
 // look returns the targets that are not as wanted. After a pass it verifies what was
 // written: the kernel may store a value otherwise, or refuse it silently.
 func (a *application) look(ctx context.Context) (todo []*target) {
+	a.waiting = false
 	for _, t := range a.targets {
 		if t.waits = false; t.failed {
 			continue
@@ -141,6 +145,9 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	if a.abandons() {
 		return nil
 	}
+	if err := a.announce(todo); err != nil {
+		return err
+	}
 	changes := len(a.done.Changes)
 	defer func() {
 		for _, t := range todo {
@@ -148,15 +155,21 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 		}
 	}()
 	todo = slices.DeleteFunc(slices.Clone(todo), func(t *target) bool { return !a.prepare(ctx, t) })
+	a.sheet.head.Staging = nil
 	if a.abandons() {
 		a.done.Changes = a.done.Changes[:changes] // nothing of it is saved
-		return nil
+		for _, t := range todo {
+			t.discard()
+		}
+		return a.takeBack(ctx)
 	}
 	if err := a.save(a.sheet); err != nil {
 		return err
 	}
 	for _, t := range todo {
-		if err := a.writeOne(ctx, t); err != nil && !a.yields(t, err) {
+		if a.abandons() {
+			t.failed = true // the first failure says why
+		} else if err := a.writeOne(ctx, t); err != nil && !a.yields(t, err) {
 			a.fail(t, fmt.Errorf("%s: %w", t.Kind.describe(t.Object, t.now, t.To), err))
 		}
 		t.tried = true
@@ -168,11 +181,47 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 	return errors.Join(settleErr, a.save(a.sheet))
 }
 
-// yields reports whether a write that replaces nothing has found that another program has made
-// the object since it was looked at. It is theirs, and is looked at again.
+// announce says in the file beside which objects something is about to be prepared, so that it
+// goes if the run is killed. What is inside a container goes with that.
+func (a *application) announce(todo []*target) error {
+	for _, t := range todo {
+		if t.needsStage() && t.Kind.Sweep != nil && a.place == (place{}) {
+			a.sheet.head.Staging = append(a.sheet.head.Staging, t.id)
+		}
+	}
+	if len(a.sheet.head.Staging) == 0 {
+		return nil
+	}
+	return a.save(a.sheet)
+}
+
+// takeBack undoes what earlier passes have made for what is now abandoned, such as
+// directories.
+func (a *application) takeBack(ctx context.Context) error {
+	s, err := a.load()
+	if err != nil {
+		return err
+	}
+	s.head.Staging = nil
+	isNew := map[string]bool{}
+	for _, t := range a.targets {
+		isNew[t.id] = t.isNew
+	}
+	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
+	u := a.newUndoing(s, works)
+	u.lenient = true
+	_, err = u.run(ctx)
+	if len(works) > 0 {
+		a.done.Changes = nil
+	}
+	return errors.Join(err, a.save(s))
+}
+
+// yields reports whether another program has made an object, with which the step is content
+// whatever it is, since it was looked at. It is theirs, and is looked at again.
 func (a *application) yields(t *target, err error) bool {
 	r := a.sheet.records[t.id]
-	if !errors.Is(err, fs.ErrExist) || !t.now.IsZero() || r == nil || len(r.Claims) > 1 || !t.isNew {
+	if !errors.Is(err, fs.ErrExist) || !t.Loose || !t.now.IsZero() || r == nil || len(r.Claims) > 1 || len(r.Causes) > 0 || !t.isNew {
 		return false
 	}
 	delete(a.sheet.records, t.id)
@@ -193,7 +242,7 @@ func (a *application) dropUnmade(t *target) {
 // be written in this pass. Permission is asked first: what is staged writes already, beside
 // the object.
 func (a *application) prepare(ctx context.Context, t *target) bool {
-	if t.waits = slices.ContainsFunc(a.before[t.id], func(o *target) bool { return o.waits }); t.waits {
+	if t.waits = a.waiting && a.atOnce || slices.ContainsFunc(a.before[t.id], func(o *target) bool { return o.waits }); t.waits {
 		return false
 	}
 	err := t.Kind.permission(ctx, t.Object)
@@ -201,7 +250,7 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 		err = a.stage(ctx, t)
 	}
 	if errors.Is(err, fs.ErrNotExist) && a.comesWith(t) {
-		t.waits = true // its directory is made in this pass
+		t.waits, a.waiting = true, true // its directory is made in this pass
 		return false
 	}
 	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
@@ -220,14 +269,16 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 
 // stage prepares content that is not known yet beside its object.
 func (a *application) stage(ctx context.Context, t *target) (err error) {
-	if t.Kind.Stage == nil || t.To.Open == nil || t.staged != nil {
+	if !t.needsStage() {
 		return nil
 	}
-	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To); err == nil {
+	if t.staged, err = t.Kind.Stage(ctx, t.Object, t.To.onto(t.now)); err == nil {
 		t.To = t.staged.State
 	}
 	return err
 }
+
+func (t *target) needsStage() bool { return t.Kind.Stage != nil && t.To.Open != nil && t.staged == nil }
 
 // discard removes what was staged and not committed.
 func (t *target) discard() {
@@ -286,7 +337,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 	r.Kept = ""
 	r.leaveRewritten(t.Kind, t.now)
 	r.put(t.Kind, c)
-	r.remember(t.To)
+	r.remember(r.claim(c.Agent, c.Step).To)
 	return nil
 }
 
@@ -307,7 +358,7 @@ func (a *application) recordOf(ctx context.Context, t *target) (*record, error) 
 	case r == nil:
 		return a.sheet.of(t.Kind, t.Object, original), nil
 	}
-	r.Original = original
+	r.replaceOriginal(t.Kind, t.now, original)
 	return r, nil
 }
 
@@ -359,7 +410,7 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 		t.staged = nil
 		return staged.Commit(ctx)
 	}
-	return t.Kind.Write(ctx, t.Object, t.To)
+	return t.Kind.Write(ctx, t.Object, t.To.onto(t.now))
 }
 
 // missingNeed returns a target of this step that t needs, and that has failed or is not as
@@ -367,7 +418,7 @@ func (a *application) writeOne(ctx context.Context, t *target) error {
 // written. Nil: there is none.
 func (a *application) missingNeed(ctx context.Context, t *target) *target {
 	for _, o := range a.before[t.id] {
-		if !o.MayFail && (!a.isVerified(ctx, o) || o.failed) {
+		if (!a.isVerified(ctx, o) || o.failed) && !o.MayFail {
 			return o
 		}
 	}
@@ -431,7 +482,7 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	u := a.newUndoing(a.sheet, gone, false)
+	u := a.newUndoing(a.sheet, gone)
 	u.lenient = true
 	var err error
 	a.done.Undone, err = u.run(ctx)

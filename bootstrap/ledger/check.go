@@ -41,12 +41,12 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 				errs = append(errs, err)
 			}
 		}
-		unlisted := b.unlisted(s, step, wants)
-		look.Changes = append(look.Changes, b.planned(ctx, s, unlisted)...)
+		lines, drops := b.planned(ctx, s, b.unlisted(s, step, wants))
+		look.Changes = append(look.Changes, lines...)
 		if err := errors.Join(errs...); err != nil || len(look.Changes) > 0 {
 			return err
 		}
-		look.Claims = len(unlisted) > 0 || b.records(ctx, s, step, targets)
+		look.Claims = drops || b.records(ctx, s, step, targets)
 		return nil
 	})
 	return look, err
@@ -56,7 +56,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 // it in s, and nowhere else.
 func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*target) bool {
 	isBegun := func(r *record) bool { return r.Intent != nil }
-	if slices.ContainsFunc(s.sorted(), isBegun) {
+	if len(s.head.Staging) > 0 || slices.ContainsFunc(s.sorted(), isBegun) {
 		return true
 	}
 	dry := *b
@@ -200,7 +200,7 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
-	if err := t.compare(ctx); err != nil {
+	if err := t.compare(ctx, b.isShared(s.records[t.id])); err != nil {
 		return err
 	}
 	if t.Ready != nil {
@@ -211,11 +211,17 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	return b.contested(ctx, s, step, t)
 }
 
-// compare hashes content that is not known yet, where the object may have it already. If it
-// has not, the content is read again only when it is written.
-func (t *target) compare(ctx context.Context) error {
+// isShared reports whether another agent claims the record's object.
+func (b *Book) isShared(r *record) bool {
+	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent != b.ledger.Agent })
+}
+
+// compare hashes content that is not known yet, where the object may have it already, or
+// another agent wants the object. Otherwise it is read only when it is written.
+func (t *target) compare(ctx context.Context, isShared bool) error {
 	otherSize := t.To.Size > 0 && t.To.Size != t.now.Size
-	if t.To.Open == nil || t.To.SHA256 != "" || t.now.SHA256 == "" || otherSize && !t.Loose {
+	isOther := t.now.SHA256 == "" || otherSize && !t.Loose
+	if t.To.Open == nil || t.To.SHA256 != "" || isOther && !isShared {
 		return nil
 	}
 	wanted, err := t.To.Open()
@@ -271,8 +277,17 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: agent %q: undo or release that agent, change one of the two, or override it",
-		printable.Line(w.Object), ErrConflict, top.Agent)
+	return fmt.Errorf("%s: %w: agent %q%s: undo or release that agent, change one of the two, or override it",
+		printable.Line(w.Object), ErrConflict, top.Agent, difference(w.Object, top.To, w.To))
+}
+
+// difference says in which value two agents differ, if it is one.
+func difference(object string, theirs, ours State) string {
+	if theirs.Value == ours.Value {
+		return ""
+	}
+	return fmt.Sprintf(" has %s, and this one wants %s",
+		printable.Line(printable.Masked(object, theirs.Value)), printable.Line(printable.Masked(object, ours.Value)))
 }
 
 // standing returns the step's claim if it prevails, and wants what the step wants now.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -19,14 +20,20 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-const typeDir = "dir"
+const (
+	typeDir = "dir"
+	covered = "mount point" // the value of a directory that something is mounted on
+)
+
+// MountSpace is the Space of kinds whose objects are what is mounted on a path.
+const MountSpace = "mount"
 
 // Dir returns the kind of directories. An object is an absolute path. A directory is
 // removed only if it is empty, but for what goes with it.
 func Dir() *Kind {
 	return &Kind{
 		Name: "dir", Space: pathSpace,
-		Read: readDir, Write: writeDir, Describe: describePath("make", "directory"), Keeps: keepsDir,
+		Read: readDir, Write: writeDir, Same: sameDir, Describe: describePath("make", "directory"), Keeps: keepsDir,
 		Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsDir), EndsWithBoot: endsWithBoot,
 	}
 }
@@ -50,10 +57,12 @@ func DirWants(path string, mode fs.FileMode) (wants []Want, err error) {
 // readDir tells a link that leads to a directory from a directory: an agent makes no such
 // links, and removes none.
 func readDir(_ context.Context, path string) (State, error) {
-	return readPath(path, func(_ *durable.Dir, _ string, info fs.FileInfo) (State, error) {
+	return readPath(path, func(d *durable.Dir, _ string, info fs.FileInfo) (State, error) {
 		s := statOf(info)
 		s.Changed = time.Time{} // its content changes that too
 		switch {
+		case info.IsDir() && isCovered(d, info):
+			return State{Type: typeDir, Value: covered}, nil
 		case info.IsDir():
 			s.Type, s.Value = typeDir, ""
 		case s.Type == typeSymlink:
@@ -63,6 +72,19 @@ func readDir(_ context.Context, path string) (State, error) {
 		}
 		return s, nil
 	})
+}
+
+// isCovered reports whether another file system is mounted on a directory of d: the attributes
+// are then of that one's top.
+func isCovered(d *durable.Dir, info fs.FileInfo) bool {
+	parent, err := d.Stat()
+	return err == nil && device(parent) != device(info)
+}
+
+// sameDir takes a directory that something is mounted on for whichever it was: its own
+// attributes are not to be seen.
+func sameDir(a, b State) bool {
+	return a.Equal(b) || a.Type == b.Type && (a.Value == covered || b.Value == covered)
 }
 
 // readDirLink looks where a link leads: hosts have such directories (/var/run).
@@ -83,23 +105,44 @@ func readDirLink(path string, s State) (State, error) {
 // its target is not recorded.
 func writeDir(_ context.Context, path string, to State) error {
 	return remedy.File(inParent(path, func(d *durable.Dir, name string) error {
+		if err := to.isOver(d, name); err != nil {
+			return err
+		}
 		switch {
 		case to.IsZero():
 			return removeDir(d, name)
 		case to.Type != typeDir || to.Value != "":
 			return fmt.Errorf("a %s cannot be made", to.Value)
 		}
-		err := d.Mkdir(name, filemode.Go(to.Mode))
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		made, err := d.OpenDir(name)
+		dir, err := openOver(d, name, to)
 		if err != nil {
 			return err
 		}
-		defer made.Close()
-		return setAttributes(made.File(), to)
+		defer dir.Close()
+		return setAttributes(dir.File(), to)
 	}))
+}
+
+// openOver opens the directory that was read, or makes it.
+func openOver(d *durable.Dir, name string, to State) (*durable.Dir, error) {
+	if to.over == nil || to.over.IsZero() {
+		made, err := d.OpenNewDir(name, filemode.Go(to.Mode))
+		if err == nil || to.over != nil || !errors.Is(err, fs.ErrExist) {
+			return made, err
+		}
+	}
+	dir, err := d.OpenDir(name)
+	if err != nil || to.over == nil {
+		return dir, err
+	}
+	info, err := dir.Stat()
+	if err == nil && !os.SameFile(info, to.over.seen) {
+		err = exchanged(dir.Path("."))
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
 }
 
 // removeDir removes an empty directory, with what killed writers have left in it. The system
@@ -117,41 +160,53 @@ func removeDir(d *durable.Dir, name string) error {
 	}
 	err = d.Remove(name)
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
-		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrNeeded, err)
+		return fmt.Errorf("it is %w: something was put into it just now: %w", ErrChanged, err)
 	}
 	return err
 }
 
-// keepsDir names something in the directory that stays. It is asked beforehand, so that
-// nothing is undone of what such a directory needs.
+// keepsDir returns an error for a directory that is to be removed, and holds something that
+// stays. It is asked beforehand, so that nothing is undone of what such a directory needs. What
+// is under a mount that goes is not to be seen yet.
 func keepsDir(_ context.Context, path string, after After) (why string, err error) {
+	if to, changes := after(Dir(), path); changes && !to.IsZero() {
+		return "", nil
+	}
+	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
+		return "", nil
+	}
 	err = inParent(path, func(d *durable.Dir, name string) error {
 		dir, err := d.OpenDir(name)
 		if err != nil {
 			return err
 		}
 		defer dir.Close()
-		why, err = stayingIn(dir, path, after)
-		return err
+		info, err := dir.Stat()
+		if err == nil && isCovered(d, info) {
+			err = fmt.Errorf("%w: something is mounted on it", ErrChanged)
+		}
+		if err != nil {
+			return err
+		}
+		return stayingIn(dir, path, after)
 	})
 	if isGone(err) {
 		err = nil
 	}
-	return why, err
+	return "", err
 }
 
-// stayingIn names what is not removed with the directory. Temporary files are: they are
-// swept.
-func stayingIn(dir *durable.Dir, path string, after After) (why string, err error) {
+// stayingIn returns an error that names what is not removed with the directory. Temporary
+// files are: they are swept.
+func stayingIn(dir *durable.Dir, path string, after After) error {
 	for name, err := range dir.All() {
 		if err != nil {
-			return "", err
+			return err
 		}
 		to, changes := after(Dir(), filepath.Join(path, name))
-		if durable.IsTemporary(name) || changes && to.IsZero() {
-			continue
+		if !durable.IsTemporary(name) && (!changes || !to.IsZero()) {
+			return fmt.Errorf("%w: it holds %s, and goes once that has gone", ErrChanged, printable.Line(name))
 		}
-		return "it holds " + printable.Line(name), nil
 	}
-	return "", nil
+	return nil
 }

@@ -9,11 +9,16 @@
 // writes, reads back, shares an object among agents, and undoes. [File] and [Dir] are kinds
 // that every leaf uses.
 //
-//	book, err := (&ledger.Ledger{Dir: "/var/lib/slipway", Agent: "acme"}).Open()
+//	book, err := (&ledger.Ledger{Agent: "acme", Owner: podUID}).Open(ctx)
+//	...
+//	err = book.Claim(ctx)
 //	...
 //	done, err := book.Apply(ctx, "config", ledger.Wants{List: []ledger.Want{want}})
 //	...
-//	undone, err := book.Undo(ctx, ledger.Undo{Agent: "acme"})
+//	undone, err := book.Undo(ctx, ledger.Undo{})
+//
+// A bootstrap.Plan does this for its steps, in the host's namespaces. A leaf that is used
+// alone does its work by [Check] and [Apply], which record nothing.
 //
 // # One record for an object
 //
@@ -39,16 +44,28 @@
 //     needs, and what stays keeps what it needs. Whether something may go is asked of the
 //     node as it will be ([Kind].Keeps).
 //   - What ends with the boot is forgotten after it.
+//   - What is inside a container is its agent's and that mount namespace's ([Book.Local]), and
+//     is forgotten with it.
+//
+// # Owners
+//
+// An agent has one owner at a time, such as a pod, on whose behalf it is applied. The first
+// apply of a process claims ([Book.Claim]): a new owner gets the next generation, and the
+// previous one is superseded for good, so that the older pod of a rolling update changes and
+// undoes nothing any more. Whatever else changes the node verifies first ([Book.Verify]). An
+// agent that was uninstalled and comes again is told from its former self by an ID, and an
+// uninstall that was begun stops what runs beside it, until the next apply.
 //
 // # File
 //
 // The directory has one file, replaced as a whole: a line for each record, with its own
-// checksum, after a head that lists the objects. So the object of a damaged or missing line
-// is known, and no other is stopped; the line itself is dropped with the next change.
-// Contents over 4 KiB are kept beside the file by their SHA-256, and removed when no record
-// names them. They are copies: into a link, whoever has the original open could still
-// write. A name may hold any byte. A later version of the same schema only adds fields that
-// this one may ignore, to the head, records and claims, and they are kept.
+// checksum, after a head with the agents and a list of the objects. So the object of a
+// damaged or missing line is known, and no other is stopped; the line itself is dropped with
+// the next change. Contents over 4 KiB are kept beside the file by their SHA-256, and removed
+// when no record names them. They are copies: into a link, whoever has the original open
+// could still write. A name may hold any byte. A later version of the same schema only adds
+// fields that this one may ignore, to the head, agents, records and claims, and they are
+// kept.
 //
 // # Limits
 //
@@ -64,7 +81,8 @@
 // # Needs
 //
 // Whoever calls Apply, Undo, Release or Forget must hold the node's lock. Check and Status
-// need no lock: they settle nothing, and read again if the file was replaced meanwhile. The
-// state directory must belong to the process's user, and no other may write there. Errors
+// need no lock: they settle nothing, and read again if the file was replaced meanwhile. A
+// change is refused if another process has made one since the file was read. The state
+// directory must belong to the process's user, and no other may write there. Errors
 // of objects are joined. Do not use the package for what needs no undoing.
 package ledger

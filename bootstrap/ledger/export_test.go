@@ -123,3 +123,9 @@ var PodOf = podOf
 
 // IsPod reports whether an owner is a pod's UID.
 var IsPod = isPod
+
+// Accepting makes the book leave for good what others have changed.
+func (b *Book) Accepting() *Book {
+	b.ledger.AcceptKept = true
+	return b
+}

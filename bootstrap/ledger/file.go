@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ const (
 func File() *Kind {
 	return &Kind{
 		Name: "file", Space: pathSpace,
-		Read: readFile, Write: writeFile, Stage: stageFile, Describe: describePath("write", "file"),
+		Read: readFile, Write: writeFile, Stage: stageFile, Sweep: sweepBeside, Describe: describePath("write", "file"),
 		Lost: lostFile, Canonical: canonicalPath, Owns: ownsPath, Permission: mayWrite(fs.FileMode.IsRegular), EndsWithBoot: endsWithBoot,
 	}
 }
@@ -95,6 +96,9 @@ func readPath(path string, look func(d *durable.Dir, name string, info fs.FileIn
 		info, err := d.Lstat(name)
 		if err == nil {
 			s, err = look(d, name, info)
+			if s.Value != covered {
+				s.seen = cmp.Or(s.seen, info)
+			}
 		}
 		return err
 	})
@@ -135,7 +139,7 @@ func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error
 		return State{}, errTooLarge
 	}
 	s, first := statOf(info), &bytes.Buffer{}
-	s.Identity = identity(info)
+	s.Identity, s.seen = identity(info), info
 	r := io.MultiReader(io.TeeReader(io.LimitReader(f, maxInline+1), first), f)
 	if err := copyContent(ctx, io.Discard, r, &s); err != nil {
 		return s, err
@@ -180,6 +184,9 @@ func writeFile(ctx context.Context, path string, to State) error {
 		return staged.Commit(ctx)
 	}
 	return inParent(path, func(d *durable.Dir, name string) error {
+		if err := to.isOver(d, name); err != nil {
+			return err
+		}
 		switch to.Type {
 		case "":
 			return remedy.File(errors.Join(d.Sweep(), d.Remove(name)))
@@ -188,6 +195,39 @@ func writeFile(ctx context.Context, path string, to State) error {
 		}
 		return fmt.Errorf("a %s cannot be made", to.Value)
 	})
+}
+
+// sweepBeside removes what killed writers have left in a file's directory.
+func sweepBeside(_ context.Context, path string) error {
+	err := inParent(path, func(d *durable.Dir, _ string) error { return d.Sweep() })
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+// isOver returns an error if the object that a write is about to replace or remove, in the open
+// directory, is not the one that was read: the path led to another directory then, which a user
+// may have put in its place.
+func (s State) isOver(d *durable.Dir, name string) error {
+	if s.over == nil {
+		return nil
+	}
+	info, err := d.Lstat(name)
+	switch {
+	case err != nil:
+		return ignoreGone(err)
+	case isCovered(d, info): // another process has just mounted on it
+	case s.over.IsZero():
+		return fmt.Errorf("%w: %w", exchanged(d.Path(name)), fs.ErrExist)
+	case s.over.seen != nil && !os.SameFile(s.over.seen, info):
+		return exchanged(d.Path(name))
+	}
+	return nil
+}
+
+func exchanged(path string) error {
+	return fmt.Errorf("%s is %w: another has taken its place just now", printable.Line(path), ErrChanged)
 }
 
 // stageFile writes a file under a temporary name, and reads its content once. What killed
@@ -217,6 +257,9 @@ func stageFile(ctx context.Context, path string, to State) (staged *Staged, err 
 	}
 	return &Staged{State: to.bare(), Path: f.Name(), Discard: discard, Commit: func(context.Context) error {
 		defer discard()
+		if err := to.isOver(d, filepath.Base(path)); err != nil {
+			return err
+		}
 		return remedy.File(f.Commit())
 	}}, nil
 }

@@ -5,6 +5,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -144,12 +145,70 @@ func TestPLAN6_DirectoriesGoWithWhatIsInThem(t *testing.T) {
 	theirs := filepath.Join(root, "a", "theirs")
 	require.NoError(t, os.WriteFile(theirs, nil, 0o644))
 	err = undo(t, book)
-	require.ErrorIs(t, err, ledger.ErrNeeded)
+	require.ErrorIs(t, err, ledger.ErrChanged)
 	require.ErrorContains(t, err, "it holds theirs")
 	require.NoDirExists(t, dir)
 	require.NoError(t, os.Remove(theirs))
 	require.NoError(t, undo(t, book))
 	require.NoDirExists(t, filepath.Join(root, "a"))
+}
+
+// What is left to others for good is left with the directories that lead to it, whether it is
+// still recorded or not.
+func TestPLAN6_WhatIsAcceptedKeepsItsDirectories(t *testing.T) {
+	for _, forgotten := range []bool{false, true} {
+		root := t.TempDir()
+		book, path := opened(t, root), filepath.Join(root, "a", "f")
+		wants, err := ledger.DirWants(filepath.Dir(path), 0o755)
+		require.NoError(t, err)
+		wants = append(wants, ledger.FileWant(path, 0o644, []byte("ours")))
+		require.NoError(t, apply(t, book, wants...))
+		require.NoError(t, os.WriteFile(path, []byte("edited"), 0o644))
+		require.ErrorIs(t, undo(t, book), ledger.ErrChanged)
+		if forgotten {
+			require.NoError(t, book.Forget(t.Context(), wants[1].ID()))
+			require.ErrorIs(t, undo(t, book), ledger.ErrChanged)
+		}
+		undone, err := book.Accepting().Undo(t.Context(), ledger.Undo{})
+		require.NoError(t, err)
+		for _, u := range undone {
+			require.True(t, u.Stays)
+			require.Contains(t, u.Change, "leave ")
+		}
+		require.Contains(t, looksLike(t, path), "edited")
+		require.NoDirExists(t, filepath.Join(root, "state"))
+	}
+}
+
+// What something else on the node needs stays recorded, which is no failure, and goes once
+// it is not needed any more.
+func TestPLAN6_WhatIsNeededStays(t *testing.T) {
+	values, needed := map[string]string{}, true
+	k, wants := kept(values)
+	k.Keeps = func(context.Context, string, ledger.After) (string, error) {
+		if needed {
+			return "a pod uses it", nil
+		}
+		return "", nil
+	}
+	root := t.TempDir()
+	book := opened2(t, root, k)
+	require.NoError(t, apply(t, book, wants.List...))
+	for _, accept := range []bool{false, true} {
+		if accept {
+			book.Accepting()
+		}
+		undone, err := book.Undo(t.Context(), ledger.Undo{})
+		require.NoError(t, err)
+		require.Len(t, undone, 1)
+		require.ErrorIs(t, undone[0].Err, ledger.ErrNeeded)
+		require.ErrorContains(t, undone[0].Err, "a is still needed: a pod uses it")
+		require.NotEmpty(t, values)
+	}
+	needed = false
+	require.NoError(t, undo(t, book))
+	require.Empty(t, values)
+	require.NoDirExists(t, filepath.Join(root, "state"))
 }
 
 // A link that another program puts in the place of a directory or file is not followed, and
@@ -170,7 +229,7 @@ func TestSEC1_LinksAreNotFollowed(t *testing.T) {
 	require.DirExists(t, victim)
 	require.Contains(t, looksLike(t, dir), "-> "+victim)
 	require.Contains(t, looksLike(t, file), "-> "+victim)
-	_, err = book.Undo(t.Context(), ledger.Undo{AcceptKept: true})
+	_, err = book.Accepting().Undo(t.Context(), ledger.Undo{})
 	require.NoError(t, err)
 }
 
@@ -216,24 +275,6 @@ func TestSEC3_WhatAFileMayBe(t *testing.T) {
 	for _, path := range []string{"/proc/x", "/sys/kernel/x", "/dev", "/", "relative"} {
 		require.Error(t, apply(t, book, ledger.FileWant(path, 0o644, nil)), path)
 	}
-}
-
-// Extended attributes come back with the original.
-func TestPLAN6_ExtendedAttributesComeBack(t *testing.T) {
-	testns.Root(t)
-	root := t.TempDir()
-	book, path := opened(t, root), filepath.Join(root, "f")
-	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
-	capability := []byte{1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // CAP_NET_RAW
-	require.NoError(t, unix.Setxattr(path, "security.capability", capability, 0))
-	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours"))))
-	_, err := unix.Getxattr(path, "security.capability", make([]byte, 100))
-	require.ErrorIs(t, err, unix.ENODATA)
-	require.NoError(t, undo(t, book))
-	value := make([]byte, 100)
-	n, err := unix.Getxattr(path, "security.capability", value)
-	require.NoError(t, err)
-	require.Equal(t, capability, value[:n])
 }
 
 // A path that leads through a link is the same object as the one without.

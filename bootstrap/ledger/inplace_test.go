@@ -176,7 +176,7 @@ func inPlace(t *testing.T, seed uint64, kills bool) {
 		}
 	}
 	for _, agent := range agents {
-		_, err := book(agent).Undo(t.Context(), ledger.Undo{AcceptKept: true})
+		_, err := book(agent).Accepting().Undo(t.Context(), ledger.Undo{})
 		require.NoError(t, err)
 	}
 	require.Equal(t, base, f.files, "seed %d\n%s", seed, strings.Join(trace, "\n"))

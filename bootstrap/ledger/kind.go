@@ -64,8 +64,11 @@ type Kind struct {
 	// tried before it takes effect. Without the directory that it goes into, the error
 	// matches fs.ErrNotExist.
 	Stage func(ctx context.Context, object string, to State) (*Staged, error)
+	// Sweep removes what a killed write has left beside an object.
+	Sweep func(ctx context.Context, object string) error
 	// Keeps returns why an object cannot go, given the other objects' states after the
-	// undoing; empty if it can.
+	// undoing; empty if it can. Then something on the node needs it, which is no failure. If
+	// it is a failure, the error matches ErrChanged, and such an object can be left for good.
 	Keeps func(ctx context.Context, object string, after After) (why string, err error)
 	// Lost returns why an original could not come back; empty if it could. Undoing then
 	// leaves the object as it is.

@@ -23,7 +23,7 @@ var killMutants = flag.Bool("mutants", false, "run the random test on engines wi
 type mutant struct{ name, file, from, to string }
 
 var mutants = []mutant{
-	{"nothing is settled", "settle.go", "return b.settle(ctx, s), b.save(s)", "r.Intent = nil"},
+	{"nothing is settled", "settle.go", "errs = append(errs, b.settle(ctx, s))", "for _, r := range begun {\n\t\tr.Intent = nil\n\t}"},
 	{"what was changed along is not settled", "settle.go", "case now.IsZero() && k.Vanishes, !written && !shows:", "case true || !written && !shows:"},
 	{"what was changed along is not put back", "settle.go", "return b.putBack(ctx, s, k, side, now)", "return nil"},
 	{"an object is recorded as it was after it was changed along", "settle.go", "s.of(k, string(side.Object), side.Was)", "s.of(k, string(side.Object), now)"},
@@ -51,7 +51,7 @@ var mutants = []mutant{
 	{"fields of a later version are lost", "json.go", "maps.Copy(all, more)", "maps.Copy(more, all)"},
 	{"what others rewrite for an agent is theirs", "record.go", "return isRewritten || k.same", "return isRewritten && false || k.same"},
 	{"what a released run changed along is forgotten", "sheet.go", "\t\t\t\ts.bequeathIntent(r)\n", ""},
-	{"a value that follows another is not recorded before", "undo.go", "|| w.kind.Rounds && !w.goes ||", "||"},
+	{"a value that follows another is not recorded before", "undo.go", "(w.kind.Rounds || w.to.IsZero())", "w.to.IsZero()"},
 	{"what was changed along leaves a cause that stays", "undo.go", "(!errors.Is(by.err, ErrChanged) || !w.writes)", "!errors.Is(by.err, ErrChanged)"},
 	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
 	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},

@@ -30,13 +30,17 @@ import (
 //
 // Values and mounts end with a reboot.
 type node struct {
-	values  map[string]string
-	files   map[string]file // with the directories
-	mounts  map[string][]string
-	mounted int
-	root    string                      // where files and directories really are; empty: in memory
-	die     func()                      // before and after each write of ours
-	wrote   func(object, before string) // each object that a write of ours has changed
+	values    map[string]string
+	files     map[string]file // with the directories
+	mounts    map[string][]string
+	mounted   int
+	root      string                      // where files and directories really are; empty: in memory
+	staged    map[*ledger.Staged]func()   // on the file system, with what discards it
+	killed    bool                        // the run is being killed
+	abandoned int                         // temporary files of killed runs
+	forgot    bool                        // a release or forget may have dropped what was begun
+	die       func()                      // before and after each write of ours
+	wrote     func(object, before string) // each object that a write of ours has changed
 }
 
 type file struct {
@@ -49,7 +53,7 @@ var objects = []string{"v:a", "v:b[0]", "v:c\xff\\", "v:z", "f:/conf", "f:/d/f",
 
 func newNode(root string) *node {
 	return &node{
-		root: root, values: map[string]string{"a": "0", "b[0]": "0", "c\xff\\": "0", "z": "0"}, files: map[string]file{}, mounts: map[string][]string{},
+		root: root, values: map[string]string{"a": "0", "b[0]": "0", "c\xff\\": "0", "z": "0"}, files: map[string]file{}, mounts: map[string][]string{}, staged: map[*ledger.Staged]func(){},
 		die: func() {}, wrote: func(string, string) {},
 	}
 }
@@ -253,7 +257,7 @@ func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 		return nil
 	}
 	return &ledger.Kind{
-		Name: "file", Space: "path",
+		Name: "file-in-memory", Space: "path",
 		Read: func(_ context.Context, o string) (ledger.State, error) {
 			f, there := n.files[o]
 			if !there || f.dir {
@@ -322,9 +326,17 @@ func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
 			if err != nil {
 				return nil, err
 			}
-			commit := s.Commit
+			commit, discard := s.Commit, s.Discard
+			n.staged[s] = discard
+			s.Discard = func() {
+				if !n.killed { // which ends no function in order
+					delete(n.staged, s)
+					discard()
+				}
+			}
 			s.Commit = func(ctx context.Context) error {
 				return n.writeBy(sort+":"+name(o), func() error {
+					delete(n.staged, s)
 					err := commit(ctx)
 					systemd(o, tokens[s.State.SHA256])
 					return err
@@ -340,6 +352,33 @@ func (n *node) realKind(sort string, k, values *ledger.Kind) *ledger.Kind {
 		}
 	}
 	return k
+}
+
+// abandon does for temporary files what the kernel does when a process is killed: they stay,
+// but are no longer open.
+func (n *node) abandon() {
+	for s, discard := range n.staged {
+		discard()
+		if os.WriteFile(s.Path, nil, 0o600) == nil { // else its directory has gone
+			n.abandoned++
+		}
+	}
+	clear(n.staged)
+}
+
+// temporary lists the temporary files of killed runs. One in a directory that is recorded no
+// more, since its objects were forgotten, is the next writer's to remove.
+func (n *node) temporary() (all []string) {
+	if n.root == "" || n.forgot {
+		return nil
+	}
+	_ = filepath.WalkDir(n.root, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".tmp") {
+			all = append(all, path)
+		}
+		return err
+	})
+	return all
 }
 
 // name is that of an object in a record.
@@ -371,7 +410,7 @@ func contentOf(s ledger.State) ([]byte, error) {
 }
 
 func (n *node) dirKind() *ledger.Kind {
-	k := &ledger.Kind{Name: "dir", Space: "path"}
+	k := &ledger.Kind{Name: "dir-in-memory", Space: "path"}
 	k.Read = func(_ context.Context, o string) (ledger.State, error) {
 		if n.files[o].dir {
 			return ledger.State{Type: "dir"}, nil
@@ -391,7 +430,7 @@ func (n *node) dirKind() *ledger.Kind {
 	k.Keeps = func(_ context.Context, o string, after ledger.After) (string, error) {
 		for _, child := range n.children(o) {
 			if to, changes := after(k, child); !changes || !to.IsZero() {
-				return "it holds " + child, nil
+				return "", fmt.Errorf("%w: it holds %s", ledger.ErrChanged, child)
 			}
 		}
 		return "", nil

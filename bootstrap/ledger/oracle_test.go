@@ -73,6 +73,9 @@ func (o *oracle) wrote(object, before string) {
 	if o.current.verb == "undo" && !e.standing {
 		e.seen(o.current.kill == 0) // a run that is killed may not have recorded it
 	}
+	if o.current.verb == "undo" && e.standing && now != e.value {
+		e.originals[e.value] = true // it is changed along, and put back at once
+	}
 	if o.current.verb == "undo" || e.standing && now == e.value { // it may only undo, or put back what that has changed along
 		return
 	}
@@ -102,8 +105,8 @@ func (o *oracle) wrote(object, before string) {
 		}
 	}
 	e.standing, e.unsure, e.leftAt = false, false, time.Now()
-	if want != nil && rounded(want.to) != now && !want.has("loose") {
-		e.maybe[now] = true // it was changed along, and is written next: nothing is left so
+	if want != nil && want.to != now && !want.has("loose") {
+		e.maybe[now] = true // it was changed along, and is written next, or may be changed along next: nothing is left so
 	} else {
 		e.ours[now] = true
 	}
@@ -222,7 +225,7 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 		if !o.recorded[w.object] || rounded(w.to) == o.node.state(w.object) {
 			// An apply that changes nothing does not write that it has looked again.
-			e.seen(done && (!o.recorded[w.object] || e.standing && !w.has("loose")))
+			e.seen(done && (!o.recorded[w.object] || e.standing && !e.unsure && !w.has("loose")))
 		}
 		if (w.has("adopt") || w.has("secret")) && !done && (!o.recorded[w.object] || e.standing) {
 			e.originals[""] = true

@@ -49,13 +49,11 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 	all := map[string]*work{}
 	var newest []*work
 	for _, r := range slices.Backward(s.sorted()) {
-		k := b.kinds[r.Kind]
-		leaves := k != nil && k.Leave != nil && k.Leave(string(r.Object))
-		pick := func(c Claim) bool { return !leaves && picked(r, c) }
+		pick := func(c Claim) bool { return picked(r, c) }
 		if slices.ContainsFunc(r.Claims, pick) {
 			dropped := r.without(func(c Claim) bool { return !pick(c) })
 			top := prevailing(dropped)
-			all[r.id] = &work{record: r, agent: top.Agent, step: top.Step, kind: k, rest: r.without(pick)}
+			all[r.id] = &work{record: r, agent: top.Agent, step: top.Step, kind: b.kinds[r.Kind], rest: r.without(pick)}
 			newest = append(newest, all[r.id])
 		}
 	}

@@ -213,7 +213,7 @@ func (b *Book) MayUndo(context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, name := range b.undoes(s, Undo{}) {
+	for _, name := range b.undoes(s) {
 		if err := b.allowed(s.head.Agents[name]); err != nil {
 			errs = append(errs, fmt.Errorf("agent %q: %w", name, err))
 		}

@@ -178,6 +178,27 @@ func TestPLAN11_PLAN14_EachAgentHasItsOwner(t *testing.T) {
 	require.NoDirExists(t, dir)
 }
 
+// What an apply undoes, since a step is no longer wanted, takes no owner away, also if nothing
+// is left. A revert does.
+func TestPLAN11_PLAN12_AnApplyKeepsItsOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	k, wants := kept(map[string]string{})
+	for _, reverts := range []bool{false, true} {
+		book := process(t, dir, "a1", k)
+		require.NoError(t, perform(t, book, wants, "apply"))
+		if reverts {
+			require.NoError(t, book.MayUndo(t.Context()))
+		}
+		_, err := book.Undo(t.Context(), ledger.Undo{Steps: []string{"one"}})
+		require.NoError(t, err)
+		name, generation, err := book.Owner()
+		require.NoError(t, err)
+		require.Equal(t, !reverts, name == "a" && generation == 1)
+		require.NoError(t, book.Verify(t.Context()))
+	}
+	require.NoDirExists(t, dir)
+}
+
 // An uninstall that has begun and not ended stops what runs beside it. An apply begins anew.
 func TestPLAN11_AnUninstallIsSaid(t *testing.T) {
 	dir, values := filepath.Join(t.TempDir(), "state"), map[string]string{}

@@ -159,7 +159,7 @@ func TestPLAN18_Orphans(t *testing.T) {
 		"released":  func() error { _, err := book().Release(t.Context(), "acme"); return err },
 		"accepted": func() error {
 			c.values["a"] = "edited"
-			_, err := book().Undo(t.Context(), ledger.Undo{AcceptKept: true})
+			_, err := book().Accepting().Undo(t.Context(), ledger.Undo{})
 			return err
 		},
 	} {

@@ -123,7 +123,7 @@ func (r *record) put(k *Kind, c Claim) {
 		return
 	}
 	c.Adopted, c.unknown = was.Adopted, was.unknown
-	if c.To.Equal(was.To) {
+	if c.To.Equal(was.To) || c.Loose && was.Loose && c.To.Type == was.To.Type {
 		c.To = was.To // with its content
 	}
 	top := prevailing(r.Claims)
@@ -171,7 +171,9 @@ func (r *record) leave(now State) {
 func (r *record) isOurs(k *Kind, now State) bool {
 	top := prevailing(r.Claims)
 	isRewritten := top != nil && top.Rewritten && top.To.Type == now.Type
-	isEqual := now.Equal(r.Left) // and if it is not the same, another program has made an equal one
+	likeLeft := now
+	likeLeft.Xattrs = nil
+	isEqual := likeLeft.Equal(r.Left) // and if it is not the same, another program has made an equal one, or granted access
 	return isRewritten || k.same(now, r.Left) || slices.Contains(r.Past, now.hash()) && !now.IsZero() && !isEqual
 }
 
@@ -217,6 +219,15 @@ func (r *record) isOriginal(k *Kind, now State, isMoved bool) bool {
 		return r.Original.secret
 	}
 	return !r.isOurs(k, now) && (isMoved || r.stoodStill(now))
+}
+
+// replaceOriginal makes the present state, of which a copy is kept, the original. As long as no
+// agent has changed the object, it is also as found.
+func (r *record) replaceOriginal(k *Kind, now, copied State) {
+	if !r.isMade(k) {
+		r.Left = now.bare()
+	}
+	r.Original = copied
 }
 
 // MarshalJSON is the record's line.

@@ -167,6 +167,17 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			undo 2
 			release 0
 			release 1`, map[string]string{"v:z": "1"}},
+		"what an agent wants absent is so again, and the run is killed": {`
+			override 0
+			other "f:/h"=7
+			apply 1 s "f:/h"=
+			apply 0 s "f:/h"=2
+			undo 0 kill=5`, map[string]string{"f:/h": "7"}},
+		"what no agent could mount over is not mounted again": {`
+			apply 0 s "m:/m"=ours kill=4
+			other "m:/m"=theirs#100
+			apply 1 s "m:/m"=ours
+			other "m:/m"=`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
@@ -247,10 +258,18 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 	require.Empty(t, apply(wants()).Undone)
 	look, err := p.book(0).Check(t.Context(), "s", wants("/h"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"remove file /i"}, look.Changes)
+	require.Equal(t, []string{"remove file-in-memory /i"}, look.Changes)
 	require.Len(t, apply(wants("/h")).Undone, 1)
 	require.Equal(t, "", p.node.state("f:/i"))
 	require.Equal(t, "1", p.node.state("f:/h"))
+
+	apply(wants("/h", "/i"))
+	p.node.set("f:/i", "6")
+	require.ErrorIs(t, apply(wants("/h")).Undone[0].Err, ledger.ErrChanged, "it is theirs, and no failure of the step")
+	look, err = p.book(0).Check(t.Context(), "s", wants("/h"))
+	require.NoError(t, err)
+	require.Empty(t, look.Changes)
+	require.False(t, look.Claims, "to apply again changes nothing")
 }
 
 // An agent that has gone is released without its kinds, and what it alone wanted is named.
@@ -261,7 +280,7 @@ func TestPLAN14_AVanishedAgentIsReleased(t *testing.T) {
 	_, err = p.book(1).Apply(t.Context(), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}}})})
 	require.NoError(t, err)
 	stranger := (&ledger.Ledger{Agent: "stranger"}).OpenIn(p.memory, "boot0")
-	_, err = stranger.Undo(t.Context(), ledger.Undo{Agent: "agent0"})
+	_, err = (&ledger.Ledger{Agent: "agent0"}).OpenIn(p.memory, "boot0").Undo(t.Context(), ledger.Undo{})
 	require.ErrorIs(t, err, ledger.ErrUnknownKind)
 	left, err := stranger.Release(t.Context(), "agent0")
 	require.NoError(t, err)

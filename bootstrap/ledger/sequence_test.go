@@ -159,6 +159,7 @@ func newPlay(root string) *play {
 
 func (p *play) die() {
 	if p.lives--; p.lives == 0 {
+		p.node.killed = true
 		panic(errKilled)
 	}
 }
@@ -286,6 +287,8 @@ func (p *play) mortal(n int, f func() error) (killed bool, err error) {
 	defer func() {
 		if r := recover(); r == errKilled {
 			killed = true
+			p.node.killed = false
+			p.node.abandon()
 		} else if r != nil {
 			panic(r)
 		}
@@ -305,7 +308,9 @@ func (p *play) act(o op) (err error) {
 		done := false
 		defer func() { p.oracle.wanted(applied, done) }()
 		applied, err = book.Apply(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
-		done = err == nil
+		if done = err == nil; done {
+			err = p.changesNothingAgain(o)
+		}
 		for _, object := range objects {
 			if o.want(object) != nil && done {
 				p.left[object] = append(p.left[object], p.node.state(object))
@@ -323,12 +328,25 @@ func (p *play) act(o op) (err error) {
 		}
 		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent && (o.step == "" || c.step == o.step) })
 	case "release":
+		p.node.forgot = true
 		_, err = book.Release(context.Background(), fmt.Sprintf("agent%d", o.agent))
 		p.oracle.precise = false
 	case "forget":
+		p.node.forgot = true
 		k := p.node.kinds()[o.object[:1]]
 		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: p.node.name(o.object)}.ID()) // it may have none
 		p.oracle.precise = false
+	}
+	return err
+}
+
+// changesNothingAgain returns an error if the same apply would change or record anything. After
+// a claim that keeps no copies, or is on what others rewrite, it may record what that did not.
+func (p *play) changesNothingAgain(o op) error {
+	look, err := p.book(o.agent).Check(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
+	differed := slices.ContainsFunc(o.wants, func(w want) bool { return p.oracle.mayBeRewritten[w.object] || p.oracle.secrets[w.object] })
+	if err == nil && (len(look.Changes) > 0 || look.Claims && !differed) {
+		p.oracle.broken = fmt.Errorf("applying again would change %q, or record something: %v", look.Changes, look.Claims)
 	}
 	return err
 }
@@ -419,7 +437,7 @@ func hasReasons(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !hasReasons(err) })
 	}
-	return errors.Is(err, ledger.ErrChanged) || errors.Is(err, ledger.ErrNeeded)
+	return errors.Is(err, ledger.ErrChanged)
 }
 
 // needsStay returns an error if what an object needs is gone, that stays as another program
@@ -484,7 +502,7 @@ func (p *play) end() error {
 	}
 	for agent := range 3 {
 		book := p.book(agent)
-		if _, err := book.Undo(context.Background(), ledger.Undo{AcceptKept: true}); err != nil && !errors.Is(err, ledger.ErrNeeded) {
+		if _, err := book.Accepting().Undo(context.Background(), ledger.Undo{}); err != nil {
 			return fmt.Errorf("at the end, leave what others have changed: %w", err)
 		}
 	}
@@ -493,14 +511,13 @@ func (p *play) end() error {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}
-	status, err := p.look()
-	for _, r := range status.Records {
-		if r.Kind != "dir" || err != nil { // those that hold files of others stay recorded
-			return fmt.Errorf("at the end, %s is still recorded (%w)", r.Object, err)
-		}
+	if left := p.node.temporary(); len(left) > 0 {
+		return fmt.Errorf("at the end, killed runs have left %q", left)
 	}
-	if len(status.Records) == 0 && (p.memory.Content != nil || len(p.memory.Contents) > 0) {
-		return fmt.Errorf("at the end, the ledger holds %d bytes and %d contents", len(p.memory.Content), len(p.memory.Contents))
+	status, err := p.look()
+	if err != nil || len(status.Records) > 0 || p.memory.Content != nil || len(p.memory.Contents) > 0 {
+		return fmt.Errorf("at the end, %d objects are recorded, and the ledger holds %d bytes and %d contents (%v)",
+			len(status.Records), len(p.memory.Content), len(p.memory.Contents), err)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -34,14 +37,34 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	return errors.Join(errs...)
 }
 
-// settleKilled settles what a killed run has begun, and saves that.
+// settleKilled settles what a killed run has begun, removes what it was preparing, and saves
+// that.
 func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error) {
-	for _, r := range s.records {
-		if r.Intent != nil {
-			return b.settle(ctx, s), b.save(s)
+	begun := map[string]*record{}
+	maps.Copy(begun, s.records)
+	maps.DeleteFunc(begun, func(_ string, r *record) bool { return r.Intent == nil })
+	if len(begun)+len(s.head.Staging) == 0 {
+		return nil, nil
+	}
+	var errs []error
+	if s.place == (place{}) {
+		for _, id := range append(slices.Collect(maps.Keys(begun)), s.head.Staging...) {
+			errs = append(errs, b.sweep(ctx, id))
+		}
+		s.head.Staging = nil
+	}
+	errs = append(errs, b.settle(ctx, s))
+	return errors.Join(errs...), b.save(s)
+}
+
+// sweep removes what a killed write has left beside an object.
+func (b *Book) sweep(ctx context.Context, id string) error {
+	for _, k := range b.kinds {
+		if object, isOf := strings.CutPrefix(id, k.id("")); isOf && k.Sweep != nil {
+			return k.Sweep(ctx, object)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // outcome looks at an object whose write was begun, and reports whether it was written.
@@ -127,8 +150,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	return nil
 }
 
-// noteAlong records that the write of r has changed an object along, which is in state now. An object without a record gets one, in which it is as it was
-// before the write. Whatever it is now, the state that the write gave it is an agent's.
+// noteAlong records that the write of r has changed an object along, which is in state now. An
+// object without a record gets one, in which it is as it was before the write. Whatever it is
+// now, the state that the write gave it is an agent's.
 func (b *Book) noteAlong(s *sheet, r *record, k *Kind, side along, now State) {
 	o := s.of(k, string(side.Object), side.Was)
 	switch {
@@ -154,7 +178,7 @@ func (b *Book) putBack(ctx context.Context, s *sheet, k *Kind, side along, now S
 		return nil
 	}
 	if side.Back != nil && !k.same(now, *side.Back) {
-		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back)); err != nil {
+		if err := k.Write(ctx, string(side.Object), b.writable(*side.Back).onto(now)); err != nil {
 			return err
 		}
 		if now, err = k.Read(ctx, string(side.Object)); err != nil {
@@ -188,7 +212,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 			return nil, err
 		}
 		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now, false) {
-			r.Original = was
+			r.replaceOriginal(side.Kind, now, was)
 		}
 		a := along{
 			Kind: side.Kind.Name, Space: side.Kind.space(), Object: text(side.Object), Was: was, To: side.To.bare(), change: side.Change,

@@ -31,8 +31,8 @@ import (
 const (
 	schema     = 1
 	maxRecords = 20_000
-	maxLine    = 256 << 10 // bytes
-	maxFile    = 64 << 20  // bytes
+	maxLine    = 4 << 20  // bytes: one value changes those of 10,000 links along
+	maxFile    = 64 << 20 // bytes
 )
 
 // sheet is the content of the file.
@@ -51,7 +51,8 @@ type head struct {
 	Schema  int               `json:"schema"`
 	Objects IDs               `json:"objects"`
 	Agents  map[string]*agent `json:"agents,omitempty"`
-	Left    IDs               `json:"left,omitempty"` // marked objects that are recorded no more, and no orphans
+	Staging IDs               `json:"staging,omitempty"` // objects beside which a run prepares something
+	Left    IDs               `json:"left,omitempty"`    // marked objects that are recorded no more, and no orphans
 
 	unknown unknown
 }
@@ -85,7 +86,7 @@ func parse(content []byte) (*sheet, error) {
 	if s.head.Agents == nil {
 		s.head.Agents = map[string]*agent{}
 	}
-	maps.DeleteFunc(s.head.Agents, func(_ string, a *agent) bool { return a == nil })
+	maps.DeleteFunc(s.head.Agents, func(name string, a *agent) bool { return a == nil || !isLabel(name) })
 	for _, id := range s.head.Objects {
 		s.damaged[id] = true // unless its line follows
 	}
@@ -208,7 +209,7 @@ func (s *sheet) unreadable(id string) error {
 
 // isEmpty reports whether there is nothing to keep.
 func (s *sheet) isEmpty() bool {
-	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents)+len(s.head.Left) == 0
+	return len(s.records)+len(s.aside)+len(s.damaged)+len(s.head.Agents)+len(s.head.Left)+len(s.head.Staging) == 0
 }
 
 // tidy drops records that no step wants, with what they have changed along.

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"maps"
 	"time"
 )
@@ -46,6 +47,24 @@ type State struct {
 
 	kept   bool // the content is in a file of the store
 	secret bool // the content is not kept
+
+	seen fs.FileInfo // of a file or directory that was read
+	over *State      // that a write takes the place of; nil: whatever is there
+}
+
+// onto returns s as it is written over an object that was in state now.
+func (s State) onto(now State) State {
+	s.over = &State{Type: now.Type, Value: now.Value, seen: now.seen}
+	return s
+}
+
+// Over returns the value of the object that a write takes the place of, as it was read; empty
+// if that is not known.
+func (s State) Over() (value string) {
+	if s.over == nil {
+		return ""
+	}
+	return s.over.Value
 }
 
 // WithContent returns s with this content.
@@ -67,7 +86,7 @@ func (s State) Equal(o State) bool {
 
 // bare returns s without its content.
 func (s State) bare() State {
-	s.Content, s.Open, s.kept = nil, nil, false
+	s.Content, s.Open, s.kept, s.seen, s.over = nil, nil, false, nil, nil
 	return s
 }
 

@@ -91,7 +91,7 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range b.works(s, b.picked(Undo{Agent: agent})) {
+	for _, w := range b.works(s, func(_ *record, c Claim) bool { return c.Agent == agent }) {
 		w.Claims = w.rest
 	}
 	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return r.Place.Agent == agent })
@@ -122,16 +122,26 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 // maxLeft is how many objects are remembered that were left for good.
 const maxLeft = 1000
 
-// pruneLeft drops objects that were left for good, and have gone.
-func (b *Book) pruneLeft(ctx context.Context, s *sheet) {
-	s.head.Left = slices.DeleteFunc(s.head.Left, func(id string) bool {
-		for _, k := range b.kinds {
-			if object, ok := strings.CutPrefix(id, s.listed(k.id(""))); ok && k.Find != nil {
-				now, err := k.Read(ctx, object)
-				return err == nil && now.IsZero()
-			}
+// updateLeft remembers originals that came back and carry a mark themselves, such as a drop-in
+// that an administrator had edited, and drops objects that were left for good and have gone.
+func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
+	left := slices.Clone(s.head.Left)
+	for _, w := range works {
+		if w.err == nil && w.kind != nil && w.kind.Find != nil && s.records[w.id] == nil && !w.Original.IsZero() {
+			left = append(left, w.listed())
 		}
-		return false
+	}
+	if len(left) == 0 {
+		return
+	}
+	found, spaces, err := b.find(ctx, s)
+	if err != nil {
+		return
+	}
+	s.head.Left = slices.DeleteFunc(left, func(id string) bool {
+		space, _, _ := strings.Cut(id, " ")
+		_, there := found[id]
+		return spaces[space] && !there
 	})
 }
 
@@ -187,11 +197,14 @@ func (b *Book) Salvage(context.Context) error {
 	return b.save(s)
 }
 
-// anyUnreadable names the objects whose records are damaged: whose they are is not known.
+// anyUnreadable names the objects whose records are damaged: whose they are is not known. The
+// view of a container leaves that to the host's.
 func (s *sheet) anyUnreadable() error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(s.damaged)) {
-		errs = append(errs, s.unreadable(id))
+		if s.place == (place{}) {
+			errs = append(errs, s.unreadable(id))
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -166,6 +166,9 @@ func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
 	if err == nil {
 		err = trusted(dir.Path(name), info)
 	}
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s is a directory, not a file: %w (look at it, and move it away)", dir.Path(name), ErrUntrusted)
+	}
 	if err == nil {
 		f, err = dir.Open(name)
 	}

@@ -67,6 +67,31 @@ func TestSEC2_WhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 	}
 }
 
+// A record names kept contents and agents by bare names: no other path is read or removed.
+func TestSEC3_NamesOfContentsAreBare(t *testing.T) {
+	root := t.TempDir()
+	book, path, state := opened(t, root), filepath.Join(root, "f"), filepath.Join(root, "state")
+	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("original"), 1000), 0o644))
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte("ours"))))
+	victim := filepath.Join(root, "victim")
+	require.NoError(t, os.Rename(filepath.Join(state, namesIn(t, state)[0]), victim))
+	sum := ledger.State{}.WithContent(bytes.Repeat([]byte("original"), 1000)).SHA256
+	var file bytes.Buffer
+	for line := range bytes.SplitSeq(fileOf(t, state), []byte("\n")) {
+		if _, raw, ok := bytes.Cut(line, []byte(" ")); ok {
+			raw = bytes.ReplaceAll(raw, []byte(sum), []byte("/../../victim"))
+			file.Write(ledger.Line(bytes.ReplaceAll(raw, []byte(`"acme":{`), []byte(`"../x":{`))))
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(state, "ledger"), file.Bytes(), 0o600))
+	require.Error(t, undo(t, book))
+	require.Contains(t, looksLike(t, path), "ours")
+	require.FileExists(t, victim)
+	all, err := book.Agents(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "acme", all[0].Name)
+}
+
 func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {
 	root := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, "real"), 0o700))
@@ -117,7 +142,7 @@ func TestSEC6_ALedgerIsBounded(t *testing.T) {
 	}
 	for says, wants := range map[string][]ledger.Want{
 		"objects are recorded, and 20000 is the limit: first undo what is no longer wanted": many,
-		"bytes, and 262144 is the limit":                                 {value("b", strings.Repeat("x", 300<<10))},
+		"bytes, and 4194304 is the limit":                                {value("b", strings.Repeat("x", 5<<20))},
 		"its content is larger than 1073741824 bytes, which is too much": {large(filepath.Join(t.TempDir(), "sparse"))},
 	} {
 		root := t.TempDir()

@@ -53,3 +53,11 @@ func identity(info fs.FileInfo) string {
 	}
 	return fmt.Sprint(st.Ino, " ", info.ModTime().UnixNano())
 }
+
+// device identifies the file system that a file is on.
+func device(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Dev)
+	}
+	return 0
+}

@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,11 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Undo selects what is undone: of one agent, all or some steps.
+// Undo selects what is undone of the ledger's agent, or of all of them if it says so.
 type Undo struct {
-	Agent      string   // empty: the ledger's own, or all of them if the ledger says so
-	Steps      []string // nil: all
-	AcceptKept bool     // as that of the ledger
+	Steps []string // nil: all
 }
 
 // Undone is what became of one object, or would.
@@ -46,13 +43,13 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
-	done, err := b.newUndoing(s, works, u.AcceptKept).run(ctx)
+	done, err := b.newUndoing(s, works).run(ctx)
 	var gone []string
 	if b.reverts || u.Steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
-		gone = b.undoes(s, u)
+		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
-	b.pruneLeft(ctx, s)
+	b.updateLeft(ctx, s, works)
 	err = errors.Join(unsettled, s.anyUnreadable(), err, b.save(s))
 	if s.head.Agents[b.ledger.Agent] == nil {
 		b.bound.Store(nil) // this process may apply again
@@ -65,7 +62,7 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	if u.Steps != nil {
 		return nil
 	}
-	agents := b.undoes(s, u)
+	agents := b.undoes(s)
 	if slices.Contains(agents, b.ledger.Agent) {
 		b.bound.Store(nil) // this process may apply again
 	}
@@ -81,17 +78,17 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 }
 
 // undoes lists the agents that are undone.
-func (b *Book) undoes(s *sheet, u Undo) []string {
-	if u.Agent == "" && b.ledger.AllAgents {
+func (b *Book) undoes(s *sheet) []string {
+	if b.ledger.AllAgents {
 		return slices.Sorted(maps.Keys(s.head.Agents))
 	}
-	return []string{cmp.Or(u.Agent, b.ledger.Agent)}
+	return []string{b.ledger.Agent}
 }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
 	err = b.look(ctx, func(s *sheet) error {
-		p := b.newUndoing(s, b.works(s, b.picked(u)), u.AcceptKept)
+		p := b.newUndoing(s, b.works(s, b.picked(u)))
 		p.plan(ctx)
 		would = p.results()
 		return errors.Join(s.anyUnreadable(), p.failures())
@@ -99,23 +96,27 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 	return would, err
 }
 
+// picked returns which claims an undoing drops.
 func (b *Book) picked(u Undo) func(*record, Claim) bool {
-	isAll, agent := u.Agent == "" && b.ledger.AllAgents, cmp.Or(u.Agent, b.ledger.Agent)
-	return func(_ *record, c Claim) bool {
-		return (isAll || c.Agent == agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+	return func(r *record, c Claim) bool {
+		k := b.kinds[r.Kind]
+		isLeft := k != nil && k.Leave != nil && k.Leave(string(r.Object))
+		return !isLeft && (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
 	}
 }
 
-// planned lists what undoing a step's unlisted object would change.
-func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string) {
-	p := b.newUndoing(s, works, false)
-	p.plan(ctx)
-	for _, u := range p.results() {
-		if u.Change != "" && u.Err == nil {
-			lines = append(lines, u.Change)
+// planned lists what undoing the objects that a step no longer lists would change, and reports
+// whether it would drop claims.
+func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string, drops bool) {
+	u := b.newUndoing(s, works)
+	u.lenient = true
+	u.plan(ctx)
+	for _, w := range works {
+		if drops = drops || !w.stays(); !w.stays() && w.change != "" {
+			lines = append(lines, w.change)
 		}
 	}
-	return lines
+	return lines, drops
 }
 
 // work is one record that loses claims.
@@ -144,23 +145,29 @@ type undoing struct {
 	sheet *sheet
 	works []*work
 	byID  map[string]*work
-	held  map[string]*work // by what stays and needs it
-	parts map[string]*work // by the IDs of paths that go with an object
+	held  map[string]*work   // by what stays and needs it
+	again map[string][]*work // by the ID of what changes them again at each boot
+	parts map[string]*work   // by the IDs of paths that go with an object
 
-	acceptKept bool
-	lenient    bool // only what was tried and has failed is a failure
+	lenient bool // only what was tried and has failed is a failure, and nothing is given up: a step no longer lists it
 }
 
-func (b *Book) newUndoing(s *sheet, works []*work, acceptKept bool) *undoing {
+func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 	u := &undoing{
-		Book: b, sheet: s, works: works, byID: map[string]*work{}, held: map[string]*work{}, parts: map[string]*work{},
-		acceptKept: acceptKept || b.ledger.AcceptKept,
+		Book: b, sheet: s, works: works,
+		byID: map[string]*work{}, held: map[string]*work{}, again: map[string][]*work{}, parts: map[string]*work{},
 	}
 	for _, w := range works {
 		u.byID[w.id] = w
+		for _, c := range w.Claims {
+			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
+		}
 	}
 	return u
 }
+
+// accepts reports whether what others have changed is left to them for good.
+func (u *undoing) accepts() bool { return u.ledger.AcceptKept && !u.lenient }
 
 // run undoes works, in their order. The caller saves.
 func (u *undoing) run(ctx context.Context) ([]Undone, error) {
@@ -292,11 +299,15 @@ func (w *work) leaveToOthers() {
 // want it, it is theirs to report.
 func (u *undoing) leaveChanged(w *work) {
 	name := printable.Line(string(w.Object))
-	if len(w.rest) > 0 || len(w.Claims) == 0 || u.acceptKept {
+	if len(w.rest) > 0 || len(w.Claims) == 0 || u.accepts() {
 		w.change = fmt.Sprintf("leave %s as another program has changed it", name)
 		return
 	}
-	w.err = fmt.Errorf("%s is %w, so it is kept", name, ErrChanged)
+	is := ""
+	if w.now.Type != w.Left.Type && !w.absent {
+		is = fmt.Sprintf(" (it is %s now)", printable.Line(w.now.Type))
+	}
+	w.err = fmt.Errorf("%s is %w%s, so it is kept", name, ErrChanged, is)
 }
 
 // hold reports whether the object has to stay, since another one stays that needs it, or
@@ -304,10 +315,15 @@ func (u *undoing) leaveChanged(w *work) {
 func (u *undoing) hold(ctx context.Context, w *work) bool {
 	name := printable.Line(string(w.Object))
 	if by := u.neededBy(w); by != nil {
-		w.err = fmt.Errorf("%s is %w: %s stays", name, errNeededByKept, printable.Line(string(by.Object)))
+		w.err = fmt.Errorf("%s is %w: %s stays", name, ErrNeeded, printable.Line(string(by.Object)))
 	} else if w.writes && w.kind.Keeps != nil {
 		why, err := w.kind.Keeps(With(ctx, u.Book), string(w.Object), u.after)
-		if w.err = err; err == nil && why != "" {
+		switch {
+		case errors.Is(err, ErrChanged) && u.accepts():
+			w.writes, w.change = false, fmt.Sprintf("leave %s: it is %v", name, err)
+		case err != nil:
+			w.err = fmt.Errorf("%s is %w", name, err)
+		case why != "":
 			w.err = fmt.Errorf("%s is %w: %s", name, ErrNeeded, why)
 		}
 	}
@@ -315,23 +331,17 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 	return w.stays()
 }
 
-// errNeededByKept matches ErrNeeded, but is no failure of its own: the object that stays
-// has one.
-var errNeededByKept = fmt.Errorf("%w", ErrNeeded)
-
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more, nor does one that was to go, and whose owner has written it again.
+// more, nor does one that agents have removed, and that is there again.
 func (u *undoing) holdNeeds(w *work) {
-	if !w.stays() || w.absent || errors.Is(w.err, ErrChanged) && w.Left.IsZero() {
+	if !w.stays() || w.absent != w.Left.IsZero() {
 		return
 	}
 	for _, id := range w.needed() {
 		u.held[id] = w
 	}
-	for _, o := range u.works {
-		if slices.ContainsFunc(o.Claims, func(c Claim) bool { return string(c.Again) == w.id }) {
-			u.held[o.id] = w
-		}
+	for _, o := range u.again[w.id] {
+		u.held[o.id] = w
 	}
 }
 
@@ -362,8 +372,8 @@ func (u *undoing) after(k *Kind, object string) (State, bool) {
 
 // undoOne looks at the object once more, and writes it. An error ends the undoing. The
 // original that it is about to become is recorded already; what that changes along is not,
-// nor what the kernel makes of a value that others want, nor what a killed run leaves of an
-// object that consists of several.
+// nor what the kernel makes of a value that others want, nor that they want none, nor what a
+// killed run leaves of an object that consists of several.
 func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.stays() {
 		return nil
@@ -378,13 +388,13 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.err = u.begin(ctx, w); w.err != nil {
 		return nil
 	}
-	if len(w.Intent.Along) > 0 || w.kind.Rounds && !w.goes || w.kind.Parts != nil {
+	if len(w.Intent.Along) > 0 || !w.goes && (w.kind.Rounds || w.to.IsZero()) || w.kind.Parts != nil {
 		if err := u.save(u.sheet); err != nil {
 			return err
 		}
 	}
 	w.tried = true
-	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to)); {
+	switch err := w.kind.Write(ctx, string(w.Object), u.writable(w.to).onto(w.now)); {
 	case isGone(err): // another program has removed what the object was in
 		w.Intent = nil
 		u.leaveChanged(w)
@@ -425,8 +435,12 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	made := map[string]State{}
+	for _, side := range left {
+		made[side.Kind.id(side.Object)] = side.To
+	}
 	for i, side := range sides {
-		sides[i].Back = u.backAlong(side, left)
+		sides[i].Back = u.backAlong(side, made)
 		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
 			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To, side.Boot)
 		}
@@ -438,7 +452,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 // backAlong returns the state that an object is put back to after it was changed along.
 // Nil: it follows. An object without a record that is as w had made it, such as a link's
 // value that came later, follows too.
-func (u *undoing) backAlong(side along, left []Side) *State {
+func (u *undoing) backAlong(side along, made map[string]State) *State {
 	k, id := u.kinds[side.Kind], side.id()
 	r, rest, goes := u.sheet.records[id], []Claim(nil), false
 	if r != nil {
@@ -447,10 +461,10 @@ func (u *undoing) backAlong(side along, left []Side) *State {
 	if w := u.byID[id]; w != nil {
 		rest, goes = w.rest, w.goes
 	}
-	inherited := slices.ContainsFunc(left, func(l Side) bool { return l.Kind.id(l.Object) == id && k.same(side.Was, l.To) })
+	to, isMade := made[id]
 	top := prevailing(rest)
 	switch {
-	case r == nil && inherited:
+	case r == nil && isMade && k.same(side.Was, to):
 		return nil
 	case r == nil || !r.isOurs(k, side.Was):
 		return &side.Was
@@ -490,11 +504,11 @@ func (u *undoing) results() (all []Undone) {
 	return all
 }
 
-// failures joins the reasons of objects that stay, each once.
+// failures joins the reasons of objects that stay. That something needs one is no failure.
 func (u *undoing) failures() error {
 	var errs []error
 	for _, w := range u.works {
-		if !errors.Is(w.err, errNeededByKept) && (w.tried || !u.lenient) {
+		if !errors.Is(w.err, ErrNeeded) && (w.tried || !u.lenient) {
 			errs = append(errs, w.err)
 		}
 	}

@@ -22,10 +22,10 @@ import (
 )
 
 var (
-	_ bootstrap.Action   = preflight.Checks{}
-	_ bootstrap.Adviser  = preflight.Checks{}
-	_ bootstrap.Recorder = preflight.Checks{}
-	_ bootstrap.Hosted   = preflight.Checks{}
+	_ bootstrap.Action  = preflight.Checks{}
+	_ bootstrap.Adviser = preflight.Checks{}
+	_ bootstrap.Gate    = preflight.Checks{}
+	_ bootstrap.Hosted  = preflight.Checks{}
 
 	_ preflight.Checker = preflight.KernelFeatures{}
 	_ preflight.Checker = preflight.Tables{Agent: cleanup.Cilium()}
@@ -100,7 +100,7 @@ func (c counting) Findings(context.Context) ([]error, error) {
 func TestRDY7_ARunLooksOnce(t *testing.T) {
 	looks := 0
 	p := bootstrap.Plan{
-		Gates: []bootstrap.Step{{Name: "before", Action: preflight.Checks{List: []preflight.Check{{Name: "a", Checker: counting{&looks}}}}}},
+		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{List: []preflight.Check{{Name: "a", Checker: counting{&looks}}}}}},
 		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{{Name: "b", Checker: counting{&looks}}}}}},
 	}
 	for run, f := range []func(context.Context) (*bootstrap.Report, error){p.Check, p.Apply} {

@@ -19,13 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/prom"
 )
 
-// held is a host whose lock is held by another process.
-type held struct{ bootstrap.Host }
-
-func (held) Lock(context.Context, string, func(string, time.Duration)) (func() error, error) {
-	return nil, heldError{}
-}
-
 // heldError is an error with a code.
 type heldError struct{}
 
@@ -50,10 +43,10 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 		require.NoError(t, err)
 	}
 	plan.Trace = again
-	plan.Host = held{}
+	plan.Prepare = func(context.Context, *bootstrap.Plan) error { return heldError{} }
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
-	plan.Host, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
+	plan.Prepare, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
 	_, err = plan.Check(t.Context())
 	require.Error(t, err)
 

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 )
 
@@ -46,7 +46,7 @@ func (r *runs) plan() *bootstrap.Plan {
 		}
 		return nil, r.err
 	}
-	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil).Recording()}}}
+	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil)}}}
 }
 
 // at returns the times of the runs.
@@ -140,55 +140,61 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 	})
 }
 
-// Between repairs a loop holds no lock that other programs wait for.
+// here is the test's own host, with its own lock.
+func here(dir string) hostns.Host {
+	return hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock"), LockTimeout: -1}
+}
+
+// remembers is a ledger below dir.
+func remembers(dir, owner string) *ledger.Ledger {
+	return &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", Owner: owner}
+}
+
+// file wants an empty file.
+type file string
+
+func (f file) Wants(context.Context) (ledger.Wants, error) {
+	return ledger.Wants{List: []ledger.Want{ledger.FileWant(string(f), 0o644, nil)}}, nil
+}
+
+// Between repairs a loop holds no lock that other programs wait for, and takes none.
 func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		locks, n, broken := 0, 0, false
-		plan := &bootstrap.Plan{
-			Host:    counting{here(dir), &locks},
-			Journal: remembers(dir, "pod"),
-			Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(
-				func(context.Context) ([]string, error) {
-					if broken {
-						return []string{"repair"}, nil
-					}
-					return nil, nil
-				},
-				func(context.Context) error { broken = false; return nil },
-			).Recording()}},
-		}
-		want := []int{1, 1, 1, 2, 2} // the first run claims the node
-		loop := reconcile.Loop{Plan: plan, Done: func(*bootstrap.Report, error) {
-			require.Equal(t, want[n], locks)
-			n++
-			broken = n == 3
-			if n == len(want) {
-				cancel()
+	path, n := filepath.Join(dir, "file"), 0
+	ctx, cancel := context.WithCancel(t.Context())
+	plan := &bootstrap.Plan{Host: here(dir), Ledger: remembers(dir, "pod"), Steps: []bootstrap.Step{{Name: "file", Wants: file(path)}}}
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	held, err := here(dir).Lock(t.Context(), "another program", nil)
+	require.NoError(t, err)
+	loop := reconcile.Loop{Plan: plan, Interval: time.Microsecond, Retry: time.Microsecond, Done: func(_ *bootstrap.Report, err error) {
+		switch n++; n {
+		case 1, 2: // it only looks, although another program has the lock
+			require.NoError(t, err)
+			if n == 2 {
+				require.NoError(t, os.Remove(path))
 			}
-		}}
-		require.ErrorIs(t, loop.Run(ctx), context.Canceled)
-	})
+		case 3:
+			require.ErrorIs(t, err, hostns.ErrLocked)
+			require.NoError(t, held())
+		default:
+			require.NoError(t, err)
+			require.FileExists(t, path)
+			unlock, err := here(dir).Lock(t.Context(), "another program", nil)
+			require.NoError(t, err)
+			require.NoError(t, unlock())
+			cancel()
+		}
+	}}
+	require.ErrorIs(t, loop.Run(ctx), context.Canceled)
 }
 
 func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 	dir := t.TempDir()
-	files := journal.Files{Kind: "acme"}
 	path, missing := filepath.Join(dir, "file"), false
-	makeFile := func(ctx context.Context) error {
-		return files.Make(ctx, journal.From(ctx), path, journal.State{Type: "file"}, func() (bool, error) { return true, os.WriteFile(path, nil, 0o600) })
-	}
-	check := func(context.Context) ([]string, error) {
-		if _, err := os.Stat(path); err == nil {
-			return nil, nil
-		}
-		return []string{"make " + path}, nil
-	}
-	action := bootstrap.Func(check, makeFile).In(files.Namespaces()...).Recording(files.Kinds()...)
 	p := &bootstrap.Plan{
-		Host: here(dir), Journal: remembers(dir, "pod"),
-		Steps: []bootstrap.Step{{Name: "config", Skip: true}, {Name: "file", Action: action}},
+		Host: here(dir), Ledger: remembers(dir, "pod"),
+		Steps: []bootstrap.Step{{Name: "config", Skip: true}, {Name: "file", Wants: file(path)}},
 		Prepare: func(_ context.Context, p *bootstrap.Plan) error {
 			if missing {
 				return &bootstrap.StepError{Step: "config", Op: "resolve", Err: errBoom}
@@ -215,43 +221,24 @@ func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-// here is the test's own host, with its own lock.
-func here(dir string) hostns.Host { return hostns.Host{LockFile: filepath.Join(dir, "lock")} }
-
-// counting is a host that counts its locks.
-type counting struct {
-	hostns.Host
-	locks *int
-}
-
-func (c counting) Lock(ctx context.Context, owner string, waiting func(string, time.Duration)) (func() error, error) {
-	*c.locks++
-	return c.Host.Lock(ctx, owner, waiting)
-}
-
-// remembers is a journal below dir.
-func remembers(dir, owner string) *journal.Node {
-	return &journal.Node{Dir: filepath.Join(dir, "state"), Agent: "agent", Owner: owner, Handlers: []journal.Handler{journal.Files{Kind: "acme"}}}
-}
-
 func TestPLAN11_LoopEndsWhereTheNodeHasAnotherOwner(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meanwhile func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 		by        string
 		want      error
 	}{
-		"taken over":  {func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) { return p.Apply(ctx) }, "newer", journal.ErrNotOwner},
-		"uninstalled": {func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) { return p.RevertAll(ctx) }, "older", journal.ErrRevoked},
+		"taken over":  {(*bootstrap.Plan).Apply, "newer", ledger.ErrNotOwner},
+		"uninstalled": {(*bootstrap.Plan).RevertAll, "older", ledger.ErrRevoked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, n := t.TempDir(), 0
 			r := newRuns()
 			p := r.plan()
-			p.Host, p.Journal = here(dir), remembers(dir, "older")
+			p.Host, p.Ledger = here(dir), remembers(dir, "older")
 			loop := reconcile.Loop{Plan: p, Interval: time.Microsecond, Done: func(_ *bootstrap.Report, err error) {
 				if n++; n == 3 {
 					require.NoError(t, err)
-					_, err := tc.meanwhile(&bootstrap.Plan{Host: here(dir), Journal: remembers(dir, tc.by)}, t.Context())
+					_, err := tc.meanwhile(&bootstrap.Plan{Host: here(dir), Ledger: remembers(dir, tc.by)}, t.Context())
 					require.NoError(t, err)
 				}
 			}}
@@ -268,11 +255,11 @@ func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		first, second := &bootstraptest.Script{}, &bootstraptest.Script{CheckErrs: []error{errBoom}}
-		spare := &bootstraptest.Script{Changes: []string{"wait"}, ApplyErrs: []error{errBoom, errBoom, errBoom}}
+		spare := &bootstraptest.Script{Changes: []string{"wait"}, WaitErrs: []error{errBoom, errBoom, errBoom}}
 		r, n := newRuns(), 0
 		plan := r.plan()
 		plan.Steps[0].After = []string{"second"}
-		plan.Gates = []bootstrap.Step{{Name: "first", Action: first}, {Name: "spare", Action: spare, Optional: true}, {Name: "second", Action: second}}
+		plan.Gates = []bootstrap.Step{{Name: "first", Gate: first}, {Name: "spare", Gate: spare, Optional: true}, {Name: "second", Gate: second}}
 		want := []string{
 			"first unchanged, spare failed, second failed, step blocked",
 			"first skipped, spare failed, second unchanged, step failed",

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
@@ -35,17 +34,6 @@ func step(name string, d time.Duration, err error, after ...string) bootstrap.St
 		},
 		func(context.Context) error { time.Sleep(d); done = err == nil; return err },
 	)}
-}
-
-// busy is a host whose lock is held for a while.
-type busy struct {
-	hostns.Host
-	lock func(waiting func(what string, atMost time.Duration))
-}
-
-func (b busy) Lock(_ context.Context, _ string, waiting func(string, time.Duration)) (func() error, error) {
-	b.lock(waiting)
-	return func() error { return nil }, nil
 }
 
 type element struct {
@@ -88,10 +76,11 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 			step("first", 50*time.Millisecond, nil),
 			step("second", 100*time.Millisecond, errors.New("no <space> left")),
 			step("third", 0, nil, "second"),
-		}, Host: busy{lock: func(waiting func(string, time.Duration)) {
-			waiting("the lock", time.Minute)
+		}, Prepare: func(ctx context.Context, _ *bootstrap.Plan) error { // as for a lock, in no step
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock", Pause: time.Minute})
 			time.Sleep(time.Until(free))
-		}}}
+			return nil
+		}}
 		_, err := plan.Apply(t.Context())
 		require.Error(t, err)
 

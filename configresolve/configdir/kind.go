@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -26,10 +27,11 @@ func Kind() *ledger.Kind { return job{}.kind() }
 // kind is Kind, and can write what the job wants.
 func (j job) kind() *ledger.Kind {
 	dirs := ledger.Dir()
+	j.seen = map[string]fs.FileInfo{}
 	return &ledger.Kind{
 		Name: "configdir",
 		Read: func(ctx context.Context, dir string) (ledger.State, error) {
-			s, err := readLayout(ctx, dir, j.want)
+			s, err := j.read(ctx, dir)
 			return s, hint(dir, err)
 		},
 		Write: func(ctx context.Context, dir string, to ledger.State) error {

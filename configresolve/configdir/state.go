@@ -149,17 +149,20 @@ func copyFile(to io.Writer, d *durable.Dir, name string, size int64) (int64, err
 	return io.Copy(to, io.LimitReader(f, size+1))
 }
 
-// readLayout describes the configuration in dir.
-func readLayout(ctx context.Context, dir string, want map[string]string) (s ledger.State, err error) {
+// read describes the configuration in dir.
+func (j job) read(ctx context.Context, dir string) (s ledger.State, err error) {
 	d, err := openLayout(dir)
 	if err != nil || d == nil {
 		return s, err
 	}
 	defer d.Close()
+	if j.seen[dir], err = d.Stat(); err != nil {
+		return s, err
+	}
 	for range attempts { // a file may disappear that was just listed
 		var l *layout
-		if l, err = inspect(ctx, d, want); err == nil {
-			s, err = l.state(ctx, d, want)
+		if l, err = inspect(ctx, d, j.want); err == nil {
+			s, err = l.state(ctx, d, j.want)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			break

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"syscall"
 
@@ -63,6 +64,8 @@ type job struct {
 	allowEmpty bool
 	change     string       // what a write would change
 	step       func(string) // called with a description before each change; may be nil
+
+	seen map[string]fs.FileInfo // directories as they were read: a user may exchange them
 }
 
 func (j job) validate() error {
@@ -124,6 +127,13 @@ func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error)
 		return err
 	}
 	defer d.Close()
+	info, err := d.Stat()
+	if seen := j.seen[dir]; err == nil && seen != nil && !os.SameFile(seen, info) {
+		err = fmt.Errorf("it is %w: another has taken its place just now", ledger.ErrChanged)
+	}
+	if err != nil {
+		return err
+	}
 	unlock, err := lock(ctx, d)
 	if err != nil {
 		return err

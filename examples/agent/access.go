@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -27,7 +28,7 @@ func (a *agent) accessSteps() []bootstrap.Step {
 
 // access is a kubeconfig with which plugins on the host act as this agent. The kubelet renews
 // the token in the container, so it is read again for each run.
-func (a *agent) access(ctx context.Context) (bootstrap.Action, error) {
+func (a *agent) access(ctx context.Context) (ledger.Wanter, error) {
 	config := a.clients.config
 	ca, err := orFile(ctx, config.CAData, config.CAFile)
 	if err != nil {

@@ -27,7 +27,7 @@ const readyNode = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1
 	"type": "NetworkUnavailable", "status": "False", "reason": "SlipwayAgentIsUp", "message": "the agent has prepared the node"}]}}`
 
 // The kubeconfig for plugins holds the agent's current token, even after another program has
-// edited it, and is never stored in the journal.
+// edited it, and is never stored in the ledger.
 func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
 	const path, older, state = "/etc/cni/net.d/agent-kubeconfig", "token of an older installation", "/var/slipway"
 	n := bootstraptest.NewNode(t)
@@ -79,8 +79,8 @@ func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
 	eventually(t, lines, "the second token", has("token two"))
 	write("edited")
 	eventually(t, lines, "the token again", has("token two"))
-	require.NotContains(t, read(t, n, state+"/slipway-agent.journal"), "token of an older")
-	require.NotContains(t, read(t, n, state+"/slipway-agent.journal"), "token two")
+	require.NotContains(t, read(t, n, state+"/ledger"), "token of an older")
+	require.NotContains(t, read(t, n, state+"/ledger"), "token two")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait())
 }

@@ -74,12 +74,12 @@ func (c *clusterFlags) connect() (clients, error) {
 func (a *agent) apiServer() bootstrap.Step {
 	g := kube.APIServer(a.clients.config)
 	g.Timeout = a.gateTimeout
-	return bootstrap.Step{Name: "gate api-server", Action: g}
+	return bootstrap.Step{Name: "gate api-server", Gate: g}
 }
 
 // mayMark checks, before anything is changed, whether the node may be marked in the end.
 func (a *agent) mayMark() bootstrap.Step {
-	return bootstrap.Step{Name: "gate access", Action: preflight.Checks{List: []preflight.Check{
+	return bootstrap.Step{Name: "gate access", Gate: preflight.Checks{List: []preflight.Check{
 		{Name: "access", Checker: kube.Access{Client: a.clients.dynamic, Rules: a.node().Rules()}},
 	}}}
 }
@@ -107,7 +107,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.cni.plugin != "" && a.cni.waitLoaded > 0 {
 		after = append(after, "cni-loaded")
 	}
-	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: a.node(), NoUndo: true}}
+	return []bootstrap.Step{{Name: stepNode, After: after, Timeout: patience, Action: a.node()}}
 }
 
 // farewell is less than a kubelet's 30 seconds: it ends with an error that names the

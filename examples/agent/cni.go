@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostlocal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -103,7 +104,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		a.install.Plugins, closePlugins = plugins, func() { _ = plugins.Close() } // it was only read
 	}
 	steps = []bootstrap.Step{
-		{Name: "addresses", Optional: true, NoUndo: true, Action: hostlocal.Store{
+		{Name: "addresses", Optional: true, Action: hostlocal.Store{
 			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Enter, Sandboxes: a.sandboxes,
 		}},
 		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare sets the folders
@@ -125,15 +126,15 @@ func folder(flag string) string {
 	return flag
 }
 
-// place returns the cni step's action, in the folders that the runtime reports now.
-func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (bootstrap.Action, error) {
+// place returns what the cni step wants, in the folders that the runtime reports now.
+func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (ledger.Wanter, error) {
 	looks, err := a.runtime().CNI(ctx)
 	if (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (a.install.BinDir == "" || a.install.ConfDir == "") {
 		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
 	}
 	install, asked := a.install, err
 	install.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories"
-	err = p.Inside(ctx, stepCNI, install.Namespaces(), func(ctx context.Context) (err error) {
+	err = p.Inside(ctx, func(ctx context.Context) (err error) {
 		install, err = install.For(ctx, cniinstall.Runtime(looks), asked)
 		return err
 	})

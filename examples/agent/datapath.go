@@ -36,12 +36,12 @@ func (a *agent) datapathSteps() (steps []bootstrap.Step, err error) {
 			return nil, fmt.Errorf("--maps: %w", err)
 		}
 		endpoints := &ebpf.MapSpec{Name: "slipway_endpoints", Type: ebpf.Hash, KeySize: 16, ValueSize: 32, MaxEntries: uint32(a.datapath.endpoints)}
-		steps = append(steps, bootstrap.Step{Name: "maps", After: []string{"bpffs"}, Action: bpfmap.Pinned{
+		steps = append(steps, bootstrap.Step{Name: "maps", After: []string{"bpffs"}, Wants: bpfmap.Pinned{
 			Dir: a.datapath.maps, Maps: []*ebpf.MapSpec{endpoints},
 		}})
 	}
 	if a.datapath.templates != "" {
-		steps = append(steps, bootstrap.Step{Name: stepTemplates, NoUndo: true, Action: cleanup.Leftovers{
+		steps = append(steps, bootstrap.Step{Name: stepTemplates, Action: cleanup.Leftovers{
 			Ownership: cleanup.Ownership{Exceptions: []cleanup.Exception{{Kind: "folder", Name: a.datapath.templates}}}, Scope: cleanup.AllState,
 		}})
 	}

@@ -11,10 +11,8 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
-	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -55,11 +53,11 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 		return nil, nil, err
 	}
 	steps := []bootstrap.Step{
-		{Name: "config"},
-		{Name: "cgroup", Action: cgroup.Cilium()},
-		{Name: "bpffs", Action: bpffs.Mount{}},
-		{Name: "sysctl", Action: rp},
-		{Name: "ip-forwarding", After: []string{"sysctl"}, Action: sysctl.Settings{Values: sysctl.Forwarding()}},
+		{Name: "config", Local: true},
+		{Name: "cgroup", Wants: cgroup.Cilium()},
+		{Name: "bpffs", Wants: bpffs.Mount{}},
+		{Name: "sysctl", Wants: rp},
+		{Name: "ip-forwarding", After: []string{"sysctl"}, Wants: sysctl.Settings{Values: sysctl.Forwarding()}},
 	}
 	datapath, err := a.datapathSteps()
 	if err != nil {
@@ -71,9 +69,9 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	}
 	return &bootstrap.Plan{
 		Host: a.host,
-		Journal: &journal.Node{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Handlers: []journal.Handler{
-			cgroup.Handler{}, bpffs.Handler{}, bpfmap.Handler{}, sysctl.Handler{}, cniinstall.Handler{Sandboxes: a.sandboxes}, configdir.Handler{}, hostpath.Handler{},
-		}},
+		Ledger: &ledger.Ledger{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Kinds: append(
+			cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(), configdir.Kind(), ledger.File(), ledger.Dir(), // of steps that prepare completes
+		)},
 		Gates:   gates,
 		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),
 		Prepare: a.prepare,
@@ -100,7 +98,7 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 			return nil, fmt.Errorf("--gates: %q: want kube-proxy, file:PATH or tcp:ADDRESS", spec)
 		}
 		g.Timeout = a.gateTimeout
-		steps = append(steps, bootstrap.Step{Name: "gate " + spec, Action: g})
+		steps = append(steps, bootstrap.Step{Name: "gate " + spec, Gate: g})
 	}
 	return steps, nil
 }
@@ -119,7 +117,7 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "resolve", Err: err}
 	}
-	p.Step("config").Action = configdir.Writer{Path: a.dest, Config: config}
+	p.Step("config").Wants = configdir.Writer{Path: a.dest, Config: config}
 	var settings struct {
 		Forwarding bool `config:"enable-ip-forwarding" default:"true"`
 	}
@@ -128,12 +126,12 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	}
 	p.Step("ip-forwarding").Absent = !settings.Forwarding
 	if access := p.Step(stepAccess); access != nil {
-		if access.Action, err = a.access(ctx); err != nil {
+		if access.Wants, err = a.access(ctx); err != nil {
 			return &bootstrap.StepError{Step: stepAccess, Op: "read", Err: err}
 		}
 	}
 	if cni := p.Step(stepCNI); cni != nil {
-		if cni.Action, err = a.place(ctx, p); err != nil {
+		if cni.Wants, err = a.place(ctx, p); err != nil {
 			return &bootstrap.StepError{Step: stepCNI, Op: "place", Err: err}
 		}
 	}

@@ -142,10 +142,10 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 // withNodeinit has, by code, the flag or command of nodeinit that is the remedy or shows it.
 var withNodeinit = map[string]string{
 	"lock.held":                  "nodeinit --lock-timeout waits longer.",
-	"ledger.not-owner":          "nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
-	"ledger.unreadable":         "nodeinit status on the node lists its marked objects, and a remedy.",
-	"ledger.conflict":           "nodeinit apply --override makes this agent prevail, and nodeinit journal release --agent NAME gives up the wishes of one that has gone.",
-	"ledger.changed":            "nodeinit status on the node lists such objects; nodeinit journal forget OBJECT leaves one for good, and nodeinit uninstall --accept-kept all of them.",
+	"ledger.not-owner":           "nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
+	"ledger.unreadable":          "nodeinit status on the node names them; nodeinit forget OBJECT drops one, and --damaged all, and keeps the other records.",
+	"ledger.conflict":            "nodeinit apply --override makes this agent prevail, and nodeinit release --agent NAME gives up the wishes of one that has gone.",
+	"ledger.changed":             "nodeinit status on the node lists such objects; nodeinit forget OBJECT leaves one for good, and nodeinit uninstall --accept-kept all of them.",
 	"cgroup.foreign":             "nodeinit --cgroup-root names another path.",
 	"cgroup.not-root":            "nodeinit --cgroup-repair replaces it.",
 	"bpffs.foreign":              "nodeinit --bpf-root names another path, and --bpf-fallback one for nodes where that is taken.",

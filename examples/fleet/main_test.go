@@ -263,13 +263,13 @@ func TestRDY6_TheRemedyIsNodeinitsOwn(t *testing.T) {
 	require.Equal(t, 2, o.code, o.stderr)
 	text := strings.Join(strings.Fields(o.stdout), " ")
 	for _, want := range []string{
-		"take the node over explicitly. nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
-		"nodeinit --bpf-root names another path", "nodeinit status on the node lists its marked objects",
+		"take the agent over explicitly. nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
+		"nodeinit --bpf-root names another path", "nodeinit status on the node names them",
 	} {
 		require.Contains(t, text, want)
 	}
 	var help strings.Builder
-	for _, name := range []string{"nodeinit.txt", "nodeinit-apply.txt", "nodeinit-uninstall.txt", "nodeinit-journal-forget.txt"} {
+	for _, name := range []string{"nodeinit.txt", "nodeinit-apply.txt", "nodeinit-uninstall.txt", "nodeinit-forget.txt"} {
 		page, err := os.ReadFile(filepath.Join("..", "nodeinit", "testdata", name))
 		require.NoError(t, err)
 		help.Write(page)

@@ -4,8 +4,10 @@
 package main_test
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // forwarding makes an agent want a value of ip_forward, in its own drop-in.
@@ -24,30 +26,51 @@ func forwarding(agent, value string, more ...string) []string {
 
 const ipForward = "/proc/sys/net/ipv4/ip_forward"
 
-// strange records, for an agent, an entry that this program cannot undo and that an interrupted
-// run has begun.
-func (n *node) strange(agent string) {
+// strange records, for an agent, an object of a kind that this program does not know; the run
+// that wrote it was killed, if asked.
+func (n *node) strange(agent string, killed bool) {
 	n.t.Helper()
-	n.record(agent, journal.Entry{Kind: "acme/thing", Object: "the thing", After: journal.State{Type: "value", Value: "1"}})
-}
-
-// record records entries of an agent, and completes those that are done.
-func (n *node) record(agent string, entries ...journal.Entry) {
-	n.t.Helper()
+	const file = "/var/lib/slipway/ledger"
+	var begun []byte
+	thing := ledger.State{}
+	kind := &ledger.Kind{
+		Name: "acme-thing",
+		Read: func(context.Context, string) (ledger.State, error) { return thing, nil },
+		Write: func(_ context.Context, _ string, to ledger.State) (err error) {
+			thing = to
+			begun, err = os.ReadFile(file)
+			return err
+		},
+	}
 	n.do(func() error {
-		j, err := (&journal.Node{Agent: agent, NoOwner: true, Boot: strings.TrimSpace(n.boot())}).Open(n.t.Context(), nil)
+		ctx := n.t.Context()
+		b, err := (&ledger.Ledger{Agent: agent, NoOwner: true}).Open(ctx)
 		if err != nil {
 			return err
 		}
-		defer j.Close()
-		ctx := journal.With(n.t.Context(), j.Step("things"))
-		for _, e := range entries {
-			if err = errors.Join(err, j.Begin(ctx, e)); e.Done {
-				err = errors.Join(err, j.Complete(ctx, e))
-			}
+		defer b.Close()
+		_, err = b.Apply(ctx, "things", ledger.Wants{List: []ledger.Want{{Kind: kind, Object: "the thing", To: ledger.State{Type: "value", Value: "1"}}}})
+		if err != nil || !killed {
+			return err
 		}
-		return err
+		return os.WriteFile(file, begun, 0o600)
 	})
+}
+
+// editLedger changes the lines of the ledger, as if they had been written so.
+func (n *node) editLedger(edit func(line string) string) {
+	n.t.Helper()
+	const file = "/var/lib/slipway/ledger"
+	var edited strings.Builder
+	for line := range strings.Lines(n.read(file)) {
+		if _, text, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
+			text = edit(text)
+			sum := sha256.Sum256([]byte(text))
+			line = hex.EncodeToString(sum[:8]) + " " + text + "\n"
+		}
+		edited.WriteString(line)
+	}
+	n.write(file, edited.String())
 }
 
 func (n *node) boot() string { return n.shell("cat /proc/sys/kernel/random/boot_id") }
@@ -60,32 +83,16 @@ func TestPLAN14_EachAgentHasItsOwnJournalOwnerAndUninstall(t *testing.T) {
 	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor", "--owner", "sensor-2")
 	n.okEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf") // another agent's update is no obstacle
 
-	o := n.ok("journal")
-	require.Contains(t, unwrapped(o), `owner: "`+podA+`", generation 1; 3 recorded`)
-	require.Regexp(t, `(?m)^agent sensor: owner: "sensor-2", generation 2; 3 recorded; last seen just now; nothing shows that it is alive$`, unwrapped(o))
-	o = n.ok("journal", "--agent", "sensor", "--output", "json")
-	var view struct {
-		Agent, Owner string
-		Entries      []journal.Entry
-		Others       []struct {
-			Agent, Owner string
-			Generation   int
-			Since        time.Time
-			Recorded     int
-			LastSeen     time.Time
-			Alive, Error string
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &view), o.stdout)
-	require.Equal(t, "sensor", view.Agent)
-	require.Len(t, view.Entries, 3)
-	require.Len(t, view.Others, 1)
-	other := view.Others[0]
-	require.Equal(t, []any{"cilium", podA, 1, 3, "", ""}, []any{other.Agent, other.Owner, other.Generation, other.Recorded, other.Alive, other.Error})
-	require.WithinDuration(t, time.Now(), other.Since, time.Minute)
-	require.WithinDuration(t, time.Now(), other.LastSeen, time.Minute)
+	v := n.status(0)
+	require.Len(t, v.Agents, 2)
+	sensor, cilium := v.agent(t, "sensor"), v.agent(t, "cilium")
+	require.Equal(t, []any{"sensor-2", 2, 1, "", ""}, []any{sensor.Owner, sensor.Generation, sensor.Changed, sensor.Alive, sensor.Error})
+	require.Equal(t, []any{podA, 1, 3, "", ""}, []any{cilium.Owner, cilium.Generation, cilium.Changed, cilium.Alive, cilium.Error})
+	require.WithinDuration(t, time.Now(), cilium.Since, time.Minute)
+	require.WithinDuration(t, time.Now(), cilium.Seen, time.Minute)
+	require.Regexp(t, `(?m)^  owner +"sensor-2", generation 2, since just now; nothing shows that it is alive; last seen just now$`, unwrapped(n.ok("status")))
 
-	o = n.ok("uninstall", "--owner", podA)
+	o := n.ok("uninstall", "--owner", podA)
 	require.Contains(t, o.stdout, `leave /run/some/bpf to agent "sensor", which wants it too`)
 	n.shell("mountpoint -q /run/some/bpf")
 	n.exits(3, "uninstall", "--agent", "sensor", "--owner", "sensor-1")
@@ -99,9 +106,9 @@ func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 	n.ok(forwarding("first", "1")...)
 	applied := n.state()
 	o := n.exits(1, forwarding("second", "0", "--output", "json")...)
-	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first" has 1, and this one wants 0`)
+	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first"`)
 	require.Contains(t, o.stderr, "--override makes this agent prevail")
-	require.Equal(t, "journal.conflict", o.report(t).Results[0].Code)
+	require.Equal(t, "ledger.conflict", o.report(t).Results[0].Code)
 	require.Empty(t, applied.Diff(n.state()))
 	o = n.exits(1, "check", "--only", "sysctl", "--agent", "second", "--sysctl", "net.ipv4.ip_forward=0")
 	require.Contains(t, o.stderr, "--override")
@@ -123,18 +130,18 @@ func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
 		return append([]string{command, "--only", "sysctl", "--agent", agent, "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward=" + value}, more...)
 	}
 	require.Regexp(t, `sysctl +unchanged`, n.ok(values("apply", "first", "0")...).stdout)
-	o := n.ok("journal", "--agent", "first")
-	require.Contains(t, o.stdout, "0 recorded, 1 as found")
-	require.Regexp(t, `sysctl +sysctl/value +"net.ipv4.ip_forward" +as found`, o.stdout)
+	o := n.ok("status", "--agent", "first")
+	require.Contains(t, o.stdout, "0 changed, 1 as found")
+	require.Regexp(t, `net.ipv4.ip_forward was 0, is 0; for first/sysctl\n`, o.stdout)
 
 	o = n.exits(1, values("apply", "second", "1")...)
-	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first" has 0, and this one wants 1`)
+	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first"`)
 	n.ok(values("apply", "second", "1", "--override")...)
 	n.exits(1, values("apply", "first", "0")...)
-	last := func() string { return n.shell("cat /var/lib/slipway/first.last.json") }
-	require.Contains(t, last(), "journal.conflict", "the failure is kept")
+	last := func() string { return n.shell("cat /var/lib/slipway/report.first") }
+	require.Contains(t, last(), "ledger.conflict", "the failure is kept")
 	n.exits(1, append(values("apply", "first", "0"), "--sysctl", "kernel.nothing=1", "--sysctl", "net.ipv4.conf.lo.rp_filter=0")...)
-	require.Contains(t, last(), "sysctl.key-missing", "also where something is found as wanted")
+	require.Contains(t, last(), "kernel.nothing", "also where something is found as wanted")
 	n.ok("uninstall", "--agent", "second")
 	require.Equal(t, "0\n", n.read(ipForward))
 	n.ok("uninstall", "--agent", "first")
@@ -146,25 +153,25 @@ func TestPLAN14_AnAgentThatVanishedIsReleasedByTheCommand(t *testing.T) {
 	n.shell("mkdir -p /etc/sysctl.d")
 	n.ok(forwarding("stays", "1")...)
 	end := n.alive("exec " + binary + ` run --agent gone --owner acme --only bpffs,sysctl --sysctl net.ipv4.ip_forward=1 --sysctl-config-file 91-gone.conf --bpf-root /run/its/bpf -- sh -c "echo ready; read end" 2>/run/report`)
-	n.strange("gone")
+	n.strange("gone", false)
 	applied := n.state()
-	n.exits(64, "journal", "release") // the agent must be named
-	n.exits(64, "journal", "release", "--agent", "gone", "--state-dir=")
-	require.Regexp(t, `agent gone: .*; alive: process \d+, which claimed the node for its owner "acme", runs\n`, unwrapped(n.ok("journal")))
-	o := n.exits(1, "journal", "release", "--agent", "gone")
+	n.exits(64, "release") // the agent must be named
+	n.exits(64, "release", "--agent", "gone", "--state-dir=")
+	require.Regexp(t, `; alive: process \d+, which claimed the node for its owner "acme", runs; `, unwrapped(n.ok("status", "--agent", "gone")))
+	o := n.exits(1, "release", "--agent", "gone")
 	require.Regexp(t, `release agent "gone": the agent is running: process \d+, which claimed .*--force`, o.stderr)
 	require.Empty(t, applied.Diff(n.state()))
 	end()
 
-	o = n.ok("journal", "release", "--agent", "gone")
-	for _, left := range []string{"sysctl/file /etc/sysctl.d/91-gone.conf", "bpffs/mount /run/its/bpf", "acme/thing the thing"} {
-		require.Contains(t, o.stdout, "left "+left)
+	o = n.ok("release", "--agent", "gone")
+	for _, left := range []string{"/etc/sysctl.d/91-gone.conf", "/run/its/bpf", "the thing"} {
+		require.Contains(t, o.stdout, "left "+left+"\n")
 	}
 	require.NotContains(t, o.stdout, "ip_forward", "it is the other one's now")
 	n.shell("mountpoint -q /run/its/bpf && test -e /etc/sysctl.d/91-gone.conf")
-	require.NotContains(t, n.ok("journal", "--agent", "stays").stdout, "agent gone:")
-	require.Contains(t, n.ok("journal", "--agent", "gone").stdout, "left for good")
-	require.Contains(t, n.ok("journal", "release", "--agent", "gone").stdout, "nothing is recorded")
+	require.NotContains(t, n.ok("status").stdout, "agent gone:")
+	require.Contains(t, n.ok("status").stdout, "left for good")
+	require.Contains(t, n.ok("release", "--agent", "gone").stdout, "0 recorded, 0 left in place")
 	n.ok("uninstall", "--agent", "stays")
 	require.Equal(t, "0\n", n.read(ipForward), "the original comes back")
 }
@@ -200,35 +207,31 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 	require.Contains(t, n.ok("uninstall", "--all-agents").stdout, "nothing is recorded")
 }
 
-// Entries that this program cannot undo, and an agent with a damaged file, stay and are named.
+// What this program cannot undo, or has a damaged record, stays and is named.
 func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 	n := newParallelNode(t)
+	n.shell("mkdir -p /etc/sysctl.d")
 	n.ok(forwarding("damaged", "1")...)
 	n.ok(forwarding("whole", "1")...)
-	n.strange("strange")
-	const path = "/var/lib/slipway/damaged.journal"
-	raw := n.read(path)
-	n.write(path, raw+"damaged\n")
-	for _, agent := range []string{"cilium", "damaged"} { // whichever agent asks
-		o := n.exits(1, "uninstall", "--all-agents", "--agent", agent)
-		require.Contains(t, o.stderr, `agent "damaged": `+path+": unreadable journal")
-		require.Contains(t, o.stderr, "step strange/things: revert: acme/thing the thing: recorded by a package that this program does not know")
-		n.shell("test ! -e /etc/sysctl.d/90-whole.conf && test -e /etc/sysctl.d/90-damaged.conf")
-		require.Equal(t, "1\n", n.read(ipForward), "the value of the agent whose file is damaged")
-	}
-	require.Contains(t, n.ok("journal").stdout, "agent damaged: owner: none; 7 recorded")
-	require.Contains(t, unwrapped(n.ok("journal")), "unreadable journal")
-	n.write(path, raw)
-	n.exits(1, "uninstall", "--all-agents")
+	n.strange("strange", false)
+	const file = "/etc/sysctl.d/90-damaged.conf"
+	n.shell(`sed -i '/"kind":.*90-damaged/s/"mode"/"mood"/' /var/lib/slipway/ledger`)
+	o := n.exits(1, "uninstall", "--all-agents")
+	require.Contains(t, o.stderr, file)
+	require.Contains(t, o.stderr, "step strange/things: revert: acme-thing the thing: recorded by a package that this program does not use")
+	n.shell("test ! -e /etc/sysctl.d/90-whole.conf && test -e " + file)
 	require.Equal(t, "0\n", n.read(ipForward))
-	o := n.ok("journal", "release", "--agent", "strange", "--output", "json")
+	n.shell("rm " + file)
+	n.ok("forget", "path "+file)
+	n.exits(1, "uninstall", "--all-agents")
+	o = n.ok("release", "--agent", "strange", "--output", "json")
 	var released struct {
 		Agent    string
 		Recorded int
-		Left     []journal.Entry
+		Left     []string
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &released), o.stdout)
-	require.Equal(t, []any{"strange", 1, "the thing"}, []any{released.Agent, released.Recorded, released.Left[0].Object})
+	require.Equal(t, []any{"strange", 1, []string{"the thing"}}, []any{released.Agent, released.Recorded, released.Left})
 	n.ok("uninstall", "--all-agents")
 }
 

@@ -6,7 +6,6 @@ package main_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/journaltest"
 )
 
 const (
@@ -121,7 +118,7 @@ func TestCLN7_EachCommandIsRefused(t *testing.T) {
 		"the process of the pid file": {podA, script(ownPIDs + `$AGENT -c "$SAYS"`),
 			`process \d+ \(cilium-agent\) runs, and is process 1 that ` + pidPath + ` names`, true, [][]string{
 				{"uninstall", "--any-owner", "--dry-run"}, {"uninstall", "--any-owner", "--only", "sysctl"},
-				{"uninstall-cni", "--any-owner"}, {"journal", "forget", "--any-owner", "/sys/fs/bpf"},
+				{"uninstall-cni", "--any-owner"}, {"forget", "--any-owner", "/sys/fs/bpf"},
 			}},
 		"of nobody in particular": {"", script(ownPIDs + `$AGENT -c "$SAYS"`),
 			`process \d+ \(cilium-agent\) runs`, true, [][]string{{"uninstall"}, {"uninstall", "--owner", "other"}}},
@@ -232,14 +229,9 @@ func TestCLN7_NothingIsAliveAfterAReboot(t *testing.T) {
 // editClaimant changes a field of the recorded process that claimed the node.
 func (n *node) editClaimant(field string) {
 	n.t.Helper()
-	const path = "/var/lib/slipway/cilium.journal"
 	name, _, _ := strings.Cut(field, ":")
 	process := regexp.MustCompile(`("process":\{[^}]*)` + name + `:("[^"]*"|\d+)`)
-	var edited []json.RawMessage
-	for _, record := range journaltest.Texts([]byte(n.read(path))) {
-		edited = append(edited, process.ReplaceAll(record, []byte("${1}"+field)))
-	}
-	n.write(path, string(journaltest.Format(edited...)))
+	n.editLedger(func(line string) string { return process.ReplaceAllString(line, "${1}"+field) })
 }
 
 // In a rolling update the older pod's processes are gone when the newer one's init

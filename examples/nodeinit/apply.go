@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -57,92 +56,12 @@ func checkPlan(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error
 	return dry(p.Check(ctx))
 }
 
-func (a *app) uninstallCommand() *cobra.Command {
-	var dryRun, allAgents bool
-	c := &cobra.Command{
-		Use: "uninstall", Args: arguments(0),
-		Short: "Undo what apply and the other commands changed",
-		Long: "Undo the recorded changes of apply and the other commands. Of apply's flags it needs only those for directories and places, but " +
-			"takes all of them, so that it can be called with the same flags.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			chosen := len(a.skip)+len(a.only) > 0
-			if allAgents && chosen {
-				return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
-			}
-			all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
-			return a.reporting(cmd, revertOp(dryRun), all, func() error {
-				if allAgents {
-					return a.uninstallAll(cmd, dryRun)
-				}
-				var steps []string // nil: all that is recorded
-				if chosen {
-					steps = all
-				}
-				return a.uninstall(cmd, steps, dryRun)
-			})
-		},
-	}
-	a.planFlags(c)
-	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint report-node report-metrics")
-	a.undoFlags(c)
-	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good objects that are kept because another program has changed them, once all else is undone: they are no error, and journal shows them")
-	c.Flags().BoolVar(&allAgents, "all-agents", false, "undo the changes of every agent in the state directory, whatever its owner, unless one of them is running")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
-	return c
-}
-
-func revertOp(dryRun bool) bootstrap.Op {
-	if dryRun {
-		return bootstrap.OpCheckRevert
-	}
-	return bootstrap.OpRevert
-}
-
 // dry is the result of a dry run, shown by its exit status.
 func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 	if err == nil && report.Changed() {
 		err = errChanges
 	}
 	return report, err
-}
-
-// takeBack undoes the entries of the steps, or all entries if steps is nil; in a dry run,
-// it lists the changes. The function more, which may be nil, returns steps that are undone
-// first.
-func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more func(context.Context) ([]bootstrap.Step, error)) error {
-	if err := a.needJournal(cmd); err != nil {
-		return err
-	}
-	if err := a.mayUndo(cmd); err != nil {
-		return err
-	}
-	var first []bootstrap.Step
-	if more != nil {
-		var err error
-		if first, err = more(cmd.Context()); err != nil {
-			return err
-		}
-	}
-	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
-		if dryRun {
-			return dry(a.undo(ctx, steps, true, first...))
-		}
-		return a.undo(ctx, steps, false, first...)
-	})
-}
-
-// hideBut hides flags in help that are accepted only so that a command can be called as
-// apply is.
-func hideBut(f *pflag.FlagSet, shown string) {
-	f.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = flag.Hidden || !slices.Contains(strings.Fields(shown), flag.Name)
-	})
-}
-
-// undoFlags select whose changes may be undone.
-func (a *app) undoFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "act even if the node has another owner for this agent")
-	c.Flags().BoolVar(&a.force, "force", false, "act even while an agent is running, including on files that sandboxes still need for their deletion")
 }
 
 func (a *app) planFlags(c *cobra.Command) {
@@ -172,7 +91,7 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if err := a.checkHost(); err != nil {
 		return err
 	}
-	if err := a.openJournal(ctx); err != nil {
+	if err := a.openBook(ctx); err != nil {
 		return err
 	}
 	if resolveErr == nil || bootstrap.Code(resolveErr) == forbidden {
@@ -237,7 +156,10 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 // showPlan runs the plan and shows it.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
 	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
-		plan.Trace, a.current = a.trace, current{plan}
+		plan.Trace, a.planned = a.trace, nil
+		for _, s := range slices.Concat(plan.Gates, plan.Steps) {
+			a.planned = append(a.planned, s.Name)
+		}
 		return run(plan, ctx)
 	})
 }

@@ -99,7 +99,7 @@ func TestSEC5_SEC6_WhatIsNoFileIsNamed(t *testing.T) {
 		"gate":       {"/run/gate/cni-uninstall", []string{"uninstall-cni", "--config-dir", "/run/gate"}, "fifo sparse"},
 		"pid file":   {"/run/cilium/cilium.pid", []string{"cleanup", "--all-state", "-f"}, "fifo"},
 		"lock":       {"/run/slipway.lock", []string{"mount-cgroup"}, "fifo directory"},
-		"journal":    {"/var/lib/slipway/cilium.journal", []string{"uninstall"}, "fifo sparse"},
+		"ledger":     {"/var/lib/slipway/ledger", []string{"uninstall"}, "fifo sparse"},
 		"data":       {"/run/agent/..data", []string{"build-config", "--source", "file:" + n.source, "--dest", "/run/agent"}, "directory"},
 	} {
 		for kind := range strings.FieldsSeq(c.kinds) {

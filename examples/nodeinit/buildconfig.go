@@ -45,7 +45,7 @@ func (a *app) buildConfigCommand() *cobra.Command {
 			if err := a.timeline.save(); err != nil {
 				return err
 			}
-			plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, SkipVerify: true}}}
+			plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, Local: true}}}
 			return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
 		},
 	}
@@ -78,7 +78,7 @@ func (a *app) prepareConfig(ctx context.Context, p *bootstrap.Plan) error {
 	if err != nil {
 		return unresolved(err)
 	}
-	p.Step(stepConfig).Action = configdir.Writer{Path: a.dest, Config: config}
+	p.Step(stepConfig).Wants = configdir.Writer{Path: a.dest, Config: config}
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -67,7 +67,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 	a.sysctlPlaceFlags(f)
 	a.cniPlaceFlags(f)
 	a.outputFlag(f)
-	a.journalFlags(f)
+	a.recordFlags(f)
 	a.lockFlags(f)
 	return c
 }
@@ -102,7 +102,7 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.checkHost(); err != nil {
 		return err
 	}
-	if err := a.openJournal(cmd.Context()); err != nil {
+	if err := a.openBook(cmd.Context()); err != nil {
 		return err
 	}
 	if o.ownership == "" && !o.aws { // whose files name their own folders
@@ -256,7 +256,7 @@ func (a *app) bpfRoots() []string {
 // cleanUp shows the items that it found, asks, and removes exactly these: an item that has
 // been replaced meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
-	ctx := journal.With(cmd.Context(), a.journal) // recorded objects are kept
+	ctx := ledger.With(cmd.Context(), a.book) // recorded objects are kept
 	var found *cleanup.Inventory
 	findErr := a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
@@ -346,7 +346,7 @@ func (a *app) notAlive(ctx context.Context, own cleanup.Ownership, o cleanupOpti
 	if o.whileAlive {
 		return nil
 	}
-	owned := a.journal
+	owned := a.book
 	if o.ownership != "" || o.aws {
 		owned = nil
 	}

@@ -67,12 +67,12 @@ func settings(content string) string {
 	return b.String()
 }
 
-func TestPLAN9_SkippedUnknownAndOnly(t *testing.T) {
+func TestPLAN9_SkippedFailedAndOnly(t *testing.T) {
 	n := newParallelNode(t)
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "test-cni")))
-	o := n.exits(2, n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
+	o := n.exits(1, n.args("check", "--output", "json", "--cni-bin-dir", "/run/cilium/bin")...)
 	r := o.report(t)
-	require.Equal(t, "unknown", r.statuses()["cni"], "an earlier step, which makes /var/run/cilium, may supply its plugin")
+	require.Equal(t, "failed", r.statuses()["cni"], "no step of the plan brings a plugin")
 	require.Contains(t, r.Results[len(r.Results)-1].Error, "test-cni")
 
 	o = n.ok(n.args("apply", "--output", "json", "--skip", "bpffs,cni", "--skip", "cgroup")...)
@@ -198,7 +198,7 @@ func TestListsInTheFileAndTheEnvironmentKeepTheirParts(t *testing.T) {
 	want := "net.ipv4.ip_forward = 1\nnet.ipv4.tcp_rmem = 4096 131072 6291456\n"
 	n.ok("apply", "--only", "sysctl", "--config", "/run/config.yaml")
 	require.Equal(t, want, settings(n.read("/etc/sysctl.d/99-zzz-override_cilium.conf")))
-	require.Contains(t, n.read("/var/lib/slipway/cilium.journal"), `"0123"`)
+	require.Contains(t, n.read("/var/lib/slipway/ledger"), `"0123"`)
 
 	n.okEnv([]string{"SLIPWAY_SYSCTL=net.ipv4.ip_forward=0\nnet.ipv4.tcp_rmem=4096 131072 6291456"}, "apply", "--only", "sysctl")
 	require.Equal(t, "0\n", n.read("/proc/sys/net/ipv4/ip_forward"))
@@ -483,7 +483,7 @@ func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T)
 	// A folder may be named from here; the mount's flag is empty, which means its default.
 	args[0], args[4] = "check", "config-map"
 	o := n.runEnv([]string{"CILIUM_ALL_STATE=true"}, append(args, "--cgroup-root=")...)
-	require.Equal(t, "would-change", o.report(t).statuses()["cleanup"], o.stdout)
+	require.Equal(t, "unchanged", o.report(t).statuses()["cleanup"], "what is recorded is uninstall's: "+o.stdout)
 	n.ok("uninstall", "--state-dir", "/var/lib/cilium/slipway")
 	require.Empty(t, n.shell("ls -A /var/lib/cilium; ls -A /run/cilium 2>/dev/null || true"))
 }

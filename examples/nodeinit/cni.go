@@ -11,14 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -65,9 +64,16 @@ func (a *app) uninstallCNICommand() *cobra.Command {
 				}
 			}
 			err := a.reporting(cmd, revertOp(dryRun), []string{stepCNI}, func() error {
-				return a.takeBack(cmd, []string{stepCNI}, dryRun, a.agentsConfStep)
+				if err := a.needBook(cmd.Context()); err != nil {
+					return err
+				}
+				first, err := a.agentsConfStep(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.takeBack(cmd, []string{stepCNI}, dryRun, first...)
 			})
-			if configDir != "" && errors.Is(err, journal.ErrNotOwner) {
+			if configDir != "" && errors.Is(err, ledger.ErrNotOwner) {
 				a.logger().Warn(bootstrap.OneLine(err.Error())) // the newer pod's, whose node this is by now
 				return nil
 			}
@@ -121,7 +127,7 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 	if err := a.checkHost(); err != nil {
 		return i, nil, err
 	}
-	if err := a.openJournal(ctx); err != nil {
+	if err := a.openBook(ctx); err != nil {
 		return i, nil, err
 	}
 	if i, closeAll, err = a.install(ctx, config); err != nil {
@@ -135,12 +141,13 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, close
 
 // guard succeeds when it is asked to end, or when nothing is left to guard.
 func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
-	if err := a.host().CheckPlaces(install.Places()); err != nil {
+	if err := a.host().CheckPlaces(map[string]string{install.BinDir: "", install.ConfDir: ""}); err != nil {
 		return err
 	}
 	log := a.logger()
 	g := cniinstall.Guard{
 		Install: install,
+		Step:    stepCNI,
 		Lock:    a.lock,
 		Done: func(changes []string, err error) {
 			for _, change := range changes {
@@ -151,11 +158,11 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 			}
 		},
 	}
-	err := a.plan(ctx).Inside(ctx, stepCNI, install.Namespaces(), g.Run)
+	err := a.plan(ctx).Inside(ctx, g.Run)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case errors.Is(err, journal.ErrRevoked), errors.Is(err, journal.ErrNotOwner):
+	case errors.Is(err, ledger.ErrRevoked), errors.Is(err, ledger.ErrNotOwner):
 		fmt.Fprintln(a.stdout, bootstrap.OneLine(err.Error()))
 		return nil
 	}
@@ -164,7 +171,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 
 // cniPlan is the plan of the one step, its gates, and the step that waits for the runtime.
 func (a *app) cniPlan(ctx context.Context, i cniinstall.Install) *bootstrap.Plan {
-	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Action: a.installing(i)}, i)...)
+	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Wants: a.installing(i)}, i)...)
 	p.Gates = a.cniGates(i)
 	return p
 }
@@ -175,8 +182,8 @@ func (a *app) cniGates(i cniinstall.Install) []bootstrap.Step {
 	if a.cniWait <= 0 || i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
 		return nil
 	}
-	return []bootstrap.Step{{Name: "cni-wait", Optional: true, Action: gate.Gate{
-		Name: "the plugins and configurations of others", Probe: i.Missing, Where: i.Namespaces(), Timeout: a.cniWait, Every: 500 * time.Millisecond,
+	return []bootstrap.Step{{Name: "cni-wait", Optional: true, Gate: gate.Gate{
+		Name: "the plugins and configurations of others", Probe: i.Missing, Where: []string{"mnt", "net"}, Timeout: a.cniWait, Every: 500 * time.Millisecond,
 	}}}
 }
 
@@ -209,20 +216,35 @@ func (a *app) installing(i cniinstall.Install) installing {
 	return by
 }
 
-// installing adds the flags that help: where a plugin does not speak the version, where
-// loopback is missing, where a folder is part of a read-only image, and where a runtime
-// loads another file.
+// installing adds what a flag leaves out, and the flags that help where a runtime loads
+// another file.
 type installing struct {
 	cniinstall.Install
 	advice []string
 }
 
-func (i installing) Check(ctx context.Context) ([]string, error) {
-	changes, err := i.Install.Check(ctx)
-	return changes, i.withCNIFlags(err)
+// Wants says that no other step brings what the node lacks, such as a plugin.
+func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
+	wants, err := i.Install.Wants(ctx)
+	for n, w := range wants.List {
+		if w.Ready == nil {
+			continue
+		}
+		wants.List[n].Ready = func(ctx context.Context) error {
+			if err := w.Ready(ctx); err != nil {
+				return lacked{err}
+			}
+			return nil
+		}
+	}
+	return wants, err
 }
 
-func (i installing) Apply(ctx context.Context) error { return i.withCNIFlags(i.Install.Apply(ctx)) }
+// lacked is a bootstrap.CertainError.
+type lacked struct{ error }
+
+func (lacked) Certain()        {}
+func (l lacked) Unwrap() error { return l.error }
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
@@ -233,20 +255,7 @@ func (i installing) Advise(ctx context.Context) ([]string, error) {
 	return advice, err
 }
 
-func (i installing) withCNIFlags(err error) error {
-	_, generated := i.Config.(cniinstall.Agent)
-	switch {
-	case generated && errors.As(err, new(*cniinstall.InvalidError)):
-		return fmt.Errorf("%w (--cni-version gives another)", err)
-	case errors.Is(err, cniinstall.ErrNoLoopback):
-		return fmt.Errorf("%w (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)", err)
-	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (have the container runtime look in a folder that can be written to; --cni-bin-dir and --cni-conf-dir say where if it does not, --skip %s leaves the step out)", err, stepCNI)
-	}
-	return err
-}
-
-// cniFolders are the folders that files go into. install describes the files for the CNI
+// install describes the files for the CNI
 // folders. Its sources are on this side, so they are opened here, before anything runs in
 // the host's namespaces.
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {

@@ -85,7 +85,8 @@ func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(n.plugins, "loopback")))
 	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf, "--only", "cni"}
 	o := n.exits(1, append(args, "apply")...)
-	require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin (--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without)")
+	require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin")
+	require.Contains(t, o.stderr, "--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without")
 	n.shell("test ! -e /etc/cni/net.d/05-cilium.conflist")
 	o = n.exits(2, append(args, "check", "--optional-plugins", "loopback")...)
 	require.Contains(t, o.stdout, "CNI plugin loopback is not among those to install, nor in /opt/cni/bin")
@@ -168,7 +169,7 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 	n.okEnv([]string{"POD_UID=first", agent[1]}, hook...)
 	require.Equal(t, conflist, n.read(written))
 	o = n.exitsEnv(2, agent, append(hook, "--dry-run")...)
-	require.Contains(t, o.stdout, "remove file "+written)
+	require.Regexp(t, `agents-conf +unknown`, o.stdout)
 	require.Equal(t, conflist, n.read(written))
 	n.okEnv(agent, hook...)
 	require.Equal(t, "gone", n.shell("test -e "+written+" && echo there || echo gone"))

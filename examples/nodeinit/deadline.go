@@ -4,10 +4,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -92,42 +92,31 @@ func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 			if a.stateDir != "" {
 				run.Agent, run.Owner = a.agent, a.owner
 			}
-			a.at.begin(run, a.current.steps())
+			a.at.begin(run, a.planned)
 			return ctx
 		},
-		Checking: func(_ context.Context, step string) { a.at.work(step, a.current.places(step)) },
+		Checking: func(_ context.Context, step string) { a.at.work(step, a.placesOf(step)) },
 		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
-			a.at.work(step, a.current.places(step))
+			a.at.work(step, a.placesOf(step))
 			return ctx
 		},
 		StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { a.at.finish(r) },
 	})
 }
 
-// current is the plan that runs, if any.
-type current struct{ *bootstrap.Plan }
-
-// places are those on the host that a step works on.
-func (c current) places(step string) string {
-	if c.Plan == nil || c.Step(step) == nil {
-		return ""
+// placesOf names where on the host a step works.
+func (a *app) placesOf(step string) string {
+	switch step {
+	case stepCgroup:
+		return a.cgroupRoot
+	case stepBPFFS:
+		return strings.Join(a.bpfRoots(), ", ")
+	case stepSysctl:
+		return cmp.Or(a.sysctlConfDir, "/proc/sys")
+	case stepCNI:
+		return strings.Join(distinct(folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")), ", ")
 	}
-	action, ok := c.Step(step).Action.(interface{ Places() map[string]string })
-	if !ok {
-		return ""
-	}
-	return strings.Join(slices.Sorted(maps.Keys(action.Places())), ", ")
-}
-
-// steps are the names of its gates and steps.
-func (c current) steps() (names []string) {
-	if c.Plan == nil {
-		return nil
-	}
-	for _, s := range slices.Concat(c.Gates, c.Steps) {
-		names = append(names, s.Name)
-	}
-	return names
+	return ""
 }
 
 // position is the progress of a run, in case it does not end by itself.

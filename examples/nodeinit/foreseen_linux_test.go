@@ -33,13 +33,13 @@ func TestPLAN17_WhateverStepCouldNotWorkNothingIsChanged(t *testing.T) {
 		"another cgroup's is there":               {"mkdir -p " + cgroupRoot + " /sys/fs/cgroup/pod; mount -n --bind /sys/fs/cgroup/pod " + cgroupRoot, "cgroup", "cgroup.not-root", nil},
 		"a file in a directory's place":           {"touch /run/netns", "host-paths", "hostpath.wrong-type", nil},
 		"the agent's folder is a file":            {"touch /run/cilium", "cgroup", "", nil},
-		"the journal cannot be made":              {"mkdir -p /var/lib; mount -n -t tmpfs -o ro,mode=755 tmpfs /var/lib", "", "plan.read-only", nil},
-		"the journal is not ours":                 {"mkdir -p /var/lib/slipway; chmod 777 /var/lib/slipway", "", "journal.untrusted", nil},
+		"the ledger cannot be made":               {"mkdir -p /var/lib; mount -n -t tmpfs -o ro,mode=755 tmpfs /var/lib", "", "plan.read-only", nil},
+		"the ledger is not ours":                  {"mkdir -p /var/lib/slipway; chmod 777 /var/lib/slipway", "", "ledger.untrusted", nil},
 		"configuration in a foreign folder":       {"mkdir -p /run/agent-config; touch /run/agent-config/other", "config", "", nil},
 		"the configuration's parent is read-only": {readOnly, "config", "plan.read-only", []string{"--dest", "/run/ro/config"}},
 		"cgroup2's parent is read-only":           {readOnly, "cgroup", "plan.read-only", []string{"--cgroup-root", "/run/ro/cgroup"}},
 		"BPF's parent is read-only":               {readOnly, "bpffs", "plan.read-only", []string{"--bpf-root", "/run/ro/bpf"}},
-		"the journal's directory is read-only":    {"mkdir -p -m 0700 /var/lib/slipway; mount -n -t tmpfs -o ro,mode=0700 tmpfs /var/lib/slipway", "", "plan.read-only", nil},
+		"the ledger's directory is read-only":     {"mkdir -p -m 0700 /var/lib/slipway; mount -n -t tmpfs -o ro,mode=0700 tmpfs /var/lib/slipway", "", "plan.read-only", nil},
 		"a plugin that no step installs":          {`echo '{"cniVersion":"1.0.0","name":"x","plugins":[{"type":"none"}]}' > /run/x.conflist`, "cni", "cni.plugin-missing", []string{"--cni-conf", "/run/x.conflist"}},
 		"a configuration that is none":            {"echo '{oops' > /run/bad.conflist", "cni", "cni.config-invalid", []string{"--cni-conf", "/run/bad.conflist"}},
 		"a network that there is not":             {"", "cni", "cni.target-missing", []string{"--cni-conf=", "--cni-chain", "other"}},
@@ -194,7 +194,7 @@ func TestSYS3_AReadOnlyFolderOfDropIns(t *testing.T) {
 	n.shell("mkdir -p /etc/sysctl.d /run/sysctl.d && mount -n -t tmpfs -o ro tmpfs /etc/sysctl.d && echo 1 > " + rpFilter)
 	o := n.exits(1, n.args("check", "--only", "sysctl")...)
 	for _, says := range []string{
-		"/etc/sysctl.d/99-zzz-override_cilium.conf is not written: its directory is read-only: /etc/sysctl.d: read-only file system",
+		"/etc/sysctl.d/99-zzz-override_cilium.conf is not written: its directory is read-only: /etc/sysctl.d; read-only file system",
 		"--sysctl-conf-dir DIR", "--sysctl-conf-dir= sets the values without a file", "--skip sysctl",
 	} {
 		require.Contains(t, o.stderr, says)

@@ -30,7 +30,7 @@ var sections = []struct{ title, flags string }{
 	{"configuration", "source dest watch strict allow-config-keys deny-config-keys k8s-namespace enable-k8s k8s-kubeconfig-path " +
 		"k8s-api-server-urls k8s-api-server enable-k8s-host-firewall-bypass k8s-retry-spread k8s-client-qps k8s-client-burst " +
 		"k8s-client-connection-timeout k8s-client-connection-keep-alive"},
-	{"safety", "dry-run force while-alive any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
+	{"safety", "dry-run force while-alive damaged any-owner all-agents accept-kept take-over override adopt lock-timeout timeout"},
 	{"output", "output output-file timeline report-node report-metrics every show-values log-format log-level no-descriptions version help"},
 }
 
@@ -83,15 +83,12 @@ nodeinit guard --plugins /plugins --cni-conf agent.conflist`,
 	"nodeinit status": `
 nodeinit status
 nodeinit status --host-proc /host/proc --output json`,
-	"nodeinit journal": `
-nodeinit journal
-nodeinit journal --agent acme --output json`,
-	"nodeinit journal forget": `
-nodeinit journal forget /run/agent/cgroupv2
-nodeinit journal forget --any-owner net.ipv4.ip_forward`,
-	"nodeinit journal release": `
-nodeinit journal release --agent acme
-nodeinit journal release --agent acme --force`,
+	"nodeinit forget": `
+nodeinit forget /run/agent/cgroupv2 net.ipv4.ip_forward
+nodeinit forget --damaged`,
+	"nodeinit release": `
+nodeinit release --agent acme
+nodeinit release --agent acme --force`,
 	"nodeinit demo": `
 sudo nodeinit demo
 sudo nodeinit demo > demo.txt`,

@@ -92,12 +92,12 @@ func TestEachFlagHasItsPlaceInHelp(t *testing.T) {
 	})
 }
 
-// Flags that all commands accept, or that all with a journal do, are not in the help of
+// Flags that all commands accept, or that all with a ledger do, are not in the help of
 // those that do not use them; and only check has the step preflight.
 func TestHelpShowsWhatACommandUses(t *testing.T) {
 	for command, unused := range map[string]string{
 		"demo": "host-proc here config timeout log-level", "build-config": "host-proc here", "explain": "host-proc here dest",
-		"journal": "adopt override take-over owner lock-timeout", "journal release": "adopt override take-over", "journal forget": "adopt override take-over output",
+		"status": "adopt override take-over lock-timeout", "release": "adopt override take-over", "forget": "adopt override take-over output",
 		"cleanup": "adopt override take-over", "uninstall-cni": "source plugins cni-template cgroup-root take-over sysctl", "completion bash": "host-proc timeout", "help": "host-proc timeout",
 	} {
 		text := here(t, nil, append(strings.Fields(command), "--help")...).stdout
@@ -115,9 +115,9 @@ func TestPLAN5_UsageErrorsAreAFewLines(t *testing.T) {
 	for _, line := range []string{
 		"aply", "apply --sourc node", "apply --lock-timout 1s", "apply --timeout=-5s", "apply --timeout soon", "apply --timeout 5", "apply now",
 		"check --output jsno", "check --skip cgruop", "apply --source configmap:a/b", "apply --sysctl forward", "apply --only cni",
-		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "journal forget", "run",
+		"apply --config /nonexistent", "apply --cgroup-root run/cgroup", "cleanup --exception link", "forget", "run",
 		"uninstall --all-agents --only cni", "mount-bpffs sys/fs/bpf", "build-config --dest=", "help aply",
-		"completion tcsh", "completion bsh", "journal --adopt",
+		"completion tcsh", "completion bsh", "release --adopt",
 		"explain", "explain --source config-map:/x",
 	} {
 		o := here(t, nil, strings.Fields(line)...)

@@ -61,7 +61,7 @@ func (n *node) locked(file string) (release func()) {
 	}
 }
 
-// All that was done before SIGTERM is in the report and in the journal, with what was
+// All that was done before SIGTERM is in the report and in the ledger, with what was
 // interrupted and what did not run, and the next apply does the rest.
 func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 		failed   string
 		says     string
 		statuses map[string]string
-		recorded []string // kinds
+		recorded []string
 	}{
 		"at a gate": {
 			args: []string{"--wait-for-kube-proxy", "10m"}, failed: "kube-proxy", says: "wait for kube-proxy's rules: last seen: ",
@@ -81,12 +81,12 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 		"in its last step": {
 			args: []string{"--wait-loaded", "10m"}, failed: "cni-loaded", says: `it has loaded "theirs"`,
 			statuses: map[string]string{"config": "changed", "cgroup": "changed", "bpffs": "changed", "cni": "changed"},
-			recorded: []string{"config/layout", "cgroup/mount", "bpffs/mount", "cni/file"},
+			recorded: []string{"/run/agent-config", "/run/cilium/cgroupv2", "/sys/fs/bpf", "/etc/cni/net.d/05-cilium.conflist"},
 		},
 		"in a system call that does not return": {
 			args: []string{"--bpf-root", "/run/dead/bpf"}, hangs: true, failed: "bpffs", says: "1s later something has not ended by itself (at /run/dead/bpf)",
 			statuses: map[string]string{"config": "changed", "cgroup": "changed", "sysctl": "changed", "cni": "not-run"},
-			recorded: []string{"config/layout", "cgroup/mount", "sysctl/file"},
+			recorded: []string{"/run/agent-config", "/run/cilium/cgroupv2", dropIn},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,11 +119,11 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 					require.Contains(t, result.Error, "terminated signal received")
 				}
 			}
-			shown := n.ok("journal").stdout
-			for _, kind := range c.recorded {
-				require.Contains(t, shown, kind+" ")
+			shown := n.run("status").stdout
+			for _, object := range c.recorded {
+				require.Regexp(t, `(?m)^  \S+ `+object+` was `, shown)
 			}
-			require.Equal(t, len(c.recorded) == 0, strings.Contains(shown, "; 0 recorded"), shown)
+			require.Equal(t, len(c.recorded) == 0, strings.Contains(shown, " 0 changed\n"), shown)
 
 			if c.hangs {
 				n.do(func() error {
@@ -157,7 +157,7 @@ func (n *node) busy(owner string) (pid int) {
 }
 
 // Each command that changes the node waits for the lock, also from a container and without a
-// journal, and then names its holder. Those that only look take no lock and make nothing.
+// ledger, and then names its holder. Those that only look take no lock and make nothing.
 func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
 	n := newParallelNode(t)
 	n.left()
@@ -170,21 +170,17 @@ func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
 		n.args("apply", "--cgroup-root", "/run/x"), {"apply", "--state-dir=", "--only", "cgroup", "--cgroup-root", "/run/x"},
 		{"run", "--only", "cgroup", "--cgroup-root", "/run/x", "--", "false"}, {"mount-cgroup", "/run/x"}, {"mount-bpffs", "/run/x"},
 		{"sysctlfix", "--sysctl-config-file", "99-x.conf"}, {"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "06-x.conflist"},
-		{"uninstall"}, {"uninstall", "--all-agents"}, {"uninstall-cni"}, {"journal", "forget", cgroupRoot}, {"journal", "release", "--agent", "other"},
+		{"uninstall"}, {"uninstall", "--all-agents"}, {"uninstall-cni"}, {"forget", cgroupRoot}, {"release", "--agent", "other"},
 		{"cleanup", "--all-state", "-f"}, {"cleanup", "--all-state", "-f", "--state-dir="},
 	} {
-		at := 1
-		if args[0] == "journal" {
-			at = 2
-		}
-		args = slices.Insert(slices.Clone(args), at, "--lock-timeout=10ms")
+		args = slices.Insert(slices.Clone(args), 1, "--lock-timeout=10ms")
 		o := n.exitsEnv(1, []string{"POD_UID=" + podA}, args...)
 		require.Regexp(t, holder, o.stderr, args)
 	}
 	require.Regexp(t, `still held after \S+ by pid \d+ on "slipway-node"`, n.fromAPod("mount-cgroup", "/run/x", "--lock-timeout=10ms", "--owner", podA))
 	for _, args := range [][]string{
 		n.args("check"), {"uninstall", "--dry-run"}, {"uninstall-cni", "--dry-run"}, {"uninstall", "--dry-run", "--all-agents"},
-		{"cleanup", "--all-state", "--dry-run"}, {"status"}, {"journal"},
+		{"cleanup", "--all-state", "--dry-run"}, {"status"},
 	} {
 		o := n.runEnv([]string{"POD_UID=" + podA}, args...)
 		require.Contains(t, []int{0, 2}, o.code, "%s: %s", args, o.stderr)
@@ -199,7 +195,7 @@ func TestPLAN16_OthersGoOnWhileARunWaits(t *testing.T) {
 	n := newParallelNode(t)
 	o := n.interrupted(func(int) {
 		n.ok("mount-bpffs", "/run/x", "--lock-timeout=0")
-		require.Contains(t, n.ok("journal").stdout, "owner: none; ")
+		require.Regexp(t, `(?m)^  owner +none; `, n.ok("status").stdout)
 	}, "--wait-for-kube-proxy", "10m")
 	require.Equal(t, 1, o.code, o.stderr)
 	require.Equal(t, "failed", o.report(t).statuses()["kube-proxy"])

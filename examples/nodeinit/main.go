@@ -17,11 +17,9 @@
 // warning has a name for --ignore-preflight.
 //
 // On a node, `nodeinit status` shows the last run of each agent with the failed step, its
-// code and the remedy, the changes recorded for uninstall, and those that others have made
-// since.
-// `nodeinit journal` lists each recorded object. If a journal is damaged, status lists all
-// marked objects of its agent, and a remedy. A failed init container has the same error in
-// its termination message: kubectl describe pod shows it.
+// code and the remedy, and each recorded object: what it was, what it is, who wants it, and
+// whether others have changed it since. A failed init container has the same error in its
+// termination message: kubectl describe pod shows it.
 //
 // In a cluster, --report-node makes each run patch a condition and an annotation of its
 // Node when the outcome changes, and examples/fleet groups the nodes by code and explains
@@ -30,8 +28,8 @@
 //
 // When something is refused, the error names the flag that helps: --take-over for a node
 // with another owner, --override for a conflict with another agent, --accept-kept and
-// `nodeinit journal forget` for objects that others have changed, --force to uninstall
-// under running pods.
+// `nodeinit forget` for objects that others have changed, `nodeinit release` for an agent
+// that has gone, --force to uninstall under running pods.
 //
 // To remove leftovers of an agent on many nodes, review them once: `nodeinit cleanup
 // --all-state --dry-run --output-file plan.yaml` on one node, and `nodeinit cleanup --plan
@@ -59,7 +57,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -157,10 +155,10 @@ type app struct {
 	begun          bool              // the command line has been understood
 	name           string            // of the command
 	shown          bool              // the one document has been printed
-	remembers      *journal.Node     // nil: not yet, or nothing is recorded
-	journal        *journal.Journal  // it, open to be asked; nil: not yet
+	remembers      *ledger.Ledger    // nil: not yet, or nothing is recorded
+	book           *ledger.Book      // it, open to be asked; nil: not yet
 	trace          *bootstrap.Trace  // set while a plan is shown
-	current        current           // the plan that runs
+	planned        []string          // the steps of the plan that runs
 	ran            *bootstrap.Report // of the run, when there was one
 	at             position          // where it is
 	ends           atomic.Bool       // the process ends soon after it is asked to, in any case
@@ -207,8 +205,8 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if a.shown && a.terminal == nil {
 		time.Sleep(pipesRead)
 	}
-	a.printError(withRemedies(cmd, err))
-	if errors.Is(err, journal.ErrNotOwner) || errors.Is(err, journal.ErrRevoked) {
+	a.printError(a.withRemedies(cmd, err))
+	if errors.Is(err, ledger.ErrNotOwner) || errors.Is(err, ledger.ErrRevoked) {
 		return exitOthers
 	}
 	return exitError
@@ -441,7 +439,7 @@ func (a *app) commands() map[string]func() *cobra.Command {
 		"build-config": a.buildConfigCommand, "explain": a.explainCommand,
 		"mount-cgroup": a.mountCgroupCommand, "mount-bpffs": a.mountBPFFSCommand, "sysctlfix": a.sysctlfixCommand,
 		"cleanup": a.cleanupCommand, "install-cni": a.installCNICommand, "uninstall-cni": a.uninstallCNICommand,
-		"guard": a.guardCommand, "journal": a.journalCommand, "status": a.statusCommand, "demo": a.demoCommand,
+		"guard": a.guardCommand, "status": a.statusCommand, "forget": a.forgetCommand, "release": a.releaseCommand, "demo": a.demoCommand,
 	}
 }
 

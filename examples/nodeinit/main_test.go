@@ -179,7 +179,7 @@ func TestCompletion(t *testing.T) {
 		"apply --cni-tem": "--cni-template\t",
 		"apply --skip cg": "cgroup\n",
 		"check --output ": "json\n",
-		"journal fo":      "forget\t",
+		"forg":            "forget\t",
 	} {
 		o := here(t, nil, append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		require.Zero(t, o.code, o.stderr)

@@ -12,7 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -153,20 +153,20 @@ func (n *node) read(path string) (content string) {
 	return content
 }
 
-// state is everything that apply may change on a node, except the report of a run without
-// changes.
+// state is everything that apply may change on a node, except reports and that there are some.
 func (n *node) state() snapshot.Snapshot {
 	n.t.Helper()
-	s, alone := n.wholeState(), false
-	for file := range s {
-		if agent, isReport := strings.CutSuffix(file, ".last.json"); isReport && s[agent+".journal"] == "" {
-			delete(s, file)
-			alone = true
-		}
+	s := n.wholeState()
+	const dir = "/var/lib/slipway"
+	maps.DeleteFunc(s, func(name, _ string) bool { return strings.HasPrefix(name, "file "+dir+"/report.") })
+	if s["file "+dir+"/ledger"] == "" {
+		return s
 	}
-	inside := func(file string) bool { return strings.HasPrefix(file, "file /var/lib/slipway/") }
-	if alone && !slices.ContainsFunc(slices.Collect(maps.Keys(s)), inside) {
-		delete(s, "file /var/lib/slipway")
+	recorded := strings.Join(regexp.MustCompile(`"owner":\{[^}]*\}|\S* \{"kind":.*`).FindAllString(n.read(dir+"/ledger"), -1), "\n")
+	s["file "+dir+"/ledger"] = recorded
+	if recorded == "" {
+		delete(s, "file "+dir)
+		delete(s, "file "+dir+"/ledger")
 	}
 	return s
 }

@@ -51,8 +51,8 @@ type options struct {
 	writeWhenReady, hostPrefix, cniDir, cniConfPath, runtimeEndpoint           string
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, owner                                                     string
-	takeOver, anyOwner, force, acceptKept                                      bool
-	adopt, override                                                            bool
+	takeOver, anyOwner, force, acceptKept, allAgents                           bool
+	adopt, override, damaged                                                   bool
 	timeout, lockTimeout                                                       time.Duration
 	skip, only, ignorePreflight                                                []string
 	preflight                                                                  bool
@@ -175,17 +175,17 @@ const defaultStateDir = "/var/lib/slipway"
 
 // stateFlags are of commands that record changes.
 func (a *app) stateFlags(f *pflag.FlagSet) {
-	a.journalFlags(f)
+	a.recordFlags(f)
 	a.lockFlags(f)
 	f.BoolVar(&a.takeOver, "take-over", false, "become the owner again after another owner has applied")
 	f.BoolVar(&a.override, "override", false, "override other agents of the node that want an object to be different; uninstall restores the state that they want")
 	f.BoolVar(&a.adopt, "adopt", false, "adopt files as the agent's own, so that uninstall removes them: those that it names and that exist as wanted when it first claims the node, such as those of an installer that it replaces; mounts are not adopted")
 }
 
-// journalFlags name a journal.
-func (a *app) journalFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has a journal, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name")
-	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the journal that uninstall undoes, on the host; empty: record nothing, so that nothing can be undone")
+// recordFlags say where changes are recorded, and for which agent.
+func (a *app) recordFlags(f *pflag.FlagSet) {
+	f.StringVar(&a.agent, "agent", cleanup.Cilium().Agent, "name of the agent: each on a node has records, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name")
+	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the records that uninstall undoes, on the host; empty: record nothing, so that nothing can be undone")
 }
 
 // lockFlags are of commands that change something.

@@ -52,7 +52,7 @@ func TestPLAN3_AClosedPipeEndsNothingHalfway(t *testing.T) {
 		n.ok(n.args("check")...) // all is done
 		require.Equal(t, 1, n.into(pipe, pipe, n.args("apply", "--source", "file:/run/missing", "--output", output)...))
 		require.Equal(t, 64, n.into(pipe, pipe, "aply"))
-		require.Equal(t, 0, n.into(pipe, pipe, "journal", "--output", output))
+		require.Equal(t, 1, n.into(pipe, pipe, "status", "--output", output))
 		require.Equal(t, 2, n.into(pipe, pipe, "uninstall", "--dry-run", "--output", output))
 		require.Equal(t, 0, n.into(pipe, pipe, "uninstall", "--output", output))
 	}
@@ -68,7 +68,7 @@ func TestPLAN3_AFullDeviceIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	defer full.Close()
 	for _, args := range [][]string{
-		n.args("check"), n.args("apply"), n.args("apply", "--output", "json"), {"journal"}, {"journal", "--output", "json"},
+		n.args("check"), n.args("apply"), n.args("apply", "--output", "json"), {"status", "--agent", "other"}, {"status", "--output", "json", "--agent", "other"},
 		{"explain", "--source", "file:" + n.source}, {"--help"}, {"--version"}, {"completion", "bash"}, {"cleanup", "--all-state", "--dry-run"},
 		{"uninstall", "--dry-run"},
 	} {
@@ -182,7 +182,7 @@ func TestOnATerminalOutputFits80Columns(t *testing.T) {
 		args []string
 	}{
 		{2, n.args("check")}, {0, n.args("apply")}, {0, n.args("apply")}, {0, n.args("check")}, {1, n.args("apply", "--sysctl", "net.ipv4.none=1")},
-		{1, []string{"status"}}, {0, []string{"journal"}}, {0, []string{"explain", "--source", "file:/run/c.yaml"}},
+		{1, []string{"status"}}, {0, []string{"explain", "--source", "file:/run/c.yaml"}},
 		{0, []string{"cleanup", "--all-state", "--dry-run"}}, {2, []string{"uninstall", "--dry-run"}}, {0, []string{"uninstall"}},
 		{0, []string{"cleanup", "--all-state", "-f"}}, {0, []string{"--help"}},
 	} {
@@ -194,7 +194,7 @@ func TestOnATerminalOutputFits80Columns(t *testing.T) {
 		}
 		require.NotContains(t, strings.ReplaceAll(text, "\r\x1b[K", ""), "\x1b", c.args)
 	}
-	for _, args := range [][]string{n.args("check"), n.args("apply"), {"status"}, {"journal"}, {"uninstall"}} {
+	for _, args := range [][]string{n.args("check"), n.args("apply"), {"status"}, {"uninstall"}} {
 		o := n.run(args...)
 		require.NotContains(t, o.stdout+o.stderr, "\x1b", args)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/kmod"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
@@ -70,7 +71,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	// after everything else that an agent needs.
 	cni := bootstrap.Step{
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-		Action: a.installing(install), Skip: install.Plugins == nil && install.Config == nil,
+		Wants: a.installing(install), Skip: install.Plugins == nil && install.Config == nil,
 		SkipReason: cmp.Or(a.unwritten(), "neither plugins nor a configuration are given"),
 	}
 	var steps []bootstrap.Step
@@ -78,17 +79,17 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		steps = append(steps, a.preflightStep(config, install))
 	}
 	steps = append(steps,
-		bootstrap.Step{Name: stepConfig, Action: configdir.Writer{Path: a.dest, Config: config}, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
+		bootstrap.Step{Name: stepConfig, Wants: configdir.Writer{Path: a.dest, Config: config}, Local: true, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
 		cleaning,
-		bootstrap.Step{Name: stepHostPaths, Action: hostpath.Paths{List: hostPaths}},
-		bootstrap.Step{Name: stepCgroup, Action: a.cgroupMount()},
+		bootstrap.Step{Name: stepHostPaths, Wants: hostpath.Paths{List: hostPaths}},
+		bootstrap.Step{Name: stepCgroup, Wants: a.cgroupMount()},
 	)
-	setting := bootstrap.Step{Name: stepSysctl, Action: sysctls}
+	setting := bootstrap.Step{Name: stepSysctl, Wants: sysctls}
 	if len(a.modules) > 0 {
 		setting.After = []string{stepModules}
-		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}, NoUndo: true})
+		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}})
 	}
-	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Action: a.bpffsMount()})
+	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Wants: a.bpffsMount()})
 	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	a.choose(p)
@@ -149,7 +150,7 @@ func (a *app) bpffsMount() bpffs.Mount {
 	return m
 }
 
-func (a *app) sysctlStep(reload sysctl.Reloader) (bootstrap.Action, error) {
+func (a *app) sysctlStep(reload sysctl.Reloader) (ledger.Wanter, error) {
 	d, err := a.sysctlDropIn(reload)
 	if a.sysctlConfDir == "" {
 		return sysctl.Settings{Values: d.Settings}, err
@@ -208,7 +209,7 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
 	return bootstrap.Step{
-		Name: stepCleanup, Skip: scope == 0, Action: cleaning{c, ignored}, NoUndo: true,
+		Name: stepCleanup, Skip: scope == 0, Action: cleaning{c, ignored},
 		SkipReason: strings.Join(append([]string{"neither the environment nor the configuration asks for it"}, ignored...), "; "),
 	}, nil
 }
@@ -261,7 +262,7 @@ func (a *app) kubeProxyGates(config *configresolve.Config) []bootstrap.Step {
 	}
 	g := gate.KubeProxy()
 	g.Timeout = a.kubeProxyWait
-	step := bootstrap.Step{Name: "kube-proxy", Action: g}
+	step := bootstrap.Step{Name: "kube-proxy", Gate: g}
 	if replacesKubeProxy(config) {
 		step.Skip, step.SkipReason = true, "the agent replaces kube-proxy: kube-proxy-replacement"
 	}

@@ -67,7 +67,7 @@ func many(n int) (errs []error) {
 	return errs
 }
 
-// The journal tells ages as people do: in one unit, rounded down.
+// status tells ages as people do: in one unit, rounded down.
 func TestPLAN6_TheJournalTellsAges(t *testing.T) {
 	for says, ago := range map[string]time.Duration{
 		"just now": 0, "1 minute ago": 65 * time.Second, "23 minutes ago": 23*time.Minute + 5*time.Second, "1 hour ago": 100 * time.Minute,

@@ -148,20 +148,20 @@ func TestPLAN18_EachCommandsFailureHasItsCode(t *testing.T) {
 	fails("cni.plugin-missing", "install-cni", "--cni-conf", n.conf)
 
 	n.ok(n.args("apply", "--owner", "pod-1")...)
-	for _, args := range [][]string{{"uninstall"}, {"uninstall-cni", "--owner", "pod-2"}, {"journal", "forget", "/x"}} {
-		fails("journal.not-owner", args...)
+	for _, args := range [][]string{{"uninstall"}, {"uninstall-cni", "--owner", "pod-2"}, {"forget", "/x"}} {
+		fails("ledger.not-owner", args...)
 	}
 	n.left()
 	end := n.listen()
-	for _, args := range [][]string{{"cleanup", "--all-state", "-f"}, {"uninstall", "--any-owner"}, {"uninstall", "--all-agents"}, {"journal", "release", "--agent", "cilium"}} {
+	for _, args := range [][]string{{"cleanup", "--all-state", "-f"}, {"uninstall", "--any-owner"}, {"uninstall", "--all-agents"}, {"release", "--agent", "cilium"}} {
 		fails("cleanup.agent-alive", args...)
 	}
 	end()
 	n.shell("echo changed >> " + dropIn)
-	fails("journal.changed", "uninstall", "--owner", "pod-1")
-	n.shell("echo garbled >> /var/lib/slipway/cilium.journal")
-	for _, args := range [][]string{{"uninstall", "--owner", "pod-1"}, {"journal"}, {"check"}, {"apply", "--owner", "pod-1"}, {"install-cni", "--plugins", n.plugins}} {
-		fails("journal.unreadable", args...)
+	fails("ledger.changed", "uninstall", "--owner", "pod-1")
+	n.shell("sed -i 1s/cilium/CILIUM/ /var/lib/slipway/ledger")
+	for _, args := range [][]string{{"uninstall", "--owner", "pod-1"}, {"check"}, {"apply", "--owner", "pod-1"}, {"install-cni", "--plugins", n.plugins}} {
+		fails("ledger.unreadable", args...)
 	}
 }
 

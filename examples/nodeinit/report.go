@@ -64,9 +64,6 @@ func (a *app) unplanned(ctx context.Context, op bootstrap.Op, steps []string, er
 	if !errors.As(err, new(*bootstrap.StepError)) {
 		_, err = a.at.unfinished("prepare", err)
 	}
-	if !errors.As(err, new(*bootstrap.StepError)) {
-		err = ending{err}
-	}
 	p, reverts := a.plan(ctx), op == bootstrap.OpRevert || op == bootstrap.OpCheckRevert
 	for _, name := range steps {
 		why := a.lacks()[name]
@@ -83,12 +80,6 @@ func (a *app) unplanned(ctx context.Context, op bootstrap.Op, steps []string, er
 		return report, err
 	})
 }
-
-// ending is an error of no step.
-type ending struct{ error }
-
-func (ending) EndsPlan()       {}
-func (e ending) Unwrap() error { return e.error }
 
 // withoutReport returns ctx with a deadline that leaves time for the report.
 func (a *app) withoutReport(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -68,7 +68,7 @@ type handover struct {
 	told chan os.Signal
 }
 
-// become does not return unless it fails. The journal is closed and the lock free by
+// become does not return unless it fails. The ledger is closed and the lock free by
 // then; every descriptor of ours is closed by the kernel.
 func (h handover) become() error {
 	signal.Stop(h.told) // those from here on end the process; unlike Reset, it waits for those before

@@ -31,7 +31,7 @@ func TestPLAN13_TheCommandRunsInThePlaceOfThis(t *testing.T) {
 	require.Equal(t, "a b.--skip..", o.stdout, "arguments after -- belong to the command")
 	require.Contains(t, o.stderr, `"unchanged"`)
 
-	// The journal and the lock are released by then.
+	// The ledger and the lock are released by then.
 	n.ok(n.runArgs("--", binary, "uninstall", "--lock-timeout", "0")...)
 }
 

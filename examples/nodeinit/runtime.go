@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -40,7 +40,7 @@ func folderOr(flag, usual string) string {
 	return flag
 }
 
-// placed returns i in the folders of the flags, else in those that the journal and the
+// placed returns i in the folders of the flags, else in those that the records and the
 // runtime do, and remembers these as the flags' values.
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
@@ -50,7 +50,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 		return i, err
 	}
 	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-		i, err = i.For(journal.With(ctx, a.journal.Step(stepCNI)), cniinstall.Runtime(looks), asked)
+		i, err = i.For(ledger.With(ctx, a.book), cniinstall.Runtime(looks), asked)
 		return err
 	})
 	if err == nil {
@@ -60,7 +60,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 }
 
 // search finds the folders in which an agent's plugins and configurations are searched:
-// those of the flags, all of the runtime's, and if no flag says otherwise the journal's or
+// those of the flags, all of the runtime's, and if no flag says otherwise the recorded or
 // the usual ones. They need to be neither writable nor for CNI by their names: nothing is
 // installed there. It calls note where it had to assume some.
 func (a *app) search(ctx context.Context, note func(text string)) error {
@@ -72,7 +72,7 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir}
 	var notes []string
 	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
-		if known, err = known.For(journal.With(ctx, a.journal.Step(stepCNI)), cniinstall.Runtime{}, asked); err == nil {
+		if known, err = known.For(ledger.With(ctx, a.book), cniinstall.Runtime{}, asked); err == nil {
 			notes, err = known.Advise(ctx)
 		}
 		return err

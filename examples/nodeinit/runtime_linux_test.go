@@ -54,7 +54,7 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	c.looksIn("/etc/cni/net.d", "/var/lib/other/bin")
 	o = n.exits(2, n.args("check")...)
 	require.Contains(t, o.stdout, "remove file /var/lib/k3s/net.d/05-cilium.conflist")
-	require.Contains(t, o.stdout, "write /etc/cni/net.d/05-cilium.conflist")
+	require.Contains(t, o.stdout, "write file /etc/cni/net.d/05-cilium.conflist")
 	n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
 	require.Equal(t, "05-cilium.conflist\nloopback\ntest-cni", n.shell("ls /etc/cni/net.d; ls /var/lib/other/bin; ls -d /var/lib/k3s || true"))
 	n.ok(n.args("check")...)
@@ -124,7 +124,7 @@ func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
 	for _, args := range [][]string{{"uninstall", "--custom-cni-conf"}, {"uninstall-cni"}, {"uninstall"}} {
 		o := n.ok(args...)
 		require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
-		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni stays: /etc/k3s/net.d/10-theirs.conflist names it")
+		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni is still needed: /etc/k3s/net.d/10-theirs.conflist names it")
 	}
 	n.shell("rm /etc/k3s/net.d/10-theirs.conflist")
 	n.ok("uninstall")
@@ -276,7 +276,8 @@ func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
 	n := newNode(t)
 	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "v2.0.1", Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
 	o := n.exits(1, args(n, "--cni-version", "1.1.0")...)
-	require.Contains(t, o.stderr, "plugin cilium-cni does not speak cniVersion 1.1.0, only 0.3.1, 1.0.0 (--cni-version gives another)")
+	require.Contains(t, o.stderr, "plugin cilium-cni does not speak cniVersion 1.1.0, only 0.3.1, 1.0.0")
+	require.Contains(t, o.stderr, "--cni-version gives the configuration another version")
 	require.NoError(t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(speaks), 0o755))
 	for _, version := range []string{"1.1.0", "0.3.1", "1.0.0"} {
 		n.ok(args(n, "--cni-version", version)...)

@@ -9,23 +9,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
 func (a *app) mountCgroupCommand() *cobra.Command {
-	c := a.mountCommand("mount-cgroup", "Mount cgroup2 with the host's root", stepCgroup, &a.cgroupRoot, func() bootstrap.Action { return a.cgroupMount() })
+	c := a.mountCommand("mount-cgroup", "Mount cgroup2 with the host's root", stepCgroup, &a.cgroupRoot, func() ledger.Wanter { return a.cgroupMount() })
 	a.cgroupFlags(c.Flags())
 	return c
 }
 
 func (a *app) mountBPFFSCommand() *cobra.Command {
-	c := a.mountCommand("mount-bpffs", "Mount the BPF file system", stepBPFFS, &a.bpfRoot, func() bootstrap.Action { return a.bpffsMount() })
+	c := a.mountCommand("mount-bpffs", "Mount the BPF file system", stepBPFFS, &a.bpfRoot, func() ledger.Wanter { return a.bpffsMount() })
 	a.bpfMountFlags(c.Flags())
 	return c
 }
 
 // mountCommand is a command whose argument may be the path to mount at.
-func (a *app) mountCommand(name, short, step string, path *string, action func() bootstrap.Action) *cobra.Command {
+func (a *app) mountCommand(name, short, step string, path *string, wants func() ledger.Wanter) *cobra.Command {
 	c := &cobra.Command{
 		Use: name + " [PATH]", Args: arguments(1), Short: short,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +36,7 @@ func (a *app) mountCommand(name, short, step string, path *string, action func()
 				}
 				*path = args[0]
 			}
-			return a.single(cmd, step, func() (bootstrap.Action, error) { return action(), nil })
+			return a.single(cmd, step, func() (ledger.Wanter, error) { return wants(), nil })
 		},
 	}
 	a.singleFlags(c)
@@ -47,7 +48,7 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 		Use: "sysctlfix", Args: arguments(0),
 		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.single(cmd, stepSysctl, func() (bootstrap.Action, error) {
+			return a.single(cmd, stepSysctl, func() (ledger.Wanter, error) {
 				return a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit})
 			})
 		},
@@ -66,15 +67,15 @@ func (a *app) singleFlags(c *cobra.Command) {
 // single runs a plan of one step. If nothing is to be done, and the node has no other owner
 // to take over from, it takes no lock and writes nothing: it is called at every start of a
 // pod.
-func (a *app) single(cmd *cobra.Command, name string, action func() (bootstrap.Action, error)) error {
+func (a *app) single(cmd *cobra.Command, name string, wants func() (ledger.Wanter, error)) error {
 	return a.reporting(cmd, bootstrap.OpApply, []string{name}, func() error {
 		if err := a.checkHost(); err != nil {
 			return err
 		}
-		do, err := action()
+		its, err := wants()
 		if err != nil {
 			return err
 		}
-		return a.showPlan(cmd.Context(), a.plan(cmd.Context(), bootstrap.Step{Name: name, Action: do}), (*bootstrap.Plan).Apply)
+		return a.showPlan(cmd.Context(), a.plan(cmd.Context(), bootstrap.Step{Name: name, Wants: its}), (*bootstrap.Plan).Apply)
 	})
 }

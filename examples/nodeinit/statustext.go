@@ -5,71 +5,128 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// writeStatus writes the status for people, on a terminal of 80 columns. Only a word that
-// does not fit, such as a path, makes a line longer.
-func (a *app) writeStatus(v nodeStatus) error {
+// text is the status for people, on a terminal of 80 columns. Only a word that does not fit,
+// such as a path, makes a line longer.
+func (v nodeStatus) text() string {
 	var b strings.Builder
 	head := bootstrap.OneLine(v.StateDir) + ": " + v.State
-	if len(v.Agents) == 0 && v.Error == "" {
+	if len(v.Agents)+len(v.Records)+len(v.Damaged) == 0 && v.Error == "" {
 		head += "; nothing is recorded"
 	}
 	fmt.Fprintln(&b, head)
-	if v.Error != "" {
-		field(&b, "error", v.Error)
-	}
-	for _, o := range v.Orphans {
-		what := o.Kind + " " + o.Object
-		if o.Agent != "" {
-			what += " of agent " + o.Agent
-		}
-		if v.damaged(o.Agent) {
-			what += ", whose journal is unreadable: its undo is lost unless that is repaired; remove it: "
-		} else {
-			what += ", not in any journal here: uninstall it with the --state-dir that it was made with, or if that is lost, remove it: "
-		}
-		field(&b, "orphan", what+o.Remove)
+	field(&b, "error", v.Error)
+	for _, m := range v.Orphans {
+		field(&b, "orphan", orphanShown(m))
 	}
 	for _, agent := range v.Agents {
 		agent.write(&b)
 	}
-	_, err := io.WriteString(a.stdout, b.String())
-	return err
+	if len(v.Records) > 0 {
+		fmt.Fprintln(&b, "recorded:")
+	}
+	for _, r := range v.Records {
+		listed(&b, recordShown(r))
+	}
+	for _, id := range v.Damaged {
+		listed(&b, id+" has a damaged record: nodeinit forget OBJECT drops it, and the object stays as it is")
+	}
+	for _, id := range v.Left {
+		listed(&b, id+" is left for good")
+	}
+	return b.String()
+}
+
+// recordShown is a record in a line.
+func recordShown(r ledger.Record) string {
+	var wants []string
+	for _, c := range r.Claims {
+		wants = append(wants, c.Agent+"/"+c.Step)
+	}
+	wants = append(wants, r.Causes...)
+	where := ""
+	if r.Namespace != "" {
+		where = " in a container"
+	}
+	line := fmt.Sprintf("%s %s%s was %s, is %s; for %s", r.Kind, r.Object, where, stateShown(r.Original), stateShown(r.Left), strings.Join(wants, ", "))
+	if r.Begun {
+		line += "; begun by a run that was cut short"
+	}
+	if r.Kept != "" {
+		line += "; kept: " + r.Kept
+	}
+	return line
+}
+
+// stateShown describes a state in a few words. The value of a mount is for programs.
+func stateShown(s ledger.State) string {
+	switch s.Type {
+	case "":
+		return "none"
+	case "value", "symlink":
+		return s.Value
+	}
+	shown := s.Type
+	if s.SHA256 != "" {
+		shown += fmt.Sprintf(" of %d bytes", s.Size)
+	}
+	if s.Mode != 0 {
+		shown += fmt.Sprintf(" %04o", s.Mode)
+	}
+	return shown
+}
+
+// orphanShown says what removes an object that is not recorded.
+func orphanShown(m ledger.Marked) string {
+	what := m.Kind + " " + m.Object
+	if m.Agent != "" {
+		what += " of agent " + m.Agent
+	}
+	dir := "the --state-dir that it was made with"
+	if m.Dir != "" {
+		dir = "--state-dir=" + m.Dir
+	}
+	return what + ", not recorded here: uninstall it with " + dir + ", or if that is lost, remove it: " + m.Remove
 }
 
 func (v agentStatus) write(b *strings.Builder) {
-	fmt.Fprintf(b, "agent %s: %s\n", bootstrap.OneLine(v.Agent), v.State)
-	if v.Error != "" {
-		field(b, "error", v.Error)
-	}
+	fmt.Fprintf(b, "agent %s: %s\n", bootstrap.OneLine(v.Name), v.State)
+	field(b, "error", v.Error)
 	if v.LastRun != nil {
 		v.LastRun.write(b)
 	} else {
 		field(b, "last run", "not known")
 	}
-	owner := ownerShown(v.Owner, v.Generation)
-	if !v.Since.IsZero() {
-		owner += ", since " + age(v.Since)
+	owner := "none"
+	if v.Generation > 0 {
+		owner = fmt.Sprintf("%q, generation %d, since %s", v.Owner, v.Generation, age(v.Since))
 	}
-	if v.Alive != "" {
+	switch {
+	case v.Generation == 0:
+	case v.Alive != "":
 		owner += "; alive: " + v.Alive
+	case v.AliveErr != nil:
+		owner += "; whether it is alive is not known: " + v.AliveErr.Error()
+	default:
+		owner += "; nothing shows that it is alive"
 	}
-	field(b, "owner", owner)
-	recorded := recordedShown(v.Recorded, v.Found)
-	if v.Adopted > 0 {
-		recorded += fmt.Sprintf(", %d adopted", v.Adopted)
+	field(b, "owner", owner+"; last seen "+age(v.Seen))
+	recorded := fmt.Sprintf("%d changed", v.Changed)
+	for _, count := range []struct {
+		n    int
+		what string
+	}{{v.Found, "as found"}, {v.Adopted, "adopted"}, {v.Begun, "begun"}, {v.Kept, "kept"}, {v.Ended, "gone with a reboot"}} {
+		if count.n > 0 {
+			recorded += fmt.Sprintf(", %d %s", count.n, count.what)
+		}
 	}
-	if v.Ended > 0 {
-		recorded += fmt.Sprintf(", %d gone with a reboot", v.Ended)
-	}
-	field(b, "journal", recorded)
-	writeObjects(b, "begun", v.Begun)
-	writeObjects(b, "kept", v.Kept)
+	field(b, "recorded", recorded)
 	for _, todo := range v.Todo {
 		field(b, "to do", todo)
 	}
@@ -92,24 +149,30 @@ func (r *runStatus) write(b *strings.Builder) {
 		failed = "step " + r.Step + ": " + r.Code
 	}
 	field(b, "failed", failed)
-	if r.Error != "" {
-		field(b, "", r.Error)
-	}
-	if r.Remedy != "" {
-		field(b, "remedy", r.Remedy)
-	}
+	field(b, "because", r.Error)
+	field(b, "remedy", r.Remedy)
 }
 
-// writeObjects writes a line for each of a list, which is folded.
-func writeObjects(b *strings.Builder, label string, objects []objectStatus) {
-	for i, o := range objects {
-		if i == foldLists-1 && len(objects) > foldLists {
-			field(b, "", fmt.Sprintf("... and %d more", len(objects)-i))
-			return
+// age formats the time since an event for people.
+func age(t time.Time) string {
+	past := time.Since(t)
+	for _, unit := range []struct {
+		name string
+		time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		switch n := past / unit.Duration; {
+		case t.IsZero():
+			return "never"
+		case n == 1:
+			return "1 " + unit.name + " ago"
+		case n > 1:
+			return fmt.Sprintf("%d %ss ago", n, unit.name)
 		}
-		field(b, label, fmt.Sprintf("%s %s, of step %s, %s", o.Kind, o.Object, o.Step, age(o.Time)))
-		label = ""
 	}
+	if past < -time.Minute {
+		return t.UTC().Format(time.RFC3339) + ", by a clock that is ahead"
+	}
+	return "just now"
 }
 
 const (
@@ -117,8 +180,16 @@ const (
 	labels  = 12 // columns before a field's text
 )
 
-// field writes a label and a text, wrapped at blanks.
+// field writes a label and a text, if there is one, wrapped at blanks.
 func field(b *strings.Builder, label, text string) {
+	if text == "" {
+		return
+	}
 	lines := strings.TrimLeft(wrapped(bootstrap.OneLine(text), strings.Repeat(" ", labels), columns), " ")
 	b.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", labels-2, label, lines), " ") + "\n")
+}
+
+// listed writes an item of a list, wrapped at blanks.
+func listed(b *strings.Builder, text string) {
+	fmt.Fprintln(b, "  "+strings.TrimSpace(wrapped(bootstrap.OneLine(text), "    ", columns)))
 }

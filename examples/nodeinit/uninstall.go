@@ -7,190 +7,178 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
-	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// uninstallAll undoes the changes of all agents in the state directory.
-func (a *app) uninstallAll(cmd *cobra.Command, dryRun bool) error {
-	if err := a.journalAsked(); err != nil {
-		return err
+func (a *app) uninstallCommand() *cobra.Command {
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "uninstall", Args: arguments(0),
+		Short: "Undo what apply and the other commands changed",
+		Long: "Undo the recorded changes of apply and the other commands. Of apply's flags it needs only those for directories and places, but " +
+			"takes all of them, so that it can be called with the same flags.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			chosen := len(a.skip)+len(a.only) > 0
+			if a.allAgents && chosen {
+				return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
+			}
+			all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
+			return a.reporting(cmd, revertOp(dryRun), all, func() error {
+				var steps []string // nil: all that is recorded
+				if chosen {
+					steps = all
+				}
+				return a.uninstall(cmd, steps, dryRun)
+			})
+		},
 	}
-	all := &allAgents{Node: a.node(cmd.Context()), app: a}
-	if agents, err := all.list(cmd.Context()); err != nil || len(agents) == 0 {
-		if err == nil {
-			err = a.uninstall(cmd, nil, dryRun) // of leftovers beside them
-		}
-		return err
-	}
-	p := &bootstrap.Plan{Host: a.host(), Journal: all, Node: a.nodeName, Version: version(), Command: a.name}
-	return a.show(cmd.Context(), func(ctx context.Context) (*bootstrap.Report, error) {
-		p.Trace = a.trace
-		if dryRun {
-			return dry(p.CheckRevertAll(ctx))
-		}
-		return p.RevertAll(ctx)
+	a.planFlags(c)
+	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint report-node report-metrics")
+	a.undoFlags(c)
+	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good objects that are kept because another program has changed them, once all else is undone: they are no error, and status shows those that carry the agent's name")
+	c.Flags().BoolVar(&a.allAgents, "all-agents", false, "undo the changes of every agent in the state directory, whatever its owner, unless one of them is running")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
+	return c
+}
+
+// undoFlags select whose changes may be undone.
+func (a *app) undoFlags(c *cobra.Command) {
+	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "act even if the node has another owner for this agent")
+	c.Flags().BoolVar(&a.force, "force", false, "act even while an agent is running, including on files that sandboxes still need for their deletion")
+}
+
+// hideBut hides flags in help that are accepted only so that a command can be called as
+// apply is.
+func hideBut(f *pflag.FlagSet, shown string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = flag.Hidden || !slices.Contains(strings.Fields(shown), flag.Name)
 	})
 }
 
-// allAgents is the journal of a plan that undoes the changes of all agents. Its steps are
-// named AGENT/STEP.
-type allAgents struct {
-	*journal.Node
-	app     *app
-	op      string
-	enter   journal.Enter
-	agents  []journal.Agent
-	entered map[string]func(report []byte) error // by agent: keeps the report
-}
-
-func (all *allAgents) list(ctx context.Context) ([]journal.Agent, error) {
-	return all.Agents(ctx, all.app.host().Enter)
-}
-
-// Identity names no agent, for it is about all of them.
-func (all *allAgents) Identity(context.Context) (agent, owner string, generation int) {
-	return "", all.Owner, 0
-}
-
-// Enter returns an error if one of the agents is alive. A run that changes something looks
-// under the node's lock.
-func (all *allAgents) Enter(ctx context.Context, op string, enter journal.Enter) (inside context.Context, leave func() error, err error) {
-	all.op, all.enter, all.entered = op, enter, map[string]func([]byte) error{}
-	if all.agents, err = all.list(ctx); err != nil {
-		return nil, nil, err
+func revertOp(dryRun bool) bootstrap.Op {
+	if dryRun {
+		return bootstrap.OpCheckRevert
 	}
-	var errs []error
-	for _, agent := range all.agents {
-		if err := all.app.hasGone(ctx, agent); err != nil && !all.app.force {
-			errs = append(errs, fmt.Errorf("agent %q: %w (or give --force)", agent.Name, err))
-		}
-	}
-	return ctx, func() error { return nil }, errors.Join(errs...)
+	return bootstrap.OpRevert
 }
 
-// RevertAll undoes first the agent that came last. One whose journal cannot be read, or
-// that cannot be undone, does not stop the others; it may need objects that they hold, so
-// it is tried again once they have been undone.
-func (all *allAgents) RevertAll(ctx context.Context, dryRun bool, report func(step, change string, err error)) error {
-	var todo, failed []*undoneAgent
-	for _, agent := range slices.Backward(all.agents) {
-		todo = append(todo, &undoneAgent{name: agent.Name})
-	}
-	for range 2 * len(todo) { // at most: each round undoes something
-		changed := false
-		failed = nil
-		for _, agent := range todo {
-			changed = all.revert(ctx, agent, dryRun, report) || changed
-			if agent.failed() {
-				failed = append(failed, agent)
-			}
-		}
-		if todo = failed; !changed || dryRun {
-			break
-		}
-	}
-	var errs []error
-	for _, agent := range failed {
-		for _, f := range agent.failures {
-			report(agent.name+"/"+f.step, "", f.err)
-		}
-		errs = append(errs, agent.err)
-	}
-	return errors.Join(errs...)
-}
-
-// undoneAgent is the result of undoing an agent: its failures, in a step or in none.
-type undoneAgent struct {
-	name     string
-	failures []failedStep
-	err      error
-}
-
-type failedStep struct {
-	step string
-	err  error
-}
-
-func (u *undoneAgent) failed() bool { return u.err != nil || len(u.failures) > 0 }
-
-// revert undoes an agent, and reports the changes.
-func (all *allAgents) revert(ctx context.Context, agent *undoneAgent, dryRun bool, report func(step, change string, err error)) (changed bool) {
-	n := all.app.nodeOf(ctx, agent.name)
-	n.AnyOwner = true
-	*agent = undoneAgent{name: agent.name}
-	inside, leave, err := n.Enter(ctx, all.op, all.enter)
-	if err == nil {
-		all.entered[agent.name] = func(report []byte) error { return n.SaveReport(inside, report) }
-		err = n.RevertAll(inside, dryRun, func(step, change string, err error) {
-			changed = changed || change != ""
-			if err != nil {
-				agent.failures = append(agent.failures, failedStep{step, err})
-			}
-			report(agent.name+"/"+step, change, nil)
-		})
-		err = errors.Join(err, leave())
-	}
-	if err != nil {
-		agent.err = fmt.Errorf("agent %q: %w", agent.name, err)
-	}
-	return changed
-}
-
-// SaveReport keeps the report for each agent with remaining entries.
-func (all *allAgents) SaveReport(_ context.Context, report []byte) error {
-	var errs []error
-	for _, keep := range all.entered {
-		errs = append(errs, keep(report))
-	}
-	return errors.Join(errs...)
-}
-
-// hasGone returns an error if an agent of the list is alive, or if it cannot tell.
-func (a *app) hasGone(ctx context.Context, agent journal.Agent) error {
-	if agent.Alive != "" {
-		return fmt.Errorf("%w: %s: stop it first", cleanup.ErrAgentAlive, agent.Alive)
-	}
-	return errors.Join(agent.AliveErr, a.hasEnded(ctx, agent.Name, nil))
-}
-
-// uninstall undoes the recorded changes. If nothing is recorded, or nothing any more, the
-// node must have no object with a mark of this agent: otherwise the state directory is
-// another one, or lost.
+// uninstall undoes the recorded changes of the steps, or all of them if steps is nil. If
+// nothing is recorded, or nothing any more, the node must have no object with a mark of this
+// agent: otherwise the state directory is another one, or lost.
 func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
-	var before bool
-	err := a.takeBack(cmd, steps, dryRun, func(context.Context) (more []bootstrap.Step, err error) {
-		before, err = a.journal.Empty()
-		return nil, err
-	})
+	if err := a.needBook(cmd.Context()); err != nil {
+		return err
+	}
+	before, err := a.isEmpty(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if now, err := a.journal.Empty(); err != nil || !now {
+	if err := a.takeBack(cmd, steps, dryRun); err != nil {
+		return err
+	}
+	if now, err := a.isEmpty(cmd.Context()); err != nil || !now {
 		return err
 	}
 	return a.unrecorded(cmd.Context(), before)
 }
 
+// takeBack undoes what is recorded of the steps, or everything if steps is nil; in a dry run,
+// it lists the changes. More steps are undone first.
+func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...bootstrap.Step) error {
+	if err := a.mayUndo(cmd); err != nil {
+		return err
+	}
+	p, run := a.plan(cmd.Context()), (*bootstrap.Plan).Revert
+	switch all := steps == nil; {
+	case all && (dryRun || len(more) == 0 && a.isUntouched(cmd.Context())): // then there is nothing to lock
+		run = (*bootstrap.Plan).CheckRevertAll
+	case all:
+		run = (*bootstrap.Plan).RevertAll
+	case dryRun:
+		run = (*bootstrap.Plan).CheckRevert
+	}
+	if steps == nil && !a.allAgents {
+		steps = stepNames // also those of which nothing is recorded
+	}
+	for _, name := range steps { // the records say what to undo, without what the steps want
+		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: true})
+	}
+	p.Steps = append(p.Steps, more...)
+	return a.showPlan(cmd.Context(), p, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
+		report, err := run(p, ctx)
+		if dryRun {
+			return dry(report, err)
+		}
+		report.Op = bootstrap.OpRevert
+		return report, err
+	})
+}
+
+// isUntouched reports whether the node has no state directory.
+func (a *app) isUntouched(ctx context.Context) bool {
+	err := a.seeing(ctx, func(context.Context) error { _, err := os.Lstat(a.stateDir); return err })
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// mayUndo refuses to undo the node of a running agent, unless its owner asks for that. An
+// agent without an owner may run the other commands that undo in its preStop hook.
+func (a *app) mayUndo(cmd *cobra.Command) error {
+	if a.force {
+		return nil
+	}
+	if a.allAgents {
+		return a.allHaveGone(cmd.Context())
+	}
+	_, generation, err := a.book.Owner()
+	uninstall := cmd.Name() == "uninstall"
+	if err != nil || !a.anyOwner && (!uninstall || generation > 0) {
+		return err
+	}
+	if empty, err := a.isEmpty(cmd.Context()); err != nil || empty && uninstall {
+		return err
+	}
+	if err := a.hasEnded(cmd.Context(), a.agent, a.book); err != nil {
+		return fmt.Errorf("%s: %w (or give --force)", cmd.Name(), err)
+	}
+	return nil
+}
+
+// allHaveGone returns an error for each agent of the node that is alive.
+func (a *app) allHaveGone(ctx context.Context) error {
+	agents, err := a.agents(ctx)
+	errs := []error{err}
+	for _, agent := range agents {
+		if err := a.hasGone(ctx, agent); err != nil {
+			errs = append(errs, fmt.Errorf("agent %q: %w (or give --force)", agent.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // unrecorded returns an error if the node has objects made by this program's agent. Those
-// that another journal has recorded count if this one was empty from the start.
+// that another ledger has recorded count if this one was empty from the start.
 func (a *app) unrecorded(ctx context.Context, fromTheFirst bool) error {
-	orphans, err := a.journal.Orphans(ctx)
+	orphans, err := a.orphans(ctx)
 	if err != nil {
 		return fmt.Errorf("look for unrecorded objects: %w", err)
 	}
 	var errs []error
 	for _, m := range orphans {
-		dir, err := a.recordedIn(ctx, m, orphans)
-		if dir != "" && fromTheFirst {
-			errs = append(errs, fmt.Errorf("nothing is recorded in %s, and %s was made here: undo it by nodeinit uninstall --state-dir=%s", a.stateDir, m.Object, dir))
-		} else if dir == "" {
-			errs = append(errs, errors.Join(err, fmt.Errorf("nothing is recorded in %s, and %s was made here: undo it with the --state-dir that it was made with, or if that is lost, remove it: %s", a.stateDir, m.Object, m.Remove)))
+		switch elsewhere := a.isRecordedElsewhere(ctx, m); {
+		case m.Agent != a.agent && !a.allAgents, elsewhere && !fromTheFirst:
+		case elsewhere:
+			errs = append(errs, fmt.Errorf("nothing is recorded in %s, and %s was made here: undo it by nodeinit uninstall --state-dir=%s", a.stateDir, m.Object, m.Dir))
+		default:
+			errs = append(errs, fmt.Errorf("nothing is recorded in %s, and %s was made here: undo it with the --state-dir that it was made with, or if that is lost, remove it: %s", a.stateDir, m.Object, m.Remove))
 		}
 	}
 	if len(errs) == 0 && fromTheFirst {
@@ -203,23 +191,15 @@ func (a *app) unrecorded(ctx context.Context, fromTheFirst bool) error {
 	return errors.Join(errs...)
 }
 
-// recordedIn looks for the directory of the journal that has the object: the one that it
-// names or another orphan does, or the usual one.
-func (a *app) recordedIn(ctx context.Context, m journal.Marked, orphans []journal.Marked) (dir string, err error) {
-	dirs := []string{m.Dir, defaultStateDir}
-	for _, o := range orphans {
-		dirs = append(dirs, o.Dir)
+// isRecordedElsewhere reports whether the ledger that an object names has a record of it.
+func (a *app) isRecordedElsewhere(ctx context.Context, m ledger.Marked) bool {
+	if m.Dir == "" || m.Dir == a.stateDir {
+		return false
 	}
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" || dir == a.stateDir })
-	for _, other := range dirs {
-		j, err := (&journal.Node{Dir: other, Agent: a.agent, NoOwner: true}).Open(ctx, a.host().Enter)
-		if err != nil {
-			continue // it is no journal that uninstall could undo
-		}
-		known, err := j.Knows(m)
-		if err = errors.Join(err, j.Close()); err != nil || known {
-			return other, err
-		}
+	b, err := a.bookOf(ctx, &ledger.Ledger{Dir: m.Dir, Agent: a.agent, NoOwner: true})
+	if err != nil {
+		return false // it is none that uninstall could undo
 	}
-	return "", nil
+	recorded, err := b.Status(ctx)
+	return err == nil && slices.ContainsFunc(recorded.Records, func(r ledger.Record) bool { return r.Kind == m.Kind && r.Object == m.Object })
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -19,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
@@ -34,9 +35,9 @@ var checks = map[string]func(value string) error{
 	"report-metrics":   promFile,
 	"runtime-endpoint": func(v string) error { return absolute(strings.TrimPrefix(v, "unix://")) },
 
-	"state-dir": func(v string) error { return (&journal.Node{Dir: v, Agent: "x", NoOwner: true}).Validate() },
-	"agent":     func(v string) error { return (&journal.Node{Agent: v, NoOwner: true}).Validate() },
-	"owner":     func(v string) error { return (&journal.Node{Agent: "x", Owner: v}).Validate() },
+	"state-dir": func(v string) error { return (&ledger.Ledger{Dir: v, Agent: "x", NoOwner: true}).Validate() },
+	"agent":     func(v string) error { return (&ledger.Ledger{Agent: v, NoOwner: true}).Validate() },
+	"owner":     func(v string) error { return (&ledger.Ledger{Agent: "x", Owner: v}).Validate() },
 
 	"allow-config-keys": configKeys, "deny-config-keys": configKeys, "cni-conf-key": configKeys, "cgroup-root-key": configKeys,
 	"k8s-namespace":       func(v string) error { return invalid(validation.IsDNS1123Label(v)) },
@@ -49,15 +50,15 @@ var checks = map[string]func(value string) error{
 	"kernel-modules":      fileName,
 	"systemd-sysctl-unit": fileName,
 	"sysctl":              setting,
-	"sysctl-config-file":  func(v string) error { return sysctl.DropIn{Name: v, Settings: sysctl.Cilium().Settings}.Validate() },
+	"sysctl-config-file":  confName,
 	"drop-capabilities":   func(v string) error { _, err := capabilityNumbers([]string{v}); return err },
 
-	"cni-bin-dir":      func(v string) error { return cniinstall.Install{BinDir: folderOr(v, "")}.Validate() },
-	"cni-conf-dir":     func(v string) error { return cniinstall.Install{ConfDir: folderOr(v, "")}.Validate() },
-	"also-cni-bin-dir": func(v string) error { return cniinstall.Install{AlsoBinDirs: []string{v}}.Validate() },
-	"cni-conf-name":    func(v string) error { return cniinstall.Install{ConfName: v}.Validate() },
+	"cni-bin-dir":      func(v string) error { return fields(cniinstall.Install{BinDir: folderOr(v, "")}) },
+	"cni-conf-dir":     func(v string) error { return fields(cniinstall.Install{ConfDir: folderOr(v, "")}) },
+	"also-cni-bin-dir": func(v string) error { return fields(cniinstall.Install{AlsoBinDirs: []string{v}}) },
+	"cni-conf-name":    func(v string) error { return fields(cniinstall.Install{ConfName: v}) },
 	"cni-conf-path": func(v string) error {
-		return cmp.Or(absolute(v), cniinstall.Install{ConfName: filepath.Base(v)}.Validate())
+		return cmp.Or(absolute(v), fields(cniinstall.Install{ConfName: filepath.Base(v)}))
 	},
 	"cni-backup-suffix": suffix,
 	"cni-chain":         network,
@@ -128,6 +129,20 @@ func fileName(name string) error {
 	return nil
 }
 
+// fields checks an installation of nothing: no more than its fields is looked at.
+func fields(i cniinstall.Install) error {
+	_, err := i.Wants(context.Background())
+	return err
+}
+
+// confName is the name of a sysctl drop-in.
+func confName(name string) error {
+	if filepath.Ext(name) != ".conf" || name == ".conf" {
+		return errors.New("must end in .conf: nothing else in the directory is read")
+	}
+	return fileName(name)
+}
+
 func suffix(s string) error {
 	if !strings.HasPrefix(s, ".") || slices.Contains([]string{".", ".conf", ".conflist", ".json"}, filepath.Ext(s)) {
 		return errors.New("must begin with a dot, and be none by which runtimes load a file")
@@ -150,11 +165,8 @@ func number(value string) error {
 }
 
 func setting(line string) error {
-	settings, err := sysctl.Parse(strings.NewReader(line))
-	if err != nil {
-		return err
-	}
-	return sysctl.Settings{Values: settings}.Validate()
+	_, err := sysctl.Parse(strings.NewReader(line))
+	return err
 }
 
 func configKeys(value string) error {

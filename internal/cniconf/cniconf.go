@@ -18,7 +18,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -118,7 +118,7 @@ func Restore(aside, name string) string {
 	return fmt.Sprintf("mv %s %s restores it", aside, filepath.Join(filepath.Dir(aside), name))
 }
 
-// Need returns an error that matches [journal.ErrNeeded] if one of the configurations that
+// Need returns an error that matches [ledger.ErrNeeded] if one of the configurations that
 // counts needs the plugin, and names it. It stops reading at the first that does.
 func (f Folder) Need(ctx context.Context, plugin string, counts func(path string) bool) error {
 	names, err := f.List(ctx, IsName)
@@ -138,7 +138,7 @@ func (f Folder) Need(ctx context.Context, plugin string, counts func(path string
 	return nil
 }
 
-// Needs returns an error that matches [journal.ErrNeeded] if the configuration with this
+// Needs returns an error that matches [ledger.ErrNeeded] if the configuration with this
 // content needs the plugin, or if it cannot tell.
 func (f Folder) Needs(ctx context.Context, plugin, conf string, raw []byte, unread error) error {
 	stays := func(why string, args ...any) error { return needed(plugin + " stays: " + fmt.Sprintf(why, args...)) }
@@ -166,11 +166,11 @@ func (f Folder) Needs(ctx context.Context, plugin, conf string, raw []byte, unre
 	})
 }
 
-// needed is the text of an error that matches [journal.ErrNeeded].
+// needed is the text of an error that matches [ledger.ErrNeeded].
 type needed string
 
 func (n needed) Error() string { return string(n) }
-func (needed) Unwrap() error   { return journal.ErrNeeded }
+func (needed) Unwrap() error   { return ledger.ErrNeeded }
 
 // untold returns the error for a configuration that cannot be read. If it is not a
 // file, that is the node's state, and the plugin stays; if reading fails, the undo

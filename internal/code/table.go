@@ -7,7 +7,6 @@ package code
 const (
 	PlanInvalid      = "plan.invalid"
 	PlanNotConverged = "plan.not-converged"
-	PlanUnrecorded   = "plan.unrecorded"
 	PlanTimeout      = "plan.timeout"
 	PlanCanceled     = "plan.canceled"
 	PlanPermission   = "plan.permission"
@@ -55,7 +54,6 @@ const (
 	SysctlKeyMissing        = "sysctl.key-missing"
 	SysctlKeyInvalid        = "sysctl.key-invalid"
 	SysctlValueRefused      = "sysctl.value-refused"
-	SysctlOverridden        = "sysctl.overridden"
 	SysctlDirectoryReadOnly = "sysctl.directory-read-only"
 	SysctlRouteLost         = "sysctl.route-lost"
 	SysctlReloadFailed      = "sysctl.reload-failed"
@@ -102,7 +100,6 @@ func Table() []Meaning {
 	return []Meaning{
 		{PlanInvalid, "The plan contradicts itself: a name twice, no action, or steps in a wrong order.", "Correct the program that built the plan."},
 		{PlanNotConverged, "A change was made without an error, but the node is still not as it should be.", "Look for another program that reverts the change."},
-		{PlanUnrecorded, "An action made a change without recording it, so that it cannot be undone.", "Correct the action, or its wrapper: the context must reach it."},
 		{PlanTimeout, "The time for the step or for the run ran out, and no more specific cause is known.", "Look in the error for the awaited condition, or allow more time."},
 		{PlanCanceled, "The run was asked to end, such as by SIGTERM.", "Run it again."},
 		{PlanPermission, "The kernel denied an operation, and no more specific cause is known.", "Grant the capability that the error names, or look for a security module that denies it."},
@@ -150,7 +147,6 @@ func Table() []Meaning {
 		{SysctlKeyMissing, "The kernel does not have the key.", "Load the module that provides it, or leave the key out."},
 		{SysctlKeyInvalid, "The given text is not a sysctl key.", "Correct its spelling."},
 		{SysctlValueRefused, "The kernel rejects the value.", "Correct the value."},
-		{SysctlOverridden, "A value was written without an error, but the kernel reports a different one.", "Look for the limit, the other key or the security module that determines it."},
 		{SysctlDirectoryReadOnly, "No drop-in can be written, since its directory is read-only.", "Name a directory that is writable and read at boot, or set the values without a file."},
 		{SysctlRouteLost, "IPv6 forwarding would remove a default route learned from router advertisements.", "Set accept_ra to 2 on the link that the error names, or add its route by hand."},
 		{SysctlReloadFailed, "systemd could not apply the sysctl.d files.", "See the log of the unit that the error names."},

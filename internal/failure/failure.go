@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package failure joins errors, deduplicated and capped, and waits until a context ends.
+// Package failure joins errors, deduplicated and capped, marks those that are certain, and
+// waits until a context ends.
 package failure
 
 import (
@@ -50,6 +51,20 @@ func (s *Set) Join() error {
 	}
 	return errors.Join(s.errs...)
 }
+
+// Certain returns err as one that no step of a plan mends: a bootstrap.CertainError. Nil
+// stays nil.
+func Certain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return certain{err}
+}
+
+type certain struct{ error }
+
+func (c certain) Unwrap() error { return c.error }
+func (certain) Certain()        {}
 
 // Sleep waits for d, or returns why ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) error {

@@ -46,7 +46,7 @@ type File struct {
 	// Path is the absolute path of the file. The file is made with mode 0600 and
 	// never removed: removing it would allow two runs at once. No other user may have
 	// permission to open it. If empty, it is DefaultPath, which suits root; for other
-	// users choose a path next to their journal.
+	// users choose a path next to their ledger.
 	Path string
 
 	// Timeout is how long Lock waits for another holder. Zero means 60 seconds; with a

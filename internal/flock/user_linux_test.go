@@ -17,7 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/flock"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -25,9 +25,9 @@ import (
 // asUser is the environment variable that makes this test binary the other user.
 const asUser = "SLIPWAY_FLOCK_TEST_USER_DIR"
 
-// A user that is not root cannot make the node's lock; beside a journal of its own
-// it can, and two of its runs exclude each other.
-func TestPLAN2_AUserThatIsNotRootLocksBesideItsJournal(t *testing.T) {
+// A user that is not root cannot make the node's lock. It takes one beside a ledger of its own,
+// and two of its runs exclude each other.
+func TestPLAN2_AUserThatIsNotRootLocksBesideItsLedger(t *testing.T) {
 	if dir := os.Getenv(asUser); dir != "" {
 		runAsUser(t, dir)
 		return
@@ -49,45 +49,37 @@ func TestPLAN2_AUserThatIsNotRootLocksBesideItsJournal(t *testing.T) {
 	require.Contains(t, string(out), "--- PASS: "+t.Name(), "it ran")
 
 	require.NoFileExists(t, flock.DefaultPath)
-	info, err := os.Stat(filepath.Join(dir, "slipway.lock"))
+	info, err := os.Stat(filepath.Join(dir, "state.lock"))
 	require.NoError(t, err)
 	require.EqualValues(t, uid, info.Sys().(*syscall.Stat_t).Uid)
 }
 
 func runAsUser(t *testing.T, dir string) {
 	require.NotZero(t, os.Geteuid())
-	files := journal.Files{Kind: "acme"}
 	made := filepath.Join(dir, "made")
-	lock := flock.File{Path: filepath.Join(dir, "slipway.lock"), Timeout: time.Nanosecond}
-	action := bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if _, err := os.Stat(made); err == nil {
-				return nil, nil
-			}
-			return []string{"make " + made}, nil
-		},
-		func(ctx context.Context) error {
-			_, err := lock.Lock(ctx)
-			require.ErrorAs(t, err, new(*flock.HeldError), "another run, while this one has it")
-			return files.MkdirAll(ctx, journal.From(ctx), made, 0o755)
-		},
-	).In(files.Namespaces()...).Recording(files.Kinds()...)
+	lock := flock.File{Path: filepath.Join(dir, "state.lock"), Timeout: time.Nanosecond}
+	kind := ledger.Dir()
+	write := kind.Write
+	kind.Write = func(ctx context.Context, object string, to ledger.State) error {
+		_, err := lock.Lock(ctx)
+		require.ErrorAs(t, err, new(*flock.HeldError), "another run, while this one has it")
+		return write(ctx, object, to)
+	}
 	plan := bootstrap.Plan{
-		Host:    hostns.Host{}, // with the node's lock
-		Journal: &journal.Node{Dir: filepath.Join(dir, "journal"), Agent: "agent", Owner: "me", Handlers: []journal.Handler{files}},
-		Steps:   []bootstrap.Step{{Name: "directory", Action: action}},
+		Host:   hostns.Host{Here: true},
+		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", Owner: "me"},
+		Steps: []bootstrap.Step{{Name: "directory", Wants: wanted{
+			{Kind: kind, Object: made, To: ledger.State{Type: "dir", Mode: 0o755, UID: os.Geteuid(), GID: os.Getegid()}}}}},
 	}
 	_, err := plan.Apply(t.Context())
-	require.ErrorIs(t, err, os.ErrPermission)
-	require.ErrorContains(t, err, flock.DefaultPath)
-	require.ErrorContains(t, err, "sets LockFile to another file")
-	require.NoDirExists(t, made, "nothing without the lock")
-
-	plan.Host = hostns.Host{LockFile: lock.Path}
-	_, err = plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.DirExists(t, made)
 	_, err = plan.Revert(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, made)
 }
+
+// wanted wants a list of objects.
+type wanted []ledger.Want
+
+func (w wanted) Wants(context.Context) (ledger.Wants, error) { return ledger.Wants{List: w}, nil }

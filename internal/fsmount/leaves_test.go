@@ -8,19 +8,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/journaltest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/mount"
 )
 
@@ -28,21 +27,26 @@ import (
 type leaf struct {
 	fstype  string
 	foreign error
+	kind    *ledger.Kind
 	ensure  func(path string) error
-	mount   func(path string, k mount.Mounter) bootstrap.Action
-	handler func(k mount.Mounter) journal.Handler
+	mount   func(path string, k mount.Mounter) action
+}
+
+// action is a mount that is used alone, or by a step.
+type action interface {
+	ledger.Wanter
+	Check(ctx context.Context) ([]string, error)
+	Apply(ctx context.Context) error
 }
 
 var leaves = map[string]leaf{
 	"bpffs": {
-		"bpf", bpffs.ErrForeign, bpffs.EnsureMounted,
-		func(path string, k mount.Mounter) bootstrap.Action { return bpffs.Mount{Path: path, Kernel: k} },
-		func(k mount.Mounter) journal.Handler { return bpffs.Handler{Kernel: k} },
+		"bpf", bpffs.ErrForeign, bpffs.Kind, bpffs.EnsureMounted,
+		func(path string, k mount.Mounter) action { return bpffs.Mount{Path: path, Kernel: k} },
 	},
 	"cgroup": {
-		"cgroup2", cgroup.ErrForeign, cgroup.EnsureMounted,
-		func(path string, k mount.Mounter) bootstrap.Action { return cgroup.Mount{Path: path, Kernel: k} },
-		func(k mount.Mounter) journal.Handler { return cgroup.Handler{Kernel: k} },
+		"cgroup2", cgroup.ErrForeign, cgroup.Kind, cgroup.EnsureMounted,
+		func(path string, k mount.Mounter) action { return cgroup.Mount{Path: path, Kernel: k} },
 	},
 }
 
@@ -55,30 +59,26 @@ func onEach(t *testing.T, test func(t *testing.T, n fsmounttest.Node, l leaf)) {
 	}
 }
 
-// recorded is a leaf's mount on a path of the node, and the journal that records it.
+// recorded is a leaf's mount on a path of the node, and what records it.
 type recorded struct {
-	bootstrap.Action
-	path    string
-	journal *journal.Journal
-	handler journal.Handler
+	testledger.Step
+	alone action
+	path  string
 }
 
 func (l leaf) recorded(t *testing.T, n fsmounttest.Node, elements ...string) recorded {
+	t.Helper()
 	path := filepath.Join(append([]string{n.Dir()}, elements...)...)
-	return recorded{l.mount(path, n.Kernel()), path, journaltest.Open(t, filepath.Join(n.Dir(), "state")), l.handler(n.Kernel())}
+	m := l.mount(path, n.Kernel())
+	return recorded{testledger.Step{Wanter: m, Book: testledger.Open(t, testledger.Dir(t))}, m, path}
 }
 
 func (l leaf) applied(t *testing.T, n fsmounttest.Node) recorded {
+	t.Helper()
 	r := l.recorded(t, n, "run", "point")
 	require.NoError(t, r.Apply(t.Context()))
 	return r
 }
-
-func (r recorded) Apply(ctx context.Context) error {
-	return r.Action.Apply(journal.With(ctx, r.journal))
-}
-
-func (r recorded) revert(ctx context.Context) error { return r.journal.Undo(ctx, r.handler) }
 
 func TestBPF1_CG1_MakesDirectoriesAndMounts(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
@@ -110,15 +110,6 @@ func TestBPF1_CG1_MakesDirectoriesAndMounts(t *testing.T) {
 	})
 }
 
-func TestBPF1_CG1_Conforms(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
-		path := filepath.Join(n.Dir(), "run", "point")
-		bootstraptest.Conform(t, func() bootstrap.Action { return l.mount(path, n.Kernel()) }, l.handler(n.Kernel()))
-		require.Empty(t, n.Mounts(path))
-		require.NoDirExists(t, filepath.Dir(path))
-	})
-}
-
 func TestBPF1_CG1_ForeignIsNamed(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
 		for _, fstype := range []string{"tmpfs", "sysfs", "proc", "bpf", "cgroup2"} {
@@ -134,7 +125,7 @@ func TestBPF1_CG1_ForeignIsNamed(t *testing.T) {
 				require.ErrorContains(t, err, fstype)
 			}
 			require.Equal(t, []string{fstype}, n.Mounts(m.path))
-			require.NoDirExists(t, m.journal.Dir())
+			require.Empty(t, m.Records(t))
 		}
 	})
 }
@@ -169,7 +160,7 @@ func TestBPF1_CG2_AFile(t *testing.T) {
 			_, err := m.Check(t.Context())
 			require.ErrorContains(t, err, file)
 			require.ErrorContains(t, m.Apply(t.Context()), file)
-			require.NoDirExists(t, m.journal.Dir())
+			require.Empty(t, m.Records(t))
 		}
 	})
 }
@@ -177,24 +168,27 @@ func TestBPF1_CG2_AFile(t *testing.T) {
 func TestBPF1_CG1_WithoutTheCapability(t *testing.T) {
 	for _, l := range leaves {
 		n := fsmounttest.NewFake(t)
-		n.K.Fail = fsmounttest.Denied
+		n.K.Fail = func(op, _ string) error {
+			return map[string]error{"mount": syscall.EPERM, "umount": syscall.EPERM}[op]
+		}
 		m := l.recorded(t, n, "sys", "point")
-		for _, err := range []error{m.Apply(t.Context()), m.Action.Apply(t.Context())} {
+		for _, err := range []error{m.Apply(t.Context()), m.Apply(t.Context())} {
 			require.ErrorIs(t, err, os.ErrPermission)
 			require.ErrorContains(t, err, "CAP_SYS_ADMIN")
 			require.ErrorContains(t, err, m.path)
 			require.NotContains(t, err.Error(), "\n", "one line")
 		}
+		require.NoError(t, m.Undo(t.Context()))
 		left, err := os.ReadDir(n.Dir())
 		require.NoError(t, err)
-		require.Empty(t, left)
+		require.Empty(t, left, "the directories were recorded")
 	}
 }
 
 func TestPLAN6_BPF5_RevertTakesBackItsOwn(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
 		m := l.applied(t, n)
-		changes, err := m.journal.CheckUndo(t.Context(), m.handler)
+		changes, err := m.CheckUndo(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []string{
 			"unmount " + l.fstype + " from " + m.path,
@@ -202,11 +196,11 @@ func TestPLAN6_BPF5_RevertTakesBackItsOwn(t *testing.T) {
 			"remove directory " + filepath.Dir(m.path),
 		}, changes)
 		for range 2 {
-			require.NoError(t, m.revert(t.Context()))
+			require.NoError(t, m.Undo(t.Context()))
 			require.NoDirExists(t, filepath.Dir(m.path))
-			require.NoDirExists(t, m.journal.Dir())
+			require.Empty(t, m.Records(t))
 		}
-		changes, err = m.journal.CheckUndo(t.Context(), m.handler)
+		changes, err = m.CheckUndo(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, changes)
 	})
@@ -216,11 +210,11 @@ func TestPLAN6_BPF5_BusyIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
 		m := l.applied(t, n)
 		release := n.Hold(m.path)
-		err := m.revert(t.Context())
+		err := m.Undo(t.Context())
 		require.ErrorContains(t, err, "busy")
 		require.ErrorContains(t, err, m.path)
 		release()
-		require.NoError(t, m.revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.NoDirExists(t, filepath.Dir(m.path))
 	})
 }
@@ -229,10 +223,10 @@ func TestPLAN6_BPF5_CoveredIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
 		m := l.applied(t, n)
 		n.Put(m.path, "tmpfs", "")
-		require.ErrorContains(t, m.revert(t.Context()), "tmpfs is mounted over it")
+		require.ErrorContains(t, m.Undo(t.Context()), "it is tmpfs now")
 		require.Equal(t, []string{l.fstype, "tmpfs"}, n.Mounts(m.path))
 		n.Unmount(m.path)
-		require.NoError(t, m.revert(t.Context()))
+		require.NoError(t, m.Undo(t.Context()))
 		require.NoDirExists(t, filepath.Dir(m.path))
 	})
 }
@@ -244,14 +238,14 @@ func TestPLAN6_BPF5_AnothersMountIsKept(t *testing.T) {
 		n.Put(fsmounttest.Mkdir(t, n, "another"), "tmpfs", "") // takes the identity that older kernels reuse
 		n.Put(m.path, l.fstype, "")
 		for range 2 {
-			err := m.revert(t.Context())
-			require.ErrorIs(t, err, journal.ErrChanged)
+			err := m.Undo(t.Context())
+			require.ErrorIs(t, err, ledger.ErrChanged)
 			require.ErrorContains(t, err, m.path)
 			require.Equal(t, []string{l.fstype}, n.Mounts(m.path))
 		}
 		n.Unmount(m.path)
 		require.NoError(t, os.Remove(m.path))
-		require.NoError(t, m.revert(t.Context()), "the directory above it is empty now")
-		require.NoDirExists(t, m.journal.Dir())
+		require.NoError(t, m.Undo(t.Context()), "the directory above it is empty now")
+		require.Empty(t, m.Records(t))
 	})
 }

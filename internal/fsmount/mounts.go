@@ -51,3 +51,10 @@ func is(m mountinfo.Mount, identity string) bool {
 	id, _, _ := strings.Cut(identity, " ")
 	return id == fmt.Sprintf("id=%d", m.ID)
 }
+
+func pathError(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}

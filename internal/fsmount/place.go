@@ -10,10 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -22,11 +19,10 @@ import (
 
 // Place is a path where a file system is mounted or wanted.
 type Place struct {
-	Path    string   // as returned by Resolve
-	Missing []string // directories to make first, outermost first
-	FSType  string   // type of the file system that Path, or its existing part, is on
-	Root    string   // of a mounted cgroup2, see [mount.Mounter].Stat
-	Mount   string   // identity of the mount on Path; "" if none is
+	Path   string // as returned by Resolve
+	FSType string // type of the file system that Path, or its existing part, is on
+	Root   string // of a mounted cgroup2, see [mount.Mounter].Stat
+	Mount  string // identity of the mount on Path; "" if none is
 }
 
 // Look describes the place at path. It takes the same time whatever else is mounted.
@@ -37,23 +33,19 @@ func Look(k mount.Mounter, path string) (Place, error) {
 	}
 	p := Place{Path: resolved}
 	exists := resolved
-	for ; ; exists = filepath.Dir(exists) {
-		info, err := os.Lstat(exists)
-		if errors.Is(err, fs.ErrNotExist) && exists != filepath.Dir(exists) {
-			p.Missing = append(p.Missing, exists)
-			continue
-		}
-		if err != nil {
-			return Place{}, err
-		}
-		if !info.IsDir() {
-			return Place{}, fmt.Errorf("%s is a %s, not a directory: name another path, or move it away", exists, filemode.Type(info.Mode()))
-		}
-		break
+	info, err := os.Lstat(exists)
+	for errors.Is(err, fs.ErrNotExist) && exists != filepath.Dir(exists) {
+		exists = filepath.Dir(exists)
+		info, err = os.Lstat(exists)
 	}
-	slices.Reverse(p.Missing)
+	if err != nil {
+		return Place{}, err
+	}
+	if !info.IsDir() {
+		return Place{}, fmt.Errorf("%s is a %s, not a directory: name another path, or move it away", exists, filemode.Type(info.Mode()))
+	}
 	p.FSType, p.Root, p.Mount, err = k.Stat(exists)
-	if len(p.Missing) > 0 {
+	if exists != resolved {
 		p.Mount = ""
 	}
 	return p, err
@@ -88,47 +80,27 @@ func (p Place) Unmount(k mount.Mounter) error {
 	})
 }
 
-// plan lists the changes that attach would make. It is an error if directories are missing
-// and none can be made there.
-func (p Place) plan(k mount.Mounter, what string) ([]string, error) {
-	var changes []string
-	if len(p.Missing) > 0 {
-		if _, err := durable.Writable(p.Missing[0]); errors.Is(err, syscall.EROFS) {
-			return nil, readOnly{dirHint(p.Missing[0], err), p.Path}
-		}
-	}
-	for _, dir := range p.Missing {
-		changes = append(changes, "make directory "+dir)
-	}
-	change := what + " on " + p.Path
-	if len(p.Missing) == 0 {
-		first, n := "", 0
-		for entry, err := range Entries(k, p.Path) {
-			if err != nil {
-				return nil, err
-			}
-			if n++; n == 1 || entry.Name() < first {
-				first = entry.Name()
-			}
-		}
-		if n > 0 {
-			change += fmt.Sprintf(" (hides its present content: %s%s)", first, more(n-1))
-		}
-	}
-	return append(changes, change), nil
+// Shows reports whether the file system is mounted there; a cgroup2 with the host's root.
+func (p Place) Shows(fstype string) bool {
+	return p.Mount != "" && p.FSType == fstype && (fstype != "cgroup2" || p.Root == "/")
 }
 
-// readOnly is an error about a directory that cannot be made. Only a step that makes
-// something there, such as a mount, could mend it.
-type readOnly struct {
-	error
-	path string
+// hides names what a mount on path would hide.
+func hides(k mount.Mounter, path string) string {
+	first, n := "", 0
+	for entry, err := range Entries(k, path) {
+		if err != nil {
+			return "" // it is missing, or mounting will fail for the same reason
+		}
+		if n++; n == 1 || entry.Name() < first {
+			first = entry.Name()
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (hides its present content: %s%s)", first, more(n-1))
 }
-
-func (r readOnly) Unwrap() error { return r.error }
-
-// MissingAt makes the error a bootstrap.MissingError.
-func (r readOnly) MissingAt() []string { return []string{r.path} }
 
 func more(n int) string {
 	if n <= 0 {

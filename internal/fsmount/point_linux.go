@@ -90,5 +90,5 @@ func (p point) tryMark(fstype, source string) error {
 	if err != nil || m.FSType != fstype || m.Source == source {
 		return pathError("mark", p.dir.Path(p.name), err)
 	}
-	return mark(fd, source)
+	return markDir(fd, source)
 }

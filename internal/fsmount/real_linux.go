@@ -156,7 +156,7 @@ func detached(source, fstype, options string) (fd int, err error) {
 	if taken {
 		return fd, nil
 	}
-	if err := mark(fd, source); err != nil {
+	if err := markDir(fd, source); err != nil {
 		return -1, errors.Join(err, unix.Close(fd))
 	}
 	return fd, nil
@@ -176,10 +176,10 @@ func tookSource(ctx int, fstype, source string) (bool, error) {
 	return false, err
 }
 
-// mark makes an empty directory with the name of the source in the bpffs of fd, to
+// markDir makes an empty directory that stands for the source in the bpffs of fd, to
 // recognise it by.
-func mark(fd int, source string) error {
-	return pathError("mkdir", source, unix.Mkdirat(fd, source, 0o700))
+func markDir(fd int, source string) error {
+	return pathError("mkdir", source, unix.Mkdirat(fd, directoryOf(source), 0o700))
 }
 
 func configure(ctx int, option string) error {
@@ -201,11 +201,4 @@ func (p point) mountOld(at int, source, fstype, options string) error {
 		return err
 	}
 	return p.markOld(fstype, source)
-}
-
-func pathError(op, path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fs.PathError{Op: op, Path: path, Err: err}
 }

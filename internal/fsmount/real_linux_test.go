@@ -57,7 +57,7 @@ func atOnce(t *testing.T, old bool) {
 		path := filepath.Join(dir, "bpf", string(rune('a'+round)))
 		require.NoError(t, os.MkdirAll(path, 0o755))
 		won := 0
-		for _, err := range fsmounttest.AtOnce(t, 8, path, func(path string) error {
+		for _, err := range callAtOnce(t, 8, path, func(path string) error {
 			if old {
 				if err := refuseFsopen(); err != nil {
 					return err

@@ -213,7 +213,7 @@ func (s Snapshot) Lines(tool, says string) {
 
 // DropSources removes the random part of the sources of the library's mounts.
 func (s Snapshot) DropSources() {
-	drawn := regexp.MustCompile(`slipway-[-._a-z0-9]{16,}`)
+	drawn := regexp.MustCompile(`slipway-([-a-z0-9]+:\S+:)?[a-z2-7]{16}`)
 	for object, state := range s {
 		s[object] = drawn.ReplaceAllString(state, "slipway-")
 	}

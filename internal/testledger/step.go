@@ -5,55 +5,68 @@ package testledger
 
 import (
 	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// Step is a Wanter whose objects are recorded in a book, without a plan. A nil Book records
-// nothing.
+// Step is a step that a book records, without a plan.
 type Step struct {
 	ledger.Wanter
 	Book *ledger.Book
 }
 
-const stepName = "step"
+// StepName is the name of a [Step].
+const StepName = "step"
 
-// Check returns what Apply would change.
-func (s Step) Check(ctx context.Context) ([]string, error) {
-	wants, err := s.Wants(ledger.With(ctx, s.Book))
+// Check lists what Apply would change.
+func (s Step) Check(ctx context.Context) (changes []string, err error) {
+	ctx = ledger.With(ctx, s.Book)
+	wants, err := s.Wants(ctx)
 	if err != nil {
 		return nil, err
 	}
-	look, err := s.Book.Check(ctx, stepName, wants)
+	look, err := s.Book.Check(ctx, StepName, wants)
 	return look.Changes, err
 }
 
-// Apply brings the objects to the wanted states.
+// Apply makes the step's objects as wanted.
 func (s Step) Apply(ctx context.Context) error {
-	wants, err := s.Wants(ledger.With(ctx, s.Book))
-	if err == nil {
-		_, err = s.Book.Apply(ctx, stepName, wants)
+	ctx = ledger.With(ctx, s.Book)
+	wants, err := s.Wants(ctx)
+	if err != nil {
+		return err
 	}
+	_, err = s.Book.Apply(ctx, StepName, wants)
 	return err
 }
 
-// CheckUndo returns what Undo would do.
-func (s Step) CheckUndo(ctx context.Context) ([]string, error) {
-	would, err := s.Book.CheckUndo(ctx, ledger.Undo{})
-	return changes(would), err
-}
-
-// Undo undoes all that the book's agent has done.
-func (s Step) Undo(ctx context.Context) error {
-	_, err := s.Book.Undo(ctx, ledger.Undo{})
-	return err
-}
-
-func changes(all []ledger.Undone) (lines []string) {
-	for _, u := range all {
-		if u.Change != "" && u.Err == nil {
-			lines = append(lines, u.Change)
+// CheckUndo lists what Undo would change.
+func (s Step) CheckUndo(ctx context.Context) (changes []string, err error) {
+	would, err := s.Book.CheckUndo(ledger.With(ctx, s.Book), ledger.Undo{})
+	for _, u := range would {
+		if u.Err == nil && u.Change != "" {
+			changes = append(changes, u.Change)
 		}
 	}
-	return lines
+	return changes, err
+}
+
+// Undo undoes all that the book records.
+func (s Step) Undo(ctx context.Context) error {
+	_, err := s.Book.Undo(ledger.With(ctx, s.Book), ledger.Undo{})
+	return err
+}
+
+// Records lists the names of the recorded objects.
+func (s Step) Records(t testing.TB) (objects []string) {
+	t.Helper()
+	status, err := s.Book.Status(t.Context())
+	require.NoError(t, err)
+	for _, r := range status.Records {
+		objects = append(objects, r.Object)
+	}
+	return objects
 }

@@ -8,7 +8,6 @@ package fsmounttest
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,14 +45,6 @@ func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Run("fake", func(t *testing.T) { test(t, NewFake(t)) })
 	t.Run("kernel", func(t *testing.T) { test(t, NewReal(t, false)) })
 	t.Run("kernel old", func(t *testing.T) { test(t, NewReal(t, true)) })
-}
-
-// Denied is the Fail of a kernel without the capability to mount.
-func Denied(op, _ string) error {
-	if op == "mount" || op == "umount" {
-		return syscall.EPERM
-	}
-	return nil
 }
 
 // Fake is a Node whose kernel is a fake.

@@ -4,7 +4,6 @@
 package fsmounttest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -154,20 +153,4 @@ func (n *Real) Mounts(path string) []string {
 		types = append(types, i.FSType)
 	}
 	return types
-}
-
-// BytesRead counts the bytes that the calling thread reads from files while f runs.
-func BytesRead(t testing.TB, f func()) int {
-	t.Helper()
-	count := func() (sum, own int) {
-		raw, err := os.ReadFile("/proc/thread-self/io")
-		require.NoError(t, err)
-		_, err = fmt.Sscanf(string(raw), "rchar: %d", &sum)
-		require.NoError(t, err)
-		return sum, len(raw)
-	}
-	before, own := count()
-	f()
-	after, _ := count()
-	return after - before - own
 }

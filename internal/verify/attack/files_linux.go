@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
@@ -82,10 +81,7 @@ func hostPath(a *arena, name string, typ hostpath.Type) error {
 
 // content writes a file, and another one at each try.
 func content(a *arena, name string, secret bool) error {
-	return a.recorded(hostpath.Handler{}, func(j *journal.Journal) error {
-		c := hostpath.Content{Path: a.path(name), Bytes: []byte(rand.Text()), Mode: 0o644, Secret: secret}
-		return c.Apply(journal.With(a.ctx, j))
-	})
+	return a.recorded(hostpath.Content{Path: a.path(name), Bytes: []byte(rand.Text()), Mode: 0o644, Secret: secret})
 }
 
 func takeLock(a *arena) error {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -53,6 +53,9 @@ func leafTargets() []target {
 		name: "uninstall a plugin", pairs: parent, try: undo, slow: true, naive: naivelyBelow(os.Remove),
 		setup: installed(plugin, besideLink(empty), func(a *arena) { a.file("victim/x", script, 0o755, 0) }),
 	}, {
+		name: "uninstall a plugin, beside root's", pairs: roots, try: undo, slow: true, naive: naivelyBelow(os.Remove),
+		setup: installed(plugin, besideRoots(empty, func(a *arena, dir string) { a.file(dir+"/x", script+"# root's", 0o755, 0) }), nil),
+	}, {
 		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
 		try: func(a *arena) error { return network(a).Apply(a.ctx) },
 	}, {
@@ -61,6 +64,9 @@ func leafTargets() []target {
 			a.outside(func() error { return aside(a.path("victim/" + theirs)) })
 			a.file("victim/"+ours, conflist, 0o600, 0)
 		}),
+	}, {
+		name: "uninstall a CNI configuration, beside root's", pairs: roots, try: undo, slow: true, naive: inDir(ours)(os.Remove),
+		setup: installed(network, besideRoots(empty, func(a *arena, dir string) { a.file(dir+"/"+ours, conflist+" ", 0o600, 0) }), nil),
 	}, {
 		name: "clean a directory up, beside a link", pairs: parent, try: undo, slow: true, naive: naivelyBelow(removeTree),
 		setup: listed(besideLink(stateDir), cleanup.Ownership{StateDirs: []string{"pub/p/x"}}),
@@ -133,15 +139,9 @@ func configured(value string) func(*arena, string) {
 
 // configuredOver is setup, followed by a configuration recorded and written to pub/p.
 func configuredOver(setup, trap func(*arena)) func(*arena) {
-	return func(a *arena) {
-		setup(a)
-		a.undone(configdir.Handler{}, func(j *journal.Journal) error {
-			return configdir.Writer{Path: a.path("pub/p"), Config: config(a, "ours")}.Apply(journal.With(a.ctx, j))
-		})
-		if trap != nil {
-			trap(a)
-		}
-	}
+	return recordedAfter(setup, func(a *arena) ledger.Wanter {
+		return configdir.Writer{Path: a.path("pub/p"), Config: config(a, "ours")}
+	}, trap)
 }
 
 const (
@@ -186,13 +186,7 @@ func network(a *arena) cniinstall.Install {
 
 // installed is setup, followed by a recorded installation.
 func installed(install func(*arena) cniinstall.Install, setup, trap func(*arena)) func(*arena) {
-	return func(a *arena) {
-		setup(a)
-		a.undone(cniinstall.Handler{}, func(j *journal.Journal) error {
-			return install(a).Apply(journal.With(a.ctx, j))
-		})
-		trap(a)
-	}
+	return recordedAfter(setup, func(a *arena) ledger.Wanter { return install(a) }, trap)
 }
 
 // stateDir fills a directory with a directory x of root's, left by an agent.

@@ -5,7 +5,7 @@
 // how often he succeeds.
 //
 //	go run ./internal/verify/attack
-//	go run ./internal/verify/attack -n 100000 -target 'journal|mount'
+//	go run ./internal/verify/attack -n 100000 -target 'record|mount'
 //
 // The attacker is an unprivileged process in a mount namespace of its own, as in a pod.
 // He owns the directory in which the operation works (an emptyDir, a folder of plugins),

@@ -6,7 +6,6 @@ package main
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -55,8 +54,6 @@ func mountTargets() []target {
 // mounted mounts bpf on pub/p/x, as ours, and on victim/x, as another root process.
 func mounted(a *arena) {
 	besideLink(holdingDir)(a)
-	a.undone(bpffs.Handler{}, func(j *journal.Journal) error {
-		return bpffs.Mount{Path: a.path("pub/p/x")}.Apply(journal.With(a.ctx, j))
-	})
+	a.undone(bpffs.Mount{Path: a.path("pub/p/x")})
 	a.do(unix.Mount("root's", a.path("victim/x"), "tmpfs", 0, ""))
 }

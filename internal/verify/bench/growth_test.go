@@ -25,7 +25,7 @@ const module = "github.com/slipway-dev/slipway"
 // uses are the packages, each with an expression that links its main use.
 var uses = []struct{ pkg, expression string }{
 	{"bootstrap", "(&bootstrap.Plan{}).Apply"},
-	{"bootstrap/journal", "(&journal.Node{}).Open"},
+	{"bootstrap/ledger", "(&ledger.Ledger{}).Open"},
 	{"bootstrap/hostns", "hostns.Host{}.Enter"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
 	{"bootstrap/cri", "cri.Endpoint{}.Status"},

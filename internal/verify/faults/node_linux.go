@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -38,11 +38,10 @@ type node struct {
 // stateDir is where nodeinit records by default.
 const stateDir = "/var/lib/slipway"
 
-// journalFile is the journal of nodeinit's default agent.
-const journalFile = stateDir + "/cilium.journal"
+const ledgerFile = stateDir + "/ledger"
 
-// reportFile is the last run's report, which contains times.
-const reportFile = stateDir + "/cilium.last.json"
+// reportFile is the report of the last run of nodeinit's default agent, which contains times.
+const reportFile = stateDir + "/report.cilium"
 
 // newNode starts a node whose inputs are in work. binary is nodeinit.
 func newNode(ctx context.Context, binary, work string) (*node, error) {
@@ -166,10 +165,10 @@ func normal(seen snapshot.Snapshot) snapshot.Snapshot {
 	return s
 }
 
-// drawn matches random names of kept content, and of a data directory.
-var drawn = regexp.MustCompile(`/blob\.[A-Za-z0-9]+$|\.\.\d{4}(_\d\d){5}\.\d+`)
+// drawn matches random names of a data directory.
+var drawn = regexp.MustCompile(`\.\.\d{4}(_\d\d){5}\.\d+`)
 
-// wellFormed returns an error if a JSON file is invalid, or the journal cannot be read.
+// wellFormed returns an error if a JSON file is invalid, or the ledger cannot be read.
 func wellFormed() error {
 	files, _ := filepath.Glob("/etc/cni/net.d/*")
 	var errs []error
@@ -183,15 +182,24 @@ func wellFormed() error {
 		}
 		errs = append(errs, err)
 	}
-	if info, err := os.Lstat(journalFile); err != nil || !info.Mode().IsRegular() || info.Size() == int64(len("{}\n")) {
+	if info, err := os.Lstat(ledgerFile); err != nil || !info.Mode().IsRegular() || info.Size() == int64(len("{}\n")) {
 		return errors.Join(errs...) // it does not exist, or was put in our way
 	}
-	j, err := (&journal.Node{Dir: stateDir, Agent: "cilium", NoOwner: true}).Open(context.Background(), nil)
-	if err == nil {
-		err = j.Close()
+	return errors.Join(append(errs, readable(context.Background()))...)
+}
+
+// readable returns an error if a part of the ledger is damaged.
+func readable(ctx context.Context) error {
+	b, err := (&ledger.Ledger{Dir: stateDir, Agent: "cilium", NoOwner: true}).Open(ctx)
+	if err != nil {
+		return nil // something was put in its way
 	}
-	if errors.Is(err, journal.ErrUnreadable) {
-		errs = append(errs, err)
+	defer b.Close()
+	switch status, err := b.Status(ctx); {
+	case errors.Is(err, ledger.ErrUnreadable):
+		return err
+	case len(status.Damaged) > 0:
+		return fmt.Errorf("damaged records: %q", status.Damaged)
 	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -232,7 +232,7 @@ func (c PowerCuts) judge(ctx context.Context, image string, r *stand) error {
 		if err := s.torn(now); err != nil {
 			return err
 		}
-		if err := s.node.clean(ctx, []string{"journal"}, s.run); err != nil {
+		if err := s.node.clean(ctx, s.run); err != nil {
 			return err
 		}
 		if err := s.is(ctx, "applied again", s.wanted); err != nil {

@@ -217,7 +217,7 @@ func config(s snapshot.Snapshot) string {
 // covered is how snapshot describes an object under a mount.
 const covered = "on another device"
 
-// onItsWay reports whether the object is temporary, or the journal's.
+// onItsWay reports whether the object is temporary, or the ledger's.
 func onItsWay(object string) bool {
 	path := strings.TrimPrefix(object, "file ")
 	name := path[strings.LastIndex(path, "/")+1:]

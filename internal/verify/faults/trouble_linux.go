@@ -43,7 +43,7 @@ func Settings() []Setting {
 				"cat /dev/zero 2>/dev/null > " + fill + " || true", "rm " + fill},
 			Trouble{"no inodes in " + dir, object + ".*no space left on device.*(df|inodes)",
 				"mkdir " + fill + "; i=0; while mkdir " + fill + "/$i 2>/dev/null; do i=$((i+1)); done", "rm -r " + fill},
-			Trouble{"read-only " + dir, object + ".*read-only file system.*(read-write|readOnly)",
+			Trouble{"read-only " + dir, object + ".*read-only file system.*(read-write|readOnly|can be written to)",
 				"mount -o remount,ro " + dir, "mount -o remount,rw " + dir})
 	}
 	disk := Setting{Name: "disk", setup: "set -- " + imageName + " '' a-boot\n" + mountDisk}
@@ -60,10 +60,10 @@ const imageName = "@IMAGE@"
 func inTheWay() (all []Trouble) {
 	for _, path := range []string{
 		"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/test-cni", "/etc/sysctl.d/99-zzz-override_cilium.conf",
-		"/run/agent-config/cluster-name", "/run/agent-config/..data", journalFile, "/run/slipway.lock",
+		"/run/agent-config/cluster-name", "/run/agent-config/..data", ledgerFile, "/run/slipway.lock",
 	} {
 		dir := filepath.Dir(path)
-		mine := path == journalFile || path == "/run/slipway.lock" // no other program uses that path
+		mine := path == ledgerFile || path == "/run/slipway.lock" // no other program uses that path
 		aside := fmt.Sprintf("[ -d %s ] || { mkdir -m 700 %[1]s; touch /run/made; }; [ ! -e %s ] || mv %[2]s /run/aside\n", dir, path)
 		back := fmt.Sprintf("rm -r %s; [ ! -e /run/aside ] || mv /run/aside %[1]s; [ ! -e /run/made ] || rm -r %s /run/made\n", path, dir)
 		for _, put := range [][2]string{
@@ -72,6 +72,9 @@ func inTheWay() (all []Trouble) {
 			all = append(all, Trouble{put[0] + " at " + path, path + ".*(move it away|in the way)", aside + fmt.Sprintf(put[1], path), back})
 		}
 		says := path + ".*(unmount|move (it|the file) away|chmod)"
+		if path == ledgerFile { // it is read first
+			says = stateDir + ".*(unmount|salvage)"
+		}
 		if dir != "/run/agent-config" { // a file to mount on is no configuration
 			all = append(all, Trouble{"mount on " + path, says, aside + fmt.Sprintf("echo {} > %s; mount --bind %[1]s %[1]s", path), "umount " + path + "\n" + back})
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/snapshot"
@@ -49,17 +49,15 @@ func filter(agent string) string {
 func (o onKernel) plan(agent string, version int) *bootstrap.Plan {
 	const dir = "/var/agents"
 	return &bootstrap.Plan{
-		Host: hostns.Host{Proc: o.node.Proc()},
-		Journal: &journal.Node{Dir: "/var/slipway-test", Agent: agent, NoOwner: true, Handlers: []journal.Handler{
-			hostpath.Handler{}, cgroup.Handler{}, bpffs.Handler{}, sysctl.Handler{},
-		}},
+		Host:   hostns.Host{Proc: o.node.Proc()},
+		Ledger: &ledger.Ledger{Dir: "/var/slipway-test", Agent: agent, NoOwner: true},
 		Steps: []bootstrap.Step{
-			{Name: "paths", Action: hostpath.Paths{List: []hostpath.Path{{Path: dir + "/run", Type: hostpath.DirectoryOrCreate}}}},
-			{Name: "shared", Action: hostpath.Content{Path: dir + "/shared", Bytes: []byte("shared")}, After: []string{"paths"}, Absent: version > 1},
-			{Name: "own", Action: hostpath.Content{Path: dir + "/" + agent, Bytes: fmt.Append(nil, agent, version)}, After: []string{"paths"}},
-			{Name: "cgroup", Action: cgroup.Mount{Path: dir + "/run/cgroup"}},
-			{Name: "bpffs", Action: bpffs.Mount{Path: dir + "/run/bpf"}},
-			{Name: "sysctl", Action: sysctl.Settings{Values: []sysctl.Setting{
+			{Name: "paths", Wants: hostpath.Paths{List: []hostpath.Path{{Path: dir + "/run", Type: hostpath.DirectoryOrCreate}}}},
+			{Name: "shared", Wants: hostpath.Content{Path: dir + "/shared", Bytes: []byte("shared")}, After: []string{"paths"}, Absent: version > 1},
+			{Name: "own", Wants: hostpath.Content{Path: dir + "/" + agent, Bytes: fmt.Append(nil, agent, version)}, After: []string{"paths"}},
+			{Name: "cgroup", Wants: cgroup.Mount{Path: dir + "/run/cgroup"}},
+			{Name: "bpffs", Wants: bpffs.Mount{Path: dir + "/run/bpf"}},
+			{Name: "sysctl", Wants: sysctl.Settings{Values: []sysctl.Setting{
 				{Key: "net.ipv4.ip_forward", Value: "1"}, {Key: "net.ipv4.conf.lo.rp_filter", Value: filter(agent)},
 			}}},
 		},
@@ -72,7 +70,7 @@ func (o onKernel) apply(agent string, version int, cut string) {
 	ctx, cancel := context.WithCancel(o.t.Context())
 	defer cancel()
 	p := o.plan(agent, version)
-	p.Journal.(*journal.Node).Override = cut == override
+	p.Ledger.Override = cut == override
 	p.Trace = &bootstrap.Trace{StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
 		if step == cut {
 			cancel()
@@ -90,7 +88,7 @@ func (o onKernel) apply(agent string, version int, cut string) {
 	case errors.Is(err, context.Canceled) && cut != "":
 		delete(o.holds, agent) // some of it may be another version's
 	default:
-		require.ErrorIs(o.t, err, journal.ErrConflict)
+		require.ErrorIs(o.t, err, ledger.ErrConflict)
 	}
 }
 

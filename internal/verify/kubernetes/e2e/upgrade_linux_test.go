@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/journal"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/image"
@@ -86,15 +86,22 @@ func prepared(t *testing.T) snapshot.Snapshot {
 	return look(t)
 }
 
-// recorded returns the records that a version of nodeinit reads in the node's journal. An
-// older one may not distinguish objects found as wanted from changed ones.
+// recorded returns the records that a version of nodeinit reads on the node.
 func recorded(t *testing.T, nodeinit string) (all []string) {
 	t.Helper()
-	var read struct{ Entries, Found []journal.Entry }
-	require.NoError(t, json.Unmarshal([]byte(on(t, nodeinit+" journal --output=json")), &read))
-	for _, e := range append(read.Entries, read.Found...) {
-		require.True(t, e.Done, e.Object)
-		all = append(all, e.Step+" "+e.Kind+" "+e.Object)
+	var read struct {
+		Records []struct {
+			ID     string
+			Begun  bool
+			Claims []ledger.Claim
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(on(t, nodeinit+" status --output=json")), &read))
+	for _, r := range read.Records {
+		require.False(t, r.Begun, r.ID)
+		for _, c := range r.Claims {
+			all = append(all, c.Agent+" "+c.Step+" "+r.ID)
+		}
 	}
 	require.NotEmpty(t, all)
 	slices.Sort(all)

@@ -32,7 +32,7 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 		require.Error(t, w.Err)
 		once.Do(func() { go func() { started <- server.StartAPIServer(context.WithoutCancel(t.Context())) }() })
 	}
-	require.NoError(t, g.Apply(t.Context()))
+	require.NoError(t, g.Wait(t.Context()))
 	require.NoError(t, <-started)
 	changes, err := g.Check(t.Context())
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 		return nil
 	})
 	g.Waiting, g.Timeout = nil, 10*time.Second
-	require.ErrorContains(t, g.Apply(t.Context()), "wait for the API server: last seen: ")
+	require.ErrorContains(t, g.Wait(t.Context()), "wait for the API server: last seen: ")
 }
 
 const versionLabel = "agent.example.org/schema"
@@ -154,7 +154,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"wait for the custom resources nuts.agent.example.org: nuts.agent.example.org is not installed"}, changes)
 	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts", "1").Object) }
-	require.NoError(t, g.Apply(t.Context()))
+	require.NoError(t, g.Wait(t.Context()))
 
 	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
@@ -168,7 +168,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	create(t, crds, clash.Object)
 	g = kube.Established(c, clash.GetName())
 	g.Timeout = time.Second
-	require.ErrorContains(t, g.Apply(t.Context()), "nutz.agent.example.org is not established yet: ")
+	require.ErrorContains(t, g.Wait(t.Context()), "nutz.agent.example.org is not established yet: ")
 }
 
 // daemonSet creates a DaemonSet with the template's spec, in the namespace.

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// trial is what was found out about the plugins in this run.
+type trial struct {
+	asked  map[string]bool   // for its versions
+	staged map[string]string // plugin: its temporary path
+}
+
+// ready returns an error if pods would fail with the configuration: a plugin that they need
+// neither exists nor is about to be installed, or does not speak its version. What this step
+// writes is asked once it is staged.
+func (j *job) ready(ctx context.Context) error {
+	coming := map[string]bool{}
+	for _, p := range j.plugins {
+		coming[p.plugin] = coming[p.plugin] || !p.Loose || !isThere(p.Object)
+	}
+	for _, plugin := range j.Elsewhere {
+		coming[plugin] = true
+	}
+	if err := errors.Join(j.net.present(j.runner(), coming), j.loopbackPresent(coming)); err != nil {
+		return err
+	}
+	if now, err := j.folder(j.files).Read(ctx, j.ConfName); err == nil && string(now) == string(j.raw) {
+		return nil
+	}
+	var asked []string
+	for _, plugin := range j.net.types {
+		own, err := j.isInstalled(ctx, plugin)
+		if err != nil {
+			return err
+		}
+		if own {
+			asked = append(asked, plugin)
+		}
+	}
+	return j.speak(ctx, asked)
+}
+
+// isInstalled reports whether the plugin can be run as it will be after this step.
+func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
+	for _, p := range j.plugins {
+		if p.plugin != plugin || p.Loose && isThere(p.Object) {
+			continue
+		}
+		return isAsWanted(ctx, p.Want)
+	}
+	return true, nil
+}
+
+// isAsWanted reports whether a plugin needs no write.
+func isAsWanted(ctx context.Context, w ledger.Want) (bool, error) {
+	now, err := w.Kind.Read(ctx, w.Object)
+	if err != nil || w.Loose || now.Size != w.To.Size {
+		return err == nil && w.Loose && !now.IsZero(), err
+	}
+	w.To.SHA256, err = hashOf(ctx, w.To)
+	return err == nil && metPlugin(now, w), err
+}
+
+// hashOf is the SHA-256 of a state's content, in hex.
+func hashOf(ctx context.Context, s ledger.State) (string, error) {
+	content, err := s.Reader()
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, input.WithContext(ctx, content))
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+func (j *job) loopbackPresent(coming map[string]bool) error {
+	if !j.needsLoopback() || coming[loopback] {
+		return nil
+	}
+	if _, err := find(loopback, j.searchDirs()); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLoopback, err)
+	}
+	return nil
+}
+
+// speak asks plugins for their versions, each once. The caller vouches for those in
+// Elsewhere.
+func (j *job) speak(ctx context.Context, plugins []string) error {
+	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return j.try.asked[p] || slices.Contains(j.Elsewhere, p) })
+	if err := j.net.speak(ctx, j.runner(), plugins); err != nil {
+		return err
+	}
+	if j.try.asked == nil {
+		j.try.asked = map[string]bool{}
+	}
+	for _, p := range plugins {
+		j.try.asked[p] = true
+	}
+	return nil
+}
+
+func (j *job) runner() *runner {
+	return &runner{dirs: j.searchDirs(), staged: j.try.staged, mustAnswer: j.isOurs}
+}
+
+// isOurs reports whether i brings the plugin, or renders its configuration.
+func (i Install) isOurs(ctx context.Context, plugin string) bool {
+	names, err := i.brought(ctx)
+	switch c := i.Config.(type) {
+	case Agent:
+		names = append(names, c.Plugin)
+	case Chained:
+		plugin, _ := c.plugin() // it has been rendered
+		own, _ := pluginType(plugin)
+		names = append(names, own)
+	}
+	return err != nil || slices.Contains(names, plugin)
+}
+
+// stagePlugin writes the plugin beside its place, and asks it for its versions there if the
+// configuration names it. If only the mode or owner of an equal file is wrong, nothing is
+// written.
+func (j *job) stagePlugin(ctx context.Context, path string, to ledger.State) (*ledger.Staged, error) {
+	if staged, err := onlyAttributes(ctx, path, to); staged != nil || err != nil {
+		return staged, err
+	}
+	staged, err := ledger.File().Stage(ctx, path, to)
+	plugin := filepath.Base(path)
+	if err != nil || !j.names(plugin) || j.try.asked[plugin] {
+		return staged, err
+	}
+	j.try.staged = map[string]string{plugin: staged.Path}
+	err = j.speak(ctx, []string{plugin})
+	if j.try.staged = nil; err != nil {
+		staged.Discard()
+		return nil, err
+	}
+	return staged, nil
+}
+
+// onlyAttributes returns nil if the file has another content.
+func onlyAttributes(ctx context.Context, path string, to ledger.State) (*ledger.Staged, error) {
+	if to.SHA256 == "" { // it was not compared, since it is missing or has another size
+		return nil, nil
+	}
+	now, err := ledger.File().Read(ctx, path)
+	if err != nil || now.SHA256 != to.SHA256 || now.Type != to.Type {
+		return nil, err
+	}
+	to.Content, to.Open = nil, nil
+	return &ledger.Staged{
+		State: to, Discard: func() {},
+		Commit: func(context.Context) error { return hint(setAttributes(path, to)) },
+	}, nil
+}
+
+// stageConf asks, at the last moment, the plugins of this step that could not be run before:
+// their modes are right by now.
+func (j *job) stageConf(ctx context.Context, path string, to ledger.State) (*ledger.Staged, error) {
+	staged, err := ledger.File().Stage(ctx, path, to)
+	if err != nil {
+		return nil, err
+	}
+	commit := staged.Commit
+	staged.Commit = func(ctx context.Context) error {
+		if err := j.speak(ctx, j.net.types); err != nil {
+			staged.Discard()
+			return err
+		}
+		return commit(ctx)
+	}
+	return staged, nil
+}
+
+// setAttributes corrects mode and owner of a file, through a descriptor.
+func setAttributes(path string, to ledger.State) error {
+	d, err := durable.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	f, err := d.Open(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Chown(to.UID, to.GID); err != nil {
+		return err
+	}
+	if err := f.Chmod(filemode.Go(to.Mode)); err != nil { // after chown, which may take bits away
+		return err
+	}
+	return f.Sync()
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/cniconf"
+	"github.com/slipway-dev/slipway/internal/cniresult"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
+)
+
+// The names of the kinds. A configuration that was set aside is an object of its kind that
+// shall be absent, and its backup one that shall exist: files that take turns at a path,
+// theirs or ours, have one record with one original.
+const (
+	pluginKind = "cni-binary"
+	confKind   = "cni-conf"
+)
+
+// Uninstall says what an undoing keeps of what an [Install] has recorded. The zero value is
+// for the usual folders.
+//
+// First the configurations that were set aside come back, so that there is always one, unless
+// their plugins are missing. Then our configuration goes, then the plugins, and last the
+// directories that were made, if they are empty. A configuration of ours that was changed
+// stays, and keeps the plugins and files that it needs.
+//
+// A plugin stays if any remaining configuration names it, as a type, an ipam's or a
+// delegate's, whichever program wrote the configuration and whichever step installed the
+// plugin. Configurations that come back count too, as do the files in the folder of a list's
+// network. In a file that is not JSON each word counts, and an unreadable file may name every
+// plugin. The plugin loopback stays as long as there is any configuration. The error of what
+// stays matches [ledger.ErrNeeded], and names the configuration. A plugin that existed before
+// is restored nevertheless, and one of which the step has installed another copy goes.
+type Uninstall struct {
+	// ConfDir is a folder to search for configurations, beside those in which some
+	// are recorded. If empty, it is /etc/cni/net.d.
+	ConfDir string
+
+	// KeepConf keeps the configurations, which belong to the user, with the directories and
+	// the plugins that they need.
+	KeepConf bool
+
+	// KeepPlugins keeps the plugins and the directories that were made: for an agent that
+	// stops and may return. Without the configuration, no new pod gets a network, and
+	// containerd deletes no pod either until there is one again.
+	KeepPlugins bool
+
+	// Results is the directory in which the runtime's libcni caches the result of
+	// each sandbox. As long as a result there names a plugin or network of ours,
+	// the plugin and the configuration stay, and stay recorded: the error matches
+	// [ErrInUse]. The configuration does not stay if the one that the runtime then
+	// finds first is the same step's, or has the same network and names at least the
+	// same plugins. If empty, it is /var/lib/cni/results and
+	// /var/lib/cni/cache/results; with KeepPlugins it is ignored.
+	Results string
+
+	// Sandboxes lists the IDs of all sandboxes that the container runtime knows, such as
+	// cri.Endpoint.SandboxIDs: a result for any other counts for nothing if it is ten
+	// minutes old, so that its sandbox is not starting. It is called in the process's own
+	// namespaces. If nil, or if it fails, each result counts.
+	Sandboxes func(context.Context) ([]string, error)
+
+	// PluginDirs lists all folders in which the container runtime looks for plugins. A
+	// configuration that was set aside stays so, and is recorded no longer, if a plugin
+	// of it is in none of them. If empty, each comes back.
+	PluginDirs []string
+
+	// Force undoes even files that sandboxes need. Their pods are then stuck until
+	// the plugins are back.
+	Force bool
+}
+
+// Kinds returns the kinds of CNI files with the zero [Uninstall].
+func Kinds() []*ledger.Kind { return Uninstall{}.Kinds() }
+
+// Kinds returns the kinds of CNI files, for a ledger.Ledger.
+func (u Uninstall) Kinds() []*ledger.Kind {
+	plugin, conf := ledger.File(), ledger.File()
+	plugin.Name, plugin.Owns, plugin.Met, plugin.Same, plugin.Keeps = pluginKind, ownsFile(plugin.Owns), metPlugin, samePlugin, u.keepsPlugin
+	plugin.Leave = func(string) bool { return u.KeepPlugins }
+	conf.Name, conf.Owns, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), writeConf, u.keepsConf, u.lostConf
+	conf.Leave = func(string) bool { return u.KeepConf }
+	dir := ledger.Dir()
+	dir.Leave = func(string) bool { return u.KeepConf || u.KeepPlugins }
+	return []*ledger.Kind{plugin, conf, dir}
+}
+
+// ownsFile also refuses files in folders of the system.
+func ownsFile(owns func(string) error) func(string) error {
+	return func(path string) error { return cmp.Or(owns(path), owned(filepath.Dir(path))) }
+}
+
+// metPlugin accepts a plugin without its write bit, as in a read-only image, and none with a
+// set-user-id bit, of which no state tells.
+func metPlugin(now ledger.State, w ledger.Want) bool {
+	if now.Mode == 0o555 {
+		now.Mode = w.To.Mode
+	}
+	info, err := os.Lstat(w.Object)
+	return now.Equal(w.To) && (err != nil || info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) == 0)
+}
+
+// samePlugin tells a plugin from an equal one that a package has put in its place.
+func samePlugin(a, b ledger.State) bool {
+	inode, modified, known := strings.Cut(a.Identity, " ")
+	inodeB, modifiedB, knownB := strings.Cut(b.Identity, " ")
+	return a.Equal(b) && (!known || !knownB || inode == inodeB || modified == modifiedB)
+}
+
+// keepsPlugin keeps a plugin that configurations or sandboxes need.
+func (u Uninstall) keepsPlugin(ctx context.Context, path string, after ledger.After) (why string, err error) {
+	if to, _ := after(plugin(), path); !to.IsZero() {
+		return "", nil
+	}
+	files, err := readRecorded(ctx)
+	if err != nil || files.hasCopy(path, after) {
+		return "", err
+	}
+	if err := u.remains(files, after).need(ctx, path); err != nil {
+		return kept(path, err)
+	}
+	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) }))
+}
+
+// kept returns err as that of a kind, to which the ledger adds the object.
+func kept(path string, err error) (why string, _ error) {
+	if err == nil {
+		return "", nil
+	}
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), path+" stays: "), path+" is kept: ")
+	if errors.Is(err, ledger.ErrNeeded) {
+		return text, nil
+	}
+	return "", keptError{text, err}
+}
+
+// keptError is an error with its own text.
+type keptError struct {
+	text string
+	error
+}
+
+func (k keptError) Error() string { return "kept: " + k.text }
+func (k keptError) Unwrap() error { return k.error }
+
+// hasCopy reports whether a step that has installed the plugin keeps it elsewhere.
+func (r recorded) hasCopy(path string, after ledger.After) bool {
+	own, _, _ := r.at(path)
+	return slices.ContainsFunc(r.files, func(o ledger.Record) bool {
+		if o.Object == path || o.Kind != pluginKind || filepath.Base(o.Object) != filepath.Base(path) || !shareStep(o, own) {
+			return false
+		}
+		_, changes := after(plugin(), o.Object)
+		_, err := os.Stat(o.Object)
+		return err == nil && !changes
+	})
+}
+
+// shareStep reports whether one step wants both.
+func shareStep(a, b ledger.Record) bool {
+	return slices.ContainsFunc(a.Claims, func(c ledger.Claim) bool {
+		return slices.ContainsFunc(b.Claims, func(d ledger.Claim) bool { return c.Agent == d.Agent && c.Step == d.Step })
+	})
+}
+
+// inUse returns an error if sandboxes need the object.
+func (u Uninstall) inUse(ctx context.Context, object string, needs func(cniresult.Result) bool) error {
+	if u.Force {
+		return nil
+	}
+	return cniresult.Cache{Dirs: cniresult.Dirs(u.Results), Sandboxes: u.Sandboxes}.InUse(ctx, object, needs)
+}
+
+// keepsConf keeps our configuration as long as sandboxes have its network and no other one
+// serves them, and a backup beside a file that its owner has written again.
+func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.After) (why string, err error) {
+	if to, _ := after(conf(), path); !to.IsZero() {
+		return "", nil
+	}
+	files, err := readRecorded(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !isConfName(path) {
+		return files.besides(ctx, path, after), nil
+	}
+	n, err := parseFile(ctx, path)
+	if err != nil || u.KeepPlugins {
+		return "", ctx.Err() // other errors in it do not keep it
+	}
+	next, own, err := u.remains(files, after).successor(ctx, path)
+	if err != nil || own {
+		return "", err
+	}
+	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool {
+		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
+		return r.NetworkName == n.name && !serves
+	}))
+}
+
+// besides says that another file is in the place to which a backup would return.
+func (r recorded) besides(ctx context.Context, backup string, after ledger.After) string {
+	for _, name := range origins(filepath.Base(backup)) {
+		path := filepath.Join(filepath.Dir(backup), name)
+		o, _, known := r.at(path)
+		if _, comesBack := after(conf(), path); known && !comesBack && isThere(path) && !isState(ctx, path, o.Original) {
+			return fmt.Sprintf("its owner has written %s again, beside which it is kept", path)
+		}
+	}
+	return ""
+}
+
+// lostConf says why a configuration that was set aside stays so, and its backup with it.
+func (u Uninstall) lostConf(path string, original ledger.State) string {
+	ctx, f, backup := context.Background(), cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	if len(u.PluginDirs) == 0 || original.IsZero() == isConfName(path) || !original.IsZero() && isThere(path) {
+		return ""
+	}
+	name, raw, err := backup, []byte(nil), error(nil)
+	if names := origins(backup); len(names) > 0 {
+		name = names[0]
+		raw, err = f.Read(ctx, backup)
+	} else {
+		backup = backupIn(ctx, path, original)
+		raw, err = contentOf(ctx, path, original)
+	}
+	if missing := cniconf.Missing(cniconf.Types(name, raw), u.PluginDirs); err == nil && len(missing) > 0 {
+		return cniconf.StaysAside(filepath.Join(f.Dir, backup), name, missing)
+	}
+	return ""
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// contentOf reads a configuration in state s, through a link, as a runtime does.
+func contentOf(ctx context.Context, path string, s ledger.State) ([]byte, error) {
+	if s.SHA256 == "" {
+		to := s.Value
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		return input.ReadFile(ctx, to, input.MaxNetwork)
+	}
+	content, err := s.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	raw, err := io.ReadAll(io.LimitReader(input.WithContext(ctx, content), input.MaxNetwork+1))
+	if err == nil && len(raw) > input.MaxNetwork {
+		err = input.TooLarge(path, input.MaxNetwork)
+	}
+	return raw, err
+}
+
+// writeConf moves a configuration to its backup, and back, as the same file. If there is
+// none, or its owner has changed it, the content is written.
+func writeConf(ctx context.Context, path string, to ledger.State) error {
+	switch {
+	case to.IsZero() && !isThere(path): // it was moved
+		return nil
+	case !to.IsZero():
+		if from := twinOf(ctx, path, to); from != "" {
+			return move(filepath.Dir(path), from, filepath.Base(path))
+		}
+	}
+	return ledger.File().Write(ctx, path, to)
+}
+
+// twinOf finds what would become the file at path if it were renamed: a backup of its, or
+// what it is to be a backup of.
+func twinOf(ctx context.Context, path string, to ledger.State) string {
+	if isConfName(path) {
+		return backupIn(ctx, path, to)
+	}
+	for _, name := range origins(filepath.Base(path)) {
+		if isState(ctx, filepath.Join(filepath.Dir(path), name), to) {
+			return name
+		}
+	}
+	return ""
+}
+
+// backupIn finds a backup of path in state s.
+func backupIn(ctx context.Context, path string, s ledger.State) string {
+	f := cniconf.Folder{Dir: filepath.Dir(path)}
+	names, err := f.List(ctx, func(name string) bool { return slices.Contains(origins(name), filepath.Base(path)) })
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if isState(ctx, filepath.Join(f.Dir, name), s) {
+			return name
+		}
+	}
+	return ""
+}
+
+func isState(ctx context.Context, path string, s ledger.State) bool {
+	now, err := ledger.File().Read(ctx, path)
+	return err == nil && !now.IsZero() && now.Equal(s)
+}
+
+// move renames a file. If the name is taken, the file there has a record, by which it is
+// replaced.
+func move(dir, from, to string) error {
+	d, err := durable.OpenDir(dir)
+	if err != nil {
+		return hint(err)
+	}
+	defer d.Close()
+	_, err = d.Lstat(to)
+	if errors.Is(err, os.ErrNotExist) {
+		return hint(d.RenameNew(from, to))
+	}
+	return hint(d.Rename(from, to))
+}
+
+// plugin and conf name the kinds for an After.
+func plugin() *ledger.Kind { return &ledger.Kind{Name: pluginKind, Space: ledger.File().Space} }
+func conf() *ledger.Kind   { return &ledger.Kind{Name: confKind, Space: ledger.File().Space} }

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+)
+
+const dirMode = 0o755
+
+// job is an Install with the state found on the node.
+type job struct {
+	Install
+	files   recorded
+	kinds   struct{ plugin, conf, aside *ledger.Kind }
+	plugins []pluginWant
+	raw     []byte   // the configuration
+	net     *network // nil: none
+	asides  []aside  // in the order in which they go
+	try     trial
+}
+
+// pluginWant is a plugin that is to be in a folder.
+type pluginWant struct {
+	ledger.Want
+	plugin string
+}
+
+// Wants lists the files, the configuration last, and the files that it replaces after that.
+// An error in the request or the configuration is returned before anything is touched.
+func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
+	j, err := i.survey(ctx)
+	if err != nil {
+		return wants, err
+	}
+	return j.wants()
+}
+
+func (j *job) wants() (wants ledger.Wants, err error) {
+	if wants.List, err = j.dirWants(); err != nil {
+		return wants, err
+	}
+	for _, p := range j.plugins {
+		wants.List = append(wants.List, p.Want)
+	}
+	if j.net != nil {
+		wants.List = append(wants.List, j.confWant())
+	}
+	for _, a := range j.asides {
+		wants.List = append(wants.List, a.wants...)
+	}
+	wants.AtOnce, wants.Complete = true, j.isFormer
+	return wants, nil
+}
+
+// survey reads the node and changes nothing.
+func (i Install) survey(ctx context.Context) (*job, error) {
+	i, err := i.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := i.checkExclusive(); err != nil {
+		return nil, err
+	}
+	j := &job{Install: i}
+	if j.files, err = readRecorded(ctx); err != nil {
+		return nil, err
+	}
+	j.setKinds()
+	if err := j.render(ctx); err != nil {
+		return nil, err
+	}
+	if j.plugins, err = j.pluginWants(ctx); err != nil {
+		return nil, err
+	}
+	return j, j.findAsides(ctx)
+}
+
+// setKinds makes the kinds of this installation, which differ from others' in what they try
+// and say.
+func (j *job) setKinds() {
+	kinds := Uninstall{ConfDir: j.ConfDir}.Kinds()
+	j.kinds.plugin, j.kinds.conf = kinds[0], kinds[1]
+	j.kinds.plugin.Stage, j.kinds.plugin.Permission = j.stagePlugin, j.mayInstall
+	j.kinds.conf.Stage, j.kinds.conf.Permission = j.stageConf, j.mayInstall
+	set := *kinds[1]
+	set.Stage, set.Write, set.Permission, set.Describe = nil, j.moveAside, mayWriteIn, j.describeAside
+	j.kinds.aside = &set
+}
+
+// mayInstall also needs a folder in which a plugin can be run, if that will be asked for its
+// versions.
+func (j *job) mayInstall(ctx context.Context, path string) error {
+	err := writable(filepath.Dir(path))
+	if err == nil {
+		err = ledger.File().Permission(ctx, path)
+	}
+	if err == nil && j.names(filepath.Base(path)) {
+		err = usable(filepath.Dir(path))
+	}
+	return err
+}
+
+// names reports whether the configuration names the plugin.
+func (j *job) names(plugin string) bool { return j.net != nil && slices.Contains(j.net.types, plugin) }
+
+// mayWriteIn returns an error if nothing can be renamed in the folder of path.
+func mayWriteIn(_ context.Context, path string) error { return writable(filepath.Dir(path)) }
+
+// dirWants lists the missing folders of the files.
+func (j *job) dirWants() (wants []ledger.Want, err error) {
+	var dirs []string
+	for _, p := range j.plugins {
+		dirs = append(dirs, filepath.Dir(p.Object))
+	}
+	if j.net != nil {
+		dirs = append(dirs, j.ConfDir)
+	}
+	listed := map[string]bool{}
+	for _, dir := range dirs {
+		missing, err := ledger.DirWants(dir, dirMode)
+		if err != nil {
+			return nil, hint(err)
+		}
+		for _, w := range missing {
+			if !listed[w.Object] {
+				wants = append(wants, w)
+			}
+			listed[w.Object] = true
+		}
+	}
+	return wants, nil
+}
+
+// pluginWants lists the plugins that are to be in each folder.
+func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
+	if j.Plugins == nil {
+		return nil, nil
+	}
+	names, err := j.pluginNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dirs := j.openBinDirs(ctx, names)
+	var errs []error
+	of := map[string]string{} // installed name: name in the source
+	for _, source := range names {
+		for _, name := range j.installedAs(source) {
+			if other, twice := of[name]; twice {
+				errs = append(errs, fmt.Errorf("CNI plugins to install: both %s and %s would be installed as %s", other, source, name))
+			}
+			of[name] = source
+			for _, dir := range dirs {
+				w, err := j.pluginWant(source, dir, name)
+				if errs = append(errs, err); w != nil {
+					wants = append(wants, pluginWant{*w, name})
+				}
+			}
+		}
+	}
+	return wants, errors.Join(errs...)
+}
+
+// openBinDirs lists the folders in which plugins are installed, without those that lack some
+// and are not writable, as long as there is another.
+func (j *job) openBinDirs(ctx context.Context, names []string) (open []string) {
+	dirs := j.binDirs()
+	shut := func(dir string) bool { return writable(dir) != nil }
+	if len(dirs) > 1 && slices.ContainsFunc(dirs, shut) {
+		open = slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return shut(dir) && j.lacks(ctx, dir, names) })
+	}
+	if len(open) == 0 {
+		return dirs
+	}
+	return open
+}
+
+// lacks reports whether a plugin would have to be written in the folder.
+func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
+	for _, source := range names {
+		for _, name := range j.installedAs(source) {
+			w, err := j.pluginWant(source, dir, name)
+			if err != nil || w == nil {
+				continue // which is an error of any folder, or nothing to write
+			}
+			if is, err := isAsWanted(ctx, *w); err != nil || !is {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pluginWant returns nil for a plugin that its policy excludes, that is missing but
+// optional, or that exists as a link and is only installed if missing.
+func (j *job) pluginWant(source, dir, name string) (*ledger.Want, error) {
+	path := filepath.Join(dir, name)
+	policy := j.policyOf(name)
+	size, err := j.sourceSize(source, name)
+	if policy == Never || errors.Is(err, fs.ErrNotExist) && slices.Contains(j.Optional, source) {
+		return nil, nil // Advise reports the latter
+	}
+	present, errPresent := os.Lstat(path)
+	if isLink := errPresent == nil && present.Mode().Type() == fs.ModeSymlink; policy == IfMissing && isLink {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if err != nil && policy == IfMissing && errPresent == nil {
+		return nil, nil // it exists, and is not needed here
+	}
+	if err != nil {
+		return nil, fmt.Errorf("CNI plugin to install: %w", err)
+	}
+	w := ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) { return openSteady(j.Plugins, source) })
+	w.Kind, w.To.Size = j.kinds.plugin, size
+	w.Loose, w.NoAdopt = policy == IfMissing, slices.Contains(referencePlugins, name)
+	return &w, nil
+}
+
+// sourceSize looks at a plugin in the source.
+func (i Install) sourceSize(source, name string) (int64, error) {
+	for _, name := range []string{source, name} {
+		if !isFileName(name) {
+			return 0, fmt.Errorf("%q is not a file name", name)
+		}
+	}
+	if isConfName(name) { // in the folder, only its name tells its kind
+		return 0, fmt.Errorf("%q has the name of a configuration", name)
+	}
+	info, err := fs.Stat(i.Plugins, source)
+	switch {
+	case err != nil:
+		return 0, err
+	case !info.Mode().IsRegular():
+		return 0, fmt.Errorf("%s is a %s, not a file", source, filemode.Type(info.Mode()))
+	case info.Size() > input.MaxPlugin:
+		return 0, input.TooLarge(source, input.MaxPlugin)
+	}
+	return info.Size(), nil
+}
+
+// steady is a file that returns an error at its end if it was changed while it was read.
+type steady struct {
+	fs.File
+	read   int64
+	before time.Time
+}
+
+func openSteady(source fs.FS, name string) (io.ReadCloser, error) {
+	f, err := source.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("CNI plugin to install: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &steady{File: f, before: info.ModTime()}, nil
+}
+
+func (s *steady) Read(p []byte) (int, error) {
+	n, err := s.File.Read(p)
+	s.read += int64(n)
+	if !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	info, errStat := s.Stat()
+	if errStat != nil {
+		return n, errStat
+	}
+	if info.Size() != s.read || !info.ModTime().Equal(s.before) {
+		return n, errors.New("the source changed while it was being copied")
+	}
+	return n, err
+}
+
+// referencePlugins are those of github.com/containernetworking/plugins, which many
+// agents and distributions bring: an existing one has no particular owner.
+var referencePlugins = []string{
+	"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback",
+	"macvlan", "portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf",
+}
+
+// render renders the configuration and reads it as a runtime will.
+func (j *job) render(ctx context.Context) (err error) {
+	if j.Config == nil {
+		return nil
+	}
+	if j.raw, err = j.renderConfig(ctx, j.folder(j.files)); err == nil {
+		j.net, err = parseWhole(ctx, j.folder(j.files).Folder, j.ConfName, j.raw)
+	}
+	return err
+}
+
+// confWant is the configuration. One that is rendered from others' is never adopted: it is
+// as much theirs.
+func (j *job) confWant() ledger.Want {
+	w := ledger.FileWant(filepath.Join(j.ConfDir, j.ConfName), j.ConfMode, j.raw)
+	w.To.Open = w.To.Reader // so that it is staged
+	_, isFunc := j.Config.(*rendered)
+	w.Kind, w.Ready, w.Needs, w.NoAdopt = j.kinds.conf, j.ready, j.needs(), !isFixed(j.Config) && !isFunc
+	return w
+}
+
+// needs lists what the configuration needs: plugins, some perhaps installed by another step,
+// and the caller's files.
+func (j *job) needs() (ids ledger.IDs) {
+	add := func(path string) {
+		if id := (ledger.Want{Kind: ledger.File(), Object: path}).ID(); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, p := range j.plugins {
+		if j.net.needs(p.plugin) {
+			add(p.Object)
+		}
+	}
+	for _, o := range j.files.files {
+		_, mine := j.files.wants(o)
+		name, isFound := filepath.Base(o.Object), func(dir string) bool { return sameDir(dir, filepath.Dir(o.Object)) }
+		if mine && o.Kind == pluginKind && j.net.needs(name) && slices.ContainsFunc(j.searchDirs(), isFound) {
+			add(o.Object)
+		}
+	}
+	for _, path := range j.Needs {
+		add(path)
+	}
+	return ids
+}
+
+// isFormer reports whether the step's object is undone if it is not listed any more: a
+// configuration under an earlier name, a plugin that Names no longer has and, if For has
+// chosen the folders, all that is in others.
+func (j *job) isFormer(k *ledger.Kind, path string) bool {
+	moved, dir := j.place != nil, filepath.Dir(path)
+	switch {
+	case k.Name == ledger.Dir().Name:
+		return moved && !j.isIn(path)
+	case k.Name == confKind && j.Config != nil:
+		if !sameDir(dir, j.ConfDir) {
+			return moved
+		}
+		return j.files.isOwnConf(path) && filepath.Base(path) != j.ConfName
+	case k.Name == pluginKind && j.Plugins != nil:
+		if !j.isBinDir(dir) {
+			return moved
+		}
+		return j.dropped(filepath.Base(path))
+	}
+	return false
+}
+
+// dropped reports whether Names exists and no longer includes the plugin.
+func (i Install) dropped(plugin string) bool {
+	return len(i.Names) > 0 && !slices.ContainsFunc(slices.Concat(i.Names, i.Optional), func(name string) bool {
+		return slices.Contains(i.installedAs(name), plugin)
+	})
+}
+
+func (i Install) isBinDir(dir string) bool {
+	return slices.ContainsFunc(i.binDirs(), func(d string) bool { return sameDir(d, dir) })
+}
+
+// isIn reports whether one of the folders is dir, or in it.
+func (i Install) isIn(dir string) bool {
+	return slices.ContainsFunc(append(i.binDirs(), i.ConfDir), func(d string) bool { return mountinfo.Below(d, dir) })
+}
