@@ -28,8 +28,9 @@ import (
 func (p Pinned) mapWants(_ context.Context, spec *ebpf.MapSpec) (wants []ledger.Want) {
 	pinned := ledger.Want{
 		Kind: pinKind(spec), Object: filepath.Join(p.Dir, spec.Name), Needs: ledger.IDs{ledger.Want{Kind: dirKind(), Object: p.Dir}.ID()},
-		To: ledger.State{Type: typeMap, Value: shapeOf(spec), Open: unread}, Unnamed: true, Ready: p.ready,
+		To: mapState(shapeOf(spec)), Unnamed: true, Ready: p.ready,
 	}
+	pinned.To.Open = unread // so that it is staged
 	found, differs, err := compare(pinned.Object, spec)
 	switch {
 	case err != nil:
@@ -219,7 +220,14 @@ func stateOf(m *ebpf.Map) (ledger.State, error) {
 		return ledger.State{}, errors.New("the kernel reports no id of a map")
 	}
 	like := shape(info.Type, info.KeySize, info.ValueSize, info.MaxEntries, info.Flags)
-	return ledger.State{Type: typeMap, Value: like, Identity: strconv.FormatUint(uint64(id), 10)}, nil
+	s := mapState(like)
+	s.Identity = strconv.FormatUint(uint64(id), 10)
+	return s, nil
+}
+
+// mapState is of a map, whose content does not count.
+func mapState(shape string) ledger.State {
+	return ledger.State{Type: typeMap, Value: shape}.WithContent(nil)
 }
 
 // shapeOf is the shape of a map made by the spec, as far as the spec determines it.
