@@ -46,7 +46,7 @@ attack-sample: tools ## each operation that touches a path 2,000 times beside an
 fault-sample: tools ## some of the faults at calls of nodeinit's commands, full disks and power cuts
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
-neighbours: tools ## agents that share a node, what commands take in 64 MiB of memory, and what else takes no time
+neighbours: tools ## agents that share a node, and what else takes no time
 	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts)(/|$$)')
 
 image-same: ## the container images are the same bytes each time

@@ -61,29 +61,6 @@ func TestCLN1_FileThatWasReplacedIsLeft(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(conf, "30-c.conf"))
 }
 
-func TestCLN4_FileThatCannotBeRemovedIsNamedAndTheRestGoes(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	dir := testns.TempDir(t)
-	conf := filepath.Join(dir, "etc/cni/net.d")
-	files(t, dir, "etc/cni/net.d/05-cilium.conflist", "etc/cni/net.d/05-cilium.conf", "etc/cni/net.d/04-cilium.conflist/x",
-		"opt/cni/bin/cilium-cni", "opt/cni/bin/cilium-cni.old")
-	immutable(t, filepath.Join(conf, "05-cilium.conflist"))
-	busy := filepath.Join(dir, "opt/cni/bin/cilium-cni.old")
-	c := filesOnly(dir)
-	inv := listed(t, context.Background(), c)
-	require.Equal(t, []cleanup.Item{{Kind: "file", Object: conf + "/04-cilium.conflist", Detail: "it is a directory"}}, inv.Left)
-	require.NoError(t, unix.Mount("/dev/null", busy, "", unix.MS_BIND, ""))
-	err := c.Remove(context.Background(), inv.Items)
-	require.ErrorIs(t, err, unix.EPERM)
-	require.ErrorContains(t, err, "remove file "+conf+"/05-cilium.conflist: remove "+conf+"/05-cilium.conflist: operation not permitted (it is immutable: chattr -i)")
-	require.ErrorContains(t, err, "remove file "+busy+": another one has taken its place")
-	require.NoFileExists(t, filepath.Join(conf, "05-cilium.conf"))
-	require.NoFileExists(t, filepath.Join(dir, "opt/cni/bin/cilium-cni"))
-
-	inv = listed(t, context.Background(), c)
-	require.Contains(t, inv.Left, cleanup.Item{Kind: "file", Object: busy, Detail: "something is mounted on it"})
-}
-
 func TestCLN8_FilesOfARecordStay(t *testing.T) {
 	testns.Root(t)
 	dir := t.TempDir()

@@ -192,13 +192,3 @@ func TestCLN8_KeptPathsStay(t *testing.T) {
 	c.Keep = []string{"/"}
 	require.ErrorContains(t, c.Apply(context.Background()), "path to keep /: refusing to empty")
 }
-
-// A state path may be a file.
-func TestCLN5_StateFile(t *testing.T) {
-	testns.Root(t)
-	dir := t.TempDir()
-	files(t, dir, "file", "beside")
-	apply(t, stateOnly(filepath.Join(dir, "file")))
-	require.NoFileExists(t, filepath.Join(dir, "file"))
-	require.FileExists(t, filepath.Join(dir, "beside"))
-}

@@ -5,7 +5,6 @@ package configresolve_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -219,20 +218,6 @@ func TestFileErrors(t *testing.T) {
 	_, err = configresolve.File{Path: t.TempDir()}.Read(t.Context())
 	require.Error(t, err)
 	require.NotErrorIs(t, err, configresolve.ErrMissing)
-}
-
-func TestFileOfAWholeConfigMap(t *testing.T) {
-	got := read(t, configresolve.File{Path: "testdata/configmap.yaml"})
-	require.Len(t, got, 144)
-	require.Equal(t, "0.0040", got["bpf-map-dynamic-size-ratio"])
-	require.Equal(t, "ipcache_v2=enabled,2048,0s\nlb4_services=enabled,512,1h\n", got["bpf-map-event-buffers"])
-	require.Equal(t, "write-cni-file sync-host-ips  ", got["controller-group-metrics"])
-	require.Equal(t, "", got["debug-verbose"])
-
-	asJSON, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": got})
-	require.NoError(t, err)
-	path := write(t, filepath.Join(t.TempDir(), "f.json"), string(asJSON))
-	require.Equal(t, got, read(t, configresolve.File{Path: path}))
 }
 
 func TestEnv(t *testing.T) {

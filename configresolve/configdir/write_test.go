@@ -115,15 +115,6 @@ func TestCFG7_WritesAWholeConfigMap(t *testing.T) {
 	require.Equal(t, all(c), all(again), "read back as a mounted ConfigMap")
 }
 
-func TestCFG7_UnchangedContentIsNotWritten(t *testing.T) {
-	dir := t.TempDir()
-	c := config(t, values{"a": "1", "b": ""})
-	require.True(t, writeDir(t, dir, c))
-	before := state(t, dir)
-	require.False(t, writeDir(t, dir, config(t, values{"a": "1", "b": ""})))
-	require.Equal(t, before, state(t, dir))
-}
-
 func TestCFG7_TwoRunsWithinASecond(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {

@@ -437,11 +437,16 @@ func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
 	})
 }
 
-func TestCFG10_FirstResolutionFails(t *testing.T) {
+func TestCFG10_FirstResolutionOrReporterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := serve(map[string]map[string]fields{mapsPath: {}})
 		client := clientOf(t, a)
 		err := kube.Watch(t.Context(), configresolve.Resolver{Sources: threeSources(client)[:1]}, func(configresolve.Update) error { return nil })
 		require.ErrorIs(t, err, configresolve.ErrMissing)
+
+		a.objects[mapsPath]["cfg"] = mapObject("1")
+		full := errors.New("no space left on device")
+		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: threeSources(client)[:1]}, func(configresolve.Update) error { return full })
+		require.Equal(t, full, err, "the reporter's")
 	})
 }

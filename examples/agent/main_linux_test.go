@@ -184,25 +184,3 @@ func TestTheProbeTellsWhatIsWrong(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait())
 }
-
-// A start that failed after its gates does not wait for them again.
-func TestRDY1_AGateIsPassedOnce(t *testing.T) {
-	const gate, inTheWay = "/run/go", "/run/cilium/cgroupv2"
-	n := bootstraptest.NewNode(t)
-	on := func(f func() error) {
-		t.Helper()
-		require.NoError(t, n.Do(context.Background(), func(context.Context) error { return f() }))
-	}
-	on(func() error {
-		return errors.Join(os.MkdirAll(filepath.Dir(inTheWay), 0o755), os.WriteFile(inTheWay, nil, 0o600), os.WriteFile(gate, nil, 0o600))
-	})
-	cmd, lines := start(t, n, "--gates", "file:"+gate)
-	eventually(t, lines, "503", func() bool {
-		status, body, _ := get(n, "")
-		return status == 503 && strings.Contains(body, inTheWay)
-	})
-	on(func() error { return errors.Join(os.Remove(gate), os.Remove(inTheWay)) })
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait())
-}

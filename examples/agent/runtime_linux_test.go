@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -35,27 +34,6 @@ func there(n *bootstraptest.Node, path string) bool {
 }
 
 var network = []string{"--cni=ptp", "--subnet=10.244.1.0/24", "--plugins=/usr/lib/cni"}
-
-func TestTheNetworkGoesWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
-	n := bootstraptest.NewNode(t)
-	var confDir atomic.Value
-	confDir.Store("/var/lib/k3s/net.d")
-	runtime(t, n, "/run/k3s/containerd/containerd.sock", critest.Runtime{Info: func() map[string]string {
-		return critest.Containerd(confDir.Load().(string), "/var/lib/k3s/bin")()
-	}})
-	const conf = "/10-slipway-agent.conflist"
-	cmd, lines := start(t, n, network...)
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-	require.True(t, there(n, "/var/lib/k3s/net.d"+conf))
-	require.True(t, there(n, "/var/lib/k3s/bin/host-local"))
-	require.False(t, there(n, "/etc/cni/net.d"+conf))
-
-	confDir.Store("/etc/other/net.d")
-	eventually(t, lines, "the move", func() bool { return there(n, "/etc/other/net.d"+conf) && !there(n, "/var/lib/k3s/net.d"+conf) })
-	require.True(t, there(n, "/var/lib/k3s/bin/host-local"))
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait())
-}
 
 func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
 	n := bootstraptest.NewNode(t)

@@ -377,6 +377,7 @@ func TestRDY6_ExitStatuses(t *testing.T) {
 	o := c.run(t)
 	require.Zero(t, o.code)
 	require.Equal(t, "0 nodes: none is selected\n", o.stdout)
+	require.Equal(t, "fleet: no node matches --selector \"role=none\"\n", c.run(t, "-l", "role=none").stderr)
 	for _, args := range [][]string{{"--no-such-flag"}, {"--output", "xml"}, {"now"}, {"--timeout", "-5s"}, {"--timeout", "5"}, {"-l", "a in"}} {
 		o = c.run(t, args...)
 		require.Equal(t, 64, o.code, args)
@@ -396,12 +397,4 @@ func TestRDY6_ExitStatuses(t *testing.T) {
 	require.Contains(t, o.stderr, `resources: ["nodes"], verbs: ["list"]`)
 	c.kubeconfig = filepath.Join(t.TempDir(), "none")
 	require.Equal(t, 1, c.run(t).code)
-}
-
-func TestRDY6_WhatMatchesNothing(t *testing.T) {
-	c := newCluster(t)
-	o := c.run(t, "-l", "role=none")
-	require.Zero(t, o.code)
-	require.Equal(t, "fleet: no node matches --selector \"role=none\"\n", o.stderr)
-	require.Equal(t, "0 nodes: none is selected\n", o.stdout)
 }

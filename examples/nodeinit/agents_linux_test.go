@@ -9,10 +9,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,30 +73,6 @@ func (n *node) editLedger(edit func(line string) string) {
 
 func (n *node) boot() string { return n.shell("cat /proc/sys/kernel/random/boot_id") }
 
-func TestPLAN14_EachAgentHasItsOwnJournalOwnerAndUninstall(t *testing.T) {
-	n := newParallelNode(t)
-	defer n.asItWas()()
-	n.okEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf")
-	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor", "--owner", "sensor-1")
-	n.ok("mount-bpffs", "/run/some/bpf", "--agent", "sensor", "--owner", "sensor-2")
-	n.okEnv([]string{"POD_UID=" + podA}, "mount-bpffs", "/run/some/bpf") // another agent's update is no obstacle
-
-	v := n.status(0)
-	require.Len(t, v.Agents, 2)
-	sensor, cilium := v.agent(t, "sensor"), v.agent(t, "cilium")
-	require.Equal(t, []any{"sensor-2", 2, 1, "", ""}, []any{sensor.Owner, sensor.Generation, sensor.Changed, sensor.Alive, sensor.Error})
-	require.Equal(t, []any{podA, 1, 3, "", ""}, []any{cilium.Owner, cilium.Generation, cilium.Changed, cilium.Alive, cilium.Error})
-	require.WithinDuration(t, time.Now(), cilium.Since, time.Minute)
-	require.WithinDuration(t, time.Now(), cilium.Seen, time.Minute)
-	require.Regexp(t, `(?m)^  owner +"sensor-2", generation 2, since just now; nothing shows that it is alive; last seen just now$`, unwrapped(n.ok("status")))
-
-	o := n.ok("uninstall", "--owner", podA)
-	require.Contains(t, o.stdout, `leave /run/some/bpf to agent "sensor", which wants it too`)
-	n.shell("mountpoint -q /run/some/bpf")
-	n.exits(3, "uninstall", "--agent", "sensor", "--owner", "sensor-1")
-	n.ok("uninstall", "--agent", "sensor", "--owner", "sensor-2")
-}
-
 func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 	n := newParallelNode(t)
 	defer n.asItWas()()
@@ -119,33 +93,6 @@ func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 	n.ok("uninstall", "--agent", "second")
 	require.Equal(t, "1\n", n.read(ipForward))
 	n.ok("uninstall", "--agent", "first")
-}
-
-// A value that already is as an agent wants it becomes its wish: nothing is changed, no change
-// is reported, and the wish ends with the agent.
-func TestPLAN14_WhatIsAsWantedIsAWish(t *testing.T) {
-	n := newParallelNode(t)
-	before := n.state()
-	values := func(command, agent, value string, more ...string) []string {
-		return append([]string{command, "--only", "sysctl", "--agent", agent, "--sysctl-conf-dir=", "--sysctl", "net.ipv4.ip_forward=" + value}, more...)
-	}
-	require.Regexp(t, `sysctl +unchanged`, n.ok(values("apply", "first", "0")...).stdout)
-	o := n.ok("status", "--agent", "first")
-	require.Contains(t, o.stdout, "0 changed, 1 as found")
-	require.Regexp(t, `net.ipv4.ip_forward was 0, is 0; for first/sysctl\n`, o.stdout)
-
-	o = n.exits(1, values("apply", "second", "1")...)
-	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first"`)
-	n.ok(values("apply", "second", "1", "--override")...)
-	n.exits(1, values("apply", "first", "0")...)
-	last := func() string { return n.shell("cat /var/lib/slipway/report.first") }
-	require.Contains(t, last(), "ledger.conflict", "the failure is kept")
-	n.exits(1, append(values("apply", "first", "0"), "--sysctl", "kernel.nothing=1", "--sysctl", "net.ipv4.conf.lo.rp_filter=0")...)
-	require.Contains(t, last(), "kernel.nothing", "also where something is found as wanted")
-	n.ok("uninstall", "--agent", "second")
-	require.Equal(t, "0\n", n.read(ipForward))
-	n.ok("uninstall", "--agent", "first")
-	require.Empty(t, before.Diff(n.state()))
 }
 
 func TestPLAN14_AnAgentThatVanishedIsReleasedByTheCommand(t *testing.T) {
@@ -232,18 +179,5 @@ func TestPLAN14_AllAgentsButWhatCannotBeUndone(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &released), o.stdout)
 	require.Equal(t, []any{"strange", 1, []string{"the thing"}}, []any{released.Agent, released.Recorded, released.Left})
-	n.ok("uninstall", "--all-agents")
-}
-
-// A main CNI and a chained one, whose configuration names the main one's plugin.
-func TestPLAN14_AllAgentsOfOneChain(t *testing.T) {
-	n := newParallelNode(t)
-	defer n.asItWas()()
-	chained := filepath.Join(n.work, "chained")
-	require.NoError(t, os.Mkdir(chained, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(chained, "cilium-cni"), []byte(plugin), 0o755))
-	n.ok("install-cni", "--agent", "main", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "10-main.conflist")
-	n.ok("install-cni", "--agent", "chained", "--plugins", chained, "--cni-chain", "test")
-	n.run("uninstall", "--agent", "main")
 	n.ok("uninstall", "--all-agents")
 }

@@ -4,12 +4,9 @@
 package main_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -51,16 +48,6 @@ func TestDemoLeavesTheMachineAsItWas(t *testing.T) {
 	require.Contains(t, o.stdout, "7 steps: 6 unchanged, 1 skipped")
 	require.Contains(t, o.stdout, "8 steps: 4 unchanged, 3 would-change, 1 skipped")
 	require.Contains(t, o.stdout, "7 steps: 3 unchanged, 3 changed, 1 skipped")
-}
-
-func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
-	n := newParallelNode(t)
-	first := n.ok(n.args("apply", "--output", "json")...)
-	require.Equal(t, each("changed", "cleanup"), first.report(t).statuses())
-	defer n.asItWas()()
-
-	second := n.ok(n.args("apply", "--output", "json")...)
-	require.Equal(t, each("unchanged", "cleanup"), second.report(t).statuses())
 }
 
 func TestPLAN4_CheckTellsByItsStatusAndChangesNothing(t *testing.T) {
@@ -122,78 +109,3 @@ exec unshare --mount --cgroup --pid --fork --propagation private sh -euc '
 	"$bin" --host-proc "$0" "$command" "$@"
 ' "$point" "$@"
 `
-
-// What a container mounts for the host has the host's root, as a check on the host finds, and
-// nothing else is left there.
-func TestFromInsideAContainer(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /opt/cni/bin")
-	before := n.state()
-	for _, args := range []string{"mount-cgroup /run/cilium/cgroupv2", "mount-bpffs /sys/fs/bpf"} {
-		out := n.shell("set -- " + binary + " " + args + container)
-		require.Contains(t, out, "changed")
-		child := strings.Fields(out)[1]
-		require.NotEqual(t, child, n.shell("stat -c %d:%i /run/cilium/cgroupv2"), "not the container's")
-	}
-	require.Equal(t, "bpf_fs", n.shell("stat -f -c %T /sys/fs/bpf"))
-	n.ok("check", "--only", "cgroup,bpffs")
-	for _, line := range before.Diff(n.state()) {
-		require.NotContains(t, line, "/opt/cni", "no helper binary")
-		require.NotContains(t, line, "/etc/", "no configuration")
-	}
-	n.ok("uninstall")
-	n.shell("rm -rf /run/mount") // mount(8) made it
-	require.Empty(t, before.Diff(n.state()))
-}
-
-func TestPLAN3_KilledAnywhereAndRunAgain(t *testing.T) {
-	t.Parallel()
-	kills := sized(50, 6)
-	clean := newNode(t)
-	start := time.Now()
-	require.Zero(t, clean.run(clean.args("apply")...).code)
-	took := time.Since(start)
-	want := clean.state()
-	ignoreRecord(want)
-
-	n := newNode(t)
-	origin := n.state()
-	for killed, tries := 0, 0; killed < kills; tries++ {
-		require.Less(t, tries, 5*kills, "only %d kills hit", killed)
-		delay := took * time.Duration(killed) / time.Duration(kills)
-		start := time.Now()
-		cmd := n.Command(binary, n.args("apply")...)
-		require.NoError(t, cmd.Start())
-		timer := time.AfterFunc(delay, func() { cmd.Process.Kill() })
-		err := cmd.Wait()
-		timer.Stop()
-		what := fmt.Sprintf("kill %d after %s", killed, delay)
-		if err != nil {
-			require.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), what)
-			killed++
-		} else if elapsed := time.Since(start); elapsed < took {
-			took = elapsed // later ones are faster than the first
-		}
-		n.ok(n.args("apply")...)
-		got := n.state()
-		ignoreRecord(got)
-		require.Empty(t, want.Diff(got), what)
-		for object := range got {
-			require.NotRegexp(t, `\.slipway-.*\.(tmp|lnk)$`, object, "a temporary file: %s", what)
-			require.NotRegexp(t, `^mount .* #2$`, object, "a doubled mount: %s", what)
-		}
-
-		n.ok("uninstall")
-		require.Empty(t, origin.Diff(n.state()), "uninstall, %s", what)
-	}
-}
-
-// ignoreRecord removes the texts that name the time, the boot or the node.
-func ignoreRecord(s map[string]string) {
-	for object := range s {
-		if strings.HasPrefix(object, "file /var/lib/slipway/") || strings.Contains(object, "/run/agent-config/..") ||
-			strings.HasPrefix(object, "mount /") && !strings.Contains(object, "/run/cilium") && !strings.Contains(object, "/sys/fs/bpf") {
-			delete(s, object)
-		}
-	}
-}

@@ -14,12 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
 // The limits of the program's memory, in KiB: in total, and beyond the data that it reads
@@ -352,33 +353,18 @@ func TestSEC6_LyingAPIServer(t *testing.T) {
 	}
 }
 
-// measure runs the program on the node until the benchmark has enough runs, and reports medians
-// for whole processes: time from start to exit, and peak memory.
-func measure(b *testing.B, n *node, args ...string) {
-	b.Helper()
-	var times []time.Duration
-	var peaks []int64
-	for b.Loop() {
-		cmd := n.Command(binary, args...)
-		start := time.Now()
-		require.NoError(b, cmd.Run())
-		times = append(times, time.Since(start))
-		peaks = append(peaks, int64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss))
-	}
-	slices.Sort(times)
-	slices.Sort(peaks)
-	b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "ms-median")
-	b.ReportMetric(float64(peaks[len(peaks)/2])/1024, "MiB-peak-median")
-	b.ReportMetric(0, "ns/op")
-}
+// So do a runtime, and whoever may make routes.
+func TestSEC6_LyingRuntimeAndForeignRoutes(t *testing.T) {
+	n := newParallelNode(t)
+	n.containerd("/etc/cni/net.d")
+	networks := `{"Networks":[{}` + strings.Repeat(",{}", 1<<20) + `]}`
+	n.runtime("/run/crio/crio.sock", critest.Runtime{Info: func() map[string]string { return map[string]string{"cniconfig": networks} }})
+	o, memory := n.confined("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--runtime-endpoint", "unix:///run/crio/crio.sock")
+	require.Contains(t, o.stdout+o.stderr, "more than 20000 elements")
+	require.Less(t, memory, mostMemory)
 
-// BenchmarkUnchanged measures the cost of each restart of an agent's pod; of what check looks
-// for beforehand, of which most is trying the kernel's features; and the share of starting a
-// process on the node, before this program does anything.
-func BenchmarkUnchanged(b *testing.B) {
-	n := newNode(b)
-	n.ok(n.args("apply")...)
-	for name, args := range map[string][]string{"apply": n.args("apply"), "mount-cgroup": {"mount-cgroup"}, "preflight": {"check", "--only", "preflight"}, "start": {"--help"}} {
-		b.Run(name, func(b *testing.B) { measure(b, n, args...) })
-	}
+	n.shell(fmt.Sprintf("seq 1 %d | while read i; do echo route add blackhole 10.$((i>>16)).$((i>>8&255)).$((i&255))/32 table 2004; done > /run/routes; ip -batch /run/routes", manyNames()))
+	o, memory = n.confined("cleanup", "--dry-run", "--all-state", "--cni-bin-dir=/opt/cni/bin", "--cni-conf-dir=/etc/cni/net.d")
+	require.Contains(t, o.stdout, "that are not listed")
+	require.Less(t, memory, mostUnkept)
 }

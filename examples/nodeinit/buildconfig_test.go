@@ -6,7 +6,6 @@ package main_test
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -104,38 +103,6 @@ func TestCFG14_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {
 	require.Contains(t, o.stderr, "source config-map:ns1/cilium-config is in the cluster, and --enable-k8s is false")
 }
 
-// A key that would lead out of the directory is reported and left out, and never used as a
-// path; with --strict it is an error.
-func TestCFG5_AKeyThatIsAPath(t *testing.T) {
-	dir := t.TempDir()
-	source, dest := filepath.Join(dir, "keys.yaml"), filepath.Join(dir, "dest")
-	require.NoError(t, os.WriteFile(source, []byte("\"../evil\": x\ngood: y\n"), 0o600))
-	o := here(t, nil, "build-config", "--strict", "--source", "file:"+source, "--dest", dest)
-	require.Equal(t, 1, o.code)
-	require.NoDirExists(t, dest)
-	for _, says := range []string{"../evil", source} {
-		require.Contains(t, o.stderr, says)
-	}
-	o = here(t, nil, "build-config", "--source", "file:"+source, "--dest", dest)
-	require.Zero(t, o.code, o.stderr)
-	for _, says := range []string{"../evil", "file:" + source} {
-		require.Contains(t, o.stderr, says)
-	}
-	require.FileExists(t, filepath.Join(dest, "good"))
-	require.NoFileExists(t, filepath.Join(dir, "evil"))
-}
-
-func TestCFG8_AnAPIServerThatIsNotThereEndsWithTheTimeout(t *testing.T) {
-	c := newCluster(t)
-	c.Close()
-	o := here(t, []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}, "build-config",
-		"--k8s-api-server-urls", c.URL, "--dest", filepath.Join(t.TempDir(), "dest"), "--timeout", "500ms", "--k8s-retry-spread", "100ms")
-	require.Equal(t, 1, o.code)
-	require.Equal(t, 1, strings.Count(o.stderr, "the API server does not answer"), "not once for each attempt: %s", o.stderr)
-	require.Contains(t, o.stderr, "connection refused")
-	require.Contains(t, o.stderr, "--timeout of 500ms is over")
-}
-
 // If packets are dropped, no connection fails for half a minute: a line says that the program
 // waits.
 func TestAnAPIServerThatIsSilentIsWaitedForAloud(t *testing.T) {
@@ -190,27 +157,4 @@ func TestCFG10_WatchFollowsFilesAndFolders(t *testing.T) {
 	require.Equal(t, "three", string(raw))
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait())
-}
-
-func TestCFG6_ExplainSaysWhereEachValueCameFrom(t *testing.T) {
-	source := filepath.Join(t.TempDir(), "config.yaml")
-	require.NoError(t, os.WriteFile(source, []byte("mtu: 1500\ndebug: false\n"), 0o600))
-	env := []string{"X_MTU=9000", "X_DEBUG=true"}
-	args := []string{"explain", "--source", "file:" + source, "--source", "env:X_", "--deny-config-keys", "debug"}
-	o := here(t, env, append(args, "mtu", "debug")...)
-	require.Zero(t, o.code, o.stderr)
-	for _, part := range []string{`mtu = "9000"`, `"1500"`, "file:" + source, `debug = "false"`, "in the deny list"} {
-		require.Contains(t, o.stdout, part)
-	}
-	o = here(t, env, append(args, "mut", "nothing-like-it")...)
-	require.Zero(t, o.code, o.stderr)
-	require.Contains(t, o.stdout, `"mut" is not set`)
-	require.Equal(t, "nodeinit: \"mut\" is not set: did you mean mtu?\n", o.stderr)
-	o = here(t, env, append(args, "--output", "json")...)
-	require.Zero(t, o.code, o.stderr)
-	var x struct {
-		Keys []struct{ Key, Value string }
-	}
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &x))
-	require.Len(t, x.Keys, 2)
 }

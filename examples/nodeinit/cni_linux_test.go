@@ -123,14 +123,6 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 	require.Equal(t, "x", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
 }
 
-func TestCNI6_CheckSaysWhoWins(t *testing.T) {
-	n := newParallelNode(t)
-	n.others()
-	o := n.exits(2, "check", "--only", "cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--cni-conf-name", "20-late.conflist")
-	require.Contains(t, o.stdout, "10-other.conflist")
-	require.Contains(t, o.stdout, "note: --cni-exclusive sets aside what sorts before 20-late.conflist")
-}
-
 func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
 	n := newParallelNode(t)
 	n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)

@@ -160,18 +160,6 @@ func TestPLAN17_AFileOfTheReportThatCannotBeWrittenIsFoundBeforehand(t *testing.
 	require.Contains(t, o.stderr, "--report-metrics: stat /run/none: no such file or directory")
 }
 
-// Check fails where an apply of the same process would, for want of a capability.
-func TestPLAN17_CheckFailsWithoutTheCapabilityThatApplyNeeds(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /run/cilium/cgroupv2")
-	for _, command := range []string{"check", "apply"} {
-		cmd := n.Command("setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-all", "--", binary, command, "--only", "cgroup")
-		o := n.outcome(cmd)
-		require.Equal(t, 1, o.code, "%s: %s", command, o.stdout)
-		require.Contains(t, o.stderr, "CAP_SYS_ADMIN", command)
-	}
-}
-
 // A wait that --timeout ends names what it waited for, and who has it.
 func TestPLAN20_AFailedWaitNamesWhatItWaitedFor(t *testing.T) {
 	n := newParallelNode(t)
@@ -187,27 +175,3 @@ func TestPLAN20_AFailedWaitNamesWhatItWaitedFor(t *testing.T) {
 }
 
 const rpFilter = "/proc/sys/net/ipv4/conf/all/rp_filter"
-
-// The folder of drop-ins is part of a read-only image, as on several distributions.
-func TestSYS3_AReadOnlyFolderOfDropIns(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /etc/sysctl.d /run/sysctl.d && mount -n -t tmpfs -o ro tmpfs /etc/sysctl.d && echo 1 > " + rpFilter)
-	o := n.exits(1, n.args("check", "--only", "sysctl")...)
-	for _, says := range []string{
-		"/etc/sysctl.d/99-zzz-override_cilium.conf is not written: its directory is read-only: /etc/sysctl.d; read-only file system",
-		"--sysctl-conf-dir DIR", "--sysctl-conf-dir= sets the values without a file", "--skip sysctl",
-	} {
-		require.Contains(t, o.stderr, says)
-	}
-
-	want := each("not-run", "cleanup") // the failure is known before anything is changed
-	want["sysctl"], want["cni"] = "failed", "blocked"
-	o = n.exits(1, n.args("apply", "--output", "json")...)
-	require.Equal(t, want, o.report(t).statuses())
-	for _, remedy := range [][]string{{"--sysctl-conf-dir="}, {"--sysctl-conf-dir", "/run/sysctl.d"}, {"--skip", "sysctl"}} {
-		n.ok(n.args("apply", remedy...)...)
-	}
-	require.Equal(t, "0\n", n.read(rpFilter))
-	n.ok("uninstall")
-	require.Equal(t, "1\n", n.read(rpFilter))
-}

@@ -190,17 +190,6 @@ func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
 	require.Empty(t, strings.Join(before.Diff(n.state()), "\n"))
 }
 
-// While a run waits at a gate, it holds no lock and has claimed nothing: others go on.
-func TestPLAN16_OthersGoOnWhileARunWaits(t *testing.T) {
-	n := newParallelNode(t)
-	o := n.interrupted(func(int) {
-		n.ok("mount-bpffs", "/run/x", "--lock-timeout=0")
-		require.Regexp(t, `(?m)^  owner +none; `, n.ok("status").stdout)
-	}, "--wait-for-kube-proxy", "10m")
-	require.Equal(t, 1, o.code, o.stderr)
-	require.Equal(t, "failed", o.report(t).statuses()["kube-proxy"])
-}
-
 // The rules that the kubelet has written by then, which the chart's own script mistakes for
 // kube-proxy's, do not end the wait.
 func TestRDY1_ApplyWaitsForKubeProxy(t *testing.T) {
@@ -225,25 +214,4 @@ func TestRDY1_ApplyWaitsForKubeProxy(t *testing.T) {
 	}
 	require.NoError(t, cmd.Wait())
 	require.Contains(t, n.ok(apply...).stdout, "8 steps: 7 unchanged, 1 skipped")
-}
-
-// Like the chart, it does not wait if the agent replaces kube-proxy.
-func TestRDY1_ApplyWaitsForNoKubeProxyThatIsReplaced(t *testing.T) {
-	n := newParallelNode(t)
-	require.NoError(t, os.WriteFile(n.source, []byte("kube-proxy-replacement: \"true\"\n"), 0o644))
-	o := n.ok(n.args("apply", "--wait-for-kube-proxy", "30s", "--output", "json")...)
-	gate := o.report(t).Results[0]
-	require.Equal(t, "kube-proxy skipped", gate.Step+" "+gate.Status)
-	require.Contains(t, gate.Reason, "kube-proxy-replacement")
-}
-
-// Without a configuration there is no wait.
-func TestRDY1_ApplyFailsWhereKubeProxyDoesNotCome(t *testing.T) {
-	n := newParallelNode(t)
-	before := n.state()
-	o := n.exits(1, n.args("apply", "--wait-for-kube-proxy", "100ms")...)
-	require.Contains(t, o.stderr, "wait for kube-proxy's rules: last seen: neither nf_tables nor legacy iptables have any, for IPv4 or IPv6: not within 100ms")
-	require.Empty(t, before.Diff(n.state()))
-	o = n.exits(1, n.args("apply", "--wait-for-kube-proxy", "30s", "--source", "file:/none")...)
-	require.NotContains(t, o.stdout+o.stderr, "waiting for kube-proxy")
 }

@@ -187,12 +187,6 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestCLN8_CleanupWithoutAScopeDoesNothingAndSaysSo(t *testing.T) {
-	o := here(t, nil, "cleanup", "-f")
-	require.Zero(t, o.code)
-	require.Contains(t, o.stderr, "nothing selected")
-}
-
 func TestTheBinaryIsSmall(t *testing.T) {
 	info, err := os.Stat(binary)
 	require.NoError(t, err)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -126,71 +125,6 @@ func TestPLAN6_WithoutAStateDirectoryItSaysThatNothingCanBeUndone(t *testing.T) 
 		require.Equal(t, 1, strings.Count(o.stderr, says), "%s: %s", args, o.stderr)
 	}
 	require.NotContains(t, n.ok("apply").stderr, says)
-}
-
-// Whichever command fails, its line ends with the code of the cause.
-func TestPLAN18_EachCommandsFailureHasItsCode(t *testing.T) {
-	n := newParallelNode(t)
-	fails := func(code string, args ...string) {
-		t.Helper()
-		o := n.run(args...)
-		require.Contains(t, []int{1, 3}, o.code, "%s: %s", args, o.stderr)
-		require.Regexp(t, `(?m)^nodeinit: .*\[`+regexp.QuoteMeta(code)+`\]$`, o.stderr, args)
-	}
-	n.shell("mkdir /run/taken; mount -n -t tmpfs tmpfs /run/taken")
-	fails("config.source-missing", "build-config", "--source", "file:/none", "--dest", "/run/x")
-	fails("config.source-missing", "explain", "--source", "file:/none")
-	fails("config.source-missing", "cleanup", "--plan", "/none", "-f")
-	fails("bpffs.foreign", "mount-bpffs", "/run/taken")
-	fails("cgroup.foreign", "mount-cgroup", "/run/taken")
-	fails("sysctl.key-missing", "sysctlfix", "--sysctl", "net.ipv4.none=1")
-	fails("sysctl.key-missing", "run", "--sysctl", "net.ipv4.none=1", "--", "true")
-	fails("cni.plugin-missing", "install-cni", "--cni-conf", n.conf)
-
-	n.ok(n.args("apply", "--owner", "pod-1")...)
-	for _, args := range [][]string{{"uninstall"}, {"uninstall-cni", "--owner", "pod-2"}, {"forget", "/x"}} {
-		fails("ledger.not-owner", args...)
-	}
-	n.left()
-	end := n.listen()
-	for _, args := range [][]string{{"cleanup", "--all-state", "-f"}, {"uninstall", "--any-owner"}, {"uninstall", "--all-agents"}, {"release", "--agent", "cilium"}} {
-		fails("cleanup.agent-alive", args...)
-	}
-	end()
-	n.shell("echo changed >> " + dropIn)
-	fails("ledger.changed", "uninstall", "--owner", "pod-1")
-	n.shell("sed -i 1s/cilium/CILIUM/ /var/lib/slipway/ledger")
-	for _, args := range [][]string{{"uninstall", "--owner", "pod-1"}, {"check"}, {"apply", "--owner", "pod-1"}, {"install-cni", "--plugins", n.plugins}} {
-		fails("ledger.unreadable", args...)
-	}
-}
-
-// Bad input ends with exit status 1 and with one clear line that names the object and the
-// remedy; the node is unchanged.
-func TestBadInput(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell(`printf 'good: x\na: b: c\n' > /run/bad.yaml; touch /run/file; printf '{"name": oops}' > /run/conf`)
-	defer n.asItWas()()
-	for _, tc := range []struct {
-		args []string
-		says []string // all on standard error
-	}{
-		{[]string{"apply", "--source", "file:/run/bad.yaml"}, []string{"config", "/run/bad.yaml", "line 2"}},
-		{[]string{"apply", "--source", "file:/run/missing.yaml"}, []string{"config", "/run/missing.yaml", "does not exist", "correct --source"}},
-		{[]string{"mount-cgroup", "/run/file"}, []string{"cgroup", "/run/file", "directory"}},
-		{[]string{"install-cni", "--cni-conf", "/run/conf"}, []string{"cni", "05-cilium.conflist", "line 1", "column 10"}},
-		{[]string{"install-cni", "--plugins", "/run/missing"}, []string{"--plugins", "/run/missing", "of this container's image"}},
-		{[]string{"apply", "--state-dir", "/run/missing/state"}, []string{"/run/missing", "create"}},
-		{[]string{"check", "--state-dir", "/run/missing/state"}, []string{"/run/missing", "create"}},
-		{[]string{"mount-bpffs", "--host-proc", "/run/hostproc"}, []string{"/run/hostproc/1", "/proc"}},
-	} {
-		o := n.exits(1, tc.args...)
-		require.Equal(t, 1, strings.Count(o.stderr, "\n"), o.stderr)
-		for _, part := range tc.says {
-			require.Contains(t, o.stderr, part)
-		}
-	}
-	n.shell("rm -rf /var/lib/slipway") // the reports
 }
 
 func TestWithoutRootItSaysSo(t *testing.T) {

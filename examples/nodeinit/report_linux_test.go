@@ -30,8 +30,7 @@ type apiServer struct {
 
 	mu          sync.Mutex
 	requests    []string // but for reviews
-	reviews     []string // verb, resource, namespace and name of what was asked for
-	denies      string   // "get configmaps;create events;"
+	reviewed    bool     // it was asked for reviews
 	denied      bool     // everything is, by a server that is ready
 	annotations map[string]string
 	condition   map[string]any
@@ -51,7 +50,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	if strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") {
-		s.review(w, body)
+		s.reviewed = true
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":true}}`)
 		return
 	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path)
@@ -88,31 +90,6 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"worker","uid":"1","annotations":%s}}`, annotations)
 }
 
-// review answers a SelfSubjectAccessReview.
-func (s *apiServer) review(w http.ResponseWriter, body []byte) {
-	var review struct {
-		Spec struct {
-			ResourceAttributes struct{ Verb, Group, Resource, Subresource, Namespace, Name string }
-		}
-	}
-	if err := json.Unmarshal(body, &review); err != nil {
-		s.t.Error(err)
-	}
-	of := review.Spec.ResourceAttributes
-	what := strings.TrimSuffix(of.Resource+"/"+of.Subresource, "/")
-	s.reviews = append(s.reviews, strings.Join(strings.Fields(fmt.Sprint(of.Verb, " ", of.Group, " ", what, " ", of.Namespace, " ", of.Name)), " "))
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
-	fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":%t}}`, !strings.Contains(s.denies, of.Verb+" "+what+";"))
-}
-
-// deny makes the reviews of some verbs and resources deny them.
-func (s *apiServer) deny(what string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.denies = what
-}
-
 // denyAll makes all requests be denied.
 func (s *apiServer) denyAll() {
 	s.mu.Lock()
@@ -120,14 +97,11 @@ func (s *apiServer) denyAll() {
 	s.denied = true
 }
 
-// asked returns the reviews since it was last called, and since the requests.
-func (s *apiServer) asked() []string { return s.taken(&s.reviews) }
-func (s *apiServer) since() []string { return s.taken(&s.requests) }
-
-func (s *apiServer) taken(list *[]string) (all []string) {
+// since returns the requests since it was last called.
+func (s *apiServer) since() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, *list = *list, nil
+	all, s.requests = s.requests, nil
 	return all
 }
 
@@ -266,7 +240,7 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), "told to end, it ends well: %s", &stderr)
-	require.Empty(t, s.asked(), "a thousand nodes would")
+	require.False(t, s.reviewed, "a thousand nodes would")
 	count := map[string]int{}
 	for _, r := range s.since() {
 		count[r]++

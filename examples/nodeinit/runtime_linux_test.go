@@ -4,9 +4,7 @@
 package main_test
 
 import (
-	"context"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -61,76 +59,6 @@ func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
 	n.ok("uninstall")
 }
 
-func TestSaysWhereTheRuntimeLooksInsteadOfAGivenFolder(t *testing.T) {
-	n := newParallelNode(t)
-	n.containerd("/etc/cni/net.d", "/usr/lib/cni")
-	given := n.args("apply", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/other/net.d")
-	n.ok(given...)
-	o := n.ok(given...)
-	require.Contains(t, o.stdout, "cni          unchanged")
-	require.Contains(t, o.stdout, `note: the container runtime looks for plugins in ["/usr/lib/cni"], not in "/opt/cni/bin" (--cni-bin-dir`, "even if nothing changes")
-	require.Contains(t, o.stdout, `note: the container runtime reads configurations in "/etc/cni/net.d", not in "/etc/other/net.d" (--cni-bin-dir`)
-	results := n.ok(append(given, "--output", "json")...).report(t).Results
-	require.Len(t, results[len(results)-1].Advice, 2)
-	o = n.exits(1, n.args("apply")...)
-	require.Contains(t, o.stderr, "no plugin can be installed where the container runtime looks: /usr/lib/cni is on a file system mounted read-only (--cni-bin-dir")
-}
-
-func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
-	n := newParallelNode(t)
-	n.containerd("/etc/a/net.d", "/opt/a/bin")
-	n.runtime("/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/net.d/\"\nplugin_dirs = [\"/opt/b/bin\"]\n"})
-	o := n.exits(1, n.args("apply")...)
-	require.Contains(t, o.stderr, `["/run/containerd/containerd.sock" "/run/crio/crio.sock"] (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`)
-	n.ok(n.args("apply", "--runtime-endpoint", "unix:///run/crio/crio.sock")...)
-	require.Equal(t, "05-cilium.conflist\nloopback\ntest-cni", n.shell("ls /etc/b/net.d; ls /opt/b/bin"))
-	n.exits(2, n.args("check", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")...)
-}
-
-func TestWaitsUntilTheRuntimeHasLoadedOurs(t *testing.T) {
-	n := newParallelNode(t)
-	const theirs = `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"bridge"}]}`
-	var place atomic.Value // the folder that the runtime loads
-	place.Store("/etc/cni/net.d/05-cilium.conflist")
-	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: func() (info map[string]string) {
-		loaded := []byte(theirs) // until ours is installed
-		_ = n.Do(context.Background(), func(context.Context) error {
-			if conf, err := os.ReadFile(place.Load().(string)); err == nil {
-				loaded = conf
-			}
-			return nil
-		})
-		return critest.ContainerdLoaded(loaded, "/etc/cni/net.d", "/opt/cni/bin")()
-	}})
-	o := n.exits(2, n.args("check", "--wait-loaded", "1m")...)
-	require.Contains(t, o.stdout, "cni-loaded   unknown")
-	o = n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--wait-loaded", "1m")
-	require.Contains(t, o.stdout, "cni-loaded   unchanged")
-	require.Contains(t, n.run(n.args("apply", "--wait-loaded", "1m", "--only", "cni")...).stdout, "cni-loaded   unchanged")
-
-	place.Store("/etc/cni/net.d/nobody-wrote-it")
-	o = n.exits(1, n.args("apply", "--wait-loaded", "300ms")...)
-	require.Contains(t, o.stderr, `step cni-loaded: apply: the container runtime has not loaded the configuration: it has loaded "theirs" (bridge)`)
-	n.ok("uninstall")
-}
-
-// Another owner's configuration in the runtime's folder keeps the plugin it names.
-func TestCNI8_UninstallKeepsWhatTheRuntimesConfigurationNames(t *testing.T) {
-	n := newParallelNode(t)
-	n.containerd("/etc/k3s/net.d", "/opt/k3s/bin")
-	n.ok("install-cni", "--plugins", n.plugins)
-	n.shell("mkdir -p /etc/k3s/net.d")
-	n.write("/etc/k3s/net.d/10-theirs.conflist", conflist)
-	for _, args := range [][]string{{"uninstall", "--custom-cni-conf"}, {"uninstall-cni"}, {"uninstall"}} {
-		o := n.ok(args...)
-		require.Equal(t, "loopback\ntest-cni", n.shell("ls /opt/k3s/bin"))
-		require.Contains(t, o.stdout, "/opt/k3s/bin/test-cni is still needed: /etc/k3s/net.d/10-theirs.conflist names it")
-	}
-	n.shell("rm /etc/k3s/net.d/10-theirs.conflist")
-	n.ok("uninstall")
-	require.Empty(t, n.shell("ls /opt"))
-}
-
 // A network whose plugins are gone by the time of the uninstall stays aside, as far as the
 // runtime says where it looks; otherwise it comes back.
 func TestCLN12_UninstallLeavesANetworkWithoutPluginsAside(t *testing.T) {
@@ -157,44 +85,24 @@ func TestCLN12_UninstallLeavesANetworkWithoutPluginsAside(t *testing.T) {
 // Cleanup searches all of the runtime's folders for an agent's leftovers, whoever has
 // others of its files there, and whether a plugin could be installed there or not.
 func TestCLN12_CleanupLooksWhereverTheRuntimeDoes(t *testing.T) {
-	t.Parallel()
-	const k3s = "/var/lib/rancher/k3s"
-	for name, dirs := range map[string][]string{ // the first is of configurations
-		"k3s":           {k3s + "/agent/etc/cni/net.d", k3s + "/data/cni"},
-		"none by names": {"/var/lib/kubelet/networks", "/usr/libexec/plugins", "/etc/kubernetes/plugins"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newParallelNode(t)
-			n.containerd(dirs[0], dirs[1:]...)
-			var ours []string
-			for i, dir := range dirs {
-				if !strings.HasPrefix(dir, "/usr/") {
-					file := filepath.Join(dir, map[bool]string{true: "05-cilium.conflist", false: "cilium-cni"}[i == 0])
-					ours = append(ours, file)
-					n.shell("mkdir -p " + dir + "; touch " + file + " " + dir + "/theirs")
-				}
-			}
-			n.shell("ip link add cilium_host type bridge")
-			o := n.ok("cleanup", "--all-state", "--dry-run")
-			require.NotContains(t, o.stdout, "note:")
-			for _, file := range ours {
-				require.Contains(t, o.stdout, file)
-			}
-			n.ok("cleanup", "--bpf-state", "-f")
-			n.ok("uninstall-cni", "--write-cni-conf-when-ready=/host"+ours[0])
-			n.shell("test ! -e " + ours[0] + "; touch " + ours[0])
-			n.ok("cleanup", "--all-state", "-f")
-			for i, file := range ours {
-				require.Equal(t, "theirs", n.shell("ls "+filepath.Dir(file)), i)
-			}
-			require.Empty(t, n.shell("ip -o link show cilium_host 2>/dev/null || true"))
-
-			n.shell("touch " + strings.Join(ours, " "))
-			n.okEnv(cleanState, "apply", "--only", "cleanup", "--cni-bin-dir", dirs[1])
-			for i, file := range ours {
-				require.Equal(t, "theirs", n.shell("ls "+filepath.Dir(file)), i)
-			}
-		})
+	n := newParallelNode(t)
+	const conf, plugins = "/var/lib/kubelet/networks", "/etc/kubernetes/plugins"
+	const ours = conf + "/05-cilium.conflist " + plugins + "/cilium-cni"
+	n.containerd(conf, "/usr/libexec/plugins", plugins)
+	n.shell("mkdir -p " + conf + " " + plugins + "; touch " + ours + " " + conf + "/theirs " + plugins + "/theirs")
+	theirs := func() string { return n.shell("ls " + conf + " " + plugins + " | sort | uniq -c | xargs") }
+	o := n.ok("cleanup", "--all-state", "--dry-run")
+	require.NotContains(t, o.stdout, "note:")
+	for file := range strings.FieldsSeq(ours) {
+		require.Contains(t, o.stdout, file)
+	}
+	n.ok("uninstall-cni", "--write-cni-conf-when-ready=/host"+conf+"/05-cilium.conflist")
+	n.shell("test ! -e " + conf + "/05-cilium.conflist; touch " + ours)
+	for _, clean := range [][]string{{"cleanup", "--all-state", "-f"}, {"apply", "--only", "cleanup", "--cni-bin-dir", "/usr/libexec/plugins"}} {
+		n.okEnv(cleanState, clean...)
+		require.Contains(t, theirs(), "2 theirs")
+		require.NotContains(t, theirs(), "cilium")
+		n.shell("touch " + ours)
 	}
 }
 
@@ -248,44 +156,22 @@ func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 // A configuration that requires STATUS needs a runtime that calls it: on others nothing is
 // changed, and the error gives the remedy.
 func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
-	t.Parallel()
-	speaks := strings.Replace(plugin, `"1.0.0"]`, `"1.0.0","1.1.0"]`, 1)
-	args := func(n *node, more ...string) []string {
-		n.shell("cp " + n.plugins + "/test-cni " + n.plugins + "/cilium-cni")
-		return append([]string{"apply", "--source", "file:" + n.source, "--dest", "/run/agent-config", "--plugins", n.plugins, "--cni-template", "none"}, more...)
+	n := newParallelNode(t)
+	n.agentPlugin()
+	args := func(more ...string) []string {
+		return append([]string{"install-cni", "--plugins", n.plugins, "--cni-template", "none"}, more...)
 	}
-	for name, c := range map[string]struct {
-		runtime *critest.Runtime
-		want    string
-	}{
-		"older":     {&critest.Runtime{Name: "containerd", Version: "1.7.27"}, `"containerd 1.7.27" does not call STATUS of CNI 1.1.0, which it does since 2.0.1`},
-		"not there": {nil, "no container runtime listens"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newParallelNode(t)
-			if c.runtime != nil {
-				c.runtime.Info = critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")
-				n.runtime("/run/containerd/containerd.sock", *c.runtime)
-			}
-			defer n.asItWas()()
-			o := n.exits(1, args(n, "--cni-version", "1.1.0")...)
-			require.Contains(t, o.stderr, c.want)
-			require.Contains(t, o.stderr, "1.0.0 is for every runtime")
-		})
-	}
-	n := newNode(t)
-	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "v2.0.1", Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
-	o := n.exits(1, args(n, "--cni-version", "1.1.0")...)
-	require.Contains(t, o.stderr, "plugin cilium-cni does not speak cniVersion 1.1.0, only 0.3.1, 1.0.0")
-	require.Contains(t, o.stderr, "--cni-version gives the configuration another version")
-	require.NoError(t, os.WriteFile(filepath.Join(n.plugins, "test-cni"), []byte(speaks), 0o755))
-	for _, version := range []string{"1.1.0", "0.3.1", "1.0.0"} {
-		n.ok(args(n, "--cni-version", version)...)
-		require.Contains(t, n.shell("cat /etc/cni/net.d/05-cilium.conflist"), `"cniVersion": "`+version+`"`)
-	}
-	n.ok(args(n)...)
-	require.Contains(t, n.shell("cat /etc/cni/net.d/05-cilium.conflist"), `"cniVersion": "1.0.0"`)
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "1.7.27", Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+	before := n.state()
+	o := n.exits(1, args("--cni-version", "1.1.0")...)
+	require.Contains(t, o.stderr, `"containerd 1.7.27" does not call STATUS of CNI 1.1.0, which it does since 2.0.1`)
+	require.Contains(t, o.stderr, "1.0.0 is for every runtime")
+	require.Empty(t, before.Diff(n.state()))
+	n.ok(args("--cni-version", "0.3.1")...)
+	require.Equal(t, "0.3.1", n.network("/etc/cni/net.d/05-cilium.conflist").CNIVersion)
+	n.ok(args()...)
+	require.Equal(t, "1.0.0", n.network("/etc/cni/net.d/05-cilium.conflist").CNIVersion)
 	for _, wrong := range [][]string{{"--cni-version=one"}, {"--cni-version=1.0.0", "--cni-template="}, {"--cni-version=1.0.0", "--cni-chain=*"}, {"--cni-version=1.0.0", "--cni-conf=" + n.conf}} {
-		require.Equal(t, 64, n.run(args(n, wrong...)...).code, wrong)
+		require.Equal(t, 64, n.run(args(wrong...)...).code, wrong)
 	}
 }

@@ -105,18 +105,6 @@ func TestPLAN20_StatusOfANodeThroughItsLife(t *testing.T) {
 	n.shell("rm -r /etc/sysctl.d; rm -rf /var/lib/slipway /run/slipway.lock")
 }
 
-// The command of the last run is that of the command line.
-func TestPLAN20_TheLastRunNamesItsCommand(t *testing.T) {
-	n := newParallelNode(t)
-	for _, command := range [][]string{{"mount-cgroup"}, {"run", "--only", "bpffs", "--", "true"}} {
-		n.ok(command...)
-		require.Equal(t, command[0], n.status(0).agent(t, "cilium").LastRun.Command)
-		require.Contains(t, n.ok("status").stdout, "  last run  "+command[0]+" ok, ")
-	}
-	n.lastRun("cilium", time.Hour, `"op":"revert","results":[]`)
-	require.Equal(t, "revert", n.status(0).agent(t, "cilium").LastRun.Command, "of a version that kept no command")
-}
-
 // The first apply has failed, so that nothing else is recorded.
 func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
 	n := newParallelNode(t)
@@ -138,21 +126,6 @@ func TestPLAN20_AFirstApplyThatFailsIsSeen(t *testing.T) {
 	require.Equal(t, []string{"new: file /var/lib/slipway", "new: file /var/lib/slipway/ledger", "new: file /var/lib/slipway/report.cilium"}, before.Diff(n.wholeState()))
 	n.ok("uninstall")
 	require.Empty(t, before.Diff(n.wholeState()))
-}
-
-// The next owner's apply is refused before it claims the node: it is the last run all the
-// same, and that of a former owner is not.
-func TestPLAN20_AnApplyOfTheNextOwnerThatFailsIsSeen(t *testing.T) {
-	n := newParallelNode(t)
-	n.ok(n.args("apply", "--owner", "pod-1")...)
-	n.exits(1, n.args("apply", "--owner", "pod-2", "--sysctl", "net.ipv4.none=1")...)
-	a := n.status(1).Agents[0]
-	require.Equal(t, []any{"failed", "pod-1", "failed", "sysctl.key-missing", "pod-2"}, []any{a.State, a.Owner, a.LastRun.Result, a.LastRun.Code, a.LastRun.Owner})
-
-	n.ok(n.args("apply", "--owner", "pod-2")...)
-	n.exits(3, n.args("apply", "--owner", "pod-1", "--sysctl", "net.ipv4.none=1")...)
-	a = n.status(0).Agents[0]
-	require.Equal(t, []any{"ok", "pod-2"}, []any{a.LastRun.Result, a.LastRun.Owner})
 }
 
 // An interrupted run, and a state directory that is lost.
@@ -180,29 +153,6 @@ func TestPLAN20_StatusSaysWhatThereIsToDo(t *testing.T) {
 	n.write("/var/lib/slipway", "a file\n")
 	require.Contains(t, n.status(1).Error, "/var/lib/slipway")
 	n.exits(64, "status", "--state-dir", "")
-}
-
-// A damaged record is named, and hides nothing else; forgetting it leaves its object.
-func TestPLAN14_ADamagedRecordStopsItsObjectOnly(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /etc/sysctl.d")
-	before := n.state()
-	n.ok(forwarding("damaged", "1")...)
-	n.ok("mount-bpffs", "--agent", "whole", "/run/its/bpf")
-	file := "/etc/sysctl.d/90-damaged.conf"
-	n.shell(`sed -i '/"kind":.*90-damaged/s/"mode"/"mood"/' /var/lib/slipway/ledger`)
-	v := n.status(1)
-	require.Equal(t, []string{"path " + file}, v.Damaged)
-	require.Contains(t, unwrapped(n.run("status")), "path "+file+" has a damaged record: nodeinit forget OBJECT drops it, and the object stays as it is")
-	for _, args := range [][]string{{"uninstall", "--agent", "whole"}, {"uninstall", "--agent", "damaged"}} {
-		o := n.exits(1, args...)
-		require.Contains(t, o.stderr, file)
-		require.Contains(t, o.stderr, "nodeinit forget gives them up")
-	}
-	n.shell("test ! -e /run/its && test -e " + file)
-	require.Equal(t, "0\n", n.read(ipForward), "all else is undone")
-	n.ok("forget", "--agent", "damaged", "path "+file)
-	require.Equal(t, []string{"new: file " + file}, before.Diff(n.state()))
 }
 
 // Without the first line of the file nothing counts, and the command keeps the other lines.

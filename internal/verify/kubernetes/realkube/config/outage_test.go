@@ -72,6 +72,10 @@ func breaking(resource string, inBody bool, begin func(), back func()) func(http
 	}
 }
 
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // breakingBody begins the outage after the first piece.
 type breakingBody struct {
 	io.ReadCloser

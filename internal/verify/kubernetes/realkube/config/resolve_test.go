@@ -137,30 +137,6 @@ func readDir(t testing.TB, dir string) values {
 	return got
 }
 
-func TestCFG3_NodeConfigsNotInstalled(t *testing.T) {
-	const name = "not-installed"
-	createNamespace(t, name)
-	createConfigMap(t, name, "cilium-config", values{"a": "cm"})
-	createNode(t, name, nil, values{"config.cilium.io/b": "n"})
-	serve(t, server)
-	defer serve(t, server, v2, v2alpha1)
-	for _, list := range [][]string{three, {"config-map", "cilium-node-config:" + name + "/one", "node"}} {
-		client, userAgent := connect(t, kube.Connection{})
-		config, err := configresolve.Resolve(t.Context(), sources(t, client, name, name, list...)...)
-		require.NoError(t, err)
-		require.Equal(t, values{"a": "cm", "b": "n"}, maps.Collect(config.All()))
-		require.JSONEq(t, `[{"kind":"config-map","namespace":"not-installed","name":"cilium-config"},{"kind":"node","namespace":"","name":"not-installed"}]`,
-			config.Data()[configresolve.KeySources])
-		require.Empty(t, config.Findings())
-		verb := "list"
-		if len(list[1]) > len("cilium-node-config") {
-			verb = "get"
-		}
-		require.ElementsMatch(t, []string{"get v1 configmaps 200", verb + " v2 ciliumnodeconfigs 404", verb + " v2alpha1 ciliumnodeconfigs 404", "get v1 nodes 200"},
-			audited(t, userAgent))
-	}
-}
-
 func merge(t testing.TB, path string, patch fields) {
 	t.Helper()
 	require.NoError(t, server.Admin().Merge(t.Context(), path, patch))

@@ -5,7 +5,6 @@ package config_test
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"runtime"
 	"strings"
@@ -149,16 +148,6 @@ func requireNoGoroutine(t *testing.T) {
 	for _, stack := range strings.Split(text, "\n\n") {
 		require.False(t, strings.Contains(stack, "configresolve/kube.(*feed)") || strings.Contains(stack, "configresolve/kube.Watch"), stack)
 	}
-}
-
-func TestCFG10_EndsWithTheReportersError(t *testing.T) {
-	const name = "watch-report"
-	setUpWatch(t, name)
-	client, _ := connect(t, kube.Connection{Kubeconfig: kubeconfig(t, server, watcher)})
-	full := errors.New("no space left on device")
-	err := kube.Watch(t.Context(), configresolve.Resolver{Sources: sources(t, client, name, name, three...)}, func(configresolve.Update) error { return full })
-	require.Equal(t, full, err)
-	requireNoGoroutine(t)
 }
 
 func TestCFG10_APIServerRestarts(t *testing.T) {

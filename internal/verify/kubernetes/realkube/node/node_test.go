@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
@@ -73,18 +72,6 @@ func TestRDY3_TheNodeIsMarkedAsReady(t *testing.T) {
 	version := node.GetResourceVersion()
 	require.NoError(t, n.Apply(t.Context()))
 	require.Equal(t, version, getNode(t, name).GetResourceVersion(), "the second time, nothing is written")
-}
-
-func TestRDY3_TheContract(t *testing.T) {
-	createNode(t, "contract", nil, taint(notReady, "", "NoSchedule"))
-	c := admin(t)
-	bootstraptest.Conformance{
-		Action: func() bootstrap.Action { return ready(c, "contract") },
-		State: func() map[string]string {
-			node := getNode(t, "contract")
-			return map[string]string{"node": fmt.Sprint(node.GetAnnotations(), node.Object["spec"], node.Object["status"])}
-		},
-	}.Test(t)
 }
 
 // meddler calls f before each of the first patches of taints is sent.
