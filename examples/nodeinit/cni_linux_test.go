@@ -214,3 +214,16 @@ func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	require.NoError(t, wait(), "it ends by itself")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
 }
+
+// A configuration that is the user's keeps the directories of its own step alone.
+func TestCNI8_AKeptConfigurationKeepsNoOtherStepsDirectories(t *testing.T) {
+	n := newParallelNode(t)
+	n.shell("mkdir /run/cilium")
+	n.ok(n.args("apply")...)
+	n.ok("uninstall", "--custom-cni-conf")
+	n.shell("test -d /etc/cni/net.d; test ! -e /run/agent-config; test ! -e /run/cilium/cgroupv2; test ! -e /etc/sysctl.d")
+	o := n.ok("uninstall", "--custom-cni-conf", "--output", "json").report(t).statuses()
+	require.Equal(t, "unchanged", o["cni"])
+	n.ok("uninstall")
+	n.shell("test ! -e /etc/cni")
+}
