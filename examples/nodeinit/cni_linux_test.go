@@ -169,9 +169,9 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 	n.okEnv([]string{"POD_UID=first", agent[1]}, hook...)
 	require.Equal(t, conflist, n.read(written))
 	o = n.exitsEnv(2, agent, append(hook, "--dry-run")...)
-	require.Regexp(t, `agents-conf +unknown`, o.stdout)
+	require.Regexp(t, `agents-conf +would-change .* remove file `+written, o.stdout)
 	require.Equal(t, conflist, n.read(written))
-	n.okEnv(agent, hook...)
+	require.Regexp(t, `agents-conf +changed .* remove file `+written, n.okEnv(agent, hook...).stdout)
 	require.Equal(t, "gone", n.shell("test -e "+written+" && echo there || echo gone"))
 	n.okEnv(agent, hook...) // already gone is success
 	n.shell("ln -s /etc/passwd " + written)
