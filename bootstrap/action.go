@@ -34,7 +34,8 @@ type Gate interface {
 }
 
 // Undoer is an Action that can undo what earlier Applies did, even in another process, days
-// later. A plan's Revert calls Undo at the place of its step.
+// later. A plan's Revert calls Undo at the place of its step. If it can tell what that would
+// change, it also has a method CheckUndo(context.Context) ([]string, error), as Check.
 type Undoer interface {
 	// Undo undoes that and nothing else. If there is nothing left to undo, it succeeds. If
 	// ctx is already done, it returns the context's error and changes nothing.
@@ -60,6 +61,11 @@ type Hosted interface {
 
 // placed is a Hosted that has that method.
 type placed interface{ Places() map[string]string }
+
+// foreseer is an Undoer that has that method.
+type foreseer interface {
+	CheckUndo(ctx context.Context) (changes []string, err error)
+}
 
 // does returns what the step consists of, which may have the optional methods. Nil: nothing.
 func (s *Step) does() any {

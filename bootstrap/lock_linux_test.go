@@ -200,3 +200,26 @@ func TestPLAN2_WithoutRootTheLockIsBesideTheLedger(t *testing.T) {
 	require.NoError(t, <-applied)
 	require.FileExists(t, dir+"/state.lock")
 }
+
+// What the program alone can tell of an undoing, such as that an agent is alive, is asked with
+// the node locked: before that, one may still start.
+func TestPLAN14_WhetherAgentsHaveEndedIsAskedUnderTheLock(t *testing.T) {
+	s := shared{t.TempDir()}
+	p := s.plan("a", s.file())
+	_, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	alive := errors.New("it is alive")
+	p.Ledger.MayUndo = func(context.Context) error {
+		at, cancel := context.WithCancel(t.Context())
+		host := p.Host
+		_, err := host.Lock(at, "", func(string, time.Duration) { cancel() })
+		require.ErrorIs(t, err, context.Canceled, "it is held")
+		return alive
+	}
+	_, err = p.RevertAll(t.Context())
+	require.ErrorIs(t, err, alive)
+	p.Ledger.AnyOwner = true
+	_, err = p.Revert(t.Context())
+	require.ErrorIs(t, err, alive)
+	require.FileExists(t, s.dir+"/file")
+}

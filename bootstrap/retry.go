@@ -76,6 +76,19 @@ func (r undoableRetry) Undo(ctx context.Context) error {
 	return r.do(ctx, func() error { return r.undoer.Undo(ctx) })
 }
 
+// CheckUndo matches errors.ErrUnsupported if the action has none.
+func (r undoableRetry) CheckUndo(ctx context.Context) (changes []string, err error) {
+	foreseer, ok := r.undoer.(foreseer)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	err = r.do(ctx, func() error {
+		changes, err = foreseer.CheckUndo(ctx)
+		return err
+	})
+	return changes, err
+}
+
 // retried is how a plan looks at what a Retry is around.
 type retried interface{ inner() retry }
 

@@ -66,14 +66,13 @@ func (u *undoing) undoInTurn(ctx context.Context, all bool) {
 	names := []string{}
 	for _, o := range slices.Clone(u.told) {
 		names = append(names, o.Step)
-		switch {
-		case o.step.undoer() == nil:
-		case u.isDry:
-			o.Status, o.Reason = Unknown, "its action cannot say beforehand what it would undo"
-		default:
-			u.undoRecorded(ctx, names)
-			u.undoAction(o)
+		if o.step.undoer() == nil {
+			continue
 		}
+		if !u.isDry {
+			u.undoRecorded(ctx, names)
+		}
+		u.undoAction(o)
 	}
 	if all {
 		names = nil
@@ -174,24 +173,52 @@ func without(err error, objects []ledger.Undone) error {
 	return errors.Join(rest...)
 }
 
-// undoAction calls the action's Undo. It has changed something if the action's check then
-// finds something else than before.
+// undoAction calls the action's Undo or, in a dry run, asks what that would change.
 func (u *undoing) undoAction(o *undone) {
-	start := time.Now()
+	start, do := time.Now(), (*Step).undo
+	if u.isDry {
+		do = (*Step).checkUndo
+	}
 	done := u.bounded(o.ctx, o.step, func(w *walk, ctx context.Context, s *Step) Result {
-		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result {
-			before, errBefore := s.Action.Check(ctx)
-			if err := s.undoer().Undo(ctx); err != nil {
-				return s.result(Failed, "revert", nil, err)
-			}
-			after, errAfter := s.Action.Check(ctx)
-			if errBefore == nil && errAfter == nil && slices.Equal(before, after) {
-				return Result{Status: Unchanged}
-			}
-			return Result{Status: Changed}
-		})
+		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result { return do(s, ctx) })
 	})
-	o.Status, o.Err, o.Elapsed = done.Status, done.Err, time.Since(start)
+	o.Status, o.Reason, o.Err, o.Elapsed = done.Status, done.Reason, done.Err, time.Since(start)
+	o.Changes = append(o.Changes, done.Changes...)
+}
+
+// undo calls the action's Undo. That has changed something if its CheckUndo has said so, or
+// if its Check then finds something else than before.
+func (s *Step) undo(ctx context.Context) Result {
+	changes, _ := s.foresee(ctx)
+	before, errBefore := s.Action.Check(ctx)
+	if err := s.undoer().Undo(ctx); err != nil {
+		return s.result(Failed, "revert", nil, err)
+	}
+	after, errAfter := s.Action.Check(ctx)
+	if len(changes) == 0 && errBefore == nil && errAfter == nil && slices.Equal(before, after) {
+		return Result{Status: Unchanged}
+	}
+	return Result{Status: Changed, Changes: changes}
+}
+
+// checkUndo says what undo would change.
+func (s *Step) checkUndo(ctx context.Context) Result {
+	switch changes, err := s.foresee(ctx); {
+	case errors.Is(err, errors.ErrUnsupported):
+		return Result{Status: Unknown, Reason: "its action cannot say beforehand what it would undo"}
+	case err != nil:
+		return s.result(Failed, "check-revert", nil, err)
+	default:
+		return Result{Status: Unchanged, Changes: changes}
+	}
+}
+
+// foresee matches errors.ErrUnsupported if the action cannot say what its Undo would change.
+func (s *Step) foresee(ctx context.Context) (changes []string, err error) {
+	if action, ok := s.undoer().(foreseer); ok {
+		return action.CheckUndo(ctx)
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // tell reports what became of each step. The error joins those that count.

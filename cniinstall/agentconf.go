@@ -44,14 +44,31 @@ type AgentConf struct {
 // Namespaces lists the mount namespace of the host.
 func (AgentConf) Namespaces() []string { return []string{"mnt"} }
 
+// Places lists the folder.
+func (c AgentConf) Places() map[string]string { return map[string]string{filepath.Dir(c.path()): ""} }
+
 // Check lists no changes: only the agent writes the file.
 func (c AgentConf) Check(context.Context) ([]string, error) { return nil, c.validate() }
 
 // Apply changes nothing.
 func (c AgentConf) Apply(ctx context.Context) error { return cmp.Or(ctx.Err(), c.validate()) }
 
+// CheckUndo says whether Undo would remove the file.
+func (c AgentConf) CheckUndo(ctx context.Context) (changes []string, err error) {
+	err = c.found(ctx, func(*durable.Dir) error {
+		changes = []string{"remove file " + c.path()}
+		return nil
+	})
+	return changes, err
+}
+
 // Undo removes the file, if it exists and may be removed.
 func (c AgentConf) Undo(ctx context.Context) error {
+	return c.found(ctx, func(d *durable.Dir) error { return d.Remove(c.ConfName) })
+}
+
+// found calls f with the folder if the file exists and may be removed.
+func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error {
 	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
 		return err
 	}
@@ -74,7 +91,7 @@ func (c AgentConf) Undo(ctx context.Context) error {
 			return err
 		}
 	}
-	return hint(d.Remove(c.ConfName))
+	return hint(f(d))
 }
 
 // openDir opens a folder, or returns nil if there is none.

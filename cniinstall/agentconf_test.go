@@ -37,6 +37,9 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 	changes, err := c.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
+	changes, err = c.CheckUndo(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"remove file " + path}, changes)
 
 	require.NoError(t, os.Mkdir(results, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(results, "a"), cached(t, "a", "acme", conf), 0o600))

@@ -91,12 +91,23 @@ func Kinds() []*ledger.Kind { return Uninstall{}.Kinds() }
 func (u Uninstall) Kinds() []*ledger.Kind {
 	plugin, conf := ledger.File(), ledger.File()
 	plugin.Name, plugin.Owns, plugin.Met, plugin.Same, plugin.Keeps = pluginKind, ownsFile(plugin.Owns), metPlugin, samePlugin, u.keepsPlugin
-	plugin.Leave = func(string) bool { return u.KeepPlugins }
+	plugin.Leave = func(context.Context, string, ledger.Claim) bool { return u.KeepPlugins }
 	conf.Name, conf.Owns, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), writeConf, u.keepsConf, u.lostConf
-	conf.Leave = func(string) bool { return u.KeepConf }
+	conf.Leave = func(context.Context, string, ledger.Claim) bool { return u.KeepConf }
 	dir := ledger.Dir()
-	dir.Leave = func(string) bool { return u.KeepConf || u.KeepPlugins }
+	dir.Leave = u.leavesDir
 	return []*ledger.Kind{plugin, conf, dir}
+}
+
+// leavesDir leaves the directories of steps whose files are kept, and no others.
+func (u Uninstall) leavesDir(ctx context.Context, _ string, dir ledger.Claim) bool {
+	if !u.KeepConf && !u.KeepPlugins {
+		return false
+	}
+	files, err := readRecorded(ctx)
+	return err != nil || slices.ContainsFunc(files.files, func(o ledger.Record) bool {
+		return slices.ContainsFunc(o.Claims, func(c ledger.Claim) bool { return c.Agent == dir.Agent && c.Step == dir.Step })
+	})
 }
 
 // ownsFile also refuses files in folders of the system.

@@ -42,6 +42,10 @@ type Ledger struct {
 	Adopt      bool // files that a step names, and finds as wanted, are adopted: see [Want].Adopt
 	AllAgents  bool // undoing is of all agents of the node at once
 
+	// MayUndo is asked by [Book.MayUndo], to refuse what the program alone can tell, such as
+	// that an agent is alive; nil: nothing is. In a plan the node is locked then.
+	MayUndo func(context.Context) error
+
 	Boot  string  // identifies the running boot; empty: as the kernel says
 	Kinds []*Kind // of records that no want of this program names any more
 

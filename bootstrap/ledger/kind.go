@@ -80,8 +80,8 @@ type Kind struct {
 	// Owns returns an error for an object that an agent can never have made.
 	Owns func(object string) error
 	// Leave reports whether an object, as the caller asks, is left as it is and stays claimed
-	// when its step is undone.
-	Leave func(object string) bool
+	// when the claim's step is undone.
+	Leave func(ctx context.Context, object string, c Claim) bool
 	// EndsWithBoot reports whether a reboot undoes what is made of the object.
 	EndsWithBoot func(object string) (bool, error)
 	// Permission returns an error if this process could not write the object.

@@ -199,8 +199,8 @@ func (b *Book) NeedsClaim(context.Context) (bool, error) {
 }
 
 // MayUndo returns an error if this process may not undo the agent's steps, since that has
-// another owner, or one of the agents, if all are meant.
-func (b *Book) MayUndo(context.Context) error {
+// another owner, or one of the agents, if all are meant, or as Ledger.MayUndo says.
+func (b *Book) MayUndo(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
@@ -209,10 +209,13 @@ func (b *Book) MayUndo(context.Context) error {
 		return err
 	}
 	b.reverts = true
-	if b.ledger.AnyOwner {
-		return nil
-	}
 	var errs []error
+	if b.ledger.MayUndo != nil {
+		errs = append(errs, b.ledger.MayUndo(ctx))
+	}
+	if b.ledger.AnyOwner {
+		return errors.Join(errs...)
+	}
 	for _, name := range b.undoes(s) {
 		if err := b.allowed(s.head.Agents[name]); err != nil {
 			errs = append(errs, fmt.Errorf("agent %q: %w", name, err))

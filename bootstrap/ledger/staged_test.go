@@ -211,7 +211,7 @@ func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
 func TestPLAN12_WhatIsLeftOnRequestStaysClaimed(t *testing.T) {
 	s, asked := newShelf(t), true
 	k := s.kind()
-	k.Leave = func(object string) bool { return asked && object == "a" }
+	k.Leave = func(_ context.Context, object string, _ ledger.Claim) bool { return asked && object == "a" }
 	book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
 	needed, a, b := s.want("needed", "1"), s.want("a", "1"), s.want("b", "1")
 	a.Needs = ledger.IDs{needed.ID()}

@@ -39,7 +39,7 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	works := b.works(s, b.picked(u))
+	works := b.works(s, b.picked(ctx, u))
 	if err := b.beginUndoing(s, u, works); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (b *Book) undoes(s *sheet) []string {
 // CheckUndo returns what Undo would do. It changes and settles nothing.
 func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
 	err = b.look(ctx, func(s *sheet) error {
-		p := b.newUndoing(s, b.works(s, b.picked(u)))
+		p := b.newUndoing(s, b.works(s, b.picked(ctx, u)))
 		p.plan(ctx)
 		would = p.results()
 		return errors.Join(s.anyUnreadable(), p.failures())
@@ -97,11 +97,11 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 // picked returns which claims an undoing drops.
-func (b *Book) picked(u Undo) func(*record, Claim) bool {
+func (b *Book) picked(ctx context.Context, u Undo) func(*record, Claim) bool {
 	return func(r *record, c Claim) bool {
 		k := b.kinds[r.Kind]
-		isLeft := k != nil && k.Leave != nil && k.Leave(string(r.Object))
-		return !isLeft && (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		isMeant := (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		return isMeant && (k == nil || k.Leave == nil || !k.Leave(ctx, string(r.Object), c))
 	}
 }
 

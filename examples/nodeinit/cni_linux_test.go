@@ -161,9 +161,9 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 	n.okEnv([]string{"POD_UID=first", agent[1]}, hook...)
 	require.Equal(t, conflist, n.read(written))
 	o = n.exitsEnv(2, agent, append(hook, "--dry-run")...)
-	require.Regexp(t, `agents-conf +unknown`, o.stdout)
+	require.Regexp(t, `agents-conf +would-change .* remove file `+written, o.stdout)
 	require.Equal(t, conflist, n.read(written))
-	n.okEnv(agent, hook...)
+	require.Regexp(t, `agents-conf +changed .* remove file `+written, n.okEnv(agent, hook...).stdout)
 	require.Equal(t, "gone", n.shell("test -e "+written+" && echo there || echo gone"))
 	n.okEnv(agent, hook...) // already gone is success
 	n.shell("ln -s /etc/passwd " + written)
@@ -205,4 +205,17 @@ func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	}
 	require.NoError(t, wait(), "it ends by itself")
 	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
+}
+
+// A configuration that is the user's keeps the directories of its own step alone.
+func TestCNI8_AKeptConfigurationKeepsNoOtherStepsDirectories(t *testing.T) {
+	n := newParallelNode(t)
+	n.shell("mkdir /run/cilium")
+	n.ok(n.args("apply")...)
+	n.ok("uninstall", "--custom-cni-conf")
+	n.shell("test -d /etc/cni/net.d; test ! -e /run/agent-config; test ! -e /run/cilium/cgroupv2; test ! -e /etc/sysctl.d")
+	o := n.ok("uninstall", "--custom-cni-conf", "--output", "json").report(t).statuses()
+	require.Equal(t, "unchanged", o["cni"])
+	n.ok("uninstall")
+	n.shell("test ! -e /etc/cni")
 }

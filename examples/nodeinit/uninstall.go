@@ -94,10 +94,8 @@ func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
 // takeBack undoes what is recorded of the steps, or everything if steps is nil; in a dry run,
 // it lists the changes. More steps are undone first.
 func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...bootstrap.Step) error {
-	if err := a.mayUndo(cmd); err != nil {
-		return err
-	}
 	p, run := a.plan(cmd.Context()), (*bootstrap.Plan).Revert
+	p.Ledger.MayUndo = func(context.Context) error { return a.mayUndo(cmd) } // under the lock, before which an agent may still start
 	switch all := steps == nil; {
 	case all && (dryRun || len(more) == 0 && a.isUntouched(cmd.Context())): // then there is nothing to lock
 		run = (*bootstrap.Plan).CheckRevertAll

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+)
+
+// leaving is an action that makes nothing, and whose Undo removes what another program has made.
+type leaving struct {
+	bootstrap.Action
+	made *bool
+	err  error
+}
+
+func (l leaving) Undo(context.Context) error { *l.made = false; return l.err }
+
+func (l leaving) CheckUndo(context.Context) ([]string, error) {
+	if *l.made && l.err == nil {
+		return []string{"remove it"}, nil
+	}
+	return nil, l.err
+}
+
+func TestPLAN4_AnActionMaySayWhatItWouldUndo(t *testing.T) {
+	made := true
+	nothing := bootstrap.Func(func(context.Context) ([]string, error) { return nil, nil }, func(context.Context) error { return nil })
+	action := leaving{Action: nothing, made: &made}
+	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", bootstrap.Retry(action, nil))}}
+	for _, want := range []struct {
+		run   runner
+		shows string
+		lists []string
+	}{
+		{(*bootstrap.Plan).CheckRevert, "a would-change", []string{"remove it"}},
+		{(*bootstrap.Plan).Revert, "a changed", []string{"remove it"}},
+		{(*bootstrap.Plan).CheckRevert, "a unchanged", nil},
+		{(*bootstrap.Plan).Revert, "a unchanged", nil},
+	} {
+		report, err := want.run(p, t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want.shows, statuses(report))
+		require.Equal(t, want.lists, report.Results[0].Changes)
+	}
+	action.err = errors.New("it is in use")
+	p.Steps[0].Action = action
+	report, err := p.CheckRevert(t.Context())
+	require.ErrorContains(t, err, "it is in use")
+	require.Equal(t, "a failed", statuses(report))
+}
