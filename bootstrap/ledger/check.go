@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -41,6 +42,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 				errs = append(errs, err)
 			}
 		}
+		look.Denied = denied(targets)
 		lines, drops := b.planned(ctx, s, b.unlisted(s, step, wants))
 		look.Changes = append(look.Changes, lines...)
 		if err := errors.Join(errs...); err != nil || len(look.Changes) > 0 {
@@ -87,7 +89,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		return nil
 	}
 	if err := t.Kind.permission(ctx, t.Object); err != nil && !t.MayFail {
-		look.Denied = errors.Join(look.Denied, fmt.Errorf("%s: %w", printable.Line(t.Object), err))
+		t.denied = fmt.Errorf("%s: %w", printable.Line(t.Object), err)
 	}
 	sides, err := t.Kind.along(ctx, t.Object, t.To)
 	if err != nil {
@@ -101,6 +103,20 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		look.advise(b.notBack(t))
 	}
 	return nil
+}
+
+// denied joins what is denied. A directory is left out if a file in it is denied too: the cause
+// is the same, and the file's kind has its own words for that.
+func denied(targets []*target) (err error) {
+	for _, t := range targets {
+		isFor := func(file *target) bool {
+			return file.denied != nil && file.To.Type == typeFile && t.To.Type == typeDir && mountinfo.Below(file.Object, t.Object)
+		}
+		if t.denied != nil && !slices.ContainsFunc(targets, isFor) {
+			err = errors.Join(err, t.denied)
+		}
+	}
+	return err
 }
 
 // change adds a line, once.
@@ -158,6 +174,7 @@ type target struct {
 	id      string
 	now     State
 	failed  bool
+	denied  error
 	written bool // in this run, or about to be
 	tried   bool // it was its turn
 	waits   bool // for the next pass

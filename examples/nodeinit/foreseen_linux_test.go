@@ -194,7 +194,7 @@ func TestSYS3_AReadOnlyFolderOfDropIns(t *testing.T) {
 	n.shell("mkdir -p /etc/sysctl.d /run/sysctl.d && mount -n -t tmpfs -o ro tmpfs /etc/sysctl.d && echo 1 > " + rpFilter)
 	o := n.exits(1, n.args("check", "--only", "sysctl")...)
 	for _, says := range []string{
-		"/etc/sysctl.d/99-zzz-override_cilium.conf is not written: its directory is read-only: /etc/sysctl.d; read-only file system",
+		"/etc/sysctl.d/99-zzz-override_cilium.conf: its directory is read-only: /etc/sysctl.d: read-only file system",
 		"--sysctl-conf-dir DIR", "--sysctl-conf-dir= sets the values without a file", "--skip sysctl",
 	} {
 		require.Contains(t, o.stderr, says)
