@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -105,14 +106,14 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	return nil
 }
 
-// denied joins what is denied. A directory is left out if a file in it is denied too: the cause
-// is the same, and the file's kind has its own words for that.
+// denied joins what is denied. A directory is left out if what comes in it, or is made of it, is
+// denied for the same cause: that one's kind has its own words for it.
 func denied(targets []*target) (err error) {
-	for _, t := range targets {
-		isFor := func(file *target) bool {
-			return file.denied != nil && file.To.Type == typeFile && t.To.Type == typeDir && mountinfo.Below(file.Object, t.Object)
+	for i, t := range targets {
+		isSame := func(o *target) bool {
+			return o.denied != nil && mountinfo.Below(o.Object, t.Object) && errors.Is(o.denied, syscall.EROFS) == errors.Is(t.denied, syscall.EROFS)
 		}
-		if t.denied != nil && !slices.ContainsFunc(targets, isFor) {
+		if t.denied != nil && (t.To.Type != typeDir || !slices.ContainsFunc(targets[i+1:], isSame)) {
 			err = errors.Join(err, t.denied)
 		}
 	}
