@@ -212,6 +212,19 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	requireApplied(t, i, n.root)
 }
 
+// In a container, an absolute link of the node may lead nowhere: the plugin is installed in its
+// place, and counts as there.
+func TestCNI1_ALinkThatLeadsNowhereIsNoPlugin(t *testing.T) {
+	n := newNode(t)
+	require.NoError(t, os.MkdirAll(n.bin, 0o755))
+	require.NoError(t, os.Symlink("/nowhere/loopback", n.plugin("loopback")))
+	i := n.install()
+	changes, err := i.Check(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, changes, "replace file "+n.plugin("loopback"))
+	requireApplied(t, i, n.root)
+}
+
 // Files in a source that are not plugins are left out; links within it are followed.
 func TestCNI1_Source(t *testing.T) {
 	n := newNode(t)

@@ -31,7 +31,7 @@ type trial struct {
 func (j *job) ready(ctx context.Context) error {
 	coming := map[string]bool{}
 	for _, p := range j.plugins {
-		coming[p.plugin] = coming[p.plugin] || !p.Loose || !isThere(p.Object)
+		coming[p.plugin] = coming[p.plugin] || !p.isThere()
 	}
 	for _, plugin := range j.Elsewhere {
 		coming[plugin] = true
@@ -58,7 +58,7 @@ func (j *job) ready(ctx context.Context) error {
 // isInstalled reports whether the plugin can be run as it will be after this step.
 func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 	for _, p := range j.plugins {
-		if p.plugin != plugin || p.Loose && isThere(p.Object) {
+		if p.plugin != plugin || p.isThere() {
 			continue
 		}
 		return isAsWanted(ctx, p.Want)
@@ -70,7 +70,7 @@ func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 func isAsWanted(ctx context.Context, w ledger.Want) (bool, error) {
 	now, err := w.Kind.Read(ctx, w.Object)
 	if err != nil || w.Loose || now.Size != w.To.Size {
-		return err == nil && w.Loose && !now.IsZero(), err
+		return err == nil && w.Loose && now.Type == w.To.Type, err
 	}
 	w.To.SHA256, err = hashOf(ctx, w.To)
 	return err == nil && metPlugin(now, w), err

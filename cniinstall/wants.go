@@ -40,6 +40,13 @@ type pluginWant struct {
 	plugin string
 }
 
+// isThere reports whether an existing plugin will do. A link that leads nowhere, as this
+// process sees it, is replaced.
+func (p pluginWant) isThere() bool {
+	_, err := os.Stat(p.Object)
+	return p.Loose && err == nil
+}
+
 // Wants lists the files, the configuration last, and the files that it replaces after that.
 // An error in the request or the configuration is returned before anything is touched.
 func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {

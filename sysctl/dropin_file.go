@@ -4,6 +4,7 @@
 package sysctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // fileKind returns the kind of drop-ins: files, of which the wanted one is applied by a
@@ -50,7 +52,7 @@ func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *led
 		return line
 	}
 	k.Permission = func(ctx context.Context, path string) error {
-		return errors.Join(d.refused(path), permission(ctx, path))
+		return cmp.Or(d.refused(path), permission(ctx, path))
 	}
 	k.Owns = func(path string) error {
 		if filepath.Ext(path) != ".conf" {
@@ -89,7 +91,7 @@ func (d DropIn) refused(path string) error {
 	case d.ExistingDir && nearest != dir:
 		return fmt.Errorf("directory %s does not exist, and must not be made", dir)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("%s is not written: %w: %s", path, ErrReadOnlyDir, nearest)
+		return fmt.Errorf("%w: %s: %w", ErrReadOnlyDir, nearest, remedy.File(err))
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"syscall"
 
+	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -41,6 +43,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 				errs = append(errs, err)
 			}
 		}
+		look.Denied = denied(targets)
 		lines, drops := b.planned(ctx, s, b.unlisted(s, step, wants))
 		look.Changes = append(look.Changes, lines...)
 		if err := errors.Join(errs...); err != nil || len(look.Changes) > 0 {
@@ -87,7 +90,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		return nil
 	}
 	if err := t.Kind.permission(ctx, t.Object); err != nil && !t.MayFail {
-		look.Denied = errors.Join(look.Denied, fmt.Errorf("%s: %w", printable.Line(t.Object), err))
+		t.denied = fmt.Errorf("%s: %w", printable.Line(t.Object), err)
 	}
 	sides, err := t.Kind.along(ctx, t.Object, t.To)
 	if err != nil {
@@ -101,6 +104,20 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 		look.advise(b.notBack(t))
 	}
 	return nil
+}
+
+// denied joins what is denied. A directory is left out if what comes in it, or is made of it, is
+// denied for the same cause: that one's kind has its own words for it.
+func denied(targets []*target) (err error) {
+	for i, t := range targets {
+		isSame := func(o *target) bool {
+			return o.denied != nil && mountinfo.Below(o.Object, t.Object) && errors.Is(o.denied, syscall.EROFS) == errors.Is(t.denied, syscall.EROFS)
+		}
+		if t.denied != nil && (t.To.Type != typeDir || !slices.ContainsFunc(targets[i+1:], isSame)) {
+			err = errors.Join(err, t.denied)
+		}
+	}
+	return err
 }
 
 // change adds a line, once.
@@ -158,6 +175,7 @@ type target struct {
 	id      string
 	now     State
 	failed  bool
+	denied  error
 	written bool // in this run, or about to be
 	tried   bool // it was its turn
 	waits   bool // for the next pass

@@ -6,6 +6,9 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,4 +77,33 @@ func TestSEC10_PlacesOfWants(t *testing.T) {
 		{Kind: mount, Object: "/sys/fs/bpf"}, {Kind: value, Object: "net.x"}, ledger.FileWant("/etc/f", 0o644, nil),
 	}}
 	require.Equal(t, map[string]string{"/sys/fs/bpf": "bpf", "/etc/f": ""}, wants.Places())
+}
+
+// One cause is said once: for what is to be in a directory, and not for the directory too.
+func TestPLAN5_ACauseIsSaidOnce(t *testing.T) {
+	dir, file := ledger.Dir(), ledger.File()
+	mount := &ledger.Kind{Name: "mount", Space: "path", Read: file.Read}
+	deny := func(k *ledger.Kind, cause error) {
+		k.Permission = func(context.Context, string) error { return cause }
+	}
+	root := t.TempDir()
+	path := func(name string) string { return filepath.Join(root, name) }
+	look := func(of *ledger.Kind, at string) error {
+		dirs, err := ledger.DirWants(path("a/b"), 0o755)
+		require.NoError(t, err)
+		for i := range dirs {
+			dirs[i].Kind = dir
+		}
+		want := ledger.Want{Kind: of, Object: path(at), To: ledger.State{Type: "file"}}
+		book := openMemory(&ledger.Memory{}, "acme", "boot")
+		look, err := book.Check(t.Context(), "s", ledger.Wants{List: append(dirs, want)})
+		require.NoError(t, err)
+		return look.Denied
+	}
+	deny(dir, syscall.EROFS)
+	deny(file, fmt.Errorf("its own words: %w", syscall.EROFS))
+	require.EqualError(t, look(file, "a/b/f"), path("a/b/f")+": its own words: "+syscall.EROFS.Error())
+	require.EqualError(t, look(file, "f"), path("a/b")+": "+syscall.EROFS.Error()+"\n"+path("f")+": its own words: "+syscall.EROFS.Error())
+	deny(mount, syscall.EPERM)
+	require.EqualError(t, look(mount, "a/b/m"), path("a/b")+": "+syscall.EROFS.Error()+"\n"+path("a/b/m")+": "+syscall.EPERM.Error())
 }

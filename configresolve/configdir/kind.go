@@ -48,7 +48,7 @@ func (j job) kind() *ledger.Kind {
 		EndsWithBoot: func(dir string) (bool, error) { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
 		Permission: func(_ context.Context, dir string) error {
 			_, err := durable.Writable(dir)
-			return hint(dir, err)
+			return remedy(err)
 		},
 		Place: func(dir string) (string, string) { return dir, "" },
 	}
