@@ -133,11 +133,12 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stateJSON{plainState(s), text(s.Value), s.kept, s.secret})
 }
 
-// UnmarshalJSON reads a recorded state.
+// UnmarshalJSON reads a recorded state, and no set-user-id bit.
 func (s *State) UnmarshalJSON(raw []byte) error {
 	var j stateJSON
 	err := json.Unmarshal(raw, &j)
 	*s = State(j.plainState)
+	s.Mode &= modeBits
 	s.Value, s.kept, s.secret = string(j.Value), j.Kept, j.Secret
 	return err
 }
