@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/cniresult"
-	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -246,7 +245,7 @@ func (u Uninstall) lostConf(path string, original ledger.State) string {
 		name = names[0]
 		raw, err = f.Read(ctx, backup)
 	} else {
-		backup = backupIn(ctx, path, original)
+		backup, _ = backupIn(ctx, path, original)
 		raw, err = contentOf(ctx, path, original)
 	}
 	if missing := cniconf.Missing(cniconf.Types(name, raw), u.PluginDirs); err == nil && len(missing) > 0 {
@@ -288,8 +287,8 @@ func writeConf(ctx context.Context, path string, to ledger.State) error {
 	case to.IsZero() && !isThere(path): // it was moved
 		return nil
 	case !to.IsZero():
-		if from := twinOf(ctx, path, to); from != "" {
-			return move(filepath.Dir(path), from, filepath.Base(path))
+		if from, now := twinOf(ctx, path, to); from != "" {
+			return hint(ledger.Rename(path, to, from, now))
 		}
 	}
 	return ledger.File().Write(ctx, path, to)
@@ -297,51 +296,37 @@ func writeConf(ctx context.Context, path string, to ledger.State) error {
 
 // twinOf finds what would become the file at path if it were renamed: a backup of its, or
 // what it is to be a backup of.
-func twinOf(ctx context.Context, path string, to ledger.State) string {
+func twinOf(ctx context.Context, path string, to ledger.State) (name string, now ledger.State) {
 	if isConfName(path) {
 		return backupIn(ctx, path, to)
 	}
-	for _, name := range origins(filepath.Base(path)) {
-		if isState(ctx, filepath.Join(filepath.Dir(path), name), to) {
-			return name
-		}
-	}
-	return ""
+	return inState(ctx, filepath.Dir(path), origins(filepath.Base(path)), to)
 }
 
 // backupIn finds a backup of path in state s.
-func backupIn(ctx context.Context, path string, s ledger.State) string {
+func backupIn(ctx context.Context, path string, s ledger.State) (name string, now ledger.State) {
 	f := cniconf.Folder{Dir: filepath.Dir(path)}
 	names, err := f.List(ctx, func(name string) bool { return slices.Contains(origins(name), filepath.Base(path)) })
 	if err != nil {
-		return ""
+		return "", now
 	}
-	for _, name := range names {
-		if isState(ctx, filepath.Join(f.Dir, name), s) {
-			return name
-		}
-	}
-	return ""
+	return inState(ctx, f.Dir, names, s)
 }
 
 func isState(ctx context.Context, path string, s ledger.State) bool {
-	now, err := ledger.File().Read(ctx, path)
-	return err == nil && !now.IsZero() && now.Equal(s)
+	name, _ := inState(ctx, filepath.Dir(path), []string{filepath.Base(path)}, s)
+	return name != ""
 }
 
-// move renames a file. If the name is taken, the file there has a record, by which it is
-// replaced.
-func move(dir, from, to string) error {
-	d, err := durable.OpenDir(dir)
-	if err != nil {
-		return hint(err)
+// inState finds a file of these names that is in state s, and what was read of it.
+func inState(ctx context.Context, dir string, names []string, s ledger.State) (name string, now ledger.State) {
+	for _, name := range names {
+		now, err := ledger.File().Read(ctx, filepath.Join(dir, name))
+		if err == nil && !now.IsZero() && now.Equal(s) {
+			return name, now
+		}
 	}
-	defer d.Close()
-	_, err = d.Lstat(to)
-	if errors.Is(err, os.ErrNotExist) {
-		return hint(d.RenameNew(from, to))
-	}
-	return hint(d.Rename(from, to))
+	return "", now
 }
 
 // plugin and conf name the kinds for an After.

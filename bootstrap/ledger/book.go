@@ -215,11 +215,12 @@ func (b *Book) replace(text []byte) error {
 	if err == nil && string(now) != b.saved {
 		err = fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
 	}
-	if err == nil {
-		err = b.store.replace(text)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		b.saved = string(text)
+	b.saved = string(text)
+	if err = b.store.replace(text); err != nil {
+		_, _ = b.read() // it may have been replaced all the same, and is written again
 	}
 	return err
 }

@@ -27,6 +27,9 @@ func TestSEC1_WhatIsWrittenOverIsWhatWasRead(t *testing.T) {
 	}
 	none := func(string) error { return nil }
 	theirFile := func(path string) error { return os.WriteFile(path, []byte("theirs"), 0o640) }
+	beside := func(theirs func(string) error) func(string) error { // under another name
+		return func(path string) error { return theirs(path + "-other") }
+	}
 	theirDir := func(path string) error { return os.Mkdir(path, 0o700) }
 	for what, c := range map[string]struct {
 		before func(path string) error // makes the object
@@ -36,10 +39,12 @@ func TestSEC1_WhatIsWrittenOverIsWhatWasRead(t *testing.T) {
 	}{
 		"a file that is replaced":           {theirFile, fileOf, theirFile, false},
 		"a file that is made":               {none, fileOf, theirFile, false},
+		"a file that is made beside theirs": {none, fileOf, beside(theirFile), false},
 		"a file that is removed":            {none, fileOf, theirFile, true},
 		"a file that comes back":            {theirFile, fileOf, theirFile, true},
 		"a directory that is made":          {none, dirOf, theirDir, false},
 		"a directory whose mode is changed": {theirDir, dirOf, theirDir, false},
+		"a directory beside theirs":         {none, dirOf, beside(theirDir), false},
 		"a directory that is removed":       {none, dirOf, theirDir, true},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -70,13 +75,16 @@ func TestSEC1_WhatIsWrittenOverIsWhatWasRead(t *testing.T) {
 			}
 			require.ErrorIs(t, err, ledger.ErrChanged)
 			require.ErrorContains(t, err, "another has taken its place just now")
-			info, err := os.Stat(filepath.Join(place, name))
+			names, err := filepath.Glob(filepath.Join(place, name+"*"))
+			require.NoError(t, err)
+			require.Len(t, names, 1)
+			info, err := os.Stat(names[0])
 			require.NoError(t, err)
 			if info.IsDir() {
 				require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 				return
 			}
-			content, err := os.ReadFile(filepath.Join(place, name))
+			content, err := os.ReadFile(names[0])
 			require.NoError(t, err)
 			require.Equal(t, "theirs", string(content))
 		})

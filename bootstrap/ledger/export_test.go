@@ -17,6 +17,7 @@ type Memory struct {
 	Contents map[string][]byte
 	Reports  map[string][]byte
 	Step     func() // called before and after each change
+	Sync     error  // of the next change of the file, which is made all the same
 }
 
 // OpenIn opens the ledger in m.
@@ -42,7 +43,9 @@ func (m *Memory) replace(content []byte) error {
 	m.step()
 	m.Content = bytes.Clone(content)
 	m.step()
-	return nil
+	err := m.Sync
+	m.Sync = nil
+	return err
 }
 
 func (m *Memory) keep(ctx context.Context, s State, r io.Reader) error {

@@ -92,7 +92,11 @@ func inParent(path string, f func(d *durable.Dir, name string) error) error {
 // readPath describes what look finds at a path, through its open directory. A missing
 // directory means that there is no object.
 func readPath(path string, look func(d *durable.Dir, name string, info fs.FileInfo) (State, error)) (s State, err error) {
-	err = inParent(path, func(d *durable.Dir, name string) error {
+	var in fs.FileInfo
+	err = inParent(path, func(d *durable.Dir, name string) (err error) {
+		if in, err = d.Stat(); err != nil {
+			return err
+		}
 		info, err := d.Lstat(name)
 		if err == nil {
 			s, err = look(d, name, info)
@@ -102,8 +106,9 @@ func readPath(path string, look func(d *durable.Dir, name string, info fs.FileIn
 		}
 		return err
 	})
+	s.in = in
 	if isGone(err) {
-		return State{}, nil
+		return State{in: in}, nil
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("read %s: %w", printable.Line(path), err)
@@ -206,12 +211,15 @@ func sweepBeside(_ context.Context, path string) error {
 	return err
 }
 
-// isOver returns an error if the object that a write is about to replace or remove, in the open
-// directory, is not the one that was read: the path led to another directory then, which a user
-// may have put in its place.
+// isOver returns an error if the object that a write is about to make, replace or remove, in the
+// open directory, is not the one that was read there: the path led to another directory then,
+// which a user may have put in its place.
 func (s State) isOver(d *durable.Dir, name string) error {
 	if s.over == nil {
 		return nil
+	}
+	if in, err := d.Stat(); err != nil || s.over.in != nil && !os.SameFile(s.over.in, in) {
+		return cmp.Or(err, exchanged(d.Path(".")))
 	}
 	info, err := d.Lstat(name)
 	switch {
@@ -226,6 +234,20 @@ func (s State) isOver(d *durable.Dir, name string) error {
 	return nil
 }
 
+// Rename is a Write of [File] that makes the object by renaming another file of its directory,
+// which was read in state now.
+func Rename(path string, to State, from string, now State) error {
+	return inParent(path, func(d *durable.Dir, name string) error {
+		if err := errors.Join(State{}.onto(now).isOver(d, from), to.isOver(d, name)); err != nil {
+			return err
+		}
+		if _, err := d.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return remedy.File(d.RenameNew(from, name))
+		}
+		return remedy.File(d.Rename(from, name))
+	})
+}
+
 func exchanged(path string) error {
 	return fmt.Errorf("%s is %w: another has taken its place just now", printable.Line(path), ErrChanged)
 }
@@ -237,7 +259,9 @@ func stageFile(ctx context.Context, path string, to State) (staged *Staged, err 
 	if err != nil {
 		return nil, err
 	}
-	err = d.Sweep()
+	if err = to.isOver(d, filepath.Base(path)); err == nil {
+		err = d.Sweep()
+	}
 	var f *durable.File
 	if err == nil {
 		f, err = fill(ctx, d, filepath.Base(path), &to)

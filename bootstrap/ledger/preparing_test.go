@@ -4,12 +4,16 @@
 package ledger_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // What a run was preparing when it was killed, before it had written anything, goes too.
@@ -24,4 +28,26 @@ func TestPLAN3_PLAN6_WhatAKilledRunWasPreparingGoes(t *testing.T) {
 		})
 	}
 	require.Positive(t, left, "some were killed with a temporary file")
+}
+
+// A disk that fails after the file was replaced is no other process that has replaced it.
+func TestPLAN6_AFileThatCouldNotBeMadeDurableIsWrittenAgain(t *testing.T) {
+	values, m := map[string]string{}, &ledger.Memory{}
+	k, wants := kept(values)
+	book := (&ledger.Ledger{Agent: "a"}).OpenIn(m, "boot0")
+	_, err := book.Apply(t.Context(), "s", wants)
+	require.NoError(t, err)
+	k.Parts = func(context.Context, string) ([]string, error) { // the undoing is saved before it is written
+		m.Sync = syscall.EIO
+		return nil, nil
+	}
+	_, err = book.Undo(t.Context(), ledger.Undo{})
+	require.ErrorIs(t, err, syscall.EIO)
+	require.NotContains(t, err.Error(), "another process")
+	require.NotEmpty(t, values)
+	k.Parts = nil
+	_, err = book.Undo(t.Context(), ledger.Undo{})
+	require.NoError(t, err)
+	require.Empty(t, values)
+	require.Nil(t, m.Content)
 }

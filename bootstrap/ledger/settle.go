@@ -60,7 +60,7 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 // sweep removes what a killed write has left beside an object.
 func (b *Book) sweep(ctx context.Context, id string) error {
 	for _, k := range b.kinds {
-		if object, isOf := strings.CutPrefix(id, k.id("")); isOf && k.Sweep != nil {
+		if object, isOf := strings.CutPrefix(id, k.id("")); isOf && k.Sweep != nil && k.owns(object) == nil {
 			return k.Sweep(ctx, object)
 		}
 	}
@@ -134,6 +134,9 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	k, name := b.kinds[side.Kind], string(side.Object)
 	if k == nil {
 		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), ErrUnknownKind)
+	}
+	if err := k.owns(name); err != nil {
+		return err
 	}
 	now, err := k.Read(ctx, name)
 	if err != nil {

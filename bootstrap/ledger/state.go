@@ -49,12 +49,13 @@ type State struct {
 	secret bool // the content is not kept
 
 	seen fs.FileInfo // of a file or directory that was read
+	in   fs.FileInfo // of the directory in which it was looked for
 	over *State      // that a write takes the place of; nil: whatever is there
 }
 
 // onto returns s as it is written over an object that was in state now.
 func (s State) onto(now State) State {
-	s.over = &State{Type: now.Type, Value: now.Value, seen: now.seen}
+	s.over = &State{Type: now.Type, Value: now.Value, seen: now.seen, in: now.in}
 	return s
 }
 
@@ -86,7 +87,7 @@ func (s State) Equal(o State) bool {
 
 // bare returns s without its content.
 func (s State) bare() State {
-	s.Content, s.Open, s.kept, s.seen, s.over = nil, nil, false, nil, nil
+	s.Content, s.Open, s.kept, s.seen, s.in, s.over = nil, nil, false, nil, nil, nil
 	return s
 }
 
@@ -132,11 +133,12 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stateJSON{plainState(s), text(s.Value), s.kept, s.secret})
 }
 
-// UnmarshalJSON reads a recorded state.
+// UnmarshalJSON reads a recorded state, and no set-user-id bit.
 func (s *State) UnmarshalJSON(raw []byte) error {
 	var j stateJSON
 	err := json.Unmarshal(raw, &j)
 	*s = State(j.plainState)
+	s.Mode &= modeBits
 	s.Value, s.kept, s.secret = string(j.Value), j.Kept, j.Secret
 	return err
 }

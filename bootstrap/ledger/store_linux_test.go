@@ -6,6 +6,7 @@ package ledger_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -90,6 +92,63 @@ func TestSEC3_NamesOfContentsAreBare(t *testing.T) {
 	all, err := book.Agents(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "acme", all[0].Name)
+}
+
+// What a record says that no kind can have written is not obeyed: a path of the kernel's that an
+// undoing would put back, or a set-user-id bit.
+func TestSEC3_WhatNoKindCanHaveRecordedIsNotObeyed(t *testing.T) {
+	root := t.TempDir()
+	path, state := filepath.Join(root, "f"), filepath.Join(root, "state")
+	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
+	values := map[string]string{}
+	k, _ := kept(values)
+	book := testledger.Open(t, state, k)
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours")), ledger.Want{Kind: k, Object: "v", To: ledger.State{Type: "value", Value: "1"}}))
+	var written []string
+	sides := ledger.File()
+	sides.Name, sides.Write = "side", func(_ context.Context, object string, _ ledger.State) error {
+		written = append(written, object)
+		return nil
+	}
+	book = testledger.Open(t, state, k, sides)
+	forge(t, state, func(record map[string]any) {
+		switch record["kind"] {
+		case "file":
+			record["original"].(map[string]any)["mode"] = 0o4755
+		case k.Name:
+			was := map[string]any{}
+			record["intent"] = map[string]any{"to": record["left"], "was": was, "undo": true, "along": []any{map[string]any{
+				"kind": "side", "space": "path", "object": "/proc/sys/kernel/hostname", "was": was, "to": was, "back": map[string]any{"type": "file"},
+			}}}
+		}
+	})
+	err := undo(t, book)
+	require.ErrorContains(t, err, "below /proc")
+	require.NotErrorIs(t, err, ledger.ErrRefused)
+	require.Empty(t, written)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o755), info.Mode())
+	require.Contains(t, looksLike(t, path), "theirs")
+}
+
+// forge changes the records of a file, whose sums then are as they should be.
+func forge(t *testing.T, state string, change func(record map[string]any)) {
+	t.Helper()
+	var file bytes.Buffer
+	for line := range bytes.SplitSeq(fileOf(t, state), []byte("\n")) {
+		_, raw, ok := bytes.Cut(line, []byte(" "))
+		if !ok {
+			continue
+		}
+		var record map[string]any
+		require.NoError(t, json.Unmarshal(raw, &record))
+		change(record)
+		raw, err := json.Marshal(record)
+		require.NoError(t, err)
+		file.Write(ledger.Line(raw))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(state, "ledger"), file.Bytes(), 0o600))
 }
 
 func TestSEC1_AStateDirectoryThatIsALinkIsRefused(t *testing.T) {

@@ -59,6 +59,12 @@ func leafTargets() []target {
 		slow: true, name: "install a CNI configuration", pairs: parent, setup: besideLink(cniFolder(theirs)), naive: inDir(theirs)(aside),
 		try: func(a *arena) error { return network(a).Apply(a.ctx) },
 	}, {
+		name: "bring a CNI configuration back, beside root's", pairs: roots, try: undo, slow: true, naive: inDir(theirs)(back),
+		setup: installed(network, besideRoots(cniFolder(theirs), func(a *arena, dir string) {
+			a.file(dir+"/"+theirs, "root's", 0o644, 0)
+			a.file(dir+"/"+theirs+suffix, "root's, too", 0o644, 0)
+		}), nil),
+	}, {
 		name: "uninstall a CNI configuration", pairs: parent, try: undo, slow: true, naive: inDir(theirs)(back),
 		setup: installed(network, besideLink(cniFolder(theirs)), func(a *arena) {
 			a.outside(func() error { return aside(a.path("victim/" + theirs)) })
