@@ -270,12 +270,12 @@ func (w *work) target(now State) (to State, satisfied bool) {
 	case top == nil && !w.goes: // it follows what changes it along
 		return w.Causes[len(w.Causes)-1].To, false
 	}
-	return w.back(now), false
+	return w.back(w.kind, now), false
 }
 
 // back returns the original, or nothing in the place of one that was not kept.
-func (r *record) back(now State) State {
-	if r.Original.secret && !now.Equal(r.Original) {
+func (r *record) back(k *Kind, now State) State {
+	if r.Original.secret && !k.same(now, r.Original) {
 		return State{}
 	}
 	return r.Original
@@ -471,7 +471,7 @@ func (u *undoing) backAlong(side along, made map[string]State) *State {
 	case top != nil && !top.Loose && top.To.isContentKnown():
 		return &top.To
 	case goes:
-		back := r.back(side.Was)
+		back := r.back(k, side.Was)
 		return &back
 	}
 	return nil
