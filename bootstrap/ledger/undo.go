@@ -332,12 +332,17 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 }
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more, nor does one that agents have removed, and that is there again.
+// more, nor does one that agents have removed, and that is there again. A directory needed
+// it when it was made.
 func (u *undoing) holdNeeds(w *work) {
 	if !w.stays() || w.absent != w.Left.IsZero() {
 		return
 	}
-	for _, id := range w.needed() {
+	needs := w.needed()
+	if w.Left.Type == typeDir {
+		needs = above(w.id)
+	}
+	for _, id := range needs {
 		u.held[id] = w
 	}
 	for _, o := range u.again[w.id] {
