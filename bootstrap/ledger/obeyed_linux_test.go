@@ -115,3 +115,20 @@ func TestPLAN6_AnUndoingIsReadBack(t *testing.T) {
 	require.NoError(t, undo(t, book), "it stays recorded")
 	require.Equal(t, "0", values["a"])
 }
+
+func TestPLAN3_WhatAKilledWriteLeftIsSweptOnEachSide(t *testing.T) {
+	for _, namespace := range []string{"", "mnt:[1]"} {
+		k, wants := kept(map[string]string{"a": "0"})
+		swept, write := 0, k.Write
+		k.Sweep = func(context.Context, string) error { swept++; return nil }
+		k.Write = func(context.Context, string, ledger.State) error { panic("killed") }
+		book := opened2(t, t.TempDir(), k)
+		if namespace != "" {
+			book = book.Local(namespace)
+		}
+		require.Panics(t, func() { _ = apply(t, book, wants.List...) })
+		k.Write = write
+		require.NoError(t, undo(t, book))
+		require.Equal(t, 1, swept, namespace)
+	}
+}
