@@ -493,6 +493,22 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	require.NoDirExists(t, n.state())
 }
 
+// Another program's file in a directory that was made keeps that directory, and no value.
+func TestSYS9_WhatIsPutIntoTheDirectoryKeepsNoValue(t *testing.T) {
+	n := newNode(t)
+	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
+	d := n.dropIn()
+	d.Dir = filepath.Join(n.root, "new")
+	require.NoError(t, d.Apply(t.Context()))
+	n.put(t, "new/theirs.conf", "")
+	require.ErrorContains(t, d.Revert(t.Context()), d.Dir+" is no longer as it was left: it holds theirs.conf")
+	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
+	require.NoFileExists(t, filepath.Join(d.Dir, ciliumFile))
+	require.NoError(t, os.Remove(filepath.Join(d.Dir, "theirs.conf")))
+	require.NoError(t, d.Revert(t.Context()))
+	require.NoDirExists(t, n.state())
+}
+
 // A line of ours that another file cancels is reported, whether or not a link matches it.
 func TestSYS5_ALineThatAnotherFileCancelsIsReported(t *testing.T) {
 	pattern, explicit := sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0"}, sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "0"}

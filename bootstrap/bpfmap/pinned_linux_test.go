@@ -4,6 +4,7 @@
 package bpfmap_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -128,15 +130,20 @@ func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 }
 
 // bpffs does not treat a file system with pins as empty.
-func TestRDY4_AllIsUndone(t *testing.T) {
+func TestRDY4_BPF5_AllIsUndoneWithTheFileSystem(t *testing.T) {
 	n := newNode(t)
+	require.NoError(t, errors.Join(unix.Unmount(n.root, 0), os.Remove(n.root)))
+	n.apply(testledger.Step{Wanter: bpffs.Mount{Path: n.root}, Book: n.book})
 	n.apply(n.pinned(hash("endpoints", 8)))
 	n.apply(n.pinned(hash("endpoints", 16)))
 	changes, err := n.pinned().CheckUndo(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{"remove the pinned map " + n.path("endpoints"), "remove directory " + n.path("")}, changes)
+	require.Equal(t, []string{
+		"remove the pinned map " + n.path("endpoints"), "remove directory " + n.path(""),
+		"unmount bpf from " + n.root, "remove directory " + n.root,
+	}, changes)
 	require.NoError(t, n.pinned().Undo(t.Context()))
-	require.NoDirExists(t, n.path(""))
+	require.NoDirExists(t, n.root)
 	require.NoDirExists(t, n.state)
 }
 

@@ -47,11 +47,12 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 		return nil, nil
 	}
 	var errs []error
+	ids := slices.Collect(maps.Keys(begun))
 	if s.place == (place{}) {
-		for _, id := range append(slices.Collect(maps.Keys(begun)), s.head.Staging...) {
-			errs = append(errs, b.sweep(ctx, id))
-		}
-		s.head.Staging = nil
+		ids, s.head.Staging = append(ids, s.head.Staging...), nil
+	}
+	for _, id := range ids {
+		errs = append(errs, b.sweep(ctx, id))
 	}
 	errs = append(errs, b.settle(ctx, s))
 	return errors.Join(errs...), b.save(s)

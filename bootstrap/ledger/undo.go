@@ -270,12 +270,12 @@ func (w *work) target(now State) (to State, satisfied bool) {
 	case top == nil && !w.goes: // it follows what changes it along
 		return w.Causes[len(w.Causes)-1].To, false
 	}
-	return w.back(now), false
+	return w.back(w.kind, now), false
 }
 
 // back returns the original, or nothing in the place of one that was not kept.
-func (r *record) back(now State) State {
-	if r.Original.secret && !now.Equal(r.Original) {
+func (r *record) back(k *Kind, now State) State {
+	if r.Original.secret && !k.same(now, r.Original) {
 		return State{}
 	}
 	return r.Original
@@ -332,12 +332,17 @@ func (u *undoing) hold(ctx context.Context, w *work) bool {
 }
 
 // holdNeeds keeps what an object needs that stays. One that has gone needs nothing any
-// more, nor does one that agents have removed, and that is there again.
+// more, nor does one that agents have removed, and that is there again. A directory needed
+// it when it was made.
 func (u *undoing) holdNeeds(w *work) {
 	if !w.stays() || w.absent != w.Left.IsZero() {
 		return
 	}
-	for _, id := range w.needed() {
+	needs := w.needed()
+	if w.Left.Type == typeDir {
+		needs = above(w.id)
+	}
+	for _, id := range needs {
 		u.held[id] = w
 	}
 	for _, o := range u.again[w.id] {
@@ -471,7 +476,7 @@ func (u *undoing) backAlong(side along, made map[string]State) *State {
 	case top != nil && !top.Loose && top.To.isContentKnown():
 		return &top.To
 	case goes:
-		back := r.back(side.Was)
+		back := r.back(k, side.Was)
 		return &back
 	}
 	return nil

@@ -21,7 +21,7 @@ import (
 // The configuration is removed as a whole. What it replaced does not come back: an earlier
 // configuration, and a file that was in the place of a key's link. An earlier configuration
 // that a killed run had not replaced yet stays. A configuration that is no longer as it was
-// written is not touched, which includes one with a file in the place of a key's link.
+// written is not touched, nor is a file that has taken the place of a key's link since.
 func Kind() *ledger.Kind { return job{}.kind() }
 
 // kind is Kind, and can write what the job wants.
@@ -40,9 +40,10 @@ func (j job) kind() *ledger.Kind {
 			}
 			return j.write(ctx)
 		},
-		Met:       func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) && now.Identity != incomplete },
+		Met:       func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) && now.Identity == "" },
 		Same:      isSame,
 		Describe:  j.describe,
+		Sweep:     j.sweep,
 		Parts:     parts,
 		Canonical: dirs.Canonical, Owns: dirs.Owns,
 		EndsWithBoot: func(dir string) (bool, error) { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
@@ -55,11 +56,14 @@ func (j job) kind() *ledger.Kind {
 }
 
 // describe says which keys are written and removed.
-func (j job) describe(dir string, _, to ledger.State) string {
-	if to.IsZero() {
-		return "remove configuration from " + dir
+func (j job) describe(dir string, from, to ledger.State) string {
+	switch {
+	case !to.IsZero():
+		return j.change
+	case strings.HasPrefix(from.Identity, takenBy):
+		return "remove configuration from " + dir + ", but not " + from.Identity
 	}
-	return j.change
+	return "remove configuration from " + dir
 }
 
 // links lists those of the keys, and then ..data. They go before what they lead to.

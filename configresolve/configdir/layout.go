@@ -53,6 +53,7 @@ type layout struct {
 	data    string                 // name of the data directory that ..data shows; empty if none
 	held    map[string]fs.FileInfo // its content
 	right   map[string]bool        // keys whose value exists and is as wanted
+	plain   bool                   // it and its files have the modes that this package gives them
 	same    bool                   // its content is exactly as wanted
 	add     []string               // keys whose link is missing, wrong, or something else
 	remove  []string               // links of keys that are no more
@@ -171,7 +172,8 @@ func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]s
 	if l.held, err = list(ctx, data); err != nil {
 		return err
 	}
-	l.same = dir.Mode().Perm() == dirMode && len(l.held) == len(want)
+	l.plain = dir.Mode().Perm() == dirMode
+	l.same = len(l.held) == len(want)
 	for name, info := range l.held {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -181,8 +183,10 @@ func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]s
 				return err
 			}
 		}
-		l.same = l.same && l.right[name] && info.Mode().Perm() == fileMode
+		l.plain = l.plain && info.Mode().Perm() == fileMode
+		l.same = l.same && l.right[name]
 	}
+	l.same = l.same && l.plain
 	return nil
 }
 

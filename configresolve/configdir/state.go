@@ -23,10 +23,13 @@ import (
 )
 
 // typeLayout is the type of the state of a directory with a configuration, of which the state
-// has a digest as its content. Its Identity says if the layout needs a repair all the same.
+// has a digest as its content. Its Identity says if the layout needs a repair all the same: of
+// links, for which nothing is recorded, or of the files, which are written anew then.
 const (
 	typeLayout = "configuration"
 	incomplete = "incomplete"
+	otherFiles = "other files"
+	takenBy    = "another program's file in the place of "
 )
 
 // maxBytes is the number of bytes of all values together that are read or written.
@@ -59,11 +62,14 @@ func otherState(what string) ledger.State {
 // nowhere is a layout whose values are gone, which is nobody's any more.
 var nowhere = otherState("leads nowhere")
 
-// isSame reports whether what a layout has become is that which was left.
-func isSame(now, left ledger.State) bool { return now.Equal(left) || now.Equal(nowhere) }
+// isSame reports whether what a layout has become is that which was left, or found: other
+// files with the same values are not replaced yet.
+func isSame(now, left ledger.State) bool {
+	return now.Equal(nowhere) || now.Equal(left) && (left.Identity != otherFiles || now.Identity == otherFiles)
+}
 
-// state describes the layout, compared with want. A file that has taken the place of a key's
-// link, or a configuration of another shape, is another program's.
+// state describes the layout, compared with want. A configuration of another shape is another
+// program's.
 func (l *layout) state(ctx context.Context, d *durable.Dir, want map[string]string) (s ledger.State, err error) {
 	size, known := l.size()
 	switch target := l.linkOf[dataLink]; {
@@ -82,11 +88,12 @@ func (l *layout) state(ctx context.Context, d *durable.Dir, want map[string]stri
 	default:
 		s, err = l.read(ctx, d)
 	}
-	if key := l.taken(); key != "" {
-		s = otherState(s.SHA256 + ", with another program's file in the place of " + strconv.Quote(key))
-		s.Half = true
-	}
-	if want != nil && !l.done() {
+	switch key := l.taken(); {
+	case !l.plain:
+		s.Identity = otherFiles
+	case key != "":
+		s.Identity = takenBy + strconv.Quote(key)
+	case want != nil && !l.done():
 		s.Identity = incomplete
 	}
 	return s, err
@@ -174,8 +181,12 @@ func (j job) read(ctx context.Context, dir string) (s ledger.State, err error) {
 // openLayout opens dir, and returns nil if it is gone.
 func openLayout(dir string) (*durable.Dir, error) {
 	d, err := durable.OpenDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if isGone(err) {
 		return nil, nil
 	}
 	return d, err
+}
+
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -111,6 +111,22 @@ func (j job) remove(ctx context.Context, dir string) error {
 	})
 }
 
+// sweep removes what a killed writer has left beside a configuration.
+func (j job) sweep(ctx context.Context, dir string) error {
+	err := j.locked(ctx, dir, func(d *durable.Dir) error {
+		l, err := inspect(ctx, d, nil)
+		if err != nil || l.linkOf[dataLink] == "" {
+			return err
+		}
+		w := j.writer(d)
+		return errors.Join(w.removeLitter(withoutLock(l.litter)), w.dir.Sync())
+	})
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
 func (j job) writer(d *durable.Dir) writer {
 	step := j.step
 	if step == nil {
