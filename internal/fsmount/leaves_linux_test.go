@@ -5,7 +5,6 @@ package fsmount_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,20 +21,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// One of two must mount, and the other find the mount.
-func TestBPF1_CG1_TwoAtOnce(t *testing.T) {
-	for name, l := range leaves {
-		t.Run(name, func(t *testing.T) {
-			n := fsmounttest.NewReal(t, false)
-			for round := range 50 {
-				path := filepath.Join(n.Dir(), fmt.Sprint(round))
-				require.Equal(t, []error{nil, nil}, callAtOnce(t, 2, path, l.ensure))
-				require.Equal(t, []string{l.fstype}, n.Mounts(path))
-			}
-		})
-	}
-}
-
 func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
 	for name, l := range leaves {
 		t.Run(name, func(t *testing.T) {
@@ -49,24 +34,6 @@ func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
 			}
 			require.Equal(t, cost[10], cost[10_000], "bytes that are read; mountinfo has a hundred for each mount")
 		})
-	}
-}
-
-func BenchmarkEnsureMounted(b *testing.B) {
-	for name, l := range leaves {
-		for _, count := range []int{10, 10_000} {
-			b.Run(fmt.Sprintf("%s mounts=%d", name, count), func(b *testing.B) {
-				n := fsmounttest.NewReal(b, false)
-				path := filepath.Join(n.Dir(), "point")
-				require.NoError(b, l.ensure(path))
-				crowd(b, n, count)
-				for b.Loop() {
-					if err := l.ensure(path); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
 	}
 }
 
