@@ -204,8 +204,19 @@ func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []s
 	if wants, err = j.wants(); err != nil {
 		return wants, nil, err
 	}
+	for i, w := range wants.List {
+		wants.List[i].OwnCopy = w.OwnCopy || j.isOwn(w)
+	}
 	look, err := r.book.Check(ctx, r.Step, wants)
 	return wants, look.Changes, err
+}
+
+// isOwn reports whether a want is of the installation's own plugins or configuration. What
+// another program writes there is contested, however long the guard takes to repair it, and
+// so it never becomes the original.
+func (j *job) isOwn(w ledger.Want) bool {
+	isPlugin := slices.ContainsFunc(j.plugins, func(p pluginWant) bool { return p.Object == w.Object })
+	return !w.Loose && (isPlugin || j.net != nil && w.Object == j.confWant().Object)
 }
 
 // recorded returns the hashes of what the step wants, by file name: the folders may lead

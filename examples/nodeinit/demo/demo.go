@@ -148,8 +148,8 @@ func (d *demo) breakThings(ctx context.Context) error {
 		do   func() error
 	}{
 		{"umount " + bpffs, func() error { return unmount(bpffs) }},
-		{"echo '{}' > " + cniConf, func() error { return os.WriteFile(cniConf, []byte("{}\n"), 0o600) }},
-		{"echo 1 > " + filterSetting, func() error { return os.WriteFile(filterSetting, []byte("1"), 0) }},
+		{"rm " + cniConf, func() error { return os.Remove(cniConf) }},
+		{"echo 2 > " + filterSetting, func() error { return os.WriteFile(filterSetting, []byte("2"), 0) }},
 	}
 	return d.node.Do(ctx, func(context.Context) error {
 		for _, damage := range damages {
