@@ -5,6 +5,7 @@ package fsmount_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,6 +21,20 @@ import (
 	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
+
+// One of two must mount, and the other find the mount.
+func TestBPF1_CG1_TwoAtOnce(t *testing.T) {
+	for name, l := range leaves {
+		t.Run(name, func(t *testing.T) {
+			n := fsmounttest.NewReal(t, false)
+			for round := range 50 {
+				path := filepath.Join(n.Dir(), fmt.Sprint(round))
+				require.Equal(t, []error{nil, nil}, callAtOnce(t, 2, path, l.ensure))
+				require.Equal(t, []string{l.fstype}, n.Mounts(path))
+			}
+		})
+	}
+}
 
 func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
 	for name, l := range leaves {
