@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,24 +63,6 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 		"apply file not-run", "apply first not-run", "start done for apply", "apply done unchanged", "start bad for apply", "apply bad failed", "apply needs blocked",
 		"apply pending not-run", "apply out skipped", "start spare for apply", "apply spare failed", "start worse for apply", "apply worse failed", "apply last not-run",
 	}, log, "each step is reported once")
-}
-
-// What an apply cannot record is an error of the check, too: nothing is changed.
-func TestPLAN17_ACheckFailsWhereTheLedgerCannotBeMade(t *testing.T) {
-	dir, a := t.TempDir(), todo()
-	p := on(node(filepath.Join(dir, "missing", "state"), "pod"), step("a", a))
-	p.Host.LockFile, p.KeepGoing = dir+"/lock", true
-	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
-		report, err := run(p, t.Context())
-		require.ErrorContains(t, err, filepath.Join(dir, "missing"))
-		require.ErrorContains(t, report.Err, filepath.Join(dir, "missing"))
-	}
-	require.Empty(t, a.Calls())
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "missing"), 0o755))
-	_, err := p.Check(t.Context())
-	require.NoError(t, err, "it is made with the first record")
-	_, err = p.Apply(t.Context())
-	require.NoError(t, err)
 }
 
 // An error of Wants is certain, also after a step that would change something: what that
@@ -146,27 +127,6 @@ func TestPLAN6_ALedgerThatCannotBeWrittenEndsThePlan(t *testing.T) {
 	require.Equal(t, lines("s failed", "next not-run"), statuses(report))
 	require.False(t, next.Applied())
 	require.Equal(t, 1, writes)
-}
-
-// An unchanged step gives its advice in each apply, even if other steps have changes.
-func TestAnUnchangedStepAdvisesAlsoWhereAnotherChanges(t *testing.T) {
-	done := &bootstraptest.Script{Advice: []string{"a later file overrides it"}}
-	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("first", todo()), step("done", done)}}
-	for _, first := range []string{"changed", "unchanged"} {
-		report, err := p.Apply(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, lines("first "+first, "done unchanged"), statuses(report))
-		require.Equal(t, []string{"a later file overrides it"}, report.Results[1].Advice, first)
-	}
-}
-
-// Others may have changed the node between the check and the lock.
-func TestPLAN17_WhatFailsLaterStopsAsItAlwaysHas(t *testing.T) {
-	late := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, errBoom}}
-	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("late", late), step("c", todo())}}
-	report, err := p.Apply(t.Context())
-	require.EqualError(t, err, "step late: check: boom")
-	require.Equal(t, lines("a changed", "late failed", "c not-run"), statuses(report))
 }
 
 // Without changes nothing is locked and nothing is written; a new owner claims the node

@@ -415,41 +415,6 @@ func TestPLAN6_WhatIsStillNeededIsAdvice(t *testing.T) {
 	require.Equal(t, "s changed", statuses(report))
 }
 
-// What another agent of the node wants too stays, which is advice.
-func TestPLAN14_WhatAnotherAgentWantsStaysAndIsSaid(t *testing.T) {
-	s, state := newShelf("shelf"), t.TempDir()+"/state"
-	other := &ledger.Ledger{Dir: state, Agent: "other", NoOwner: true}
-	p := on(node(state, "pod"), wants("s", s.want("a=1")))
-	for _, p := range []*bootstrap.Plan{p, on(other, wants("s", s.want("a=1")))} {
-		_, err := p.Apply(t.Context())
-		require.NoError(t, err)
-	}
-	report, err := p.Revert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "s unchanged", statuses(report))
-	require.Len(t, report.Results[0].Advice, 1)
-	require.Contains(t, report.Results[0].Advice[0], `agent "other"`)
-	require.Equal(t, "1", s.values["a"])
-}
-
-// A conflict with another agent is certain, also after a step that would change something.
-func TestPLAN14_AConflictIsKnownBeforeTheFirstChange(t *testing.T) {
-	s, state, first := newShelf("shelf"), t.TempDir()+"/state", todo()
-	_, err := on(&ledger.Ledger{Dir: state, Agent: "other", NoOwner: true}, wants("s", s.want("a=1"))).Apply(t.Context())
-	require.NoError(t, err)
-	p := on(node(state, "pod"), step("first", first), wants("s", s.want("a=2"), "first"))
-	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
-		report, err := run(p, t.Context())
-		require.ErrorIs(t, err, ledger.ErrConflict)
-		require.ErrorContains(t, err, `agent "other"`)
-		require.Equal(t, bootstrap.Failed, byStep(report)["s"])
-	}
-	require.False(t, first.Applied())
-	p.Ledger.Override = true
-	_, err = p.Apply(t.Context())
-	require.NoError(t, err)
-}
-
 func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()+"/state"
 	older, newer := on(node(state, "older"), wants("file", file{dir + "/file"})), on(node(state, "newer"), wants("file", file{dir + "/file"}))
@@ -472,30 +437,6 @@ func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	require.NoFileExists(t, dir+"/file")
 	_, err = newer.Apply(t.Context())
 	require.NoError(t, err, "after its own revert an owner may claim the node again")
-}
-
-// A process that found nothing to change has applied too: after a later uninstall it does not
-// install again.
-func TestPLAN11_WhoHasFoundNothingToDoIsRevokedToo(t *testing.T) {
-	dir := t.TempDir()
-	file := wants("file", file{dir + "/file"})
-	_, err := on(node(dir+"/state", "pod"), file).Apply(t.Context())
-	require.NoError(t, err)
-	restarted := on(node(dir+"/state", "pod"), file)
-	report, err := restarted.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "file unchanged", statuses(report))
-	require.Equal(t, 1, report.Generation)
-
-	uninstall := node(dir+"/state", "")
-	uninstall.AnyOwner = true
-	_, err = on(uninstall, file).RevertAll(t.Context())
-	require.NoError(t, err)
-	for range 2 {
-		_, err = restarted.Apply(t.Context())
-		require.ErrorIs(t, err, ledger.ErrRevoked)
-		require.NoFileExists(t, dir+"/file")
-	}
 }
 
 // Undoing all agents tells for which agent each step was.

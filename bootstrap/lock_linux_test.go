@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -73,54 +72,6 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	require.Contains(t, log.String(), "level=INFO msg=waiting for=\"the lock ")
 	require.Equal(t, "b", ownerIn(t, s.state()))
 	require.FileExists(t, s.dir+"/file", "it noticed that it was uninstalled meanwhile")
-}
-
-func TestPLAN11_AClaimWhileAnUninstallEndsIsKept(t *testing.T) {
-	for i := range 12 {
-		s := shared{t.TempDir()}
-		first, second := s.plan("a", s.file()), s.plan("b", s.file())
-		_, err := first.Apply(t.Context())
-		require.NoError(t, err)
-		applied := make(chan error, 1)
-		go func() {
-			time.Sleep(time.Duration(i) * 160 * time.Microsecond)
-			_, err := second.Apply(t.Context())
-			applied <- err
-		}()
-		_, err = first.RevertAll(t.Context())
-		if err != nil {
-			require.ErrorIs(t, err, ledger.ErrNotOwner, "the second one was faster")
-		}
-		require.NoError(t, <-applied)
-		require.Equal(t, "b", ownerIn(t, s.state()))
-		require.FileExists(t, s.dir+"/file")
-	}
-}
-
-func TestPLAN11_OfTwoWhoClaimAtOnceOneHasTheNode(t *testing.T) {
-	for range 5 {
-		s := shared{t.TempDir()}
-		plans := []*bootstrap.Plan{s.plan("one", s.file()), s.plan("two", s.file())}
-		claimed := make(chan error, len(plans))
-		for _, p := range plans {
-			go func() {
-				_, err := p.Apply(t.Context())
-				claimed <- err
-			}()
-		}
-		require.NoError(t, <-claimed)
-		require.NoError(t, <-claimed, "the later one takes over")
-		has := 0
-		for _, p := range plans {
-			_, err := p.Apply(t.Context())
-			if err == nil {
-				has++
-				continue
-			}
-			require.ErrorIs(t, err, ledger.ErrNotOwner)
-		}
-		require.Equal(t, 1, has)
-	}
 }
 
 // The node keeps the report of the last run that changed something or failed.

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // applied mounts, records it, and returns the recorded Mount.
@@ -58,26 +57,6 @@ func TestBPF5_PinsKeepIt(t *testing.T) {
 		n.Unmount(m.mount.Path)
 		require.NoError(t, m.Undo(t.Context()))
 		clean(t, n)
-	})
-}
-
-func TestBPF5_AfterAReboot(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := bpffs.Mount{Path: filepath.Join(n.Dir(), "sys", "bpf"), Kernel: n.Kernel()}
-		dir := testledger.Dir(t)
-		boot := func(id string) testledger.Step {
-			book, err := (&ledger.Ledger{Dir: dir, Agent: "agent", NoOwner: true, Boot: id}).Open(t.Context())
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, book.Close()) })
-			return testledger.Step{Wanter: m, Book: book}
-		}
-		require.NoError(t, boot("first").Apply(t.Context()))
-		n.Unmount(m.Path)
-		n.Put(m.Path, "bpf", "") // a boot assigns new identities
-		again := boot("second")
-		require.NoError(t, again.Apply(t.Context()))
-		_ = again.Undo(t.Context()) // the directory may be recorded still, and is in use
-		require.Equal(t, []string{"bpf"}, n.Mounts(m.Path), "another owner's")
 	})
 }
 

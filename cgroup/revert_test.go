@@ -4,7 +4,6 @@
 package cgroup_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,22 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/mount"
 )
-
-// A repair that fails keeps the record of what Apply mounted before.
-func TestPLAN6_FailedRepairForgetsNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		m := record(t, cgroup.Mount{
-			Path: filepath.Join(n.Dir(), "cgroupv2"), Kernel: n.Kernel(), Repair: true,
-		})
-		n.InCgroup("/container", func() { require.NoError(t, m.Apply(t.Context())) })
-		release := n.Hold(m.mount.Path)
-		require.ErrorContains(t, m.Apply(t.Context()), "busy")
-		release()
-		require.NoError(t, m.Undo(t.Context()))
-		require.Empty(t, n.Mounts(m.mount.Path))
-		require.Empty(t, m.Records(t))
-	})
-}
 
 // racing is a kernel on which another process mounts just before.
 type racing struct {

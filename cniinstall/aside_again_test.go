@@ -11,46 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The other CNI writes its file again: it is set aside again, and a revert restores the latest
-// version.
-func TestCNI5_OwnerWritesItAgain(t *testing.T) {
-	for name, tt := range map[string]struct {
-		versions []string
-		foreign  bool // another program's backup is in the way
-	}{
-		"the same":       {versions: []string{awsConf}},
-		"another":        {versions: []string{"version 2"}},
-		"several":        {versions: []string{"version 2", awsConf, "version 3", "version 3", strings.Repeat("version 4", 2000)}},
-		"beside another": {versions: []string{"version 2", "version 3"}, foreign: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t)
-			n.others()
-			backup := "10-aws.conflist.cilium_bak"
-			if tt.foreign {
-				write(t, n.other(backup), "foreign", 0o600)
-				backup += ".1"
-			}
-			before := tree(t, n.root)
-			i := n.exclusive()
-			require.NoError(t, i.Apply(t.Context()))
-			for _, version := range tt.versions {
-				write(t, n.other("10-aws.conflist"), version, 0o644)
-				before[n.other("10-aws.conflist")] = tree(t, n.conf)[n.other("10-aws.conflist")]
-				requireChanges(t, i, "set aside "+n.other("10-aws.conflist")+" as "+backup)
-				requireApplied(t, i, n.root)
-				requireContent(t, n.other(backup), version, 0o644)
-			}
-			if name == "the same" { // either of the two files comes back
-				require.NoError(t, i.Revert(t.Context()))
-				requireContent(t, n.other("10-aws.conflist"), awsConf, 0o644)
-				return
-			}
-			requireUndone(t, i, n, before)
-		})
-	}
-}
-
 // Our file is moved or copied over another CNI's name or to a new name: it is removed, and the
 // other CNI's original is restored.
 func TestCNI5_OursUnderAnothersNameReplacesNoBackup(t *testing.T) {
@@ -106,21 +66,6 @@ func TestCNI5_RestoreClobbersNothing(t *testing.T) {
 	}
 	require.NoError(t, os.Rename(n.other("10-aws.conflist.cilium_bak"), n.other("10-aws.conflist")))
 	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.state)
-}
-
-// A restored file lies in a directory that Apply made, which is removed once it is empty.
-func TestCNI5_DirectoryThatSomethingComesBackTo(t *testing.T) {
-	n := newNode(t)
-	require.NoError(t, n.install().Apply(t.Context()))
-	write(t, n.other("00-late.conf"), "another CNI's", 0o644)
-	i := n.exclusive()
-	require.NoError(t, i.Apply(t.Context()))
-	require.ErrorContains(t, i.Revert(t.Context()), n.conf+" is no longer as it was left: it holds 00-late.conf")
-	requireContent(t, n.other("00-late.conf"), "another CNI's", 0o644)
-	require.NoError(t, os.Remove(n.other("00-late.conf")))
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.root+"/etc")
 	require.NoDirExists(t, n.state)
 }
 

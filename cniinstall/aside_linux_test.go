@@ -124,29 +124,6 @@ func TestCNI5_NeverNoneAfterAnotherName(t *testing.T) {
 	}
 }
 
-// If a file cannot be set aside, the first configuration stays first and nothing before it is
-// touched. Once the file can be set aside, everything is restored.
-func TestCNI5_CannotBeSetAside(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	n.others()
-	before := tree(t, n.root)
-	busy := n.other("01-broken.conflist")
-	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
-	i := n.exclusive()
-	err := i.Apply(t.Context())
-	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "rename "+busy)
-	require.FileExists(t, n.other("00-multus.conf"))
-	require.FileExists(t, busy)
-	require.NoFileExists(t, n.other("10-aws.conflist"))
-	requireContent(t, n.confFile(), agentConf, 0o600)
-
-	require.NoError(t, unix.Unmount(busy, 0))
-	requireApplied(t, i, n.root)
-	requireUndone(t, i, n, before)
-}
-
 // If a file cannot be put back, or ours not be removed, ours stays with its plugins, so that the
 // node has a configuration; the next attempt succeeds.
 func TestCNI5_CNI8_CannotGo(t *testing.T) {

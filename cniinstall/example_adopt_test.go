@@ -18,64 +18,34 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-const (
-	acmePlugin = "#!/bin/sh\n" + `echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'`
-	acmeConf   = `{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`
-)
-
-// acmeNode is a directory that stands in for a node's root.
-type acmeNode string
-
-// script does what the agent's installer has done so far: it copies, and keeps no record.
-func (n acmeNode) script() error {
-	for path, file := range map[string]struct {
-		content string
-		mode    os.FileMode
-	}{
-		"bin/acme-cni":           {acmePlugin, 0o755},
-		"bin/loopback":           {acmePlugin, 0o755},
-		"net.d/10-acme.conflist": {acmeConf, 0o600},
-	} {
-		path = filepath.Join(string(n), path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(file.content), file.mode); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// plan replaces the script.
-func (n acmeNode) plan(adopt bool) *bootstrap.Plan {
-	in := func(name string) string { return filepath.Join(string(n), name) }
-	return &bootstrap.Plan{
-		Host: hostns.Host{Here: true, LockFile: in("lock")},
-		Ledger: &ledger.Ledger{
-			Dir: in("state"), Agent: "acme", Owner: "acme-pod", Adopt: adopt,
-			Kinds: cniinstall.Uninstall{ConfDir: in("net.d")}.Kinds(),
-		},
-		Steps: []bootstrap.Step{{Name: "cni", Wants: cniinstall.Install{
-			Plugins: fstest.MapFS{"acme-cni": {Data: []byte(acmePlugin)}, "loopback": {Data: []byte(acmePlugin)}},
-			Config:  cniinstall.Whole(acmeConf),
-			BinDir:  in("bin"), ConfDir: in("net.d"), ConfName: "10-acme.conflist",
-		}}},
-	}
-}
-
-// Moving from your installer: files that a script left, equal to those the agent installs, have
-// no owner, and would stay when the agent is uninstalled. An agent that adopts them removes
-// them then. A reference plugin may be the node's own, and is never adopted.
+// Moving from your installer: files that it left, equal to those the agent installs, have no
+// owner, and would stay when the agent is uninstalled. An agent that adopts them removes them
+// then. A reference plugin may be the node's own, and is never adopted.
 func Example_movingFromYourInstaller() {
 	root, err := os.MkdirTemp("", "node")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(root)
-	n, ctx := acmeNode(root), context.Background()
-	if err := n.script(); err != nil {
+	in, ctx := func(name string) string { return filepath.Join(root, name) }, context.Background()
+	plugin := []byte("#!/bin/sh\n" + `echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'`)
+	install := cniinstall.Install{
+		Plugins: fstest.MapFS{"acme-cni": {Data: plugin}, "loopback": {Data: plugin}},
+		Config:  cniinstall.Whole(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`),
+		BinDir:  in("bin"), ConfDir: in("net.d"), ConfName: "10-acme.conflist",
+	}
+	if err := install.Apply(ctx); err != nil { // as the installer does: it keeps no record
 		log.Fatal(err)
+	}
+	plan := func(adopt bool) *bootstrap.Plan {
+		return &bootstrap.Plan{
+			Host: hostns.Host{Here: true, LockFile: in("lock")},
+			Ledger: &ledger.Ledger{
+				Dir: in("state"), Agent: "acme", Owner: "acme-pod", Adopt: adopt,
+				Kinds: cniinstall.Uninstall{ConfDir: in("net.d")}.Kinds(),
+			},
+			Steps: []bootstrap.Step{{Name: "cni", Wants: install}},
+		}
 	}
 	show := func(lines []string) {
 		for _, line := range lines {
@@ -83,15 +53,15 @@ func Example_movingFromYourInstaller() {
 		}
 	}
 
-	report, err := n.plan(false).Check(ctx)
+	report, err := plan(false).Check(ctx)
 	fmt.Println("without Adopt:", report.Results[0].Status, err)
 	show(report.Results[0].Advice)
 
-	report, err = n.plan(true).Apply(ctx)
+	report, err = plan(true).Apply(ctx)
 	fmt.Println("adopted:", report.Results[0].Status, err)
 	show(report.Results[0].Adopted)
 
-	report, err = n.plan(false).RevertAll(ctx) // by another process, which need not know that
+	report, err = plan(false).RevertAll(ctx) // by another process, which need not know that
 	fmt.Println("uninstalled:", report.Results[0].Status, err)
 	show(report.Results[0].Changes)
 	left, err := filepath.Glob(filepath.Join(root, "*", "*"))

@@ -166,16 +166,3 @@ func TestCNI1_CNI5_CNI10_CancelledAnywhere(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 }
-
-// Leftovers of a killed run are removed; files with similar names are not.
-func TestCNI1_SweepsLeftovers(t *testing.T) {
-	n, i := installed(t)
-	write(t, n.plugin(".slipway-ABCDEFGHIJKLMNOP.tmp"), "half", 0o755)
-	write(t, n.conf+"/.slipway-ABCDEFGHIJKLMNOP.tmp", "half", 0o600)
-	write(t, n.conf+"/slipway.tmp", "another's", 0o600)
-	require.NoError(t, os.Remove(n.plugin("cilium-cni")), "it was just being replaced")
-	require.NoError(t, os.Remove(n.confFile()))
-	require.NoError(t, i.Apply(t.Context()))
-	requireNoTemp(t, n.root)
-	require.FileExists(t, n.conf+"/slipway.tmp")
-}

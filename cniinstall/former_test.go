@@ -5,7 +5,6 @@ package cniinstall_test
 
 import (
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,30 +47,6 @@ func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
 	requireConverged(t, i, n.root)
 	require.NoError(t, i.Revert(t.Context()))
 	require.NoDirExists(t, n.bin)
-}
-
-// An original is restored. Plugins that another program put there, or another step installed,
-// are not removed.
-func TestCNI10_OnlyWhatTheStepInstalledGoes(t *testing.T) {
-	n, i := shared(t)
-	write(t, n.plugin("portmap"), "the distribution's", 0o755)
-	write(t, n.plugin("foreign"), "foreign", 0o755)
-	i.Names = []string{"cilium-cni", "loopback", "portmap"}
-	require.NoError(t, i.Apply(t.Context()))
-	other := i
-	other.Config, other.Names = nil, []string{"bridge"}
-	n.source("bridge", script("1.0.0"))
-	wants, err := other.Wants(other.with(t.Context()))
-	require.NoError(t, err)
-	_, err = i.Book.Apply(t.Context(), "other", wants)
-	require.NoError(t, err)
-
-	i.Names = []string{"cilium-cni", "loopback"}
-	require.NoError(t, i.Apply(t.Context()))
-	requireContent(t, n.plugin("portmap"), "the distribution's", 0o755)
-	require.FileExists(t, n.plugin("foreign"))
-	require.FileExists(t, n.plugin("bridge"))
-	requireConverged(t, i, n.root)
 }
 
 // An empty or optional list removes nothing.
@@ -119,15 +94,6 @@ func TestCNI10_WhatIsNoLongerListedAndNeededStays(t *testing.T) {
 	require.FileExists(t, n.plugin("loopback"), "there is a configuration, ours")
 }
 
-// A plugin that was changed since belongs to whoever changed it, and stays.
-func TestCNI10_WhatIsNoLongerListedAndChangedStays(t *testing.T) {
-	n, i := listing(t, "cilium-cni", "loopback", "portmap")
-	write(t, n.plugin("bridge"), "theirs", 0o755)
-	requireApplied(t, i, n.root)
-	requireContent(t, n.plugin("bridge"), "theirs", 0o755)
-	require.Contains(t, strings.Join(stays(t, i), "\n"), n.plugin("bridge")+" is no longer as it was left")
-}
-
 // The configuration was renamed since: the older file, which sorts first, is removed once the
 // newer one exists, and the original in its place is restored.
 func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
@@ -164,19 +130,4 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// An edited one stays, and so do the plugins it names.
-func TestCNI10_AnEditedConfigurationUnderItsFormerNameStays(t *testing.T) {
-	n, i := listing(t, "cilium-cni", "loopback")
-	edited := strings.Replace(agentConf, `"cilium-cni"`, `"bridge"`, 1)
-	write(t, n.confFile(), edited, 0o600)
-	i.ConfName = "90-cilium.conflist"
-	requireApplied(t, i, n.root)
-	requireContent(t, n.confFile(), edited, 0o600)
-	require.FileExists(t, n.plugin("bridge"))
-	require.NoFileExists(t, n.plugin("portmap"))
-	why := strings.Join(stays(t, i), "\n")
-	require.Contains(t, why, n.confFile()+" is no longer as it was left")
-	require.Contains(t, why, n.plugin("bridge")+" is still needed: "+n.confFile()+" names it")
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -322,4 +323,23 @@ func TestCNI7_AContestGoesOnMoreAndMoreRarely(t *testing.T) {
 		g.repair()
 		require.Less(t, time.Since(begin), time.Second, "a later change is unrelated")
 	})
+}
+
+// fastDir is a temporary folder in memory, if one allows executing programs: thousands of
+// fsyncs would only test the disk.
+func fastDir(t *testing.T, program string) string {
+	dir, err := os.MkdirTemp("/dev/shm", "cniinstall-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	raw, err := os.ReadFile(program)
+	require.NoError(t, err)
+	probe := filepath.Join(dir, "probe")
+	write(t, probe, string(raw), 0o755)
+	defer os.Remove(probe)
+	if exec.Command(probe).Run() != nil {
+		return t.TempDir()
+	}
+	return dir
 }

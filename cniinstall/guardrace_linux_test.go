@@ -6,20 +6,17 @@ package cniinstall_test
 import (
 	"context"
 	"io/fs"
-	"os"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// hooked is a set of plugins that signals when one of them is opened and when it is closed.
+// hooked is a set of plugins that signals when one of them that was read is closed.
 type hooked struct {
 	fs.FS
-	read  func() error
 	close func()
 }
 
@@ -39,16 +36,11 @@ type hookedFile struct {
 
 func (f *hookedFile) Read(p []byte) (int, error) {
 	f.isRead = true
-	if f.hooked.read != nil {
-		if err := f.hooked.read(); err != nil {
-			return 0, err
-		}
-	}
 	return f.File.Read(p)
 }
 
 func (f *hookedFile) Close() error {
-	if f.isRead && f.hooked.close != nil {
+	if f.isRead {
 		f.hooked.close()
 	}
 	return f.File.Close()
@@ -79,37 +71,5 @@ func TestCNI7_UninstalledWhileItCompares(t *testing.T) {
 		require.Empty(t, g.repaired)
 		require.NoFileExists(t, n.plugin("acme-cni"))
 		require.NoDirExists(t, n.state)
-	})
-}
-
-// A failed repair forgets none of its files: it is retried, and an uninstall knows of them.
-func TestCNI7_FailedRepairForgetsNothing(t *testing.T) {
-	ownTime(t, func(t *testing.T) {
-		n := newNode(t)
-		i := n.onePlugin()
-		require.NoError(t, i.Apply(t.Context()))
-		var broken atomic.Bool
-		guarded := i
-		guarded.Plugins = hooked{FS: i.Plugins, read: func() error {
-			if broken.Load() {
-				return unix.EIO
-			}
-			return nil
-		}}
-		g := start(t, guarded, cniinstall.Guard{Lock: n.lock}, plainly)
-		require.NoError(t, os.Remove(n.plugin("acme-cni")))
-		g.repair()
-		broken.Store(true)
-		require.NoError(t, os.Remove(n.plugin("acme-cni")))
-		err := receive(t, g.trouble)
-		require.ErrorIs(t, err, unix.EIO)
-		require.ErrorContains(t, err, "write file "+n.plugin("acme-cni"))
-		broken.Store(false)
-		receive(t, g.repaired)
-		require.Empty(t, g.ended)
-		g.cancel() // otherwise it would repair the reverted files
-		_ = g.end()
-		require.NoError(t, i.Revert(t.Context()))
-		require.NoFileExists(t, n.plugin("acme-cni"))
 	})
 }

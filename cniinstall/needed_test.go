@@ -5,7 +5,6 @@ package cniinstall_test
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,17 +116,6 @@ func TestCNI10_WhatAPluginRunsByItselfStays(t *testing.T) {
 	require.NoFileExists(t, n.plugin("portmap"))
 }
 
-// An original is restored even if a configuration names the plugin: the plugin is still there
-// afterwards.
-func TestCNI10_AnOriginalIsRestoredAllTheSame(t *testing.T) {
-	n, i := shared(t)
-	write(t, n.plugin("portmap"), "the distribution's", 0o755)
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-other.conflist"), portmapConf, 0o644)
-	require.NoError(t, i.Revert(t.Context()))
-	requireContent(t, n.plugin("portmap"), "the distribution's", 0o755)
-}
-
 // A configuration that was set aside names the plugin and is restored by the same revert.
 func TestCNI10_WhatComesBackCounts(t *testing.T) {
 	for name, link := range map[string]bool{"file": false, "link": true} {
@@ -183,7 +171,6 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 	for name, upgrade := range map[string]bool{"installed once": false, "plugins upgraded": true} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
-			n.state = filepath.Join(n.root, "journal")
 			n.source("extra", script("1.0.0"))
 			apply := func() {
 				_, err := apart(t, n, cniinstall.Uninstall{}).Apply(t.Context())
@@ -221,22 +208,4 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			require.NoDirExists(t, n.bin)
 		})
 	}
-}
-
-// AcceptKept gives up edited files for good, but not plugins in use: a later uninstall removes
-// those.
-func TestCNI10_WhatIsNeededIsNotLeftForGood(t *testing.T) {
-	n := newNode(t)
-	p := n.agent("acme", "", func(_ *cniinstall.Install, l *ledger.Ledger) { l.AcceptKept = true })
-	applied(t, p)
-	theirs := n.other("20-theirs.conflist")
-	write(t, theirs, `{"cniVersion":"1.0.0","name":"theirs","plugins":[{"type":"acme-cni"}]}`, 0o600)
-	for range 2 {
-		uninstalled(t, p)
-		require.FileExists(t, n.plugin("acme-cni"))
-		require.NoFileExists(t, n.plugin("portmap"))
-	}
-	require.NoError(t, os.Remove(theirs))
-	uninstalled(t, p)
-	require.NoDirExists(t, filepath.Join(n.root, "opt"))
 }

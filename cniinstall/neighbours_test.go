@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -77,69 +76,6 @@ func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
 			require.NoDirExists(t, n.state)
 		}
 	}
-}
-
-// A plugin that one agent rewrites and leaves to another belongs to the other, although that
-// one recorded a different file.
-func TestPLAN14_APluginThatIsMadeAnewAndLeft(t *testing.T) {
-	n := newNode(t)
-	acme, chained := n.agent("acme", "", nil), n.agent("chained", "", nil)
-	applied(t, acme)
-	applied(t, chained)
-	uninstalled(t, acme)
-	require.NoError(t, os.Rename(n.plugin("portmap"), filepath.Join(n.root, "old")), "removed as by an uninstall that is then killed, and its inode is not reused")
-	acme = n.agent("acme", "", nil)
-	applied(t, acme)
-	uninstalled(t, acme)
-	require.FileExists(t, n.plugin("portmap"))
-	uninstalled(t, chained)
-	require.NoDirExists(t, filepath.Join(n.root, "opt"))
-	require.NoDirExists(t, n.state)
-}
-
-// Agents that install different versions of a plugin conflict, unless one accepts the other's.
-func TestPLAN14_TwoVersionsOfAPlugin(t *testing.T) {
-	n := newNode(t)
-	applied(t, n.agent("acme", "# one", nil))
-	before := tree(t, n.root)
-	for _, override := range []bool{false, true} {
-		chained := n.agent("chained", "# another", func(_ *cniinstall.Install, l *ledger.Ledger) { l.Override = override })
-		if !override {
-			report, err := chained.Apply(background)
-			require.ErrorIs(t, err, ledger.ErrConflict)
-			require.Equal(t, "ledger.conflict", report.Results[0].Err.(*bootstrap.StepError).Code)
-			after := tree(t, n.root)
-			delete(after, filepath.Join(n.root, "lock"))
-			delete(before, filepath.Join(n.root, "lock"))
-			for path := range after { // the report of this very failure
-				if strings.HasPrefix(path, n.state) {
-					delete(after, path)
-					delete(before, path)
-				}
-			}
-			require.Equal(t, before, after)
-			continue
-		}
-		applied(t, chained)
-		requireContent(t, n.plugin("portmap"), script("1.0.0")+"# another", 0o755)
-		uninstalled(t, chained)
-		requireContent(t, n.plugin("portmap"), script("1.0.0")+"# one", 0o755)
-		uninstalled(t, n.agent("acme", "# one", nil)) // a different file with the same content
-		require.NoDirExists(t, filepath.Join(n.root, "opt"))
-		require.NoDirExists(t, n.state)
-	}
-	applied(t, n.agent("acme", "# one", nil))
-	chained := n.agent("chained", "# another", func(i *cniinstall.Install, _ *ledger.Ledger) {
-		i.Policy = map[string]cniinstall.Policy{"portmap": cniinstall.IfMissing}
-	})
-	applied(t, chained)
-	updated := n.agent("acme", "# two", nil)
-	applied(t, updated)
-	requireContent(t, n.plugin("portmap"), script("1.0.0")+"# two", 0o755)
-	uninstalled(t, updated)
-	uninstalled(t, chained)
-	require.NoDirExists(t, filepath.Join(n.root, "opt"))
-	require.NoDirExists(t, n.state)
 }
 
 // Setting aside another agent's configuration is allowed only on request.

@@ -71,63 +71,6 @@ func readOnly(t *testing.T, dir string) {
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// A full disk: the old plugins and configuration stay whole, even those whose replacements
-// would have fit.
-func TestCNI1_NoSpace(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	require.NoError(t, os.MkdirAll(n.bin, 0o755))
-	require.NoError(t, unix.Mount("tmpfs", n.bin, "tmpfs", 0, "size=256k,mode=0755"))
-	t.Cleanup(func() { unix.Unmount(n.bin, unix.MNT_DETACH) })
-	i := n.install()
-	require.NoError(t, i.Apply(t.Context()))
-	before := tree(t, n.root)
-	n.source("cilium-cni", script("0.3.1", "1.0.0"))
-	n.source("zzz", strings.Repeat("x", 1<<20))
-	err := i.Apply(t.Context())
-	require.ErrorIs(t, err, unix.ENOSPC)
-	require.ErrorContains(t, err, "write file "+n.plugin("zzz"))
-	after := tree(t, n.root)
-	for path, was := range before {
-		if !strings.HasPrefix(path, n.src) && !strings.HasPrefix(path, n.state) {
-			require.Equal(t, was, after[path], path)
-		}
-	}
-	n.source("cilium-cni", script("0.3.1", "0.4.0", "1.0.0"))
-	require.NoError(t, os.Remove(n.src+"/zzz"))
-	requireConverged(t, i, n.root)
-	requireNoTemp(t, n.root)
-}
-
-// The kernel refuses a rename between two that it allows: every installed file is whole, the
-// configuration is not published, and the next run and Revert both succeed.
-func TestCNI1_RenameRefused(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n := newNode(t)
-	busy := n.plugin("middle")
-	write(t, busy, "old", 0o755)
-	write(t, n.plugin("zzz"), "old", 0o755)
-	write(t, n.confFile(), "old", 0o644)
-	require.NoError(t, unix.Mount(busy, busy, "", unix.MS_BIND, ""))
-	n.source("middle", script("1.0.0"))
-	n.source("zzz", script("1.0.0"))
-	i := n.install()
-	err := i.Apply(t.Context())
-	require.ErrorIs(t, err, unix.EBUSY)
-	require.ErrorContains(t, err, "put "+busy+" in place")
-	requireContent(t, n.confFile(), "old", 0o644)
-	requireContent(t, busy, "old", 0o755)
-	requireContent(t, n.plugin("zzz"), "old", 0o755)
-	requireNoTemp(t, n.root)
-
-	require.NoError(t, unix.Unmount(busy, 0))
-	requireApplied(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	requireContent(t, busy, "old", 0o755)
-	requireContent(t, n.confFile(), "old", 0o644)
-	require.NoFileExists(t, n.plugin("cilium-cni"))
-}
-
 // A folder mounted noexec: the error says so before anything is touched.
 func TestCNI2_NoExec(t *testing.T) {
 	testns.Enter(t, testns.Mount)

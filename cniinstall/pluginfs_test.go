@@ -108,3 +108,16 @@ func namesIn(t *testing.T, dir string) (all []string) {
 	}
 	return all
 }
+
+func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.Plugins = cniinstall.Union(
+		fstest.MapFS{"cilium-cni": {Data: []byte(script("1.0.0", "0.3.1"))}, ".hidden": {}},
+		fstest.MapFS{"cilium-cni": {Data: []byte("another")}, "loopback": {Data: []byte(script("1.0.0"))}})
+	require.NoError(t, i.Apply(t.Context()))
+	requireContent(t, n.plugin("cilium-cni"), script("1.0.0", "0.3.1"), 0o755)
+	requireContent(t, n.plugin("loopback"), script("1.0.0"), 0o755)
+	require.NoFileExists(t, n.plugin(".hidden"))
+	requireConverged(t, i, n.root)
+}

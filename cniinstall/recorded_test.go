@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
@@ -121,16 +119,6 @@ func (n node) book(u cniinstall.Uninstall) *ledger.Book {
 func (n node) undo(u cniinstall.Uninstall) ([]string, error) {
 	undone, err := n.book(u).Undo(n.t.Context(), ledger.Undo{})
 	return lines(undone), failure(undone, err)
-}
-
-// records lists the objects that are recorded.
-func (n node) records() (objects []string) {
-	status, err := n.book(cniinstall.Uninstall{}).Status(n.t.Context())
-	require.NoError(n.t, err)
-	for _, r := range status.Records {
-		objects = append(objects, r.Object)
-	}
-	return objects
 }
 
 // planOf is a plan in this process that applies the steps on the node, with a ledger of its own.

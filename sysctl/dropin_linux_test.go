@@ -264,18 +264,3 @@ func TestARootThatIsNotThereIsNamed(t *testing.T) {
 	_, err := sysctl.Kernel{Root: root}.Get("net.ipv4.ip_forward")
 	require.ErrorContains(t, err, root)
 }
-
-// A drop-in does not replace an object that is not a file, as a rename would silently.
-func TestDropInIsNotPutOverWhatIsNoFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "50-x.conf")
-	require.NoError(t, unix.Mkfifo(path, 0o600))
-	d := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: dir, Name: "50-x.conf"}})
-	if _, err := d.Check(t.Context()); os.Geteuid() == 0 { // other users may look
-		require.ErrorContains(t, err, path+": a FIFO is in the way: move it away")
-	}
-	require.ErrorContains(t, d.Apply(t.Context()), "a FIFO is in the way")
-	info, err := os.Lstat(path)
-	require.NoError(t, err)
-	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
-}

@@ -285,22 +285,6 @@ func TestSYS4_ReloadListsWhatElseItChanges(t *testing.T) {
 	require.NoFileExists(t, n.file())
 }
 
-func TestSYS9_ARebootUndoesWhatAReloadDidForOtherFiles(t *testing.T) {
-	n := newLastingNode(t)
-	n.put(t, "usr/50-distribution.conf", "kernel.timer_migration = 2\n")
-	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	d := n.dropInWith(&manager{node: n})
-	require.NoError(t, d.Apply(t.Context()))
-	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
-	n.Reboot()
-	d = n.dropIn()
-	n.PutValue("kernel.timer_migration", "2") // by its file, at boot
-	require.NoError(t, d.Revert(t.Context()))
-	require.Equal(t, "2", n.Values()["kernel.timer_migration"])
-	require.Equal(t, "1", n.Values()["net.ipv4.conf.all.rp_filter"])
-	require.NoDirExists(t, n.state())
-}
-
 func TestSYS4_AHigherFileWins(t *testing.T) {
 	n := newNode(t, "lxc1")
 	higher := n.put(t, "etc/zzz.conf", "net.ipv4.conf.all.rp_filter = 1\n")
@@ -438,30 +422,6 @@ func TestSYS8_ADropInNeverCostsADefaultRoute(t *testing.T) {
 	d.Settings = sysctl.Cilium().Settings
 	require.ErrorContains(t, d.Apply(t.Context()), "accept_ra is 0")
 	require.Equal(t, 1, m.reloads)
-}
-
-func TestSYS9_RevertBringsBackWhatStoodThere(t *testing.T) {
-	const content = "net.ipv4.ip_forward = 1\n"
-	n := newNode(t, "lxc1")
-	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	before := n.Values()
-	n.put(t, "etc/"+ciliumFile, content)
-	require.NoError(t, os.Chmod(n.file(), 0o640))
-	info, err := os.Stat(n.file())
-	require.NoError(t, err)
-	for range 3 {
-		require.NoError(t, n.dropIn().Apply(t.Context()))
-		n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	}
-	require.NoError(t, n.dropIn().Apply(t.Context()))
-	require.Equal(t, []string{"replace file " + n.file(), "set net.ipv4.conf.all.rp_filter = 2 (is 0)"}, checkRevert(t, n.dropIn()))
-	require.NoError(t, n.dropIn().Revert(t.Context()))
-	require.Equal(t, content, read(t, n.file()))
-	after, err := os.Stat(n.file())
-	require.NoError(t, err)
-	require.Equal(t, info.Mode(), after.Mode())
-	require.Equal(t, before, n.Values())
-	require.NoDirExists(t, n.state())
 }
 
 func TestSYS9_RevertAfterARebootTakesBackWhatTheFileSet(t *testing.T) {

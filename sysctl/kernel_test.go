@@ -290,22 +290,3 @@ func TestSYS2_EqualValues(t *testing.T) {
 		require.Equal(t, tc.same, len(changes) == 0, "%s: %q and %q", tc.key, tc.is, tc.wanted)
 	}
 }
-
-func TestSYS2_ErrorsTellKeyAndValue(t *testing.T) {
-	fake := bootstraptest.NewKernel("eth0")
-	fake.Deafen("net.ipv4.fib_multipath_use_neigh")
-	k := sysctl.Kernel{Files: fake}
-	err := k.Set(sysctl.Setting{Key: "net/ipv4/fib_multipath_use_neigh", Value: "1"})
-	require.ErrorIs(t, err, ledger.ErrRefused)
-	require.EqualError(t, err, "set net.ipv4.fib_multipath_use_neigh = 1 (is 0): written, but it is still different")
-
-	fake.Fail = refuse(syscall.EPERM, "net.ipv4.ip_forward")
-	err = k.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
-	require.ErrorContains(t, err, "set net.ipv4.ip_forward = 1 (is 0): operation not permitted (needs CAP_NET_ADMIN")
-	require.ErrorIs(t, err, syscall.EPERM)
-	require.NotErrorIs(t, err, ledger.ErrRefused)
-
-	_, err = k.Get("no.such")
-	require.ErrorContains(t, err, "read no.such: ")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-}

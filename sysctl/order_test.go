@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
@@ -42,15 +41,6 @@ func TestSYS4_AValueThatTheKernelRefusesIsInNoFile(t *testing.T) {
 	require.NoError(t, d.Revert(t.Context()))
 	require.Equal(t, before, n.Values())
 	require.NoDirExists(t, n.state())
-}
-
-// It writes without an error, and so it shows only when the value is read back.
-func TestSYS4_AValueThatIsRefusedSilentlyIsInNoFile(t *testing.T) {
-	n := newNode(t)
-	n.PutValue(bad, "1")
-	n.Deafen(bad)
-	require.ErrorIs(t, n.dropIn().Apply(t.Context()), ledger.ErrRefused)
-	require.NoFileExists(t, n.file())
 }
 
 func TestSYS4_AValueThatMayFailIsInTheFile(t *testing.T) {
@@ -132,33 +122,4 @@ func TestSYS4_SYS8_SYS9_AKillAtEachStepIsMadeGood(t *testing.T) {
 			require.NoDirExists(t, n.state())
 		}
 	}
-}
-
-func TestSYS9_KilledBeforeTheFileThenFinishedOutlastsABoot(t *testing.T) {
-	n := newLastingNode(t, "eth0")
-	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	func() {
-		defer func() { require.NotNil(t, recover()) }()
-		d := n.dropIn()
-		d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: 1} // only the value is set
-		_ = d.Apply(t.Context())
-	}()
-	require.NoFileExists(t, n.file())
-	require.NoError(t, n.dropIn().Apply(t.Context()))
-	n.Reboot() // and systemd applies the file
-	require.NoError(t, n.dropIn().Revert(t.Context()))
-	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
-}
-
-func TestAFileThatIsNotOursBringsNothingBack(t *testing.T) {
-	n := newNode(t)
-	d := n.dropIn()
-	d.book = book{}
-	require.NoError(t, d.Apply(t.Context())) // as an administrator would write it
-	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	require.NoError(t, n.dropIn().Apply(t.Context()))
-	n.Reboot()
-	require.NoError(t, n.dropIn().Revert(t.Context()))
-	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
-	require.FileExists(t, n.file())
 }

@@ -136,3 +136,41 @@ func (r recordedValues) Advise(ctx context.Context) ([]string, error) {
 	look, err := r.book.Check(ctx, r.step, wants)
 	return look.Advice, err
 }
+
+// neighbour is an agent of a node that has other agents as well.
+type neighbour struct {
+	t      *testing.T
+	kernel sysctl.Kernel
+	book   book
+}
+
+func newNeighbour(t *testing.T, dir, name string, k *bootstraptest.Kernel) neighbour {
+	n := neighbour{t: t}
+	if k != nil { // nil: the real one
+		n.kernel.Files = k
+	}
+	n.book = book{opened(t, dir, name, k, n.kernel.Files, ""), "sysctl"}
+	return n
+}
+
+func (n neighbour) settings(values ...sysctl.Setting) recordedValues {
+	return recordedValues{sysctl.Settings{Values: values, Kernel: n.kernel}, n.book}
+}
+
+func (n neighbour) apply(values ...sysctl.Setting) {
+	n.t.Helper()
+	s := n.settings(values...)
+	require.NoError(n.t, s.Apply(n.t.Context()))
+	require.Empty(n.t, check(n.t, s))
+}
+
+func (n neighbour) uninstall() {
+	n.t.Helper()
+	require.NoError(n.t, n.book.revertAll(n.t.Context()))
+}
+
+func (n neighbour) value(key sysctl.Key) string {
+	v, err := n.kernel.Get(key)
+	require.NoError(n.t, err)
+	return v
+}

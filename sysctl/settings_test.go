@@ -123,55 +123,6 @@ func (n noIPv6) ReadFile(name string) ([]byte, error) {
 	return n.Kernel.ReadFile(name)
 }
 
-func TestSYS9_RevertLeavesWhatOthersChanged(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	s := recordedValues{sysctl.Settings{Kernel: sysctl.Kernel{Files: fake}, Values: []sysctl.Setting{
-		{Key: "net.ipv4.conf.eth0.rp_filter", Value: "1"},
-		{Key: "net.ipv4.conf.all.rp_filter", Value: "1"},
-		{Key: "net.ipv4.fib_multipath_use_neigh", Value: "1"},
-	}}, recorded(t, fake, state, "values")}
-	require.NoError(t, s.Apply(t.Context()))
-	fake.PutValue("net.ipv4.conf.eth0.rp_filter", "2")
-	fake.PutValue("net.ipv4.conf.all.rp_filter", "0") // back already
-	changes, err := s.CheckRevert(t.Context())
-	require.Equal(t, []string{"set net.ipv4.fib_multipath_use_neigh = 0 (is 1)"}, changes)
-	require.EqualError(t, err, "net.ipv4.conf.eth0.rp_filter#2 is no longer as it was left, so it is kept")
-	require.EqualError(t, s.Revert(t.Context()), err.Error())
-	require.Equal(t, "2", fake.Values()["net.ipv4.conf.eth0.rp_filter"])
-	require.Equal(t, "0", fake.Values()["net.ipv4.fib_multipath_use_neigh"])
-	require.EqualError(t, s.Revert(t.Context()), err.Error(), "each time")
-	fake.PutValue("net.ipv4.conf.eth0.rp_filter", "0")
-	require.NoError(t, s.Revert(t.Context()))
-	require.NoDirExists(t, state)
-}
-
-func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
-	fake, state := bootstraptest.NewKernel("eth0"), filepath.Join(t.TempDir(), "state")
-	s := forwarding(t, fake, state)
-	require.NoError(t, s.Apply(t.Context()))
-	fake.Reboot()
-	s = forwarding(t, fake, state)
-	fake.PutValue("net.ipv4.ip_forward", "1") // the node's own configuration, since
-	now := fake.Values()
-	require.Empty(t, checkRevert(t, s))
-	require.NoError(t, s.Revert(t.Context()))
-	require.Equal(t, now, fake.Values())
-	require.NoDirExists(t, state)
-}
-
-func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
-	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
-	require.Contains(t, advise(t, s), "kernel.unprivileged_bpf_disabled will not come back as it is: the kernel does not allow changing it back before the next boot")
-	require.NoError(t, s.Apply(t.Context()))
-	require.Contains(t, checkRevert(t, s),
-		"leave kernel.unprivileged_bpf_disabled as it is: the kernel does not allow changing it back before the next boot")
-	require.NoError(t, s.Revert(t.Context()))
-	require.Equal(t, "1", fake.Values()["kernel.unprivileged_bpf_disabled"])
-	require.Equal(t, "1", fake.Values()["kernel.timer_migration"])
-	require.NoDirExists(t, state)
-}
-
 func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
 	fake.Fail = func(op, path string) error {
@@ -184,23 +135,6 @@ func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "read net.ipv4.ip_forward: permission denied (reading it needs root, and a /proc/sys that no LSM profile denies)")
 	require.NotContains(t, err.Error(), "CAP_NET_ADMIN")
-}
-
-func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
-	n := newNode(t)
-	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	before := n.Values()
-	settings, d := forwarding(t, n.Kernel, n.state()), n.dropIn()
-	broken := filepath.Dir(n.put(t, "state/ledger", "{"))
-	require.NoError(t, os.Chmod(broken, 0o700))
-	for _, a := range []step{settings, d} {
-		require.ErrorContains(t, a.Apply(t.Context()), broken)
-		require.Equal(t, before, n.Values())
-		require.NoFileExists(t, n.file())
-		require.ErrorContains(t, a.Revert(t.Context()), broken)
-		_, err := a.CheckRevert(t.Context())
-		require.ErrorContains(t, err, broken)
-	}
 }
 
 func TestSEC10_OnlyValuesOfANetworkNamespaceHaveAPlace(t *testing.T) {

@@ -241,3 +241,9 @@ func TestConformCatchesStateInTheAction(t *testing.T) {
 		bootstraptest.Conform(t, func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"do it"}} })
 	}), "Check after Apply names")
 }
+
+func TestScriptConforms(t *testing.T) {
+	s := &bootstraptest.Script{Changes: []string{"first", "second"}}
+	bootstraptest.Conform(t, func() bootstrap.Action { return s })
+	require.False(t, s.Applied())
+}

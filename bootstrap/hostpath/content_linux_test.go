@@ -4,62 +4,16 @@
 package hostpath_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
-
-// A program outside the node writes on the node, and nowhere else.
-func TestHP3_OnAThrowAwayNode(t *testing.T) {
-	node := bootstraptest.NewNode(t)
-	const path = "/etc/slipway-test-acme/kubeconfig"
-	plan := &bootstrap.Plan{
-		Host:   hostns.Host{Proc: node.Proc()},
-		Ledger: &ledger.Ledger{Dir: "/var/slipway-test", Agent: "acme", NoOwner: true},
-		Steps: []bootstrap.Step{{Name: "kubeconfig", Wants: hostpath.Content{
-			Path: path, Bytes: []byte("ours"), UID: 7, GID: 8, Mode: 0o440, Parents: true, Secret: true,
-		}}},
-	}
-	there := func() (content []byte, info os.FileInfo) {
-		_ = node.Do(t.Context(), func(context.Context) error {
-			content, _ = os.ReadFile(path)
-			info, _ = os.Lstat(path)
-			return nil
-		})
-		return content, info
-	}
-	report, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, bootstrap.Changed, report.Results[0].Status)
-	content, info := there()
-	require.Equal(t, "ours", string(content))
-	require.Equal(t, os.FileMode(0o440), info.Mode())
-	require.NoFileExists(t, path, "this machine is another one")
-	require.NoError(t, node.Do(t.Context(), func(context.Context) error {
-		_, lock := os.Stat("/run/slipway.lock")
-		_, journal := os.Stat("/var/slipway-test/ledger")
-		return errors.Join(lock, journal)
-	}), "they are on the host")
-	report, err = plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
-	_, err = plan.RevertAll(t.Context())
-	require.NoError(t, err)
-	_, info = there()
-	require.Nil(t, info)
-}
 
 func TestHP3_WhatIsMountedOrADeviceIsRefused(t *testing.T) {
 	testns.Enter(t, testns.Mount)

@@ -22,46 +22,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
-// contents are examples of the action, by path below a directory.
-var contents = map[string]hostpath.Content{
-	"plain":                  {Path: "file", Bytes: []byte("ours"), Mode: 0o644},
-	"empty":                  {Path: "file", Bytes: []byte{}},
-	"rendered":               {Path: "file", Render: func(context.Context) ([]byte, error) { return []byte("ours"), nil }},
-	"with directories above": {Path: "a/b/file", Bytes: []byte("ours"), Parents: true},
-	"secret":                 {Path: "file", Bytes: []byte("ours"), Secret: true},
-	"rewritten":              {Path: "file", Bytes: []byte("ours"), Secret: true, Rewritten: true},
-}
-
-func TestHP3_ContentsOfAllSorts(t *testing.T) {
-	for name, c := range contents {
-		for _, before := range []string{"", "theirs"} {
-			if c.Secret && before != "" {
-				continue // it is not restored
-			}
-			t.Run(name+" "+before, func(t *testing.T) {
-				dir, c := t.TempDir(), c
-				if before != "" && !c.Parents {
-					require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte(before), 0o640))
-				}
-				c.Path = filepath.Join(dir, c.Path)
-				was := names(t, dir)
-				step := testledger.Step{Wanter: c, Book: testledger.Open(t, testledger.Dir(t))}
-				require.NotEmpty(t, changesOf(t, step))
-				require.NoError(t, step.Apply(t.Context()))
-				require.Empty(t, changesOf(t, step))
-				require.NoError(t, step.Undo(t.Context()))
-				require.Equal(t, was, names(t, dir))
-				if before != "" && !c.Parents {
-					content, err := os.ReadFile(c.Path)
-					require.NoError(t, err)
-					require.Equal(t, before, string(content))
-				}
-			})
-		}
-	}
-}
-
-// on is a plan with this step, on a node whose journal is in a directory.
 func changesOf(t *testing.T, step testledger.Step) []string {
 	t.Helper()
 	changes, err := step.Check(t.Context())
@@ -69,11 +29,12 @@ func changesOf(t *testing.T, step testledger.Step) []string {
 	return changes
 }
 
-func on(dir string, c hostpath.Content) *bootstrap.Plan {
+// on is a plan with this step, on a node whose ledger is in a directory.
+func on(dir string, w ledger.Wanter) *bootstrap.Plan {
 	return &bootstrap.Plan{
 		Host:   hostns.Host{LockFile: filepath.Join(dir, "lock")},
 		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true},
-		Steps:  []bootstrap.Step{{Name: "file", Wants: c}},
+		Steps:  []bootstrap.Step{{Name: "file", Wants: w}},
 	}
 }
 
@@ -104,23 +65,6 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/etc")
 	require.NoDirExists(t, dir+"/state")
-}
-
-// A symbolic link is replaced, not followed, and is restored.
-func TestHP3_ALinkIsReplaced(t *testing.T) {
-	dir := t.TempDir()
-	path, target := filepath.Join(dir, "conf"), filepath.Join(dir, "target")
-	require.NoError(t, os.WriteFile(target, []byte("ours"), 0o600))
-	require.NoError(t, os.Symlink("target", path))
-	c := hostpath.Content{Path: path, Bytes: []byte("ours"), Secret: true}
-	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
-	require.NoError(t, os.WriteFile(target, []byte("theirs"), 0o600))
-	require.Empty(t, changed(t, on(dir, c)))
-	_, err := on(dir, c).RevertAll(t.Context())
-	require.NoError(t, err)
-	leads, err := os.Readlink(path)
-	require.NoError(t, err)
-	require.Equal(t, "target", leads)
 }
 
 // A content that changes with each call is rendered once per run.
@@ -270,4 +214,25 @@ func TestHP3_FieldsAreValidated(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, c.Apply(t.Context()), want)
 	}
+}
+
+func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "run")
+	file := filepath.Join(dir, "config")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	p := on(root, hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}})
+	p.Ledger.Adopt = true
+	report, err := p.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status, "an empty file may be any agent's")
+	p.Steps[0].Wants = hostpath.Content{Path: file, Bytes: []byte("x")}
+	report, err = p.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{file}, report.Results[0].Adopted)
+	_, err = p.RevertAll(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, file)
+	require.DirExists(t, dir)
 }

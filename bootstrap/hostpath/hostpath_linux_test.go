@@ -4,7 +4,6 @@
 package hostpath_test
 
 import (
-	"io/fs"
 	"net"
 	"os"
 	"testing"
@@ -13,8 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -48,24 +45,6 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 	}
 }
 
-func TestUmaskDoesNotMatter(t *testing.T) {
-	testns.Enter(t, testns.Mount) // a thread with its own umask
-	node := t.TempDir()
-	unix.Umask(0o077)
-	for _, book := range []*ledger.Book{nil, testledger.Open(t, node+"/slipway")} {
-		dir := t.TempDir()
-		a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
-			{dir + "/a/b", hostpath.DirectoryOrCreate}, {dir + "/a/f", hostpath.FileOrCreate},
-		}}, Book: book}
-		require.NoError(t, a.Apply(t.Context()))
-		for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/f": 0o644} {
-			info, err := os.Stat(dir + path)
-			require.NoError(t, err)
-			require.Equal(t, mode, info.Mode().Perm(), path)
-		}
-	}
-}
-
 func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	node := t.TempDir()
@@ -84,30 +63,6 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 		require.ErrorIs(t, err, unix.EACCES)
 		require.ErrorContains(t, err, "look at host path "+path)
 		require.ErrorContains(t, err, "CAP_DAC_OVERRIDE")
-	}
-}
-
-// If another program makes the file first, its file stays.
-func TestHP1_RaceForAPath(t *testing.T) {
-	node := t.TempDir()
-	path := node + "/x"
-	for range 50 {
-		a := one(path, hostpath.FileOrCreate)
-		a.Book = testledger.Open(t, node+"/slipway")
-		theirs := make(chan bool)
-		go func() {
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
-			f.Close()
-			theirs <- err == nil
-		}()
-		require.NoError(t, a.Apply(t.Context()))
-		won := <-theirs
-		require.NoError(t, a.Undo(t.Context()))
-		if won {
-			require.FileExists(t, path)
-			require.NoError(t, os.Remove(path))
-		}
-		require.Equal(t, []string{node}, names(t, node))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testledger"
@@ -180,16 +181,60 @@ func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 	require.DirExists(t, node+"/yes")
 }
 
-func TestFollowsLinks(t *testing.T) {
+func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
-	require.NoError(t, os.Mkdir(node+"/run", 0o755))
-	require.NoError(t, os.Symlink(node+"/run", node+"/var-run"))
+	lock := node + "/run/xtables.lock"
 	a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
-		{node + "/var-run", hostpath.Directory},
-		{node + "/var-run/agent", hostpath.DirectoryOrCreate},
-	}}, Book: testledger.Open(t, node+"/slipway")}
+		{node + "/run", hostpath.DirectoryOrCreate},
+		{lock, hostpath.FileOrCreate},
+		{node + "/run/other.lock", hostpath.FileOrCreate},
+	}}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
-	require.DirExists(t, node+"/run/agent")
+	require.FileExists(t, lock)
+	changes, err := a.CheckUndo(t.Context())
+	require.ErrorContains(t, err, "holds xtables.lock")
+	require.Equal(t, []string{
+		"remove file " + node + "/run/other.lock", "leave " + lock + " as it is: a process may hold this lock",
+	}, changes)
+	require.ErrorContains(t, a.Undo(t.Context()), "holds xtables.lock")
+	require.NoFileExists(t, node+"/run/other.lock")
+	require.FileExists(t, lock)
+
+	require.NoError(t, os.Remove(lock))
 	require.NoError(t, a.Undo(t.Context()))
-	require.NoDirExists(t, node+"/run/agent")
+	require.NoDirExists(t, filepath.Join(node, "slipway"))
+}
+
+// A path that one agent made stays for another that needs it, even if the other reaches it
+// through a link, or would not make it.
+func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
+	for _, types := range [][2]hostpath.Type{{hostpath.DirectoryOrCreate, hostpath.FileOrCreate}, {hostpath.Directory, hostpath.File}} {
+		root := t.TempDir()
+		links := filepath.Join(root, "links")
+		require.NoError(t, os.Mkdir(links, 0o755))
+		dir, file := filepath.Join(root, "dir"), filepath.Join(root, "file")
+		for _, path := range []string{dir, file} {
+			require.NoError(t, os.Symlink(path, filepath.Join(links, filepath.Base(path))))
+		}
+		makes := hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}}
+		needs := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Join(links, "dir"), Type: types[0]}, {Path: filepath.Join(links, "file"), Type: types[1]}}}
+		first, second := on(root, makes), on(root, needs)
+		second.Ledger.Agent = "second"
+		for _, p := range []*bootstrap.Plan{first, second} {
+			_, err := p.Apply(t.Context())
+			require.NoError(t, err)
+		}
+		report, err := second.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
+		_, err = first.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.DirExists(t, dir)
+		require.FileExists(t, file)
+		_, err = second.RevertAll(t.Context())
+		require.NoError(t, err)
+		require.NoDirExists(t, dir)
+		require.NoFileExists(t, file)
+		require.NoDirExists(t, filepath.Join(root, "state"))
+	}
 }

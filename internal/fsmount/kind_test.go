@@ -12,10 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/testledger"
-	"github.com/slipway-dev/slipway/mount"
 )
 
 // kindOn is the kind of the leaf's mounts on the node's kernel.
@@ -95,48 +93,6 @@ func orphans(t *testing.T, s testledger.Step, k *ledger.Kind) []ledger.Marked {
 	return found
 }
 
-// dying is a kernel in whose mount call the process is killed.
-type dying struct {
-	mount.Mounter
-	mount func(source, target, fstype, options string) error
-}
-
-func (k dying) Mount(source, target, fstype, options string) error {
-	if err := k.mount(source, target, fstype, options); err != nil {
-		return err
-	}
-	panic("killed")
-}
-
-func TestPLAN3_PLAN6_KilledWhileItMounts(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
-		for name, of := range map[string]struct {
-			mount func(source, target, fstype, options string) error
-			stays []string
-		}{
-			"after":                   {fsmount.Or(n.Kernel()).Mount, nil},
-			"before, and others then": {func(_, target, fstype, _ string) error { n.Put(target, fstype, ""); return nil }, []string{l.fstype}},
-			"before":                  {func(_, _, _, _ string) error { return nil }, nil},
-		} {
-			path, dir := fsmounttest.Mkdir(t, n, name), testledger.Dir(t)
-			step := func(k mount.Mounter) testledger.Step {
-				return testledger.Step{Wanter: l.mount(path, k), Book: testledger.Open(t, dir, l.kindOn(t, n))}
-			}
-			require.PanicsWithValue(t, "killed", func() { _ = step(dying{fsmount.Or(n.Kernel()), of.mount}).Apply(t.Context()) }, name)
-			for range 2 {
-				require.NoError(t, step(n.Kernel()).Undo(t.Context()), name)
-				require.Equal(t, of.stays, n.Mounts(path), name)
-			}
-			again := step(n.Kernel())
-			require.Empty(t, again.Records(t), name)
-			require.NoError(t, again.Apply(t.Context()), name)
-			require.Equal(t, []string{l.fstype}, n.Mounts(path), name)
-			require.NoError(t, again.Undo(t.Context()), name)
-			require.Equal(t, of.stays, n.Mounts(path), name)
-		}
-	})
-}
-
 func TestPLAN15_NoMountIsAdopted(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
 		path := fsmounttest.Mkdir(t, n, "point")
@@ -149,19 +105,5 @@ func TestPLAN15_NoMountIsAdopted(t *testing.T) {
 		require.Equal(t, []string{path}, m.Records(t))
 		require.NoError(t, m.Undo(t.Context()))
 		require.Equal(t, []string{l.fstype}, n.Mounts(path))
-	})
-}
-
-// The second apply records nothing either.
-func TestPLAN1_TheSecondApplyRecordsNothing(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
-		m := l.applied(t, n)
-		ctx := ledger.With(t.Context(), m.Book)
-		wants, err := m.Wants(ctx)
-		require.NoError(t, err)
-		look, err := m.Book.Check(ctx, testledger.StepName, wants)
-		require.NoError(t, err)
-		require.Empty(t, look.Changes)
-		require.False(t, look.Claims)
 	})
 }

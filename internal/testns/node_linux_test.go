@@ -163,3 +163,12 @@ func TestDoMountsOnTheNode(t *testing.T) {
 		return nil
 	}))
 }
+
+func TestEnterProtectsTheMachinesSysctls(t *testing.T) {
+	testns.Enter(t, testns.Mount|testns.Net)
+	const machines, own = "/proc/sys/kernel/panic", "/proc/sys/net/ipv4/ip_forward"
+	value, err := os.ReadFile(machines)
+	require.NoError(t, err)
+	require.ErrorIs(t, os.WriteFile(machines, value, 0), unix.EROFS)
+	require.NoError(t, os.WriteFile(own, []byte("1"), 0))
+}
