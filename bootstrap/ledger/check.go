@@ -26,9 +26,7 @@ type Look struct {
 // Check returns what Apply would change. It changes nothing, settles nothing and needs no
 // lock.
 func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
-	if b == nil {
-		b = alone()
-	}
+	b = b.orAlone()
 	err = b.look(ctx, func(s *sheet) error {
 		look = Look{}
 		var errs []error
@@ -36,7 +34,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 		for _, t := range targets {
 			err := b.checkOne(ctx, s, step, t, &look)
 			if t.failed = err != nil; t.failed && t.MayFail {
-				look.advise(err.Error())
+				note(&look.Advice, err.Error())
 			} else {
 				errs = append(errs, err)
 			}
@@ -79,7 +77,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	}
 	r := s.records[t.id]
 	if b.isMet(r, step, t) {
-		look.advise(b.adoptable(s, step, t, r))
+		note(&look.Advice, b.adoptable(s, step, t, r))
 		if other := b.sharedWith(r, step); other != "" {
 			line := fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other)
 			look.Changes = append(look.Changes, line)
@@ -93,26 +91,20 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err != nil {
 		return err
 	}
-	look.change(t.Kind.describe(t.Object, t.now, t.To))
+	note(&look.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {
-		look.change(side.Change)
+		note(&look.Changes, side.Change)
 	}
-	if r == nil || r.isOriginal(t.Kind, t.now, t.Moved) {
-		look.advise(b.notBack(t))
+	if r == nil || r.isOriginal(t.Kind, t.now) {
+		note(&look.Advice, b.notBack(t))
 	}
 	return nil
 }
 
-// change adds a line, once.
-func (l *Look) change(line string) {
-	if line != "" && !slices.Contains(l.Changes, line) {
-		l.Changes = append(l.Changes, line)
-	}
-}
-
-func (l *Look) advise(line string) {
-	if line != "" {
-		l.Advice = append(l.Advice, line)
+// note adds a line, once. An empty one says nothing.
+func note(lines *[]string, line string) {
+	if line != "" && !slices.Contains(*lines, line) {
+		*lines = append(*lines, line)
 	}
 }
 

@@ -357,7 +357,6 @@ func (p *play) wants(o op) (all []ledger.Want) {
 	for _, w := range o.wants {
 		sort, _, _ := strings.Cut(w.object, ":")
 		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
-		l.Boot = sort == "v" || sort == "m"
 		if w.has("needs") {
 			l.Needs = []string{ledger.Want{Kind: kinds["f"], Object: p.node.name("f:/h")}.ID()}
 		}

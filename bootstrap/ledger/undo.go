@@ -108,9 +108,7 @@ func (b *Book) picked(u Undo) func(*record, Claim) bool {
 // planned lists what undoing the objects that a step no longer lists would change, and reports
 // whether it would drop claims.
 func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string, drops bool) {
-	u := b.newUndoing(s, works)
-	u.lenient = true
-	u.plan(ctx)
+	b.giveUp(s, works).plan(ctx)
 	for _, w := range works {
 		if drops = drops || !w.stays(); !w.stays() && w.change != "" {
 			lines = append(lines, w.change)
@@ -163,6 +161,13 @@ func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
 		}
 	}
+	return u
+}
+
+// giveUp is an undoing of what a step itself gives up.
+func (b *Book) giveUp(s *sheet, works []*work) *undoing {
+	u := b.newUndoing(s, works)
+	u.lenient = true
 	return u
 }
 
