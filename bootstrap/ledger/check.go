@@ -137,11 +137,15 @@ func (b *Book) sharedWith(r *record, step string) string {
 	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kinds[r.Kind]) {
 		return ""
 	}
-	top := prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
-	if top == nil {
-		return ""
+	if top := b.ofOthers(r); top != nil {
+		return top.Agent
 	}
-	return top.Agent
+	return ""
+}
+
+// ofOthers is the claim that would prevail without this agent's. Nil: there is none.
+func (b *Book) ofOthers(r *record) *Claim {
+	return prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
 }
 
 // target is a want, and what was seen of its object.
@@ -186,13 +190,14 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
 		return err
 	}
-	if r := s.records[t.id]; r != nil && r.Kind != t.Kind.Name {
+	r := s.records[t.id]
+	if r != nil && r.Kind != t.Kind.Name {
 		return fmt.Errorf("%s: %w: it is recorded as a %s", printable.Line(t.Object), ErrConflict, r.Kind)
 	}
 	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
-	if err := t.compare(ctx, b.isShared(s.records[t.id])); err != nil {
+	if err := t.compare(ctx, r != nil && b.ofOthers(r) != nil); err != nil {
 		return err
 	}
 	if t.Ready != nil {
@@ -201,11 +206,6 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 		}
 	}
 	return b.contested(ctx, s, step, t)
-}
-
-// isShared reports whether another agent claims the record's object.
-func (b *Book) isShared(r *record) bool {
-	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent != b.ledger.Agent })
 }
 
 // compare hashes content that is not known yet, where the object may have it already, or
@@ -264,8 +264,7 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if r == nil || b.standing(r, w, step) != nil {
 		return nil
 	}
-	others := r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent })
-	top := prevailing(others)
+	top := b.ofOthers(r)
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}

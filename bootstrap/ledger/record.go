@@ -80,6 +80,8 @@ type cause struct {
 	Boot string `json:"boot,omitempty"`
 }
 
+func bySeq(a, b *record) int { return a.Seq - b.Seq }
+
 func (c Claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
 
 // want is the claim's want, for the functions of its kind.

@@ -62,14 +62,11 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	if u.Steps != nil {
 		return nil
 	}
-	agents := b.undoes(s)
-	if slices.Contains(agents, b.ledger.Agent) {
-		b.bound.Store(nil) // this process may apply again
-	}
+	b.bound.Store(nil) // this process may apply again
 	if len(works) == 0 {
 		return nil
 	}
-	for _, name := range agents {
+	for _, name := range b.undoes(s) {
 		if a := s.head.Agents[name]; a != nil && a.Undoing.IsZero() {
 			a.Undoing = time.Now().UTC().Truncate(time.Second)
 		}
