@@ -54,6 +54,8 @@ var mutants = []mutant{
 	{"a value that follows another is not recorded before", "undo.go", "(w.kind.Rounds || w.to.IsZero())", "w.to.IsZero()"},
 	{"what was changed along leaves a cause that stays", "undo.go", "(!errors.Is(by.err, ErrChanged) || !w.writes)", "!errors.Is(by.err, ErrChanged)"},
 	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
+	{"what nobody asked to adopt is adopted", "apply.go", "case !known && t.Adopt && a.first &&", "case !known && a.first &&"},
+	{"who overrides is in conflict", "check.go", "if b.ledger.Override {", "if false {"},
 	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},
 }
 

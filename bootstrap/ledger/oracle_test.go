@@ -232,10 +232,11 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 	}
 	for _, object := range applied.Adopted {
-		if o.recorded[objectNamed(strings.TrimPrefix(object, o.node.root))] {
-			o.broken = fmt.Errorf("%s was adopted, and was recorded already", object)
+		object = objectNamed(strings.TrimPrefix(object, o.node.root))
+		if w := o.current.want(object); o.recorded[object] || w == nil || !w.has("adopt") {
+			o.broken = fmt.Errorf("%q was adopted, and was recorded already, or nobody has asked for it", object)
 		}
-		e := o.objects[objectNamed(strings.TrimPrefix(object, o.node.root))]
+		e := o.objects[object]
 		e.originals = map[string]bool{"": true}
 		e.standing = false
 	}

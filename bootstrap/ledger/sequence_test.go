@@ -310,6 +310,8 @@ func (p *play) act(o op) (err error) {
 		applied, err = book.Apply(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
 		if done = err == nil; done {
 			err = p.changesNothingAgain(o)
+		} else if errors.Is(err, ledger.ErrConflict) && !p.mayConflict(o) {
+			p.oracle.broken = fmt.Errorf("no other agent prevails: %w", err)
 		}
 		for _, object := range objects {
 			if o.want(object) != nil && done {
@@ -338,6 +340,16 @@ func (p *play) act(o op) (err error) {
 		p.oracle.precise = false
 	}
 	return err
+}
+
+// mayConflict reports whether another agent claims an object that the operation writes, or
+// changes along, and is not overridden.
+func (p *play) mayConflict(o op) bool {
+	return !p.oracle.overrides && slices.ContainsFunc(p.status.Records, func(r ledger.Record) bool {
+		object := p.node.objectOf(r)
+		isOthers := slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent != fmt.Sprintf("agent%d", o.agent) })
+		return isOthers && slices.ContainsFunc(o.wants, func(w want) bool { return w.object == object || alongOf[w.object] == object })
+	})
 }
 
 // changesNothingAgain returns an error if the same apply would change or record anything. After
