@@ -56,6 +56,7 @@ var mutants = []mutant{
 	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
 	{"what nobody asked to adopt is adopted", "apply.go", "case !known && t.Adopt && a.first &&", "case !known && a.first &&"},
 	{"who overrides is in conflict", "check.go", "if b.ledger.Override {", "if false {"},
+	{"who was overridden does not prevail again", "undo.go", "return top.To, w.kind.met(now, top.want(w.record, w.kind))", "return now, true"},
 	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},
 }
 

@@ -191,7 +191,7 @@ func (p *play) do(o op) error {
 	killed, err := p.perform(o)
 	p.trace = append(p.trace, fmt.Sprintf("%s\n    %q%s", o, p.node.states(), problem(err)))
 	if killed {
-		p.oracle.precise = false
+		p.oracle.blur(o.agent)
 	}
 	if o.verb == "reboot" && err != nil {
 		return err
@@ -326,18 +326,18 @@ func (p *play) act(o op) (err error) {
 		}
 		_, err = book.Undo(context.Background(), u)
 		if err != nil {
-			p.oracle.precise = false
+			p.oracle.blur(o.agent)
 		}
 		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent && (o.step == "" || c.step == o.step) })
 	case "release":
 		p.node.forgot = true
 		_, err = book.Release(context.Background(), fmt.Sprintf("agent%d", o.agent))
-		p.oracle.precise = false
+		p.oracle.blur(o.agent)
 	case "forget":
 		p.node.forgot = true
 		k := p.node.kinds()[o.object[:1]]
 		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: p.node.name(o.object)}.ID()) // it may have none
-		p.oracle.precise = false
+		p.oracle.vague[o.object] = true
 	}
 	return err
 }
@@ -407,6 +407,10 @@ func (p *play) verify(o op, killed bool, err error) error {
 	}
 	for _, object := range objects {
 		e := p.oracle.objects[object]
+		if !recorded[object] && !begun {
+			delete(p.oracle.claims, object)
+			delete(p.oracle.vague, object)
+		}
 		switch {
 		case (o.verb == "release" || o.verb == "forget") && !recorded[object]: // it stays as it is
 			was := *e
