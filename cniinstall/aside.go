@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -116,7 +117,7 @@ func (j *job) plan(ctx context.Context, a *aside) error {
 	if a.isCopy, err = j.isCopyOfOurs(ctx, a.from); err != nil {
 		return err
 	}
-	gone.OwnCopy, gone.Moved = a.isCopy, !a.isCopy
+	gone.OwnCopy = a.isCopy
 	a.wants = j.backups(ctx, a.from)
 	if isThere(a.from) && !a.isCopy {
 		backup := ledger.Want{Kind: j.kinds.aside}
@@ -226,6 +227,14 @@ func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// readWhole reads a file that will be moved, and so can be brought back even if it was written
+// just now.
+func readWhole(ctx context.Context, path string) (ledger.State, error) {
+	now, err := ledger.File().Read(ctx, path)
+	now.Changed = time.Unix(0, 0)
+	return now, err
 }
 
 // moveAside goes no further than what has to go before: else a file could become the first

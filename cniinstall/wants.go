@@ -105,7 +105,7 @@ func (j *job) setKinds() {
 	j.kinds.plugin.Stage, j.kinds.plugin.Permission = j.stagePlugin, j.mayInstall
 	j.kinds.conf.Stage, j.kinds.conf.Permission = j.stageConf, j.mayInstall
 	set := *kinds[1]
-	set.Stage, set.Write, set.Permission, set.Describe = nil, j.moveAside, mayWriteIn, j.describeAside
+	set.Stage, set.Read, set.Write, set.Permission, set.Describe = nil, readWhole, j.moveAside, mayWriteIn, j.describeAside
 	j.kinds.aside = &set
 }
 

@@ -60,7 +60,7 @@ func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.W
 	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
 	for _, c := range guards {
 		direct.why[c.Key] = c.Why
-		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.New), Boot: true, Unnamed: true}
+		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.New), Unnamed: true}
 		list, needs = append(list, guard), append(needs, guard.ID())
 	}
 	for _, t := range inOrder(targets) {
@@ -84,7 +84,7 @@ func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.W
 func (w wanting) want(t target, kind *ledger.Kind, guards ledger.IDs) ledger.Want {
 	want := ledger.Want{
 		Kind: kind, Object: string(t.Key), To: wantedState(t.path, t.Value),
-		Boot: true, Again: w.again, MayFail: t.IgnoreFailure, Unnamed: t.byGlob,
+		Again: w.again, MayFail: t.IgnoreFailure, Unnamed: t.byGlob,
 	}
 	if t.forwards6() {
 		want.Needs = guards

@@ -29,6 +29,7 @@ func (v *values) kind() *ledger.Kind {
 		Name: "sysctl", Rounds: true, Vanishes: true,
 		Read: v.read, Write: v.write, Met: met, Describe: v.describe, Along: v.along, Lost: v.lost,
 		Canonical: v.canonical, Owns: owns, Permission: v.permission, Place: v.place,
+		EndsWithBoot: func(string) bool { return true },
 	}
 }
 

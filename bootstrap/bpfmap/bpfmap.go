@@ -121,7 +121,7 @@ func owns(path string) error {
 }
 
 // endsWithBoot: a pin does not survive a reboot.
-func endsWithBoot(string) (bool, error) { return true, nil }
+func endsWithBoot(string) bool { return true }
 
 // validate returns an error if the directory or the maps of p are invalid, whatever is on
 // the node.

@@ -21,7 +21,7 @@ type boots struct {
 
 func (b *boots) kind(name string) *ledger.Kind {
 	return &ledger.Kind{
-		Name: name, Rounds: name == "value", Vanishes: name == "value",
+		Name: name, Rounds: name == "value", Vanishes: name == "value", EndsWithBoot: func(string) bool { return name == "value" },
 		Read: func(_ context.Context, object string) (ledger.State, error) {
 			if b.values[object] == "" {
 				return ledger.State{}, nil
@@ -50,7 +50,7 @@ func (b *boots) kind(name string) *ledger.Kind {
 // wants are a file, and a value that it sets again at each boot.
 func (b *boots) wants() ledger.Wants {
 	file := ledger.Want{Kind: b.kind("file"), Object: "file", To: ledger.State{Type: "file", Value: "1"}}
-	value := ledger.Want{Kind: b.kind("value"), Object: "again", To: ledger.State{Type: "value", Value: "1"}, Boot: true, Again: file.ID()}
+	value := ledger.Want{Kind: b.kind("value"), Object: "again", To: ledger.State{Type: "value", Value: "1"}, Again: file.ID()}
 	return ledger.Wants{List: []ledger.Want{value, file}}
 }
 

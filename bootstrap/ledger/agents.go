@@ -39,9 +39,7 @@ type Agent struct {
 // Agents lists the agents in the order in which they came. Owners are looked for among the
 // processes and cgroups that the calling thread sees: they should be the host's.
 func (b *Book) Agents(ctx context.Context) (all []Agent, err error) {
-	if b == nil {
-		return nil, nil
-	}
+	b = b.orAlone()
 	s, err := b.load()
 	if err != nil {
 		return nil, err
@@ -90,9 +88,7 @@ func (s *sheet) count(a *Agent) (first int) {
 // Orphans lists the marked objects that are not recorded here: whose record was lost, or is
 // in another directory. It looks for those of the kinds that the book knows.
 func (b *Book) Orphans(ctx context.Context) (orphans []Marked, err error) {
-	if b == nil {
-		return nil, nil
-	}
+	b = b.orAlone()
 	s, err := b.load()
 	if err != nil {
 		return nil, err
@@ -133,9 +129,7 @@ const maxReport = 256 << 10
 // report of a failed run is kept even if that recorded nothing, but not that of an undoing
 // after which nothing is recorded.
 func (b *Book) SaveReport(_ context.Context, report []byte) error {
-	if b == nil {
-		return nil
-	}
+	b = b.orAlone()
 	if len(report) > maxReport {
 		return fmt.Errorf("keep the report: it has %d bytes, and at most %d are kept", len(report), maxReport)
 	}
@@ -169,8 +163,6 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 // LastReport returns the report that SaveReport has kept, and its time. If there is none,
 // the time is zero.
 func (b *Book) LastReport(context.Context) (report []byte, when time.Time, err error) {
-	if b == nil {
-		return nil, time.Time{}, nil
-	}
+	b = b.orAlone()
 	return b.store.report(b.ledger.Agent)
 }

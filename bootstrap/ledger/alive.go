@@ -60,9 +60,7 @@ func (c claimant) alive(ctx context.Context, boot string) (bool, error) {
 
 // OwnerAlive returns the evidence that the agent's owner is alive: see [Agent].Alive.
 func (b *Book) OwnerAlive(ctx context.Context) (seen string, err error) {
-	if b == nil {
-		return "", nil
-	}
+	b = b.orAlone()
 	_, a, err := b.loadAgent()
 	if err != nil {
 		return "", err

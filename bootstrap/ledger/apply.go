@@ -44,9 +44,7 @@ type application struct {
 // fails stops those that need it, and no others. Before anything is written, all objects
 // were looked at, and all that is about to be written is recorded.
 func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
-	if b == nil {
-		b = alone()
-	}
+	b = b.orAlone()
 	s, err := b.load()
 	if err != nil {
 		return Applied{}, err
@@ -105,7 +103,7 @@ func (a *application) fail(t *target, err error) {
 	switch {
 	case t.failed:
 	case t.MayFail:
-		a.done.Advice = append(a.done.Advice, err.Error())
+		note(&a.done.Advice, err.Error())
 	default:
 		a.errs = append(a.errs, err)
 	}
@@ -203,14 +201,11 @@ func (a *application) takeBack(ctx context.Context) error {
 		return err
 	}
 	s.head.Staging = nil
-	isNew := map[string]bool{}
-	for _, t := range a.targets {
-		isNew[t.id] = t.isNew
-	}
-	works := a.works(s, func(r *record, c Claim) bool { return isNew[r.id] && c.is(a.ledger.Agent, a.step) })
-	u := a.newUndoing(s, works)
-	u.lenient = true
-	_, err = u.run(ctx)
+	works := a.works(s, func(r *record, c Claim) bool {
+		t := a.byID[r.id]
+		return t != nil && t.isNew && c.is(a.ledger.Agent, a.step)
+	})
+	_, err = a.giveUp(s, works).run(ctx)
 	if len(works) > 0 {
 		a.done.Changes = nil
 	}
@@ -317,13 +312,9 @@ func (a *application) begin(ctx context.Context, t *target) error {
 		return err
 	}
 	r.Intent, t.written = &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}, true
-	if line := t.Kind.describe(t.Object, t.now, t.To); !slices.Contains(a.done.Changes, line) {
-		a.done.Changes = append(a.done.Changes, line)
-	}
+	note(&a.done.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {
-		if side.change != "" {
-			a.done.Changes = append(a.done.Changes, side.change)
-		}
+		note(&a.done.Changes, side.change)
 	}
 	return nil
 }
@@ -346,7 +337,7 @@ func (a *application) claimFor(ctx context.Context, r *record, t *target, c Clai
 func (a *application) recordOf(ctx context.Context, t *target) (*record, error) {
 	r := a.sheet.records[t.id]
 	switch {
-	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now, t.Moved)):
+	case r != nil && (t.OwnCopy || !r.isOriginal(t.Kind, t.now)):
 		return r, nil
 	case t.OwnCopy:
 		return a.sheet.of(t.Kind, t.Object, State{}), nil
@@ -385,7 +376,7 @@ func (a *application) claimOf(t *target) Claim {
 		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: t.Needs,
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
-	if t.Kind.endsWithBoot(t.Want) {
+	if t.Kind.endsWithBoot(t.Object) {
 		c.Boot, c.Again = a.boot, text(t.Again)
 	}
 	return c
@@ -482,10 +473,8 @@ func (a *application) undoUnlisted(ctx context.Context, wants Wants) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	u := a.newUndoing(a.sheet, gone)
-	u.lenient = true
 	var err error
-	a.done.Undone, err = u.run(ctx)
+	a.done.Undone, err = a.giveUp(a.sheet, gone).run(ctx)
 	return errors.Join(err, a.save(a.sheet))
 }
 

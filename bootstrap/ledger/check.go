@@ -28,9 +28,7 @@ type Look struct {
 // Check returns what Apply would change. It changes nothing, settles nothing and needs no
 // lock.
 func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
-	if b == nil {
-		b = alone()
-	}
+	b = b.orAlone()
 	err = b.look(ctx, func(s *sheet) error {
 		look = Look{}
 		var errs []error
@@ -38,7 +36,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, 
 		for _, t := range targets {
 			err := b.checkOne(ctx, s, step, t, &look)
 			if t.failed = err != nil; t.failed && t.MayFail {
-				look.advise(err.Error())
+				note(&look.Advice, err.Error())
 			} else {
 				errs = append(errs, err)
 			}
@@ -82,7 +80,7 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	}
 	r := s.records[t.id]
 	if b.isMet(r, step, t) {
-		look.advise(b.adoptable(s, step, t, r))
+		note(&look.Advice, b.adoptable(s, step, t, r))
 		if other := b.sharedWith(r, step); other != "" {
 			line := fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other)
 			look.Changes = append(look.Changes, line)
@@ -96,12 +94,12 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err != nil {
 		return err
 	}
-	look.change(t.Kind.describe(t.Object, t.now, t.To))
+	note(&look.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {
-		look.change(side.Change)
+		note(&look.Changes, side.Change)
 	}
-	if r == nil || r.isOriginal(t.Kind, t.now, t.Moved) {
-		look.advise(b.notBack(t))
+	if r == nil || r.isOriginal(t.Kind, t.now) {
+		note(&look.Advice, b.notBack(t))
 	}
 	return nil
 }
@@ -120,16 +118,10 @@ func denied(targets []*target) (err error) {
 	return err
 }
 
-// change adds a line, once.
-func (l *Look) change(line string) {
-	if line != "" && !slices.Contains(l.Changes, line) {
-		l.Changes = append(l.Changes, line)
-	}
-}
-
-func (l *Look) advise(line string) {
-	if line != "" {
-		l.Advice = append(l.Advice, line)
+// note adds a line, once. An empty one says nothing.
+func note(lines *[]string, line string) {
+	if line != "" && !slices.Contains(*lines, line) {
+		*lines = append(*lines, line)
 	}
 }
 
@@ -162,11 +154,15 @@ func (b *Book) sharedWith(r *record, step string) string {
 	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kinds[r.Kind]) {
 		return ""
 	}
-	top := prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
-	if top == nil {
-		return ""
+	if top := b.ofOthers(r); top != nil {
+		return top.Agent
 	}
-	return top.Agent
+	return ""
+}
+
+// ofOthers is the claim that would prevail without this agent's. Nil: there is none.
+func (b *Book) ofOthers(r *record) *Claim {
+	return prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
 }
 
 // target is a want, and what was seen of its object.
@@ -212,13 +208,14 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
 		return err
 	}
-	if r := s.records[t.id]; r != nil && r.Kind != t.Kind.Name {
+	r := s.records[t.id]
+	if r != nil && r.Kind != t.Kind.Name {
 		return fmt.Errorf("%s: %w: it is recorded as a %s", printable.Line(t.Object), ErrConflict, r.Kind)
 	}
 	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
-	if err := t.compare(ctx, b.isShared(s.records[t.id])); err != nil {
+	if err := t.compare(ctx, r != nil && b.ofOthers(r) != nil); err != nil {
 		return err
 	}
 	if t.Ready != nil {
@@ -227,11 +224,6 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 		}
 	}
 	return b.contested(ctx, s, step, t)
-}
-
-// isShared reports whether another agent claims the record's object.
-func (b *Book) isShared(r *record) bool {
-	return r != nil && slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent != b.ledger.Agent })
 }
 
 // compare hashes content that is not known yet, where the object may have it already, or
@@ -290,8 +282,7 @@ func (b *Book) conflict(r *record, w Want, step string) error {
 	if r == nil || b.standing(r, w, step) != nil {
 		return nil
 	}
-	others := r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent })
-	top := prevailing(others)
+	top := b.ofOthers(r)
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}

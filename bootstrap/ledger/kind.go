@@ -82,8 +82,9 @@ type Kind struct {
 	// Leave reports whether an object, as the caller asks, is left as it is and stays claimed
 	// when the claim's step is undone.
 	Leave func(ctx context.Context, object string, c Claim) bool
-	// EndsWithBoot reports whether a reboot undoes what is made of the object.
-	EndsWithBoot func(object string) (bool, error)
+	// EndsWithBoot reports whether a reboot undoes what is made of the object. Where that is not
+	// known, it does not: a record that outlives its object does no harm.
+	EndsWithBoot func(object string) bool
 	// Permission returns an error if this process could not write the object.
 	Permission func(ctx context.Context, object string) error
 	// Place returns where on the host the object is, and the type of the file system that it
@@ -131,7 +132,6 @@ type Want struct {
 	To     State // zero: there shall be none
 
 	Loose     bool // any object of To's type will do once it is there
-	Boot      bool // the change ends with this boot
 	MayFail   bool // a failure is no error
 	Adopt     bool // if the step finds it as wanted when it first claims, it counts as made by the agent
 	Secret    bool // no copy is kept of what it replaces
@@ -139,11 +139,10 @@ type Want struct {
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
 	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
 	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
-	Moved     bool // what it replaces was moved there by another want: it is the original even if it was written just now
 	Needs     IDs  // objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
-	// each boot, and so needs it: a change with Boot does not end before that object does.
+	// each boot, and so needs it: what ends with the boot does not end before that object does.
 	Again string
 
 	// Ready returns what the node lacks for the object, such as what another step brings. It
@@ -271,12 +270,6 @@ func (k *Kind) permission(ctx context.Context, object string) error {
 	return k.Permission(ctx, object)
 }
 
-// endsWithBoot reports false where it is not known: then a record outlives its object,
-// which does no harm.
-func (k *Kind) endsWithBoot(w Want) bool {
-	if w.Boot || k.EndsWithBoot == nil {
-		return w.Boot
-	}
-	ends, err := k.EndsWithBoot(w.Object)
-	return ends && err == nil
+func (k *Kind) endsWithBoot(object string) bool {
+	return k.EndsWithBoot != nil && k.EndsWithBoot(object)
 }

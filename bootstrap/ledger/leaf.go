@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"time"
 )
 
 // Wanter is a step that says which objects it wants. Wants changes nothing. It may look at
@@ -45,11 +44,22 @@ func Apply(ctx context.Context, w Wanter) error {
 // alone returns a book that records nothing.
 func alone() *Book { return (&Ledger{}).open(&unrecorded{}, "") }
 
-// unrecorded is a store for one run. No content comes back, and so none is kept.
-type unrecorded struct{ content []byte }
+// orAlone returns b, or a book that records nothing where there is none.
+func (b *Book) orAlone() *Book {
+	if b == nil {
+		return alone()
+	}
+	return b
+}
+
+// unrecorded is a store for one run, in a directory that does not exist. No content comes
+// back, and so none is kept.
+type unrecorded struct {
+	directory
+	content []byte
+}
 
 func (u *unrecorded) read() ([]byte, error) { return u.content, nil }
-func (*unrecorded) version() string         { return "" }
 
 func (u *unrecorded) replace(content []byte) error {
 	u.content = content
@@ -58,15 +68,8 @@ func (u *unrecorded) replace(content []byte) error {
 
 func (*unrecorded) keep(context.Context, State, io.Reader) error { return nil }
 func (*unrecorded) open(string) (io.ReadCloser, error)           { return inMemory(nil), nil }
-func (*unrecorded) remove() error                                { return nil }
-func (*unrecorded) close() error                                 { return nil }
 func (*unrecorded) writable() error                              { return nil }
 func (*unrecorded) setReport(string, []byte) error               { return nil }
-
-func (*unrecorded) collect(map[string]bool, map[string]*agent) error { return nil }
-func (*unrecorded) report(string) ([]byte, time.Time, error)         { return nil, time.Time{}, nil }
-
-func (*unrecorded) leftovers(map[string]bool, map[string]*agent) (bool, error) { return false, nil }
 
 // bookKey is the context key of the book in which a plan records its steps.
 type bookKey struct{}
@@ -75,7 +78,7 @@ type bookKey struct{}
 func With(ctx context.Context, b *Book) context.Context { return context.WithValue(ctx, bookKey{}, b) }
 
 // From returns the book in which the context's step is recorded. Nil: there is none. The
-// methods that look something up accept a nil *Book.
+// methods accept a nil *Book, which records nothing.
 func From(ctx context.Context) *Book {
 	b, _ := ctx.Value(bookKey{}).(*Book)
 	return b

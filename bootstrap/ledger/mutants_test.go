@@ -28,8 +28,8 @@ var mutants = []mutant{
 	{"what was changed along is not put back", "settle.go", "return b.putBack(ctx, s, k, side, now)", "return nil"},
 	{"an object is recorded as it was after it was changed along", "settle.go", "s.of(k, string(side.Object), side.Was)", "s.of(k, string(side.Object), now)"},
 	{"what was changed along counts although its cause was not written", "settle.go", "!written && !shows:", "false && !written && !shows:"},
-	{"the original is always replaced", "record.go", "return !r.isOurs(k, now) && (isMoved || r.stoodStill(now))", "return true || !r.isOurs(k, now) && isMoved"},
-	{"the original is never replaced", "record.go", "return !r.isOurs(k, now) && (isMoved || r.stoodStill(now))", "return false && !r.isOurs(k, now) && isMoved"},
+	{"the original is always replaced", "record.go", "return !r.isOurs(k, now) && r.stoodStill(now)", "return true"},
+	{"the original is never replaced", "record.go", "return !r.isOurs(k, now) && r.stoodStill(now)", "return false"},
 	{"the first claim prevails", "record.go", "if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {", "if _ = c; top == nil {"},
 	{"loose claims prevail like others", "record.go", "if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {", "if _ = c; true {"},
 	{"who overrides stays in its place", "record.go", "if was.Loose == c.Loose && was.To.Equal(c.To) &&", "if was.Loose == c.Loose && was.To.Equal(c.To) || true ||"},
@@ -54,6 +54,9 @@ var mutants = []mutant{
 	{"a value that follows another is not recorded before", "undo.go", "(w.kind.Rounds || w.to.IsZero())", "w.to.IsZero()"},
 	{"what was changed along leaves a cause that stays", "undo.go", "(!errors.Is(by.err, ErrChanged) || !w.writes)", "!errors.Is(by.err, ErrChanged)"},
 	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
+	{"what nobody asked to adopt is adopted", "apply.go", "case !known && t.Adopt && a.first &&", "case !known && a.first &&"},
+	{"who overrides is in conflict", "check.go", "if b.ledger.Override {", "if false {"},
+	{"who was overridden does not prevail again", "undo.go", "return top.To, w.kind.met(now, top.want(w.record, w.kind))", "return now, true"},
 	{"a conflict is none", "check.go", "if b.ledger.Override {", "if true {"},
 }
 

@@ -210,7 +210,7 @@ func (n *node) kinds() map[string]*ledger.Kind {
 }
 
 func (n *node) valueKind() *ledger.Kind {
-	k := &ledger.Kind{Name: "value", Rounds: true}
+	k := &ledger.Kind{Name: "value", Rounds: true, EndsWithBoot: func(string) bool { return true }}
 	k.Read = func(_ context.Context, o string) (ledger.State, error) {
 		return ledger.State{Type: "value", Value: n.values[o]}, nil
 	}
@@ -448,7 +448,7 @@ func (n *node) mountKind() *ledger.Kind {
 		return ""
 	}
 	return &ledger.Kind{
-		Name: "mount",
+		Name: "mount", EndsWithBoot: func(string) bool { return true },
 		Read: func(_ context.Context, o string) (ledger.State, error) {
 			if top(o) == "" {
 				return ledger.State{}, nil

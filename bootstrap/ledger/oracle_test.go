@@ -21,8 +21,8 @@ type oracle struct {
 	begun          bool  // a killed run has left something to settle
 	broken         error // a promise that the current operation has broken
 	overrides      bool  // the current agent does
-	precise        bool  // no run was killed or failed: the claims below are known
 	claims         map[string][]claimed
+	vague          map[string]bool // objects whose claims are not known: a run was killed or failed
 	current        *op             // of an agent, while it runs
 	settled        time.Time       // when what a killed run has left was last settled
 	secrets        map[string]bool // objects with a claim that keeps no copies, before the current operation
@@ -54,7 +54,7 @@ type claimed struct {
 }
 
 func newOracle(n *node) *oracle {
-	o := &oracle{node: n, objects: map[string]*expected{}, precise: true, claims: map[string][]claimed{}, current: &op{}}
+	o := &oracle{node: n, objects: map[string]*expected{}, claims: map[string][]claimed{}, vague: map[string]bool{}, current: &op{}}
 	for _, object := range objects {
 		o.objects[object] = &expected{}
 		o.objects[object].reset(n.state(object))
@@ -232,10 +232,11 @@ func (o *oracle) wanted(applied ledger.Applied, done bool) {
 		}
 	}
 	for _, object := range applied.Adopted {
-		if o.recorded[objectNamed(strings.TrimPrefix(object, o.node.root))] {
-			o.broken = fmt.Errorf("%s was adopted, and was recorded already", object)
+		object = objectNamed(strings.TrimPrefix(object, o.node.root))
+		if w := o.current.want(object); o.recorded[object] || w == nil || !w.has("adopt") {
+			o.broken = fmt.Errorf("%q was adopted, and was recorded already, or nobody has asked for it", object)
 		}
-		e := o.objects[objectNamed(strings.TrimPrefix(object, o.node.root))]
+		e := o.objects[object]
 		e.originals = map[string]bool{"": true}
 		e.standing = false
 	}
@@ -251,16 +252,16 @@ func rounded(value string) string { return strings.TrimSuffix(value, "x") }
 
 // claim repeats by which rule claims follow each other.
 func (o *oracle) claim(done bool) {
-	if !done {
-		o.precise = false
-		return
-	}
 	for _, w := range o.current.wants {
+		if !done {
+			o.vague[w.object] = true
+			continue
+		}
 		if w.has("loose") {
-			o.precise = false // a wish that it had before is given up, and the next one made anew
+			o.vague[w.object] = true // a wish that it had before is given up, and the next one made anew
 		}
 		all := o.claims[w.object]
-		if top := prevails(all); o.precise && !o.overrides && len(all) > 0 && !w.has("loose") && !top.loose &&
+		if top := prevails(all); !o.vague[w.object] && !o.overrides && len(all) > 0 && !w.has("loose") && !top.loose &&
 			rounded(top.to) != rounded(w.to) && top.agent != o.current.agent {
 			o.broken = fmt.Errorf("agent%d wants %q to be %q, and that is no conflict", top.agent, w.object, top.to)
 		}
@@ -289,6 +290,16 @@ func prevails(all []claimed) (top claimed) {
 func (o *oracle) dropClaims(drop func(claimed) bool) {
 	for object, all := range o.claims {
 		o.claims[object] = slices.DeleteFunc(slices.Clone(all), drop)
+	}
+}
+
+// blur notes that it is not known what has become of an agent's claims, or that what remains
+// was not made.
+func (o *oracle) blur(agent int) {
+	for object, all := range o.claims {
+		if slices.ContainsFunc(all, func(c claimed) bool { return c.agent == agent }) {
+			o.vague[object] = true
+		}
 	}
 }
 
@@ -343,7 +354,7 @@ func (o *oracle) violated(object string) error {
 func (o *oracle) disobeyed() error {
 	for object, all := range o.claims {
 		e, now := o.objects[object], o.node.state(object)
-		if len(all) == 0 || !o.precise || e.standing || e.unsure || e.along {
+		if len(all) == 0 || o.vague[object] || e.standing || e.unsure || e.along {
 			continue
 		}
 		if object[0] == 'f' && e.originals[now] || o.rewrites[object] {

@@ -95,9 +95,7 @@ func (b *Book) loadAgent() (*sheet, *agent, error) {
 
 // MayApply returns the error that Claim would return. It changes nothing and needs no lock.
 func (b *Book) MayApply(context.Context) error {
-	if b == nil {
-		return nil
-	}
+	b = b.orAlone()
 	_, a, err := b.loadAgent()
 	if err == nil {
 		err = b.store.writable()
@@ -127,9 +125,7 @@ func (b *Book) mayApply(a *agent) error {
 // The error matches [ErrNotOwner] if the owner was superseded, and [ErrRevoked] if this
 // process has claimed before, and the agent was uninstalled or taken over since.
 func (b *Book) Claim(context.Context) error {
-	if b == nil {
-		return nil
-	}
+	b = b.orAlone()
 	s, a, err := b.loadAgent()
 	if err == nil {
 		err = b.mayApply(a)
@@ -181,9 +177,7 @@ func (b *Book) claims(a *agent) bool {
 // NeedsClaim reports whether Claim would record another owner or process, or remove what
 // killed runs have left. If not, this process counts as having claimed.
 func (b *Book) NeedsClaim(context.Context) (bool, error) {
-	if b == nil {
-		return false, nil
-	}
+	b = b.orAlone()
 	s, a, err := b.loadAgent()
 	switch {
 	case err != nil:
@@ -201,9 +195,7 @@ func (b *Book) NeedsClaim(context.Context) (bool, error) {
 // MayUndo returns an error if this process may not undo the agent's steps, since that has
 // another owner, or one of the agents, if all are meant, or as Ledger.MayUndo says.
 func (b *Book) MayUndo(ctx context.Context) error {
-	if b == nil {
-		return nil
-	}
+	b = b.orAlone()
 	s, err := b.load()
 	if err != nil {
 		return err
@@ -227,9 +219,7 @@ func (b *Book) MayUndo(ctx context.Context) error {
 // Verify returns an error unless the agent still has this owner: for what runs beside a
 // plan, such as a timer, before each change.
 func (b *Book) Verify(context.Context) error {
-	if b == nil {
-		return nil
-	}
+	b = b.orAlone()
 	_, a, err := b.loadAgent()
 	if err == nil && !b.hasApplied() {
 		err = b.allowed(a)
@@ -258,9 +248,7 @@ func (b *Book) allowed(a *agent) error {
 // Owner returns the agent's owner and the generation of the ownership, which each new owner
 // raises by one. Without an owner, the generation is 0.
 func (b *Book) Owner() (name string, generation int, err error) {
-	if b == nil {
-		return "", 0, nil
-	}
+	b = b.orAlone()
 	_, a, err := b.loadAgent()
 	return a.current().Name, a.current().Generation, err
 }

@@ -70,16 +70,17 @@ func ownsPath(path string) error {
 
 // endsWithBoot reports whether the nearest directory above a path, that exists, is in
 // memory.
-func endsWithBoot(path string) (bool, error) {
+func endsWithBoot(path string) bool {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		d, err := durable.OpenDir(dir)
 		if isGone(err) && dir != filepath.Dir(dir) {
 			continue
 		}
 		if err != nil {
-			return false, err
+			return false
 		}
+		defer d.Close()
 		volatile, err := d.InMemory()
-		return volatile, errors.Join(err, d.Close())
+		return volatile && err == nil
 	}
 }

@@ -80,6 +80,6 @@ func (r *record) listed() string { return r.Place.in(r.Space) + " " + string(r.O
 // all lists the records of all places, oldest first.
 func (s *sheet) all() []*record {
 	all := append(s.sorted(), s.aside...)
-	slices.SortStableFunc(all, func(a, b *record) int { return a.Seq - b.Seq })
+	slices.SortStableFunc(all, bySeq)
 	return all
 }

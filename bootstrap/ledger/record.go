@@ -80,6 +80,8 @@ type cause struct {
 	Boot string `json:"boot,omitempty"`
 }
 
+func bySeq(a, b *record) int { return a.Seq - b.Seq }
+
 func (c Claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
 
 // want is the claim's want, for the functions of its kind.
@@ -210,7 +212,7 @@ func (r *record) stoodStill(now State) bool {
 // isOriginal reports whether the present state takes the place of the original: another
 // program has made it, and an agent is about to write over it. The original itself does, if
 // it was not kept, and no step calls it a secret any more. What has gone by itself does not.
-func (r *record) isOriginal(k *Kind, now State, isMoved bool) bool {
+func (r *record) isOriginal(k *Kind, now State) bool {
 	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {
 	case isSecret, now.IsZero() && k.Vanishes:
@@ -218,7 +220,7 @@ func (r *record) isOriginal(k *Kind, now State, isMoved bool) bool {
 	case k.same(now, r.Original):
 		return r.Original.secret
 	}
-	return !r.isOurs(k, now) && (isMoved || r.stoodStill(now))
+	return !r.isOurs(k, now) && r.stoodStill(now)
 }
 
 // replaceOriginal makes the present state, of which a copy is kept, the original. As long as no

@@ -191,7 +191,7 @@ func (p *play) do(o op) error {
 	killed, err := p.perform(o)
 	p.trace = append(p.trace, fmt.Sprintf("%s\n    %q%s", o, p.node.states(), problem(err)))
 	if killed {
-		p.oracle.precise = false
+		p.oracle.blur(o.agent)
 	}
 	if o.verb == "reboot" && err != nil {
 		return err
@@ -310,6 +310,8 @@ func (p *play) act(o op) (err error) {
 		applied, err = book.Apply(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
 		if done = err == nil; done {
 			err = p.changesNothingAgain(o)
+		} else if errors.Is(err, ledger.ErrConflict) && !p.mayConflict(o) {
+			p.oracle.broken = fmt.Errorf("no other agent prevails: %w", err)
 		}
 		for _, object := range objects {
 			if o.want(object) != nil && done {
@@ -324,20 +326,30 @@ func (p *play) act(o op) (err error) {
 		}
 		_, err = book.Undo(context.Background(), u)
 		if err != nil {
-			p.oracle.precise = false
+			p.oracle.blur(o.agent)
 		}
 		p.oracle.dropClaims(func(c claimed) bool { return c.agent == o.agent && (o.step == "" || c.step == o.step) })
 	case "release":
 		p.node.forgot = true
 		_, err = book.Release(context.Background(), fmt.Sprintf("agent%d", o.agent))
-		p.oracle.precise = false
+		p.oracle.blur(o.agent)
 	case "forget":
 		p.node.forgot = true
 		k := p.node.kinds()[o.object[:1]]
 		_ = book.Forget(context.Background(), ledger.Want{Kind: k, Object: p.node.name(o.object)}.ID()) // it may have none
-		p.oracle.precise = false
+		p.oracle.vague[o.object] = true
 	}
 	return err
+}
+
+// mayConflict reports whether another agent claims an object that the operation writes, or
+// changes along, and is not overridden.
+func (p *play) mayConflict(o op) bool {
+	return !p.oracle.overrides && slices.ContainsFunc(p.status.Records, func(r ledger.Record) bool {
+		object := p.node.objectOf(r)
+		isOthers := slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent != fmt.Sprintf("agent%d", o.agent) })
+		return isOthers && slices.ContainsFunc(o.wants, func(w want) bool { return w.object == object || alongOf[w.object] == object })
+	})
 }
 
 // changesNothingAgain returns an error if the same apply would change or record anything. After
@@ -357,7 +369,6 @@ func (p *play) wants(o op) (all []ledger.Want) {
 	for _, w := range o.wants {
 		sort, _, _ := strings.Cut(w.object, ":")
 		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
-		l.Boot = sort == "v" || sort == "m"
 		if w.has("needs") {
 			l.Needs = []string{ledger.Want{Kind: kinds["f"], Object: p.node.name("f:/h")}.ID()}
 		}
@@ -396,6 +407,10 @@ func (p *play) verify(o op, killed bool, err error) error {
 	}
 	for _, object := range objects {
 		e := p.oracle.objects[object]
+		if !recorded[object] && !begun {
+			delete(p.oracle.claims, object)
+			delete(p.oracle.vague, object)
+		}
 		switch {
 		case (o.verb == "release" || o.verb == "forget") && !recorded[object]: // it stays as it is
 			was := *e

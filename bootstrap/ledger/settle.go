@@ -215,7 +215,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if err != nil {
 			return nil, err
 		}
-		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now, false) {
+		if r := s.records[side.Kind.id(side.Object)]; r != nil && r.isOriginal(side.Kind, now) {
 			r.replaceOriginal(side.Kind, now, was)
 		}
 		a := along{

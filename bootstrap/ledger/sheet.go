@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -179,9 +178,7 @@ func salvage(content []byte) *sheet {
 
 // sorted lists the records, oldest first.
 func (s *sheet) sorted() []*record {
-	all := slices.Collect(maps.Values(s.records))
-	sort.Slice(all, func(i, j int) bool { return all[i].Seq < all[j].Seq })
-	return all
+	return slices.SortedFunc(maps.Values(s.records), bySeq)
 }
 
 // of returns the record of an object, which is made if there is none: now is its original.

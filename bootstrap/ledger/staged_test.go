@@ -165,9 +165,9 @@ func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 		require.Empty(t, s.files)
 	}
 	s.put("a", "first")
-	gone(func(w *ledger.Want) { w.Moved = true })
-	s.files["a"] = ledger.State{Type: "file", Changed: time.Now()}.WithContent([]byte("second"))
-	gone(func(w *ledger.Want) { w.Moved = true })
+	gone(func(*ledger.Want) {})
+	s.files["a"] = ledger.State{Type: "file", Changed: time.Unix(0, 0)}.WithContent([]byte("second"))
+	gone(func(*ledger.Want) {})
 	s.put("a", "ours")
 	gone(func(w *ledger.Want) { w.OwnCopy = true })
 	_, err := book.Undo(t.Context(), ledger.Undo{})

@@ -39,7 +39,8 @@ type State struct {
 
 	// Open opens the content, if Content is not it.
 	Open func() (io.ReadCloser, error) `json:"-"`
-	// Changed is when the object was last changed, if the kind knows.
+	// Changed is when the object was last changed, if the kind knows. If that is long ago, as of
+	// what was moved there whole, it may be an original at once.
 	Changed time.Time `json:"-"`
 
 	// Half: it is what a killed write has left, of an object that is not written at once.

@@ -49,9 +49,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 // Status returns what is recorded, oldest first, also of objects inside containers. It
 // needs no lock.
 func (b *Book) Status(ctx context.Context) (st Status, err error) {
-	if b == nil {
-		return st, nil
-	}
+	b = b.orAlone()
 	err = b.look(ctx, func(s *sheet) error {
 		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged)), Left: s.head.Left}
 		for _, r := range s.all() {
@@ -171,11 +169,12 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 // find returns the record of an object, of whichever place, by the ID that Status shows.
 // Nil: there is none.
 func (s *sheet) find(id string) *record {
-	i := slices.IndexFunc(s.all(), func(r *record) bool { return r.listed() == id })
-	if i < 0 {
-		return nil
+	for _, r := range s.all() {
+		if r.listed() == id {
+			return r
+		}
 	}
-	return s.all()[i]
+	return nil
 }
 
 // Salvage drops all records that cannot be read: their objects stay as they are. It also

@@ -126,16 +126,30 @@ func withTrusted(dir *durable.Dir, err error, f func(*durable.Dir) error) error 
 }
 
 func (d *directory) read() (content []byte, err error) {
+	content, _, err = d.readFile(fileName, maxFile)
+	return content, err
+}
+
+func (d *directory) report(agent string) (content []byte, when time.Time, err error) {
+	return d.readFile(reportPrefix+agent, maxReport)
+}
+
+// readFile returns the content of a file, and when it was written. Nil: there is none.
+func (d *directory) readFile(name string, limit int64) (content []byte, when time.Time, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
-		f, err := openTrusted(dir, fileName)
+		f, err := openTrusted(dir, name)
 		if f == nil || err != nil {
 			return err
 		}
 		defer f.Close()
-		content, err = input.Read(context.Background(), f, maxFile)
+		info, err := f.Stat()
+		if err == nil {
+			when = info.ModTime()
+			content, err = input.Read(context.Background(), f, limit)
+		}
 		return err
 	})
-	return content, err
+	return content, when, err
 }
 
 // version is that of the file or, if there is none, of the directories in which it was made
@@ -187,10 +201,16 @@ func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-// replace writes the file beside the present one, and renames it.
-func (d *directory) replace(content []byte) error {
+func (d *directory) replace(content []byte) error { return d.writeFile(fileName, content) }
+
+func (d *directory) setReport(agent string, content []byte) error {
+	return d.writeFile(reportPrefix+agent, content)
+}
+
+// writeFile writes a file beside the present one, and renames it.
+func (d *directory) writeFile(name string, content []byte) error {
 	return d.inNewDir(func(dir *durable.Dir) error {
-		if err := dir.WriteFile(fileName, 0o600, content); err != nil {
+		if err := dir.WriteFile(name, 0o600, content); err != nil {
 			return fmt.Errorf("write the ledger: %w", remedy.File(err))
 		}
 		return nil
@@ -307,32 +327,6 @@ func (d *directory) leftovers(needed map[string]bool, agents map[string]*agent) 
 		return nil
 	})
 	return found, err
-}
-
-func (d *directory) report(agent string) (content []byte, when time.Time, err error) {
-	err = d.inDir(func(dir *durable.Dir) error {
-		f, err := openTrusted(dir, reportPrefix+agent)
-		if f == nil || err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err == nil {
-			when = info.ModTime()
-			content, err = input.Read(context.Background(), f, maxReport)
-		}
-		return err
-	})
-	return content, when, err
-}
-
-func (d *directory) setReport(agent string, content []byte) error {
-	return d.inNewDir(func(dir *durable.Dir) error {
-		if err := dir.WriteFile(reportPrefix+agent, 0o600, content); err != nil {
-			return fmt.Errorf("keep the report: %w", remedy.File(err))
-		}
-		return nil
-	})
 }
 
 // writable looks at open directories: this process may be in a container, and they on the

@@ -62,14 +62,11 @@ func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
 	if u.Steps != nil {
 		return nil
 	}
-	agents := b.undoes(s)
-	if slices.Contains(agents, b.ledger.Agent) {
-		b.bound.Store(nil) // this process may apply again
-	}
+	b.bound.Store(nil) // this process may apply again
 	if len(works) == 0 {
 		return nil
 	}
-	for _, name := range agents {
+	for _, name := range b.undoes(s) {
 		if a := s.head.Agents[name]; a != nil && a.Undoing.IsZero() {
 			a.Undoing = time.Now().UTC().Truncate(time.Second)
 		}
@@ -108,9 +105,7 @@ func (b *Book) picked(ctx context.Context, u Undo) func(*record, Claim) bool {
 // planned lists what undoing the objects that a step no longer lists would change, and reports
 // whether it would drop claims.
 func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string, drops bool) {
-	u := b.newUndoing(s, works)
-	u.lenient = true
-	u.plan(ctx)
+	b.giveUp(s, works).plan(ctx)
 	for _, w := range works {
 		if drops = drops || !w.stays(); !w.stays() && w.change != "" {
 			lines = append(lines, w.change)
@@ -163,6 +158,13 @@ func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
 		}
 	}
+	return u
+}
+
+// giveUp is an undoing of what a step itself gives up.
+func (b *Book) giveUp(s *sheet, works []*work) *undoing {
+	u := b.newUndoing(s, works)
+	u.lenient = true
 	return u
 }
 

@@ -46,7 +46,7 @@ func (j job) kind() *ledger.Kind {
 		Sweep:     j.sweep,
 		Parts:     parts,
 		Canonical: dirs.Canonical, Owns: dirs.Owns,
-		EndsWithBoot: func(dir string) (bool, error) { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
+		EndsWithBoot: func(dir string) bool { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
 		Permission: func(_ context.Context, dir string) error {
 			_, err := durable.Writable(dir)
 			return remedy(err)

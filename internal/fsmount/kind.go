@@ -46,7 +46,7 @@ func (s System) Kind() *ledger.Kind {
 		Name: s.Name, Space: ledger.MountSpace,
 		Read: s.read, Write: s.write, Met: isMade, Same: same, Describe: s.describe, Keeps: s.keeps,
 		Lost: lost, Owns: owns, Find: s.find,
-		EndsWithBoot: func(string) (bool, error) { return true, nil },
+		EndsWithBoot: func(string) bool { return true },
 	}
 	if s.Kernel == nil {
 		k.Permission = s.permission
