@@ -52,11 +52,6 @@ type Step struct {
 	// object of that container's.
 	Local bool
 
-	// SkipVerify trusts an Action's Apply, and does not check again afterwards. It is for
-	// an action that has itself verified its changes, or makes all of them by system calls
-	// that cannot fail silently. What a step Wants is always read back.
-	SkipVerify bool
-
 	// Skip leaves the step out. For the steps that name it in After it counts as
 	// done, and they then need the steps that it names in its own After. Revert still
 	// undoes what is recorded for it.
@@ -75,9 +70,6 @@ type Step struct {
 	// it, is advice.
 	Absent bool
 }
-
-// MaxWaits bounds what the waits of a [Retry] in a plan's step may take together.
-const MaxWaits = 10 * time.Second
 
 // Plan is a list of steps in the order in which they run.
 //
@@ -156,7 +148,7 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // node has another owner, nothing is changed; if nothing would change, nothing is locked,
 // and the results are those of the check. Else it locks and claims the node, and goes over
 // the steps. What a step Wants is changed and read back. An action is checked, applied if
-// anything would change, and checked again, unless the step sets SkipVerify. The step is
+// anything would change, and checked again. The step is
 // then [Changed] or [Unchanged]; if something is still different, it is [Failed] with
 // [ErrNotConverged].
 //

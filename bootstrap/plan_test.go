@@ -200,16 +200,6 @@ func TestApplyVerifies(t *testing.T) {
 	require.NotErrorIs(t, err, bootstrap.ErrNotConverged)
 }
 
-func TestSkipVerifyTakesApplyAtItsWord(t *testing.T) {
-	stuck := &bootstraptest.Script{Changes: []string{"set a = 1"}, Left: []string{"set a = 1"}}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "a", Action: stuck, SkipVerify: true}}}
-	report, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "a changed", statuses(report))
-	require.Equal(t, []string{"set a = 1"}, report.Results[0].Changes)
-	require.Equal(t, []string{"check", "check", "apply"}, stuck.Calls())
-}
-
 func TestCancelledBetweenSteps(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	first := todo()
@@ -336,7 +326,6 @@ func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
 	}{
 		"wants":            {wants("s", newShelf("shelf").want("a=1")), true},
 		"on the host":      {step("s", hosted{todo()}), true},
-		"retried there":    {step("s", bootstrap.Retry(hosted{todo()}, nil)), true},
 		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{todo()}, Local: true}, false},
 		"in memory":        {step("s", todo()), false},
 	} {
@@ -369,7 +358,7 @@ func TestAdviceIsShownInEachRun(t *testing.T) {
 	a.Advice = []string{advice}
 	failing := broken()
 	failing.Advice = []string{advice}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", bootstrap.Retry(a, nil)), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
 	for i, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.Apply} {
 		report, err := run(t.Context())
 		require.NoError(t, err)

@@ -16,8 +16,7 @@ import (
 // Validate reports errors in the plan itself: a step that has no name, or the name of
 // another step; that does nothing, or several things, and there is no Prepare to complete
 // it; that has a negative timeout, or whose After names a step that does not exist or comes
-// later; an action that waits longer than [MaxWaits], or is a ledger.Wanter, so that nothing
-// would be recorded; invalid fields of the ledger. The methods that run the plan call
+// later; an action that is a ledger.Wanter, so that nothing would be recorded; invalid fields of the ledger. The methods that run the plan call
 // Validate first, and again once it is prepared.
 func (p *Plan) Validate() error {
 	places := make(map[string]int, len(p.Steps))
@@ -83,20 +82,8 @@ func (s *Step) validateParts(isComplete bool) error {
 	case s.does() == nil && isComplete && !s.Skip && !s.Absent:
 		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
 	}
-	return s.validateAction()
-}
-
-// validateAction looks at the action, and at the one in a Retry.
-func (s *Step) validateAction() error {
-	action := s.Action
-	for retries, ok := action.(retried); ok; retries, ok = action.(retried) {
-		if long := retries.inner().longest(); long > MaxWaits {
-			return fmt.Errorf("step %q may wait for more than %s, and holds the node's lock meanwhile: wait less, or make it one of Gates", s.Name, MaxWaits)
-		}
-		action = retries.inner().action
-	}
-	if _, wants := action.(ledger.Wanter); wants {
-		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, action)
+	if _, wants := s.Action.(ledger.Wanter); wants {
+		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, s.Action)
 	}
 	return nil
 }
