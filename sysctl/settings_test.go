@@ -161,7 +161,8 @@ func TestSYS9_ARebootUndoesValuesByItself(t *testing.T) {
 
 func TestSYS9_WhatCannotBeTakenBackIsSaid(t *testing.T) {
 	fake, state := &bootstraptest.Kernel{}, filepath.Join(t.TempDir(), "state")
-	s := recordedValues{sysctl.Settings{Values: sysctl.Datapath(), Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
+	values := []sysctl.Setting{{Key: "kernel.unprivileged_bpf_disabled", Value: "1"}, {Key: "kernel.timer_migration", Value: "0"}}
+	s := recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: fake}}, recorded(t, fake, state, "values")}
 	require.Contains(t, advise(t, s), "kernel.unprivileged_bpf_disabled will not come back as it is: the kernel does not allow changing it back before the next boot")
 	require.NoError(t, s.Apply(t.Context()))
 	require.Contains(t, checkRevert(t, s),

@@ -188,37 +188,37 @@ func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields)
 func TestRDY4_RestartOrUninstall(t *testing.T) {
 	createNode(t, "decide", fields{"zone": "a", "size": "8"})
 	c := admin(t)
-	decide := func(d kube.DaemonSet, uninstall bool, reason kube.Reason) {
+	decide := func(d kube.DaemonSet, uninstall bool, reason string) {
 		t.Helper()
 		got := d.Decide(t.Context())
 		require.Equal(t, uninstall, got.Uninstall, "%s", got)
 		require.Equal(t, reason, got.Reason, "%s", got)
-		require.Equal(t, reason == kube.Unauthorized || reason == kube.Unknown, got.Err != nil, "%s", got)
+		require.Equal(t, reason == "unauthorized" || reason == "unknown", got.Err != nil, "%s", got)
 	}
 	path := "/apis/apps/v1/namespaces/kube-system/daemonsets/"
 
 	d := daemonSet(t, c, "plain", nil)
-	decide(d, false, kube.Restarting)
+	decide(d, false, "restarting")
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"plain?propagationPolicy=Foreground"))
-	decide(d, true, kube.Deleting) // no controller runs here to collect its pods
+	decide(d, true, "deleting") // no controller runs here to collect its pods
 	require.NoError(t, server.Admin().Merge(t.Context(), path+"plain", fields{"metadata": fields{"finalizers": nil}}))
-	decide(d, true, kube.Gone)
+	decide(d, true, "gone")
 
 	d = daemonSet(t, c, "orphaning", nil)
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"orphaning?propagationPolicy=Orphan"))
-	decide(d, false, kube.Restarting)
+	decide(d, false, "restarting")
 
 	d = daemonSet(t, c, "selecting", fields{"nodeSelector": fields{"zone": "a"}})
-	decide(d, false, kube.Restarting)
+	decide(d, false, "restarting")
 	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/decide", fields{"metadata": fields{"labels": fields{"zone": "b"}}}))
-	decide(d, true, kube.NotMatching)
+	decide(d, true, "not-matching")
 	d.Node = "nowhere"
-	decide(d, false, kube.Unknown)
+	decide(d, false, "unknown")
 
-	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unauthorized)
-	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unauthorized)
-	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, kube.Unknown)
-	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unknown)
+	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
+	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
 
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
@@ -270,6 +270,6 @@ func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
 	defer cancel()
 	got := d.Decide(ctx)
 	require.False(t, got.Uninstall)
-	require.Equal(t, kube.Unknown, got.Reason)
+	require.Equal(t, "unknown", got.Reason)
 	require.Contains(t, got.String(), "restart (unknown: get daemonsets.apps kube-system/agent: ")
 }
