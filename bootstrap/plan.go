@@ -82,19 +82,15 @@ type Plan struct {
 	Host hostns.Host
 
 	// Ledger records what the steps want, and who owns the node. It is opened inside the
-	// host. Apply claims the node for the ledger's owner, and neither Apply nor Revert
-	// changes anything on a node that has another one. If it is nil, nothing is recorded,
-	// and nothing of what steps want can be undone.
+	// host. If it is nil, nothing is recorded, and nothing of what steps want can be undone.
 	Ledger *ledger.Ledger
 
 	// Node is the node's name, Version that of the program, and Command the name of what
 	// it was asked to do, for the report. They may be empty.
 	Node, Version, Command string
 
-	// Gates are waited for by Apply before anything else: before Prepare, and while
-	// the node is neither locked nor claimed, so that others can go on. Check says what
-	// would be waited for. One that was waited for is [Changed] in the report, and an
-	// Apply that only waits counts as a change.
+	// Gates are waited for by Apply before anything else. Check says what would be waited
+	// for. One that was waited for is [Changed] in the report.
 	Gates []Step
 
 	// Steps run in this order; Revert goes backwards.
@@ -143,11 +139,9 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheck, p.Validate, (*walk).checkPlan)
 }
 
-// Apply brings the node to the state of each step in turn. First it waits for the
-// gates, and checks all steps as [Plan.Check] does. If a step fails by that, or the
-// node has another owner, nothing is changed; if nothing would change, nothing is locked,
-// and the results are those of the check. Else it locks and claims the node, and goes over
-// the steps. What a step Wants is changed and read back. An action is checked, applied if
+// Apply brings the node to the state of each step in turn, once it has waited for the gates
+// and checked all steps as [Plan.Check] does. If a step fails by that, or the node has
+// another owner, nothing is changed. What a step Wants is changed and read back. An action is checked, applied if
 // anything would change, and checked again. The step is
 // then [Changed] or [Unchanged]; if something is still different, it is [Failed] with
 // [ErrNotConverged].
