@@ -70,7 +70,7 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 func TestPLAN17_ACheckFailsWhereTheLedgerCannotBeMade(t *testing.T) {
 	dir, a := t.TempDir(), todo()
 	p := on(node(filepath.Join(dir, "missing", "state"), "pod"), step("a", a))
-	p.Host.LockFile, p.KeepGoing = dir+"/lock", true
+	p.Host.LockFile = dir + "/lock"
 	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
 		report, err := run(p, t.Context())
 		require.ErrorContains(t, err, filepath.Join(dir, "missing"))
@@ -127,12 +127,11 @@ func TestPLAN17_PLAN22_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T)
 	require.NoError(t, err, "without changes no permission is needed")
 }
 
-// A ledger that cannot be written ends also a plan that keeps going.
+// A ledger that cannot be written ends the plan.
 func TestPLAN6_ALedgerThatCannotBeWrittenEndsThePlan(t *testing.T) {
 	dir, next := t.TempDir(), todo()
 	s := newShelf("shelf")
 	p := on(node(dir+"/state", "pod"), wants("s", s.want("a=1")), step("next", next))
-	p.KeepGoing = true
 	writes := 0
 	s.note = func(_ context.Context, what string) {
 		if what == "write a" {

@@ -108,12 +108,6 @@ type Plan struct {
 
 	// Trace has hooks that are called during the run. It may be nil.
 	Trace *Trace
-
-	// KeepGoing makes Apply go on after a failure with the steps that do not need
-	// the failed one, as Check does, so that one run does all that can be done, and shows
-	// all that is wrong. It is for a plan whose steps name in After all that they need.
-	// Apply stops all the same if the ledger cannot be written.
-	KeepGoing bool
 }
 
 // Step returns the step with the given name, for Prepare to complete, or nil if
@@ -141,15 +135,14 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 
 // Apply brings the node to the state of each step in turn, once it has waited for the gates
 // and checked all steps as [Plan.Check] does. If a step fails by that, or the node has
-// another owner, nothing is changed. What a step Wants is changed and read back. An action is checked, applied if
-// anything would change, and checked again. The step is
-// then [Changed] or [Unchanged]; if something is still different, it is [Failed] with
+// another owner, nothing is changed. What a step Wants is changed and read back. An action
+// is checked, applied if anything would change, and checked again. The step is then
+// [Changed] or [Unchanged]; if something is still different, it is [Failed] with
 // [ErrNotConverged].
 //
-// Apply stops at the first failure of a step that is not Optional, unless KeepGoing
-// is set: the steps that need it are [Blocked], the other remaining steps are
-// [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining
-// steps are NotRun and the error says so.
+// Apply stops at the first failure of a step that is not Optional: the steps that need it
+// are [Blocked], the other remaining steps are [NotRun]. It undoes nothing, and may be run
+// again. When ctx is done, the remaining steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpApply, p.Validate, (*walk).applyPlan)
 }

@@ -91,26 +91,6 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.NotContains(t, e.Calls(), "apply")
 }
 
-func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
-	needs, other := todo(), todo()
-	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{
-		step("a", broken()),
-		step("b", needs, "a"),
-		step("c", other),
-		step("d", unreadable(), "c"),
-	}}
-	report, err := plan.Apply(t.Context())
-	require.Equal(t, lines("a failed", "b blocked", "c changed", "d failed"), statuses(report))
-	require.EqualError(t, err, "step a: apply: boom\nstep d: check: boom", "one run reports every error")
-	require.NotContains(t, needs.Calls(), "apply")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	report, err = plan.Apply(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 4, report.Count(bootstrap.NotRun), "a cancelled run stops")
-}
-
 func TestAFailedStepTellsWhatItChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left    []string
