@@ -21,7 +21,6 @@ import (
 //		MTU     int           `config:"mtu"`
 //		Period  time.Duration `config:"gc-interval" default:"5m"`
 //		Devices []string      `config:"devices"`
-//		Buffer  ByteSize      `config:"buffer" default:"64KiB"`
 //		Cluster string        `config:"cluster-name,required"`
 //	}
 //
@@ -34,7 +33,7 @@ import (
 // case), an integer (also as 0x1f) or floating-point number within its type's
 // range, a [time.Duration], a list of strings or of any of these, separated by
 // commas or white space, a map[string]string of KEY=VALUE separated by commas, and
-// any other [encoding.TextUnmarshaler], such as [ByteSize] or a netip.Prefix. A
+// any other [encoding.TextUnmarshaler], such as a netip.Prefix. A
 // pointer to one of these is nil unless the key is set or has a default.
 //
 // Decode returns all errors joined, each with its key and source, and still sets
