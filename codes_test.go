@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
@@ -27,7 +26,6 @@ import (
 var (
 	_ bootstrap.Coder = (*cniinstall.InvalidError)(nil)
 	_ bootstrap.Coder = (*flock.HeldError)(nil)
-	_ bootstrap.Coder = (*hostns.Error)(nil)
 )
 
 // codePackages are the first words of codes, in the order of the table.

@@ -99,8 +99,6 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"write of no config":             {func(ctx context.Context) error { return second(configdir.Write(ctx, "/nowhere", nil)) }, "no configuration given"},
 		"nothing to do":                  {run(bootstrap.Step{Name: "s"}), `step "s" has neither Wants nor an Action`},
 		"nil functions":                  {action(bootstrap.Func(nil, nil)), "has no function to check with"},
-		"nil functions, retried":         {action(bootstrap.Retry(nil, nil)), "has no function to check with"},
-		"nil functions, retried, apply":  {bootstrap.Retry(nil, nil).Apply, "has no function to apply with"},
 		"no function inside":             {func(ctx context.Context) error { return hostns.Do(ctx, "/proc/self", hostns.UTS, nil) }, "no function given"},
 		"loop without plan":              {reconcile.Loop{}.Run, "a loop needs a plan"},
 		"no function on this host":       {func(ctx context.Context) error { return hostns.Host{}.Do(ctx, hostns.Mount, nil) }, "no function given"},

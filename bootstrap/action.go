@@ -3,7 +3,11 @@
 
 package bootstrap
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Action is a state that a node can be brought to, for what has no objects that a
 // [ledger.Kind] describes: a server's status, a program's own. What it changes is not
@@ -95,4 +99,29 @@ func (s *Step) undoer() Undoer {
 		return nil
 	}
 	return undoer
+}
+
+// Func returns an Action made of two functions. If one is nil, its method returns an error
+// that matches [errors.ErrUnsupported].
+func Func(check func(context.Context) ([]string, error), apply func(context.Context) error) Action {
+	return function{check, apply}
+}
+
+type function struct {
+	check func(context.Context) ([]string, error)
+	apply func(context.Context) error
+}
+
+func (f function) Check(ctx context.Context) ([]string, error) {
+	if f.check == nil {
+		return nil, fmt.Errorf("the action has no function to check with: %w", errors.ErrUnsupported)
+	}
+	return f.check(ctx)
+}
+
+func (f function) Apply(ctx context.Context) error {
+	if f.apply == nil {
+		return fmt.Errorf("the action has no function to apply with: %w", errors.ErrUnsupported)
+	}
+	return f.apply(ctx)
 }

@@ -126,7 +126,7 @@ func TestPLAN18_ARunThatHasNotFailedHasNoCode(t *testing.T) {
 	require.Empty(t, read.Code())
 	require.Equal(t, "tunnel.taken", read.Results[0].Code())
 
-	read, err = written(t, t.Context(), &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{
+	read, err = written(t, t.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{
 		optional(step("a", fails(coded("tunnel.taken")))), step("b", fails(coded("tunnel.other"))),
 	}})
 	require.Error(t, err)

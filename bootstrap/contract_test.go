@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,36 +30,9 @@ func TestPLAN11_ALedgerSaysForWhom(t *testing.T) {
 	}
 }
 
-func TestPLAN2_PLAN16_AStepDoesNotWaitForLongWithTheLockHeld(t *testing.T) {
-	const most = bootstrap.MaxWaits
-	a := todo()
-	for name, tc := range map[string]struct {
-		action bootstrap.Action
-		long   bool
-	}{
-		"as long as it may":        {bootstrap.Retry(a, nil, most/2, most/2), false},
-		"one too long":             {bootstrap.Retry(a, nil, most+1), true},
-		"together too long":        {bootstrap.Retry(a, nil, most/2, most/2, 1), true},
-		"the inner one":            {bootstrap.Retry(bootstrap.Retry(a, nil, most+1), nil, 1), true},
-		"the inner one each time":  {bootstrap.Retry(bootstrap.Retry(a, nil, most/2), nil, 0, 0), true},
-		"together with the inner":  {bootstrap.Retry(bootstrap.Retry(a, nil, most/2), nil, most/2), true},
-		"twice, not too long":      {bootstrap.Retry(bootstrap.Retry(a, nil, most/4), nil, most/2), false},
-		"a negative one helps not": {bootstrap.Retry(a, nil, -time.Hour, most+1), true},
-		"for ever":                 {bootstrap.Retry(bootstrap.Retry(a, nil, 1<<62, 1<<62), nil, 1<<62, 1<<62), true},
-	} {
-		s := step("s", tc.action)
-		err := (&bootstrap.Plan{Steps: []bootstrap.Step{s}}).Validate()
-		require.Equal(t, tc.long, err != nil, "%s: %v", name, err)
-		if tc.long {
-			require.ErrorContains(t, err, "make it one of Gates", name)
-		}
-	}
-}
-
 // A plan changed by Prepare is validated again, before anything is locked.
 func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
 	for want, prepare := range map[string]func(p *bootstrap.Plan){
-		"holds the node's lock meanwhile":   func(p *bootstrap.Plan) { p.Step("s").Action = bootstrap.Retry(todo(), nil, time.Hour) },
 		`step "s" has neither Wants nor`:    func(*bootstrap.Plan) {},
 		"invalid plan: state directory":     func(p *bootstrap.Plan) { p.Step("s").Action, p.Ledger = todo(), node("x", "pod") },
 		`step "s" has a nil *bootstraptest`: func(p *bootstrap.Plan) { p.Step("s").Action = (*bootstraptest.Script)(nil) },

@@ -78,7 +78,7 @@ func TestSEC10_APlanCallsAStepWhereItsObjectsAre(t *testing.T) {
 	local.Local = true
 	plan := bootstrap.Plan{Host: hostns.Host{Proc: n.Proc()}, Ledger: node("/run/state", "pod"), Steps: []bootstrap.Step{
 		wants("wants", shelfOf("wants")), local, wants("file", file{"/run/agent/file"}),
-		step("hosted", hosted{scriptOf("hosted")}), step("retried", bootstrap.Retry(hosted{scriptOf("retried")}, nil)), step("plain", scriptOf("plain")),
+		step("hosted", hosted{scriptOf("hosted")}), step("plain", scriptOf("plain")),
 	}}
 	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply, (*bootstrap.Plan).CheckRevert} {
 		_, err := run(&plan, t.Context())
@@ -95,9 +95,9 @@ func TestSEC10_APlanCallsAStepWhereItsObjectsAre(t *testing.T) {
 	require.NoError(t, plan.Inside(t.Context(), func(context.Context) error { note("inside"); return nil }))
 	report, err := plan.Revert(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 6, report.Count(bootstrap.Changed), statuses(report))
+	require.Equal(t, 5, report.Count(bootstrap.Changed), statuses(report))
 	require.Equal(t, map[string]map[string]bool{
-		"wants": {"mnt+uts": true}, "local": {"": true}, "hosted": {"mnt": true}, "retried": {"mnt": true}, "plain": {"": true}, "inside": {"mnt+uts": true},
+		"wants": {"mnt+uts": true}, "local": {"": true}, "hosted": {"mnt": true}, "plain": {"": true}, "inside": {"mnt+uts": true},
 	}, called)
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
 		_, err := os.Stat("/run/state")
@@ -172,13 +172,11 @@ func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 	require.NoError(t, err)
 
 	second := placed{hosted{todo()}, s.at}
-	for _, a := range []bootstrap.Action{second, bootstrap.Retry(second, nil)} {
-		first = todo()
-		p.Steps = []bootstrap.Step{step("first", first), step("a", a, "first")}
-		_, err = p.Apply(t.Context())
-		require.ErrorIs(t, err, hostns.ErrNotHost, "an action that says where it acts")
-		require.False(t, first.Applied())
-	}
+	first = todo()
+	p.Steps = []bootstrap.Step{step("first", first), step("a", second, "first")}
+	_, err = p.Apply(t.Context())
+	require.ErrorIs(t, err, hostns.ErrNotHost, "an action that says where it acts")
+	require.False(t, first.Applied())
 	require.Empty(t, second.Calls())
 }
 

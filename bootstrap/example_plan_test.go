@@ -5,43 +5,13 @@ package bootstrap_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 )
-
-// Retry repeats attempts whose error may go away by itself, and no others.
-func ExampleRetry() {
-	errBusy, errBroken := errors.New("the device is busy"), errors.New("the device is broken")
-	errs := []error{errBusy, errBusy, nil, errBroken}
-	device := bootstrap.Func(
-		func(context.Context) ([]string, error) { return nil, nil },
-		func(context.Context) error {
-			err := errs[0]
-			errs = errs[1:]
-			fmt.Println("tried:", err)
-			return err
-		},
-	)
-	busy := func(err error) bool { return errors.Is(err, errBusy) }
-	action := bootstrap.Retry(device, busy, time.Millisecond, 2*time.Millisecond)
-
-	ctx := context.Background()
-	fmt.Println(action.Apply(ctx))
-	fmt.Println(action.Apply(ctx))
-	// Output:
-	// tried: the device is busy
-	// tried: the device is busy
-	// tried: <nil>
-	// <nil>
-	// tried: the device is broken
-	// the device is broken
-}
 
 // A run that changes something is logged at level Info, one without changes at level Debug.
 func ExampleLogTrace() {

@@ -40,17 +40,15 @@ func TestPLAN19_WhatAStepWantsIsRecorded(t *testing.T) {
 	require.NoDirExists(t, p.Ledger.Dir)
 }
 
-// An action that is a Wanter would change objects and record nothing, also in a Retry.
+// An action that is a Wanter would change objects and record nothing.
 func TestPLAN19_AWanterIsNoAction(t *testing.T) {
 	both := struct {
 		ledger.Wanter
 		bootstrap.Action
 	}{newShelf("shelf").want("a=1"), todo()}
-	for _, a := range []bootstrap.Action{both, bootstrap.Retry(bootstrap.Retry(both, nil), nil)} {
-		p := &bootstrap.Plan{Steps: []bootstrap.Step{step("s", a)}}
-		require.ErrorContains(t, p.Validate(), `step "s" has a`)
-		require.ErrorContains(t, p.Validate(), "nothing would be recorded: set Wants")
-	}
+	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("s", both)}}
+	require.ErrorContains(t, p.Validate(), `step "s" has a`)
+	require.ErrorContains(t, p.Validate(), "nothing would be recorded: set Wants")
 }
 
 // Without a ledger, what steps want is changed and read back, and nothing is recorded.
@@ -294,22 +292,6 @@ func TestRevertGoesBackwardsAndOn(t *testing.T) {
 	report, err = plan.Revert(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 4, report.Count(bootstrap.NotRun))
-}
-
-// A wrapper hands on the Undo of an action that has one.
-func TestNS6_ARetryHandsOnUndo(t *testing.T) {
-	a, b := todo(), todo()
-	a.UndoErrs = []error{errBoom}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
-		step("retried", bootstrap.Retry(bootstrap.Retry(a, nil, 0), nil)),
-		step("final", bootstrap.Retry(bootstrap.Func(b.Check, b.Apply), nil)),
-	}}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	report, err := plan.Revert(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, lines("final skipped", "retried changed"), statuses(report))
-	require.False(t, a.Applied())
 }
 
 func TestPLAN12_WhatIsNoLongerWantedGoesLastFirst(t *testing.T) {

@@ -52,11 +52,6 @@ type Step struct {
 	// object of that container's.
 	Local bool
 
-	// SkipVerify trusts an Action's Apply, and does not check again afterwards. It is for
-	// an action that has itself verified its changes, or makes all of them by system calls
-	// that cannot fail silently. What a step Wants is always read back.
-	SkipVerify bool
-
 	// Skip leaves the step out. For the steps that name it in After it counts as
 	// done, and they then need the steps that it names in its own After. Revert still
 	// undoes what is recorded for it.
@@ -76,9 +71,6 @@ type Step struct {
 	Absent bool
 }
 
-// MaxWaits bounds what the waits of a [Retry] in a plan's step may take together.
-const MaxWaits = 10 * time.Second
-
 // Plan is a list of steps in the order in which they run.
 //
 // Its methods always return a report, even with an error. The error joins one
@@ -90,19 +82,15 @@ type Plan struct {
 	Host hostns.Host
 
 	// Ledger records what the steps want, and who owns the node. It is opened inside the
-	// host. Apply claims the node for the ledger's owner, and neither Apply nor Revert
-	// changes anything on a node that has another one. If it is nil, nothing is recorded,
-	// and nothing of what steps want can be undone.
+	// host. If it is nil, nothing is recorded, and nothing of what steps want can be undone.
 	Ledger *ledger.Ledger
 
 	// Node is the node's name, Version that of the program, and Command the name of what
 	// it was asked to do, for the report. They may be empty.
 	Node, Version, Command string
 
-	// Gates are waited for by Apply before anything else: before Prepare, and while
-	// the node is neither locked nor claimed, so that others can go on. Check says what
-	// would be waited for. One that was waited for is [Changed] in the report, and an
-	// Apply that only waits counts as a change.
+	// Gates are waited for by Apply before anything else. Check says what would be waited
+	// for. One that was waited for is [Changed] in the report.
 	Gates []Step
 
 	// Steps run in this order; Revert goes backwards.
@@ -120,12 +108,6 @@ type Plan struct {
 
 	// Trace has hooks that are called during the run. It may be nil.
 	Trace *Trace
-
-	// KeepGoing makes Apply go on after a failure with the steps that do not need
-	// the failed one, as Check does, so that one run does all that can be done, and shows
-	// all that is wrong. It is for a plan whose steps name in After all that they need.
-	// Apply stops all the same if the ledger cannot be written.
-	KeepGoing bool
 }
 
 // Step returns the step with the given name, for Prepare to complete, or nil if
@@ -151,19 +133,16 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheck, p.Validate, (*walk).checkPlan)
 }
 
-// Apply brings the node to the state of each step in turn. First it waits for the
-// gates, and checks all steps as [Plan.Check] does. If a step fails by that, or the
-// node has another owner, nothing is changed; if nothing would change, nothing is locked,
-// and the results are those of the check. Else it locks and claims the node, and goes over
-// the steps. What a step Wants is changed and read back. An action is checked, applied if
-// anything would change, and checked again, unless the step sets SkipVerify. The step is
-// then [Changed] or [Unchanged]; if something is still different, it is [Failed] with
+// Apply brings the node to the state of each step in turn, once it has waited for the gates
+// and checked all steps as [Plan.Check] does. If a step fails by that, or the node has
+// another owner, nothing is changed. What a step Wants is changed and read back. An action
+// is checked, applied if anything would change, and checked again. The step is then
+// [Changed] or [Unchanged]; if something is still different, it is [Failed] with
 // [ErrNotConverged].
 //
-// Apply stops at the first failure of a step that is not Optional, unless KeepGoing
-// is set: the steps that need it are [Blocked], the other remaining steps are
-// [NotRun]. It undoes nothing, and may be run again. When ctx is done, the remaining
-// steps are NotRun and the error says so.
+// Apply stops at the first failure of a step that is not Optional: the steps that need it
+// are [Blocked], the other remaining steps are [NotRun]. It undoes nothing, and may be run
+// again. When ctx is done, the remaining steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpApply, p.Validate, (*walk).applyPlan)
 }

@@ -91,26 +91,6 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.NotContains(t, e.Calls(), "apply")
 }
 
-func TestKeepGoingStopsOnlyWhatNeedsTheFailure(t *testing.T) {
-	needs, other := todo(), todo()
-	plan := &bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{
-		step("a", broken()),
-		step("b", needs, "a"),
-		step("c", other),
-		step("d", unreadable(), "c"),
-	}}
-	report, err := plan.Apply(t.Context())
-	require.Equal(t, lines("a failed", "b blocked", "c changed", "d failed"), statuses(report))
-	require.EqualError(t, err, "step a: apply: boom\nstep d: check: boom", "one run reports every error")
-	require.NotContains(t, needs.Calls(), "apply")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	report, err = plan.Apply(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, 4, report.Count(bootstrap.NotRun), "a cancelled run stops")
-}
-
 func TestAFailedStepTellsWhatItChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left    []string
@@ -198,16 +178,6 @@ func TestApplyVerifies(t *testing.T) {
 	_, err = plan.Apply(t.Context())
 	require.EqualError(t, err, "step a: verify: boom")
 	require.NotErrorIs(t, err, bootstrap.ErrNotConverged)
-}
-
-func TestSkipVerifyTakesApplyAtItsWord(t *testing.T) {
-	stuck := &bootstraptest.Script{Changes: []string{"set a = 1"}, Left: []string{"set a = 1"}}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "a", Action: stuck, SkipVerify: true}}}
-	report, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "a changed", statuses(report))
-	require.Equal(t, []string{"set a = 1"}, report.Results[0].Changes)
-	require.Equal(t, []string{"check", "check", "apply"}, stuck.Calls())
 }
 
 func TestCancelledBetweenSteps(t *testing.T) {
@@ -336,7 +306,6 @@ func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
 	}{
 		"wants":            {wants("s", newShelf("shelf").want("a=1")), true},
 		"on the host":      {step("s", hosted{todo()}), true},
-		"retried there":    {step("s", bootstrap.Retry(hosted{todo()}, nil)), true},
 		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{todo()}, Local: true}, false},
 		"in memory":        {step("s", todo()), false},
 	} {
@@ -369,7 +338,7 @@ func TestAdviceIsShownInEachRun(t *testing.T) {
 	a.Advice = []string{advice}
 	failing := broken()
 	failing.Advice = []string{advice}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", bootstrap.Retry(a, nil)), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
 	for i, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.Apply} {
 		report, err := run(t.Context())
 		require.NoError(t, err)

@@ -119,7 +119,6 @@ func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 		"optional":             {plan: bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", broken())), step("b", todo(), "a"), step("c", todo())}}},
 		"optional, unreadable": {plan: bootstrap.Plan{Steps: []bootstrap.Step{optional(step("a", unreadable()))}}},
 		"unknown":              {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", unreadable(), "a")}}},
-		"goes on":              {plan: bootstrap.Plan{KeepGoing: true, Steps: []bootstrap.Step{step("a", broken()), step("b", todo())}}},
 		"absent":               {plan: bootstrap.Plan{Steps: []bootstrap.Step{{Name: "a", Action: broken(), Absent: true}}}},
 		"over":                 {bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}}, ended},
 		"invalid":              {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("", todo())}}},

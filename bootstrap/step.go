@@ -165,9 +165,6 @@ func (s *Step) act(ctx context.Context) Result {
 		}
 		return s.result(Failed, "apply", made(changes, left), err)
 	}
-	if s.SkipVerify {
-		return Result{Status: Changed, Changes: changes}
-	}
 	return s.verify(ctx, changes)
 }
 

@@ -56,8 +56,7 @@ type Wait struct {
 	// example while another process holds the node's lock.
 	Step string
 
-	// For is what the run waits for, such as "another try" or "the lock, which
-	// ...".
+	// For is what the run waits for, such as "the lock, which ...".
 	For string
 
 	// Tries is the number of attempts so far, and Err the error of the last one.

@@ -16,8 +16,7 @@ import (
 // Validate reports errors in the plan itself: a step that has no name, or the name of
 // another step; that does nothing, or several things, and there is no Prepare to complete
 // it; that has a negative timeout, or whose After names a step that does not exist or comes
-// later; an action that waits longer than [MaxWaits], or is a ledger.Wanter, so that nothing
-// would be recorded; invalid fields of the ledger. The methods that run the plan call
+// later; an action that is a ledger.Wanter, so that nothing would be recorded; invalid fields of the ledger. The methods that run the plan call
 // Validate first, and again once it is prepared.
 func (p *Plan) Validate() error {
 	places := make(map[string]int, len(p.Steps))
@@ -30,10 +29,10 @@ func (p *Plan) Validate() error {
 		}
 	}
 	for i := range p.Gates {
-		errs = append(errs, p.Gates[i].validateGate(i)...)
+		errs = append(errs, p.Gates[i].validate("gate", i), p.Gates[i].validateGate())
 	}
 	for i := range p.Steps {
-		errs = append(errs, p.Steps[i].validate(i, places, p.Prepare == nil)...)
+		errs = append(errs, p.Steps[i].validate("step", i), p.Steps[i].validateAfter(i, places), p.Steps[i].validateParts(p.Prepare == nil))
 	}
 	return errors.Join(invalid(errors.Join(errs...)), p.validateAll())
 }
@@ -53,13 +52,21 @@ func invalid(err error) error {
 	return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 }
 
-func (s *Step) validate(place int, places map[string]int, isComplete bool) (errs []error) {
-	if s.Name == "" {
-		errs = append(errs, fmt.Errorf("step %d has no name", place+1))
+// validate says what is wrong with what steps and gates have in common.
+func (s *Step) validate(kind string, place int) error {
+	switch {
+	case s.Name == "":
+		return fmt.Errorf("%s %d has no name", kind, place+1)
+	case s.Timeout < 0:
+		return fmt.Errorf("%s %q has a negative timeout: %s", kind, s.Name, s.Timeout)
+	case isNil(s.does()):
+		return fmt.Errorf("%s %q has a nil %T", kind, s.Name, s.does())
 	}
-	if s.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("step %q has a negative timeout: %s", s.Name, s.Timeout))
-	}
+	return nil
+}
+
+func (s *Step) validateAfter(place int, places map[string]int) error {
+	var errs []error
 	for _, name := range s.After {
 		switch other, known := places[name]; {
 		case !known:
@@ -68,57 +75,35 @@ func (s *Step) validate(place int, places map[string]int, isComplete bool) (errs
 			errs = append(errs, fmt.Errorf("step %q is after %q, which does not come before it", s.Name, name))
 		}
 	}
-	return append(errs, s.validateParts(isComplete))
+	return errors.Join(errs...)
 }
 
 // validateParts says what is wrong with what the step does.
 func (s *Step) validateParts(isComplete bool) error {
+	_, isWanter := s.Action.(ledger.Wanter)
 	switch {
 	case s.Gate != nil:
 		return fmt.Errorf("step %q is a gate: make it one of Gates", s.Name)
 	case s.Wants != nil && s.Action != nil:
 		return fmt.Errorf("step %q has both Wants and an Action", s.Name)
-	case isNil(s.does()):
-		return fmt.Errorf("step %q has a nil %T", s.Name, s.does())
 	case s.does() == nil && isComplete && !s.Skip && !s.Absent:
 		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
-	}
-	return s.validateAction()
-}
-
-// validateAction looks at the action, and at the one in a Retry.
-func (s *Step) validateAction() error {
-	action := s.Action
-	for retries, ok := action.(retried); ok; retries, ok = action.(retried) {
-		if long := retries.inner().longest(); long > MaxWaits {
-			return fmt.Errorf("step %q may wait for more than %s, and holds the node's lock meanwhile: wait less, or make it one of Gates", s.Name, MaxWaits)
-		}
-		action = retries.inner().action
-	}
-	if _, wants := action.(ledger.Wanter); wants {
-		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, action)
+	case isWanter:
+		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, s.Action)
 	}
 	return nil
 }
 
-func (s *Step) validateGate(place int) (errs []error) {
+func (s *Step) validateGate() error {
 	switch {
-	case s.Name == "":
-		errs = append(errs, fmt.Errorf("gate %d has no name", place+1))
 	case s.Absent || len(s.After) > 0:
-		errs = append(errs, fmt.Errorf("gate %q can neither be absent nor after others", s.Name))
-	case s.Timeout < 0:
-		errs = append(errs, fmt.Errorf("gate %q has a negative timeout: %s", s.Name, s.Timeout))
-	}
-	switch {
+		return fmt.Errorf("gate %q can neither be absent nor after others", s.Name)
 	case s.Wants != nil || s.Action != nil:
-		errs = append(errs, fmt.Errorf("gate %q has Wants or an Action: make it one of Steps, or set Gate", s.Name))
-	case isNil(s.does()):
-		errs = append(errs, fmt.Errorf("gate %q has a nil %T", s.Name, s.Gate))
+		return fmt.Errorf("gate %q has Wants or an Action: make it one of Steps, or set Gate", s.Name)
 	case s.Gate == nil && !s.Skip:
-		errs = append(errs, fmt.Errorf("gate %q has no Gate", s.Name))
+		return fmt.Errorf("gate %q has no Gate", s.Name)
 	}
-	return errs
+	return nil
 }
 
 // isNil reports whether a pointer was given that is nil: its methods may not bear that.

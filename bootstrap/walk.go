@@ -139,7 +139,6 @@ func (w *walk) applyPlan(ctx context.Context) error {
 	if !isNeeded {
 		return err
 	}
-	w.stops = !w.plan.KeepGoing
 	return w.changing(ctx, (*ledger.Book).Claim, func(ctx context.Context) error { return w.steps(ctx, (*walk).apply) })
 }
 
@@ -162,7 +161,7 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 	switch {
 	case err == nil && isNeeded:
 		return true, nil
-	case err != nil && found.Err == nil && ctx.Err() == nil && (w.plan.KeepGoing || !look.isUnwilling()):
+	case err != nil && found.Err == nil && ctx.Err() == nil && !look.isUnwilling():
 		return true, nil
 	}
 	for _, r := range found.Results {

@@ -7,7 +7,7 @@
 // Everything acts in the mount namespace of the calling thread. In a container,
 // that is the container's namespace, and a mount stays inside it unless the thread
 // has entered the host's namespace (package bootstrap/hostns) or the volume has
-// mountPropagation: Bidirectional (see [Mount.Propagation]). The package starts no
+// mountPropagation: Bidirectional (see [Mount.Shared]). The package starts no
 // goroutines.
 //
 // Mounting and unmounting need CAP_SYS_ADMIN in the initial user namespace: the
@@ -44,9 +44,9 @@ import (
 // DefaultPath is the path on which a node's bpffs is mounted.
 const DefaultPath = "/sys/fs/bpf"
 
-// DefaultMode is the default mode of a bpffs's top directory: only root can list
+// defaultMode is the default mode of a bpffs's top directory: only root can list
 // it.
-const DefaultMode fs.FileMode = 0o700
+const defaultMode fs.FileMode = 0o700
 
 // ErrForeign means that a file system other than bpf is mounted on the path.
 var ErrForeign = code.New(code.BPFFSForeign, "another file system is mounted there")
@@ -71,7 +71,7 @@ type Mount struct {
 	Path string
 
 	// Mode is the mode of the top directory of a newly mounted bpffs. If zero, it is
-	// DefaultMode. The kernel always adds the sticky bit.
+	// 0700. The kernel always adds the sticky bit.
 	Mode fs.FileMode
 
 	// Fallback is used instead of Path if another file system is mounted on Path.
@@ -79,9 +79,14 @@ type Mount struct {
 	// one in use.
 	Fallback string
 
-	// Propagation selects whether a new mount must also appear outside the mount
-	// namespace in which it is made. The zero value is AnyPropagation.
-	Propagation Propagation
+	// Shared requires that a new mount also appears outside the container, so that
+	// it outlives the container. For that, the mount on which it is made must be in
+	// a peer group (shared:N in proc_pid_mountinfo(5)) and, if the mounts of pid 1
+	// can be read, one of them must be in the same group. In a pod with its own pid
+	// namespace, Apply cannot tell whether the host is among the peers. A bpffs
+	// that is already mounted is not checked: in a new container, it can only have
+	// come from the host.
+	Shared bool
 
 	// Kernel is the kernel to call. If nil, it is the running one.
 	Kernel mount.Mounter
@@ -115,7 +120,7 @@ func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {
 	}), nil
 }
 
-func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, DefaultMode) }
+func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, defaultMode) }
 
 // look finds the place: Path, or Fallback if Path is occupied.
 func (m Mount) look(k mount.Mounter) (p fsmount.Place, isFallback bool, err error) {

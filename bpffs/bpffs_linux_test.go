@@ -36,7 +36,7 @@ func (k initIs) Open(name string) (fs.File, error) {
 // Another mount namespace stands for the host that must see the mount too.
 func TestBPF3_OnTheRealKernel(t *testing.T) {
 	n := fsmounttest.NewReal(t, false)
-	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Propagation: bpffs.Shared}
+	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Shared: true}
 	private(t, m, n.Dir())
 
 	require.NoError(t, unix.Mount("", n.Dir(), "", unix.MS_SHARED, ""))

@@ -12,28 +12,10 @@ import (
 	"github.com/slipway-dev/slipway/mount"
 )
 
-// Propagation selects whether a mount must appear in other mount namespaces too.
-type Propagation uint8
-
-const (
-	// AnyPropagation requires nothing. It suits the host, and a thread that has
-	// entered the host's mount namespace.
-	AnyPropagation Propagation = iota
-
-	// Shared requires that a new mount also appears outside the container, so that
-	// it outlives the container. For that, the mount on which it is made must be in
-	// a peer group (shared:N in proc_pid_mountinfo(5)) and, if the mounts of pid 1
-	// can be read, one of them must be in the same group. In a pod with its own pid
-	// namespace, Apply cannot tell whether the host is among the peers. A bpffs
-	// that is already mounted is not checked: in a new container, it can only have
-	// come from the host.
-	Shared
-)
-
 // checkPropagation returns an error with the remedy if a new mount would end with
 // the container.
 func (m Mount) checkPropagation(k mount.Mounter, p fsmount.Place) error {
-	if m.Propagation != Shared {
+	if !m.Shared {
 		return nil
 	}
 	infos, err := fsmount.Mounts(k)

@@ -31,12 +31,12 @@ func private(t *testing.T, m bpffs.Mount, parent string) {
 func TestBPF3_PrivateIsRefusedWhereAsked(t *testing.T) {
 	n := fsmounttest.NewFake(t)
 	n.K.Private = true
-	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.K, Propagation: bpffs.Shared}
+	m := bpffs.Mount{Path: filepath.Join(n.Dir(), "bpf"), Kernel: n.K, Shared: true}
 	private(t, m, "/")
 
-	m.Propagation = bpffs.AnyPropagation
+	m.Shared = false
 	require.NoError(t, m.Apply(t.Context()))
-	m.Propagation = bpffs.Shared
+	m.Shared = true
 	changes, err := m.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes, "the existing mount came from outside")

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// Root is the path on which a node's cgroups are mounted.
-const Root = "/sys/fs/cgroup"
+// root is the path on which a node's cgroups are mounted.
+const root = "/sys/fs/cgroup"
 
 // Layout is the set of cgroup versions that a node has mounted.
 type Layout uint8
@@ -36,11 +36,11 @@ func (l Layout) String() string {
 	return "Layout(" + strconv.Itoa(int(l)) + ")"
 }
 
-// Detect returns the layout of the cgroups on path (if empty, [Root]), by the types
+// Detect returns the layout of the cgroups on path (if empty, /sys/fs/cgroup), by the types
 // of the file systems mounted there: either cgroup2 itself, or a tmpfs with v1
 // hierarchies in it, with or without a cgroup2 called "unified". Anything else is
 // an error.
-func Detect(path string) (Layout, error) { return detect(cmp.Or(path, Root)) }
+func Detect(path string) (Layout, error) { return detect(cmp.Or(path, root)) }
 
 // ID returns the id of the cgroup v2 at path, as bpf_get_current_cgroup_id and the
 // kernel's trace events report it. It is the same through every mount.

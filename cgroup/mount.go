@@ -61,12 +61,12 @@ func EnsureMounted(path string) error {
 
 // Mount is the state of a node that has cgroup2 mounted on a path with the host's
 // root. In a plan it is what a step wants. The zero value is the node's own mount on
-// Root; on nodes where another file system, such as cgroup
+// /sys/fs/cgroup; on nodes where another file system, such as cgroup
 // v1, is mounted there, it is ErrForeign.
 type Mount struct {
 	// Path is the path to mount on; relative paths, "..", and symbolic links are
 	// resolved first. Missing directories are made with mode 0755. If empty, it is
-	// Root.
+	// /sys/fs/cgroup.
 	Path string
 
 	// Repair replaces a cgroup2 with another root that is mounted on Path: a new one is
@@ -97,7 +97,7 @@ func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
 // Wants wants a cgroup2 with the host's root on Path. What Repair replaces is no original: it
 // does not come back.
 func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {
-	wants := m.system().Wants(ctx, cmp.Or(m.Path, Root), ledger.State{}, m.ready)
+	wants := m.system().Wants(ctx, cmp.Or(m.Path, root), ledger.State{}, m.ready)
 	wants.List[len(wants.List)-1].OwnCopy = m.Repair
 	return wants, nil
 }

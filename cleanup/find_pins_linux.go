@@ -35,7 +35,7 @@ type pins struct{ roots, patterns []string }
 // pinRoots returns where pins are looked for.
 func pinRoots(roots []string, mounts []MountRule) []string {
 	if roots = slices.Clone(roots); len(roots) == 0 {
-		roots = []string{DefaultBPFRoot}
+		roots = []string{defaultBPFRoot}
 	}
 	for _, rule := range mounts {
 		if rule.Type == fstypeBPF && !slices.Contains(roots, rule.Path) {

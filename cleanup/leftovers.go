@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// DefaultBPFRoot is the usual mount point of the BPF file system.
-const DefaultBPFRoot = "/sys/fs/bpf"
+// defaultBPFRoot is the usual mount point of the BPF file system.
+const defaultBPFRoot = "/sys/fs/bpf"
 
 // ErrAgentAlive is matched by the error of [Leftovers.Remove] if [Ownership.AgentAlive]
 // detects the agent: stop it first.
@@ -38,7 +38,7 @@ type Leftovers struct {
 	Scope Scope
 
 	// BPFRoots are the mount points of BPF file systems to look for [Ownership.Pins] in;
-	// none means [DefaultBPFRoot]. Paths with another file system are skipped.
+	// none means /sys/fs/bpf. Paths with another file system are skipped.
 	BPFRoots []string
 
 	// CgroupRoot is the directory of the cgroup2 hierarchy to which the agent attaches

@@ -121,7 +121,7 @@ type tally struct {
 func (t *tally) done(item Item, err error) {
 	t.dealt++
 	if err != nil {
-		err = &Error{Item: item, Err: hint(item.Kind, err)}
+		err = &itemError{Item: item, Err: hint(item.Kind, err)}
 		t.errs = append(t.errs, err)
 	}
 	if t.progress != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/containernetworking/cni/libcni"
 )
 
-// AnyNetwork is the target of a [Chained] that joins the network that a runtime
+// anyNetwork is the target of a [Chained] that joins the network that a runtime
 // would use.
-const AnyNetwork = "*"
+const anyNetwork = "*"
 
 // Chained is another CNI's configuration with the agent's plugin in its chain. It
 // is read from the folder each time, so the next Apply picks up the other CNI's
 // changes.
 type Chained struct {
-	// Target is the name of the network to join. If it is empty or AnyNetwork, the
+	// Target is the name of the network to join. If it is empty or "*", the
 	// target is the network of the first valid configuration in the order of the
 	// file names. Our own configuration is skipped, even under an earlier name if
 	// the ledger has it, and so is any configuration with no other plugin. If no
@@ -33,8 +33,8 @@ type Chained struct {
 	// backup with the highest number.
 	Target string
 
-	// Agent describes the plugin to insert. If its Mode is empty or ModeNone,
-	// ModeGenericVeth is used. The network's name, its version and the other
+	// Agent describes the plugin to insert. If its Mode is empty or "none", it is
+	// "generic-veth". The network's name, its version and the other
 	// plugins are those of the target: Network, CNIVersion and Base must be zero.
 	Agent Agent
 
@@ -63,7 +63,7 @@ func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
 	return target.chain(plugin)
 }
 
-func (c Chained) target() string { return cmp.Or(c.Target, AnyNetwork) }
+func (c Chained) target() string { return cmp.Or(c.Target, anyNetwork) }
 
 // plugin returns the JSON object to insert.
 func (c Chained) plugin() ([]byte, error) {
@@ -75,7 +75,7 @@ func (c Chained) plugin() ([]byte, error) {
 		return nil, errors.New("the network's name, its cniVersion and its other plugins are those of the target")
 	}
 	if a.alone() {
-		a.Mode = ModeGenericVeth
+		a.Mode = modeGenericVeth
 	}
 	if err := a.validate(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 
 // fits returns false for a configuration with only our plugin, or loopback: no network.
 func (c Chained) fits(n *network, own string) bool {
-	return (c.target() == AnyNetwork || c.target() == n.name) &&
+	return (c.target() == anyNetwork || c.target() == n.name) &&
 		slices.ContainsFunc(n.types, func(t string) bool { return t != own && t != loopback })
 }
 

@@ -83,17 +83,17 @@ func ReadWhole(ctx context.Context, path string) (Whole, error) {
 // ([CiliumAgent]), which the plugins of other agents may not know: for these, use
 // [Whole].
 type Agent struct {
-	Network    string // name of the network; zero: the mode's name, but with ModeNone it must be given
+	Network    string // name of the network; zero: the mode's name, but with "none" it must be given
 	CNIVersion string // zero: 1.0.0, as Cilium's since 1.20; 0.3.1 before. From 1.1.0 on, runtimes may ask the plugins for their STATUS
 	Plugin     string // must be given
 	Debug      bool   // enable-debug
 	LogFile    string // log-file, on the node; zero: none
 
-	// Mode selects the plugins with which the agent's is chained. If empty or
-	// ModeNone, it is alone. With ModePortmap it comes before portmap, with
-	// ModeFlannel after flannel and portmap, with ModeAWS after aws-cni and
-	// portmap, and with ModeGenericVeth after the plugins of Base, which must be
-	// given. To join a configuration that is already on the node, see [Chained].
+	// Mode selects the plugins with which the agent's is chained, by the names of
+	// Cilium's "cni-chaining-mode". If empty or "none", it is alone. With "portmap" it
+	// comes before portmap, with "flannel" after flannel and portmap, with "aws-cni"
+	// after aws-cni and portmap, and with "generic-veth" after the plugins of Base, which
+	// must be given. To join a configuration that is already on the node, see [Chained].
 	Mode string
 
 	// Base lists the plugins before the agent's, each a JSON object. If nil, they
@@ -157,7 +157,7 @@ func (a Agent) entry() agentPlugin {
 	}
 }
 
-func (a Agent) alone() bool { return a.Mode == "" || a.Mode == ModeNone }
+func (a Agent) alone() bool { return a.Mode == "" || a.Mode == modeNone }
 
 func (a Agent) validate() error {
 	if a.Plugin == "" {

@@ -24,7 +24,7 @@ func ExampleChained() {
 	}
 	defer os.RemoveAll(conf)
 	chained := cniinstall.Chained{
-		Target: "blue", // cniinstall.AnyNetwork selects the one a runtime would use
+		Target: "blue", // "*" selects the one a runtime would use
 		Plugin: json.RawMessage(`{"type":"acme-cni","mtu":1450}`),
 	}
 	install := cniinstall.Install{Config: chained, ConfName: "05-acme.conflist"} // set Plugins too

@@ -9,13 +9,13 @@ import (
 	"fmt"
 )
 
-// The modes of an [Agent], by the names of Cilium's "cni-chaining-mode".
+// The modes of an [Agent].
 const (
-	ModeNone        = "none"
-	ModePortmap     = "portmap"
-	ModeFlannel     = "flannel"
-	ModeAWS         = "aws-cni"
-	ModeGenericVeth = "generic-veth"
+	modeNone        = "none"
+	modePortmap     = "portmap"
+	modeFlannel     = "flannel"
+	modeAWS         = "aws-cni"
+	modeGenericVeth = "generic-veth"
 )
 
 // The plugins beside the agent's in a template.
@@ -30,20 +30,20 @@ const (
 func (a Agent) template() ([]any, error) {
 	var before, after []json.RawMessage
 	switch a.Mode {
-	case "", ModeNone:
-	case ModePortmap:
+	case "", modeNone:
+	case modePortmap:
 		after = raw(portmapPlugin)
-	case ModeFlannel:
+	case modeFlannel:
 		before = raw(flannelPlugin, portmapPlugin)
-	case ModeAWS:
+	case modeAWS:
 		before = raw(awsPlugin, awsPortmapPlugin)
-	case ModeGenericVeth:
+	case modeGenericVeth:
 		if len(a.Base) == 0 {
 			return nil, errors.New("mode generic-veth completes other plugins: name them, or chain onto a configuration on the node")
 		}
 	default:
 		return nil, fmt.Errorf("unknown mode %q, known are %q", a.Mode,
-			[]string{ModeNone, ModePortmap, ModeFlannel, ModeAWS, ModeGenericVeth})
+			[]string{modeNone, modePortmap, modeFlannel, modeAWS, modeGenericVeth})
 	}
 	if a.Base != nil {
 		before = a.Base
@@ -70,7 +70,7 @@ func raw(plugins ...string) []json.RawMessage {
 // chainingMode is the mode passed to the agent's plugin. If it comes first, as in
 // portmap, it is not chained.
 func (a Agent) chainingMode() string {
-	if a.alone() || a.Mode == ModePortmap {
+	if a.alone() || a.Mode == modePortmap {
 		return ""
 	}
 	return a.Mode

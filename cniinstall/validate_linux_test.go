@@ -174,7 +174,7 @@ func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
 				write(t, n.plugin("cilium-cni"), tt.ours, 0o755)
 			}
 			i := n.install()
-			i.Config = agentOf(cniinstall.Agent{Mode: cniinstall.ModePortmap})
+			i.Config = agentOf(cniinstall.Agent{Mode: "portmap"})
 			if tt.alter != nil {
 				tt.alter(&i.Install)
 			}

@@ -7,7 +7,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math/big"
 	"reflect"
 	"strconv"
 	"strings"
@@ -22,7 +21,6 @@ import (
 //		MTU     int           `config:"mtu"`
 //		Period  time.Duration `config:"gc-interval" default:"5m"`
 //		Devices []string      `config:"devices"`
-//		Buffer  ByteSize      `config:"buffer" default:"64KiB"`
 //		Cluster string        `config:"cluster-name,required"`
 //	}
 //
@@ -35,7 +33,7 @@ import (
 // case), an integer (also as 0x1f) or floating-point number within its type's
 // range, a [time.Duration], a list of strings or of any of these, separated by
 // commas or white space, a map[string]string of KEY=VALUE separated by commas, and
-// any other [encoding.TextUnmarshaler], such as [ByteSize] or a netip.Prefix. A
+// any other [encoding.TextUnmarshaler], such as a netip.Prefix. A
 // pointer to one of these is nil unless the key is set or has a default.
 //
 // Decode returns all errors joined, each with its key and source, and still sets
@@ -240,44 +238,4 @@ func decodeMap(v reflect.Value, text string) error {
 	}
 	*m = pairs
 	return nil
-}
-
-// ByteSize is a number of bytes, written as 4096, 64KiB, 64Ki or 1.5GiB or, with
-// powers of ten, as 64kB, 64k or 1G.
-type ByteSize int64
-
-// UnmarshalText parses a byte size.
-func (s *ByteSize) UnmarshalText(text []byte) error {
-	number := strings.TrimRight(string(text), "BKMGTPEki")
-	unit, known := byteUnit(strings.TrimPrefix(string(text), number))
-	size, ok := new(big.Rat).SetString(strings.TrimSpace(number))
-	if !known || !ok || strings.Trim(number, "0123456789. ") != "" {
-		return fmt.Errorf("%s is not a size in bytes such as 64KiB or 1G", quote(string(text)))
-	}
-	if size.Mul(size, new(big.Rat).SetInt(unit)); !size.IsInt() || !size.Num().IsInt64() {
-		return fmt.Errorf("%s is not a whole number of bytes in range", quote(string(text)))
-	}
-	*s = ByteSize(size.Num().Int64())
-	return nil
-}
-
-// byteUnit returns how many bytes a unit such as Ki, KiB, k or kB stands for.
-func byteUnit(name string) (bytes *big.Int, known bool) {
-	name = strings.TrimSuffix(name, "B")
-	if name == "" {
-		return big.NewInt(1), true
-	}
-	prefix, binary := strings.CutSuffix(name, "i")
-	if prefix == "k" {
-		prefix = "K"
-	}
-	power := strings.Index("KMGTPE", prefix) + 1
-	if len(prefix) != 1 || power == 0 {
-		return nil, false
-	}
-	base := big.NewInt(1000)
-	if binary {
-		base.SetInt64(1024)
-	}
-	return base.Exp(base, big.NewInt(int64(power)), nil), true
 }

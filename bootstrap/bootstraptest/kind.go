@@ -5,6 +5,7 @@ package bootstraptest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -13,8 +14,8 @@ import (
 )
 
 // ConformKind tests that a kind keeps the contract of [ledger.Kind] for an object that this
-// process may own and write. It brings the object to each of the states in turn, which must
-// differ, and leaves it as it was. The rules:
+// process may own and write, in a directory that exists. It brings the object to each of the
+// states in turn, which must differ, and leaves it as it was. The rules:
 //
 //   - Read changes nothing, and reads the same when asked again.
 //   - What Write has written is read back, and is Met. Write may be repeated.
@@ -83,7 +84,7 @@ func (c *kindSubject) read(ctx context.Context) (ledger.State, error) {
 	}
 	second, err := c.Read(ctx, c.object)
 	if err == nil && !second.Equal(first) {
-		err = fmt.Errorf("it is %+v, and read again %+v", first, second)
+		err = fmt.Errorf("it is %s, and read again %s", shown(first), shown(second))
 	}
 	return first, err
 }
@@ -96,22 +97,22 @@ func (c *kindSubject) become(ctx context.Context, was, to ledger.State) (now led
 		}
 	}
 	if c.isMet(was, to) {
-		return was, fmt.Errorf("in state %+v it already counts as written %+v", was, to)
+		return was, fmt.Errorf("in state %s it already counts as written %s", shown(was), shown(to))
 	}
 	if err := c.Write(done(ctx), c.object, to); err != nil {
 		if now, errRead := c.read(ctx); errRead != nil || !now.Equal(was) {
-			return was, fmt.Errorf("a write that returns %w has changed it from %+v to %+v", errors.Join(err, errRead), was, now)
+			return was, fmt.Errorf("a write that returns %w has changed it from %s to %s", errors.Join(err, errRead), shown(was), shown(now))
 		}
 	}
 	for range 2 {
 		if err := c.Write(ctx, c.object, to); err != nil {
-			return was, fmt.Errorf("write %+v: %w", to, err)
+			return was, fmt.Errorf("write %s: %w", shown(to), err)
 		}
 		if now, err = c.read(ctx); err != nil {
 			return was, err
 		}
 		if !c.isMet(now, to) || !c.isSame(now, now) || c.isSame(now, was) {
-			return was, fmt.Errorf("after %+v was written over %+v, it is %+v", to, was, now)
+			return was, fmt.Errorf("after %s was written over %s, it is %s", shown(to), shown(was), shown(now))
 		}
 	}
 	return now, nil
@@ -130,4 +131,10 @@ func (c *kindSubject) isMet(now, to ledger.State) bool {
 		return c.isSame(now, to)
 	}
 	return c.Met(now, ledger.Want{Kind: c.Kind, Object: c.object, To: to})
+}
+
+// shown leaves out the fields that are zero.
+func shown(s ledger.State) string {
+	text, _ := json.Marshal(s) // of strings and numbers
+	return string(text)
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // Error returns one line with the code and the message.
-func (e *RPCError) Error() string {
+func (e *rpcError) Error() string {
 	return fmt.Sprintf("the runtime answered: %s (gRPC code %d)", printable.Line(e.Message), e.Code)
 }
 
@@ -210,7 +210,7 @@ func checkStatus(trailers http.Header, answer []byte) error {
 		if plain, err := url.PathUnescape(message); err == nil {
 			message = plain
 		}
-		return &RPCError{Code: int(code), Message: message}
+		return &rpcError{Code: int(code), Message: message}
 	case answer == nil:
 		return errors.New("read the answer: it is empty")
 	}

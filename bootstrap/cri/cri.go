@@ -105,9 +105,9 @@ type Network struct {
 	Source  string   // the configuration as the runtime read it: JSON of a list of plugins
 }
 
-// RPCError is an error that the runtime answered. It matches
+// rpcError is an error that the runtime answered. It matches
 // [errors.ErrUnsupported] if the runtime does not know the call.
-type RPCError struct {
+type rpcError struct {
 	Code    int    // of gRPC, such as 14: unavailable
 	Message string // as the runtime sent it
 }
@@ -116,6 +116,6 @@ type RPCError struct {
 const noSuchCall = 12
 
 // Is reports whether the code corresponds to target.
-func (e *RPCError) Is(target error) bool {
+func (e *rpcError) Is(target error) bool {
 	return target == errors.ErrUnsupported && e.Code == noSuchCall
 }

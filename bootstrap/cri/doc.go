@@ -63,7 +63,8 @@
 //
 // The error matches [ErrNoRuntime] if nothing listens, [ErrSeveral] if several runtimes
 // do and the kubelet does not decide, and [ErrUnproven] if another user than root may
-// listen. An error from the runtime itself is an [*RPCError]. An
+// listen. An error that a runtime without the call answers matches
+// [errors.ErrUnsupported]. An
 // answer of more than 4 MiB, gRPC's own limit (a list of sandboxes: 16 MiB, the
 // kubelet's), is an error; a call waits until ctx ends for a runtime that does not
 // answer.

@@ -10,3 +10,6 @@ var (
 	ParseConfig    = parseConfig
 	ParseSandboxes = parseSandboxes
 )
+
+// RPCError is what the runtime answered.
+type RPCError = rpcError

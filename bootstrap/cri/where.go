@@ -45,7 +45,7 @@ func starting(err error) bool {
 	case err == nil, errors.Is(err, ErrNoRuntime), errors.Is(err, ErrSeveral), errors.Is(err, fs.ErrPermission),
 		errors.Is(err, errors.ErrUnsupported): // it has no CRI
 		return false
-	case errors.As(err, new(*RPCError)):
+	case errors.As(err, new(*rpcError)):
 		return true
 	}
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EAGAIN)

@@ -13,7 +13,7 @@ import (
 // fail returns the error of an operation on t. If permission was denied, it names
 // the missing capabilities.
 func (t target) fail(op string, err error) error {
-	e := &Error{Op: op, Namespace: t.ns, Path: t.path, Err: err}
+	e := &entryError{Op: op, Namespace: t.ns, Path: t.path, Err: err}
 	if !errors.Is(err, fs.ErrPermission) {
 		return e
 	}

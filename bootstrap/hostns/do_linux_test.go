@@ -199,26 +199,24 @@ func TestNS6_APlanRunsEveryMethodInside(t *testing.T) {
 	here, err := os.Hostname()
 	require.NoError(t, err)
 	a := hostname{before: "before", after: "after"}
-	for name, action := range map[string]bootstrap.Action{"alone": a, "wrapped": bootstrap.Retry(bootstrap.Retry(a, nil), nil)} {
-		plan := bootstrap.Plan{Host: hostOf(t, foreign(t)), Steps: []bootstrap.Step{{Name: "name", Action: action}}}
-		result := func(run func(context.Context) (*bootstrap.Report, error)) bootstrap.Result {
-			report, err := run(t.Context())
-			require.NoError(t, err, name)
-			return report.Results[0]
-		}
-		result(plan.Revert) // not to the machine's name
-
-		checked := result(plan.Check)
-		require.Equal(t, []string{"name the host after"}, checked.Changes)
-		require.Equal(t, []string{"it is before"}, checked.Advice)
-		applied := result(plan.Apply)
-		require.Equal(t, bootstrap.Changed, applied.Status, "it was verified inside, too")
-		require.Equal(t, []string{"it is after"}, applied.Advice)
-		require.Equal(t, bootstrap.Unchanged, result(plan.Apply).Status)
-
-		require.Equal(t, bootstrap.Changed, result(plan.Revert).Status)
-		require.Equal(t, bootstrap.Unchanged, result(plan.Revert).Status, "it was undone inside")
+	plan := bootstrap.Plan{Host: hostOf(t, foreign(t)), Steps: []bootstrap.Step{{Name: "name", Action: a}}}
+	result := func(run func(context.Context) (*bootstrap.Report, error)) bootstrap.Result {
+		report, err := run(t.Context())
+		require.NoError(t, err)
+		return report.Results[0]
 	}
+	result(plan.Revert) // not to the machine's name
+
+	checked := result(plan.Check)
+	require.Equal(t, []string{"name the host after"}, checked.Changes)
+	require.Equal(t, []string{"it is before"}, checked.Advice)
+	applied := result(plan.Apply)
+	require.Equal(t, bootstrap.Changed, applied.Status, "it was verified inside, too")
+	require.Equal(t, []string{"it is after"}, applied.Advice)
+	require.Equal(t, bootstrap.Unchanged, result(plan.Apply).Status)
+
+	require.Equal(t, bootstrap.Changed, result(plan.Revert).Status)
+	require.Equal(t, bootstrap.Unchanged, result(plan.Revert).Status, "it was undone inside")
 	now, err := os.Hostname()
 	require.NoError(t, err)
 	require.Equal(t, here, now, "the machine's own name")

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// Seen returns CheckFile's result, or CheckMount's if a type is given, for a process that sees
+// Seen returns checkFile's result, or checkMount's if a type is given, for a process that sees
 // mounts while pid 1 sees init.
 func Seen(mounts, init, path, fstype string) error {
 	s, err := sideOf(mounts, init)
@@ -22,7 +22,7 @@ func Seen(mounts, init, path, fstype string) error {
 	return s.mount(path, fstype)
 }
 
-// SeenValue returns CheckFile's result for a value below /proc/sys. The process is in the
+// SeenValue returns checkFile's result for a value below /proc/sys. The process is in the
 // kernel's first network namespace or in one named ownNet; pid 1's is initNet.
 func SeenValue(mounts, init, path string, first bool, ownNet, initNet string) error {
 	s, err := sideOf(mounts, init)

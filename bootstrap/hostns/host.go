@@ -17,9 +17,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
-// DefaultLockFile is the lock of a node, whichever directories a run uses.
-const DefaultLockFile = flock.DefaultPath
-
 // ErrLocked is matched by the error of a [Host.Lock] that waited too long.
 var ErrLocked = flock.ErrHeld
 
@@ -44,7 +41,7 @@ type Host struct {
 	Remedy string
 
 	// LockFile is the path of the node's lock, on the host. If empty, it is
-	// DefaultLockFile, whose directory only root can write to; a plan of a process that is
+	// /run/slipway.lock, whose directory only root can write to; a plan of a process that is
 	// not root takes a file beside its ledger instead. It is created with mode 0600, and never
 	// removed.
 	LockFile string
@@ -96,8 +93,8 @@ func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Con
 }
 
 // CheckPlaces returns an error that matches [ErrNotHost] if a change at one of the places
-// would stay in the container that the process is in. A place is a file (see [CheckFile])
-// or, where a type of file system is given, a mount (see [CheckMount]). It returns nil if
+// would stay in the container that the process is in. A place is a file (see checkFile)
+// or, where a type of file system is given, a mount (see checkMount). It returns nil if
 // the host is entered, or if Here is set.
 func (h Host) CheckPlaces(places map[string]string) error {
 	if h.Proc != "" || h.Here {
@@ -106,9 +103,9 @@ func (h Host) CheckPlaces(places map[string]string) error {
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(places)) {
 		if fstype := places[path]; fstype != "" {
-			errs = append(errs, h.refusal(CheckMount(path, fstype)))
+			errs = append(errs, h.refusal(checkMount(path, fstype)))
 		} else {
-			errs = append(errs, h.refusal(CheckFile(path)))
+			errs = append(errs, h.refusal(checkFile(path)))
 		}
 	}
 	return errors.Join(errs...)
@@ -131,7 +128,7 @@ func (h Host) refusal(err error) error {
 // namespace; a second call does nothing. Of two Locks in one process, the second waits
 // too: do not call it inside a plan.
 func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, atMost time.Duration)) (unlock func() error, err error) {
-	file := flock.File{Path: cmp.Or(h.LockFile, DefaultLockFile), Timeout: h.LockTimeout, Owner: owner, Waiting: waiting}
+	file := flock.File{Path: cmp.Or(h.LockFile, flock.DefaultPath), Timeout: h.LockTimeout, Owner: owner, Waiting: waiting}
 	err = h.Do(ctx, Mount, func(ctx context.Context) (err error) {
 		unlock, err = file.Lock(ctx)
 		return err

@@ -52,7 +52,7 @@
 //
 // A change that is made in a container without entering the host's namespaces stays
 // in the container, unless it is made on a volume of the host's. [CheckProc],
-// [CheckFile] and [CheckMount] detect that before anything is changed on the wrong side.
+// [Host.CheckPlaces] detects that before anything is changed on the wrong side.
 // A plan that enters no host, and whose Host does not set Here, calls them through
 // [Host.CheckPlaces] for the places of the objects that its steps want (ledger.Kind.Place).
 //
@@ -133,9 +133,9 @@ func byName(names []string) (ns Namespace, err error) {
 	return ns, nil
 }
 
-// Error is returned if a namespace could not be entered. The function was not called, so
-// nothing was done in any namespace.
-type Error struct {
+// entryError is returned if a namespace could not be entered. The function was not called,
+// so nothing was done in any namespace.
+type entryError struct {
 	// Op is the operation that failed: "open", "unshare" or "setns".
 	Op string
 	// Namespace is the kind of the namespace. It is zero if the process's directory is at
@@ -153,7 +153,7 @@ type Error struct {
 
 // Error returns one line that names the operation, the namespace, the path, the
 // cause and the missing capabilities.
-func (e *Error) Error() string {
+func (e *entryError) Error() string {
 	object := e.Path
 	if e.Namespace != 0 {
 		object = e.Namespace.String() + " namespace " + e.Path
@@ -166,11 +166,11 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *entryError) Unwrap() error { return e.Err }
 
 // Code returns "host.entry-denied" if permission is missing, "host.no-process" if the
 // process or its namespace does not exist, and "" otherwise.
-func (e *Error) Code() string {
+func (e *entryError) Code() string {
 	switch {
 	case errors.Is(e.Err, fs.ErrPermission):
 		return code.HostEntryDenied
@@ -190,8 +190,8 @@ func (e *Error) Code() string {
 //
 // All namespaces are opened before the first is entered. A namespace that the
 // thread is already in is not entered again, except the mount namespace, since
-// entering it also sets the root and the working directory. If entering fails, the
-// error is an [*Error]. If f panics, or ends by [runtime.Goexit] as
+// entering it also sets the root and the working directory. If entering fails, f is
+// not called. If f panics, or ends by [runtime.Goexit] as
 // testing.T.FailNow does, Do returns an error that holds the stack.
 func Do(ctx context.Context, procDir string, ns Namespace, f func(context.Context) error) error {
 	switch {

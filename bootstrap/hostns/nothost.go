@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// ErrNotHost is matched by the errors of [CheckProc], [CheckFile] and [CheckMount]:
+// ErrNotHost is matched by the errors of [CheckProc] and [Host.CheckPlaces]:
 // the path belongs to this container or systemd unit, not to the host.
 var ErrNotHost = code.New(code.HostNotHost, "not the host's")
 
@@ -23,7 +23,7 @@ var ErrNotHost = code.New(code.HostNotHost, "not the host's")
 // [errors.ErrUnsupported].
 func CheckProc(proc string) error { return checkProc(proc) }
 
-// CheckFile returns an error that matches [ErrNotHost] if a file that is made at
+// checkFile returns an error that matches [ErrNotHost] if a file that is made at
 // path, without entering the host's namespaces, would stay in the calling thread's
 // container: on the container's root, on a volume that ends with the pod, or on a
 // mount that pid 1 does not have. The error names the volume to mount. A hostPath volume
@@ -38,14 +38,14 @@ func CheckProc(proc string) error { return checkProc(proc) }
 // the kernel's first one, as in a pod with hostNetwork; on a node that is itself a
 // container this cannot be determined. A systemd unit with a network namespace of its own
 // (PrivateNetwork=) counts as a container here too.
-func CheckFile(path string) error { return checkPath(path, side.file) }
+func checkFile(path string) error { return checkPath(path, side.file) }
 
-// CheckMount returns an error that matches [ErrNotHost] if the host would not see a
+// checkMount returns an error that matches [ErrNotHost] if the host would not see a
 // mount of type fstype that is made at path without entering the host's namespaces:
 // unless that mount exists already, it must be made on top of a mount that is shared with
 // pid 1 of the host (shared:N in proc_pid_mountinfo(5)). Here a systemd unit with private
 // mounts counts as a container too.
-func CheckMount(path, fstype string) error {
+func checkMount(path, fstype string) error {
 	return checkPath(path, func(s side, path string) error { return s.mount(path, fstype) })
 }
 

@@ -17,17 +17,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/kube"
 )
 
-// Reason is why an agent ends, as far as the cluster shows.
-type Reason string
-
-// The reasons. The first three mean that the agent does not come back to its node.
+// The reasons of a [Decision]. With the first three the agent does not come back.
 const (
-	Gone         Reason = "gone"         // its DaemonSet does not exist
-	Deleting     Reason = "deleting"     // its DaemonSet is being deleted, and its pods with it
-	NotMatching  Reason = "not-matching" // its DaemonSet no longer selects the node
-	Restarting   Reason = "restarting"   // its DaemonSet exists, and selects the node
-	Unauthorized Reason = "unauthorized" // it may not ask: its account was deleted, or never had the right
-	Unknown      Reason = "unknown"      // the cluster gave no answer
+	gone         = "gone"
+	deleting     = "deleting"
+	notMatching  = "not-matching"
+	restarting   = "restarting"
+	unauthorized = "unauthorized"
+	unknown      = "unknown"
 )
 
 // Decision is whether an agent that ends should undo its work.
@@ -37,15 +34,23 @@ type Decision struct {
 	// and then comes back has cut off all its pods.
 	Uninstall bool
 
-	Reason Reason
+	// Reason is one of
+	//   - gone: its DaemonSet does not exist;
+	//   - deleting: its DaemonSet is being deleted, and its pods with it;
+	//   - not-matching: its DaemonSet no longer selects the node;
+	//   - restarting: its DaemonSet exists, and selects the node;
+	//   - unauthorized: it may not ask, since its account was deleted, or never had the right;
+	//   - unknown: the cluster gave no answer.
+	// The agent comes back unless it is one of the first three.
+	Reason string
 
-	// Err is the cause of Unauthorized and Unknown; else it is nil.
+	// Err is the cause of unauthorized and unknown; else it is nil.
 	Err error
 }
 
 // String returns, for example, "restart (unknown: get daemonsets ...)".
 func (d Decision) String() string {
-	what, why := "restart", string(d.Reason)
+	what, why := "restart", d.Reason
 	if d.Uninstall {
 		what = "uninstall"
 	}
@@ -67,48 +72,48 @@ type DaemonSet struct {
 // terminationGracePeriodSeconds.
 //
 // When a whole release is removed, the agent's account and its rights are deleted a
-// moment after the DaemonSet, and the answer may be Unauthorized. A cluster that has lost
+// moment after the DaemonSet, and the answer may be unauthorized. A cluster that has lost
 // its signing key answers the same to every agent, so Uninstall is false then: keep the
 // account for longer than the DaemonSet, or decide by Reason yourself. Taints are
 // ignored, since they come and go.
 func (d DaemonSet) Decide(ctx context.Context) Decision {
 	reason, err := d.reason(ctx)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-		reason = Unauthorized
+		reason = unauthorized
 	}
-	return Decision{Uninstall: slices.Contains([]Reason{Gone, Deleting, NotMatching}, reason), Reason: reason, Err: err}
+	return Decision{Uninstall: slices.Contains([]string{gone, deleting, notMatching}, reason), Reason: reason, Err: err}
 }
 
-func (d DaemonSet) reason(ctx context.Context) (Reason, error) {
+func (d DaemonSet) reason(ctx context.Context) (string, error) {
 	switch {
 	case d.Client == nil:
-		return Unknown, errNoClient
+		return unknown, errNoClient
 	case d.Namespace == "" || d.Name == "" || d.Node == "":
-		return Unknown, errors.New("needs the namespace and name of the DaemonSet, and the name of the node")
+		return unknown, errors.New("needs the namespace and name of the DaemonSet, and the name of the node")
 	}
 	set, err := get(ctx, d.Client, daemonSets, d.Namespace, d.Name)
 	switch {
 	case err != nil && isGone(err):
-		return Gone, nil
+		return gone, nil
 	case err != nil:
-		return Unknown, explain(err, "get", daemonSets, "", d.Namespace, d.Name)
+		return unknown, explain(err, "get", daemonSets, "", d.Namespace, d.Name)
 	case set.GetDeletionTimestamp() != nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
-		return Restarting, nil // its pods stay
+		return restarting, nil // its pods stay
 	case set.GetDeletionTimestamp() != nil:
-		return Deleting, nil
+		return deleting, nil
 	}
 	node, err := get(ctx, d.Client, nodes, "", d.Node)
 	if err != nil {
-		return Unknown, explain(err, "get", nodes, "", "", d.Node)
+		return unknown, explain(err, "get", nodes, "", "", d.Node)
 	}
 	matches, err := selects(set, node)
 	switch {
 	case err != nil:
-		return Unknown, fmt.Errorf("daemonset %s/%s: %w", d.Namespace, d.Name, err)
+		return unknown, fmt.Errorf("daemonset %s/%s: %w", d.Namespace, d.Name, err)
 	case !matches:
-		return NotMatching, nil
+		return notMatching, nil
 	}
-	return Restarting, nil
+	return restarting, nil
 }
 
 // isGone reports whether the object does not exist in a cluster that has such objects:

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -22,7 +21,6 @@ import (
 
 var (
 	_ bootstrap.Action = kube.Node{}
-	_ bootstrap.Action = kube.Definitions{}
 )
 
 // serve answers each path with its given status and body.
@@ -87,23 +85,23 @@ func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 	set := func(pod string) string {
 		return `200 {"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"agent","namespace":"kube-system"},"spec":{"template":` + pod + `}}`
 	}
-	for answer, want := range map[string]kube.Reason{
-		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"agent","group":"apps","kind":"daemonsets"},"code":404}`: kube.Gone,
-		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`:                                                               kube.Unknown,
-		"404 404 page not found":             kube.Unknown,
-		"404 <html>no such backend</html>":   kube.Unknown,
-		"503 no endpoints":                   kube.Unknown,
-		"200 {}":                             kube.Unknown,
-		set(`{}`):                            kube.Unknown,
-		set(`{"spec":{"nodeSelector":"x"}}`): kube.Unknown,
-		set(`{"spec":{"affinity":{"nodeAffinity":7}}}`): kube.Unknown,
-		set(`{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Like","values":["x"]}]}]}}}}}`): kube.Unknown,
-		set(`{"spec":{}}`):                         kube.Restarting,
-		set(`{"spec":{"nodeName":"me"}}`):          kube.Restarting,
-		set(`{"spec":{"nodeName":"you"}}`):         kube.NotMatching,
-		set(`{"spec":{"nodeSelector":{"a":"c"}}}`): kube.NotMatching,
-		set(`{"spec":{"nodeSelector":{"a":"b"}}}`): kube.Restarting,
-		set(`{"spec":{"nodeSelector":{"zz":""}}}`): kube.NotMatching,
+	for answer, want := range map[string]string{
+		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","details":{"name":"agent","group":"apps","kind":"daemonsets"},"code":404}`: "gone",
+		`404 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`:                                                               "unknown",
+		"404 404 page not found":             "unknown",
+		"404 <html>no such backend</html>":   "unknown",
+		"503 no endpoints":                   "unknown",
+		"200 {}":                             "unknown",
+		set(`{}`):                            "unknown",
+		set(`{"spec":{"nodeSelector":"x"}}`): "unknown",
+		set(`{"spec":{"affinity":{"nodeAffinity":7}}}`): "unknown",
+		set(`{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Like","values":["x"]}]}]}}}}}`): "unknown",
+		set(`{"spec":{}}`):                         "restarting",
+		set(`{"spec":{"nodeName":"me"}}`):          "restarting",
+		set(`{"spec":{"nodeName":"you"}}`):         "not-matching",
+		set(`{"spec":{"nodeSelector":{"a":"c"}}}`): "not-matching",
+		set(`{"spec":{"nodeSelector":{"a":"b"}}}`): "restarting",
+		set(`{"spec":{"nodeSelector":{"zz":""}}}`): "not-matching",
 	} {
 		client, err := dynamic.NewForConfig(serve(t, map[string]string{
 			path:               answer,
@@ -112,39 +110,34 @@ func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 		require.NoError(t, err)
 		got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
 		require.Equal(t, want, got.Reason, "%s: %s", answer, got)
-		require.Equal(t, want == kube.Gone || want == kube.NotMatching, got.Uninstall)
+		require.Equal(t, want == "gone" || want == "not-matching", got.Uninstall)
 	}
 }
 
 // Another object that is being deleted uninstalls nothing.
 func TestCFG4_AnAnswerOfAnotherKindOrNameDecidesNothing(t *testing.T) {
 	const deleted = `200 {"apiVersion":"apps/v1","kind":%q,"metadata":{"name":%q,"namespace":%q,"deletionTimestamp":"2026-01-02T03:04:05Z"}}`
-	for answer, want := range map[string]kube.Reason{
-		fmt.Sprintf(deleted, "DaemonSet", "agent", "kube-system"):  kube.Deleting,
-		fmt.Sprintf(deleted, "Deployment", "agent", "kube-system"): kube.Unknown,
-		fmt.Sprintf(deleted, "DaemonSet", "other", "kube-system"):  kube.Unknown,
-		fmt.Sprintf(deleted, "DaemonSet", "agent", "default"):      kube.Unknown,
+	for answer, want := range map[string]string{
+		fmt.Sprintf(deleted, "DaemonSet", "agent", "kube-system"):  "deleting",
+		fmt.Sprintf(deleted, "Deployment", "agent", "kube-system"): "unknown",
+		fmt.Sprintf(deleted, "DaemonSet", "other", "kube-system"):  "unknown",
+		fmt.Sprintf(deleted, "DaemonSet", "agent", "default"):      "unknown",
 	} {
 		client, err := dynamic.NewForConfig(serve(t, map[string]string{"/apis/apps/v1/namespaces/kube-system/daemonsets/agent": answer}))
 		require.NoError(t, err)
 		got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
 		require.Equal(t, want, got.Reason, "%s: %s", answer, got)
-		require.Equal(t, want == kube.Deleting, got.Uninstall)
+		require.Equal(t, want == "deleting", got.Uninstall)
 	}
 }
 
 func TestWhatWasNotGiven(t *testing.T) {
 	client, err := dynamic.NewForConfig(serve(t, nil))
 	require.NoError(t, err)
-	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "x"}}}}
 	for want, a := range map[string]bootstrap.Action{
-		"no client given":                         kube.Node{Name: "me"},
-		"no node name given":                      kube.Node{Client: client},
-		"no client given: make":                   kube.Definitions{},
-		"no definitions":                          kube.Definitions{Client: client},
-		"no label given":                          kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}},
-		"definition of the custom resource a.b: ": kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"},
-		"get nodes me: ":                          kube.Node{Client: client, Name: "me"},
+		"no client given":    kube.Node{Name: "me"},
+		"no node name given": kube.Node{Client: client},
+		"get nodes me: ":     kube.Node{Client: client, Name: "me"},
 	} {
 		_, err := a.Check(t.Context())
 		require.ErrorContains(t, err, want)
@@ -174,16 +167,15 @@ func TestPLAN18_WhatTheAPIServerAnswersHasACode(t *testing.T) {
 func TestCFG8_TheRuleThatIsNamedGrants(t *testing.T) {
 	const denied = `403 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
 	client, err := dynamic.NewForConfig(serve(t, map[string]string{
-		"/apis/apps/v1/namespaces/kube-system/daemonsets/agent":       denied,
-		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions":     denied,
-		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":      denied,
-		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a.b": "404 " + strings.Replace(strings.TrimPrefix(denied, "403 "), "Forbidden", "NotFound", 1),
+		"/apis/apps/v1/namespaces/kube-system/daemonsets/agent":  denied,
+		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": `201 {"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":false}}`,
 	}))
 	require.NoError(t, err)
 	got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
 	require.ErrorContains(t, got.Err, `(grant it by a Role in namespace kube-system with the rule {apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: ["agent"], verbs: ["get"]})`)
 
-	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "1.0"}}}}
-	err = kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"}.Apply(t.Context())
-	require.ErrorContains(t, err, `(grant it by a ClusterRole with the rule {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}, or see which admission policy denies it)`)
+	create := kube.Rule{Verb: "create", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: "a.b"}
+	findings, err := kube.Access{Client: client, Rules: []kube.Rule{create}}.Findings(t.Context())
+	require.NoError(t, err)
+	require.ErrorContains(t, findings[0], `(grant it by a ClusterRole with the rule {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]})`)
 }

@@ -45,7 +45,8 @@ type Kind struct {
 	Vanishes bool
 
 	// Read returns the present state, which is zero if there is no object. Write makes that
-	// state of the object, or removes it if the state is zero.
+	// state of the object, or removes it if the state is zero. It makes nothing else: a missing
+	// directory is an object of its own, as [DirWants] lists them.
 	Read  func(ctx context.Context, object string) (State, error)
 	Write func(ctx context.Context, object string, to State) error
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
@@ -24,16 +23,17 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("test")
 	boom := errors.New("boom")
-	a := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, nil, errors.New("not yet")}} // from the third Check on
+	a := &bootstraptest.Script{Changes: []string{"do it"}}
 	a.Hook = func(ctx context.Context, call string) error {
 		if call == "apply" {
+			bootstrap.Waiting(ctx, bootstrap.Wait{For: "a device", Err: errors.New("not yet")})
 			_, span := tracer.Start(ctx, "inside")
 			span.End()
 		}
 		return nil
 	}
 	plan := &bootstrap.Plan{Trace: otel.Trace(tracer), Steps: []bootstrap.Step{
-		{Name: "a", Action: bootstrap.Retry(a, nil, time.Microsecond)},
+		{Name: "a", Action: a},
 		{Name: "b", Skip: true},
 		{Name: "c", Action: &bootstraptest.Script{CheckErrs: []error{nil, boom}}}, // fails between the check of all steps and its own turn
 		{Name: "d", Action: a},

@@ -31,9 +31,9 @@ func TestRDY2_ListensOnLoopbackOnly(t *testing.T) {
 		}))
 		return addresses
 	}
-	require.Equal(t, []string{probe.DefaultAddress, probe.DefaultAddress6}, listen())
+	require.Equal(t, []string{"127.0.0.1:9879", "[::1]:9879"}, listen())
 	require.NoError(t, n.Do(t.Context(), func(context.Context) error {
 		return os.WriteFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6", []byte("1"), 0)
 	}))
-	require.True(t, slices.Equal([]string{probe.DefaultAddress}, listen()))
+	require.True(t, slices.Equal([]string{"127.0.0.1:9879"}, listen()))
 }

@@ -15,8 +15,8 @@ import (
 // The addresses of a [Listen] without any: the port is the one at which the kubelet
 // asks Cilium's agent.
 const (
-	DefaultAddress  = "127.0.0.1:9879"
-	DefaultAddress6 = "[::1]:9879"
+	defaultAddress  = "127.0.0.1:9879"
+	defaultAddress6 = "[::1]:9879"
 )
 
 // A request has one line and a few headers. A slower or longer one is cut off, so that no
@@ -28,11 +28,11 @@ const (
 )
 
 // Listen listens at the addresses, such as 127.0.0.1:9879. Without any, it listens at
-// DefaultAddress and, where the node has IPv6, at DefaultAddress6.
+// 127.0.0.1:9879 and, where the node has IPv6, at [::1]:9879.
 func Listen(addresses ...string) ([]net.Listener, error) {
 	optional := ""
 	if len(addresses) == 0 {
-		addresses, optional = []string{DefaultAddress, DefaultAddress6}, DefaultAddress6
+		addresses, optional = []string{defaultAddress, defaultAddress6}, defaultAddress6
 	}
 	var listeners []net.Listener
 	for _, address := range addresses {

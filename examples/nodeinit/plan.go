@@ -145,7 +145,7 @@ func (a *app) cgroupMount() cgroup.Mount {
 func (a *app) bpffsMount() bpffs.Mount {
 	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback}
 	if a.bpfShared {
-		m.Propagation = bpffs.Shared
+		m.Shared = true
 	}
 	return m
 }

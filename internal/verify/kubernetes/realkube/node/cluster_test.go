@@ -53,99 +53,21 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 	require.ErrorContains(t, g.Wait(t.Context()), "wait for the API server: last seen: ")
 }
 
-const versionLabel = "agent.example.org/schema"
-
-// crd is a definition whose schema gains a different field in each version.
-func crd(plural, version string) *unstructured.Unstructured {
+func crd(plural string) *unstructured.Unstructured {
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	return &unstructured.Unstructured{Object: fields{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": fields{"name": plural + ".agent.example.org", "labels": fields{versionLabel: version}},
+		"metadata": fields{"name": plural + ".agent.example.org"},
 		"spec": fields{
 			"group": "agent.example.org", "scope": "Cluster", "names": fields{"kind": kind, "plural": plural},
 			"versions": []any{fields{"name": "v1", "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{
-				"type": "object", "properties": fields{"spec": fields{"type": "object", "description": "of " + version}},
+				"type": "object",
 			}}}},
 		},
 	}}
 }
 
-func definitions(client dynamic.Interface, version string, plurals ...string) kube.Definitions {
-	d := kube.Definitions{Client: client, VersionLabel: versionLabel}
-	for _, plural := range plurals {
-		d.List = append(d.List, crd(plural, version))
-	}
-	return d
-}
-
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-
-func TestRDY1_CustomResourcesAreRegisteredAndNeverDowngraded(t *testing.T) {
-	c := admin(t)
-	is := func(plural string) (label, description string) {
-		raw, err := server.Admin().Get(t.Context(), crds+"/"+plural+".agent.example.org")
-		require.NoError(t, err)
-		object := &unstructured.Unstructured{}
-		require.NoError(t, object.UnmarshalJSON(raw))
-		versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
-		require.NoError(t, err)
-		description, _, err = unstructured.NestedString(versions[0].(fields), "schema", "openAPIV3Schema", "properties", "spec", "description")
-		require.NoError(t, err)
-		return object.GetLabels()[versionLabel], description
-	}
-	first := definitions(c, "1.2", "apples", "pears")
-	changes, err := first.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{
-		"create the custom resource apples.agent.example.org in version 1.2",
-		"create the custom resource pears.agent.example.org in version 1.2",
-	}, changes)
-	apply := func(d kube.Definitions) bootstrap.Status {
-		t.Helper()
-		report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "crds", Action: d}}}).Apply(t.Context())
-		require.NoError(t, err)
-		return report.Results[0].Status
-	}
-	require.Equal(t, bootstrap.Changed, apply(first))
-	require.Equal(t, bootstrap.Unchanged, apply(first))
-	open, err := kube.Established(c, "apples.agent.example.org", "pears.agent.example.org").Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, open)
-
-	newer := definitions(c, "1.10", "apples")
-	changes, err = newer.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{`update the custom resource apples.agent.example.org to version 1.10 (is "1.2")`}, changes)
-	require.Equal(t, bootstrap.Changed, apply(newer))
-	label, description := is("apples")
-	require.Equal(t, "1.10 of 1.10", label+" "+description)
-
-	require.Equal(t, bootstrap.Unchanged, apply(first), "an older agent leaves the newer one's")
-	label, description = is("apples")
-	require.Equal(t, "1.10 of 1.10", label+" "+description)
-
-	// A definition made by hand has no version, and keeps its other labels.
-	require.NoError(t, server.Admin().Merge(t.Context(), crds+"/pears.agent.example.org", fields{"metadata": fields{"labels": fields{versionLabel: nil, "own": "x"}}}))
-	require.Equal(t, bootstrap.Changed, apply(definitions(c, "1.0", "pears")))
-	label, description = is("pears")
-	require.Equal(t, "1.0 of 1.0", label+" "+description)
-
-	// Several agents of two versions start at once.
-	var all sync.WaitGroup
-	for i := range 8 {
-		d := definitions(admin(t), fmt.Sprintf("2.%d", i%2), "plums", "figs")
-		all.Go(func() {
-			if err := d.Apply(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	for _, plural := range []string{"plums", "figs"} {
-		label, description = is(plural)
-		require.Equal(t, "2.1 of 2.1", label+" "+description)
-	}
-}
 
 func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	c := admin(t)
@@ -153,17 +75,15 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	changes, err := g.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"wait for the custom resources nuts.agent.example.org: nuts.agent.example.org is not installed"}, changes)
-	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts", "1").Object) }
+	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts").Object) }
 	require.NoError(t, g.Wait(t.Context()))
 
 	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["nuts.agent.example.org"], verbs: ["get"]}`)
-	err = definitions(client(t, denied.Token()), "1.0", "nuts").Apply(t.Context())
-	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
 	// A name that another resource has is never accepted.
-	clash := crd("nutz", "1")
+	clash := crd("nutz")
 	require.NoError(t, unstructured.SetNestedField(clash.Object, "Nuts", "spec", "names", "kind"))
 	create(t, crds, clash.Object)
 	g = kube.Established(c, clash.GetName())
@@ -188,37 +108,37 @@ func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields)
 func TestRDY4_RestartOrUninstall(t *testing.T) {
 	createNode(t, "decide", fields{"zone": "a", "size": "8"})
 	c := admin(t)
-	decide := func(d kube.DaemonSet, uninstall bool, reason kube.Reason) {
+	decide := func(d kube.DaemonSet, uninstall bool, reason string) {
 		t.Helper()
 		got := d.Decide(t.Context())
 		require.Equal(t, uninstall, got.Uninstall, "%s", got)
 		require.Equal(t, reason, got.Reason, "%s", got)
-		require.Equal(t, reason == kube.Unauthorized || reason == kube.Unknown, got.Err != nil, "%s", got)
+		require.Equal(t, reason == "unauthorized" || reason == "unknown", got.Err != nil, "%s", got)
 	}
 	path := "/apis/apps/v1/namespaces/kube-system/daemonsets/"
 
 	d := daemonSet(t, c, "plain", nil)
-	decide(d, false, kube.Restarting)
+	decide(d, false, "restarting")
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"plain?propagationPolicy=Foreground"))
-	decide(d, true, kube.Deleting) // no controller runs here to collect its pods
+	decide(d, true, "deleting") // no controller runs here to collect its pods
 	require.NoError(t, server.Admin().Merge(t.Context(), path+"plain", fields{"metadata": fields{"finalizers": nil}}))
-	decide(d, true, kube.Gone)
+	decide(d, true, "gone")
 
 	d = daemonSet(t, c, "orphaning", nil)
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"orphaning?propagationPolicy=Orphan"))
-	decide(d, false, kube.Restarting)
+	decide(d, false, "restarting")
 
 	d = daemonSet(t, c, "selecting", fields{"nodeSelector": fields{"zone": "a"}})
-	decide(d, false, kube.Restarting)
+	decide(d, false, "restarting")
 	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/decide", fields{"metadata": fields{"labels": fields{"zone": "b"}}}))
-	decide(d, true, kube.NotMatching)
+	decide(d, true, "not-matching")
 	d.Node = "nowhere"
-	decide(d, false, kube.Unknown)
+	decide(d, false, "unknown")
 
-	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unauthorized)
-	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unauthorized)
-	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, kube.Unknown)
-	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, kube.Unknown)
+	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
+	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
 
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
@@ -270,6 +190,6 @@ func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
 	defer cancel()
 	got := d.Decide(ctx)
 	require.False(t, got.Uninstall)
-	require.Equal(t, kube.Unknown, got.Reason)
+	require.Equal(t, "unknown", got.Reason)
 	require.Contains(t, got.String(), "restart (unknown: get daemonsets.apps kube-system/agent: ")
 }

@@ -189,7 +189,7 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 		}
 		err := ready(agent, "least").Apply(ctx)
 		d := kube.DaemonSet{Client: agent, Namespace: "kube-system", Name: "agent", Node: "least"}.Decide(ctx)
-		if err == nil && d.Reason != kube.Restarting {
+		if err == nil && d.Reason != "restarting" {
 			err = d.Err
 		}
 		return err
