@@ -80,6 +80,7 @@ func TestEveryActionSaysWhereItActs(t *testing.T) {
 	onPurpose := map[string]string{
 		"bootstrap/cri.Loaded":       "it asks the runtime, which has its own way into the host, and changes nothing",
 		"bootstrap/hostlocal.Store":  "it enters the host by its own field Enter, since it asks the runtime outside; the addresses it releases had no owner",
+		"bootstrap/kube.Definitions": "it changes objects of the cluster, which outlive the node and its ledger",
 		"bootstrap/kube.Node":        "it changes an object of the cluster, which outlives the node and its ledger",
 	}
 	for name, has := range steps(t) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -21,6 +22,7 @@ import (
 
 var (
 	_ bootstrap.Action = kube.Node{}
+	_ bootstrap.Action = kube.Definitions{}
 )
 
 // serve answers each path with its given status and body.
@@ -134,10 +136,15 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameDecidesNothing(t *testing.T) {
 func TestWhatWasNotGiven(t *testing.T) {
 	client, err := dynamic.NewForConfig(serve(t, nil))
 	require.NoError(t, err)
+	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "x"}}}}
 	for want, a := range map[string]bootstrap.Action{
-		"no client given":    kube.Node{Name: "me"},
-		"no node name given": kube.Node{Client: client},
-		"get nodes me: ":     kube.Node{Client: client, Name: "me"},
+		"no client given":                         kube.Node{Name: "me"},
+		"no node name given":                      kube.Node{Client: client},
+		"no client given: make":                   kube.Definitions{},
+		"no definitions":                          kube.Definitions{Client: client},
+		"no label given":                          kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}},
+		"definition of the custom resource a.b: ": kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"},
+		"get nodes me: ":                          kube.Node{Client: client, Name: "me"},
 	} {
 		_, err := a.Check(t.Context())
 		require.ErrorContains(t, err, want)
@@ -167,15 +174,16 @@ func TestPLAN18_WhatTheAPIServerAnswersHasACode(t *testing.T) {
 func TestCFG8_TheRuleThatIsNamedGrants(t *testing.T) {
 	const denied = `403 {"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
 	client, err := dynamic.NewForConfig(serve(t, map[string]string{
-		"/apis/apps/v1/namespaces/kube-system/daemonsets/agent":  denied,
-		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": `201 {"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":false}}`,
+		"/apis/apps/v1/namespaces/kube-system/daemonsets/agent":       denied,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions":     denied,
+		"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":      denied,
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a.b": "404 " + strings.Replace(strings.TrimPrefix(denied, "403 "), "Forbidden", "NotFound", 1),
 	}))
 	require.NoError(t, err)
 	got := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
 	require.ErrorContains(t, got.Err, `(grant it by a Role in namespace kube-system with the rule {apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: ["agent"], verbs: ["get"]})`)
 
-	create := kube.Rule{Verb: "create", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Name: "a.b"}
-	findings, err := kube.Access{Client: client, Rules: []kube.Rule{create}}.Findings(t.Context())
-	require.NoError(t, err)
-	require.ErrorContains(t, findings[0], `(grant it by a ClusterRole with the rule {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]})`)
+	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "1.0"}}}}
+	err = kube.Definitions{Client: client, List: []*unstructured.Unstructured{crd}, VersionLabel: "v"}.Apply(t.Context())
+	require.ErrorContains(t, err, `(grant it by a ClusterRole with the rule {apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}, or see which admission policy denies it)`)
 }

@@ -22,10 +22,6 @@ import (
 // networkUnavailable is the condition of a node whose pods get no network.
 const networkUnavailable = "NetworkUnavailable"
 
-// races bounds the attempts in a row that lose a race against other writers of an object.
-// Two writers that race need one more attempt.
-const races = 5
-
 // Node is the state in which the cluster knows that an agent has prepared its node, so
 // that it can run pods. It is a bootstrap.Action. Put it into a plan after the step that
 // publishes the CNI configuration and, if there is one, the step that waits until the

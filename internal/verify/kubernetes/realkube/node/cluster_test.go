@@ -53,21 +53,99 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 	require.ErrorContains(t, g.Wait(t.Context()), "wait for the API server: last seen: ")
 }
 
-func crd(plural string) *unstructured.Unstructured {
+const versionLabel = "agent.example.org/schema"
+
+// crd is a definition whose schema gains a different field in each version.
+func crd(plural, version string) *unstructured.Unstructured {
 	kind := strings.ToUpper(plural[:1]) + plural[1:]
 	return &unstructured.Unstructured{Object: fields{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": fields{"name": plural + ".agent.example.org"},
+		"metadata": fields{"name": plural + ".agent.example.org", "labels": fields{versionLabel: version}},
 		"spec": fields{
 			"group": "agent.example.org", "scope": "Cluster", "names": fields{"kind": kind, "plural": plural},
 			"versions": []any{fields{"name": "v1", "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{
-				"type": "object",
+				"type": "object", "properties": fields{"spec": fields{"type": "object", "description": "of " + version}},
 			}}}},
 		},
 	}}
 }
 
+func definitions(client dynamic.Interface, version string, plurals ...string) kube.Definitions {
+	d := kube.Definitions{Client: client, VersionLabel: versionLabel}
+	for _, plural := range plurals {
+		d.List = append(d.List, crd(plural, version))
+	}
+	return d
+}
+
 const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+func TestRDY1_CustomResourcesAreRegisteredAndNeverDowngraded(t *testing.T) {
+	c := admin(t)
+	is := func(plural string) (label, description string) {
+		raw, err := server.Admin().Get(t.Context(), crds+"/"+plural+".agent.example.org")
+		require.NoError(t, err)
+		object := &unstructured.Unstructured{}
+		require.NoError(t, object.UnmarshalJSON(raw))
+		versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
+		require.NoError(t, err)
+		description, _, err = unstructured.NestedString(versions[0].(fields), "schema", "openAPIV3Schema", "properties", "spec", "description")
+		require.NoError(t, err)
+		return object.GetLabels()[versionLabel], description
+	}
+	first := definitions(c, "1.2", "apples", "pears")
+	changes, err := first.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"create the custom resource apples.agent.example.org in version 1.2",
+		"create the custom resource pears.agent.example.org in version 1.2",
+	}, changes)
+	apply := func(d kube.Definitions) bootstrap.Status {
+		t.Helper()
+		report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "crds", Action: d}}}).Apply(t.Context())
+		require.NoError(t, err)
+		return report.Results[0].Status
+	}
+	require.Equal(t, bootstrap.Changed, apply(first))
+	require.Equal(t, bootstrap.Unchanged, apply(first))
+	open, err := kube.Established(c, "apples.agent.example.org", "pears.agent.example.org").Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, open)
+
+	newer := definitions(c, "1.10", "apples")
+	changes, err = newer.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{`update the custom resource apples.agent.example.org to version 1.10 (is "1.2")`}, changes)
+	require.Equal(t, bootstrap.Changed, apply(newer))
+	label, description := is("apples")
+	require.Equal(t, "1.10 of 1.10", label+" "+description)
+
+	require.Equal(t, bootstrap.Unchanged, apply(first), "an older agent leaves the newer one's")
+	label, description = is("apples")
+	require.Equal(t, "1.10 of 1.10", label+" "+description)
+
+	// A definition made by hand has no version, and keeps its other labels.
+	require.NoError(t, server.Admin().Merge(t.Context(), crds+"/pears.agent.example.org", fields{"metadata": fields{"labels": fields{versionLabel: nil, "own": "x"}}}))
+	require.Equal(t, bootstrap.Changed, apply(definitions(c, "1.0", "pears")))
+	label, description = is("pears")
+	require.Equal(t, "1.0 of 1.0", label+" "+description)
+
+	// Several agents of two versions start at once.
+	var all sync.WaitGroup
+	for i := range 8 {
+		d := definitions(admin(t), fmt.Sprintf("2.%d", i%2), "plums", "figs")
+		all.Go(func() {
+			if err := d.Apply(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, plural := range []string{"plums", "figs"} {
+		label, description = is(plural)
+		require.Equal(t, "2.1 of 2.1", label+" "+description)
+	}
+}
 
 func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	c := admin(t)
@@ -75,15 +153,17 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	changes, err := g.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"wait for the custom resources nuts.agent.example.org: nuts.agent.example.org is not installed"}, changes)
-	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts").Object) }
+	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts", "1").Object) }
 	require.NoError(t, g.Wait(t.Context()))
 
 	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["nuts.agent.example.org"], verbs: ["get"]}`)
+	err = definitions(client(t, denied.Token()), "1.0", "nuts").Apply(t.Context())
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
 	// A name that another resource has is never accepted.
-	clash := crd("nutz")
+	clash := crd("nutz", "1")
 	require.NoError(t, unstructured.SetNestedField(clash.Object, "Nuts", "spec", "names", "kind"))
 	create(t, crds, clash.Object)
 	g = kube.Established(c, clash.GetName())
