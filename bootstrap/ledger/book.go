@@ -153,8 +153,9 @@ func (b *Book) Close() error {
 
 // read reads the file.
 func (b *Book) read() (content []byte, err error) {
-	content, err = b.store.read()
-	b.saved = string(content)
+	if content, err = b.store.read(); err == nil { // else what was read before still counts
+		b.saved = string(content)
+	}
 	return content, err
 }
 
