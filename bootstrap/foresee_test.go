@@ -108,12 +108,11 @@ func TestPLAN17_PLAN22_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T)
 	require.NoError(t, err, "without changes no permission is needed")
 }
 
-// A ledger that cannot be written ends also a plan that keeps going.
+// A ledger that cannot be written ends the plan.
 func TestPLAN6_ALedgerThatCannotBeWrittenEndsThePlan(t *testing.T) {
 	dir, next := t.TempDir(), todo()
 	s := newShelf("shelf")
 	p := on(node(dir+"/state", "pod"), wants("s", s.want("a=1")), step("next", next))
-	p.KeepGoing = true
 	writes := 0
 	s.note = func(_ context.Context, what string) {
 		if what == "write a" {

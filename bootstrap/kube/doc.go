@@ -5,12 +5,14 @@
 // server and for custom resources, register its own, mark its node as ready, report the
 // outcome of runs, and, when it ends, tell a restart from its removal.
 //
-//	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-//		{Name: "api-server", Action: kube.APIServer(config)},
-//		{Name: "crds", Action: kube.Definitions{Client: client, List: crds, VersionLabel: "agent.example.org/schema"}},
-//		{Name: "cni", ...},
-//		{Name: "node", After: []string{"cni"}, Action: kube.Node{Client: client, Name: name, Taint: "agent.example.org/not-ready"}},
-//	}}
+//	plan := bootstrap.Plan{
+//		Gates: []bootstrap.Step{{Name: "api-server", Gate: kube.APIServer(config)}},
+//		Steps: []bootstrap.Step{
+//			{Name: "crds", Action: kube.Definitions{Client: client, List: crds, VersionLabel: "agent.example.org/schema"}},
+//			{Name: "cni", ...},
+//			{Name: "node", After: []string{"cni"}, Action: kube.Node{Client: client, Name: name, Taint: "agent.example.org/not-ready"}},
+//		},
+//	}
 //	...
 //	decision := kube.DaemonSet{Client: client, Namespace: namespace, Name: "agent", Node: name}.Decide(ctx)
 //
