@@ -112,13 +112,16 @@ func TestSEC4_OnlyTheMountThatWasReadIsUndone(t *testing.T) {
 				k := &exchanging{}
 				m := testledger.Step{Wanter: l.mount(path, k), Book: testledger.Open(t, testledger.Dir(t))}
 				require.NoError(t, m.Apply(t.Context()))
+				var theirs []mountinfo.Mount // not told by its source: Linux before 5.19 takes none for a bpffs
 				k.reads, k.exchange = reads, func() {
 					n.Unmount(path)
 					require.NoError(t, k.Mount("slipway-another-agents", path, l.fstype, ""))
+					theirs = on(t, path)
 				}
 				require.ErrorIs(t, m.Undo(t.Context()), want)
 				require.LessOrEqual(t, k.reads, 0)
-				require.Equal(t, "slipway-another-agents", on(t, path)[0].Source)
+				require.Len(t, theirs, 1)
+				require.Equal(t, theirs, on(t, path))
 			}
 		})
 	}
