@@ -7,15 +7,10 @@ package cniinstall
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 )
 
 const hasModes = false
-
-func ownerOf(fs.FileInfo) (uid, gid int) { return os.Geteuid(), os.Getegid() }
-
-func identity(fs.FileInfo) string { return "" }
 
 // appearance describes the file at path without reading it.
 func appearance(path string) string {

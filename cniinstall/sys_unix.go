@@ -7,9 +7,6 @@ package cniinstall
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,22 +14,6 @@ import (
 
 // hasModes: files have permissions and owners, and can be renamed while open.
 const hasModes = true
-
-func ownerOf(info fs.FileInfo) (uid, gid int) {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid), int(st.Gid)
-	}
-	return os.Geteuid(), os.Getegid()
-}
-
-// identity is a file's inode and time of modification.
-func identity(info fs.FileInfo) string {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprint(st.Ino, " ", info.ModTime().UnixNano())
-}
 
 // appearance describes the file at path without reading it. Each write changes the
 // time of change, which no program can set; a folder's times change with each

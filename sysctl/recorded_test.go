@@ -168,9 +168,3 @@ func (n neighbour) uninstall() {
 	n.t.Helper()
 	require.NoError(n.t, n.book.revertAll(n.t.Context()))
 }
-
-func (n neighbour) value(key sysctl.Key) string {
-	v, err := n.kernel.Get(key)
-	require.NoError(n.t, err)
-	return v
-}

@@ -15,11 +15,6 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// settings returns the settings of the named step.
-func (n node) settings(step string, values ...sysctl.Setting) recordedValues {
-	return recordedValues{sysctl.Settings{Values: values, Kernel: sysctl.Kernel{Files: n.Kernel}}, n.book(step)}
-}
-
 type step interface {
 	Apply(context.Context) error
 	Revert(context.Context) error
