@@ -212,7 +212,9 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	if r != nil && r.Kind != t.Kind.Name {
 		return fmt.Errorf("%s: %w: it is recorded as a %s", printable.Line(t.Object), ErrConflict, r.Kind)
 	}
-	if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
+	if r != nil && r.settled != nil {
+		t.now, r.settled = *r.settled, nil
+	} else if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
 	if err := t.compare(ctx, r != nil && b.ofOthers(r) != nil); err != nil {

@@ -132,6 +132,25 @@ func TestPLAN6_ASourceIsReadOnce(t *testing.T) {
 	require.Equal(t, "none", looksLike(t, path))
 }
 
+// A file is read before it is written, and once to verify what was written.
+func TestPLAN6_WhatWasWrittenIsReadOnce(t *testing.T) {
+	root, reads, k := t.TempDir(), 0, ledger.File()
+	read := k.Read
+	k.Read = func(ctx context.Context, path string) (ledger.State, error) {
+		reads++
+		return read(ctx, path)
+	}
+	book, err := (&ledger.Ledger{Dir: filepath.Join(root, "state"), Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).Open(t.Context())
+	require.NoError(t, err)
+	defer book.Close()
+	for _, content := range []string{"one", "another"} {
+		want := ledger.FileWant(filepath.Join(root, "plugin"), 0o755, []byte(content))
+		want.Kind, reads = k, 0
+		require.NoError(t, apply(t, book, want))
+		require.Equal(t, 2, reads, content)
+	}
+}
+
 // Missing directories are made with a file, and go with it, but not while others use them.
 func TestPLAN6_DirectoriesGoWithWhatIsInThem(t *testing.T) {
 	root := t.TempDir()

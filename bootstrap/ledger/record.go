@@ -31,6 +31,7 @@ type record struct {
 
 	id      string
 	unknown unknown
+	settled *State // as it was read when its write was settled: the next look need not read it again
 }
 
 // intent is a write that was begun: what it makes of the object, and what it changes along.

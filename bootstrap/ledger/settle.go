@@ -94,7 +94,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err erro
 	case top != nil && !i.Undo:
 		top.Rewritten = false // what others have written there is not for the agent
 	}
-	r.Intent = nil
+	r.Intent, r.settled = nil, &now
 	return written, nil
 }
 
