@@ -53,7 +53,7 @@ var faults = []fault{
 			on(t, "mount -t tmpfs -o size=1m full /opt/cni/bin; head -c 1000000 /dev/zero > /opt/cni/bin/other")
 			t.Cleanup(func() { on(t, "umount /opt/cni/bin") })
 		},
-		says: []string{"write /opt/cni/bin/bridge", "no space left on device (needs free space and free inodes"},
+		says: []string{"write file /opt/cni/bin/bridge: ", "no space left on device (needs free space and free inodes"},
 	},
 	{
 		name:  "no token",

@@ -163,8 +163,19 @@ func (d *deployment) apply(t *testing.T) {
 	t.Cleanup(func() {
 		saveLogs(t)
 		d.remove(t)
+		d.removePolicies(t)
 	})
 	applyObjects(t, d.objects...)
+}
+
+// removePolicies removes what would bind agents of other tests, with accounts of the same name.
+func (d *deployment) removePolicies(t *testing.T) {
+	t.Helper()
+	for _, o := range d.objects {
+		if kind := o["kind"].(string); strings.HasPrefix(kind, "ValidatingAdmissionPolicy") {
+			kubectl(t, "delete", kind, at(o, "metadata")["name"].(string), "--ignore-not-found")
+		}
+	}
 }
 
 // remove deletes the DaemonSet and its pods.

@@ -107,7 +107,7 @@ func (n neighbours) uninstallMainFirst(t *testing.T) {
 	n.first.remove(t)
 	said := uninstallerOf(t, "cilium").uninstall(t)
 	for _, plugin := range []string{"bridge", "host-local"} {
-		require.Contains(t, said, "/opt/cni/bin/"+plugin+" stays: /etc/cni/net.d/"+chainedConf+" names it")
+		require.Contains(t, said, "/opt/cni/bin/"+plugin+" is still needed: /etc/cni/net.d/"+chainedConf+" names it")
 	}
 	require.Equal(t, chainedConf+"\n", on(t, "cd /etc/cni/net.d && ls *.conflist"))
 	require.Subset(t, strings.Fields(on(t, "ls /opt/cni/bin")), []string{"agent-cni", "bridge", "host-local", "loopback", "portmap"})
