@@ -201,9 +201,9 @@ func TestPLAN12_ARecordOfAnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrUnknownKind)
 	require.Equal(t, lines("file changed", "shelf failed"), statuses(report))
 	require.ErrorContains(t, report.Results[1].Err, "shelf a")
-	l.Kinds = []*ledger.Kind{s.kind()}
-	_, err = p.RevertAll(t.Context())
-	require.NoError(t, err)
+	ofTheStep := wanter(func(context.Context) (ledger.Wants, error) { return ledger.Wants{Kinds: []*ledger.Kind{s.kind()}}, nil })
+	_, err = on(l, wants("shelf", ofTheStep)).RevertAll(t.Context())
+	require.NoError(t, err, "a step names also the kinds of what it does not list now")
 	require.Empty(t, s.values)
 }
 

@@ -69,6 +69,9 @@ func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 // the process is in.
 func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 	wants, err := s.Wants.Wants(ctx)
+	for _, kind := range wants.Kinds {
+		w.kinds[kind.Name] = kind
+	}
 	for _, want := range wants.List {
 		w.kinds[want.Kind.Name] = want.Kind
 	}

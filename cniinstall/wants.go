@@ -71,6 +71,7 @@ func (j *job) wants() (wants ledger.Wants, err error) {
 		wants.List = append(wants.List, a.wants...)
 	}
 	wants.AtOnce, wants.Complete = true, j.isFormer
+	wants.Kinds = []*ledger.Kind{j.kinds.plugin, j.kinds.conf}
 	return wants, nil
 }
 

@@ -75,7 +75,7 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 		dirs[i].Needs = named(list)
 	}
 	list = slices.Concat(list, dirs, []ledger.Want{file}, late)
-	return ledger.Wants{List: list}, errors.Join(err, reloadErr, routeErr, dirErr)
+	return ledger.Wants{List: list, Kinds: d.Kinds()}, errors.Join(err, reloadErr, routeErr, dirErr)
 }
 
 // named lists the IDs of wants that no pattern has made: of links there may be thousands.

@@ -27,7 +27,7 @@ type Settings struct {
 // cost a link its default route.
 func (s Settings) Wants(context.Context) (ledger.Wants, error) {
 	list, err := s.Kernel.list(assignments(s.Values))
-	return ledger.Wants{List: list}, err
+	return ledger.Wants{List: list, Kinds: []*ledger.Kind{(&values{Kernel: s.Kernel}).kind()}}, err
 }
 
 // Check lists the values that Apply would set.

@@ -44,7 +44,7 @@ func (p Pinned) Wants(ctx context.Context) (ledger.Wants, error) {
 	for _, spec := range p.Maps {
 		list = append(list, p.mapWants(ctx, spec)...)
 	}
-	return ledger.Wants{List: list}, nil
+	return ledger.Wants{List: list, Kinds: Kinds()}, nil
 }
 
 // Kinds returns the kinds of pinned maps and of the directories that were made for them.

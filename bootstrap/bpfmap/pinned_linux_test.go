@@ -110,6 +110,18 @@ func TestRDY4_MapsAreKeptOverRestarts(t *testing.T) {
 	require.EqualValues(t, 2, value)
 }
 
+// The directory is listed only while it is missing, but its kind always.
+func TestRDY4_PLAN12_ALaterProcessUndoesAllOfTheStep(t *testing.T) {
+	n := newNode(t)
+	n.apply(n.pinned(hash("endpoints", 8)))
+	later := n.pinned(hash("endpoints", 8))
+	later.Book = testledger.Open(t, n.state)
+	n.apply(later)
+	require.NoError(t, later.Undo(t.Context()))
+	require.NoDirExists(t, filepath.Dir(n.path("x")))
+	require.Empty(t, later.Records(t))
+}
+
 func TestRDY4_AMapThatDoesNotFitIsReplaced(t *testing.T) {
 	n := newNode(t)
 	n.apply(n.pinned(hash("endpoints", 8), hash("services", 8)))

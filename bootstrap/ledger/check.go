@@ -190,6 +190,7 @@ func (b *Book) targets(wants Wants) (all []*target) {
 		w.Adopt = w.Adopt || b.ledger.Adopt && !w.NoAdopt && w.To.Type == typeFile
 		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
 	}
+	b.Learn(wants.Kinds...)
 	return all
 }
 

@@ -160,6 +160,9 @@ type Wants struct {
 	Complete func(k *Kind, object string) bool
 	// AtOnce means that nothing is written unless all that differs can be prepared.
 	AtOnce bool
+	// Kinds are those of which the step may have records although List has no such object now,
+	// such as of a directory that is listed only while it is missing. [File] and [Dir] are known.
+	Kinds []*Kind
 }
 
 // Places returns where on the host the objects are, with the type of the file system if it is
