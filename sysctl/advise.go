@@ -24,29 +24,27 @@ import (
 // another key, a default route would be lost at the next boot, systemd may read a file
 // differently, users other than root may write to the directory, or Reload needs systemd
 // and there is none. Each item is one line for an administrator. Advise changes nothing.
-func (d DropIn) Advise(ctx context.Context) ([]string, error) {
+func (d DropIn) Advise(ctx context.Context) (advice []string, err error) {
 	content, err := d.content(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, advice, err := effective(ctx, d.dirs(), d.path(), content)
+	all, err := effective(ctx, d.dirs(), d.path(), content)
 	errs := []error{err}
+	say := func(more []string, err error) { advice, errs = append(advice, more...), append(errs, err) }
 	own, err := expand(d.Kernel.files(), d.assignments())
 	lines := withPatterns(own, d.assignments())
-	advice = append(advice, d.Kernel.overridden(lines, all, "at the next boot")...)
-	more, lateErr := d.readLater(ctx, lines)
-	advice = append(append(advice, more...), d.Kernel.ignored(own, writer(d.Reload != nil))...)
-	advice = append(advice, d.shared()...)
-	more, rpErr := d.Kernel.adviseRPFilter(own)
-	advice = append(advice, more...)
-	more, raErr := d.Kernel.adviseRouters(own)
-	advice = append(advice, more...)
+	say(d.Kernel.overridden(lines, all, "at the next boot"), err)
+	say(d.readLater(ctx, lines))
+	say(append(d.Kernel.ignored(own, writer(d.Reload != nil)), d.shared()...), nil)
+	say(d.Kernel.adviseRPFilter(own))
+	say(d.Kernel.adviseRouters(own))
 	if d.Reload != nil {
-		if _, err := d.Reload.Reloading(ctx); err != nil {
-			advice = append(advice, fmt.Sprintf("values are set directly, without a reload: %v", err))
+		if _, err := d.Reload.reloader().Reloading(ctx); err != nil {
+			say([]string{fmt.Sprintf("values are set directly, without a reload: %v", err)}, nil)
 		}
 	}
-	return advice, errors.Join(append(errs, err, lateErr, rpErr, raErr, ctx.Err())...)
+	return advice, errors.Join(append(errs, ctx.Err())...)
 }
 
 // shared warns if users other than root may write to the file's directory. They
@@ -90,22 +88,22 @@ func (k Kernel) overridden(own []target, all []assignment, when string) []string
 	final := map[string]target{}
 	targets, _ := expand(k.files(), all) // [effective] has reported the errors of other files
 	for _, t := range withPatterns(targets, all) {
-		final[t.path] = t
+		final[oneName(t.path)] = t
 	}
 	var causes notes
 	for _, t := range own {
-		won, set := final[t.path]
+		won, set := final[oneName(t.path)]
 		by := fmt.Sprintf("%s:%d ", won.File, won.Line)
 		switch {
 		case !set || won.Exclude && t.Exclude:
 		case won.Exclude && t.byGlob:
-			causes.add(by+"excludes ", t.Key, " from globs, and so from "+t.File)
+			causes.add(by+"excludes ", won.Key, " from globs, and so from "+t.File)
 		case won.Exclude:
-			causes.add(by+"excludes ", t.Key, ", which cancels that line of "+t.File+" "+when)
+			causes.add(by+"excludes ", won.Key, ", which cancels that line of "+t.File+" "+when)
 		case t.Exclude:
-			causes.add(by+"sets ", t.Key, ", which cancels that it is excluded "+when)
+			causes.add(by+"sets ", won.Key, ", which cancels that it is excluded "+when)
 		case !sameValue(t.path, strings.Join(printed(t.path, won.Value), " "), t.Value):
-			causes.add(by+"sets ", t.Key, fmt.Sprintf(" = %s, which overrides %s %s", shown(t.Key, won.Value), shown(t.Key, t.Value), when))
+			causes.add(by+"sets ", won.Key, fmt.Sprintf(" = %s, which overrides %s %s", shown(t.Key, won.Value), shown(t.Key, t.Value), when))
 		}
 	}
 	return causes.lines()
@@ -122,7 +120,7 @@ func (d DropIn) readLater(ctx context.Context, own []target) (advice []string, e
 			continue
 		}
 		content, readErr := input.ReadDropIn(ctx, file, input.MaxSysctl)
-		as, _, parseErr := parse(bytes.NewReader(content), file)
+		as, parseErr := parse(bytes.NewReader(content), file)
 		as = slices.DeleteFunc(as, func(a assignment) bool { return a.Exclude }) // only systemd has them
 		advice = append(advice, d.Kernel.overridden(own, as, "when "+late.reader+" reads it, after all of sysctl.d")...)
 		err = errors.Join(err, readErr, parseErr)

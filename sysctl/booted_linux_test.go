@@ -47,7 +47,7 @@ func bootedDropIn(t *testing.T) recordedFile {
 	t.Helper()
 	return recordedFile{sysctl.DropIn{
 		Name: "50-x.conf", Settings: []sysctl.Setting{{Key: bad, Value: "2"}},
-		Reload: sysctl.Systemd{},
+		Reload: &sysctl.Systemd{},
 	}, real(t, filepath.Join(t.TempDir(), "state"))}
 }
 
@@ -78,7 +78,7 @@ func TestSYS4_BootedSystemdHasEnoughOfStarts(t *testing.T) {
 	freshService(t)
 	var err error
 	for start := time.Now(); err == nil && time.Since(start) < time.Minute; {
-		err = sysctl.Systemd{}.Reload(t.Context())
+		err = (&sysctl.Systemd{}).Reload(t.Context())
 	}
 	require.ErrorContains(t, err, "systemctl reset-failed systemd-sysctl.service")
 }
@@ -86,7 +86,7 @@ func TestSYS4_BootedSystemdHasEnoughOfStarts(t *testing.T) {
 // The unit runs the child, and is ordered before the service.
 func TestSYS4_BootedSystemdDoesNotWaitForItself(t *testing.T) {
 	if os.Getenv("SLIPWAY_TEST_CHILD") == t.Name() {
-		require.ErrorIs(t, sysctl.Systemd{}.Reload(t.Context()), sysctl.ErrNoSystemd)
+		require.ErrorIs(t, (&sysctl.Systemd{}).Reload(t.Context()), sysctl.ErrNoSystemd)
 		require.NoError(t, bootedDropIn(t).Apply(t.Context()))
 		return
 	}

@@ -62,11 +62,14 @@ func (n node) book(step string) book {
 	return book{opened(n.t, n.state(), "agent", n.Kernel, n.Kernel, n.dir()), step}
 }
 func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
-func (n node) dropInWith(reload sysctl.Reloader) recordedFile {
+func (n node) dropInWith(r sysctl.Reloader) recordedFile {
+	var reload *sysctl.Systemd
+	if r != nil {
+		reload = sysctl.Instead(r)
+	}
 	return cilium(recordedFile{sysctl.DropIn{
-		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
-		Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
-	}, n.book("drop-in")})
+		Dir: n.dir(), Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
+	}.Reading(n.dir(), filepath.Join(n.root, "usr")), n.book("drop-in")})
 }
 
 // cilium fills in the fields that d leaves empty.
@@ -332,7 +335,7 @@ func TestSYS4_ManyValuesThatOnlyTheReloaderMayWriteNeedOneReload(t *testing.T) {
 		d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}, {Key: bad, Value: "2"}}
 		if right {
 			d.Name = "50-right.conf"
-			content := "# Written by slipway, which puts changes back.\n" + fmt.Sprintf("%s\n%s\n", d.Settings[0], d.Settings[1])
+			content := "# Written by slipway, which puts changes back.\n" + fmt.Sprintf("%s\n%s\n", d.Settings[0].Line(), d.Settings[1].Line())
 			require.NoError(t, os.WriteFile(filepath.Join(d.Dir, d.Name), []byte(content), 0o644))
 		}
 		require.ErrorContains(t, d.Apply(t.Context()), "the job failed")

@@ -70,7 +70,7 @@ func ExampleKernel_Diff() {
 	}
 	fmt.Println(err)
 	// Output:
-	// set net.ipv4.conf.all.forwarding = 1 (is 0)
+	// set net.ipv4.ip_forward = 1 (is 0)
 	// set net.ipv6.conf.all.forwarding = 1 (is 0)
 	// <nil>
 }

@@ -21,14 +21,6 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-func strs(changes []sysctl.Change) []string {
-	var all []string
-	for _, c := range changes {
-		all = append(all, c.String())
-	}
-	return all
-}
-
 func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
 	k := sysctl.Kernel{Files: fake}
@@ -39,7 +31,7 @@ func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
 	}
 	changes, err := k.Diff(want...)
 	require.NoError(t, err)
-	require.Equal(t, []string{"set net.ipv4.conf.eth0.rp_filter = 2 (is 0)"}, strs(changes))
+	require.Equal(t, []string{"set net.ipv4.conf.eth0.rp_filter = 2 (is 0)"}, changes)
 	require.Empty(t, fake.Writes(), "a diff writes nothing")
 
 	require.NoError(t, k.Set(want...))
@@ -160,15 +152,15 @@ func TestSYS2_Globs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := bootstraptest.NewKernel("eth0", "lxc1", "lxc2.7", ".hidden")
-			changes, err := sysctl.Kernel{Files: fake}.Diff(tc.settings...)
+			changes, err := sysctl.Kernel{Files: fake}.Changes(tc.settings...)
 			require.NoError(t, err)
 			var got []string
 			for _, c := range changes {
-				got = append(got, linkOf(c)+" "+c.New)
+				got = append(got, linkOf(c.Key)+" "+c.Value)
 			}
 			require.Equal(t, tc.want, got)
 			require.NoError(t, sysctl.Kernel{Files: fake}.Set(tc.settings...))
-			changes, err = sysctl.Kernel{Files: fake}.Diff(tc.settings...)
+			changes, err = sysctl.Kernel{Files: fake}.Changes(tc.settings...)
 			require.NoError(t, err)
 			require.Empty(t, changes)
 		})
@@ -245,9 +237,9 @@ func TestPLAN17_APatternThatCouldNeverMatchFailsBeforeTheFirstChange(t *testing.
 	}
 }
 
-func linkOf(c sysctl.Change) string {
+func linkOf(key sysctl.Key) string {
 	const before, after = len("net.ipv4.conf."), len(".rp_filter")
-	return string(c.Key[before : len(c.Key)-after])
+	return string(key[before : len(key)-after])
 }
 
 func TestSetGoesOverKeysThatDragOthersTwice(t *testing.T) {

@@ -48,7 +48,7 @@ func FuzzParse(f *testing.F) {
 		settings, _ := sysctl.Parse(strings.NewReader(text))
 		var written strings.Builder
 		for _, s := range settings {
-			written.WriteString(s.String() + "\n")
+			written.WriteString(s.Line() + "\n")
 		}
 		again, err := sysctl.Parse(strings.NewReader(written.String()))
 		for _, s := range settings {

@@ -107,7 +107,7 @@ func TestSYS2_WhatACapabilityIsMissingForIsKnownBeforehand(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("2\n"), 0o644))
 		settings = append(settings, sysctl.Setting{Key: sysctl.Key(key), Value: "1", IgnoreFailure: true})
 	}
-	s := sysctl.Settings{Kernel: sysctl.Kernel{Root: root}, Values: settings}
+	s := sysctl.Settings{Kernel: sysctl.KernelAt(root), Values: settings}
 	require.Len(t, check(t, s), 3)
 
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -127,7 +127,7 @@ func TestSYS1_ALinkBelowProcSysIsNotFollowedOut(t *testing.T) {
 	require.NoError(t, os.Symlink(outside, filepath.Join(root, "net")))
 	require.NoError(t, os.Mkdir(filepath.Join(root, "kernel"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "kernel", "x"), []byte("0\n"), 0o600))
-	k := sysctl.Kernel{Root: root}
+	k := sysctl.KernelAt(root)
 	_, err := k.Get("net.secret")
 	require.ErrorContains(t, err, "escapes")
 	require.Error(t, k.Set(sysctl.Setting{Key: "net.secret", Value: "1"}))

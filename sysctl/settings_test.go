@@ -139,7 +139,7 @@ func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 
 func TestSEC10_OnlyValuesOfANetworkNamespaceHaveAPlace(t *testing.T) {
 	net := map[string]string{"/proc/sys/net": ""}
-	place := sysctl.Kinds()[0].Place
+	place := sysctl.DropIn{}.Kinds()[0].Place
 	for key, want := range map[string]map[string]string{"net.ipv4.ip_forward": net, "net.ipv4.conf.lo.rp_filter#1": net, "kernel.timer_migration": nil, "network.x": nil} {
 		path, _ := place(key)
 		require.Equal(t, len(want) > 0, path == "/proc/sys/net", key)
