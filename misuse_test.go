@@ -129,7 +129,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"cgroup without path":            {func(context.Context) error { return cgroup.EnsureMounted("") }, "no path given"},
 		"id of no cgroup":                {func(context.Context) error { return second(cgroup.ID("")) }, "no path given"},
 		"open no cgroup":                 {func(context.Context) error { return second(cgroup.Open("")) }, "no path given"},
-		"zero drop-in":                   {wants(sysctl.DropIn{}), "no name and no settings given"},
+		"zero drop-in":                   {wants(sysctl.DropIn{}), "no name given"},
 		"no key":                         {func(context.Context) error { return second(sysctl.Kernel{}.Get("")) }, "not a sysctl key"},
 		"bpffs of a nil kernel":          {wants(bpffs.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}), "the kernel is a nil *bootstraptest.Kernel"},
 		"cgroup of a nil kernel":         {wants(cgroup.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}), "the kernel is a nil *bootstraptest.Kernel"},

@@ -72,11 +72,11 @@ func (s Settings) Advise(ctx context.Context) ([]string, error) {
 
 // withPatterns adds the patterns and exclusions in as to targets: systemd merges lines
 // before it expands them.
-func withPatterns(targets []target, as []assignment) []target {
+func withPatterns(targets []target, as []target) []target {
 	as, _ = override(as) // its errors have been reported
 	for _, a := range as {
-		if path, err := a.Key.path(); err == nil && (a.Exclude || isGlob(path)) {
-			targets = append(targets, target{assignment: a, path: path})
+		if a.Exclude || isGlob(a.path) {
+			targets = append(targets, a)
 		}
 	}
 	return targets
@@ -84,7 +84,7 @@ func withPatterns(targets []target, as []assignment) []target {
 
 // overridden lists our lines and values that are not set because of lines in all, of other
 // files too.
-func (k Kernel) overridden(own []target, all []assignment, when string) []string {
+func (k Kernel) overridden(own []target, all []target, when string) []string {
 	final := map[string]target{}
 	targets, _ := expand(k.files(), all) // [effective] has reported the errors of other files
 	for _, t := range withPatterns(targets, all) {
@@ -121,7 +121,7 @@ func (d DropIn) readLater(ctx context.Context, own []target) (advice []string, e
 		}
 		content, readErr := input.ReadDropIn(ctx, file, input.MaxSysctl)
 		as, parseErr := parse(bytes.NewReader(content), file)
-		as = slices.DeleteFunc(as, func(a assignment) bool { return a.Exclude }) // only systemd has them
+		as = slices.DeleteFunc(as, func(a target) bool { return a.Exclude }) // only systemd has them
 		advice = append(advice, d.Kernel.overridden(own, as, "when "+late.reader+" reads it, after all of sysctl.d")...)
 		err = errors.Join(err, readErr, parseErr)
 	}

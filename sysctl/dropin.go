@@ -101,8 +101,6 @@ func (d DropIn) Kinds() []*ledger.Kind {
 // written as a file.
 func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	switch {
-	case d.Name == "" && len(d.Settings) == 0:
-		return nil, errors.New("drop-in: no name and no settings given")
 	case d.Name == "":
 		return nil, errors.New("drop-in: no name given")
 	case len(d.Settings) == 0:
@@ -125,7 +123,7 @@ func (d DropIn) dirs() []string {
 	return []string{d.dir()}
 }
 
-func (d DropIn) assignments() []assignment {
+func (d DropIn) assignments() []target {
 	as := assignments(d.Settings)
 	for i := range as {
 		as[i].File = d.path()
@@ -135,11 +133,11 @@ func (d DropIn) assignments() []assignment {
 
 // keepOff turns the explicit keys of files other than path into exclusions: our
 // globs do not set them, as systemd's would not.
-func keepOff(as []assignment, path string) []assignment {
-	var off []assignment
+func keepOff(as []target, path string) []target {
+	var off []target
 	for _, a := range as {
-		if at, err := a.Key.path(); err == nil && a.File != path && !isGlob(at) {
-			off = append(off, assignment{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
+		if a.File != path && !isGlob(a.path) {
+			off = append(off, target{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
 		}
 	}
 	return off

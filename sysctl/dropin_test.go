@@ -163,7 +163,6 @@ func TestSYS3_ALinkInItsPlaceIsReplaced(t *testing.T) {
 func TestWhatIsMissingOfADropInIsSaid(t *testing.T) {
 	n := newNode(t)
 	for want, d := range map[string]sysctl.DropIn{
-		"drop-in: no name and no settings given":     {},
 		"drop-in: no name given":                     {Settings: sysctl.Forwarding()},
 		`drop-in "90-x.conf": no settings given`:     {Name: "90-x.conf"},
 		`drop-in "90-empty.conf": no settings given`: {Name: "90-empty.conf", Settings: []sysctl.Setting{}},

@@ -12,7 +12,7 @@ var ErrNoSystemd = errNoSystemd
 
 // Effective returns the settings that systemd reads from dirs, or from its own
 // directories.
-func Effective(dirs ...string) ([]assignment, error) {
+func Effective(dirs ...string) ([]target, error) {
 	if len(dirs) == 0 {
 		dirs = systemdDirs()
 	}

@@ -71,7 +71,7 @@ func (d DropIn) reloading(ctx context.Context, file ledger.Want, own []target) (
 
 // beyond lists the changes that a reload makes besides our keys, because of other files. Like
 // systemd, it skips keys that cannot be read, or that no process can write.
-func (d DropIn) beyond(own []target, all []assignment, r *reload) (beyond []change) {
+func (d DropIn) beyond(own []target, all []target, r *reload) (beyond []change) {
 	if r == nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (s Settings) Check(ctx context.Context) ([]string, error) { return ledger.C
 // Apply sets the values that differ, and reads them back. It records nothing.
 func (s Settings) Apply(ctx context.Context) error { return ledger.Apply(ctx, s) }
 
-func (k Kernel) list(as []assignment) ([]ledger.Want, error) {
+func (k Kernel) list(as []target) ([]ledger.Want, error) {
 	targets, err := expand(k.files(), as)
 	list, _, routeErr := wanting{Kernel: k}.wants(inOrder(targets), nil)
 	return list, errors.Join(err, routeErr)
