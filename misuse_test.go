@@ -121,7 +121,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"any host path without path":     {wants(hostpath.Paths{List: []hostpath.Path{{}}}), "is not absolute"},
 		"content without path":           {wants(hostpath.Content{Bytes: []byte("x")}), "is not absolute"},
 		"file without content":           {wants(hostpath.Content{Path: "/nowhere"}), "no content is given"},
-		"runtime without path":           {func(ctx context.Context) error { return second(cri.Endpoint{Path: "unix://"}.Status(ctx)) }, "want the absolute path of a unix socket"},
+		"runtime without path":           {func(ctx context.Context) error { return second(cri.Endpoint{Path: "unix://"}.CNI(ctx)) }, "want the absolute path of a unix socket"},
 		"loaded without file":            {action(cri.Loaded{}), "no function given that reads the configuration"},
 		"addresses of no runtime":        {action(hostlocal.Store{}), "no function given that lists the sandboxes"},
 		"maps without path":              {wants(bpfmap.Pinned{}), "no maps given"},
