@@ -32,8 +32,8 @@ func (d DropIn) Advise(ctx context.Context) (advice []string, err error) {
 	all, err := effective(ctx, d.dirs(), d.path(), content)
 	errs := []error{err}
 	say := func(more []string, err error) { advice, errs = append(advice, more...), append(errs, err) }
-	own, err := expand(d.Kernel.files(), d.assignments())
-	lines := withPatterns(own, d.assignments())
+	own, err := expand(d.Kernel.files(), d.lines())
+	lines := withPatterns(own, d.lines())
 	say(d.Kernel.overridden(lines, all, "at the next boot"), err)
 	say(d.readLater(ctx, lines))
 	say(append(d.Kernel.ignored(own, writer(d.Reload != nil)), d.shared()...), nil)
@@ -65,7 +65,7 @@ func (d DropIn) shared() []string {
 // change: a failure is ignored, or the kernel takes the reverse path filter from another
 // key.
 func (s Settings) Advise(ctx context.Context) ([]string, error) {
-	own, err := expand(s.Kernel.files(), assignments(s.Values))
+	own, err := expand(s.Kernel.files(), linesOf("", s.Values))
 	advice, rpErr := s.Kernel.adviseRPFilter(own)
 	return append(s.Kernel.ignored(own, thisProcess), advice...), errors.Join(err, rpErr, ctx.Err())
 }
@@ -88,11 +88,11 @@ func (k Kernel) overridden(own []target, all []target, when string) []string {
 	final := map[string]target{}
 	targets, _ := expand(k.files(), all) // [effective] has reported the errors of other files
 	for _, t := range withPatterns(targets, all) {
-		final[oneName(t.path)] = t
+		final[t.one()] = t
 	}
 	var causes notes
 	for _, t := range own {
-		won, set := final[oneName(t.path)]
+		won, set := final[t.one()]
 		by := fmt.Sprintf("%s:%d ", won.File, won.Line)
 		switch {
 		case !set || won.Exclude && t.Exclude:
@@ -133,8 +133,7 @@ func (k Kernel) ignored(own []target, w writer) []string {
 	var causes notes
 	for _, t := range own {
 		now, err := k.look(t.path)
-		due, dueErr := k.differs(t, w)
-		if due == nil && dueErr == nil && !errors.Is(err, fs.ErrNotExist) && (err != nil || !sameValue(t.path, now, t.Value)) {
+		if k.tolerates(t, now, err, w) && !errors.Is(err, fs.ErrNotExist) {
 			causes.add("", t.Key, " is not set to "+shown(t.Key, t.Value)+", and the - before it ignores that")
 		}
 	}

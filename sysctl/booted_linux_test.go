@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,23 +63,13 @@ func TestSYS4_BootedSystemdReloads(t *testing.T) {
 	require.Empty(t, differing(before, values(t)))
 }
 
-func TestSYS4_BootedSystemdFailsAndWhatIsToBlameIsNamed(t *testing.T) {
+func TestSYS4_BootedSystemdFails(t *testing.T) {
 	freshService(t)
 	require.NoError(t, os.WriteFile(lateConf, []byte("net.ipv4.conf.lo.tag = 0\nnet.ipv4.ip_forward = yes\n"), 0o644))
 	d := bootedDropIn(t)
 	err := d.Apply(t.Context())
 	require.ErrorContains(t, err, `the job ended with "failed"`)
-	require.ErrorContains(t, err, lateConf+":2 sets net.ipv4.ip_forward = yes, but it is 0")
 	require.NoError(t, d.Revert(t.Context()))
-}
-
-func TestSYS4_BootedSystemdHasEnoughOfStarts(t *testing.T) {
-	freshService(t)
-	var err error
-	for start := time.Now(); err == nil && time.Since(start) < time.Minute; {
-		err = (&sysctl.Systemd{}).Reload(t.Context())
-	}
-	require.ErrorContains(t, err, "systemctl reset-failed systemd-sysctl.service")
 }
 
 // The unit runs the child, and is ordered before the service.

@@ -62,11 +62,15 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 	}
 	file := ledger.FileWant(d.path(), 0o644, keepMark(ctx, d.path(), content))
 	all, _ := effective(ctx, d.dirs(), d.path(), content) // [DropIn.Advise] reports unreadable files
-	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.assignments()))
+	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.lines()))
 	r, reloadErr := d.reloading(ctx, file, own)
 	beyond := d.beyond(own, all, r)
 	list, late, routeErr := wanting{d.Kernel, file.ID(), r}.wants(inOrder(own), beyond)
-	dirs, dirErr := d.missingDirs()
+	var dirs []ledger.Want
+	var dirErr error
+	if !d.ExistingDir {
+		dirs, dirErr = ledger.DirWants(d.dir(), 0o755)
+	}
 	file.Kind = d.fileKind(file, r, beyond)
 	for i := range dirs {
 		dirs[i].Needs = named(list)
@@ -123,13 +127,7 @@ func (d DropIn) dirs() []string {
 	return []string{d.dir()}
 }
 
-func (d DropIn) assignments() []target {
-	as := assignments(d.Settings)
-	for i := range as {
-		as[i].File = d.path()
-	}
-	return as
-}
+func (d DropIn) lines() []target { return linesOf(d.path(), d.Settings) }
 
 // keepOff turns the explicit keys of files other than path into exclusions: our
 // globs do not set them, as systemd's would not.

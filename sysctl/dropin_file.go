@@ -74,14 +74,6 @@ func whenApplied(s ledger.State) ledger.State {
 	return s
 }
 
-// missingDirs wants the directories that are missing.
-func (d DropIn) missingDirs() ([]ledger.Want, error) {
-	if d.ExistingDir {
-		return nil, nil
-	}
-	return ledger.DirWants(d.dir(), 0o755)
-}
-
 // refused returns an error if no process can make the file, or its directory. Missing
 // permissions of this process alone do not count.
 func (d DropIn) refused(path string) error {

@@ -3,10 +3,7 @@
 
 package sysctl
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 var ErrNoSystemd = errNoSystemd
 
@@ -21,9 +18,8 @@ func Effective(dirs ...string) ([]target, error) {
 
 // Changes lists the values that differ from settings.
 func (k Kernel) Changes(settings ...Setting) ([]change, error) {
-	targets, err := expand(k.files(), assignments(settings))
-	changes, lookErr := k.changes(inOrder(targets), thisProcess)
-	return changes, errors.Join(err, lookErr)
+	targets, err := expand(k.files(), linesOf("", settings))
+	return k.changes(inOrder(targets), thisProcess), err
 }
 
 // KernelAt has its values in the directory root.

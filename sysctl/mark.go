@@ -60,23 +60,17 @@ func (d DropIn) find(ctx context.Context) (found []ledger.Marked, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
 		path := filepath.Join(d.dir(), name)
-		content, err := input.ReadFile(ctx, path, maxDropIn)
+		content, readErr := input.ReadFile(ctx, path, maxDropIn)
 		if ctx.Err() != nil {
 			return found, context.Cause(ctx)
 		}
-		if err != nil {
-			continue // not written by this package
-		}
 		line, _, _ := strings.Cut(string(content), "\n")
-		if m, ours := readHeader(line); ours {
+		if m, ours := readHeader(line); ours && readErr == nil { // else this package did not write it
 			m.Object, m.Remove = path, "rm "+path
 			found = append(found, m)
 		}
 	}
-	return found, nil
+	return found, err
 }

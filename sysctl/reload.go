@@ -44,8 +44,7 @@ func (r *reload) once(ctx context.Context) error {
 
 // setsDenied reports whether a value differs that only another process may write.
 func (k Kernel) setsDenied(own []target) bool {
-	changes, _ := k.changes(own, aReloader) // the ledger reports what cannot be read
-	return slices.ContainsFunc(changes, func(c change) bool { return denied(k.files().Writable(c.path)) })
+	return slices.ContainsFunc(k.changes(own, aReloader), func(c change) bool { return denied(k.files().Writable(c.path)) })
 }
 
 // reloading returns what applies the files, if that is due: the file is not as wanted, or
@@ -77,14 +76,16 @@ func (d DropIn) beyond(own []target, all []target, r *reload) (beyond []change) 
 	}
 	ours := map[string]bool{}
 	for _, t := range own {
-		ours[oneName(t.path)] = true
+		ours[t.one()] = true
 	}
 	targets, _ := expand(d.Kernel.files(), all) // [DropIn.Advise] reports the errors of other files
-	for _, t := range targets {
-		t.IgnoreFailure = true
-		if c, _ := d.Kernel.differs(t, aReloader); c != nil && !ours[oneName(t.path)] {
-			c.why = fmt.Sprintf("by %s:%d", t.File, t.Line)
-			beyond = append(beyond, *c)
+	for i := range targets {
+		targets[i].IgnoreFailure = true
+	}
+	for _, c := range d.Kernel.changes(targets, aReloader) {
+		if !ours[c.one()] {
+			c.why = fmt.Sprintf("by %s:%d", c.File, c.Line)
+			beyond = append(beyond, c)
 		}
 	}
 	return beyond

@@ -27,7 +27,7 @@ type Settings struct {
 // an error if a key is invalid or a pattern could never match, and if IPv6 forwarding would
 // cost a link its default route.
 func (s Settings) Wants(context.Context) (ledger.Wants, error) {
-	list, err := s.Kernel.list(assignments(s.Values))
+	list, err := s.Kernel.list(linesOf("", s.Values))
 	return ledger.Wants{List: list}, err
 }
 
@@ -54,8 +54,7 @@ type wanting struct {
 // route by targets or by beyond, then targets, those first that change others along. Late is
 // what reload sets. The error says why IPv6 forwarding is not in the list.
 func (w wanting) wants(targets []target, beyond []change) (list, late []ledger.Want, err error) {
-	changes, _ := w.changes(targets, w.writer()) // the ledger reports what cannot be read
-	guards, err := w.guards(slices.Concat(changes, beyond))
+	guards, err := w.guards(slices.Concat(w.changes(targets, w.writer()), beyond))
 	direct := &values{Kernel: w.Kernel, wanted: map[Key]ledger.State{}, why: map[Key]string{}}
 	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}
 	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
@@ -68,7 +67,7 @@ func (w wanting) wants(targets []target, beyond []change) (list, late []ledger.W
 		now, lookErr := w.lookOrUnset(t.path)
 		differs := lookErr == nil && !sameValue(t.path, now, t.Value)
 		want := w.want(t, kind, needs)
-		direct.wanted[keyOf(oneName(t.path))] = want.To
+		direct.wanted[keyOf(t.one())] = want.To
 		switch {
 		case w.tolerates(t, now, lookErr, w.writer()), differs && err != nil && t.forwards6():
 		case w.reload != nil && differs && denied(w.files().Writable(t.path)):
@@ -97,7 +96,7 @@ func (w wanting) writer() writer { return w.reload != nil }
 
 // inOrder puts first what changes others along.
 func inOrder(targets []target) []target {
-	drags := func(t target) bool { return sidePatterns(oneName(t.path)) != nil }
+	drags := func(t target) bool { return sidePatterns(t.one()) != nil }
 	sort.SliceStable(targets, func(i, j int) bool { return drags(targets[i]) && !drags(targets[j]) })
 	return targets
 }
