@@ -311,7 +311,7 @@ func (g *generator) link(path, target string) {
 func (g *generator) file(path string) {
 	var content strings.Builder
 	for range g.IntN(9) {
-		content.WriteString(g.line() + one(g, "\n", "\n", "\n", "\n\n", "\r\n"))
+		content.WriteString(g.line() + one(g, "\n", "\n", "\n", "\n\n", "\r\n", "\r", "\x00"))
 	}
 	text := content.String()
 	if g.IntN(5) == 0 {

@@ -53,5 +53,5 @@ func TestACharacterClassIsNotSupported(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/x.conf", []byte("# x\n"+key+" = 1\n"), 0o600))
 	_, err = sysctl.Effective(dir)
-	require.EqualError(t, err, dir+"/x.conf: line 2 has a character class, which is not supported")
+	require.EqualError(t, err, dir+"/x.conf: line 2: not a sysctl key: \""+key+"\" has a character class, which is not supported")
 }
