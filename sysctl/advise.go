@@ -223,11 +223,7 @@ func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWa
 // adviseRouters names the links that get no default route after the next boot,
 // because forwarding is then on before the first advertisement arrives.
 func (k Kernel) adviseRouters(targets []target) ([]string, error) {
-	lister, ok := k.files().(routerLister)
-	if !ok || !slices.ContainsFunc(targets, target.forwards6) {
-		return nil, nil
-	}
-	links, err := lister.Routers()
+	links, err := k.routers(targets)
 	var advice []string
 	for _, link := range links {
 		key := keyOf(path.Join("net/ipv6/conf", link, "accept_ra"))

@@ -18,7 +18,7 @@ import (
 
 // fileKind returns the kind of drop-ins: files, of which the wanted one is applied by
 // systemd, which changes values along.
-func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []change) *ledger.Kind {
+func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []target) *ledger.Kind {
 	k := ledger.File()
 	k.Name, k.Find = "sysctl.d", d.find
 	write, describe, permission, owns := k.Write, k.Describe, k.Permission, k.Owns

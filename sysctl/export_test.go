@@ -17,7 +17,7 @@ func Effective(dirs ...string) ([]target, error) {
 }
 
 // Changes lists the values that differ from settings.
-func (k Kernel) Changes(settings ...Setting) ([]change, error) {
+func (k Kernel) Changes(settings ...Setting) ([]target, error) {
 	targets, err := expand(k.files(), linesOf("", settings))
 	return k.changes(inOrder(targets), thisProcess), err
 }

@@ -44,7 +44,7 @@ func (r *reload) once(ctx context.Context) error {
 
 // setsDenied reports whether a value differs that only another process may write.
 func (k Kernel) setsDenied(own []target) bool {
-	return slices.ContainsFunc(k.changes(own, aReloader), func(c change) bool { return denied(k.files().Writable(c.path)) })
+	return slices.ContainsFunc(k.changes(own, aReloader), func(c target) bool { return denied(k.files().Writable(c.path)) })
 }
 
 // reloading returns what applies the files, if that is due: the file is not as wanted, or
@@ -70,7 +70,7 @@ func (d DropIn) reloading(ctx context.Context, file ledger.Want, own []target) (
 
 // beyond lists the changes that a reload makes besides our keys, because of other files. Like
 // systemd, it skips keys that cannot be read, or that no process can write.
-func (d DropIn) beyond(own []target, all []target, r *reload) (beyond []change) {
+func (d DropIn) beyond(own []target, all []target, r *reload) (beyond []target) {
 	if r == nil {
 		return nil
 	}
@@ -92,11 +92,11 @@ func (d DropIn) beyond(own []target, all []target, r *reload) (beyond []change) 
 }
 
 // alongReload lists what a reload changes, until the next boot: then other files set it.
-func (k Kernel) alongReload(ctx context.Context, beyond []change) (sides []ledger.Side, err error) {
+func (k Kernel) alongReload(ctx context.Context, beyond []target) (sides []ledger.Side, err error) {
 	v := &values{Kernel: k}
 	kind, errs := v.kind(), []error(nil)
 	for _, c := range beyond {
-		side := ledger.Side{Kind: kind, Object: string(c.Key), To: wantedState(c.path, c.Value), Change: c.String()}
+		side := ledger.Side{Kind: kind, Object: string(c.Key), To: wantedState(c.path, c.Value), Change: c.change()}
 		further, err := v.along(ctx, string(c.Key), side.To)
 		sides, errs = append(append(sides, side), further...), append(errs, err)
 	}

@@ -53,7 +53,7 @@ type wanting struct {
 // wants returns what this process sets: first accept_ra of links that would lose a default
 // route by targets or by beyond, then targets, those first that change others along. Late is
 // what reload sets. The error says why IPv6 forwarding is not in the list.
-func (w wanting) wants(targets []target, beyond []change) (list, late []ledger.Want, err error) {
+func (w wanting) wants(targets []target, beyond []target) (list, late []ledger.Want, err error) {
 	guards, err := w.guards(slices.Concat(w.changes(targets, w.writer()), beyond))
 	direct := &values{Kernel: w.Kernel, wanted: map[Key]ledger.State{}, why: map[Key]string{}}
 	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}

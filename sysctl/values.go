@@ -120,7 +120,7 @@ func (v *values) describe(object string, from, to ledger.State) string {
 	if from.IsZero() {
 		old = unset
 	}
-	return changeOf(at, old, value, v.why[keyOf(at)]).String()
+	return target{Setting: Setting{Key: keyOf(at), Value: value}, old: old, why: v.why[keyOf(at)]}.change()
 }
 
 // lost says why an original does not come back: the kernel takes some values once, or cannot
