@@ -76,32 +76,6 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
-func TestSYS4_SYS9_TheRealKernelIsAsBeforeAfterEachStep(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "lxc1", "eth0")
-	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
-	before := values(t)
-	root := t.TempDir()
-	for _, a := range []interface {
-		Check(context.Context) ([]string, error)
-		Apply(context.Context) error
-		Revert(context.Context) error
-	}{
-		cilium(recordedFile{sysctl.DropIn{Dir: root, Reload: sysctl.SystemdAt(root)}, temp(t)}),
-		recordedValues{sysctl.Settings{Values: append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})}, temp(t)},
-	} {
-		require.NotEmpty(t, check(t, a))
-		for range 2 {
-			require.NoError(t, a.Apply(t.Context()))
-			require.Empty(t, check(t, a))
-		}
-		for range 2 {
-			require.NoError(t, a.Revert(t.Context()))
-			require.Empty(t, differing(before, values(t)))
-		}
-	}
-}
-
 // Inside another process's namespaces the file, the values and systemd's
 // socket are the other's.
 func TestDropInActsInTheHostsNamespaces(t *testing.T) {
@@ -257,10 +231,4 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	d.Book = openedFor(t, filepath.Join(root, "state"), "agent", "", sysctl.DropIn{Kernel: sysctl.KernelAt(o.proc + "/sys")})
 	require.NoError(t, d.Revert(t.Context()))
 	require.Empty(t, differing(before, values(t)))
-}
-
-func TestARootThatIsNotThereIsNamed(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "none")
-	_, err := sysctl.KernelAt(root).Get("net.ipv4.ip_forward")
-	require.ErrorContains(t, err, root)
 }

@@ -160,39 +160,28 @@ func TestSYS3_ALinkInItsPlaceIsReplaced(t *testing.T) {
 	require.Equal(t, target, link)
 }
 
-func TestWhatIsMissingOfADropInIsSaid(t *testing.T) {
+func TestSYS3_WhatMakesNoFileIsAnError(t *testing.T) {
 	n := newNode(t)
+	one := func(key sysctl.Key, value string) []sysctl.Setting { return []sysctl.Setting{{Key: key, Value: value}} }
 	for want, d := range map[string]sysctl.DropIn{
-		"drop-in: no name given":                     {Settings: sysctl.Forwarding()},
-		`drop-in "90-x.conf": no settings given`:     {Name: "90-x.conf"},
-		`drop-in "90-empty.conf": no settings given`: {Name: "90-empty.conf", Settings: []sysctl.Setting{}},
+		"drop-in: no name given":                  {Settings: sysctl.Forwarding()},
+		`drop-in "90-x.conf": no settings given`:  {Name: "90-x.conf"},
+		`has the element ..`:                      {Name: "90-x.conf", Settings: one("net/../x", "1")},
+		`"net.a=b.c = 1" cannot stand`:            {Name: "90-x.conf", Settings: one("net.a=b.c", "1")},
+		`"#net.b.c = 1" cannot stand`:             {Name: "90-x.conf", Settings: one("#net.b.c", "1")},
+		`kernel.core_pattern = |/x" cannot stand`: {Name: "90-x.conf", Settings: one("net.b.c", "1\nkernel.core_pattern = |/x")},
+		`"net.b.c = \x00" cannot stand`:           {Name: "90-x.conf", Settings: one("net.b.c", "\x00")},
+		`name "../x.conf" is not a file name`:     {Name: "../x.conf", Settings: sysctl.Forwarding()},
+		`name "cilium" is not a file name`:        {Name: "cilium", Settings: sysctl.Forwarding()},
+		`name ".conf" is not a file name`:         {Name: ".conf", Settings: sysctl.Forwarding()},
 	} {
 		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
-		_, checkErr := d.Check(t.Context())
-		_, adviseErr := d.Advise(t.Context())
-		for _, err := range []error{checkErr, adviseErr, d.Apply(t.Context())} {
-			require.EqualError(t, err, want)
+		recorded := recordedFile{d, n.book("drop-in")}
+		_, checkErr := recorded.Check(t.Context())
+		_, adviseErr := recorded.Advise(t.Context())
+		for _, err := range []error{checkErr, adviseErr, recorded.Apply(t.Context())} {
+			require.ErrorContains(t, err, want)
 		}
-	}
-}
-
-func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
-	n := newNode(t)
-	for name, d := range map[string]sysctl.DropIn{
-		"key":       {Settings: []sysctl.Setting{{Key: "net/../x", Value: "1"}}},
-		"equals":    {Settings: []sysctl.Setting{{Key: "net.a=b.c", Value: "1"}}},
-		"comment":   {Settings: []sysctl.Setting{{Key: "#net.b.c", Value: "1"}}},
-		"injection": {Settings: []sysctl.Setting{{Key: "net.b.c", Value: "1\nkernel.core_pattern = |/x"}}},
-		"nul":       {Settings: []sysctl.Setting{{Key: "net.b.c", Value: "\x00"}}},
-		"path":      {Name: "../x.conf"},
-		"suffix":    {Name: "cilium"},
-		"hidden":    {Name: ".conf"},
-	} {
-		d := cilium(recordedFile{d, n.book("drop-in")})
-		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
-		_, err := d.Check(t.Context())
-		require.Error(t, err, name)
-		require.Error(t, d.Apply(t.Context()), name)
 	}
 	left, err := os.ReadDir(n.dir())
 	require.NoError(t, err)
@@ -342,14 +331,6 @@ func TestSYS4_ManyValuesThatOnlyTheReloaderMayWriteNeedOneReload(t *testing.T) {
 	}
 }
 
-func TestSYS4_WithoutSystemdOnTheBusValuesAreSetDirectly(t *testing.T) {
-	n := newNode(t)
-	m := &manager{node: n, err: fmt.Errorf("no service on the bus: %w", sysctl.ErrNoSystemd)}
-	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
-	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
-}
-
 func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		all, eth0, lxc1 string
@@ -452,22 +433,6 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	require.NoError(t, os.Remove(n.file()))
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
-	require.NoDirExists(t, n.state())
-}
-
-// Another program's file in a directory that was made keeps that directory, and no value.
-func TestSYS9_WhatIsPutIntoTheDirectoryKeepsNoValue(t *testing.T) {
-	n := newNode(t)
-	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	d := n.dropIn()
-	d.Dir = filepath.Join(n.root, "new")
-	require.NoError(t, d.Apply(t.Context()))
-	n.put(t, "new/theirs.conf", "")
-	require.ErrorContains(t, d.Revert(t.Context()), d.Dir+" is no longer as it was left: it holds theirs.conf")
-	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
-	require.NoFileExists(t, filepath.Join(d.Dir, ciliumFile))
-	require.NoError(t, os.Remove(filepath.Join(d.Dir, "theirs.conf")))
-	require.NoError(t, d.Revert(t.Context()))
 	require.NoDirExists(t, n.state())
 }
 

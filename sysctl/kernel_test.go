@@ -5,7 +5,6 @@ package sysctl_test
 
 import (
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,10 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -209,32 +205,6 @@ func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 	}
 	_, err := sysctl.Kernel{Files: fake}.Diff(sysctl.Setting{Key: "net.ipv4.conf.lxc*.rp_filtr", Value: "1"})
 	require.ErrorIs(t, err, fs.ErrPermission, "an unreadable directory is not a missing key")
-}
-
-// The error comes before an earlier step of the plan, or a drop-in, changes anything.
-func TestPLAN17_APatternThatCouldNeverMatchFailsBeforeTheFirstChange(t *testing.T) {
-	dir := t.TempDir()
-	fake := bootstraptest.NewKernel("eth0")
-	k := sysctl.Kernel{Files: fake}
-	wrong := []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filtr", Value: "0"}}
-	for _, wanter := range []ledger.Wanter{
-		sysctl.Settings{Values: wrong, Kernel: k},
-		sysctl.DropIn{Name: "90-acme.conf", Dir: dir, Settings: wrong, Kernel: k},
-	} {
-		plan := &bootstrap.Plan{
-			Host:   hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
-			Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "acme", NoOwner: true},
-			Steps: []bootstrap.Step{
-				{Name: "forwarding", Wants: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: k}},
-				{Name: "filter", Wants: wanter},
-			},
-		}
-		_, err := plan.Apply(t.Context())
-		require.ErrorContains(t, err, "net.ipv4.conf.lxc*.rp_filtr")
-		require.Equal(t, "sysctl.key-missing", bootstrap.Code(err))
-		require.Empty(t, fake.Writes())
-		require.NoFileExists(t, filepath.Join(dir, "90-acme.conf"))
-	}
 }
 
 func linkOf(key sysctl.Key) string {

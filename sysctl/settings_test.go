@@ -6,7 +6,6 @@ package sysctl_test
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -105,22 +104,6 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestSYS8_WithoutIPv6(t *testing.T) {
-	fake := &bootstraptest.Kernel{}
-	without := sysctl.Kernel{Files: noIPv6{fake}}
-	require.NoError(t, sysctl.Settings{Values: sysctl.Forwarding(), Kernel: without}.Apply(t.Context()))
-	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
-}
-
-type noIPv6 struct{ *bootstraptest.Kernel }
-
-func (n noIPv6) ReadFile(name string) ([]byte, error) {
-	if len(name) > 8 && name[:8] == "net/ipv6" {
-		return nil, os.ErrNotExist
-	}
-	return n.Kernel.ReadFile(name)
 }
 
 func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
