@@ -141,27 +141,25 @@ func (k Kernel) ignored(own []target, w writer) []string {
 }
 
 // notes are lines that each apply to several keys.
-type notes []note
-
-type note struct {
-	before, after string
-	keys          []string
+type notes struct {
+	texts []string // without the keys, which stand at the NUL
+	keys  map[string][]string
 }
 
 func (n *notes) add(before string, key Key, after string) {
-	for i := range *n {
-		if (*n)[i].before == before && (*n)[i].after == after {
-			(*n)[i].keys = append((*n)[i].keys, string(key))
-			return
-		}
+	text := before + "\x00" + after
+	if n.keys == nil {
+		n.keys = map[string][]string{}
 	}
-	*n = append(*n, note{before, after, []string{string(key)}})
+	if n.keys[text] == nil {
+		n.texts = append(n.texts, text)
+	}
+	n.keys[text] = append(n.keys[text], string(key))
 }
 
-func (n notes) lines() []string {
-	var all []string
-	for _, note := range n {
-		all = append(all, note.before+few(note.keys)+note.after)
+func (n *notes) lines() (all []string) {
+	for _, text := range n.texts {
+		all = append(all, strings.Replace(text, "\x00", few(n.keys[text]), 1))
 	}
 	return all
 }

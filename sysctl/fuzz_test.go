@@ -49,7 +49,7 @@ func TestSEC6_BracesThatSpellOutTooMuch(t *testing.T) {
 func TestACharacterClassIsNotSupported(t *testing.T) {
 	key := "net.ipv4.conf.[[:alpha:]]*.rp_filter"
 	_, err := sysctl.Kernel{Files: bootstraptest.NewKernel("lo")}.Diff(sysctl.Setting{Key: sysctl.Key(key), Value: "1"})
-	require.ErrorContains(t, err, key+": not a sysctl key: \"[[:alpha:]]*\" has a character class, which is not supported")
+	require.ErrorContains(t, err, key+" = 1: not a sysctl key: \"[[:alpha:]]*\" has a character class, which is not supported")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/x.conf", []byte("# x\n"+key+" = 1\n"), 0o600))
 	_, err = sysctl.Effective(dir)

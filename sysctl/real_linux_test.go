@@ -78,24 +78,11 @@ func TestSYS2_RealReadOnlyKernel(t *testing.T) {
 	require.Empty(t, check(t, sysctl.Settings{Values: []sysctl.Setting{other}}))
 }
 
-// without takes capabilities from this thread, until restore is called.
-func without(t *testing.T, caps uint32) (restore func()) {
-	t.Helper()
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var all [2]unix.CapUserData
-	require.NoError(t, unix.Capget(&hdr, &all[0]))
-	less := all
-	less[0].Effective &^= caps
-	require.NoError(t, unix.Capset(&hdr, &less[0]))
-	return func() { require.NoError(t, unix.Capset(&hdr, &all[0])) }
-}
-
 func TestSYS2_MissingCapabilityIsNamed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	// Not CAP_NET_ADMIN: the mode of the file counts, and it is root's.
+	// Another effective user has no capability, and the file's mode is for root.
 	_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)) // this thread only
 	require.Zero(t, errno)
-	without(t, 1<<unix.CAP_NET_ADMIN|1<<unix.CAP_DAC_OVERRIDE)
 	err := sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
 	_, _, errno = unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 0, ^uintptr(0))
 	require.Zero(t, errno)
@@ -116,9 +103,14 @@ func TestSYS2_WhatACapabilityIsMissingForIsKnownBeforehand(t *testing.T) {
 	}
 	s := sysctl.Settings{Kernel: sysctl.KernelAt(root), Values: settings}
 	require.Len(t, check(t, s), 3)
-	restore := without(t, 1<<unix.CAP_SYS_ADMIN)
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&hdr, &caps[0]))
+	without := caps
+	without[0].Effective &^= 1 << unix.CAP_SYS_ADMIN
+	require.NoError(t, unix.Capset(&hdr, &without[0]))
 	changes := check(t, s)
-	restore()
+	require.NoError(t, unix.Capset(&hdr, &caps[0]))
 	require.Equal(t, []string{"set kernel.timer_migration = 1 (is 2)"}, changes)
 }
 
