@@ -48,7 +48,7 @@ const inCoarser = "* "
 // wantedState is the state of a key whose value becomes as a setting says.
 func wantedState(at, value string) ledger.State {
 	to := state(strings.Join(printed(at, value), " "))
-	if at != oneName(at) && coarser(oneName(at)) == at {
+	if coarser(oneName(at)) == at {
 		to.Value = inCoarser + to.Value
 	}
 	return to
