@@ -89,7 +89,7 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
 	dropIn := cilium(recordedFile{DropIn: sysctl.DropIn{
-		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.SystemdAt(filepath.Join(host, "root")),
+		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.SystemdAt(filepath.Join(host, "root"), service),
 	}}).DropIn
 	target, err := os.Readlink("/proc/thread-self")
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ type Reloader = reloader
 func Instead(r Reloader) *Systemd { return &Systemd{instead: r} }
 
 // SystemdAt has its sockets below root.
-func SystemdAt(root string) *Systemd { return &Systemd{root: root} }
+func SystemdAt(root, unit string) *Systemd { return &Systemd{instead: service{unit, root}} }
 
 func (s *Systemd) Reload(ctx context.Context) error { return s.reloader().Reload(ctx) }
 

@@ -27,6 +27,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
+const service = "systemd-sysctl.service"
+
 // systemdd answers the calls of one restart on a socket, like systemd.
 type systemdd struct {
 	root    string
@@ -78,7 +80,7 @@ func (d *systemdd) start(t *testing.T) *sysctl.Systemd {
 			d.open.Go(func() { d.serve(conn) })
 		}
 	})
-	return sysctl.SystemdAt(d.root)
+	return sysctl.SystemdAt(d.root, service)
 }
 
 func (d *systemdd) serve(conn net.Conn) {
@@ -216,7 +218,7 @@ func TestSYS4_SystemdRestartsTheUnitAndWaitsForTheJob(t *testing.T) {
 		require.Contains(t, how, "restart systemd-sysctl.service")
 		ctx := context.WithoutCancel(t.Context()) // whose end would close a connection that is left open
 		require.NoError(t, s.Reload(ctx))
-		s.Unit = "other.service"
+		s = sysctl.SystemdAt(d.root, "other.service")
 		require.NoError(t, s.Reload(ctx))
 		require.Equal(t, []string{"systemd-sysctl.service replace", "other.service replace"}, d.restarted())
 	}
@@ -323,7 +325,7 @@ func TestSYS4_TheBusIsTriedWhereThePrivateSocketIsDead(t *testing.T) {
 	require.NoError(t, s.Reload(t.Context()))
 
 	root := t.TempDir()
-	both := sysctl.SystemdAt(root)
+	both := sysctl.SystemdAt(root, service)
 	require.ErrorIs(t, both.Reload(t.Context()), errors.ErrUnsupported)
 	require.NoError(t, os.MkdirAll(filepath.Join(root, "run/systemd/private"), 0o755)) // no socket
 	_, err = both.Reloading(t.Context())
