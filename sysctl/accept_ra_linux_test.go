@@ -98,7 +98,6 @@ func TestSYS8_RealRouterLearntRoute(t *testing.T) {
 	require.NoError(t, s.Revert(t.Context()))
 	require.Empty(t, differing(before, values(t)))
 	require.True(t, hasDefault(t, "eth0"))
-
 }
 
 // This is why the guard exists: the kernel drops the route whichever link forwards.

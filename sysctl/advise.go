@@ -24,29 +24,27 @@ import (
 // another key, a default route would be lost at the next boot, systemd may read a file
 // differently, users other than root may write to the directory, or Reload needs systemd
 // and there is none. Each item is one line for an administrator. Advise changes nothing.
-func (d DropIn) Advise(ctx context.Context) ([]string, error) {
+func (d DropIn) Advise(ctx context.Context) (advice []string, err error) {
 	content, err := d.content(ctx)
 	if err != nil {
 		return nil, err
 	}
-	all, advice, err := effective(ctx, d.dirs(), d.path(), content)
+	all, err := effective(ctx, d.dirs(), d.path(), content)
 	errs := []error{err}
-	own, err := expand(d.Kernel.files(), d.assignments())
-	lines := withPatterns(own, d.assignments())
-	advice = append(advice, d.Kernel.overridden(lines, all, "at the next boot")...)
-	more, lateErr := d.readLater(ctx, lines)
-	advice = append(append(advice, more...), d.Kernel.ignored(own, writer(d.Reload != nil))...)
-	advice = append(advice, d.shared()...)
-	more, rpErr := d.Kernel.adviseRPFilter(own)
-	advice = append(advice, more...)
-	more, raErr := d.Kernel.adviseRouters(own)
-	advice = append(advice, more...)
+	say := func(more []string, err error) { advice, errs = append(advice, more...), append(errs, err) }
+	own, err := expand(d.Kernel.files(), d.lines())
+	lines := withPatterns(own, d.lines())
+	say(d.Kernel.overridden(lines, all, "at the next boot"), err)
+	say(d.readLater(ctx, lines))
+	say(append(d.Kernel.ignored(own, writer(d.Reload != nil)), d.shared()...), nil)
+	say(d.Kernel.adviseRPFilter(own))
+	say(d.Kernel.adviseRouters(own))
 	if d.Reload != nil {
-		if _, err := d.Reload.Reloading(ctx); err != nil {
-			advice = append(advice, fmt.Sprintf("values are set directly, without a reload: %v", err))
+		if _, err := d.Reload.reloader().Reloading(ctx); err != nil {
+			say([]string{fmt.Sprintf("values are set directly, without a reload: %v", err)}, nil)
 		}
 	}
-	return advice, errors.Join(append(errs, err, lateErr, rpErr, raErr, ctx.Err())...)
+	return advice, errors.Join(append(errs, ctx.Err())...)
 }
 
 // shared warns if users other than root may write to the file's directory. They
@@ -67,18 +65,18 @@ func (d DropIn) shared() []string {
 // change: a failure is ignored, or the kernel takes the reverse path filter from another
 // key.
 func (s Settings) Advise(ctx context.Context) ([]string, error) {
-	own, err := expand(s.Kernel.files(), assignments(s.Values))
+	own, err := expand(s.Kernel.files(), linesOf("", s.Values))
 	advice, rpErr := s.Kernel.adviseRPFilter(own)
 	return append(s.Kernel.ignored(own, thisProcess), advice...), errors.Join(err, rpErr, ctx.Err())
 }
 
 // withPatterns adds the patterns and exclusions in as to targets: systemd merges lines
 // before it expands them.
-func withPatterns(targets []target, as []assignment) []target {
+func withPatterns(targets []target, as []target) []target {
 	as, _ = override(as) // its errors have been reported
 	for _, a := range as {
-		if path, err := a.Key.path(); err == nil && (a.Exclude || isGlob(path)) {
-			targets = append(targets, target{assignment: a, path: path})
+		if a.Exclude || isGlob(a.path) {
+			targets = append(targets, a)
 		}
 	}
 	return targets
@@ -86,26 +84,26 @@ func withPatterns(targets []target, as []assignment) []target {
 
 // overridden lists our lines and values that are not set because of lines in all, of other
 // files too.
-func (k Kernel) overridden(own []target, all []assignment, when string) []string {
+func (k Kernel) overridden(own []target, all []target, when string) []string {
 	final := map[string]target{}
 	targets, _ := expand(k.files(), all) // [effective] has reported the errors of other files
 	for _, t := range withPatterns(targets, all) {
-		final[t.path] = t
+		final[t.one()] = t
 	}
 	var causes notes
 	for _, t := range own {
-		won, set := final[t.path]
+		won, set := final[t.one()]
 		by := fmt.Sprintf("%s:%d ", won.File, won.Line)
 		switch {
 		case !set || won.Exclude && t.Exclude:
 		case won.Exclude && t.byGlob:
-			causes.add(by+"excludes ", t.Key, " from globs, and so from "+t.File)
+			causes.add(by+"excludes ", won.Key, " from globs, and so from "+t.File)
 		case won.Exclude:
-			causes.add(by+"excludes ", t.Key, ", which cancels that line of "+t.File+" "+when)
+			causes.add(by+"excludes ", won.Key, ", which cancels that line of "+t.File+" "+when)
 		case t.Exclude:
-			causes.add(by+"sets ", t.Key, ", which cancels that it is excluded "+when)
+			causes.add(by+"sets ", won.Key, ", which cancels that it is excluded "+when)
 		case !sameValue(t.path, strings.Join(printed(t.path, won.Value), " "), t.Value):
-			causes.add(by+"sets ", t.Key, fmt.Sprintf(" = %s, which overrides %s %s", shown(t.Key, won.Value), shown(t.Key, t.Value), when))
+			causes.add(by+"sets ", won.Key, fmt.Sprintf(" = %s, which overrides %s %s", shown(t.Key, won.Value), shown(t.Key, t.Value), when))
 		}
 	}
 	return causes.lines()
@@ -122,8 +120,8 @@ func (d DropIn) readLater(ctx context.Context, own []target) (advice []string, e
 			continue
 		}
 		content, readErr := input.ReadDropIn(ctx, file, input.MaxSysctl)
-		as, _, parseErr := parse(bytes.NewReader(content), file)
-		as = slices.DeleteFunc(as, func(a assignment) bool { return a.Exclude }) // only systemd has them
+		as, parseErr := parse(bytes.NewReader(content), file)
+		as = slices.DeleteFunc(as, func(a target) bool { return a.Exclude }) // only systemd has them
 		advice = append(advice, d.Kernel.overridden(own, as, "when "+late.reader+" reads it, after all of sysctl.d")...)
 		err = errors.Join(err, readErr, parseErr)
 	}
@@ -135,8 +133,7 @@ func (k Kernel) ignored(own []target, w writer) []string {
 	var causes notes
 	for _, t := range own {
 		now, err := k.look(t.path)
-		due, dueErr := k.differs(t, w)
-		if due == nil && dueErr == nil && !errors.Is(err, fs.ErrNotExist) && (err != nil || !sameValue(t.path, now, t.Value)) {
+		if k.tolerates(t, now, err, w) && !errors.Is(err, fs.ErrNotExist) {
 			causes.add("", t.Key, " is not set to "+shown(t.Key, t.Value)+", and the - before it ignores that")
 		}
 	}
@@ -144,27 +141,25 @@ func (k Kernel) ignored(own []target, w writer) []string {
 }
 
 // notes are lines that each apply to several keys.
-type notes []note
-
-type note struct {
-	before, after string
-	keys          []string
+type notes struct {
+	texts []string // without the keys, which stand at the NUL
+	keys  map[string][]string
 }
 
 func (n *notes) add(before string, key Key, after string) {
-	for i := range *n {
-		if (*n)[i].before == before && (*n)[i].after == after {
-			(*n)[i].keys = append((*n)[i].keys, string(key))
-			return
-		}
+	text := before + "\x00" + after
+	if n.keys == nil {
+		n.keys = map[string][]string{}
 	}
-	*n = append(*n, note{before, after, []string{string(key)}})
+	if n.keys[text] == nil {
+		n.texts = append(n.texts, text)
+	}
+	n.keys[text] = append(n.keys[text], string(key))
 }
 
-func (n notes) lines() []string {
-	var all []string
-	for _, note := range n {
-		all = append(all, note.before+few(note.keys)+note.after)
+func (n *notes) lines() (all []string) {
+	for _, text := range n.texts {
+		all = append(all, strings.Replace(text, "\x00", few(n.keys[text]), 1))
 	}
 	return all
 }
@@ -226,11 +221,7 @@ func (k Kernel) wantedNumber(wanted map[string]string, at string) (n int64, isWa
 // adviseRouters names the links that get no default route after the next boot,
 // because forwarding is then on before the first advertisement arrives.
 func (k Kernel) adviseRouters(targets []target) ([]string, error) {
-	lister, ok := k.files().(routerLister)
-	if !ok || !slices.ContainsFunc(targets, target.forwards6) {
-		return nil, nil
-	}
-	links, err := lister.Routers()
+	links, err := k.routers(targets)
 	var advice []string
 	for _, link := range links {
 		key := keyOf(path.Join("net/ipv6/conf", link, "accept_ra"))

@@ -97,7 +97,7 @@ func lostBySystemd(t *testing.T, program string) (lost []string) {
 	require.NoError(t, os.MkdirAll("/etc/sysctl.d", 0o755))
 	var lines strings.Builder
 	for _, s := range ownFile().Settings {
-		lines.WriteString(s.String() + "\n")
+		lines.WriteString(s.Line() + "\n")
 	}
 	require.NoError(t, os.WriteFile("/etc/sysctl.d/55-own.conf", []byte(lines.String()), 0o644))
 	by, _ := bySystemd(t, program)
@@ -219,10 +219,10 @@ func byEffective(t *testing.T) (s set, mayFail map[string]bool) {
 			mayFail[path] = a.IgnoreFailure
 		}
 	}
-	changes, err := sysctl.Kernel{Files: other}.Diff(settings...)
+	changes, err := sysctl.Kernel{Files: other}.Changes(settings...)
 	require.NoError(t, err)
 	for _, c := range changes {
-		s.values[pathOf(c.Key)] = c.New
+		s.values[pathOf(c.Key)] = c.Value
 	}
 	return s, mayFail
 }
@@ -311,7 +311,7 @@ func (g *generator) link(path, target string) {
 func (g *generator) file(path string) {
 	var content strings.Builder
 	for range g.IntN(9) {
-		content.WriteString(g.line() + one(g, "\n", "\n", "\n", "\n\n", "\r\n"))
+		content.WriteString(g.line() + one(g, "\n", "\n", "\n", "\n\n", "\r\n", "\r", "\x00"))
 	}
 	text := content.String()
 	if g.IntN(5) == 0 {

@@ -28,17 +28,14 @@ type DropIn struct {
 	// ExistingDir makes a missing Dir an error. Otherwise Dir is made, with mode
 	// 0755.
 	ExistingDir bool
-	// Reload applies the sysctl.d files after the file is written; [Systemd], for
-	// example, applies all of them. If nil, or if there is no systemd, only this file's
-	// values are set, directly.
-	Reload Reloader
-	// Dirs are the directories with files that may override this one, highest
-	// priority first. If nil, they are those that systemd reads if Dir is one
-	// of them, and otherwise Dir alone.
-	Dirs []string
+	// Reload applies all sysctl.d files after the file is written. If nil, or if there is no
+	// systemd, only this file's values are set, directly.
+	Reload *Systemd
 	// Kernel is the kernel whose values are read and set. The zero value is the
 	// calling thread's.
 	Kernel Kernel
+
+	read []string // the directories that are read at boot; nil: see dirs
 }
 
 func (d DropIn) dir() string {
@@ -52,7 +49,7 @@ func (d DropIn) path() string { return filepath.Join(d.dir(), d.Name) }
 
 // Wants lists the values, the directory if it is missing, and the file, which needs them:
 // so the kernel has taken each value before a file sets it at every boot, and the file goes
-// before the values come back. With a Reloader, the values that only it may write come last,
+// before the values come back. With Reload, the values that only systemd may write come last,
 // and Check also lists what it will change because of other files, which it names.
 //
 // Besides the errors of [Settings.Wants], it is one if the fields make no file. A
@@ -64,12 +61,16 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 		return ledger.Wants{}, err
 	}
 	file := ledger.FileWant(d.path(), 0o644, keepMark(ctx, d.path(), content))
-	all, _, _ := effective(ctx, d.dirs(), d.path(), content) // [DropIn.Advise] reports unreadable files
-	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.assignments()))
-	r, reloadErr := d.reloading(ctx, file, own, content)
+	all, _ := effective(ctx, d.dirs(), d.path(), content) // [DropIn.Advise] reports unreadable files
+	own, err := expand(d.Kernel.files(), slices.Concat(keepOff(all, d.path()), d.lines()))
+	r, reloadErr := d.reloading(ctx, file, own)
 	beyond := d.beyond(own, all, r)
-	list, late, routeErr := wanting{d.Kernel, file.ID(), r}.wants(own, changesOf(beyond))
-	dirs, dirErr := d.missingDirs()
+	list, late, routeErr := wanting{d.Kernel, file.ID(), r}.wants(inOrder(own), beyond)
+	var dirs []ledger.Want
+	var dirErr error
+	if !d.ExistingDir {
+		dirs, dirErr = ledger.DirWants(d.dir(), 0o755)
+	}
 	file.Kind = d.fileKind(file, r, beyond)
 	for i := range dirs {
 		dirs[i].Needs = named(list)
@@ -94,20 +95,16 @@ func (d DropIn) Check(ctx context.Context) ([]string, error) { return ledger.Che
 // Apply makes the changes, and reads the values back. It records nothing.
 func (d DropIn) Apply(ctx context.Context) error { return ledger.Apply(ctx, d) }
 
-// Kinds lists the kinds of what d wants, for a program that undoes it.
+// Kinds lists the kinds of what d wants, for a program that undoes it. Those of the zero
+// value are of the host's own directory and kernel.
 func (d DropIn) Kinds() []*ledger.Kind {
 	return []*ledger.Kind{(&values{Kernel: d.Kernel}).kind(), d.fileKind(ledger.Want{}, nil, nil), ledger.Dir()}
 }
-
-// Kinds lists the kinds of what the package changes, on the host as its zero values name it.
-func Kinds() []*ledger.Kind { return DropIn{}.Kinds() }
 
 // content returns the file's wanted content, or an error if the settings cannot be
 // written as a file.
 func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	switch {
-	case d.Name == "" && len(d.Settings) == 0:
-		return nil, errors.New("drop-in: no name and no settings given")
 	case d.Name == "":
 		return nil, errors.New("drop-in: no name given")
 	case len(d.Settings) == 0:
@@ -118,31 +115,27 @@ func (d DropIn) content(ctx context.Context) ([]byte, error) {
 	return encode(header(ledger.From(ctx).Mark()), d.Settings)
 }
 
+// dirs are the directories with files that may override this one, highest priority first:
+// those that systemd reads if ours is one of them.
 func (d DropIn) dirs() []string {
 	switch {
-	case d.Dirs != nil:
-		return d.Dirs
+	case d.read != nil:
+		return d.read
 	case slices.Contains(systemdDirs(), d.dir()):
 		return systemdDirs()
 	}
 	return []string{d.dir()}
 }
 
-func (d DropIn) assignments() []assignment {
-	as := assignments(d.Settings)
-	for i := range as {
-		as[i].File = d.path()
-	}
-	return as
-}
+func (d DropIn) lines() []target { return linesOf(d.path(), d.Settings) }
 
 // keepOff turns the explicit keys of files other than path into exclusions: our
 // globs do not set them, as systemd's would not.
-func keepOff(as []assignment, path string) []assignment {
-	var off []assignment
+func keepOff(as []target, path string) []target {
+	var off []target
 	for _, a := range as {
-		if at, err := a.Key.path(); err == nil && a.File != path && !isGlob(at) {
-			off = append(off, assignment{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
+		if a.File != path && !isGlob(a.path) {
+			off = append(off, target{Setting: Setting{Key: a.Key, Exclude: true}, File: a.File, Line: a.Line})
 		}
 	}
 	return off

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// fileKind returns the kind of drop-ins: files, of which the wanted one is applied by a
-// Reloader, which changes values along.
-func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *ledger.Kind {
+// fileKind returns the kind of drop-ins: files, of which the wanted one is applied by
+// systemd, which changes values along.
+func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []target) *ledger.Kind {
 	k := ledger.File()
 	k.Name, k.Find = "sysctl.d", d.find
 	write, describe, permission, owns := k.Write, k.Describe, k.Permission, k.Owns
@@ -63,7 +63,7 @@ func (d DropIn) fileKind(file ledger.Want, r *reload, beyond []otherChange) *led
 	return k
 }
 
-// modeUntilApplied is the mode of a file that a Reloader has not applied yet. So a run after
+// modeUntilApplied is the mode of a file that systemd has not applied yet. So a run after
 // one that was killed, or whose reload failed, knows that a reload is still to be done.
 const modeUntilApplied = 0o640
 
@@ -72,14 +72,6 @@ func whenApplied(s ledger.State) ledger.State {
 		s.Mode = 0o644
 	}
 	return s
-}
-
-// missingDirs wants the directories that are missing.
-func (d DropIn) missingDirs() ([]ledger.Want, error) {
-	if d.ExistingDir {
-		return nil, nil
-	}
-	return ledger.DirWants(d.dir(), 0o755)
 }
 
 // refused returns an error if no process can make the file, or its directory. Missing

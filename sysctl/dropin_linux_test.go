@@ -76,32 +76,6 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
 }
 
-func TestSYS4_SYS9_TheRealKernelIsAsBeforeAfterEachStep(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "lxc1", "eth0")
-	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.*.rp_filter", Value: "2"}))
-	before := values(t)
-	root := t.TempDir()
-	for _, a := range []interface {
-		Check(context.Context) ([]string, error)
-		Apply(context.Context) error
-		Revert(context.Context) error
-	}{
-		cilium(recordedFile{sysctl.DropIn{Dir: root, Reload: sysctl.Systemd{Root: root}}, temp(t)}),
-		recordedValues{sysctl.Settings{Values: append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv6.conf.all.disable_ipv6", Value: "1"})}, temp(t)},
-	} {
-		require.NotEmpty(t, check(t, a))
-		for range 2 {
-			require.NoError(t, a.Apply(t.Context()))
-			require.Empty(t, check(t, a))
-		}
-		for range 2 {
-			require.NoError(t, a.Revert(t.Context()))
-			require.Empty(t, differing(before, values(t)))
-		}
-	}
-}
-
 // Inside another process's namespaces the file, the values and systemd's
 // socket are the other's.
 func TestDropInActsInTheHostsNamespaces(t *testing.T) {
@@ -109,13 +83,13 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	veth(t, "lxc1", "eth0")
 	host := testns.TempDir(t)
 	d := &systemdd{result: "done"}
-	socket := d.start(t).Root // only on the host, as seen in this thread's mount namespace
+	_, socket := d.start(t), d.root // only on the host, as seen in this thread's mount namespace
 	require.NoError(t, unix.Mount("tmpfs", host, "tmpfs", 0, ""))
 	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
 	dropIn := cilium(recordedFile{DropIn: sysctl.DropIn{
-		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.Systemd{Root: filepath.Join(host, "root")},
+		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.SystemdAt(filepath.Join(host, "root"), service),
 	}}).DropIn
 	target, err := os.Readlink("/proc/thread-self")
 	require.NoError(t, err)
@@ -153,7 +127,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
 	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
 	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
-	d := cilium(recordedFile{sysctl.DropIn{Reload: sysctl.Systemd{}}, real(t, "/run/state")})
+	d := cilium(recordedFile{sysctl.DropIn{Reload: &sysctl.Systemd{}}, real(t, "/run/state")})
 	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 0 (is 2)", "write file /etc/sysctl.d/99-zzz-override_cilium.conf"}, check(t, d))
 	require.Contains(t, strings.Join(advise(t, d), "\n"), "values are set directly, without a reload: no systemd")
 	require.NoError(t, d.Apply(t.Context()))
@@ -223,7 +197,7 @@ func (outside) Reloading(context.Context) (string, error) { return "restart it",
 func (o outside) Reload(context.Context) error {
 	all, err := sysctl.Effective(o.dir)
 	for _, a := range all {
-		err = errors.Join(err, sysctl.Kernel{Root: o.proc + "/sys"}.Set(a.Setting))
+		err = errors.Join(err, sysctl.KernelAt(o.proc+"/sys").Set(a.Setting))
 	}
 	return err
 }
@@ -238,7 +212,7 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	before := values(t)
 	require.NoError(t, unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 
-	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: o, Settings: []sysctl.Setting{
+	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: sysctl.Instead(o), Settings: []sysctl.Setting{
 		{Key: bad, Value: "0"},
 		{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
 		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
@@ -254,13 +228,7 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	require.Empty(t, check(t, d))
 
 	require.ErrorIs(t, d.Revert(t.Context()), unix.EROFS, "undoing reloads nothing")
-	d.Book = openedFor(t, filepath.Join(root, "state"), "agent", "", sysctl.DropIn{Kernel: sysctl.Kernel{Root: o.proc + "/sys"}})
+	d.Book = openedFor(t, filepath.Join(root, "state"), "agent", "", sysctl.DropIn{Kernel: sysctl.KernelAt(o.proc + "/sys")})
 	require.NoError(t, d.Revert(t.Context()))
 	require.Empty(t, differing(before, values(t)))
-}
-
-func TestARootThatIsNotThereIsNamed(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "none")
-	_, err := sysctl.Kernel{Root: root}.Get("net.ipv4.ip_forward")
-	require.ErrorContains(t, err, root)
 }

@@ -62,11 +62,14 @@ func (n node) book(step string) book {
 	return book{opened(n.t, n.state(), "agent", n.Kernel, n.Kernel, n.dir()), step}
 }
 func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
-func (n node) dropInWith(reload sysctl.Reloader) recordedFile {
+func (n node) dropInWith(r sysctl.Reloader) recordedFile {
+	var reload *sysctl.Systemd
+	if r != nil {
+		reload = sysctl.Instead(r)
+	}
 	return cilium(recordedFile{sysctl.DropIn{
-		Dir: n.dir(), Dirs: []string{n.dir(), filepath.Join(n.root, "usr")},
-		Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
-	}, n.book("drop-in")})
+		Dir: n.dir(), Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
+	}.Reading(n.dir(), filepath.Join(n.root, "usr")), n.book("drop-in")})
 }
 
 // cilium fills in the fields that d leaves empty.
@@ -157,40 +160,28 @@ func TestSYS3_ALinkInItsPlaceIsReplaced(t *testing.T) {
 	require.Equal(t, target, link)
 }
 
-func TestWhatIsMissingOfADropInIsSaid(t *testing.T) {
+func TestSYS3_WhatMakesNoFileIsAnError(t *testing.T) {
 	n := newNode(t)
+	one := func(key sysctl.Key, value string) []sysctl.Setting { return []sysctl.Setting{{Key: key, Value: value}} }
 	for want, d := range map[string]sysctl.DropIn{
-		"drop-in: no name and no settings given":     {},
-		"drop-in: no name given":                     {Settings: sysctl.Forwarding()},
-		`drop-in "90-x.conf": no settings given`:     {Name: "90-x.conf"},
-		`drop-in "90-empty.conf": no settings given`: {Name: "90-empty.conf", Settings: []sysctl.Setting{}},
+		"drop-in: no name given":                  {Settings: sysctl.Forwarding()},
+		`drop-in "90-x.conf": no settings given`:  {Name: "90-x.conf"},
+		`has the element ..`:                      {Name: "90-x.conf", Settings: one("net/../x", "1")},
+		`"net.a=b.c = 1" cannot stand`:            {Name: "90-x.conf", Settings: one("net.a=b.c", "1")},
+		`"#net.b.c = 1" cannot stand`:             {Name: "90-x.conf", Settings: one("#net.b.c", "1")},
+		`kernel.core_pattern = |/x" cannot stand`: {Name: "90-x.conf", Settings: one("net.b.c", "1\nkernel.core_pattern = |/x")},
+		`"net.b.c = \x00" cannot stand`:           {Name: "90-x.conf", Settings: one("net.b.c", "\x00")},
+		`name "../x.conf" is not a file name`:     {Name: "../x.conf", Settings: sysctl.Forwarding()},
+		`name "cilium" is not a file name`:        {Name: "cilium", Settings: sysctl.Forwarding()},
+		`name ".conf" is not a file name`:         {Name: ".conf", Settings: sysctl.Forwarding()},
 	} {
 		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
-		_, checkErr := d.Check(t.Context())
-		_, adviseErr := d.Advise(t.Context())
-		for _, err := range []error{checkErr, adviseErr, d.Apply(t.Context())} {
-			require.EqualError(t, err, want)
+		recorded := recordedFile{d, n.book("drop-in")}
+		_, checkErr := recorded.Check(t.Context())
+		_, adviseErr := recorded.Advise(t.Context())
+		for _, err := range []error{checkErr, adviseErr, recorded.Apply(t.Context())} {
+			require.ErrorContains(t, err, want)
 		}
-	}
-}
-
-func TestSYS3_WhatCannotStandInAFileIsAnError(t *testing.T) {
-	n := newNode(t)
-	for name, d := range map[string]sysctl.DropIn{
-		"key":       {Settings: []sysctl.Setting{{Key: "net/../x", Value: "1"}}},
-		"equals":    {Settings: []sysctl.Setting{{Key: "net.a=b.c", Value: "1"}}},
-		"comment":   {Settings: []sysctl.Setting{{Key: "#net.b.c", Value: "1"}}},
-		"injection": {Settings: []sysctl.Setting{{Key: "net.b.c", Value: "1\nkernel.core_pattern = |/x"}}},
-		"nul":       {Settings: []sysctl.Setting{{Key: "net.b.c", Value: "\x00"}}},
-		"path":      {Name: "../x.conf"},
-		"suffix":    {Name: "cilium"},
-		"hidden":    {Name: ".conf"},
-	} {
-		d := cilium(recordedFile{d, n.book("drop-in")})
-		d.Dir, d.Kernel = n.dir(), sysctl.Kernel{Files: n.Kernel}
-		_, err := d.Check(t.Context())
-		require.Error(t, err, name)
-		require.Error(t, d.Apply(t.Context()), name)
 	}
 	left, err := os.ReadDir(n.dir())
 	require.NoError(t, err)
@@ -332,20 +323,12 @@ func TestSYS4_ManyValuesThatOnlyTheReloaderMayWriteNeedOneReload(t *testing.T) {
 		d.Settings = []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "2"}, {Key: bad, Value: "2"}}
 		if right {
 			d.Name = "50-right.conf"
-			content := "# Written by slipway, which puts changes back.\n" + fmt.Sprintf("%s\n%s\n", d.Settings[0], d.Settings[1])
+			content := "# Written by slipway, which puts changes back.\n" + fmt.Sprintf("%s\n%s\n", d.Settings[0].Line(), d.Settings[1].Line())
 			require.NoError(t, os.WriteFile(filepath.Join(d.Dir, d.Name), []byte(content), 0o644))
 		}
 		require.ErrorContains(t, d.Apply(t.Context()), "the job failed")
 		require.Equal(t, 1, m.reloads)
 	}
-}
-
-func TestSYS4_WithoutSystemdOnTheBusValuesAreSetDirectly(t *testing.T) {
-	n := newNode(t)
-	m := &manager{node: n, err: fmt.Errorf("no service on the bus: %w", sysctl.ErrNoSystemd)}
-	n.PutValue("net.ipv4.conf.all.rp_filter", "1")
-	require.NoError(t, n.dropInWith(m).Apply(t.Context()))
-	require.Equal(t, "0", n.Values()["net.ipv4.conf.all.rp_filter"])
 }
 
 func TestSYS6_LoweringOnlyOneOfTwoIsSaid(t *testing.T) {
@@ -450,22 +433,6 @@ func TestSYS9_AnEditedFileStays(t *testing.T) {
 	require.NoError(t, os.Remove(n.file()))
 	require.NoError(t, n.dropIn().Revert(t.Context()))
 	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
-	require.NoDirExists(t, n.state())
-}
-
-// Another program's file in a directory that was made keeps that directory, and no value.
-func TestSYS9_WhatIsPutIntoTheDirectoryKeepsNoValue(t *testing.T) {
-	n := newNode(t)
-	n.PutValue("net.ipv4.conf.all.rp_filter", "2")
-	d := n.dropIn()
-	d.Dir = filepath.Join(n.root, "new")
-	require.NoError(t, d.Apply(t.Context()))
-	n.put(t, "new/theirs.conf", "")
-	require.ErrorContains(t, d.Revert(t.Context()), d.Dir+" is no longer as it was left: it holds theirs.conf")
-	require.Equal(t, "2", n.Values()["net.ipv4.conf.all.rp_filter"])
-	require.NoFileExists(t, filepath.Join(d.Dir, ciliumFile))
-	require.NoError(t, os.Remove(filepath.Join(d.Dir, "theirs.conf")))
-	require.NoError(t, d.Revert(t.Context()))
 	require.NoDirExists(t, n.state())
 }
 

@@ -61,16 +61,3 @@ func ExampleParseKey() {
 	// net.ipv4.conf.eth0/100.rp_filter <nil>
 	//  not a sysctl key: "net/../passwd" has the element ..
 }
-
-func ExampleKernel_Diff() {
-	kernel := sysctl.Kernel{Files: bootstraptest.NewKernel("eth0")}
-	changes, err := kernel.Diff(sysctl.Forwarding()...)
-	for _, c := range changes {
-		fmt.Println(c)
-	}
-	fmt.Println(err)
-	// Output:
-	// set net.ipv4.conf.all.forwarding = 1 (is 0)
-	// set net.ipv6.conf.all.forwarding = 1 (is 0)
-	// <nil>
-}

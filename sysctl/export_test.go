@@ -3,20 +3,45 @@
 
 package sysctl
 
-import (
-	"context"
-	"errors"
-)
+import "context"
+
+var ErrNoSystemd = errNoSystemd
 
 // Effective returns the settings that systemd reads from dirs, or from its own
-// directories; the error also lists the files that systemd may read differently.
-func Effective(dirs ...string) ([]assignment, error) {
+// directories.
+func Effective(dirs ...string) ([]target, error) {
 	if len(dirs) == 0 {
 		dirs = systemdDirs()
 	}
-	all, odd, err := effective(context.Background(), dirs, "", nil)
-	for _, line := range odd {
-		err = errors.Join(err, errors.New(line))
-	}
-	return all, err
+	return effective(context.Background(), dirs, "", nil)
 }
+
+// Changes lists the values that differ from settings.
+func (k Kernel) Changes(settings ...Setting) ([]target, error) {
+	targets, err := expand(k.files(), linesOf("", settings))
+	return k.changes(inOrder(targets), thisProcess), err
+}
+
+// KernelAt has its values in the directory root.
+func KernelAt(root string) Kernel { return Kernel{Files: procSys(root)} }
+
+// Line is the line of a sysctl.d file.
+func (s Setting) Line() string { return s.line() }
+
+// Reading returns d with the directories that are read at boot.
+func (d DropIn) Reading(dirs ...string) DropIn {
+	d.read = dirs
+	return d
+}
+
+type Reloader = reloader
+
+// Instead makes a Systemd that is r.
+func Instead(r Reloader) *Systemd { return &Systemd{instead: r} }
+
+// SystemdAt has its sockets below root.
+func SystemdAt(root, unit string) *Systemd { return &Systemd{instead: service{unit, root}} }
+
+func (s *Systemd) Reload(ctx context.Context) error { return s.reloader().Reload(ctx) }
+
+func (s *Systemd) Reloading(ctx context.Context) (string, error) { return s.reloader().Reloading(ctx) }

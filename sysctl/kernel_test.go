@@ -5,7 +5,6 @@ package sysctl_test
 
 import (
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -13,21 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/sysctl"
 )
-
-func strs(changes []sysctl.Change) []string {
-	var all []string
-	for _, c := range changes {
-		all = append(all, c.String())
-	}
-	return all
-}
 
 func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
@@ -39,7 +27,7 @@ func TestSYS2_SetWritesOnlyWhatDiffers(t *testing.T) {
 	}
 	changes, err := k.Diff(want...)
 	require.NoError(t, err)
-	require.Equal(t, []string{"set net.ipv4.conf.eth0.rp_filter = 2 (is 0)"}, strs(changes))
+	require.Equal(t, []string{"set net.ipv4.conf.eth0.rp_filter = 2 (is 0)"}, changes)
 	require.Empty(t, fake.Writes(), "a diff writes nothing")
 
 	require.NoError(t, k.Set(want...))
@@ -160,15 +148,15 @@ func TestSYS2_Globs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := bootstraptest.NewKernel("eth0", "lxc1", "lxc2.7", ".hidden")
-			changes, err := sysctl.Kernel{Files: fake}.Diff(tc.settings...)
+			changes, err := sysctl.Kernel{Files: fake}.Changes(tc.settings...)
 			require.NoError(t, err)
 			var got []string
 			for _, c := range changes {
-				got = append(got, linkOf(c)+" "+c.New)
+				got = append(got, linkOf(c.Key)+" "+c.Value)
 			}
 			require.Equal(t, tc.want, got)
 			require.NoError(t, sysctl.Kernel{Files: fake}.Set(tc.settings...))
-			changes, err = sysctl.Kernel{Files: fake}.Diff(tc.settings...)
+			changes, err = sysctl.Kernel{Files: fake}.Changes(tc.settings...)
 			require.NoError(t, err)
 			require.Empty(t, changes)
 		})
@@ -219,35 +207,9 @@ func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission, "an unreadable directory is not a missing key")
 }
 
-// The error comes before an earlier step of the plan, or a drop-in, changes anything.
-func TestPLAN17_APatternThatCouldNeverMatchFailsBeforeTheFirstChange(t *testing.T) {
-	dir := t.TempDir()
-	fake := bootstraptest.NewKernel("eth0")
-	k := sysctl.Kernel{Files: fake}
-	wrong := []sysctl.Setting{{Key: "net.ipv4.conf.lxc*.rp_filtr", Value: "0"}}
-	for _, wanter := range []ledger.Wanter{
-		sysctl.Settings{Values: wrong, Kernel: k},
-		sysctl.DropIn{Name: "90-acme.conf", Dir: dir, Settings: wrong, Kernel: k},
-	} {
-		plan := &bootstrap.Plan{
-			Host:   hostns.Host{Here: true, LockFile: filepath.Join(dir, "lock")},
-			Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "acme", NoOwner: true},
-			Steps: []bootstrap.Step{
-				{Name: "forwarding", Wants: sysctl.Settings{Values: sysctl.Forwarding(), Kernel: k}},
-				{Name: "filter", Wants: wanter},
-			},
-		}
-		_, err := plan.Apply(t.Context())
-		require.ErrorContains(t, err, "net.ipv4.conf.lxc*.rp_filtr")
-		require.Equal(t, "sysctl.key-missing", bootstrap.Code(err))
-		require.Empty(t, fake.Writes())
-		require.NoFileExists(t, filepath.Join(dir, "90-acme.conf"))
-	}
-}
-
-func linkOf(c sysctl.Change) string {
+func linkOf(key sysctl.Key) string {
 	const before, after = len("net.ipv4.conf."), len(".rp_filter")
-	return string(c.Key[before : len(c.Key)-after])
+	return string(key[before : len(key)-after])
 }
 
 func TestSetGoesOverKeysThatDragOthersTwice(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
@@ -30,24 +29,8 @@ func header(agent, dir string) string {
 // readHeader reads the first line of a drop-in; ours is false if this package did
 // not write it.
 func readHeader(line string) (m ledger.Marked, ours bool) {
-	rest, ours := strings.CutPrefix(line, headerStart)
-	if !ours || rest == "." { // nothing records it
-		return m, ours
-	}
-	agent, rest, isAgent := quotedAfter(rest, ": agent ")
-	dir, rest, isDir := quotedAfter(rest, ", recorded in ")
-	return ledger.Marked{Agent: agent, Dir: dir}, isAgent && isDir && rest == "."
-}
-
-// quotedAfter cuts the prefix precedes and the quoted string after it off the text.
-func quotedAfter(text, precedes string) (value, rest string, ok bool) {
-	text, ok = strings.CutPrefix(text, precedes)
-	quoted, err := strconv.QuotedPrefix(text)
-	if !ok || err != nil {
-		return "", text, false
-	}
-	value, err = strconv.Unquote(quoted)
-	return value, text[len(quoted):], err == nil
+	_, _ = fmt.Sscanf(line, headerStart+": agent %q, recorded in %q.", &m.Agent, &m.Dir) // nothing may record it
+	return m, line == header(m.Agent, m.Dir)
 }
 
 // keepMark returns the wanted content with the file's own first line if nothing
@@ -77,23 +60,17 @@ func (d DropIn) find(ctx context.Context) (found []ledger.Marked, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
 		path := filepath.Join(d.dir(), name)
-		content, err := input.ReadFile(ctx, path, maxDropIn)
+		content, readErr := input.ReadFile(ctx, path, maxDropIn)
 		if ctx.Err() != nil {
 			return found, context.Cause(ctx)
 		}
-		if err != nil {
-			continue // not written by this package
-		}
 		line, _, _ := strings.Cut(string(content), "\n")
-		if m, ours := readHeader(line); ours {
+		if m, ours := readHeader(line); ours && readErr == nil { // else this package did not write it
 			m.Object, m.Remove = path, "rm "+path
 			found = append(found, m)
 		}
 	}
-	return found, nil
+	return found, err
 }

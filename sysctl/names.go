@@ -86,14 +86,11 @@ func (v *values) canonical(object string) (string, error) {
 
 // indexOf returns the index of the link that has the value at a path; zero: none has.
 func (v *values) indexOf(at string) (int, error) {
-	link, indexer := linkIn(at), linkIndexer(nil)
-	if link != "" {
-		indexer, _ = v.files().(linkIndexer)
+	indexer, ok := v.files().(linkIndexer)
+	if link := linkIn(at); ok && link != "" {
+		return indexer.LinkIndex(link)
 	}
-	if indexer == nil {
-		return 0, nil
-	}
-	return indexer.LinkIndex(link)
+	return 0, nil
 }
 
 // linkIn returns the link that has the value at a path; empty: none has.

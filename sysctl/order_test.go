@@ -87,7 +87,7 @@ func TestSYS4_SYS8_SYS9_AKillAtEachStepIsMadeGood(t *testing.T) {
 		m := &manager{node: n}
 		d := n.dropInWith(m)
 		d.Dir = filepath.Join(n.root, "new")
-		d.Dirs = []string{d.Dir, filepath.Join(n.root, "usr")}
+		d.DropIn = d.Reading(d.Dir, filepath.Join(n.root, "usr"))
 		d.Settings = append(sysctl.Forwarding(), sysctl.Setting{Key: "net.ipv4.conf.eth0.rp_filter", Value: "2"})
 		return n, d, m
 	}
@@ -96,8 +96,8 @@ func TestSYS4_SYS8_SYS9_AKillAtEachStepIsMadeGood(t *testing.T) {
 	want := n.Values()
 
 	kills := map[string]func(d *recordedFile, n node){
-		"before the reload": func(d *recordedFile, n node) { d.Reload = &fatal{manager{node: n}, false} },
-		"after the reload":  func(d *recordedFile, n node) { d.Reload = &fatal{manager{node: n}, true} },
+		"before the reload": func(d *recordedFile, n node) { d.Reload = sysctl.Instead(&fatal{manager{node: n}, false}) },
+		"after the reload":  func(d *recordedFile, n node) { d.Reload = sysctl.Instead(&fatal{manager{node: n}, true}) },
 	}
 	for lives := range 6 {
 		kills[fmt.Sprint("at a write of the kernel, ", lives)] = func(d *recordedFile, n node) { d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives} }

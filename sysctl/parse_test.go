@@ -24,7 +24,7 @@ kernel.core_pattern = |/usr/bin/x = %p
 kernel.empty =
 no assignment
 net/../x = 1
-` + "kernel.nul = a\x00b\r\n" + "net.ipv4.tcp_rmem = 4096\t1 2\r\n"))
+` + "kernel.nul = a\x00nothing\r\n" + "net.ipv4.tcp_rmem = 4096\t1 2\r\n"))
 	require.Equal(t, []sysctl.Setting{
 		{Key: "net.ipv4.ip_forward", Value: "1"},
 		{Key: "net.ipv4.conf.lxc*.rp_filter", Value: "0", IgnoreFailure: true},
@@ -32,6 +32,7 @@ net/../x = 1
 		{Key: "net.ipv4.conf.hub0.rp_filter", Exclude: true},
 		{Key: "kernel.core_pattern", Value: "|/usr/bin/x = %p"},
 		{Key: "kernel.empty"},
+		{Key: "kernel.nul", Value: "a"},
 		{Key: "net.ipv4.tcp_rmem", Value: "4096\t1 2"},
 	}, settings)
 	for _, text := range []string{"line 10: ", "line 11: ", "line 12: "} {
@@ -48,7 +49,7 @@ func FuzzParse(f *testing.F) {
 		settings, _ := sysctl.Parse(strings.NewReader(text))
 		var written strings.Builder
 		for _, s := range settings {
-			written.WriteString(s.String() + "\n")
+			written.WriteString(s.Line() + "\n")
 		}
 		again, err := sysctl.Parse(strings.NewReader(written.String()))
 		for _, s := range settings {

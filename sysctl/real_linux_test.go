@@ -80,15 +80,9 @@ func TestSYS2_RealReadOnlyKernel(t *testing.T) {
 
 func TestSYS2_MissingCapabilityIsNamed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var caps [2]unix.CapUserData
-	require.NoError(t, unix.Capget(&hdr, &caps[0]))
-	without := caps
-	without[0].Effective &^= 1<<unix.CAP_NET_ADMIN | 1<<unix.CAP_DAC_OVERRIDE
-	// Not CAP_NET_ADMIN: the mode of the file counts, and it is root's.
+	// Another effective user has no capability, and the file's mode is for root.
 	_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 65534, ^uintptr(0)) // this thread only
 	require.Zero(t, errno)
-	require.NoError(t, unix.Capset(&hdr, &without[0]))
 	err := sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"})
 	_, _, errno = unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), 0, ^uintptr(0))
 	require.Zero(t, errno)
@@ -107,9 +101,8 @@ func TestSYS2_WhatACapabilityIsMissingForIsKnownBeforehand(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("2\n"), 0o644))
 		settings = append(settings, sysctl.Setting{Key: sysctl.Key(key), Value: "1", IgnoreFailure: true})
 	}
-	s := sysctl.Settings{Kernel: sysctl.Kernel{Root: root}, Values: settings}
+	s := sysctl.Settings{Kernel: sysctl.KernelAt(root), Values: settings}
 	require.Len(t, check(t, s), 3)
-
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	require.NoError(t, unix.Capget(&hdr, &caps[0]))
@@ -127,7 +120,7 @@ func TestSYS1_ALinkBelowProcSysIsNotFollowedOut(t *testing.T) {
 	require.NoError(t, os.Symlink(outside, filepath.Join(root, "net")))
 	require.NoError(t, os.Mkdir(filepath.Join(root, "kernel"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "kernel", "x"), []byte("0\n"), 0o600))
-	k := sysctl.Kernel{Root: root}
+	k := sysctl.KernelAt(root)
 	_, err := k.Get("net.secret")
 	require.ErrorContains(t, err, "escapes")
 	require.Error(t, k.Set(sysctl.Setting{Key: "net.secret", Value: "1"}))

@@ -102,20 +102,8 @@ type recordedFile struct {
 	book
 }
 
-func (r recordedFile) Check(ctx context.Context) ([]string, error) {
-	if r.Book == nil {
-		return r.DropIn.Check(ctx)
-	}
-	return r.check(ctx, r.DropIn)
-}
-
-func (r recordedFile) Apply(ctx context.Context) error {
-	if r.Book == nil {
-		return r.DropIn.Apply(ctx)
-	}
-	return r.apply(ctx, r.DropIn)
-}
-
+func (r recordedFile) Check(ctx context.Context) ([]string, error) { return r.check(ctx, r.DropIn) }
+func (r recordedFile) Apply(ctx context.Context) error             { return r.apply(ctx, r.DropIn) }
 func (r recordedFile) Advise(ctx context.Context) ([]string, error) {
 	return r.DropIn.Advise(ledger.With(ctx, r.Book))
 }
@@ -128,14 +116,6 @@ type recordedValues struct {
 
 func (r recordedValues) Check(ctx context.Context) ([]string, error) { return r.check(ctx, r.Settings) }
 func (r recordedValues) Apply(ctx context.Context) error             { return r.apply(ctx, r.Settings) }
-func (r recordedValues) Advise(ctx context.Context) ([]string, error) {
-	wants, err := r.Wants(ctx)
-	if err != nil {
-		return nil, err
-	}
-	look, err := r.book.Check(ctx, r.step, wants)
-	return look.Advice, err
-}
 
 // neighbour is an agent of a node that has other agents as well.
 type neighbour struct {

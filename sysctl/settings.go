@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
@@ -26,7 +27,7 @@ type Settings struct {
 // an error if a key is invalid or a pattern could never match, and if IPv6 forwarding would
 // cost a link its default route.
 func (s Settings) Wants(context.Context) (ledger.Wants, error) {
-	list, err := s.Kernel.list(assignments(s.Values))
+	list, err := s.Kernel.list(linesOf("", s.Values))
 	return ledger.Wants{List: list, Kinds: []*ledger.Kind{(&values{Kernel: s.Kernel}).kind()}}, err
 }
 
@@ -36,9 +37,9 @@ func (s Settings) Check(ctx context.Context) ([]string, error) { return ledger.C
 // Apply sets the values that differ, and reads them back. It records nothing.
 func (s Settings) Apply(ctx context.Context) error { return ledger.Apply(ctx, s) }
 
-func (k Kernel) list(as []assignment) ([]ledger.Want, error) {
+func (k Kernel) list(as []target) ([]ledger.Want, error) {
 	targets, err := expand(k.files(), as)
-	list, _, routeErr := wanting{Kernel: k}.wants(targets, nil)
+	list, _, routeErr := wanting{Kernel: k}.wants(inOrder(targets), nil)
 	return list, errors.Join(err, routeErr)
 }
 
@@ -52,22 +53,21 @@ type wanting struct {
 // wants returns what this process sets: first accept_ra of links that would lose a default
 // route by targets or by beyond, then targets, those first that change others along. Late is
 // what reload sets. The error says why IPv6 forwarding is not in the list.
-func (w wanting) wants(targets []target, beyond []Change) (list, late []ledger.Want, err error) {
-	changes, _ := w.changes(targets, w.writer()) // the ledger reports what cannot be read
-	guards, err := w.guards(slices.Concat(changes, beyond))
+func (w wanting) wants(targets []target, beyond []target) (list, late []ledger.Want, err error) {
+	guards, err := w.guards(slices.Concat(w.changes(targets, w.writer()), beyond))
 	direct := &values{Kernel: w.Kernel, wanted: map[Key]ledger.State{}, why: map[Key]string{}}
 	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}
 	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
 	for _, c := range guards {
-		direct.why[c.Key] = c.Why
-		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.New), Unnamed: true}
+		direct.why[c.Key] = c.why
+		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.Value), Unnamed: true}
 		list, needs = append(list, guard), append(needs, guard.ID())
 	}
-	for _, t := range inOrder(targets) {
+	for _, t := range targets {
 		now, lookErr := w.lookOrUnset(t.path)
 		differs := lookErr == nil && !sameValue(t.path, now, t.Value)
 		want := w.want(t, kind, needs)
-		direct.wanted[keyOf(oneName(t.path))] = want.To
+		direct.wanted[keyOf(t.one())] = want.To
 		switch {
 		case w.tolerates(t, now, lookErr, w.writer()), differs && err != nil && t.forwards6():
 		case w.reload != nil && differs && denied(w.files().Writable(t.path)):
@@ -94,22 +94,9 @@ func (w wanting) want(t target, kind *ledger.Kind, guards ledger.IDs) ledger.Wan
 
 func (w wanting) writer() writer { return w.reload != nil }
 
-// inOrder puts first what changes others along, and leaves one target of each value: the
-// last.
+// inOrder puts first what changes others along.
 func inOrder(targets []target) []target {
-	last := map[string]int{}
-	for i, t := range targets {
-		last[oneName(t.path)] = i
-	}
-	var causes, others []target
-	for i, t := range targets {
-		switch {
-		case last[oneName(t.path)] != i:
-		case sidePatterns(oneName(t.path)) != nil:
-			causes = append(causes, t)
-		default:
-			others = append(others, t)
-		}
-	}
-	return append(causes, others...)
+	drags := func(t target) bool { return sidePatterns(t.one()) != nil }
+	sort.SliceStable(targets, func(i, j int) bool { return drags(targets[i]) && !drags(targets[j]) })
+	return targets
 }

@@ -6,7 +6,6 @@ package sysctl_test
 import (
 	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -107,22 +106,6 @@ func TestSYS8_ForwardingStaysOffWhereARouteWouldBeLost(t *testing.T) {
 	}
 }
 
-func TestSYS8_WithoutIPv6(t *testing.T) {
-	fake := &bootstraptest.Kernel{}
-	without := sysctl.Kernel{Files: noIPv6{fake}}
-	require.NoError(t, sysctl.Settings{Values: sysctl.Forwarding(), Kernel: without}.Apply(t.Context()))
-	require.Equal(t, "1", fake.Values()["net.ipv4.ip_forward"])
-}
-
-type noIPv6 struct{ *bootstraptest.Kernel }
-
-func (n noIPv6) ReadFile(name string) ([]byte, error) {
-	if len(name) > 8 && name[:8] == "net/ipv6" {
-		return nil, os.ErrNotExist
-	}
-	return n.Kernel.ReadFile(name)
-}
-
 func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 	fake := bootstraptest.NewKernel("eth0")
 	fake.Fail = func(op, path string) error {
@@ -139,7 +122,7 @@ func TestADeniedReadIsNotADeniedWrite(t *testing.T) {
 
 func TestSEC10_OnlyValuesOfANetworkNamespaceHaveAPlace(t *testing.T) {
 	net := map[string]string{"/proc/sys/net": ""}
-	place := sysctl.Kinds()[0].Place
+	place := sysctl.DropIn{}.Kinds()[0].Place
 	for key, want := range map[string]map[string]string{"net.ipv4.ip_forward": net, "net.ipv4.conf.lo.rp_filter#1": net, "kernel.timer_migration": nil, "network.x": nil} {
 		path, _ := place(key)
 		require.Equal(t, len(want) > 0, path == "/proc/sys/net", key)

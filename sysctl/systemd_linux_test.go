@@ -27,6 +27,8 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
+const service = "systemd-sysctl.service"
+
 // systemdd answers the calls of one restart on a socket, like systemd.
 type systemdd struct {
 	root    string
@@ -43,7 +45,7 @@ type systemdd struct {
 	open  sync.WaitGroup
 }
 
-func (d *systemdd) start(t *testing.T) sysctl.Systemd {
+func (d *systemdd) start(t *testing.T) *sysctl.Systemd {
 	t.Helper()
 	at := "run/systemd/private"
 	if d.isBus {
@@ -78,7 +80,7 @@ func (d *systemdd) start(t *testing.T) sysctl.Systemd {
 			d.open.Go(func() { d.serve(conn) })
 		}
 	})
-	return sysctl.Systemd{Root: d.root}
+	return sysctl.SystemdAt(d.root, service)
 }
 
 func (d *systemdd) serve(conn net.Conn) {
@@ -216,7 +218,7 @@ func TestSYS4_SystemdRestartsTheUnitAndWaitsForTheJob(t *testing.T) {
 		require.Contains(t, how, "restart systemd-sysctl.service")
 		ctx := context.WithoutCancel(t.Context()) // whose end would close a connection that is left open
 		require.NoError(t, s.Reload(ctx))
-		s.Unit = "other.service"
+		s = sysctl.SystemdAt(d.root, "other.service")
 		require.NoError(t, s.Reload(ctx))
 		require.Equal(t, []string{"systemd-sysctl.service replace", "other.service replace"}, d.restarted())
 	}
@@ -228,11 +230,7 @@ func TestSYS4_SystemdErrors(t *testing.T) {
 		text        string
 		unsupported bool
 	}{
-		"failed job": {&systemdd{result: "failed"}, `the job ended with "failed" (see journalctl -u systemd-sysctl.service)`, false},
-		"started too often": {
-			&systemdd{result: "failed", known: map[string]map[string]any{"systemd-sysctl.service": {"Result": "start-limit-hit"}}},
-			"restart systemd-sysctl.service: started too often in a short time (StartLimitBurst=): run systemctl reset-failed systemd-sysctl.service", false,
-		},
+		"failed job":         {&systemdd{result: "failed"}, `the job ended with "failed" (see journalctl -u systemd-sysctl.service)`, false},
 		"superseded job":     {&systemdd{result: "canceled"}, `ended with "canceled"`, false},
 		"no such unit":       {&systemdd{refusal: "org.freedesktop.systemd1.NoSuchUnit"}, "restart systemd-sysctl.service", false},
 		"systemd went away":  {&systemdd{}, "closed the connection", false},
@@ -295,30 +293,6 @@ func TestSYS4_AUnitBeforeTheServiceDoesNotWaitForItself(t *testing.T) {
 	}
 }
 
-func TestSYS4_AFailedReloadNamesWhatIsToBlame(t *testing.T) {
-	n := newNode(t)
-	other := n.put(t, "usr/50-x.conf", "net.ipv4.ip_forward = yes\n-kernel.timer_migration = no\nno assignment\nno.such.key = 1\n"+
-		"net.ipv4.conf.lo.rp_filter = 0\nnet.ipv4.conf = 1\nnet.ipv4.conf.l*.tag = x\n")
-	s := (&systemdd{result: "failed"}).start(t)
-	err := n.dropInWith(s).Apply(t.Context())
-	for _, text := range []string{
-		`restart systemd-sysctl.service: the job ended with "failed"`,
-		other + ":1 sets net.ipv4.ip_forward = yes, but it is 0",
-		other + ": line 3: ",
-		other + ":6: set net.ipv4.conf = 1: ",
-	} {
-		require.ErrorContains(t, err, text)
-	}
-	for _, text := range []string{":2", ":4", ":5"} {
-		require.NotContains(t, err.Error(), other+text)
-	}
-
-	d := &systemdd{result: "failed", known: map[string]map[string]any{"systemd-sysctl.service": {"Result": "start-limit-hit"}}}
-	err = n.dropInWith(d.start(t)).Apply(t.Context())
-	require.ErrorContains(t, err, "reset-failed")
-	require.NotContains(t, err.Error(), other, "it read no file")
-}
-
 func TestSYS4_WaitingForTheJobEndsWithTheContext(t *testing.T) {
 	d := &systemdd{result: "done", hold: make(chan struct{})}
 	s := d.start(t)
@@ -350,9 +324,10 @@ func TestSYS4_TheBusIsTriedWhereThePrivateSocketIsDead(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.NoError(t, s.Reload(t.Context()))
 
-	both := sysctl.Systemd{Root: t.TempDir()}
+	root := t.TempDir()
+	both := sysctl.SystemdAt(root, service)
 	require.ErrorIs(t, both.Reload(t.Context()), errors.ErrUnsupported)
-	require.NoError(t, os.MkdirAll(filepath.Join(both.Root, "run/systemd/private"), 0o755)) // no socket
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "run/systemd/private"), 0o755)) // no socket
 	_, err = both.Reloading(t.Context())
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorContains(t, err, "run/systemd/private")

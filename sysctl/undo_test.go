@@ -4,7 +4,6 @@
 package sysctl_test
 
 import (
-	"context"
 	"io/fs"
 	"syscall"
 	"testing"
@@ -14,12 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/sysctl"
 )
-
-type step interface {
-	Apply(context.Context) error
-	Revert(context.Context) error
-	CheckRevert(context.Context) ([]string, error)
-}
 
 func (n node) revertAll() error {
 	return n.book("none").revertAll(n.t.Context())
@@ -48,29 +41,20 @@ func TestPLAN6_AReadThatFailsDropsAndCompletesNothing(t *testing.T) {
 	const forward, filter, dragged = "net/ipv4/ip_forward", "net/ipv4/conf/eth0/rp_filter", "net/ipv4/conf/eth0/forwarding"
 	for key, after := range map[string]string{filter: filter, forward: forward, dragged: forward} {
 		for _, mayFail := range []bool{false, true} {
-			for _, inFile := range []bool{false, true} {
-				n := newNode(t, "eth0")
-				before := n.Values()
-				values := []sysctl.Setting{
-					{Key: filter, Value: "2", IgnoreFailure: mayFail},
-					{Key: forward, Value: "1", IgnoreFailure: mayFail},
-				}
-				sick := sysctl.Kernel{Files: &unreadable{Kernel: n.Kernel, key: key, after: after}}
-				recorded := book{opened(t, n.state(), "agent", n.Kernel, sick.Files, n.dir()), "values"}
-				var a step
-				if inFile {
-					d := n.dropIn()
-					d.Settings, d.Kernel, d.book = values, sick, recorded
-					a = d
-				} else {
-					a = recordedValues{sysctl.Settings{Values: values, Kernel: sick}, recorded}
-				}
-				require.ErrorIs(t, a.Apply(t.Context()), syscall.EIO, key)
-				require.ErrorIs(t, a.Revert(t.Context()), syscall.EIO, key)
-				require.NoError(t, n.revertAll(), "it stays recorded")
-				require.Equal(t, before, n.Values(), key)
-				require.NoDirExists(t, n.state())
+			n := newNode(t, "eth0")
+			before := n.Values()
+			d := n.dropIn()
+			d.Settings = []sysctl.Setting{
+				{Key: filter, Value: "2", IgnoreFailure: mayFail},
+				{Key: forward, Value: "1", IgnoreFailure: mayFail},
 			}
+			d.Kernel.Files = &unreadable{Kernel: n.Kernel, key: key, after: after}
+			d.book = book{opened(t, n.state(), "agent", n.Kernel, d.Kernel.Files, n.dir()), "values"}
+			require.ErrorIs(t, d.Apply(t.Context()), syscall.EIO, key)
+			require.ErrorIs(t, d.Revert(t.Context()), syscall.EIO, key)
+			require.NoError(t, n.revertAll(), "it stays recorded")
+			require.Equal(t, before, n.Values(), key)
+			require.NoDirExists(t, n.state())
 		}
 	}
 }

@@ -48,7 +48,7 @@ const inCoarser = "* "
 // wantedState is the state of a key whose value becomes as a setting says.
 func wantedState(at, value string) ledger.State {
 	to := state(strings.Join(printed(at, value), " "))
-	if at != oneName(at) && coarser(oneName(at)) == at {
+	if coarser(oneName(at)) == at {
 		to.Value = inCoarser + to.Value
 	}
 	return to
@@ -76,18 +76,27 @@ func (v *values) read(_ context.Context, object string) (ledger.State, error) {
 }
 
 func (v *values) write(ctx context.Context, object string, to ledger.State) error {
-	at, value := pathOf(object), to.Value
-	if v.reload != nil && to.Equal(v.wanted[keyOf(at)]) {
+	at, value := asWritten(object, to)
+	if v.reload != nil && to.Equal(v.wanted[keyOf(pathOf(object))]) {
 		return v.reload.once(ctx)
 	}
-	if coarse := coarser(at); coarse != "" {
-		if inFine, isCoarse := strings.CutPrefix(value, inCoarser); isCoarse {
-			at, value = coarse, inFine
-		} else {
-			value, _, _ = strings.Cut(value, " ")
-		}
-	}
 	return hint(keyOf(at), pathless(v.files().WriteFile(at, []byte(value+"\n"))))
+}
+
+// asWritten returns the path at which a state is written, and the text: if it has two units,
+// in the one in which it is wanted, and else in the finer.
+func asWritten(object string, to ledger.State) (at, value string) {
+	at = pathOf(object)
+	coarse := coarser(at)
+	inUnit, isCoarse := strings.CutPrefix(to.Value, inCoarser)
+	switch {
+	case coarse == "":
+		return at, to.Value
+	case isCoarse:
+		return coarse, inUnit
+	}
+	fine, _, _ := strings.Cut(to.Value, " ")
+	return at, fine
 }
 
 // met reports whether the kernel prints now after w was written.
@@ -100,21 +109,18 @@ func met(now ledger.State, w ledger.Want) bool {
 }
 
 func (v *values) describe(object string, from, to ledger.State) string {
-	at, old, value := pathOf(object), from.Value, to.Value
+	at, value := asWritten(object, to)
+	old := from.Value
+	if one := pathOf(object); coarser(one) != "" {
+		fine, coarse, _ := strings.Cut(old, " ")
+		if old = fine; at != one {
+			old = coarse
+		}
+	}
 	if from.IsZero() {
 		old = unset
 	}
-	if coarse := coarser(at); coarse != "" {
-		fine, inUnit, _ := strings.Cut(old, " ")
-		inFine, isCoarse := strings.CutPrefix(value, inCoarser)
-		if isCoarse {
-			at, old, value = coarse, inUnit, inFine
-		} else {
-			old = fine
-			value, _, _ = strings.Cut(value, " ")
-		}
-	}
-	return Change{Key: keyOf(at), Old: old, New: value, Why: v.why[keyOf(at)]}.String()
+	return target{Setting: Setting{Key: keyOf(at), Value: value}, old: old, why: v.why[keyOf(at)]}.change()
 }
 
 // lost says why an original does not come back: the kernel takes some values once, or cannot
@@ -146,7 +152,7 @@ func owns(object string) error {
 	return err
 }
 
-// permission returns an error if neither this process nor a Reloader could write the value.
+// permission returns an error if neither this process nor systemd could write the value.
 func (v *values) permission(_ context.Context, object string) error {
 	at := pathOf(object)
 	err := v.files().Writable(at)
@@ -158,7 +164,7 @@ func (v *values) permission(_ context.Context, object string) error {
 
 // place marks the values of a network namespace, which may be a container's.
 func (v *values) place(object string) (path, fstype string) {
-	if v.Root != "" || v.Files != nil || !strings.HasPrefix(pathOf(object), "net/") {
+	if v.Files != nil || !strings.HasPrefix(pathOf(object), "net/") {
 		return "", ""
 	}
 	return "/proc/sys/net", ""

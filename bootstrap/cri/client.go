@@ -32,44 +32,29 @@ func (e *rpcError) Error() string {
 	return fmt.Sprintf("the runtime answered: %s (gRPC code %d)", printable.Line(e.Message), e.Code)
 }
 
-// Status asks the runtime once. Set a deadline in ctx: Status waits for a hanging runtime
-// until ctx ends.
-func (e Endpoint) Status(ctx context.Context) (s Status, err error) {
-	if e, err = e.found(ctx); err != nil {
-		return s, err
-	}
-	return ask(ctx, e, rpc{"Status", verbose, maxMessage}, "", func(answer []byte) (Status, error) { return e.status(ctx, answer) })
-}
-
-// found is e with a path.
-func (e Endpoint) found(ctx context.Context) (Endpoint, error) {
-	if e.Path != "" {
-		return e, nil
-	}
-	return Find(ctx, e.HostProc)
-}
-
-// status reads the answer, and asks CRI-O for the rest.
-func (e Endpoint) status(ctx context.Context, answer []byte) (Status, error) {
-	info, err := parseStatus(answer)
-	if err != nil {
-		return Status{}, err
-	}
-	s := Status{LastLoad: string(info["lastCNILoadStatus"])}
-	if config := info["cniconfig"]; len(config) > 0 {
-		if s.CNI, s.Networks, err = parseCNIConfig(config); err == nil {
-			s.CNI.OwnLoopback, err = parseOwnLoopback(info["config"])
+// status asks the runtime once, and CRI-O for the rest.
+func (e Endpoint) status(ctx context.Context) (status, error) {
+	return ask(ctx, e, rpc{"Status", verbose, maxMessage}, "", func(found Endpoint, answer []byte) (s status, err error) {
+		info, err := parseStatus(answer)
+		if err != nil {
+			return s, err
 		}
+		s.LastLoad = string(info["lastCNILoadStatus"])
+		if config := info["cniconfig"]; len(config) > 0 {
+			if s.CNI, s.Networks, err = parseCNIConfig(config); err == nil {
+				s.CNI.OwnLoopback, err = parseOwnLoopback(info["config"])
+			}
+			return s, err
+		}
+		s.CNI, err = found.config(ctx)
 		return s, err
-	}
-	s.CNI, err = e.config(ctx)
-	return s, err
+	})
 }
 
 // SandboxIDs asks the runtime once for the IDs of all pod sandboxes that it knows,
 // including those that do not run. A sandbox that is still being created may be missing:
-// containerd lists it only once it has a network. Set a deadline in ctx, as for
-// [Endpoint.Status].
+// containerd lists it only once it has a network. Set a deadline in ctx: a hanging runtime
+// is waited for until it ends.
 func (e Endpoint) SandboxIDs(ctx context.Context) ([]string, error) {
 	return ask(ctx, e, rpc{"ListPodSandbox", nil, maxList}, " for its sandboxes", parseSandboxes) // no filter: all
 }
@@ -83,7 +68,7 @@ type rpc struct {
 
 // ask parses the answer to a call, which is made on a connection of its own. It explains
 // the error of a runtime that does not know the call.
-func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func([]byte) (T, error)) (parsed T, err error) {
+func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func(Endpoint, []byte) (T, error)) (parsed T, err error) {
 	if e, err = e.found(ctx); err != nil {
 		return parsed, err
 	}
@@ -92,7 +77,7 @@ func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func(
 		err = fmt.Errorf("it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: %w", err)
 	}
 	if err == nil {
-		parsed, err = parse(answer)
+		parsed, err = parse(e, answer)
 	}
 	if err != nil {
 		var none T

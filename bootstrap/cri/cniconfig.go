@@ -51,7 +51,7 @@ func countElements[T string | []byte](text T) error {
 }
 
 // parseCNIConfig parses it. It is "null" if the runtime's CNI has not started.
-func parseCNIConfig(text []byte) (CNI, []Network, error) {
+func parseCNIConfig(text []byte) (CNI, []network, error) {
 	var c cniConfig
 	err := countElements(text)
 	if err == nil {
@@ -60,12 +60,12 @@ func parseCNIConfig(text []byte) (CNI, []Network, error) {
 	if err != nil {
 		return CNI{}, nil, fmt.Errorf("read the answer: cniconfig: %w", err)
 	}
-	var networks []Network
+	var networks []network
 	for _, n := range c.Networks {
 		if n.IFName == "lo" {
 			continue
 		}
-		network := Network{Name: n.Config.Name, Source: n.Config.Source}
+		network := network{Name: n.Config.Name, Source: n.Config.Source}
 		for _, p := range n.Config.Plugins {
 			network.Plugins = append(network.Plugins, p.Network.Type)
 		}

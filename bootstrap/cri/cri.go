@@ -14,17 +14,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// ErrNoRuntime is matched by the error of a [Find] that found no socket of a container
-// runtime: there is no runtime, or it does not run yet.
+// ErrNoRuntime means that there is no container runtime, or that it does not run yet: no
+// socket was found.
 var ErrNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
 
-// ErrSeveral is matched by the error of a [Find] that found several sockets, and no
-// kubelet that names the one it uses. The error lists them.
+// ErrSeveral means that several sockets were found, which the error lists, and no kubelet
+// that names the one it uses.
 var ErrSeveral = code.New(code.CRISeveral, "several container runtimes listen")
 
-// ErrUnproven is matched by the error of a call, or of a [Find] that found no other
-// socket, if another user than root listens at the socket or may change its path, or it
-// cannot be told.
+// ErrUnproven means that another user than root listens at the socket or may change its
+// path, or that it cannot be told.
 var ErrUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
 
 // Endpoint is the socket of a container runtime.
@@ -35,27 +34,29 @@ type Endpoint struct {
 
 	// Path is the absolute path of the socket on the host. It may be written as the
 	// kubelet's --container-runtime-endpoint: unix:///run/containerd/containerd.sock.
-	// If empty, each call searches for it by [Find].
+	// If empty, each call searches for it.
+	//
+	// A running kubelet decides: by the flag --container-runtime-endpoint, else by
+	// containerRuntimeEndpoint in the files of its flags --config and --config-dir, else by
+	// its default, /run/containerd/containerd.sock. Of k3s, RKE2 and MicroK8s' kubelite,
+	// which contain one, only the flag counts. If no kubelet names one, it is the only
+	// socket that answers among the places of distributions: those of containerd, CRI-O,
+	// cri-dockerd, iSulad, k3s and RKE2, k0s, and MicroK8s. If there are several, it is
+	// that of the running k3s, RKE2 or MicroK8s. The search sends no request: it only
+	// connects.
 	Path string
 }
 
-// Find returns the endpoint of the runtime of the host whose /proc is mounted at
-// hostProc, such as /hostproc; empty: /proc.
-//
-// A running kubelet decides: by the flag --container-runtime-endpoint, else by
-// containerRuntimeEndpoint in the files of its flags --config and --config-dir, else by its
-// default, /run/containerd/containerd.sock. Of k3s, RKE2 and MicroK8s' kubelite, which
-// contain one, only the flag counts. If no kubelet names one, Find takes the only socket
-// that answers among the places of distributions: those of containerd, CRI-O, cri-dockerd,
-// iSulad, k3s and RKE2, k0s, and MicroK8s. If there are several, it takes the one of the
-// running k3s, RKE2 or MicroK8s. Find sends no request: it only connects.
-func Find(ctx context.Context, hostProc string) (Endpoint, error) {
-	e, err := find(ctx, cmp.Or(hostProc, "/proc"))
+// found is e with a path.
+func (e Endpoint) found(ctx context.Context) (Endpoint, error) {
+	if e.Path != "" {
+		return e, nil
+	}
+	path, err := find(ctx, e.proc())
 	if err != nil {
 		return Endpoint{}, fmt.Errorf("find the container runtime: %w", err)
 	}
-	e.HostProc = hostProc
-	return e, nil
+	return Endpoint{HostProc: e.HostProc, Path: path}, nil
 }
 
 func (e Endpoint) proc() string { return cmp.Or(e.HostProc, "/proc") }
@@ -71,18 +72,18 @@ func socket(endpoint string) (string, error) {
 	return path.Clean(p), nil
 }
 
-// Status is the state that a runtime reports.
-type Status struct {
-	// CNI is where it looks. Zero if the runtime does not report it.
-	CNI CNI
+// status is the state that a runtime reports.
+type status struct {
+	CNI      CNI    // zero if the runtime does not report it
+	LastLoad string // the result of its last reading of the configurations: "OK", or an error's text. Only containerd reports it
+	Networks []network
+}
 
-	// LastLoad is the result of its last reading of the configurations: "OK", or the
-	// runtime's error text. Only containerd reports it; else it is empty.
-	LastLoad string
-
-	// Networks lists the networks that it has loaded, in its order, without that of the
-	// loopback device. Only a runtime that reports LastLoad reports them.
-	Networks []Network
+// network is one that a runtime has loaded: not that of the loopback device.
+type network struct {
+	Name    string
+	Plugins []string // types, in their order
+	Source  string   // the configuration as the runtime read it: JSON of a list of plugins
 }
 
 // CNI is where a runtime looks for plugins and configurations. The directories are
@@ -96,13 +97,6 @@ type CNI struct {
 	// and runs no plugin named loopback: CRI-O since ocicni 0.4, and containerd since 2.0
 	// where use_internal_loopback is set.
 	OwnLoopback bool
-}
-
-// Network is a network that a runtime has loaded.
-type Network struct {
-	Name    string
-	Plugins []string // types, in their order
-	Source  string   // the configuration as the runtime read it: JSON of a list of plugins
 }
 
 // rpcError is an error that the runtime answered. It matches

@@ -14,6 +14,6 @@ import (
 
 const errNotLinux = unsupported.Error("container runtimes are found on Linux only")
 
-func find(context.Context, string) (Endpoint, error) { return Endpoint{}, errNotLinux }
+func find(context.Context, string) (string, error) { return "", errNotLinux }
 
 func (Endpoint) dial(context.Context) (net.Conn, error) { return nil, errNotLinux }

@@ -11,20 +11,19 @@
 // not universal: k3s, MicroK8s, minikube and Red Hat's CoreOS use others, and Debian's
 // own containerd reads plugins from /usr/lib/cni.
 //
-// [Endpoint.Status] reports that too, and the loaded networks. [Endpoint.SandboxIDs]
-// lists the pod sandboxes that the runtime knows: resources of any other sandbox, such as
-// its address, are leaked. [Endpoint.Runtime] identifies the runtime, and
-// [Runtime.CallsStatus] reports whether it asks CNI plugins for their STATUS.
+// [Endpoint.SandboxIDs] lists the pod sandboxes that the runtime knows: resources of any
+// other sandbox, such as its address, are leaked. [Endpoint.CallsStatus] reports whether the
+// runtime asks CNI plugins for their STATUS.
 //
 // [Loaded] is a step of a plan that waits until the runtime has loaded the configuration
 // that an earlier step has installed.
 //
 // # How
 //
-// [Find] takes the socket that the kubelet names, or else one at a place of a
-// distribution. [Endpoint.Status] makes one call of the Container Runtime Interface,
-// RuntimeService/Status with verbose set ([Endpoint.SandboxIDs]: ListPodSandbox), in
-// version v1. It takes about a millisecond. containerd reports its directories and the
+// An [Endpoint] without a path is the socket that the kubelet names, or else one at a place
+// of a distribution. Each method makes one call of the Container Runtime Interface,
+// RuntimeService/Status with verbose set, ListPodSandbox or Version, in version v1. It takes
+// about a millisecond. containerd reports its directories and the
 // networks that it has loaded; CRI-O reports its directories at /config on the same
 // socket; cri-dockerd reports neither. Configuration files of runtimes are not read: they
 // import others, and may have changed since the runtime started.

@@ -25,7 +25,7 @@ func Example() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	endpoint, err := cri.Find(ctx, hostProc)
+	looks, err := cri.Endpoint{HostProc: hostProc}.CNI(ctx)
 	if errors.Is(err, cri.ErrNoRuntime) {
 		fmt.Println("no runtime yet: the usual places")
 		return
@@ -33,12 +33,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	status, err := endpoint.Status(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(endpoint.Path, "reads", status.CNI.ConfDir, "and", status.CNI.PluginDirs)
-	// Output: /run/k3s/containerd/containerd.sock reads /var/lib/rancher/k3s/agent/etc/cni/net.d and [/var/lib/rancher/k3s/data/cni]
+	fmt.Println("it reads", looks.ConfDir, "and", looks.PluginDirs)
+	// Output: it reads /var/lib/rancher/k3s/agent/etc/cni/net.d and [/var/lib/rancher/k3s/data/cni]
 }
 
 func exampleNode() (hostProc string, stop func()) {

@@ -3,13 +3,28 @@
 
 package cri
 
+import "context"
+
 // For tests of a runtime's answers.
 var (
 	ParseStatus    = parseStatus
 	ParseCNIConfig = parseCNIConfig
 	ParseConfig    = parseConfig
-	ParseSandboxes = parseSandboxes
 )
 
-// RPCError is what the runtime answered.
-type RPCError = rpcError
+type (
+	RPCError = rpcError
+	Status   = status
+	Network  = network
+	Runtime  = identity
+)
+
+func ParseSandboxes(answer []byte) ([]string, error) { return parseSandboxes(Endpoint{}, answer) }
+
+func Find(ctx context.Context, hostProc string) (Endpoint, error) {
+	return Endpoint{HostProc: hostProc}.found(ctx)
+}
+
+func (e Endpoint) Status(ctx context.Context) (Status, error) { return e.status(ctx) }
+
+func (s status) Loads(conf []byte) (bool, error) { return s.loads(conf) }

@@ -32,20 +32,20 @@ type kubelet struct {
 	folder   string // of its distribution's runtimes, if it names no endpoint
 }
 
-// runtime returns the endpoint that the kubelet names.
-func (k kubelet) runtime(h host) (Endpoint, error) {
+// socket returns the path that the kubelet names, if there is a socket.
+func (k kubelet) socket(h host) (string, error) {
 	path, err := socket(k.endpoint)
 	if err != nil {
-		return Endpoint{}, fmt.Errorf("the kubelet's runtime endpoint %w", err)
+		return "", fmt.Errorf("the kubelet's runtime endpoint %w", err)
 	}
 	f, err := h.socket(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Endpoint{}, fmt.Errorf("%w at the kubelet's runtime endpoint: %w", ErrNoRuntime, err)
+		return "", fmt.Errorf("%w at the kubelet's runtime endpoint: %w", ErrNoRuntime, err)
 	case err != nil:
-		return Endpoint{}, fmt.Errorf("the kubelet's runtime endpoint: %w", err)
+		return "", fmt.Errorf("the kubelet's runtime endpoint: %w", err)
 	}
-	return Endpoint{Path: path}, f.Close()
+	return path, f.Close()
 }
 
 // ownName matches the name of a kubelet's program, to which some distributions add a

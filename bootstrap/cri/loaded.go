@@ -22,10 +22,10 @@ import (
 
 const askEvery = 250 * time.Millisecond
 
-// Loads reports whether the runtime has loaded a configuration with this content: a
+// loads reports whether the runtime has loaded a configuration with this content: a
 // list of plugins, or a single one. If the runtime does not report its loaded networks,
 // the error matches [errors.ErrUnsupported].
-func (s Status) Loads(conf []byte) (bool, error) {
+func (s status) loads(conf []byte) (bool, error) {
 	if s.LastLoad == "" {
 		return false, unsupported.Error("the container runtime does not report which networks it has loaded (containerd does)")
 	}
@@ -49,7 +49,7 @@ func (s Status) Loads(conf []byte) (bool, error) {
 }
 
 // using describes in one line what the runtime has loaded.
-func (s Status) using() string {
+func (s status) using() string {
 	var all []string
 	for _, n := range s.Networks {
 		all = append(all, fmt.Sprintf("%q (%s)", n.Name, strings.Join(n.Plugins, ", ")))
@@ -133,14 +133,14 @@ func (l Loaded) conf(ctx context.Context) ([]byte, error) {
 // look describes why the configuration is not loaded; empty if it is. An error means that
 // waiting does not help.
 func (l Loaded) look(ctx context.Context, conf []byte) (said string, err error) {
-	s, err := l.Endpoint.Status(ctx)
+	s, err := l.Endpoint.status(ctx)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSeveral):
 		return "", err
 	case err != nil:
 		return err.Error(), nil
 	}
-	loaded, err := s.Loads(conf)
+	loaded, err := s.loads(conf)
 	if err != nil || loaded {
 		return "", err
 	}

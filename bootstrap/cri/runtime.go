@@ -12,16 +12,24 @@ import (
 	"strings"
 )
 
-// Runtime identifies a container runtime, in its own words.
-type Runtime struct {
+// identity is that of a container runtime, in its own words.
+type identity struct {
 	Name    string // such as "containerd" or "cri-o"
 	Version string // such as "v2.1.4", "1.7.24~ds1" or "1.33.0"
 }
 
-// Runtime asks the runtime once for its name and version (RuntimeService/Version). Set a
-// deadline in ctx, as for [Endpoint.Status].
-func (e Endpoint) Runtime(ctx context.Context) (Runtime, error) {
-	return ask(ctx, e, rpc{"Version", nil, maxMessage}, " which it is", parseVersion)
+// CallsStatus returns nil if the runtime asks the plugins of a configuration of
+// cniVersion 1.1.0 for their STATUS whenever the kubelet asks whether the network is
+// ready: containerd since 2.0.1, and CRI-O since 1.33. An older one may fail to give pods
+// a network with such a configuration. For it, and for an unknown runtime, the error
+// matches [errors.ErrUnsupported]. It asks the runtime once for its name and version
+// (RuntimeService/Version). Set a deadline in ctx, as for [Endpoint.SandboxIDs].
+func (e Endpoint) CallsStatus(ctx context.Context) error {
+	r, err := ask(ctx, e, rpc{"Version", nil, maxMessage}, " which it is", parseVersion)
+	if err != nil {
+		return err
+	}
+	return r.CallsStatus()
 }
 
 // callsStatus has the version since which each runtime calls STATUS of CNI 1.1.0:
@@ -29,12 +37,8 @@ func (e Endpoint) Runtime(ctx context.Context) (Runtime, error) {
 // 1.31 does not have yet.
 var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 33, 0}}
 
-// CallsStatus returns nil if the runtime asks the plugins of a configuration of
-// cniVersion 1.1.0 for their STATUS whenever the kubelet asks whether the network is
-// ready: containerd since 2.0.1, and CRI-O since 1.33. An older one may fail to give pods
-// a network with such a configuration. For it, and for an unknown runtime, the error
-// matches [errors.ErrUnsupported].
-func (r Runtime) CallsStatus() error {
+// CallsStatus is nil if the runtime is known to ask.
+func (r identity) CallsStatus() error {
 	since, known := callsStatus[r.Name]
 	version, err := parseNumbers(r.Version)
 	switch {
@@ -47,7 +51,7 @@ func (r Runtime) CallsStatus() error {
 }
 
 // String returns name and version, quoted: they are the runtime's own words.
-func (r Runtime) String() string { return fmt.Sprintf("%.100q", r.Name+" "+r.Version) }
+func (r identity) String() string { return fmt.Sprintf("%.100q", r.Name+" "+r.Version) }
 
 var preRelease = regexp.MustCompile(`^v?[\d.]+[-~](alpha|beta|rc|dev)`)
 

@@ -33,35 +33,35 @@ var places = []string{
 	"/var/snap/microk8s/common/run/containerd.sock",
 }
 
-func find(ctx context.Context, proc string) (Endpoint, error) {
+func find(ctx context.Context, proc string) (path string, err error) {
 	h, err := openHost(proc)
 	if err != nil {
-		return Endpoint{}, err
+		return "", err
 	}
 	defer h.Close()
 	p, err := openProcesses(ctx, proc)
 	if err != nil {
-		return Endpoint{}, err
+		return "", err
 	}
 	k, doubt := p.findKubelet(ctx)
 	if k.endpoint != "" {
-		return k.runtime(h)
+		return k.socket(h)
 	}
 	found, err := h.listening(ctx)
 	own := slices.DeleteFunc(slices.Clone(found), func(path string) bool { return !strings.HasPrefix(path, k.folder) })
 	switch {
 	case err != nil:
-		return Endpoint{}, err
+		return "", err
 	case len(own) == 1:
-		return Endpoint{Path: own[0]}, nil
+		return own[0], nil
 	case len(found) == 1:
-		return Endpoint{Path: found[0]}, nil
+		return found[0], nil
 	}
 	several := fmt.Errorf("%w, and no kubelet names the one it uses: %q", ErrSeveral, found)
 	if doubt != nil {
 		several = fmt.Errorf("%w (%w)", several, doubt)
 	}
-	return Endpoint{}, several
+	return "", several
 }
 
 // isNone reports whether an error means that no runtime is at a place, or that it has ended

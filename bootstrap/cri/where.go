@@ -26,12 +26,12 @@ const (
 func (e Endpoint) CNI(ctx context.Context) (CNI, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startsWithin, fmt.Errorf("no answer within %v", startsWithin))
 	defer cancel()
-	s, err := e.Status(ctx)
+	s, err := e.status(ctx)
 	for starting(err) {
 		if failure.Sleep(ctx, startPause) != nil {
 			return CNI{}, err
 		}
-		s, err = e.Status(ctx)
+		s, err = e.status(ctx)
 	}
 	if err == nil && s.CNI.ConfDir == "" && len(s.CNI.PluginDirs) == 0 {
 		err = errors.New("the container runtime does not report where it looks")

@@ -33,14 +33,14 @@ func parseStatus(answer []byte) (info map[string][]byte, err error) {
 }
 
 // parseVersion reads a VersionResponse: string runtime_name = 2, runtime_version = 3.
-func parseVersion(answer []byte) (Runtime, error) {
+func parseVersion(_ Endpoint, answer []byte) (identity, error) {
 	v, err := fields(answer)
-	return Runtime{Name: string(v[2]), Version: string(v[3])}, err
+	return identity{Name: string(v[2]), Version: string(v[3])}, err
 }
 
 // parseSandboxes reads the IDs of a ListPodSandboxResponse: repeated PodSandbox
 // items = 1, each with string id = 1.
-func parseSandboxes(answer []byte) (ids []string, err error) {
+func parseSandboxes(_ Endpoint, answer []byte) (ids []string, err error) {
 	err = each(answer, func(number uint64, value []byte) error {
 		if number != 1 {
 			return nil

@@ -150,7 +150,7 @@ func (a *app) bpffsMount() bpffs.Mount {
 	return m
 }
 
-func (a *app) sysctlStep(reload sysctl.Reloader) (ledger.Wanter, error) {
+func (a *app) sysctlStep(reload *sysctl.Systemd) (ledger.Wanter, error) {
 	d, err := a.sysctlDropIn(reload)
 	if a.sysctlConfDir == "" {
 		return sysctl.Settings{Values: d.Settings}, err
@@ -158,7 +158,7 @@ func (a *app) sysctlStep(reload sysctl.Reloader) (ledger.Wanter, error) {
 	return d, err
 }
 
-func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
+func (a *app) sysctlDropIn(reload *sysctl.Systemd) (sysctl.DropIn, error) {
 	d := sysctl.Cilium()
 	d.Dir, d.Name, d.Reload = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload
 	if len(a.sysctls) == 0 {

@@ -140,12 +140,8 @@ func (a *app) statusCalled(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, runtimeAnswers, fmt.Errorf("no answer within %v", runtimeAnswers))
 	defer cancel()
-	var r cri.Runtime
 	if err = a.seesHost(); err == nil {
-		r, err = a.endpoint().Runtime(ctx)
-	}
-	if err == nil {
-		err = r.CallsStatus()
+		err = a.endpoint().CallsStatus(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("--cni-version %s: %w (1.0.0 is for every runtime; none asks for the plugins' STATUS then)", a.cniVersion, err)

@@ -49,7 +49,7 @@ func (a *app) sysctlfixCommand() *cobra.Command {
 		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.single(cmd, stepSysctl, func() (ledger.Wanter, error) {
-				return a.sysctlStep(sysctl.Systemd{Unit: a.sysctlUnit})
+				return a.sysctlStep(&sysctl.Systemd{Unit: a.sysctlUnit})
 			})
 		},
 	}

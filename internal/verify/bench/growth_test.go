@@ -28,7 +28,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/ledger", "(&ledger.Ledger{}).Open"},
 	{"bootstrap/hostns", "hostns.Host{}.Enter"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
-	{"bootstrap/cri", "cri.Endpoint{}.Status"},
+	{"bootstrap/cri", "cri.Endpoint{}.CNI"},
 	{"bootstrap/gate", "gate.KubeProxy"},
 	{"bootstrap/kmod", "kmod.Modules{}.Apply"},
 	{"bootstrap/probe", "(&probe.Probe{}).Serve"},

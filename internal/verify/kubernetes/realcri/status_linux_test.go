@@ -40,18 +40,15 @@ func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 			node := newNode(t)
 			node.containerd(version, "/var/lib/k3s")
 			found := cri.Endpoint{HostProc: node.Proc()}
-			var s cri.Status
 			require.EventuallyWithT(t, func(t *assert.CollectT) { // it listens before it answers
-				var err error
-				found, err = cri.Find(context.Background(), node.Proc())
+				looks, err := found.CNI(context.Background())
 				require.NoError(t, err)
-				s, err = found.Status(context.Background())
-				require.NoError(t, err)
+				require.Equal(t, cri.CNI{PluginDirs: []string{"/var/lib/k3s/bin"}, ConfDir: "/var/lib/k3s/net.d", MaxConfNum: 1}, looks)
 			}, time.Minute, 50*time.Millisecond)
-			require.Equal(t, usual, found.Path)
-			require.Equal(t, cri.CNI{PluginDirs: []string{"/var/lib/k3s/bin"}, ConfDir: "/var/lib/k3s/net.d", MaxConfNum: 1}, s.CNI)
-			require.Contains(t, s.LastLoad, "no network config found in /var/lib/k3s/net.d")
-			require.Empty(t, s.Networks)
+			loaded := cri.Loaded{Endpoint: found, Conf: content(ours)}
+			waits, err := loaded.Check(t.Context())
+			require.NoError(t, err)
+			require.Contains(t, waits[0], "it has loaded none; it says: cni config load failed: no network config found in /var/lib/k3s/net.d")
 			ids, err := found.SandboxIDs(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, ids)
@@ -61,10 +58,10 @@ func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 			}))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			require.NoError(t, cri.Loaded{Endpoint: found, Conf: content(ours)}.Apply(ctx))
-			s, err = found.Status(t.Context())
+			require.NoError(t, loaded.Apply(ctx))
+			waits, err = loaded.Check(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, []cri.Network{{Name: "ours", Plugins: []string{"our-cni"}, Source: ours}}, s.Networks)
+			require.Empty(t, waits)
 		})
 	}
 }

@@ -18,5 +18,5 @@ func TestElsewhereThereIsNoKernel(t *testing.T) {
 	_, err := sysctl.Kernel{}.Get("net.ipv4.ip_forward")
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.ErrorIs(t, sysctl.Kernel{}.Set(sysctl.Forwarding()...), errors.ErrUnsupported)
-	require.ErrorIs(t, sysctl.Systemd{}.Reload(t.Context()), errors.ErrUnsupported)
+	require.ErrorIs(t, (&sysctl.Systemd{}).Reload(t.Context()), errors.ErrUnsupported)
 }
