@@ -468,6 +468,17 @@ func TestSYS5_ALineThatAnotherFileCancelsIsReported(t *testing.T) {
 	}
 }
 
+// A file that sets the value by its other name overrides it too.
+func TestSYS5_SYS2_AnotherNameOfTheValueOverridesIt(t *testing.T) {
+	n := newNode(t)
+	d := n.dropIn()
+	d.Settings = []sysctl.Setting{{Key: "net.ipv4.ip_forward", Value: "1"}}
+	file := n.put(t, "etc/99-zzzz.conf", "net.ipv4.conf.all.forwarding = 0\n")
+	advice := strings.Join(advise(t, d), "\n")
+	require.Contains(t, advice, file+":1 sets ")
+	require.Contains(t, advice, " = 0, which overrides 1 at the next boot")
+}
+
 // Values that another file spells otherwise are the same.
 func TestSYS5_AValueThatIsSpelledOtherwiseOverridesNothing(t *testing.T) {
 	n := newNode(t)
