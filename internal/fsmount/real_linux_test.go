@@ -56,7 +56,6 @@ func atOnce(t *testing.T, old bool) {
 	for round := range 20 {
 		path := filepath.Join(dir, "bpf", string(rune('a'+round)))
 		require.NoError(t, os.MkdirAll(path, 0o755))
-		won := 0
 		for _, err := range callAtOnce(t, 8, path, func(path string) error {
 			if old {
 				if err := refuseFsopen(); err != nil {
@@ -65,14 +64,9 @@ func atOnce(t *testing.T, old bool) {
 			}
 			return fsmount.Real{}.Mount("ours", path, "bpf", options)
 		}) {
-			if err == nil {
-				won++
-			} else {
+			if err != nil { // even the winner may not know that it is
 				require.ErrorIs(t, err, unix.EBUSY)
 			}
-		}
-		if !old { // the winner is unknown there
-			require.Equal(t, 1, won)
 		}
 		require.Len(t, on(t, path), 1)
 	}
