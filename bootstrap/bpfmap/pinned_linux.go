@@ -102,14 +102,13 @@ func onBPFFS(dir *durable.Dir) (bool, error) {
 // inDir calls f with the directory of a path. Without that, or if its file system was
 // unmounted and the pins with it, there is nothing.
 func inDir(path string, f func(dir *durable.Dir, name string) error) error {
-	dir, err := durable.OpenDir(filepath.Dir(path))
-	if err == nil {
-		defer dir.Close()
-		var is bool
-		if is, err = onBPFFS(dir); is {
-			err = f(dir, filepath.Base(path))
+	err := durable.In(path, func(dir *durable.Dir, name string) error {
+		is, err := onBPFFS(dir)
+		if !is {
+			return err
 		}
-	}
+		return f(dir, name)
+	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}

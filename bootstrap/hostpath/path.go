@@ -139,12 +139,7 @@ func kind(m fs.FileMode) Type {
 
 // createFile makes an empty file. If something exists by now, the error matches [fs.ErrExist].
 func createFile(path string, mode fs.FileMode) error {
-	d, err := durable.OpenDir(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return remedy.File(d.CreateNew(filepath.Base(path), mode))
+	return remedy.File(durable.In(path, func(d *durable.Dir, name string) error { return d.CreateNew(name, mode) }))
 }
 
 // sizeOf returns the size of a file, or 0 if it cannot be looked at.

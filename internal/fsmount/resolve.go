@@ -63,7 +63,7 @@ func Resolve(path string) (string, error) {
 }
 
 // readlink returns the target of path, "" if it is not a link or does not exist.
-func readlink(path string) (string, error) {
+func readlink(path string) (target string, err error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != fs.ModeSymlink {
 		return "", nil
@@ -71,12 +71,11 @@ func readlink(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d, err := durable.OpenDir(filepath.Dir(path))
-	if err != nil {
-		return "", err
-	}
-	defer d.Close()
-	return d.Follow(filepath.Base(path))
+	err = durable.In(path, func(d *durable.Dir, name string) (err error) {
+		target, err = d.Follow(name)
+		return err
+	})
+	return target, err
 }
 
 // top splits an absolute path into its root and its elements.
