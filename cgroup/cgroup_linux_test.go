@@ -64,7 +64,7 @@ func TestCG3_Detect(t *testing.T) {
 	for want, lay := range map[cgroup.Layout]func(testing.TB, fsmounttest.Node) string{
 		cgroup.V1: v1, cgroup.Hybrid: hybrid, cgroup.Unified: unified,
 	} {
-		t.Run(want.String(), func(t *testing.T) {
+		t.Run(string(want), func(t *testing.T) {
 			got, err := cgroup.Detect(lay(t, fsmounttest.NewReal(t, false)))
 			require.NoError(t, err)
 			require.Equal(t, want, got)

@@ -16,7 +16,7 @@ func unsupported() error {
 	return fmt.Errorf("cgroups on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-func detect(string) (Layout, error) { return 0, unsupported() }
+func detect(string) (Layout, error) { return "", unsupported() }
 
 func id(string) (uint64, error) { return 0, unsupported() }
 

@@ -90,10 +90,6 @@ func (m Mount) system() fsmount.System {
 	}
 }
 
-// Cilium returns the mount that Cilium's agent looks for. It is separate from the
-// node's own mount, which is cgroup2 on some nodes only.
-func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
-
 // Wants wants a cgroup2 with the host's root on Path. What Repair replaces is no original: it
 // does not come back.
 func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {

@@ -10,15 +10,13 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// Paths is the state of a node on which all paths of a list exist. It is a ledger.Wanter;
-// the zero value wants nothing.
-type Paths struct {
-	// List is worked through in order: a path that needs another one must come after
-	// it.
-	List []Path
-}
+// Paths is the state of a node on which all these paths exist. It is a ledger.Wanter; nil
+// wants nothing. A path that needs another one must come after it.
+type Paths []Path
 
 // Check names the directories and files that Apply would make. If a path is of the
 // wrong type, or is missing and may not be made, the error names both types. The errors
@@ -34,7 +32,7 @@ func (p Paths) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
 func (p Paths) Wants(context.Context) (ledger.Wants, error) {
 	l := list{planned: map[string]Type{}}
 	var errs []error
-	for _, path := range p.List {
+	for _, path := range p {
 		err := path.validate()
 		if err == nil {
 			err = l.add(path)
@@ -52,7 +50,7 @@ type list struct {
 
 // add adds what path wants. An error is about the list, whatever is on the node.
 func (l *list) add(path Path) error {
-	if path.Type == Any {
+	if path.Type == "" {
 		return nil
 	}
 	there, err := path.look()
@@ -92,7 +90,7 @@ func (l *list) addDirectories(path Path) error {
 		switch l.planned[w.ID()] {
 		case File:
 			return code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", path.Path, w.Object, File, Directory)
-		case Any:
+		case "":
 			l.planned[w.ID()] = Directory
 			l.wants = append(l.wants, w)
 		}
@@ -169,7 +167,9 @@ func newFile(path string) ledger.Want {
 	}
 	w := ledger.FileWant(path, mode, nil)
 	w.Loose = true
-	w.Kind.Stage, w.Kind.Write = nil, func(_ context.Context, path string, _ ledger.State) error { return createFile(path, mode) }
+	w.Kind.Stage, w.Kind.Write = nil, func(_ context.Context, path string, _ ledger.State) error {
+		return remedy.File(durable.In(path, func(d *durable.Dir, name string) error { return d.CreateNew(name, mode) }))
+	}
 	w.Kind.Describe = func(path string, _, _ ledger.State) string { return "make file " + path }
 	return w
 }

@@ -87,7 +87,7 @@ func makeModeDir(d *durable.Dir, name string) error {
 }
 
 func hostPath(a *arena, name string, typ hostpath.Type) error {
-	return hostpath.Paths{List: []hostpath.Path{{Path: a.path(name), Type: typ}}}.Apply(a.ctx)
+	return hostpath.Paths{{Path: a.path(name), Type: typ}}.Apply(a.ctx)
 }
 
 // content writes a file, and another one at each try.
