@@ -4,7 +4,7 @@
 package durable
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -239,23 +239,7 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	tooLarge := &fs.PathError{Op: "read", Path: d.Path(name), Err: fmt.Errorf("larger than %d bytes", limit)}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		return nil, tooLarge
-	}
-	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it does not grow by copying
-	n, err := content.ReadFrom(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if n > limit {
-		return nil, tooLarge
-	}
-	return content.Bytes(), nil
+	return input.Read(context.Background(), f, limit)
 }
 
 // OpenDir opens a directory below.

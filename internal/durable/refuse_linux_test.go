@@ -55,7 +55,7 @@ func TestSEC6_AFileLargerThanItSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(content), "Pid:")
 	_, err = d.ReadFile("status", 10)
-	require.EqualError(t, err, "read /proc/self/status: larger than 10 bytes")
+	require.EqualError(t, err, "/proc/self/status is larger than 10 bytes")
 }
 
 // A name is as a power cut leaves it until its directory is synced.
