@@ -99,10 +99,11 @@ func hides(k mount.Mounter, path string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (hides its present content: %s%s)", first, more(n-1))
+	return fmt.Sprintf(" (hides its present content: %s%s)", first, More(n-1))
 }
 
-func more(n int) string {
+// More ends a list that n names do not fit into.
+func More(n int) string {
 	if n <= 0 {
 		return ""
 	}
