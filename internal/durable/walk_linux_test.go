@@ -84,25 +84,6 @@ func TestSEC1_ALinkOfOthersThroughARootIsRefused(t *testing.T) {
 	require.Equal(t, "theirs", string(content))
 }
 
-// A link is read under the same condition, as one on the way.
-func TestSEC1_FollowAsksWhoseALinkIs(t *testing.T) {
-	testns.Root(t)
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink("elsewhere", filepath.Join(dir, "link")))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
-	d := open(t, dir)
-	target, err := d.Follow("link")
-	require.NoError(t, err)
-	require.Equal(t, "elsewhere", target)
-	_, err = d.Follow("file")
-	require.Error(t, err)
-	_, err = d.Follow("../link")
-	require.Error(t, err)
-	require.NoError(t, os.Lchown(filepath.Join(dir, "link"), stranger, 0))
-	_, err = d.Follow("link")
-	require.ErrorIs(t, err, durable.ErrUntrusted)
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

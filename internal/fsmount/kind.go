@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 	"github.com/slipway-dev/slipway/mount"
 )
@@ -61,7 +62,7 @@ func (s System) Wants(ctx context.Context, path string, to ledger.State, ready f
 	book := ledger.From(ctx)
 	s.Unrecorded = book == nil
 	to.Type, to.Value = s.FSType, mark(book.Mark())
-	if resolved, err := Resolve(path); err == nil { // else reading it fails for the same reason
+	if resolved, err := durable.Resolve(path); err == nil { // else reading it fails for the same reason
 		path = resolved
 	}
 	list, _ := ledger.DirWants(path, 0o755) // likewise

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -19,7 +20,7 @@ import (
 
 // Place is a path where a file system is mounted or wanted.
 type Place struct {
-	Path   string // as returned by Resolve
+	Path   string // as returned by [durable.Resolve]
 	FSType string // type of the file system that Path, or its existing part, is on
 	Root   string // of a mounted cgroup2, see [mount.Mounter].Stat
 	Mount  string // identity of the mount on Path; "" if none is
@@ -27,7 +28,7 @@ type Place struct {
 
 // Look describes the place at path. It takes the same time whatever else is mounted.
 func Look(k mount.Mounter, path string) (Place, error) {
-	resolved, err := Resolve(path)
+	resolved, err := durable.Resolve(path)
 	if err != nil {
 		return Place{}, err
 	}
