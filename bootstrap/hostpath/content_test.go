@@ -19,12 +19,13 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
-func changesOf(t *testing.T, step testledger.Step) []string {
+func changesOf(t *testing.T, of interface {
+	Check(ctx context.Context) ([]string, error)
+}) []string {
 	t.Helper()
-	changes, err := step.Check(t.Context())
+	changes, err := of.Check(t.Context())
 	require.NoError(t, err)
 	return changes
 }
@@ -162,9 +163,7 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	require.NoFileExists(t, path)
 
 	refresh() // without a ledger, the writer is unknown
-	changes, err := c.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"replace file " + path}, changes)
+	require.Equal(t, []string{"replace file " + path}, changesOf(t, c))
 }
 
 func TestHP3_Refuses(t *testing.T) {
