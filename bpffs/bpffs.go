@@ -98,10 +98,7 @@ type Mount struct {
 var Kind = Mount{}.system().Kind()
 
 func (m Mount) system() fsmount.System {
-	return fsmount.System{
-		Name: "bpffs", FSType: fstype, Kernel: m.Kernel, Keeps: holdsPins,
-		Options: func(to ledger.State) string { return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", to.Mode) },
-	}
+	return fsmount.System{Name: "bpffs", FSType: fstype, Kernel: m.Kernel, Keeps: holdsPins}
 }
 
 // Wants wants a bpffs on Path or, if another file system is mounted there, on Fallback. On
@@ -143,14 +140,7 @@ func lookAt(k mount.Mounter, path string) (fsmount.Place, error) {
 	if p.Mount == "" || p.FSType == fstype {
 		return p, nil
 	}
-	occupant, err := p.Occupied(k)
-	if err != nil {
-		return p, fmt.Errorf("bpffs on %s: %w", p.Path, err)
-	}
-	if occupant != "" {
-		return p, fmt.Errorf("bpffs on %s: %w: %s (unmount it, or name another path)", p.Path, ErrForeign, occupant)
-	}
-	return p, nil
+	return p, p.Foreign(k, "bpffs", ErrForeign)
 }
 
 // Mounted returns the resolved path on which a bpffs is mounted: Path or, if

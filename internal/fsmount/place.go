@@ -73,17 +73,25 @@ func (p Place) Occupied(k mount.Mounter) (fstype string, err error) {
 	return "", nil
 }
 
-// Unmount unmounts the cgroup2 that was found there, and no other: the kernel may have
-// given its identity to one with another root since.
-func (p Place) Unmount(k mount.Mounter) error {
-	return unmountOnly(k, p.Path, func(m mountinfo.Mount) bool {
-		return m.FSType == p.FSType && is(m, p.Mount) && m.Whole() == (p.Root == "/")
-	})
+// Foreign returns an error that matches foreign if another file system is mounted there, or
+// would get a cgroup for each directory that is made for the path.
+func (p Place) Foreign(k mount.Mounter, name string, foreign error) error {
+	occupant, err := p.Occupied(k)
+	if err != nil {
+		return fmt.Errorf("%s on %s: %w", name, p.Path, err)
+	}
+	if p.FSType == "cgroup" {
+		occupant = "cgroup v1"
+	}
+	if occupant == "" {
+		return nil
+	}
+	return fmt.Errorf("%s on %s: %w: %s (unmount it, or name another path)", name, p.Path, foreign, occupant)
 }
 
 // Shows reports whether the file system is mounted there; a cgroup2 with the host's root.
 func (p Place) Shows(fstype string) bool {
-	return p.Mount != "" && p.FSType == fstype && (fstype != "cgroup2" || p.Root == "/")
+	return p.Mount != "" && p.FSType == fstype && (fstype != cgroup2 || p.Root == "/")
 }
 
 // hides names what a mount on path would hide.

@@ -109,8 +109,8 @@ func (Real) Replace(source, target, fstype, options string, clear func() error) 
 // keepOptions adds the options that the hierarchy of cgroup2 has: each new mount in the
 // initial cgroup namespace sets them for all its mounts (cgroups(7), nsdelegate).
 func keepOptions(infos []mountinfo.Mount, fstype, options string) string {
-	at := slices.IndexFunc(infos, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
-	if fstype != "cgroup2" || at < 0 {
+	at := slices.IndexFunc(infos, func(m mountinfo.Mount) bool { return m.FSType == cgroup2 })
+	if fstype != cgroup2 || at < 0 {
 		return options
 	}
 	kept := slices.DeleteFunc(strings.Split(infos[at].Super, ","), func(o string) bool {

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/fsmount"
-	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -113,22 +112,4 @@ func TestSEC4_ALinkInThePlaceOfTheDirectoryIsNotFollowed(t *testing.T) {
 		require.Empty(t, on(t, elsewhere))
 		require.NoError(t, refuseFsopen())
 	}
-}
-
-// Another process may have exchanged it meanwhile.
-func TestSEC4_OnlyTheMountThatWasFoundIsUnmounted(t *testing.T) {
-	n := fsmounttest.NewReal(t, false)
-	path := fsmounttest.Mkdir(t, n, "cgroupv2")
-	n.Put(path, "cgroup2", "")
-	found, err := fsmount.Look(fsmount.Real{}, path)
-	require.NoError(t, err)
-	identity := found
-	identity.Root = "" // it was that of another
-	require.ErrorIs(t, identity.Unmount(fsmount.Real{}), unix.EINVAL)
-	n.Put(path, "cgroup2", "")
-	require.ErrorIs(t, found.Unmount(fsmount.Real{}), unix.EINVAL)
-	require.Equal(t, []string{"cgroup2", "cgroup2"}, n.Mounts(path))
-	n.Unmount(path)
-	require.NoError(t, found.Unmount(fsmount.Real{}))
-	require.Empty(t, n.Mounts(path))
 }

@@ -26,7 +26,7 @@ func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	if !s.isMount() {
 		return s.fstype, "", "", nil
 	}
-	if s.fstype == "cgroup2" {
+	if s.fstype == cgroup2 {
 		root, err = s.cgroupRoot()
 	}
 	return s.fstype, root, s.mount(), err
@@ -50,7 +50,7 @@ func (s *status) cgroupRoot() (string, error) {
 	}
 	fd := -1
 	if err == nil {
-		fd, err = detached("none", "cgroup2", "")
+		fd, err = detached("none", cgroup2, "")
 	}
 	if refused(err) || errors.Is(err, fs.ErrNotExist) {
 		infos, err := Mounts(Real{})
@@ -129,7 +129,7 @@ func (s *status) isMount() bool { return s.stat.Attributes&unix.STATX_ATTR_MOUNT
 // types names the file systems that matter to a mount of ours; mountinfo names the others.
 var types = map[int64]string{
 	unix.BPF_FS_MAGIC:        "bpf",
-	unix.CGROUP2_SUPER_MAGIC: "cgroup2",
+	unix.CGROUP2_SUPER_MAGIC: cgroup2,
 	unix.CGROUP_SUPER_MAGIC:  "cgroup",
 	unix.TMPFS_MAGIC:         "tmpfs",
 }
