@@ -6,6 +6,7 @@ package hostpath
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
@@ -53,11 +54,13 @@ func (l *list) add(path Path) error {
 	if path.Type == "" {
 		return nil
 	}
-	there, err := path.look()
+	info, err := path.look()
 	switch {
-	case err != nil || there:
+	case err != nil:
 		l.wants = append(l.wants, path.seen())
-		l.wants = append(l.wants, path.accepted(there)...)
+	case info != nil:
+		l.wants = append(l.wants, path.seen())
+		l.wants = append(l.wants, path.accepted(info)...)
 	case l.planned[idOf(path.clean())] == path.wanted():
 	case path.Type == DirectoryOrCreate:
 		return l.addDirectories(path)
@@ -111,9 +114,9 @@ var present = ledger.State{Type: "path"}
 // seen wants that p exists, has its type, and could be made if it is missing.
 func (p Path) seen() ledger.Want {
 	return ledger.Want{Kind: kindSeen, Object: p.clean(), To: present, Unnamed: true, Ready: func(context.Context) error {
-		there, err := p.look()
+		info, err := p.look()
 		switch {
-		case err != nil || there:
+		case err != nil || info != nil:
 			return err
 		case p.Type == FileOrCreate:
 			return p.orphan()
@@ -128,8 +131,8 @@ func (p Path) seen() ledger.Want {
 // orphan returns an error if p's directory is missing.
 func (p Path) orphan() error {
 	dir := Path{filepath.Dir(p.clean()), Directory}
-	there, err := dir.look()
-	if err == nil && !there {
+	info, err := dir.look()
+	if err == nil && info == nil {
 		err = code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir.Path, DirectoryOrCreate)
 	}
 	return err
@@ -142,12 +145,12 @@ const maxAccepted = 64 << 20
 // accepted wants an existing directory or file to stay if an agent has made it. The target of
 // a symbolic link must not be removed either. That it cannot be read is no error: others may
 // be writing it.
-func (p Path) accepted(there bool) []ledger.Want {
+func (p Path) accepted(info fs.FileInfo) []ledger.Want {
 	w := ledger.Want{Object: p.target(), Loose: true, Unnamed: true, MayFail: true}
 	switch {
-	case there && p.wanted() == Directory:
+	case info.IsDir():
 		w.Kind, w.To.Type = ledger.Dir(), "dir"
-	case there && p.wanted() == File && sizeOf(w.Object) <= maxAccepted:
+	case info.Mode().IsRegular() && info.Size() <= maxAccepted:
 		w.Kind, w.To.Type = ledger.File(), "file"
 	default:
 		return nil

@@ -73,19 +73,19 @@ func (p Path) validate() error {
 	return nil
 }
 
-// look reports whether p exists. Another type at p is an error.
-func (p Path) look() (there bool, err error) {
+// look describes what is at p: nil if nothing is. Another type at p is an error.
+func (p Path) look() (fs.FileInfo, error) {
 	info, err := os.Stat(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, p.dangling()
+		return nil, p.dangling()
 	}
 	if err != nil {
-		return false, hint("look at host path "+p.Path, err)
+		return nil, hint("look at host path "+p.Path, err)
 	}
 	if is := kind(info.Mode()); is != p.wanted() {
-		return false, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
+		return nil, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
 	}
-	return true, nil
+	return info, nil
 }
 
 // dangling distinguishes a dangling symbolic link from a missing path.
@@ -131,15 +131,6 @@ func kind(m fs.FileMode) Type {
 		return blockDevice
 	}
 	return Type(filemode.Type(m))
-}
-
-// sizeOf returns the size of a file, or 0 if it cannot be looked at.
-func sizeOf(path string) int64 {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
 }
 
 // hint wraps err, and names a missing permission that the caller can grant.
