@@ -42,14 +42,14 @@ func Resolve(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("empty path")
 	}
-	wd := ""
 	if !filepath.IsAbs(path) {
-		var err error
-		if wd, err = os.Getwd(); err != nil {
+		wd, err := os.Getwd()
+		if err != nil {
 			return "", fmt.Errorf("resolve %s: %w", path, err)
 		}
+		path = wd + "/" + path // not Join, which drops ".." unseen
 	}
-	w := &walker{path: wd + "/" + path, fd: -1, naming: true} // not Join, which drops ".." unseen
+	w := &walker{path: path, fd: -1, naming: true}
 	reached, err := w.walk()
 	if err != nil {
 		return "", err
