@@ -207,17 +207,15 @@ func stacked(path string, on []mountinfo.Mount) string {
 	return fmt.Sprintf("%d mounts on %s, only the last is visible: %s", len(names), path, strings.Join(names, ", "))
 }
 
-func (m Mount) different(k mount.Mounter, path string, visible mountinfo.Mount) ([]string, error) {
-	var remarks []string
-	for option, want := range map[string]bool{"nosuid": true, "nodev": true, "noexec": true, "ro": false} {
-		switch has := slices.Contains(visible.Options, option); {
-		case want && !has:
+func (m Mount) different(k mount.Mounter, path string, visible mountinfo.Mount) (remarks []string, err error) {
+	if slices.Contains(visible.Options, "ro") {
+		remarks = append(remarks, fmt.Sprintf("bpffs on %s is mounted with ro", path))
+	}
+	for _, option := range []string{"nodev", "noexec", "nosuid"} {
+		if !slices.Contains(visible.Options, option) {
 			remarks = append(remarks, fmt.Sprintf("bpffs on %s is mounted without %s", path, option))
-		case has && !want:
-			remarks = append(remarks, fmt.Sprintf("bpffs on %s is mounted with %s", path, option))
 		}
 	}
-	slices.Sort(remarks)
 	f, err := k.Open(path)
 	if err != nil {
 		return remarks, fmt.Errorf("bpffs on %s: %w", path, err)

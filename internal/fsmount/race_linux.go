@@ -69,23 +69,6 @@ func detach(fd int, path string) error {
 	return pathError("unmount the stacked mount from", path, err)
 }
 
-// raced reports whether an error is due to a directory in a mount that settle in another
-// process has just given up.
-func raced(at int, err error) error {
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
-		return err
-	}
-	s, statErr := describe(at, "")
-	infos, listErr := Mounts(Real{})
-	if statErr != nil || listErr != nil {
-		return err
-	}
-	if _, ok := byID(infos, s.id); !ok {
-		return unix.EBUSY
-	}
-	return err
-}
-
 func byID(infos []mountinfo.Mount, id uint64) (mountinfo.Mount, bool) {
 	for _, i := range infos {
 		if uint64(i.ID) == id {

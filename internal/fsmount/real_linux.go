@@ -98,7 +98,7 @@ func (Real) Replace(source, target, fstype, options string, clear func() error) 
 		err = unix.MoveMount(fd, "", at, "", emptyPaths)
 	}
 	if err != nil {
-		return pathError("mount "+fstype, target, raced(at, err))
+		return pathError("mount "+fstype, target, err)
 	}
 	if err = p.settle(fstype); err == nil && old {
 		err = p.markOld(fstype, source)

@@ -27,8 +27,8 @@ func (s System) write(_ context.Context, path string, to ledger.State) error {
 		options += fmt.Sprintf(",mode=%o", to.Mode)
 	}
 	err := s.mount(k, newSource(to.Value), path, options)
-	if errors.Is(err, syscall.EBUSY) {
-		if again, lookErr := Look(k, path); lookErr == nil && again.Shows(s.FSType) {
+	if err != nil {
+		if p, lookErr := Look(k, path); lookErr == nil && p.Shows(s.FSType) {
 			return nil // another process was first
 		}
 	}
