@@ -6,6 +6,7 @@ package hostpath
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -64,7 +65,7 @@ func (l *list) add(path Path) error {
 	case l.planned[idOf(path.clean())] == path.wanted():
 	case path.Type == DirectoryOrCreate:
 		return l.addDirectories(path)
-	case path.Type == FileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == Directory || path.orphan() == nil):
+	case path.Type == FileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == Directory || path.orphan("") == nil):
 		l.planned[idOf(path.clean())] = File
 		l.wants = append(l.wants, newFile(path.clean()))
 	default:
@@ -119,7 +120,7 @@ func (p Path) seen() ledger.Want {
 		case err != nil || info != nil:
 			return err
 		case p.Type == FileOrCreate:
-			return p.orphan()
+			return p.orphan("list it before as " + string(DirectoryOrCreate))
 		case p.Type == DirectoryOrCreate:
 			_, err := ledger.DirWants(p.clean(), dirMode)
 			return hint("make host path "+p.Path, err)
@@ -128,14 +129,17 @@ func (p Path) seen() ledger.Want {
 	}}
 }
 
-// orphan returns an error if p's directory is missing.
-func (p Path) orphan() error {
+// orphan returns an error if p's directory is missing, with the remedy for that.
+func (p Path) orphan(remedy string) error {
 	dir := Path{filepath.Dir(p.clean()), Directory}
 	info, err := dir.look()
-	if err == nil && info == nil {
-		err = code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir.Path, DirectoryOrCreate)
+	switch {
+	case err != nil:
+		return fmt.Errorf("directory of host path %s: %w", p.Path, err)
+	case info == nil:
+		return code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; %s", p.Path, dir.Path, remedy)
 	}
-	return err
+	return nil
 }
 
 // maxAccepted bounds the files that are read to compare them with records. No agent has made
