@@ -94,6 +94,7 @@ func TestCG3_ID(t *testing.T) {
 	name := "slipway-test-id-" + strconv.Itoa(os.Getpid())
 	require.NoError(t, os.Mkdir(filepath.Join(one, name), 0o755))
 	t.Cleanup(func() { require.NoError(t, os.Remove(filepath.Join(one, name))) })
+	seen := map[uint64]bool{}
 	for _, dir := range []string{".", name} {
 		id, err := cgroup.ID(filepath.Join(one, dir))
 		require.NoError(t, err)
@@ -105,12 +106,9 @@ func TestCG3_ID(t *testing.T) {
 		if strconv.IntSize == 64 { // there the inode's number is the id
 			require.Equal(t, s.Ino, id)
 		}
+		seen[id] = true
 	}
-	root, err := cgroup.ID(one)
-	require.NoError(t, err)
-	below, err := cgroup.ID(filepath.Join(one, name))
-	require.NoError(t, err)
-	require.NotEqual(t, root, below)
+	require.Len(t, seen, 2)
 }
 
 func TestCG3_OpenChecksTheType(t *testing.T) {
