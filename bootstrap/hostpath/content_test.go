@@ -59,10 +59,8 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
 	require.NoError(t, os.Chmod(path, 0o666))
 	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o644), info.Mode())
-	_, err = on(dir, c).RevertAll(t.Context())
+	requireMode(t, path, 0o644)
+	_, err := on(dir, c).RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/etc")
 	require.NoDirExists(t, dir+"/state")
@@ -79,10 +77,8 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 		return fmt.Append(nil, "token ", calls), ctx.Err()
 	}}
 	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "token 1", string(content))
-	_, err = on(dir, c).Check(t.Context())
+	requireContent(t, path, "token 1")
+	_, err := on(dir, c).Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, calls)
 
@@ -90,9 +86,7 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 	require.ErrorIs(t, err, away)
 	require.ErrorContains(t, err, "render host path "+path)
 	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
-	content, err = os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "token 4", string(content))
+	requireContent(t, path, "token 4")
 }
 
 // Check warns that the secret a file replaces is not kept; the content appears nowhere.

@@ -77,9 +77,7 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	}
 	require.NoError(t, a.Apply(t.Context()))
 	for name, mode := range map[string]os.FileMode{"xtables.lock": 0o600, "other.lock": 0o644} {
-		info, err := os.Lstat(node + "/run/" + name)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode(), name)
+		requireMode(t, node+"/run/"+name, mode)
 	}
 }
 

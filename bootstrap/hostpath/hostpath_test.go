@@ -29,6 +29,20 @@ func write(t *testing.T, path string) string {
 	return path
 }
 
+func requireMode(t *testing.T, path string, mode fs.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, mode, info.Mode().Perm(), path)
+}
+
+func requireContent(t *testing.T, path, want string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, want, string(content))
+}
+
 func TestHP1_Makes(t *testing.T) {
 	node := t.TempDir()
 	a := hostpath.Paths{
@@ -48,13 +62,9 @@ func TestHP1_Makes(t *testing.T) {
 
 	require.NoError(t, a.Apply(t.Context()))
 	for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/c": 0o755, "/a/b/file": 0o644} {
-		info, err := os.Stat(node + path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode().Perm(), path)
+		requireMode(t, node+path, mode)
 	}
-	info, err := os.Stat(node + "/a/b/file")
-	require.NoError(t, err)
-	require.Zero(t, info.Size())
+	requireContent(t, node+"/a/b/file", "")
 }
 
 func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
@@ -69,12 +79,8 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	require.NoError(t, a.Apply(t.Context()))
 	require.NoDirExists(t, state, "nothing changed, nothing testledger.Step")
 	require.NoError(t, a.Undo(t.Context()))
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "theirs", string(content))
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	requireContent(t, file, "theirs")
+	requireMode(t, dir, 0o700)
 }
 
 // Each refused path is an error of Check and of Apply, and changes nothing.
