@@ -98,10 +98,7 @@ type Mount struct {
 var Kind = Mount{}.system().Kind()
 
 func (m Mount) system() fsmount.System {
-	return fsmount.System{
-		Name: "bpffs", FSType: fstype, Kernel: m.Kernel, Keeps: holdsPins,
-		Options: func(to ledger.State) string { return fmt.Sprintf("nosuid,nodev,noexec,mode=%o", to.Mode) },
-	}
+	return fsmount.System{Name: "bpffs", FSType: fstype, Kernel: m.Kernel, Keeps: holdsPins}
 }
 
 // Wants wants a bpffs on Path or, if another file system is mounted there, on Fallback. On
@@ -143,14 +140,7 @@ func lookAt(k mount.Mounter, path string) (fsmount.Place, error) {
 	if p.Mount == "" || p.FSType == fstype {
 		return p, nil
 	}
-	occupant, err := p.Occupied(k)
-	if err != nil {
-		return p, fmt.Errorf("bpffs on %s: %w", p.Path, err)
-	}
-	if occupant != "" {
-		return p, fmt.Errorf("bpffs on %s: %w: %s (unmount it, or name another path)", p.Path, ErrForeign, occupant)
-	}
-	return p, nil
+	return p, p.Foreign(k, "bpffs", ErrForeign)
 }
 
 // Mounted returns the resolved path on which a bpffs is mounted: Path or, if
@@ -217,17 +207,15 @@ func stacked(path string, on []mountinfo.Mount) string {
 	return fmt.Sprintf("%d mounts on %s, only the last is visible: %s", len(names), path, strings.Join(names, ", "))
 }
 
-func (m Mount) different(k mount.Mounter, path string, visible mountinfo.Mount) ([]string, error) {
-	var remarks []string
-	for option, want := range map[string]bool{"nosuid": true, "nodev": true, "noexec": true, "ro": false} {
-		switch has := slices.Contains(visible.Options, option); {
-		case want && !has:
+func (m Mount) different(k mount.Mounter, path string, visible mountinfo.Mount) (remarks []string, err error) {
+	if slices.Contains(visible.Options, "ro") {
+		remarks = append(remarks, fmt.Sprintf("bpffs on %s is mounted with ro", path))
+	}
+	for _, option := range []string{"nodev", "noexec", "nosuid"} {
+		if !slices.Contains(visible.Options, option) {
 			remarks = append(remarks, fmt.Sprintf("bpffs on %s is mounted without %s", path, option))
-		case has && !want:
-			remarks = append(remarks, fmt.Sprintf("bpffs on %s is mounted with %s", path, option))
 		}
 	}
-	slices.Sort(remarks)
 	f, err := k.Open(path)
 	if err != nil {
 		return remarks, fmt.Errorf("bpffs on %s: %w", path, err)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 )
 
@@ -25,28 +24,15 @@ func ExampleMount() {
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
 	kernel := &bootstraptest.Kernel{}
-	path := filepath.Join(dir, "bpf")
-	book, err := (&ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true}).Open(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer book.Close()
-	ctx = ledger.With(ctx, book) // as a plan does
-	wants, err := bpffs.Mount{Path: path, Kernel: kernel}.Wants(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	m := bpffs.Mount{Path: filepath.Join(dir, "bpf"), Kernel: kernel}
 
-	look, err := book.Check(ctx, "bpffs", wants)
-	fmt.Println(len(look.Changes), err)
-	_, err = book.Apply(ctx, "bpffs", wants)
-	fmt.Println(err, kernel.Mounts(path))
-	_, err = book.Undo(ctx, ledger.Undo{})
-	fmt.Println(err, kernel.Mounts(path))
+	changes, err := m.Check(ctx)
+	fmt.Println(len(changes), err)
+	fmt.Println(m.Apply(ctx), kernel.Mounts(m.Path))
+	changes, err = m.Check(ctx)
+	fmt.Println(len(changes), err)
 	// Output:
 	// 2 <nil>
 	// <nil> [bpf]
-	// <nil> []
+	// 0 <nil>
 }

@@ -21,58 +21,47 @@ const maxNamed = 10
 // that the kernel puts into each bpffs and the paths for which goes is true, which
 // are removed earlier.
 func holdsPins(k mount.Mounter, path string, goes func(path string) bool) error {
-	found := pins{goes: goes}
-	if err := found.walk(k, path, "", 0); err != nil {
+	pins, err := pinsIn(k, path, 0, goes)
+	if err != nil {
 		return fmt.Errorf("left mounted: %w", err)
 	}
-	if found.n == 0 {
+	if len(pins) == 0 {
 		return nil
 	}
-	more := ""
-	if n := found.n - len(found.first); n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+	slices.Sort(pins)
+	first := pins[:min(len(pins), maxNamed)]
+	for n, pin := range first {
+		first[n] = strings.TrimPrefix(pin, path+string(filepath.Separator))
 	}
 	return code.Errorf(code.BPFFSHoldsPins, "left mounted: it holds pins, which would be lost: %s%s (remove them first)",
-		strings.Join(found.first, ", "), more)
-}
-
-// pins are the pins in a bpffs: the names of the first few, and their number.
-type pins struct {
-	first []string
-	n     int
-	goes  func(path string) bool // paths that do not count
-}
-
-func (p *pins) add(name string) {
-	p.n++
-	at, _ := slices.BinarySearch(p.first, name)
-	p.first = slices.Insert(p.first, at, name)
-	p.first = p.first[:min(len(p.first), maxNamed)]
+		strings.Join(first, ", "), fsmount.More(len(pins)-len(first)))
 }
 
 // maxDepth is far deeper than any agent's directories.
 const maxDepth = 100
 
-// walk finds the pins below top/dir. A directory does not count as a pin: agents
+// pinsIn lists the pins below a directory. A directory does not count as a pin: agents
 // leave empty ones behind.
-func (p *pins) walk(k mount.Mounter, top, dir string, depth int) error {
+func pinsIn(k mount.Mounter, dir string, depth int, goes func(path string) bool) (pins []string, err error) {
 	if depth > maxDepth {
-		return fmt.Errorf("%s has directories nested more than %d deep", top, maxDepth)
+		return nil, fmt.Errorf("%s is nested more than %d deep", dir, maxDepth)
 	}
-	for e, err := range fsmount.Entries(k, filepath.Join(top, dir)) {
+	for e, err := range fsmount.Entries(k, dir) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		name := filepath.ToSlash(filepath.Join(dir, e.Name()))
+		path := filepath.Join(dir, e.Name())
 		switch {
-		case name == "progs.debug" || name == "maps.debug":
+		case depth == 0 && (e.Name() == "progs.debug" || e.Name() == "maps.debug"):
 		case e.IsDir():
-			if err := p.walk(k, top, name, depth+1); err != nil {
-				return err
+			below, err := pinsIn(k, path, depth+1, goes)
+			if err != nil {
+				return nil, err
 			}
-		case !p.goes(filepath.Join(top, dir, e.Name())):
-			p.add(name)
+			pins = append(pins, below...)
+		case !goes(path):
+			pins = append(pins, path)
 		}
 	}
-	return nil
+	return pins, nil
 }

@@ -7,34 +7,20 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"strconv"
 )
 
 // root is the path on which a node's cgroups are mounted.
 const root = "/sys/fs/cgroup"
 
-// Layout is the set of cgroup versions that a node has mounted.
-type Layout uint8
+// Layout is the set of cgroup versions that a node has mounted, as systemd names it.
+type Layout string
 
-// The layouts, as systemd names them.
+// The layouts.
 const (
-	V1      Layout = 1 + iota // each controller in its own hierarchy, no cgroup2
-	Hybrid                    // V1 plus cgroup2 in the directory "unified"
-	Unified                   // only cgroup2
+	V1      Layout = "v1"      // each controller in its own hierarchy, no cgroup2
+	Hybrid  Layout = "hybrid"  // V1 plus cgroup2 in the directory "unified"
+	Unified Layout = "unified" // only cgroup2
 )
-
-// String returns the name of the layout.
-func (l Layout) String() string {
-	switch l {
-	case V1:
-		return "v1"
-	case Hybrid:
-		return "hybrid"
-	case Unified:
-		return "unified"
-	}
-	return "Layout(" + strconv.Itoa(int(l)) + ")"
-}
 
 // Detect returns the layout of the cgroups on path (if empty, /sys/fs/cgroup), by the types
 // of the file systems mounted there: either cgroup2 itself, or a tmpfs with v1

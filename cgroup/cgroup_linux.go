@@ -19,25 +19,25 @@ func detect(path string) (Layout, error) {
 	magic, err := magicOf(path)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("cgroup layout: %w", err)
+		return "", fmt.Errorf("cgroup layout: %w", err)
 	case magic == unix.CGROUP2_SUPER_MAGIC:
 		return Unified, nil
 	case magic != unix.TMPFS_MAGIC:
-		return 0, fmt.Errorf("cgroup layout: %s is neither cgroup2 nor a tmpfs with cgroup hierarchies (file system type %#x)", path, magic)
+		return "", fmt.Errorf("cgroup layout: %s is neither cgroup2 nor a tmpfs with cgroup hierarchies (file system type %#x)", path, magic)
 	}
 	magic, err = magicOf(filepath.Join(path, "unified"))
 	switch {
 	case err == nil && magic == unix.CGROUP2_SUPER_MAGIC:
 		return Hybrid, nil
 	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return 0, fmt.Errorf("cgroup layout: %w", err)
+		return "", fmt.Errorf("cgroup layout: %w", err)
 	}
 	found, err := holdsV1(path)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("cgroup layout: %w", err)
+		return "", fmt.Errorf("cgroup layout: %w", err)
 	case !found:
-		return 0, fmt.Errorf("cgroup layout: %s is a tmpfs without a cgroup hierarchy in it", path)
+		return "", fmt.Errorf("cgroup layout: %s is a tmpfs without a cgroup hierarchy in it", path)
 	}
 	return V1, nil
 }

@@ -64,7 +64,7 @@ func TestCG3_Detect(t *testing.T) {
 	for want, lay := range map[cgroup.Layout]func(testing.TB, fsmounttest.Node) string{
 		cgroup.V1: v1, cgroup.Hybrid: hybrid, cgroup.Unified: unified,
 	} {
-		t.Run(want.String(), func(t *testing.T) {
+		t.Run(string(want), func(t *testing.T) {
 			got, err := cgroup.Detect(lay(t, fsmounttest.NewReal(t, false)))
 			require.NoError(t, err)
 			require.Equal(t, want, got)
@@ -94,6 +94,7 @@ func TestCG3_ID(t *testing.T) {
 	name := "slipway-test-id-" + strconv.Itoa(os.Getpid())
 	require.NoError(t, os.Mkdir(filepath.Join(one, name), 0o755))
 	t.Cleanup(func() { require.NoError(t, os.Remove(filepath.Join(one, name))) })
+	seen := map[uint64]bool{}
 	for _, dir := range []string{".", name} {
 		id, err := cgroup.ID(filepath.Join(one, dir))
 		require.NoError(t, err)
@@ -105,12 +106,9 @@ func TestCG3_ID(t *testing.T) {
 		if strconv.IntSize == 64 { // there the inode's number is the id
 			require.Equal(t, s.Ino, id)
 		}
+		seen[id] = true
 	}
-	root, err := cgroup.ID(one)
-	require.NoError(t, err)
-	below, err := cgroup.ID(filepath.Join(one, name))
-	require.NoError(t, err)
-	require.NotEqual(t, root, below)
+	require.Len(t, seen, 2)
 }
 
 func TestCG3_OpenChecksTheType(t *testing.T) {
@@ -143,9 +141,7 @@ func TestCG4_UnifiedAndHybridNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := fsmounttest.NewReal(t, false)
 			own := filepath.Join(c.lay(t, n), c.find)
-			changes, err := cgroup.Mount{Path: own}.Check(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, changes, "the node's own mount is accepted")
+			require.Empty(t, changesOf(t, cgroup.Mount{Path: own}), "the node's own mount is accepted")
 
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			require.NoError(t, cgroup.EnsureMounted(path))
@@ -181,16 +177,12 @@ func TestCG1_BindMounts(t *testing.T) {
 			require.NoError(t, unix.Mount(top, whole, "", unix.MS_BIND, ""))
 			require.NoError(t, unix.Mount(below, part, "", unix.MS_BIND, ""))
 
-			changes, err := cgroup.Mount{Path: whole, Kernel: n.Kernel()}.Check(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, changes)
+			require.Empty(t, changesOf(t, cgroup.Mount{Path: whole, Kernel: n.Kernel()}))
 			m := cgroup.Mount{Path: part, Kernel: n.Kernel()}
 			require.ErrorIs(t, m.Apply(t.Context()), cgroup.ErrNotRoot)
 			m.Repair = true
 			require.NoError(t, m.Apply(t.Context()))
-			changes, err = cgroup.Mount{Path: part, Kernel: n.Kernel()}.Check(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, changes)
+			require.Empty(t, changesOf(t, cgroup.Mount{Path: part, Kernel: n.Kernel()}))
 		})
 	}
 }
@@ -205,10 +197,8 @@ func TestCG1_CheckMakesNoMountInTheInitialCgroupNamespace(t *testing.T) {
 	n.Put(good, "cgroup2", "")
 	n.Put(bad, "cgroup2", "root=/container")
 	require.NoError(t, testns.Refuse(unix.ENOMEM, testns.NewMountCalls()...))
-	changes, err := cgroup.Mount{Path: good}.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-	_, err = cgroup.Mount{Path: bad}.Check(t.Context())
+	require.Empty(t, changesOf(t, cgroup.Mount{Path: good}))
+	_, err := cgroup.Mount{Path: bad}.Check(t.Context())
 	require.ErrorIs(t, err, cgroup.ErrNotRoot)
 }
 
@@ -234,10 +224,8 @@ func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	require.NoError(t, unix.Capset(&header, &none[0]))
 	t.Cleanup(func() { require.NoError(t, unix.Capset(&header, &was[0])) })
 
-	changes, err := cgroup.Mount{Path: good}.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-	_, err = cgroup.Mount{Path: bad}.Check(t.Context())
+	require.Empty(t, changesOf(t, cgroup.Mount{Path: good}))
+	_, err := cgroup.Mount{Path: bad}.Check(t.Context())
 	require.ErrorIs(t, err, cgroup.ErrNotRoot)
 	err = cgroup.EnsureMounted(fsmounttest.Mkdir(t, n, "new"))
 	require.ErrorIs(t, err, unix.EPERM)

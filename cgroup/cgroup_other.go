@@ -6,18 +6,15 @@
 package cgroup
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"runtime"
+
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-func unsupported() error {
-	return fmt.Errorf("cgroups on %s: %w", runtime.GOOS, errors.ErrUnsupported)
-}
+const errNotLinux = unsupported.Error("there are cgroups on Linux only")
 
-func detect(string) (Layout, error) { return 0, unsupported() }
+func detect(string) (Layout, error) { return "", errNotLinux }
 
-func id(string) (uint64, error) { return 0, unsupported() }
+func id(string) (uint64, error) { return 0, errNotLinux }
 
-func open(string) (*os.File, error) { return nil, unsupported() }
+func open(string) (*os.File, error) { return nil, errNotLinux }

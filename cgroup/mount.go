@@ -84,15 +84,8 @@ type Mount struct {
 var Kind = Mount{}.system().Kind()
 
 func (m Mount) system() fsmount.System {
-	return fsmount.System{
-		Name: "cgroup", FSType: fstype, Kernel: m.Kernel,
-		Options: func(ledger.State) string { return "nosuid,nodev,noexec" },
-	}
+	return fsmount.System{Name: "cgroup", FSType: fstype, Kernel: m.Kernel}
 }
-
-// Cilium returns the mount that Cilium's agent looks for. It is separate from the
-// node's own mount, which is cgroup2 on some nodes only.
-func Cilium() Mount { return Mount{Path: "/run/cilium/cgroupv2"} }
 
 // Wants wants a cgroup2 with the host's root on Path. What Repair replaces is no original: it
 // does not come back.
@@ -106,26 +99,11 @@ func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {
 func (m Mount) ready(k mount.Mounter, p fsmount.Place) error {
 	switch {
 	case p.FSType != fstype:
-		return foreign(k, p)
+		return p.Foreign(k, "cgroup2", ErrForeign)
 	case p.Mount == "":
 		return fmt.Errorf("cgroup2 on %s: %w: it lies inside a cgroup2 mount (name the top of that, or a path outside)", p.Path, ErrNotRoot)
 	case !m.Repair:
 		return fmt.Errorf("cgroup2 on %s: %w: it was mounted from another cgroup namespace, such as a container's (unmount it, or ask for repair)", p.Path, ErrNotRoot)
-	}
-	return nil
-}
-
-// foreign returns an error if another file system is mounted on p.
-func foreign(k mount.Mounter, p fsmount.Place) error {
-	occupant, err := p.Occupied(k)
-	if err != nil {
-		return fmt.Errorf("cgroup2 on %s: %w", p.Path, err)
-	}
-	if p.FSType == "cgroup" {
-		occupant = "cgroup v1"
-	}
-	if occupant != "" {
-		return fmt.Errorf("cgroup2 on %s: %w: %s (unmount it, or name another path)", p.Path, ErrForeign, occupant)
 	}
 	return nil
 }

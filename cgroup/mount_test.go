@@ -5,6 +5,7 @@ package cgroup_test
 
 import (
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -33,15 +34,11 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 		require.Empty(t, m.Records(t))
 
 		m.mount.Repair = true
-		changes, err := m.Check(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, changes)
+		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, changesOf(t, m))
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "in its place, not on top of it")
 		m.mount.Repair = false
-		changes, err = m.Check(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, changes)
+		require.Empty(t, changesOf(t, m))
 
 		require.NoError(t, m.Undo(t.Context()))
 		require.Empty(t, n.Mounts(path))
@@ -66,26 +63,24 @@ func TestCG1_RepairOfABusyMount(t *testing.T) {
 	})
 }
 
-func TestCG1_RepairTakesAllOfAStack(t *testing.T) {
+func TestCG1_RepairUnmountsOnlyOtherRoots(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := fsmounttest.Mkdir(t, n, "cgroupv2")
-		n.Put(path, "cgroup2", "root=/one")
-		n.Put(path, "cgroup2", "root=/two")
-		require.NoError(t, cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}.Apply(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-	})
-}
-
-func TestCG1_RepairKeepsAMountOfTheHostsRootBelow(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := fsmounttest.Mkdir(t, n, "cgroupv2")
-		m := record(t, cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true})
-		n.Put(path, "cgroup2", "")
-		n.Put(path, "cgroup2", "root=/container")
-		require.NoError(t, m.Apply(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
-		require.NoError(t, m.Undo(t.Context()))
-		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "it was not made here")
+		for name, tc := range map[string]struct{ lower, options, want string }{
+			"all of a stack":          {"cgroup2", "root=/one", "cgroup2"},
+			"not the host's root":     {"cgroup2", "", "cgroup2"}, // which was not made here
+			"not another file system": {"tmpfs", "", "tmpfs cgroup2"},
+		} {
+			path := fsmounttest.Mkdir(t, n, name)
+			m := record(t, cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true})
+			n.Put(path, tc.lower, tc.options)
+			n.Put(path, "cgroup2", "root=/"+strings.ReplaceAll(name, " ", "-"))
+			require.NoError(t, m.Apply(t.Context()), name)
+			require.Equal(t, tc.want, strings.Join(n.Mounts(path), " "), name)
+			if name == "not the host's root" {
+				require.NoError(t, m.Undo(t.Context()))
+				require.Equal(t, []string{"cgroup2"}, n.Mounts(path))
+			}
+		}
 	})
 }
 
@@ -121,17 +116,6 @@ func TestCG1_RepairKeepsTheMountThatAnotherProcessMadeMeanwhile(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestCG1_RepairUnmountsNothingElse(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node) {
-		path := fsmounttest.Mkdir(t, n, "cgroupv2")
-		n.Put(path, "tmpfs", "")
-		n.Put(path, "cgroup2", "root=/container")
-		err := cgroup.Mount{Path: path, Kernel: n.Kernel(), Repair: true}.Apply(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{"tmpfs", "cgroup2"}, n.Mounts(path))
-	})
-}
-
 func TestCG1_InsideOfACgroup2(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node) {
 		top := fsmounttest.Mkdir(t, n, "cgroupv2")
@@ -155,17 +139,13 @@ func TestCG1_NestedNode(t *testing.T) {
 		require.NoError(t, outer.Apply(t.Context()))
 		n.InCgroup("/node", func() {
 			require.NoError(t, nested.Apply(t.Context()))
-			changes, err := nested.Check(t.Context())
-			require.NoError(t, err)
-			require.Empty(t, changes)
-			_, err = outer.Check(t.Context())
+			require.Empty(t, changesOf(t, nested))
+			_, err := outer.Check(t.Context())
 			require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		})
 		_, err := nested.Check(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
-		changes, err := outer.Check(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, changes)
+		require.Empty(t, changesOf(t, outer))
 	})
 }
 
@@ -178,7 +158,6 @@ func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
 	_, err := cgroup.Mount{Kernel: k}.Check(t.Context())
 	require.ErrorIs(t, err, syscall.EIO)
 	require.Equal(t, []string{"statx /sys/fs/cgroup"}, asked)
-	require.Equal(t, "/run/cilium/cgroupv2", cgroup.Cilium().Path)
 	wants, err := cgroup.Mount{}.Wants(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"/sys/fs/cgroup": "cgroup2"}, wants.Places(), "a plan finds them on the host")

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 type mount struct {
@@ -78,7 +78,7 @@ func (k *Kernel) Hold(path string) (release func()) {
 // last.
 func (k *Kernel) Mounts(path string) (types []string) {
 	defer k.lock()()
-	resolved, err := fsmount.Resolve(path)
+	resolved, err := durable.Resolve(path)
 	for _, m := range k.mounts {
 		if err == nil && m.point == resolved {
 			types = append(types, m.fstype)
@@ -184,7 +184,7 @@ func (k *Kernel) visible(path string) *mount {
 
 // at returns the mount that any path leads into, and the rest of the path below its top.
 func (k *Kernel) at(path string) (m *mount, below string) {
-	resolved, err := fsmount.Resolve(path)
+	resolved, err := durable.Resolve(path)
 	if err != nil {
 		return nil, ""
 	}
@@ -196,7 +196,7 @@ func (k *Kernel) at(path string) (m *mount, below string) {
 
 // directory resolves path and checks that it is one.
 func directory(path string) (string, error) {
-	resolved, err := fsmount.Resolve(path)
+	resolved, err := durable.Resolve(path)
 	if err != nil {
 		return "", err
 	}

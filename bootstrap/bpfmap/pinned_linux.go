@@ -25,10 +25,10 @@ import (
 // mapWants wants a map, and that nothing is left of an earlier replacement. A map that does
 // not match is an earlier version's of the agent, and no original. One that matches is only
 // claimed if an agent has made it.
-func (p Pinned) mapWants(_ context.Context, spec *ebpf.MapSpec) (wants []ledger.Want) {
+func (p Pinned) mapWants(ctx context.Context, spec *ebpf.MapSpec) (wants []ledger.Want) {
 	pinned := ledger.Want{
 		Kind: pinKind(spec), Object: filepath.Join(p.Dir, spec.Name), Needs: ledger.IDs{ledger.Want{Kind: dirKind(), Object: p.Dir}.ID()},
-		To: mapState(shapeOf(spec)), Unnamed: true, Ready: p.ready,
+		To: mapState(shape(spec.Type, spec.KeySize, spec.ValueSize, spec.MaxEntries, spec.Flags)), Unnamed: true, Ready: p.ready,
 	}
 	pinned.To.Open = unread // so that it is staged
 	found, differs, err := compare(pinned.Object, spec)
@@ -42,7 +42,7 @@ func (p Pinned) mapWants(_ context.Context, spec *ebpf.MapSpec) (wants []ledger.
 	}
 	left := pinned
 	left.Object, left.To, left.OwnCopy = leftOf(pinned.Object), ledger.State{}, true
-	if found, err := readPin(context.Background(), left.Object); err != nil || !found.IsZero() {
+	if found, err := readPin(ctx, left.Object); err != nil || !found.IsZero() {
 		wants = append(wants, left)
 	}
 	return append(wants, pinned)
@@ -53,23 +53,16 @@ func unread() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
 
 // compare looks at the map at a path, and reports whether it differs from the spec.
 func compare(path string, spec *ebpf.MapSpec) (found ledger.State, differs bool, err error) {
-	err = inDir(path, func(dir *durable.Dir, name string) error {
-		m, err := load(dir, name)
-		if err != nil {
-			return err
-		}
-		defer m.Close()
-		if found, err = stateOf(m); err != nil {
-			return err
-		}
-		err = spec.Compatible(m)
-		differs = errors.Is(err, ebpf.ErrMapIncompatible)
-		if differs {
-			err = nil
+	err = withMap(path, func(m *ebpf.Map) (err error) {
+		if found, err = stateOf(m); err == nil {
+			err = spec.Compatible(m)
 		}
 		return err
 	})
-	return found, differs, err
+	if errors.Is(err, ebpf.ErrMapIncompatible) {
+		return found, true, nil
+	}
+	return found, false, err
 }
 
 // ready returns an error if the directory is not on a BPF file system, or cannot be made.
@@ -102,14 +95,13 @@ func onBPFFS(dir *durable.Dir) (bool, error) {
 // inDir calls f with the directory of a path. Without that, or if its file system was
 // unmounted and the pins with it, there is nothing.
 func inDir(path string, f func(dir *durable.Dir, name string) error) error {
-	dir, err := durable.OpenDir(filepath.Dir(path))
-	if err == nil {
-		defer dir.Close()
-		var is bool
-		if is, err = onBPFFS(dir); is {
-			err = f(dir, filepath.Base(path))
+	err := durable.In(path, func(dir *durable.Dir, name string) error {
+		is, err := onBPFFS(dir)
+		if !is {
+			return err
 		}
-	}
+		return f(dir, name)
+	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}
@@ -119,13 +111,20 @@ func inDir(path string, f func(dir *durable.Dir, name string) error) error {
 	return nil
 }
 
-func readPin(_ context.Context, path string) (s ledger.State, err error) {
-	err = inDir(path, func(dir *durable.Dir, name string) error {
+// withMap calls f with the map at a path, if there is one.
+func withMap(path string, f func(m *ebpf.Map) error) error {
+	return inDir(path, func(dir *durable.Dir, name string) error {
 		m, err := load(dir, name)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
+		return f(m)
+	})
+}
+
+func readPin(_ context.Context, path string) (s ledger.State, err error) {
+	err = withMap(path, func(m *ebpf.Map) (err error) {
 		s, err = stateOf(m)
 		return err
 	})
@@ -219,8 +218,7 @@ func stateOf(m *ebpf.Map) (ledger.State, error) {
 	if !ok {
 		return ledger.State{}, errors.New("the kernel reports no id of a map")
 	}
-	like := shape(info.Type, info.KeySize, info.ValueSize, info.MaxEntries, info.Flags)
-	s := mapState(like)
+	s := mapState(shape(info.Type, info.KeySize, info.ValueSize, info.MaxEntries, info.Flags))
 	s.Identity = strconv.FormatUint(uint64(id), 10)
 	return s, nil
 }
@@ -228,11 +226,6 @@ func stateOf(m *ebpf.Map) (ledger.State, error) {
 // mapState is of a map, whose content does not count.
 func mapState(shape string) ledger.State {
 	return ledger.State{Type: typeMap, Value: shape}.WithContent(nil)
-}
-
-// shapeOf is the shape of a map made by the spec, as far as the spec determines it.
-func shapeOf(spec *ebpf.MapSpec) string {
-	return shape(spec.Type, spec.KeySize, spec.ValueSize, spec.MaxEntries, spec.Flags)
 }
 
 func shape(kind ebpf.MapType, key, value, entries, flags uint32) string {

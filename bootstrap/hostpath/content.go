@@ -139,13 +139,10 @@ type rendered struct {
 
 // look returns an error if the file cannot be put at the path.
 func (c Content) look() error {
-	dir := Path{filepath.Dir(c.clean()), Directory}
-	there, err := dir.look()
-	switch {
-	case err != nil:
-		return fmt.Errorf("directory of host path %s: %w", c.Path, err)
-	case !there && !c.Parents:
-		return code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; make it in an earlier step, or set Parents", c.Path, dir.Path)
+	if !c.Parents {
+		if err := c.path().orphan("make it in an earlier step, or set Parents"); err != nil {
+			return err
+		}
 	}
 	info, err := os.Lstat(c.clean())
 	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {

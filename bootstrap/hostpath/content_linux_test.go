@@ -34,7 +34,7 @@ func TestHP3_WhatIsMountedOrADeviceIsRefused(t *testing.T) {
 		testns.Skip(t, "mknod of a device: "+err.Error())
 	}
 	before := names(t, dir)
-	for path, is := range map[string]string{"/pipe": "named pipe", "/device": "CharDevice"} {
+	for path, is := range map[string]string{"/pipe": "FIFO", "/device": "CharDevice"} {
 		c.Path = dir + path
 		require.ErrorContains(t, c.Apply(t.Context()), "host path "+c.Path+" is a "+is+", and must be a File: move it away")
 	}

@@ -19,12 +19,13 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
-func changesOf(t *testing.T, step testledger.Step) []string {
+func changesOf(t *testing.T, of interface {
+	Check(ctx context.Context) ([]string, error)
+}) []string {
 	t.Helper()
-	changes, err := step.Check(t.Context())
+	changes, err := of.Check(t.Context())
 	require.NoError(t, err)
 	return changes
 }
@@ -58,10 +59,8 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
 	require.NoError(t, os.Chmod(path, 0o666))
 	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o644), info.Mode())
-	_, err = on(dir, c).RevertAll(t.Context())
+	requireMode(t, path, 0o644)
+	_, err := on(dir, c).RevertAll(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/etc")
 	require.NoDirExists(t, dir+"/state")
@@ -78,10 +77,8 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 		return fmt.Append(nil, "token ", calls), ctx.Err()
 	}}
 	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
-	content, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "token 1", string(content))
-	_, err = on(dir, c).Check(t.Context())
+	requireContent(t, path, "token 1")
+	_, err := on(dir, c).Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 2, calls)
 
@@ -89,9 +86,7 @@ func TestHP3_RenderedOnceARun(t *testing.T) {
 	require.ErrorIs(t, err, away)
 	require.ErrorContains(t, err, "render host path "+path)
 	require.Equal(t, []string{"replace file " + path}, changed(t, on(dir, c)))
-	content, err = os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, "token 4", string(content))
+	requireContent(t, path, "token 4")
 }
 
 // Check warns that the secret a file replaces is not kept; the content appears nowhere.
@@ -162,9 +157,7 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	require.NoFileExists(t, path)
 
 	refresh() // without a ledger, the writer is unknown
-	changes, err := c.Check(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"replace file " + path}, changes)
+	require.Equal(t, []string{"replace file " + path}, changesOf(t, c))
 }
 
 func TestHP3_Refuses(t *testing.T) {
@@ -222,7 +215,7 @@ func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	file := filepath.Join(dir, "config")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
-	p := on(root, hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}})
+	p := on(root, hostpath.Paths{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}})
 	p.Ledger.Adopt = true
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)

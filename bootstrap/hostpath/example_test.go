@@ -63,10 +63,10 @@ func Example() {
 	plan := bootstrap.Plan{
 		Host:   hostns.Host{LockFile: filepath.Join(node, "lock")}, // the program runs on the host
 		Ledger: &ledger.Ledger{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true},
-		Steps: []bootstrap.Step{{Name: "host-paths", Wants: hostpath.Paths{List: []hostpath.Path{
+		Steps: []bootstrap.Step{{Name: "host-paths", Wants: hostpath.Paths{
 			{Path: filepath.Join(node, "run/agent"), Type: hostpath.DirectoryOrCreate},
 			{Path: filepath.Join(node, "run/agent/pid"), Type: hostpath.FileOrCreate},
-		}}}},
+		}}},
 	}
 	show := func(report *bootstrap.Report, err error) {
 		changes := strings.Join(report.Results[0].Changes, ", ")

@@ -6,19 +6,19 @@ package hostpath
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// Paths is the state of a node on which all paths of a list exist. It is a ledger.Wanter;
-// the zero value wants nothing.
-type Paths struct {
-	// List is worked through in order: a path that needs another one must come after
-	// it.
-	List []Path
-}
+// Paths is the state of a node on which all these paths exist. It is a ledger.Wanter; nil
+// wants nothing. A path that needs another one must come after it.
+type Paths []Path
 
 // Check names the directories and files that Apply would make. If a path is of the
 // wrong type, or is missing and may not be made, the error names both types. The errors
@@ -34,7 +34,7 @@ func (p Paths) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
 func (p Paths) Wants(context.Context) (ledger.Wants, error) {
 	l := list{planned: map[string]Type{}}
 	var errs []error
-	for _, path := range p.List {
+	for _, path := range p {
 		err := path.validate()
 		if err == nil {
 			err = l.add(path)
@@ -52,18 +52,20 @@ type list struct {
 
 // add adds what path wants. An error is about the list, whatever is on the node.
 func (l *list) add(path Path) error {
-	if path.Type == Any {
+	if path.Type == "" {
 		return nil
 	}
-	there, err := path.look()
+	info, err := path.look()
 	switch {
-	case err != nil || there:
+	case err != nil:
 		l.wants = append(l.wants, path.seen())
-		l.wants = append(l.wants, path.accepted(there)...)
+	case info != nil:
+		l.wants = append(l.wants, path.seen())
+		l.wants = append(l.wants, path.accepted(info)...)
 	case l.planned[idOf(path.clean())] == path.wanted():
 	case path.Type == DirectoryOrCreate:
 		return l.addDirectories(path)
-	case path.Type == FileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == Directory || path.orphan() == nil):
+	case path.Type == FileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == Directory || path.orphan("") == nil):
 		l.planned[idOf(path.clean())] = File
 		l.wants = append(l.wants, newFile(path.clean()))
 	default:
@@ -92,7 +94,7 @@ func (l *list) addDirectories(path Path) error {
 		switch l.planned[w.ID()] {
 		case File:
 			return code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", path.Path, w.Object, File, Directory)
-		case Any:
+		case "":
 			l.planned[w.ID()] = Directory
 			l.wants = append(l.wants, w)
 		}
@@ -113,12 +115,12 @@ var present = ledger.State{Type: "path"}
 // seen wants that p exists, has its type, and could be made if it is missing.
 func (p Path) seen() ledger.Want {
 	return ledger.Want{Kind: kindSeen, Object: p.clean(), To: present, Unnamed: true, Ready: func(context.Context) error {
-		there, err := p.look()
+		info, err := p.look()
 		switch {
-		case err != nil || there:
+		case err != nil || info != nil:
 			return err
 		case p.Type == FileOrCreate:
-			return p.orphan()
+			return p.orphan("list it before as " + string(DirectoryOrCreate))
 		case p.Type == DirectoryOrCreate:
 			_, err := ledger.DirWants(p.clean(), dirMode)
 			return hint("make host path "+p.Path, err)
@@ -127,14 +129,17 @@ func (p Path) seen() ledger.Want {
 	}}
 }
 
-// orphan returns an error if p's directory is missing.
-func (p Path) orphan() error {
+// orphan returns an error if p's directory is missing, with the remedy for that.
+func (p Path) orphan(remedy string) error {
 	dir := Path{filepath.Dir(p.clean()), Directory}
-	there, err := dir.look()
-	if err == nil && !there {
-		err = code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; list it before as %s", p.Path, dir.Path, DirectoryOrCreate)
+	info, err := dir.look()
+	switch {
+	case err != nil:
+		return fmt.Errorf("directory of host path %s: %w", p.Path, err)
+	case info == nil:
+		return code.Errorf(code.HostpathMissing, "host path %s: directory %s does not exist; %s", p.Path, dir.Path, remedy)
 	}
-	return err
+	return nil
 }
 
 // maxAccepted bounds the files that are read to compare them with records. No agent has made
@@ -144,12 +149,12 @@ const maxAccepted = 64 << 20
 // accepted wants an existing directory or file to stay if an agent has made it. The target of
 // a symbolic link must not be removed either. That it cannot be read is no error: others may
 // be writing it.
-func (p Path) accepted(there bool) []ledger.Want {
+func (p Path) accepted(info fs.FileInfo) []ledger.Want {
 	w := ledger.Want{Object: p.target(), Loose: true, Unnamed: true, MayFail: true}
 	switch {
-	case there && p.wanted() == Directory:
+	case info.IsDir():
 		w.Kind, w.To.Type = ledger.Dir(), "dir"
-	case there && p.wanted() == File && sizeOf(w.Object) <= maxAccepted:
+	case info.Mode().IsRegular() && info.Size() <= maxAccepted:
 		w.Kind, w.To.Type = ledger.File(), "file"
 	default:
 		return nil
@@ -169,7 +174,9 @@ func newFile(path string) ledger.Want {
 	}
 	w := ledger.FileWant(path, mode, nil)
 	w.Loose = true
-	w.Kind.Stage, w.Kind.Write = nil, func(_ context.Context, path string, _ ledger.State) error { return createFile(path, mode) }
+	w.Kind.Stage, w.Kind.Write = nil, func(_ context.Context, path string, _ ledger.State) error {
+		return remedy.File(durable.In(path, func(d *durable.Dir, name string) error { return d.CreateNew(name, mode) }))
+	}
 	w.Kind.Describe = func(path string, _, _ ledger.State) string { return "make file " + path }
 	return w
 }

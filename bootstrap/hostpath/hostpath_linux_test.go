@@ -28,12 +28,12 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 		testns.Skip(t, "mknod of a block device: "+err.Error())
 	}
 	there := map[string]hostpath.Type{
-		node + "/dir": hostpath.Directory, node + "/file": hostpath.File, node + "/socket": hostpath.Socket,
-		"/dev/null": hostpath.CharDevice, node + "/block": hostpath.BlockDevice, node + "/pipe": "named pipe",
+		node + "/dir": hostpath.Directory, node + "/file": hostpath.File, node + "/socket": "Socket",
+		"/dev/null": "CharDevice", node + "/block": "BlockDevice", node + "/pipe": "FIFO",
 	}
 	for path, is := range there {
 		for _, want := range []hostpath.Type{
-			hostpath.Directory, hostpath.File, hostpath.Socket, hostpath.CharDevice, hostpath.BlockDevice,
+			hostpath.Directory, hostpath.File, "Socket", "CharDevice", "BlockDevice",
 		} {
 			_, err := one(path, want).Check(t.Context())
 			if is == want {
@@ -72,14 +72,12 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	old := unix.Umask(0)
 	defer unix.Umask(old)
-	a := hostpath.Paths{List: []hostpath.Path{
+	a := hostpath.Paths{
 		{Path: node + "/run/xtables.lock", Type: hostpath.FileOrCreate}, {Path: node + "/run/other.lock", Type: hostpath.FileOrCreate},
-	}}
+	}
 	require.NoError(t, a.Apply(t.Context()))
 	for name, mode := range map[string]os.FileMode{"xtables.lock": 0o600, "other.lock": 0o644} {
-		info, err := os.Lstat(node + "/run/" + name)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode(), name)
+		requireMode(t, node+"/run/"+name, mode)
 	}
 }
 
@@ -96,7 +94,7 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	for path, typ := range map[string]hostpath.Type{
 		"/shared/link/dir": hostpath.DirectoryOrCreate, "/shared/link/file": hostpath.FileOrCreate,
 	} {
-		err := hostpath.Paths{List: []hostpath.Path{{Path: dir + path, Type: typ}}}.Apply(t.Context())
+		err := hostpath.Paths{{Path: dir + path, Type: typ}}.Apply(t.Context())
 		require.ErrorContains(t, err, "a symbolic link that others may change", path)
 	}
 	names, err := os.ReadDir(dir + "/host")

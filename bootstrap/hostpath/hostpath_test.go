@@ -20,7 +20,7 @@ import (
 
 // one is the action for a single path.
 func one(path string, t hostpath.Type) testledger.Step {
-	return testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{{Path: path, Type: t}}}}
+	return testledger.Step{Wanter: hostpath.Paths{{Path: path, Type: t}}}
 }
 
 func write(t *testing.T, path string) string {
@@ -29,52 +29,42 @@ func write(t *testing.T, path string) string {
 	return path
 }
 
-func TestHP1_APlanOfPathsIsUndone(t *testing.T) {
-	node := t.TempDir()
-	paths := []hostpath.Path{
-		{node, hostpath.Directory},
-		{node + "/run/agent/state", hostpath.DirectoryOrCreate},
-		{node + "/run/agent/lock", hostpath.FileOrCreate},
-		{node + "/nowhere", hostpath.Any},
-	}
-	step := testledger.Step{Wanter: hostpath.Paths{List: paths}, Book: testledger.Open(t, testledger.Dir(t))}
-	require.NotEmpty(t, changesOf(t, step))
-	require.NoError(t, step.Apply(t.Context()))
-	require.Empty(t, changesOf(t, step))
-	require.NoError(t, step.Undo(t.Context()))
-	left, err := os.ReadDir(node)
+func requireMode(t *testing.T, path string, mode fs.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(path)
 	require.NoError(t, err)
-	require.Empty(t, left, "no path is left")
+	require.Equal(t, mode, info.Mode().Perm(), path)
+}
+
+func requireContent(t *testing.T, path, want string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, want, string(content))
 }
 
 func TestHP1_Makes(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Paths{List: []hostpath.Path{
+	a := hostpath.Paths{
 		{node + "/a/b/", hostpath.DirectoryOrCreate},
 		{node + "/a/c", hostpath.DirectoryOrCreate},
 		{node + "/a/b", hostpath.Directory},
 		{node + "/a/b/file", hostpath.FileOrCreate},
 		{node + "/a/b/file", hostpath.File},
-	}}
-	changes, err := a.Check(t.Context())
-	require.NoError(t, err)
+	}
 	require.Equal(t, []string{
 		"make directory " + node + "/a",
 		"make directory " + node + "/a/b",
 		"make directory " + node + "/a/c",
 		"make file " + node + "/a/b/file",
-	}, changes)
+	}, changesOf(t, a))
 	require.NoDirExists(t, node+"/a")
 
 	require.NoError(t, a.Apply(t.Context()))
 	for path, mode := range map[string]fs.FileMode{"/a": 0o755, "/a/b": 0o755, "/a/c": 0o755, "/a/b/file": 0o644} {
-		info, err := os.Stat(node + path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode().Perm(), path)
+		requireMode(t, node+path, mode)
 	}
-	info, err := os.Stat(node + "/a/b/file")
-	require.NoError(t, err)
-	require.Zero(t, info.Size())
+	requireContent(t, node+"/a/b/file", "")
 }
 
 func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
@@ -83,18 +73,14 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	dir, file := filepath.Join(node, "dir"), filepath.Join(node, "file")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
-	a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
+	a := testledger.Step{Wanter: hostpath.Paths{
 		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
-	}}, Book: testledger.Open(t, state)}
+	}, Book: testledger.Open(t, state)}
 	require.NoError(t, a.Apply(t.Context()))
 	require.NoDirExists(t, state, "nothing changed, nothing testledger.Step")
 	require.NoError(t, a.Undo(t.Context()))
-	content, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "theirs", string(content))
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	requireContent(t, file, "theirs")
+	requireMode(t, dir, 0o700)
 }
 
 // Each refused path is an error of Check and of Apply, and changes nothing.
@@ -125,13 +111,13 @@ func TestHP1_Refuses(t *testing.T) {
 		"below a link to nowhere":  {hostpath.Path{dangling + "/x", hostpath.DirectoryOrCreate}, dangling + " is a symbolic link to " + missing},
 		"unknown type":             {hostpath.Path{dir, "Folder"}, `has the unknown type "Folder"; known are ["Directory" "DirectoryOrCreate" `},
 		"relative":                 {hostpath.Path{"run/x", hostpath.DirectoryOrCreate}, `"run/x" is not absolute`},
-		"relative, of any type":    {hostpath.Path{"run/x", hostpath.Any}, `"run/x" is not absolute`},
+		"relative, of any type":    {hostpath.Path{"run/x", ""}, `"run/x" is not absolute`},
 		"empty":                    {hostpath.Path{"", hostpath.Directory}, `"" is not absolute`},
 		"back steps":               {hostpath.Path{dir + "/../x", hostpath.DirectoryOrCreate}, `has a ".." in it`},
 		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{tc.path}}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
+			a := testledger.Step{Wanter: hostpath.Paths{tc.path}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 			changes, err := a.Check(t.Context())
 			require.ErrorContains(t, err, tc.want)
 			require.Empty(t, changes)
@@ -165,11 +151,11 @@ func names(t *testing.T, dir string) (names []string) {
 
 func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Paths{List: []hostpath.Path{
+	a := hostpath.Paths{
 		{node + "/no", hostpath.File},
 		{node + "/yes", hostpath.DirectoryOrCreate},
-		{node + "/never", hostpath.Socket},
-	}}
+		{node + "/never", "Socket"},
+	}
 	changes, err := a.Check(t.Context())
 	require.Equal(t, []string{"make directory " + node + "/yes"}, changes)
 	require.ErrorContains(t, err, node+"/no does not exist")
@@ -184,11 +170,11 @@ func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
 	lock := node + "/run/xtables.lock"
-	a := testledger.Step{Wanter: hostpath.Paths{List: []hostpath.Path{
+	a := testledger.Step{Wanter: hostpath.Paths{
 		{node + "/run", hostpath.DirectoryOrCreate},
 		{lock, hostpath.FileOrCreate},
 		{node + "/run/other.lock", hostpath.FileOrCreate},
-	}}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
+	}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
 	require.FileExists(t, lock)
 	changes, err := a.CheckUndo(t.Context())
@@ -216,8 +202,8 @@ func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
 		for _, path := range []string{dir, file} {
 			require.NoError(t, os.Symlink(path, filepath.Join(links, filepath.Base(path))))
 		}
-		makes := hostpath.Paths{List: []hostpath.Path{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}}
-		needs := hostpath.Paths{List: []hostpath.Path{{Path: filepath.Join(links, "dir"), Type: types[0]}, {Path: filepath.Join(links, "file"), Type: types[1]}}}
+		makes := hostpath.Paths{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}
+		needs := hostpath.Paths{{Path: filepath.Join(links, "dir"), Type: types[0]}, {Path: filepath.Join(links, "file"), Type: types[1]}}
 		first, second := on(root, makes), on(root, needs)
 		second.Ledger.Agent = "second"
 		for _, p := range []*bootstrap.Plan{first, second} {

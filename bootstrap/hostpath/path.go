@@ -14,23 +14,25 @@ import (
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
-	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// Type is the type that a path must have. The names are those of a hostPath volume.
+// Type is the type that a path must have: that of a hostPath volume, also "Socket",
+// "CharDevice" or "BlockDevice", all of which must exist. If it is empty, nothing is checked.
+// A symbolic link at the path's end is followed.
 type Type string
 
-// The types. All but Any follow a symbolic link at the path's end.
+// The types of what is made, or must exist.
 const (
-	Any               Type = ""                  // nothing is checked
 	Directory         Type = "Directory"         // must exist
 	DirectoryOrCreate Type = "DirectoryOrCreate" // made, with its parents, with mode 0755
 	File              Type = "File"              // a regular file, must exist
 	FileOrCreate      Type = "FileOrCreate"      // made empty with mode 0644; its parent must exist
-	Socket            Type = "Socket"            // a Unix socket, must exist
-	CharDevice        Type = "CharDevice"        // must exist
-	BlockDevice       Type = "BlockDevice"       // must exist
+
+	socket      Type = "Socket"
+	charDevice  Type = "CharDevice"
+	blockDevice Type = "BlockDevice"
 )
 
 // The modes of new files and directories are those that the kubelet uses. If every user could
@@ -57,9 +59,9 @@ func (p Path) clean() string { return filepath.Clean(p.Path) }
 
 // validate checks what can be checked without looking at the node.
 func (p Path) validate() error {
-	types := []Type{Directory, DirectoryOrCreate, File, FileOrCreate, Socket, CharDevice, BlockDevice}
+	types := []Type{Directory, DirectoryOrCreate, File, FileOrCreate, socket, charDevice, blockDevice}
 	switch {
-	case p.Type != Any && !slices.Contains(types, p.Type):
+	case p.Type != "" && !slices.Contains(types, p.Type):
 		return fmt.Errorf("host path %q has the unknown type %q; known are %q", p.Path, p.Type, types)
 	case !filepath.IsAbs(p.Path):
 		return fmt.Errorf("host path %q is not absolute", p.Path)
@@ -71,19 +73,19 @@ func (p Path) validate() error {
 	return nil
 }
 
-// look reports whether p exists. Another type at p is an error.
-func (p Path) look() (there bool, err error) {
+// look describes what is at p: nil if nothing is. Another type at p is an error.
+func (p Path) look() (fs.FileInfo, error) {
 	info, err := os.Stat(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, p.dangling()
+		return nil, p.dangling()
 	}
 	if err != nil {
-		return false, hint("look at host path "+p.Path, err)
+		return nil, hint("look at host path "+p.Path, err)
 	}
 	if is := kind(info.Mode()); is != p.wanted() {
-		return false, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
+		return nil, code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s", p.Path, is, p.wanted())
 	}
-	return true, nil
+	return info, nil
 }
 
 // dangling distinguishes a dangling symbolic link from a missing path.
@@ -95,12 +97,8 @@ func (p Path) dangling() error {
 	return code.Errorf(code.HostpathMissing, "host path %s is a symbolic link to %s, which does not exist; it must be a %s", p.Path, target, p.wanted())
 }
 
-// target returns the target if p is a symbolic link, else p.
+// target returns where p leads by symbolic links, or p if it cannot be followed.
 func (p Path) target() string {
-	info, err := os.Lstat(p.clean())
-	if err != nil || info.Mode().Type() != fs.ModeSymlink {
-		return p.clean()
-	}
 	if target, err := filepath.EvalSymlinks(p.clean()); err == nil {
 		return target
 	}
@@ -126,34 +124,13 @@ func kind(m fs.FileMode) Type {
 	case m.IsRegular():
 		return File
 	case m&fs.ModeSocket != 0:
-		return Socket
+		return socket
 	case m&fs.ModeCharDevice != 0:
-		return CharDevice
+		return charDevice
 	case m&fs.ModeDevice != 0:
-		return BlockDevice
-	case m&fs.ModeNamedPipe != 0:
-		return "named pipe"
+		return blockDevice
 	}
-	return "special file"
-}
-
-// createFile makes an empty file. If something exists by now, the error matches [fs.ErrExist].
-func createFile(path string, mode fs.FileMode) error {
-	d, err := durable.OpenDir(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return remedy.File(d.CreateNew(filepath.Base(path), mode))
-}
-
-// sizeOf returns the size of a file, or 0 if it cannot be looked at.
-func sizeOf(path string) int64 {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+	return Type(filemode.Type(m))
 }
 
 // hint wraps err, and names a missing permission that the caller can grant.

@@ -54,7 +54,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	}
 	steps := []bootstrap.Step{
 		{Name: "config", Local: true},
-		{Name: "cgroup", Wants: cgroup.Cilium()},
+		{Name: "cgroup", Wants: cgroup.Mount{Path: "/run/cilium/cgroupv2"}},
 		{Name: "bpffs", Wants: bpffs.Mount{}},
 		{Name: "sysctl", Wants: rp},
 		{Name: "ip-forwarding", After: []string{"sysctl"}, Wants: sysctl.Settings{Values: sysctl.Forwarding()}},

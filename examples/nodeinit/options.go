@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -107,8 +106,11 @@ func (a *app) sourceFlags(f *pflag.FlagSet, sources ...string) {
 	f.StringVar(&a.dest, "dest", "/tmp/cilium/config-map", "directory to write the resolved configuration to, in this container")
 }
 
+// ciliumCgroupRoot is where Cilium's agent looks for cgroup2.
+const ciliumCgroupRoot = "/run/cilium/cgroupv2"
+
 func (a *app) cgroupFlags(f *pflag.FlagSet) {
-	f.StringVar(&a.cgroupRoot, "cgroup-root", cgroup.Cilium().Path, "where to mount cgroup2, on the host")
+	f.StringVar(&a.cgroupRoot, "cgroup-root", ciliumCgroupRoot, "where to mount cgroup2, on the host")
 	f.BoolVar(&a.cgroupRepair, "cgroup-repair", false, "replace a cgroup2 mount that does not show the host's root cgroup")
 }
 

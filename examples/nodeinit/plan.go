@@ -44,7 +44,7 @@ var stepNames = []string{stepConfig, stepCleanup, stepHostPaths, stepCgroup, ste
 const stepModules = "modules"
 
 // hostPaths are the paths that an agent's pod mounts from the host and expects to exist.
-var hostPaths = []hostpath.Path{
+var hostPaths = hostpath.Paths{
 	{Path: "/var/run/cilium", Type: hostpath.DirectoryOrCreate},
 	{Path: "/var/run/netns", Type: hostpath.DirectoryOrCreate},
 	{Path: "/run/xtables.lock", Type: hostpath.FileOrCreate},
@@ -81,7 +81,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 	steps = append(steps,
 		bootstrap.Step{Name: stepConfig, Wants: configdir.Writer{Path: a.dest, Config: config}, Local: true, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
 		cleaning,
-		bootstrap.Step{Name: stepHostPaths, Wants: hostpath.Paths{List: hostPaths}},
+		bootstrap.Step{Name: stepHostPaths, Wants: hostPaths},
 		bootstrap.Step{Name: stepCgroup, Wants: a.cgroupMount()},
 	)
 	setting := bootstrap.Step{Name: stepSysctl, Wants: sysctls}

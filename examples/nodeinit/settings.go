@@ -18,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-dev/slipway/bpffs"
-	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -80,7 +79,7 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 		return err
 	}
 	a.olderInstallerPaths(f)
-	a.cgroupRoot = cmp.Or(a.cgroupRoot, cgroup.Cilium().Path)
+	a.cgroupRoot = cmp.Or(a.cgroupRoot, ciliumCgroupRoot)
 	a.bpfRoot = cmp.Or(a.bpfRoot, bpffs.DefaultPath)
 	return nil
 }

@@ -4,7 +4,7 @@
 package durable
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -192,11 +192,6 @@ func (d *Dir) NamesAtMost(limit int) (names []string, err error) {
 // Open opens a regular file for reading. Anything else is an error, without waiting.
 func (d *Dir) Open(name string) (*os.File, error) { return d.openFile(name, os.O_RDONLY) }
 
-// OpenAppend opens a regular file for writing at its end.
-func (d *Dir) OpenAppend(name string) (*os.File, error) {
-	return d.openFile(name, os.O_WRONLY|os.O_APPEND)
-}
-
 func (d *Dir) openFile(name string, flag int) (*os.File, error) {
 	return again(func() (*os.File, error) { return d.tryOpenFile(name, flag) })
 }
@@ -213,20 +208,26 @@ func (d *Dir) tryOpenFile(name string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, d.at(err)
 	}
-	return d.unchanged(name, seen, f)
+	if err := d.isStill(name, seen, f); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
-// unchanged returns f if it is the object that was seen under name.
-func (d *Dir) unchanged(name string, seen fs.FileInfo, f *os.File) (*os.File, error) {
-	info, err := f.Stat()
+// isStill closes what was opened, with an error, unless it is the object that was seen under
+// name.
+func (d *Dir) isStill(name string, seen fs.FileInfo, opened interface {
+	io.Closer
+	Stat() (fs.FileInfo, error)
+}) error {
+	info, err := opened.Stat()
 	if err == nil && !os.SameFile(seen, info) {
 		err = &fs.PathError{Op: "open", Path: d.Path(name), Err: errExchanged}
 	}
 	if err != nil {
-		f.Close()
-		return nil, err
+		return errors.Join(err, opened.Close())
 	}
-	return f, nil
+	return nil
 }
 
 var errNotRegular = errors.New("not a regular file")
@@ -238,23 +239,7 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	tooLarge := &fs.PathError{Op: "read", Path: d.Path(name), Err: fmt.Errorf("larger than %d bytes", limit)}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > limit {
-		return nil, tooLarge
-	}
-	content := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so that it does not grow by copying
-	n, err := content.ReadFrom(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if n > limit {
-		return nil, tooLarge
-	}
-	return content.Bytes(), nil
+	return input.Read(context.Background(), f, limit)
 }
 
 // OpenDir opens a directory below.
@@ -278,34 +263,13 @@ func (d *Dir) openDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.unchangedDir(name, seen, below); err != nil {
+	if err := d.isStill(name, seen, below); err != nil {
 		return nil, err
 	}
 	return below, nil
 }
 
-func (d *Dir) unchangedDir(name string, seen fs.FileInfo, below *Dir) (*Dir, error) {
-	info, err := below.Stat()
-	if err == nil && !os.SameFile(seen, info) {
-		err = &fs.PathError{Op: "open directory", Path: d.Path(name), Err: errExchanged}
-	}
-	if err != nil {
-		below.Close()
-		return nil, err
-	}
-	return below, nil
-}
-
-// Mkdir makes a directory, durably, with mode whatever the umask.
-func (d *Dir) Mkdir(name string, mode fs.FileMode) error {
-	made, err := d.OpenNewDir(name, mode)
-	if err != nil {
-		return err
-	}
-	return made.Close()
-}
-
-// OpenNewDir is Mkdir, and opens the directory.
+// OpenNewDir makes a directory, durably, with mode whatever the umask, and opens it.
 func (d *Dir) OpenNewDir(name string, mode fs.FileMode) (*Dir, error) {
 	if err := d.named(name); err != nil {
 		return nil, err

@@ -7,13 +7,12 @@
 //
 // A path is safe only through an open directory: [OpenDir] walks to it element by element
 // and follows no link that another user could have put there; a [Dir] then takes single
-// names, and follows none. The functions that take a path open its directory that way for
-// each call.
+// names, and follows none.
 //
 // A file is written under a temporary name in its own directory (a watcher of a
 // configuration directory sees a rename within it, while many miss a rename from
 // elsewhere), synced, renamed over the target, and the directory synced. The writer holds
-// a lock on the temporary file, so that [Sweep] can tell a dead writer's leftover from a
+// a lock on the temporary file, so that [Dir.Sweep] can tell a dead writer's leftover from a
 // live writer's work.
 //
 // Durability depends on the file system: an fsync that it refuses with EINVAL (some
@@ -23,13 +22,9 @@
 package durable
 
 import (
-	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -74,30 +69,14 @@ func tempName(suffix string) string { return tempPrefix + rand.Text()[:16] + suf
 type File struct {
 	*os.File // for writing, until Seal or Commit
 	dir      *Dir
-	own      bool // dir is closed with the file
 	name     string
 	temp     string
 	lock     *os.File // open for reading only: its lock shows that the writer lives
 	done     bool
 }
 
-// Create opens a temporary file beside path, with mode (permission, setuid,
-// setgid and sticky bits) in force from the start of its life under path.
-func Create(path string, mode fs.FileMode) (*File, error) {
-	d, err := OpenDir(filepath.Dir(path))
-	if err != nil {
-		return nil, fmt.Errorf("create a temporary file for %s: %w", path, err)
-	}
-	f, err := d.Create(filepath.Base(path), mode)
-	if err != nil {
-		d.Close()
-		return nil, err
-	}
-	f.own = true
-	return f, nil
-}
-
-// Create opens a temporary file that is to become name, like [Create].
+// Create opens a temporary file that is to become name, with mode (permission, setuid,
+// setgid and sticky bits) in force from the start of its life under that name.
 func (d *Dir) Create(name string, mode fs.FileMode) (*File, error) {
 	if err := d.named(name); err != nil {
 		return nil, err
@@ -152,13 +131,6 @@ func (f *File) Seal() error {
 // Name returns the path of the temporary file.
 func (f *File) Name() string { return f.dir.Path(f.temp) }
 
-// CommitAs is [File.Commit] under another name in the same directory, for a
-// name that depends on the content.
-func (f *File) CommitAs(name string) error {
-	f.name = name
-	return f.Commit()
-}
-
 // Commit seals the file, unless that was done, and puts it in place. An existing file or
 // symbolic link is replaced, not followed.
 func (f *File) Commit() error {
@@ -173,7 +145,7 @@ func (f *File) Commit() error {
 		return fmt.Errorf("put %s in place: %w", f.dir.Path(f.name), f.dir.at(err))
 	}
 	f.done = true
-	defer f.release()
+	defer f.lock.Close()
 	return f.dir.Sync()
 }
 
@@ -202,21 +174,12 @@ func (f *File) Abort() {
 	f.done = true
 	f.Close() // an error if it is sealed
 	f.dir.root.Remove(f.temp)
-	f.release()
-}
-
-// release comes last: without the lock a sweeper may come.
-func (f *File) release() {
-	f.lock.Close()
-	if f.own {
-		f.dir.Close()
-	}
+	f.lock.Close() // last: without the lock a sweeper may come
 }
 
 // WriteFile writes content to path with mode.
 func WriteFile(path string, mode fs.FileMode, content []byte) error {
-	_, err := Copy(path, mode, bytes.NewReader(content))
-	return err
+	return In(path, func(d *Dir, name string) error { return d.WriteFile(name, mode, content) })
 }
 
 // WriteFile writes content to name with mode.
@@ -225,84 +188,21 @@ func (d *Dir) WriteFile(name string, mode fs.FileMode, content []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.fill(bytes.NewReader(content))
-	return err
-}
-
-// Copy writes the content of r to path with mode and returns its SHA-256 in hex.
-func Copy(path string, mode fs.FileMode, r io.Reader) (string, error) {
-	f, err := Create(path, mode)
-	if err != nil {
-		return "", err
-	}
-	return f.fill(r)
-}
-
-// fill writes the content of r and commits.
-func (f *File) fill(r io.Reader) (string, error) {
 	defer f.Abort()
-	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(f.File, sum), r); err != nil {
-		return "", fmt.Errorf("write %s: %w", f.dir.Path(f.name), err)
+	if _, err := f.Write(content); err != nil {
+		return fmt.Errorf("write %s: %w", d.Path(name), err)
 	}
-	return hex.EncodeToString(sum.Sum(nil)), f.Commit()
+	return f.Commit()
 }
 
-// MkdirAll makes path and the directories above it that are missing, durably,
-// each with mode whatever the umask.
-func MkdirAll(path string, mode fs.FileMode) error {
-	d, err := OpenDir(path)
-	if err == nil {
-		return d.Close()
-	}
-	parent := filepath.Dir(path)
-	if !errors.Is(err, fs.ErrNotExist) || parent == path {
-		return err
-	}
-	if err := MkdirAll(parent, mode); err != nil {
-		return err
-	}
-	err = in(path, func(d *Dir, name string) error { return d.Mkdir(name, mode) })
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	d, err = OpenDir(path) // another process was faster, or it is a dangling link
-	if err != nil {
-		return err
-	}
-	return d.Close()
-}
-
-// in calls f with the directory of path and its last element.
-func in(path string, f func(d *Dir, name string) error) error {
+// In calls f with the directory of path and its last element.
+func In(path string, f func(d *Dir, name string) error) error {
 	d, err := OpenDir(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	return f(d, filepath.Base(path))
-}
-
-// Symlink makes path a symbolic link to target, replacing a file or link.
-func Symlink(target, path string) error {
-	return in(path, func(d *Dir, name string) error { return d.Symlink(target, name) })
-}
-
-// Remove removes the file, link or empty directory at path. One that is
-// already gone is no error.
-func Remove(path string) error {
-	return ignoreGone(in(path, (*Dir).Remove))
-}
-
-// Sweep removes leftovers of killed writers from the directory at path, and nothing of a
-// live writer. A missing directory holds nothing.
-func Sweep(path string) error {
-	d, err := OpenDir(path)
-	if err != nil {
-		return ignoreGone(err)
-	}
-	defer d.Close()
-	return d.Sweep()
 }
 
 func ignoreGone(err error) error {

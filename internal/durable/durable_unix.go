@@ -60,7 +60,7 @@ func (d *Dir) lockTemp(name string, w *os.File) (lock *os.File, locked bool, err
 	if err := sameFile(w, lock); err != nil {
 		return lock, false, err
 	}
-	if locked, err = flock(lock, unix.LOCK_EX|unix.LOCK_NB); err != nil || !locked {
+	if locked, err = TryFlock(lock); err != nil || !locked {
 		return lock, false, err
 	}
 	var st unix.Stat_t
@@ -74,7 +74,7 @@ func (d *Dir) sweepFile(name string) error {
 		return ignoreGone(err)
 	}
 	defer f.Close()
-	locked, err := flock(f, unix.LOCK_EX|unix.LOCK_NB)
+	locked, err := TryFlock(f)
 	if err != nil || !locked {
 		return err
 	}
@@ -110,7 +110,7 @@ func (d *Dir) lockDir(name string, lock *Dir) (bool, error) {
 	if !ownedByUs(info) || info.Mode().Perm()&0o077 != 0 {
 		return false, fmt.Errorf("other users could hold the lock %s, with mode %s: remove it", lock.Path(), info.Mode())
 	}
-	locked, err := flock(lock.self, unix.LOCK_EX|unix.LOCK_NB)
+	locked, err := TryFlock(lock.self)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOLCK) {
 		locked, err = true, nil
 	}
@@ -137,9 +137,10 @@ func (d *Dir) unlinkDir(name string, is *Dir) error {
 	return nil
 }
 
-func flock(f *os.File, how int) (bool, error) {
+// TryFlock locks an open file or directory, unless another process has locked it.
+func TryFlock(f *os.File) (bool, error) {
 	for {
-		err := unix.Flock(int(f.Fd()), how)
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
 		case err == nil:
 			return true, nil

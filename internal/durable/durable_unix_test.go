@@ -28,11 +28,14 @@ const holdEnv = "DURABLE_TEST_HOLD"
 // TestMain serves as a writer that stops halfway, until it is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(holdEnv); path != "" {
-		if _, err := durable.Create(path, 0o600); err != nil {
+		if err := durable.In(path, func(d *durable.Dir, name string) error {
+			_, err := d.Create(name, 0o600)
+			fmt.Println("holding")
+			io.Copy(io.Discard, os.Stdin)
+			return err
+		}); err != nil {
 			panic(err)
 		}
-		fmt.Println("holding")
-		io.Copy(io.Discard, os.Stdin)
 		return
 	}
 	os.Exit(m.Run())
@@ -49,10 +52,11 @@ func TestModeHoldsWhateverTheUmask(t *testing.T) {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode())
-		dir, mode := filepath.Join(t.TempDir(), "dir"), mode.Perm()|0o100 // for its owner to open it
-		require.NoError(t, durable.MkdirAll(dir, mode))
-		info, err = os.Stat(dir)
+		mode := mode.Perm() | 0o100 // for its owner to open it
+		made, err := open(t, t.TempDir()).OpenNewDir("dir", mode)
 		require.NoError(t, err)
+		info, err = made.Stat()
+		require.NoError(t, errors.Join(err, made.Close()))
 		require.Equal(t, os.ModeDir|mode, info.Mode())
 	}
 }
@@ -74,27 +78,27 @@ func TestSweepTakesOnlyWhatTheDeadLeft(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "user.tmp"), nil, 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".slipway-directory.tmp"), 0o700))
 	require.NoError(t, os.Symlink("dangling", filepath.Join(dir, ".slipway-DEAD.lnk")))
-	require.NoError(t, durable.Sweep(dir))
+	require.NoError(t, open(t, dir).Sweep())
 	require.Len(t, names(t, dir), 4, "the writer lives, so its file stays; the dead link goes")
 
 	require.NoError(t, cmd.Process.Kill())
 	cmd.Wait()
-	require.NoError(t, durable.Sweep(dir))
+	require.NoError(t, open(t, dir).Sweep())
 	require.Equal(t, []string{".slipway-directory.tmp", ".slipway-notours", "user.tmp"}, names(t, dir))
 }
 
 // Writers and sweepers at once: no write fails, nothing is left over.
 func TestSweepBesideWriters(t *testing.T) {
 	dir := t.TempDir()
+	d := open(t, dir)
 	var wg sync.WaitGroup
 	errs := make(chan error, 1000)
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 50 {
-				path := filepath.Join(dir, fmt.Sprintf("file%d", w))
-				errs <- durable.WriteFile(path, 0o600, []byte(strings.Repeat("x", i)))
-				errs <- durable.Symlink("file", filepath.Join(dir, fmt.Sprintf("link%d", w)))
-				errs <- durable.Sweep(dir)
+				errs <- d.WriteFile(fmt.Sprint("file", w), 0o600, []byte(strings.Repeat("x", i)))
+				errs <- d.Symlink("file", fmt.Sprint("link", w))
+				errs <- d.Sweep()
 			}
 		})
 	}
@@ -103,7 +107,7 @@ func TestSweepBesideWriters(t *testing.T) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	require.NoError(t, durable.Sweep(dir))
+	require.NoError(t, open(t, dir).Sweep())
 	require.Len(t, names(t, dir), 8)
 }
 
@@ -127,22 +131,20 @@ func TestASealedProgramRunsAtOnce(t *testing.T) {
 	defer wg.Wait()
 	defer close(stop)
 	for i := range 200 {
-		path := filepath.Join(dir, fmt.Sprint("program", i))
-		f, err := durable.Create(path, 0o755)
+		name := fmt.Sprint("program", i)
+		f, err := open(t, dir).Create(name, 0o755)
 		require.NoError(t, err)
 		_, err = f.WriteString("#!/bin/sh\nexit 0\n")
 		require.NoError(t, err)
 		require.NoError(t, f.Seal())
 		require.NoError(t, exec.Command(f.Name()).Run(), "before the rename")
 		require.NoError(t, f.Commit())
-		require.NoError(t, exec.Command(path).Run())
+		require.NoError(t, exec.Command(filepath.Join(dir, name)).Run())
 	}
 }
 
 func TestAFileAndADirectoryAreMadeOnce(t *testing.T) {
-	d, err := durable.OpenDir(t.TempDir())
-	require.NoError(t, err)
-	defer d.Close()
+	d := open(t, t.TempDir())
 	f, err := d.OpenNew("file", 0o604)
 	require.NoError(t, err)
 	_, err = f.WriteString("x")
@@ -181,13 +183,7 @@ func TestAFileAndADirectoryAreMadeOnce(t *testing.T) {
 
 func TestTryLockKeepsOthersOut(t *testing.T) {
 	dir := t.TempDir()
-	open := func() *durable.Dir {
-		d, err := durable.OpenDir(dir)
-		require.NoError(t, err)
-		t.Cleanup(func() { d.Close() })
-		return d
-	}
-	first, second := open(), open()
+	first, second := open(t, dir), open(t, dir)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "lock"), 0o700), "left by a killed process")
 	for range 2 {
 		unlock, err := first.TryLock("lock")
@@ -209,9 +205,7 @@ func TestTryLockKeepsOthersOut(t *testing.T) {
 // Others could hold a lock file that they can open forever.
 func TestSEC7_ALockOfOthersIsNotTaken(t *testing.T) {
 	dir := t.TempDir()
-	d, err := durable.OpenDir(dir)
-	require.NoError(t, err)
-	defer d.Close()
+	d := open(t, dir)
 	for name, put := range map[string]func(path string) error{
 		"readable": func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o755)) },
 		"file":     func(path string) error { return os.WriteFile(path, nil, 0o600) },
@@ -227,9 +221,7 @@ func TestSEC7_ALockOfOthersIsNotTaken(t *testing.T) {
 // A FIFO that appears between the check and the open is not waited for.
 func TestOpenDoesNotWaitForAFIFO(t *testing.T) {
 	dir := t.TempDir()
-	d, err := durable.OpenDir(dir)
-	require.NoError(t, err)
-	defer d.Close()
+	d := open(t, dir)
 	file, fifo, place := filepath.Join(dir, "file"), filepath.Join(dir, "fifo"), filepath.Join(dir, "place")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))

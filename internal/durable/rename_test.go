@@ -22,9 +22,7 @@ func TestRenameNew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			d, err := durable.OpenDir(dir)
-			require.NoError(t, err)
-			defer d.Close()
+			d := open(t, dir)
 			require.NoError(t, d.WriteFile("from", 0o600, []byte("mine")))
 			require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "to")))
 			require.ErrorIs(t, rename(d, "from", "to"), fs.ErrExist)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,6 +35,28 @@ func OpenVetted(root *os.File, path string) (*os.File, error) {
 	return (&walker{path: path, fd: -1, root: root, vetted: true}).walk()
 }
 
+// Resolve returns the path to which path leads as the kernel would walk it: absolute, without
+// symbolic links, "." or "..". Any final part of it may be missing, also behind a link. A link
+// is followed under the condition of [OpenDir].
+func Resolve(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("empty path")
+	}
+	if !filepath.IsAbs(path) {
+		wd, err := os.Getwd()
+		if err != nil {
+			return "", fmt.Errorf("resolve %s: %w", path, err)
+		}
+		path = wd + "/" + path // not Join, which drops ".." unseen
+	}
+	w := &walker{path: path, fd: -1, naming: true}
+	reached, err := w.walk()
+	if err != nil {
+		return "", err
+	}
+	return w.name, reached.Close()
+}
+
 func (w *walker) walk() (*os.File, error) {
 	path := w.path
 	err := w.restart(path)
@@ -56,6 +79,9 @@ type walker struct {
 	links  int
 	root   *os.File // nil: the process's own
 	vetted bool     // each element, not only links
+	naming bool     // what is missing is no error, nor is a file at the end
+	name   string   // the path walked, without links, if it is absolute
+	absent int      // elements at its end that are missing
 }
 
 // wanted names the object that the path must lead to, for errors.
@@ -82,6 +108,7 @@ func (w *walker) restart(path string) error {
 			return err
 		}
 		w.enter(fd)
+		w.name, w.absent = "/", 0
 	}
 	elements := slices.DeleteFunc(strings.Split(path, "/"), func(e string) bool { return e == "" || e == "." })
 	w.rest = append(elements, w.rest...)
@@ -103,7 +130,15 @@ func (w *walker) step(name string) error {
 	if name == ".." && w.root != nil && w.atRoot() {
 		return nil
 	}
+	if w.absent > 0 {
+		w.pass(name)
+		return nil
+	}
 	fd, err := openat(w.fd, name, unix.O_PATH|unix.O_NOFOLLOW)
+	if w.naming && errors.Is(err, unix.ENOENT) {
+		w.pass(name)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -113,8 +148,9 @@ func (w *walker) step(name string) error {
 	}
 	switch kind := st.Mode & unix.S_IFMT; {
 	case err != nil:
-	case kind == unix.S_IFDIR, kind != unix.S_IFLNK && w.vetted && len(w.rest) == 0:
+	case kind == unix.S_IFDIR, kind != unix.S_IFLNK && (w.vetted || w.naming) && len(w.rest) == 0:
 		w.enter(fd)
+		w.name = filepath.Join(w.name, name)
 		return nil
 	case kind == unix.S_IFLNK:
 		err = w.follow(name, fd, &st)
@@ -122,6 +158,16 @@ func (w *walker) step(name string) error {
 		err = unix.ENOTDIR
 	}
 	return errors.Join(err, unix.Close(fd))
+}
+
+// pass goes over an element that is missing, or back.
+func (w *walker) pass(name string) {
+	w.name = filepath.Join(w.name, name)
+	if name == ".." {
+		w.absent--
+	} else {
+		w.absent++
+	}
 }
 
 // atRoot reports whether the directory reached is the walk's root.
@@ -167,7 +213,7 @@ func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 	if fs.Type == unix.PROC_SUPER_MAGIC && w.vetted {
 		return fmt.Errorf("%q: %w: it is a link of a process", name, ErrShared)
 	}
-	if fs.Type == unix.PROC_SUPER_MAGIC { // its links lead to files, not to names
+	if fs.Type == unix.PROC_SUPER_MAGIC && !w.naming { // its links lead to files, not to names
 		fd, err := openat(w.fd, name, unix.O_PATH|unix.O_DIRECTORY)
 		if err == nil {
 			w.enter(fd)
@@ -202,28 +248,6 @@ func trustLink(dir int, name string, link *unix.Stat_t) error {
 		return fmt.Errorf("%q on the way is %w", name, ErrUntrusted)
 	}
 	return nil
-}
-
-// Follow returns the target of the symbolic link name, under the condition of [OpenDir].
-func (d *Dir) Follow(name string) (string, error) {
-	if err := d.named(name); err != nil {
-		return "", err
-	}
-	dir := int(d.self.Fd())
-	link, err := openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW)
-	if err != nil {
-		return "", &os.PathError{Op: "open", Path: d.Path(name), Err: err}
-	}
-	defer unix.Close(link)
-	var st unix.Stat_t
-	if err := errors.Join(unix.Fstat(link, &st), trustLink(dir, name, &st)); err != nil {
-		return "", &os.PathError{Op: "follow", Path: d.Path(name), Err: err}
-	}
-	target, err := readlink(link)
-	if err != nil {
-		return "", &os.PathError{Op: "readlink", Path: d.Path(name), Err: err}
-	}
-	return target, nil
 }
 
 // trusted reports whether only root or this process's user can have put the link into the

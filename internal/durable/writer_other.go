@@ -5,7 +5,11 @@
 
 package durable
 
-import "os"
+import (
+	"os"
+
+	"github.com/slipway-dev/slipway/internal/mountinfo"
+)
 
 // awaitNoWriter does nothing: it is needed on Linux only.
 func awaitNoWriter(*os.File) {}
@@ -21,5 +25,5 @@ func (d *Dir) renameNew(from, to string) error { return d.renameChecked(from, to
 // InMemory returns false: it is known on Linux only.
 func (d *Dir) InMemory() (bool, error) { return false, nil }
 
-// Follow returns the target of the symbolic link name.
-func (d *Dir) Follow(name string) (string, error) { return d.Readlink(name) }
+// Resolve returns the path without symbolic links; they are vetted on Linux only.
+func Resolve(path string) (string, error) { return mountinfo.Resolve(path) }

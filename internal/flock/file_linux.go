@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
@@ -94,18 +92,14 @@ func (l *lock) close() {
 
 // flock takes the lock if it is free.
 func (l *lock) flock() error {
-	for {
-		err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EWOULDBLOCK):
-			return ErrHeld
-		case err != nil:
-			return fmt.Errorf("flock: %w", err)
-		case !l.inPlace():
-			return errVanished
-		default:
-			return nil
-		}
+	locked, err := durable.TryFlock(l.file)
+	switch {
+	case err != nil:
+		return err
+	case !locked:
+		return ErrHeld
+	case !l.inPlace():
+		return errVanished
 	}
+	return nil
 }

@@ -106,6 +106,8 @@ func TestPLAN2_TimeoutNamesTheHolder(t *testing.T) {
 			held := new(flock.HeldError)
 			require.ErrorAs(t, err, &held)
 			require.Equal(t, "lock.held", code.Of(err))
+			require.ErrorContains(t, err, "lock "+file.Path+": still held after "+c.want.String()+` by pid `)
+			require.ErrorContains(t, err, ` (owner "first", since `+holder.Start.Format(time.RFC3339)+")")
 			require.Equal(t, c.want, time.Since(start))
 			require.Equal(t, flock.HeldError{Path: file.Path, Waited: c.want, Holder: holder}, *held)
 			require.Equal(t, holder, read(t, file.Path), "the waiter wrote nothing")

@@ -4,9 +4,11 @@
 package fsmount_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -15,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
-	"github.com/slipway-dev/slipway/internal/testns"
 )
 
 // crowd makes count mounts in a directory of the node's, on the real kernel.
@@ -43,7 +44,7 @@ func callAtOnce(t testing.TB, callers int, path string, f func(path string) erro
 	results := make(chan error)
 	for range callers {
 		go func() {
-			err := testns.Join(ns)
+			err := join(ns)
 			ready.Done()
 			ready.Wait()
 			if err == nil {
@@ -56,6 +57,12 @@ func callAtOnce(t testing.TB, callers int, path string, f func(path string) erro
 		errs = append(errs, <-results)
 	}
 	return errs
+}
+
+// join moves the calling goroutine's thread, which ends with it, into a mount namespace.
+func join(mounts *os.File) error {
+	runtime.LockOSThread()
+	return errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
 }
 
 // bytesRead counts the bytes that the calling thread reads from files while f runs.

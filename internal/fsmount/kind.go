@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 	"github.com/slipway-dev/slipway/mount"
 )
@@ -21,10 +22,9 @@ import (
 // System is a file system that a package mounts. Its mounts are objects of a kind: an object
 // is what is mounted on a path, and visible there.
 type System struct {
-	Name    string // of the kind
-	FSType  string
-	Options func(to ledger.State) string
-	Kernel  mount.Mounter // if nil, the running one
+	Name   string // of the kind
+	FSType string
+	Kernel mount.Mounter // if nil, the running one
 	// Keeps, if not nil, returns an error if the mount on path must stay. It ignores what is
 	// below if goes returns true: that is removed first.
 	Keeps func(k mount.Mounter, path string, goes func(path string) bool) error
@@ -35,8 +35,9 @@ type System struct {
 
 // otherRoot is the type of a cgroup2 that shows another cgroup than the host's root.
 const (
+	cgroup2     = "cgroup2"
 	ofOtherRoot = " of another root"
-	otherRoot   = "cgroup2" + ofOtherRoot
+	otherRoot   = cgroup2 + ofOtherRoot
 )
 
 // Kind returns the kind of the mounts. The value of a state is the source and, if it was
@@ -61,7 +62,7 @@ func (s System) Wants(ctx context.Context, path string, to ledger.State, ready f
 	book := ledger.From(ctx)
 	s.Unrecorded = book == nil
 	to.Type, to.Value = s.FSType, mark(book.Mark())
-	if resolved, err := Resolve(path); err == nil { // else reading it fails for the same reason
+	if resolved, err := durable.Resolve(path); err == nil { // else reading it fails for the same reason
 		path = resolved
 	}
 	list, _ := ledger.DirWants(path, 0o755) // likewise

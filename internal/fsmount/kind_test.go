@@ -45,26 +45,6 @@ func TestSEC3_WhatWasNotMadeHereIsNotUnmounted(t *testing.T) {
 	})
 }
 
-func TestBPF1_CG1_WritingMayBeRepeated(t *testing.T) {
-	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {
-		k := l.kindOn(t, n)
-		path := fsmounttest.Mkdir(t, n, "point")
-		made := ledger.State{Type: l.fstype, Value: "slipway-acme:/var/lib/acme:"}
-		for range 2 {
-			require.NoError(t, k.Write(t.Context(), path, made))
-			now, err := k.Read(t.Context(), path)
-			require.NoError(t, err)
-			require.True(t, k.Met(now, ledger.Want{To: made}))
-			require.True(t, k.Same(now, now))
-		}
-		require.Equal(t, []string{l.fstype}, n.Mounts(path))
-		for range 2 {
-			require.NoError(t, k.Write(t.Context(), path, ledger.State{}))
-			require.Empty(t, n.Mounts(path))
-		}
-	})
-}
-
 // What the state directory has lost is found by its source.
 func TestPLAN6_PLAN20_ASourceSaysWhoMadeTheMount(t *testing.T) {
 	onEach(t, func(t *testing.T, n fsmounttest.Node, l leaf) {

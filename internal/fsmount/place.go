@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
@@ -19,7 +20,7 @@ import (
 
 // Place is a path where a file system is mounted or wanted.
 type Place struct {
-	Path   string // as returned by Resolve
+	Path   string // as returned by [durable.Resolve]
 	FSType string // type of the file system that Path, or its existing part, is on
 	Root   string // of a mounted cgroup2, see [mount.Mounter].Stat
 	Mount  string // identity of the mount on Path; "" if none is
@@ -27,7 +28,7 @@ type Place struct {
 
 // Look describes the place at path. It takes the same time whatever else is mounted.
 func Look(k mount.Mounter, path string) (Place, error) {
-	resolved, err := Resolve(path)
+	resolved, err := durable.Resolve(path)
 	if err != nil {
 		return Place{}, err
 	}
@@ -72,17 +73,25 @@ func (p Place) Occupied(k mount.Mounter) (fstype string, err error) {
 	return "", nil
 }
 
-// Unmount unmounts the cgroup2 that was found there, and no other: the kernel may have
-// given its identity to one with another root since.
-func (p Place) Unmount(k mount.Mounter) error {
-	return unmountOnly(k, p.Path, func(m mountinfo.Mount) bool {
-		return m.FSType == p.FSType && is(m, p.Mount) && m.Whole() == (p.Root == "/")
-	})
+// Foreign returns an error that matches foreign if another file system is mounted there, or
+// would get a cgroup for each directory that is made for the path.
+func (p Place) Foreign(k mount.Mounter, name string, foreign error) error {
+	occupant, err := p.Occupied(k)
+	if err != nil {
+		return fmt.Errorf("%s on %s: %w", name, p.Path, err)
+	}
+	if p.FSType == "cgroup" {
+		occupant = "cgroup v1"
+	}
+	if occupant == "" {
+		return nil
+	}
+	return fmt.Errorf("%s on %s: %w: %s (unmount it, or name another path)", name, p.Path, foreign, occupant)
 }
 
 // Shows reports whether the file system is mounted there; a cgroup2 with the host's root.
 func (p Place) Shows(fstype string) bool {
-	return p.Mount != "" && p.FSType == fstype && (fstype != "cgroup2" || p.Root == "/")
+	return p.Mount != "" && p.FSType == fstype && (fstype != cgroup2 || p.Root == "/")
 }
 
 // hides names what a mount on path would hide.
@@ -99,10 +108,11 @@ func hides(k mount.Mounter, path string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (hides its present content: %s%s)", first, more(n-1))
+	return fmt.Sprintf(" (hides its present content: %s%s)", first, More(n-1))
 }
 
-func more(n int) string {
+// More ends a list that n names do not fit into.
+func More(n int) string {
 	if n <= 0 {
 		return ""
 	}

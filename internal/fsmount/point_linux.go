@@ -29,12 +29,7 @@ func (p point) close() { _ = p.dir.Close() } // nothing was written
 
 // open opens the mount there, or the directory to mount on (O_PATH).
 func (p point) open() (fd int, err error) {
-	for {
-		fd, err = unix.Openat(int(p.dir.File().Fd()), p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != unix.EINTR {
-			return fd, pathError("open", p.dir.Path(p.name), err)
-		}
-	}
+	return openAt(int(p.dir.File().Fd()), p.name, p.dir.Path(p.name))
 }
 
 // mount describes the topmost mount. The error is EINVAL if there is none.

@@ -11,32 +11,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// settle makes sure that the mount that fd shows was attached first. If several processes
-// mount at once, all mounts get attached, one on top of the other, and no call prevents
-// it; so all but the lowest give way. Unmounting by fd removes the topmost of the mounts
-// on fd's, or fd's own, and never one below it, so the lowest is safe from the others;
-// and each process continues until its own is gone.
-func settle(fd int, id uint64, path string) error {
-	for {
-		infos, err := mountinfo.Read()
-		if err != nil {
-			return nil // without /proc this is unknown, and most likely there was no other process
-		}
-		if _, ok := byID(infos, id); !ok {
-			return pathError("mount", path, unix.EBUSY)
-		}
-		if !stacked(infos, id) {
-			return nil
-		}
-		if err := detach(fd, path); err != nil {
-			return err
-		}
-	}
-}
-
-// settleOld is settle if a process cannot tell which mount is its own: all processes
-// unmount everything on top of the lowest.
-func (p point) settleOld(fstype string) error {
+// settle makes sure that only one mount stays. If several processes mount at once, all
+// mounts get attached, one on top of the other, and no call prevents it. So each process
+// unmounts all that lie on top of the lowest, by a descriptor: that removes the topmost of
+// the mounts on it, or its own, and never one below. A process that has unmounted one does
+// not know whether its own was the lowest.
+func (p point) settle(fstype string) error {
 	for gave := false; ; gave = true {
 		over, err := p.stackedMount(fstype)
 		switch {
@@ -87,23 +67,6 @@ func detach(fd int, path string) error {
 		return nil // no longer mounted
 	}
 	return pathError("unmount the stacked mount from", path, err)
-}
-
-// raced reports whether an error is due to a directory in a mount that settle in another
-// process has just given up.
-func raced(at int, err error) error {
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
-		return err
-	}
-	s, statErr := describe(at, "")
-	infos, listErr := Mounts(Real{})
-	if statErr != nil || listErr != nil {
-		return err
-	}
-	if _, ok := byID(infos, s.id); !ok {
-		return unix.EBUSY
-	}
-	return err
 }
 
 func byID(infos []mountinfo.Mount, id uint64) (mountinfo.Mount, bool) {

@@ -93,23 +93,24 @@ func (Real) Replace(source, target, fstype, options string, clear func() error) 
 	defer dir.Close()
 	at := int(dir.File().Fd())
 	if old {
-		return p.mountOld(at, source, fstype, options)
+		err = mountOld(at, source, fstype, options)
+	} else {
+		err = unix.MoveMount(fd, "", at, "", emptyPaths)
 	}
-	s, err := describe(fd, "detached "+fstype)
 	if err != nil {
-		return err
+		return pathError("mount "+fstype, target, err)
 	}
-	if err := unix.MoveMount(fd, "", at, "", emptyPaths); err != nil {
-		return pathError("move_mount", target, raced(at, err))
+	if err = p.settle(fstype); err == nil && old {
+		err = p.markOld(fstype, source)
 	}
-	return settle(fd, s.id, target)
+	return err
 }
 
 // keepOptions adds the options that the hierarchy of cgroup2 has: each new mount in the
 // initial cgroup namespace sets them for all its mounts (cgroups(7), nsdelegate).
 func keepOptions(infos []mountinfo.Mount, fstype, options string) string {
-	at := slices.IndexFunc(infos, func(m mountinfo.Mount) bool { return m.FSType == "cgroup2" })
-	if fstype != "cgroup2" || at < 0 {
+	at := slices.IndexFunc(infos, func(m mountinfo.Mount) bool { return m.FSType == cgroup2 })
+	if fstype != cgroup2 || at < 0 {
 		return options
 	}
 	kept := slices.DeleteFunc(strings.Split(infos[at].Super, ","), func(o string) bool {
@@ -190,15 +191,9 @@ func configure(ctx int, option string) error {
 }
 
 // mountOld makes a mount and attaches it to the open directory at in one call, mount(2).
-func (p point) mountOld(at int, source, fstype, options string) error {
+func mountOld(at int, source, fstype, options string) error {
 	_, flag, rest := split(options)
-	if err := below(at, ".", func(target string) error {
+	return below(at, ".", func(target string) error {
 		return unix.Mount(source, target, fstype, uintptr(flag), strings.Join(rest, ","))
-	}); err != nil {
-		return pathError("mount "+fstype, p.dir.Path(p.name), raced(at, err))
-	}
-	if err := p.settleOld(fstype); err != nil {
-		return err
-	}
-	return p.markOld(fstype, source)
+	})
 }

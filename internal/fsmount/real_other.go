@@ -6,27 +6,24 @@
 package fsmount
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
+
+	"github.com/slipway-dev/slipway/internal/unsupported"
 )
 
-func linuxOnly(op string) error {
-	return fmt.Errorf("%s on %s: %w", op, runtime.GOOS, errors.ErrUnsupported)
-}
+const errNotLinux = unsupported.Error("mounts are looked for and made on Linux only")
 
 // Stat is unsupported.
 func (Real) Stat(string) (fstype, root, mount string, err error) {
-	return "", "", "", linuxOnly("look for mounts")
+	return "", "", "", errNotLinux
 }
 
 // Mount is unsupported.
-func (Real) Mount(_, _, _, _ string) error { return linuxOnly("mount") }
+func (Real) Mount(_, _, _, _ string) error { return errNotLinux }
 
 // Unmount is unsupported.
-func (Real) Unmount(string) error { return linuxOnly("unmount") }
+func (Real) Unmount(string) error { return errNotLinux }
 
 // Open opens a file or directory.
 func (Real) Open(name string) (fs.File, error) { return os.Open(name) }

@@ -18,8 +18,8 @@ import (
 // random letters, since the kernel reuses its own identifiers of mounts.
 const sourcePrefix = "slipway-"
 
-// markPrefix starts the name of a directory that stands for a source with other characters
-// than the kernel takes in a bpffs. The source follows in hex.
+// markPrefix starts the name of a directory that stands for a source, whose characters the
+// kernel does not all take in a bpffs. The source follows in hex.
 const markPrefix = "slipway_"
 
 // mark is the source without its random end.
@@ -44,15 +44,10 @@ func markOf(source string) (agent, dir string) {
 }
 
 // directoryOf names the directory that marks a bpffs which has no source.
-func directoryOf(source string) string {
-	if !strings.ContainsAny(source, "/.:") {
-		return source
-	}
-	return markPrefix + hex.EncodeToString([]byte(source))
-}
+func directoryOf(source string) string { return markPrefix + hex.EncodeToString([]byte(source)) }
 
 // sourceOf returns the source of a visible mount. If the kernel took none for a bpffs, a
-// directory in it has its name.
+// directory in it stands for that.
 func sourceOf(k mount.Mounter, m mountinfo.Mount) (string, error) {
 	if m.FSType != "bpf" || isOurs(m.Source) {
 		return m.Source, nil
@@ -61,16 +56,9 @@ func sourceOf(k mount.Mounter, m mountinfo.Mount) (string, error) {
 		if err != nil {
 			return m.Source, err
 		}
-		if !e.IsDir() {
-			continue
-		}
-		name := e.Name()
-		if text, ok := strings.CutPrefix(name, markPrefix); ok {
-			raw, _ := hex.DecodeString(text)
-			name = string(raw)
-		}
-		if isOurs(name) {
-			return name, nil
+		text, isMark := strings.CutPrefix(e.Name(), markPrefix)
+		if source, err := hex.DecodeString(text); isMark && err == nil && e.IsDir() && isOurs(string(source)) {
+			return string(source), nil
 		}
 	}
 	return m.Source, nil

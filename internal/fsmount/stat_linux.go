@@ -14,7 +14,7 @@ import (
 
 // Stat describes path.
 func (Real) Stat(path string) (fstype, root, mount string, err error) {
-	fd, err := openPath(path)
+	fd, err := openAt(unix.AT_FDCWD, path, path)
 	if err != nil {
 		return "", "", "", err
 	}
@@ -26,7 +26,7 @@ func (Real) Stat(path string) (fstype, root, mount string, err error) {
 	if !s.isMount() {
 		return s.fstype, "", "", nil
 	}
-	if s.fstype == "cgroup2" {
+	if s.fstype == cgroup2 {
 		root, err = s.cgroupRoot()
 	}
 	return s.fstype, root, s.mount(), err
@@ -50,7 +50,7 @@ func (s *status) cgroupRoot() (string, error) {
 	}
 	fd := -1
 	if err == nil {
-		fd, err = detached("none", "cgroup2", "")
+		fd, err = detached("none", cgroup2, "")
 	}
 	if refused(err) || errors.Is(err, fs.ErrNotExist) {
 		infos, err := Mounts(Real{})
@@ -90,9 +90,15 @@ func (s *status) mount() string {
 	return name
 }
 
-func openPath(path string) (fd int, err error) {
-	fd, err = unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	return fd, pathError("open", path, err)
+// openAt opens a name in a directory, whatever it is of (O_PATH), and follows no link at its
+// end.
+func openAt(dir int, name, path string) (fd int, err error) {
+	for {
+		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != unix.EINTR {
+			return fd, pathError("open", path, err)
+		}
+	}
 }
 
 func describe(fd int, path string) (*status, error) {
@@ -120,20 +126,12 @@ func describe(fd int, path string) (*status, error) {
 // isMount reports whether the path is the top of a mount.
 func (s *status) isMount() bool { return s.stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 }
 
-// types names the common file systems.
+// types names the file systems that matter to a mount of ours; mountinfo names the others.
 var types = map[int64]string{
-	unix.BPF_FS_MAGIC:          "bpf",
-	unix.CGROUP2_SUPER_MAGIC:   "cgroup2",
-	unix.CGROUP_SUPER_MAGIC:    "cgroup",
-	unix.TMPFS_MAGIC:           "tmpfs",
-	unix.SYSFS_MAGIC:           "sysfs",
-	unix.PROC_SUPER_MAGIC:      "proc",
-	unix.OVERLAYFS_SUPER_MAGIC: "overlay",
-	unix.EXT4_SUPER_MAGIC:      "ext4",
-	unix.XFS_SUPER_MAGIC:       "xfs",
-	unix.BTRFS_SUPER_MAGIC:     "btrfs",
-	unix.RAMFS_MAGIC:           "ramfs",
-	unix.NFS_SUPER_MAGIC:       "nfs",
+	unix.BPF_FS_MAGIC:        "bpf",
+	unix.CGROUP2_SUPER_MAGIC: cgroup2,
+	unix.CGROUP_SUPER_MAGIC:  "cgroup",
+	unix.TMPFS_MAGIC:         "tmpfs",
 }
 
 func typeOf(magic int64) string {

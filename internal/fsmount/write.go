@@ -22,56 +22,60 @@ func (s System) write(_ context.Context, path string, to ledger.State) error {
 	if to.IsZero() {
 		return s.unmount(k, path, to.Over())
 	}
-	p, err := Look(k, path)
-	if err != nil {
-		return err
+	options := "nosuid,nodev,noexec"
+	if to.Mode != 0 {
+		options += fmt.Sprintf(",mode=%o", to.Mode)
 	}
-	err = s.mount(k, p, newSource(to.Value), s.Options(to))
-	if errors.Is(err, syscall.EBUSY) {
-		if again, lookErr := Look(k, path); lookErr == nil && again.Shows(s.FSType) {
+	err := s.mount(k, newSource(to.Value), path, options)
+	if err != nil {
+		if p, lookErr := Look(k, path); lookErr == nil && p.Shows(s.FSType) {
 			return nil // another process was first
 		}
 	}
 	return hint(s.FSType, err)
 }
 
-// mount mounts, in the place of a cgroup2 with another root. A kernel that can do so unmounts
-// that last.
-func (s System) mount(k mount.Mounter, p Place, source, options string) error {
-	if p.FSType != s.FSType || p.Mount == "" || p.Shows(s.FSType) {
-		return k.Mount(source, p.Path, s.FSType, options)
+// mount mounts, in the place of cgroup2 mounts with another root. A kernel that can do so
+// unmounts those last.
+func (s System) mount(k mount.Mounter, source, path, options string) error {
+	clear := func() error { return nil }
+	if s.FSType == cgroup2 {
+		clear = func() error { return clearOtherRoots(k, path) }
 	}
-	clear := func() error { return clearWrong(k, p.Path, s.FSType) }
 	if replacer, ok := k.(interface {
 		Replace(source, target, fstype, options string, clear func() error) error
 	}); ok {
-		return replacer.Replace(source, p.Path, s.FSType, options, clear)
+		return replacer.Replace(source, path, s.FSType, options, clear)
 	}
 	if err := clear(); err != nil {
 		return err
 	}
-	return k.Mount(source, p.Path, s.FSType, options)
+	return k.Mount(source, path, s.FSType, options)
 }
 
 // maxStacked is how many mounts are taken off one path.
 const maxStacked = 16
 
-// clearWrong unmounts only the cgroup2 mounts on path with another root. The error matches
-// EBUSY if there is one with the host's: it lay below, or another process made it.
-func clearWrong(k mount.Mounter, path, fstype string) error {
-	for range maxStacked {
-		p, err := Look(k, path)
-		switch {
-		case err != nil || p.Mount == "" || p.FSType != fstype:
-			return err
-		case p.Shows(fstype):
-			return fmt.Errorf("a cgroup2 with the host's root is there: %w", syscall.EBUSY)
+// clearOtherRoots unmounts only the cgroup2 mounts on path with another root. The error
+// matches EBUSY if there is one with the host's: it lay below, or another process made it.
+func clearOtherRoots(k mount.Mounter, path string) (err error) {
+	for n := 0; err == nil; n++ {
+		if n == maxStacked {
+			return fmt.Errorf("more than %d mounts on one path", maxStacked)
 		}
-		if err := p.Unmount(k); err != nil && !errors.Is(err, syscall.EINVAL) { // else another is there now
-			return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
-		}
+		err = unmountOnly(k, path, func(m mountinfo.Mount) bool { return m.FSType == cgroup2 && !m.Whole() })
 	}
-	return fmt.Errorf("more than %d mounts on one path", maxStacked)
+	if !errors.Is(err, syscall.EINVAL) {
+		return fmt.Errorf("unmount the cgroup2 with another root: %w (if it is busy, stop the processes that use it first)", err)
+	}
+	p, err := Look(k, path)
+	switch {
+	case err != nil || p.Mount == "" || p.FSType != cgroup2:
+		return err
+	case p.Shows(cgroup2):
+		return fmt.Errorf("a cgroup2 with the host's root is there: %w", syscall.EBUSY)
+	}
+	return fmt.Errorf("unmount the cgroup2 with another root: %w (it is locked, or is being exchanged)", syscall.EINVAL)
 }
 
 // unmount unmounts the visible mount if it was made here, and is the one that was read: another

@@ -103,21 +103,12 @@ func Read(ctx context.Context, f *os.File, limit int64) ([]byte, error) {
 }
 
 // ErrTooLarge is matched by the error of a read that found more than its bound.
-var ErrTooLarge = errors.New("too large")
+var ErrTooLarge = errors.New("larger")
 
 // TooLarge is the error of a file that has more than limit bytes.
-func TooLarge(path string, limit int64) error { return tooLarge{path, limit} }
-
-type tooLarge struct {
-	path  string
-	limit int64
+func TooLarge(path string, limit int64) error {
+	return fmt.Errorf("%s is %w than %d bytes", path, ErrTooLarge, limit)
 }
-
-func (e tooLarge) Error() string {
-	return fmt.Sprintf("%s is larger than %d bytes", e.path, e.limit)
-}
-
-func (e tooLarge) Is(target error) bool { return target == ErrTooLarge }
 
 // WithContext returns a reader of r that fails once ctx ends.
 func WithContext(ctx context.Context, r io.Reader) io.Reader { return reader{ctx, r} }

@@ -24,16 +24,6 @@ const Path = "/proc/thread-self/mountinfo"
 // InitPath is where those of pid 1 are listed.
 const InitPath = "/proc/1/mountinfo"
 
-// Namespace returns the name of the calling thread's mount namespace, as in
-// namespaces(7). It is empty on systems without.
-func Namespace() string {
-	name, err := os.Readlink("/proc/thread-self/ns/mnt")
-	if err != nil {
-		return "" // or this /proc is of another pid namespace
-	}
-	return name
-}
-
 // Mount is a line of the list, see proc_pid_mountinfo(5).
 type Mount struct {
 	ID, Parent int

@@ -23,9 +23,6 @@ func Line(s string) string { return escape(NoCredentials(s), "") }
 // escape escapes all that is neither printable nor kept. Above ASCII the escapes are
 // those of JSON, so that a JSON document stays one.
 func escape(s, kept string) string {
-	if safe(s, kept) {
-		return s
-	}
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -40,20 +37,6 @@ func escape(s, kept string) string {
 		i += size
 	}
 	return b.String()
-}
-
-func safe(s, kept string) bool {
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return false
-			}
-		}
-		if !unicode.IsPrint(r) && !strings.ContainsRune(kept, r) {
-			return false
-		}
-	}
-	return true
 }
 
 func escaped(r rune) string {

@@ -71,3 +71,12 @@ func FuzzLine(f *testing.F) {
 		require.Equal(t, line, printable.Line(line))
 	})
 }
+
+func TestTheLastElementOfAKeyTellsASecret(t *testing.T) {
+	for key, want := range map[string]string{
+		"net.ipv4.tcp_fastopen_key": printable.Mask, "a.b/Private.Key": "v", "PRIVATE_KEY": printable.Mask,
+		"token-file": "v", "net.token.x": "v",
+	} {
+		require.Equal(t, want, printable.Masked(key, "v"), key)
+	}
+}

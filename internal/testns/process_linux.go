@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"syscall"
 
@@ -47,14 +46,4 @@ func Process(t TB, ns Namespace, cgroup string) (procDir string) {
 		_ = cmd.Wait() // the test may have ended it
 	})
 	return filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid))
-}
-
-// Join locks the calling goroutine to its thread, which ends with it, and moves the
-// thread into a mount namespace that the test has opened.
-func Join(mounts *os.File) error {
-	runtime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
-		return err
-	}
-	return unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS)
 }

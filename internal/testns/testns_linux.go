@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // The main thread cannot be thrown away, and /proc/self shows its namespaces.
@@ -44,12 +45,7 @@ func Root(t TB) {
 	if os.Geteuid() != 0 {
 		Skip(t, "needs root")
 	}
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&hdr, &data[0]); err != nil {
-		t.Fatalf("capget: %v", err)
-	}
-	if data[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+	if len(remedy.Missing(remedy.SysAdmin)) > 0 {
 		Skip(t, "needs CAP_SYS_ADMIN")
 	}
 }

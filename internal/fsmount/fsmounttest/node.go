@@ -17,23 +17,23 @@ import (
 )
 
 // Node is a machine to mount on. Its methods act as other programs on that machine would.
-type Node interface {
-	// Dir is the directory of the test, on the real kernel on a file system of its own.
-	Dir() string
-	// Kernel is the kernel for the code under test.
-	Kernel() mount.Mounter
-	// Put mounts on path, also on top of another mount. For cgroup2 the option root=/NAME
-	// mounts it with that cgroup as its root; for others root=/DIR mounts that directory
-	// of a new file system.
-	Put(path, fstype, options string)
-	// Unmount takes the topmost mount off path.
-	Unmount(path string)
-	// Pin pins a map.
-	Pin(path string)
+type Node struct {
+	machine
+	K *bootstraptest.Kernel // the fake; nil on the real kernel
+	// InCgroup calls f in a cgroup namespace whose root is the cgroup /NAME.
+	InCgroup func(name string, f func())
+
+	t   testing.TB
+	dir string
+}
+
+// machine is what a bootstraptest.Kernel does too.
+type machine interface {
+	PutMount(path, fstype, options string) error
+	Unmount(path string) error
+	Pin(path string) error
 	// Hold keeps the mount on path in use.
 	Hold(path string) (release func())
-	// InCgroup calls f in a cgroup namespace whose root is the cgroup /NAME.
-	InCgroup(name string, f func())
 	// Mounts lists the types of the mounts on path, the visible one last.
 	Mounts(path string) []string
 }
@@ -47,58 +47,50 @@ func OnEach(t *testing.T, test func(t *testing.T, n Node)) {
 	t.Run("kernel old", func(t *testing.T) { test(t, NewReal(t, true)) })
 }
 
-// Fake is a Node whose kernel is a fake.
-type Fake struct {
-	K   *bootstraptest.Kernel
-	t   testing.TB
-	dir string
-}
-
-// NewFake returns one.
-func NewFake(t testing.TB) *Fake {
+// NewFake returns a Node whose kernel is a fake.
+func NewFake(t testing.TB) Node {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	return &Fake{K: &bootstraptest.Kernel{}, t: t, dir: dir}
+	k := &bootstraptest.Kernel{}
+	return Node{k, k, func(name string, f func()) {
+		k.Cgroup, name = name, k.Cgroup
+		f()
+		k.Cgroup = name
+	}, t, dir}
 }
 
-// Dir implements Node.
-func (n *Fake) Dir() string { return n.dir }
+// Dir is the directory of the test, on the real kernel on a file system of its own.
+func (n Node) Dir() string { return n.dir }
 
-// Kernel implements Node.
-func (n *Fake) Kernel() mount.Mounter { return n.K }
+// Kernel is the kernel for the code under test: nil, the zero value of every type, means
+// the real one.
+func (n Node) Kernel() mount.Mounter {
+	if n.K == nil {
+		return nil
+	}
+	return n.K
+}
 
-// Put implements Node.
-func (n *Fake) Put(path, fstype, options string) {
+// Put mounts on path, also on top of another mount. For cgroup2 the option root=/NAME
+// mounts it with that cgroup as its root; for others root=/DIR mounts that directory
+// of a new file system.
+func (n Node) Put(path, fstype, options string) {
 	n.t.Helper()
-	require.NoError(n.t, n.K.PutMount(path, fstype, options))
+	require.NoError(n.t, n.PutMount(path, fstype, options))
 }
 
-// Unmount implements Node.
-func (n *Fake) Unmount(path string) {
+// Unmount takes the topmost mount off path.
+func (n Node) Unmount(path string) {
 	n.t.Helper()
-	require.NoError(n.t, n.K.Unmount(path))
+	require.NoError(n.t, n.machine.Unmount(path))
 }
 
-// Pin implements Node.
-func (n *Fake) Pin(path string) {
+// Pin pins a map.
+func (n Node) Pin(path string) {
 	n.t.Helper()
-	require.NoError(n.t, n.K.Pin(path))
+	require.NoError(n.t, n.machine.Pin(path))
 }
-
-// Hold implements Node.
-func (n *Fake) Hold(path string) (release func()) { return n.K.Hold(path) }
-
-// InCgroup implements Node.
-func (n *Fake) InCgroup(name string, f func()) {
-	was := n.K.Cgroup
-	n.K.Cgroup = name
-	f()
-	n.K.Cgroup = was
-}
-
-// Mounts implements Node.
-func (n *Fake) Mounts(path string) []string { return n.K.Mounts(path) }
 
 // Mkdir makes a directory in the node's own and returns its path.
 func Mkdir(t testing.TB, n Node, elements ...string) string {

@@ -4,6 +4,7 @@
 package fsmounttest
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,11 +19,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 	"github.com/slipway-dev/slipway/internal/testns"
-	"github.com/slipway-dev/slipway/mount"
 )
 
-// Real is a Node on the running kernel, in a mount namespace of the test.
-type Real struct {
+// real is the running kernel, in a mount namespace of the test.
+type real struct {
 	t   testing.TB
 	dir string
 }
@@ -37,22 +37,16 @@ func NewReal(t testing.TB, old bool) Node {
 	if old {
 		require.NoError(t, OldCallsOnly())
 	}
-	return &Real{t: t, dir: dir}
+	m := real{t, dir}
+	return Node{machine: m, InCgroup: m.inCgroup, t: t, dir: dir}
 }
 
 // OldCallsOnly makes fsopen(2) fail on the calling thread, as a seccomp profile may.
 func OldCallsOnly() error { return testns.Refuse(unix.EPERM, testns.Call{Number: unix.SYS_FSOPEN}) }
 
-// Dir implements Node.
-func (n *Real) Dir() string { return n.dir }
-
-// Kernel implements Node: the zero value of every type means this one.
-func (n *Real) Kernel() mount.Mounter { return nil }
-
-// Put implements Node. It mounts aside and binds, since mount(2) does not stack two
-// mounts of one file system on a path.
-func (n *Real) Put(path, fstype, options string) {
-	n.t.Helper()
+// PutMount mounts aside and binds, since mount(2) does not stack two mounts of one file
+// system on a path.
+func (m real) PutMount(path, fstype, options string) error {
 	var flags uintptr
 	var rest []string
 	root := "/"
@@ -66,37 +60,42 @@ func (n *Real) Put(path, fstype, options string) {
 			rest = append(rest, o)
 		}
 	}
-	aside := Mkdir(n.t, n, "aside")
+	aside := filepath.Join(m.dir, "aside")
+	err := os.MkdirAll(aside, 0o755)
 	switch {
+	case err != nil:
+		return err
 	case fstype != "cgroup2":
-		require.NoError(n.t, unix.Mount("none", aside, fstype, flags, strings.Join(rest, ",")))
+		err = unix.Mount("none", aside, fstype, flags, strings.Join(rest, ","))
 	case root == "/":
-		n.mountCgroup2(aside)
+		err = mountCgroup2(aside)
 	default:
-		n.InCgroup(root, func() { n.mountCgroup2(aside) })
+		m.inCgroup(root, func() { err = mountCgroup2(aside) })
 		root = "/"
 	}
+	if err != nil {
+		return err
+	}
 	source := filepath.Join(aside, root)
-	require.NoError(n.t, os.MkdirAll(source, 0o755))
-	require.NoError(n.t, unix.Mount(source, path, "", unix.MS_BIND, ""))
-	require.NoError(n.t, unix.Unmount(aside, unix.MNT_DETACH))
+	if err = os.MkdirAll(source, 0o755); err == nil {
+		err = unix.Mount(source, path, "", unix.MS_BIND, "")
+	}
+	return errors.Join(err, unix.Unmount(aside, unix.MNT_DETACH))
 }
 
 // mountCgroup2 keeps the options of the machine's hierarchy, which mount(2) would reset.
-func (n *Real) mountCgroup2(path string) {
-	n.t.Helper()
-	require.NoError(n.t, fsmount.Real{}.Mount("none", path, "cgroup2", ""))
-}
+func mountCgroup2(path string) error { return fsmount.Real{}.Mount("none", path, "cgroup2", "") }
 
 var mountFlags = map[string]uintptr{"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC}
 
-// InCgroup implements Node; the cgroup is made anew, and removed with the test.
-func (n *Real) InCgroup(name string, f func()) {
-	t := n.t
+// inCgroup makes the cgroup anew; it is removed with the test.
+func (m real) inCgroup(name string, f func()) {
+	t := m.t
 	t.Helper()
-	hierarchy := Mkdir(t, n, "hierarchy")
-	if len(n.Mounts(hierarchy)) == 0 {
-		n.mountCgroup2(hierarchy)
+	hierarchy := filepath.Join(m.dir, "hierarchy")
+	require.NoError(t, os.MkdirAll(hierarchy, 0o755))
+	if len(m.Mounts(hierarchy)) == 0 {
+		require.NoError(t, mountCgroup2(hierarchy))
 	}
 	cgroup := filepath.Join(hierarchy, "slipway-test-"+strconv.Itoa(os.Getpid())+strings.ReplaceAll(name, "/", "-"))
 	require.NoError(t, os.Mkdir(cgroup, 0o755))
@@ -119,36 +118,26 @@ func enter(t testing.TB, procDir string, f func()) {
 	f()
 }
 
-// Unmount implements Node.
-func (n *Real) Unmount(path string) {
-	n.t.Helper()
-	require.NoError(n.t, unix.Unmount(path, unix.UMOUNT_NOFOLLOW))
-}
+func (real) Unmount(path string) error { return unix.Unmount(path, unix.UMOUNT_NOFOLLOW) }
 
-// Pin implements Node.
-func (n *Real) Pin(path string) {
-	n.t.Helper()
-	require.NoError(n.t, os.MkdirAll(filepath.Dir(path), 0o700))
+func (real) Pin(path string) error {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
-	require.NoError(n.t, err)
+	if err != nil {
+		return err
+	}
 	defer m.Close()
-	require.NoError(n.t, m.Pin(path))
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), m.Pin(path))
 }
 
-// Hold implements Node.
-func (n *Real) Hold(path string) (release func()) {
-	n.t.Helper()
+func (m real) Hold(path string) (release func()) {
 	f, err := os.Open(path)
-	require.NoError(n.t, err)
+	require.NoError(m.t, err)
 	return func() { f.Close() }
 }
 
-// Mounts implements Node.
-func (n *Real) Mounts(path string) []string {
-	n.t.Helper()
+func (m real) Mounts(path string) (types []string) {
 	infos, err := mountinfo.Read()
-	require.NoError(n.t, err)
-	var types []string
+	require.NoError(m.t, err)
 	for _, i := range mountinfo.On(infos, path) {
 		types = append(types, i.FSType)
 	}

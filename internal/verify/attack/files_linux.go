@@ -20,28 +20,28 @@ func fileTargets() []target {
 	nothing := besideLink(empty)
 	return []target{{
 		name: "make a link", pairs: parent, setup: nothing,
-		try:   func(a *arena) error { return durable.Symlink("target", a.path("pub/p/x")) },
+		try:   inDir("pub/p/x", func(d *durable.Dir, name string) error { return d.Symlink("target", name) }),
 		naive: naivelyBelow(makeLink),
 	}, {
-		name: "mode of a directory, beside a link", pairs: file, try: makeModeDir, naive: makeDirOfMode,
+		name: "mode of a directory, beside a link", pairs: file, try: inDir("pub/x", makeModeDir), naive: makeDirOfMode,
 		setup: func(a *arena) { a.link("pub/link", "../victim") },
 	}, {
-		name: "mode of a directory, beside root's", pairs: []pair{{"x", "roots"}}, try: makeModeDir, naive: makeDirOfMode,
+		name: "mode of a directory, beside root's", pairs: []pair{{"x", "roots"}}, try: inDir("pub/x", makeModeDir), naive: makeDirOfMode,
 		setup: func(a *arena) {
 			a.dir("pub/roots", 0o700, 0)
 			a.file("pub/roots/x", "root's", 0o644, 0)
 		},
 	}, {
-		name: "mode of a directory, beside another user's", pairs: []pair{{"x", "roots"}}, try: makeModeDir, naive: makeDirOfMode,
+		name: "mode of a directory, beside another user's", pairs: []pair{{"x", "roots"}}, try: inDir("pub/x", makeModeDir), naive: makeDirOfMode,
 		setup: func(a *arena) { a.dir("pub/roots", 0o700, 4321) },
 	}, {
 		name: "remove a file", pairs: parent, setup: besideLink(holding("")),
-		try:   func(a *arena) error { return durable.Remove(a.path("pub/p/x")) },
+		try:   inDir("pub/p/x", (*durable.Dir).Remove),
 		naive: naivelyBelow(os.Remove),
 	}, {
 		name: "sweep a directory", pairs: parent,
 		setup: besideLink(func(a *arena, dir string) { a.file(dir+"/"+leftover, "", 0o600, 0) }),
-		try:   func(a *arena) error { return durable.Sweep(a.path("pub/p")) },
+		try:   inDir("pub/p/x", func(d *durable.Dir, _ string) error { return d.Sweep() }),
 		naive: naivelyBelow(func(path string) error { return os.Remove(strings.TrimSuffix(path, "x") + leftover) }),
 	}, {
 		name: "host path: directory", pairs: parent, setup: nothing, naive: naivelyBelow(makeDir),
@@ -73,10 +73,21 @@ func fileTargets() []target {
 	}}
 }
 
-func makeModeDir(a *arena) error { return durable.MkdirAll(a.path("pub/x"), 0o755) }
+// inDir tries f with the directory of a path and its last element.
+func inDir(path string, f func(d *durable.Dir, name string) error) func(*arena) error {
+	return func(a *arena) error { return durable.In(a.path(path), f) }
+}
+
+func makeModeDir(d *durable.Dir, name string) error {
+	made, err := d.OpenNewDir(name, 0o755)
+	if err != nil {
+		return err
+	}
+	return made.Close()
+}
 
 func hostPath(a *arena, name string, typ hostpath.Type) error {
-	return hostpath.Paths{List: []hostpath.Path{{Path: a.path(name), Type: typ}}}.Apply(a.ctx)
+	return hostpath.Paths{{Path: a.path(name), Type: typ}}.Apply(a.ctx)
 }
 
 // content writes a file, and another one at each try.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-package fsmount_test
+package durable_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/internal/fsmount"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 func TestResolve(t *testing.T) {
@@ -49,16 +49,16 @@ func TestResolve(t *testing.T) {
 		"/..":                    "/",
 		"/../" + dir + "/a/b/..": at("a"),
 	} {
-		got, err := fsmount.Resolve(path)
+		got, err := durable.Resolve(path)
 		require.NoError(t, err, path)
 		require.Equal(t, want, got, path)
 	}
 	for path, want := range map[string]string{
 		"":              "empty path",
-		dir + "/loop":   "symbolic links",
+		dir + "/loop":   "open directory " + dir + "/loop: too many levels of symbolic links",
 		dir + "/file/x": "not a directory",
 	} {
-		_, err := fsmount.Resolve(path)
+		_, err := durable.Resolve(path)
 		require.ErrorContains(t, err, want, path)
 	}
 }
