@@ -109,7 +109,9 @@ func sentinelThrough(t *testing.T, node *bootstraptest.Node, s bootstrap.Step, s
 // onHost is an action that a plan calls on the host, even if it acts in memory.
 type onHost struct{ bootstrap.Action }
 
-func (onHost) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
+func (onHost) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"mnt", "net", "cgroup"}, nil
+}
 
 // The same for a ledger: errors about the agent's owner, and about records that cannot be
 // undone.

@@ -105,7 +105,7 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 		"tunnel.taken": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return coded("tunnel.taken")
 		}}},
-		"host.no-process": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{todo()})}, Host: hostns.Host{Proc: "/nowhere"}}},
+		"host.no-process": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{Script: todo()})}, Host: hostns.Host{Proc: "/nowhere"}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if tc.ctx == nil {

@@ -31,12 +31,11 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	case s.Wants != nil:
 		return w.plan.Host.Do(ctx, everywhere, f)
 	}
-	if p, ok := s.does().(placed); ok {
-		if err := w.plan.Host.CheckPlaces(p.Places()); err != nil {
-			return err
-		}
+	namespaces, places := s.onHost()
+	if err := w.plan.Host.CheckPlaces(places); err != nil {
+		return err
 	}
-	return w.plan.Host.Enter(ctx, s.namespaces(), f)
+	return w.plan.Host.Enter(ctx, namespaces, f)
 }
 
 // local is the ledger's view of this side, which is a container.
@@ -70,7 +69,8 @@ func (w *walk) learn(ctx context.Context) {
 // usesHost reports whether the plan acts on the node at all, or only in memory.
 func (p *Plan) usesHost() bool {
 	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return s.Wants != nil && !s.Local || len(s.namespaces()) > 0
+		namespaces, _ := s.onHost()
+		return s.Wants != nil && !s.Local || len(namespaces) > 0
 	})
 }
 

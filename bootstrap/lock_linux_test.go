@@ -44,7 +44,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 
 	uninstalling, goOn := make(chan bool), make(chan bool)
 	slow := &bootstraptest.Script{Hook: func(_ context.Context, call string) error {
-		if call == "undo" {
+		if call == "check-undo" {
 			uninstalling <- true
 			<-goOn
 		}

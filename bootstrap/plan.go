@@ -147,8 +147,7 @@ func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpApply, p.Validate, (*walk).applyPlan)
 }
 
-// CheckRevert reports what Revert would undo, and changes nothing. A step whose action can
-// be undone is [Unknown] if it cannot say beforehand what it would undo: see [Undoer].
+// CheckRevert reports what Revert would undo, and changes nothing.
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheckRevert, p.Validate, (*walk).revertPlan)
 }

@@ -293,10 +293,15 @@ func TestPLAN2_ALockThatIsHeldIsAnErrorOfThePlan(t *testing.T) {
 	})
 }
 
-// hosted is an action of the host's.
-type hosted struct{ *bootstraptest.Script }
+// hosted is an action that changes files of the host's.
+type hosted struct {
+	*bootstraptest.Script
+	places map[string]string
+}
 
-func (hosted) Namespaces() []string { return []string{"mnt"} }
+func (h hosted) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"mnt"}, h.places
+}
 
 // Whatever changes the node takes its lock, with or without a ledger, and nothing else does.
 func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
@@ -305,8 +310,8 @@ func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
 		locks bool
 	}{
 		"wants":            {wants("s", newShelf("shelf").want("a=1")), true},
-		"on the host":      {step("s", hosted{todo()}), true},
-		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{todo()}, Local: true}, false},
+		"on the host":      {step("s", hosted{Script: todo()}), true},
+		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{Script: todo()}, Local: true}, false},
 		"in memory":        {step("s", todo()), false},
 	} {
 		plan := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: t.TempDir() + "/lock", LockTimeout: -1}, Steps: []bootstrap.Step{tc.step}}

@@ -125,7 +125,7 @@ func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 		"unprepared": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return errBoom
 		}}},
-		"not locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{todo()})}, Host: hostns.Host{Here: true, LockFile: "/nowhere/lock"}}},
+		"not locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{Script: todo()})}, Host: hostns.Host{Here: true, LockFile: "/nowhere/lock"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.ctx == nil {

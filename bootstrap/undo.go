@@ -175,50 +175,24 @@ func without(err error, objects []ledger.Undone) error {
 
 // undoAction calls the action's Undo or, in a dry run, asks what that would change.
 func (u *undoing) undoAction(o *undone) {
-	start, do := time.Now(), (*Step).undo
-	if u.isDry {
-		do = (*Step).checkUndo
-	}
+	start := time.Now()
 	done := u.bounded(o.ctx, o.step, func(w *walk, ctx context.Context, s *Step) Result {
-		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result { return do(s, ctx) })
+		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result { return s.undo(ctx, u.isDry) })
 	})
-	o.Status, o.Reason, o.Err, o.Elapsed = done.Status, done.Reason, done.Err, time.Since(start)
+	o.Err, o.Elapsed = done.Err, time.Since(start)
 	o.Changes = append(o.Changes, done.Changes...)
 }
 
-// undo calls the action's Undo. That has changed something if its CheckUndo has said so, or
-// if its Check then finds something else than before.
-func (s *Step) undo(ctx context.Context) Result {
-	changes, _ := s.foresee(ctx)
-	before, errBefore := s.Action.Check(ctx)
-	if err := s.undoer().Undo(ctx); err != nil {
+// undo undoes the step's action, unless it is a dry run or there is nothing to undo.
+func (s *Step) undo(ctx context.Context, isDry bool) Result {
+	changes, err := s.undoer().CheckUndo(ctx)
+	if err == nil && len(changes) > 0 && !isDry {
+		err = s.undoer().Undo(ctx)
+	}
+	if err != nil {
 		return s.result(Failed, "revert", nil, err)
 	}
-	after, errAfter := s.Action.Check(ctx)
-	if len(changes) == 0 && errBefore == nil && errAfter == nil && slices.Equal(before, after) {
-		return Result{Status: Unchanged}
-	}
-	return Result{Status: Changed, Changes: changes}
-}
-
-// checkUndo says what undo would change.
-func (s *Step) checkUndo(ctx context.Context) Result {
-	switch changes, err := s.foresee(ctx); {
-	case errors.Is(err, errors.ErrUnsupported):
-		return Result{Status: Unknown, Reason: "its action cannot say beforehand what it would undo"}
-	case err != nil:
-		return s.result(Failed, "check-revert", nil, err)
-	default:
-		return Result{Status: Unchanged, Changes: changes}
-	}
-}
-
-// foresee matches errors.ErrUnsupported if the action cannot say what its Undo would change.
-func (s *Step) foresee(ctx context.Context) (changes []string, err error) {
-	if action, ok := s.undoer().(foreseer); ok {
-		return action.CheckUndo(ctx)
-	}
-	return nil, errors.ErrUnsupported
+	return Result{Changes: changes}
 }
 
 // tell reports what became of each step. The error joins those that count.
@@ -251,9 +225,9 @@ func (u *undoing) conclude(o *undone) {
 	switch s := o.step; {
 	case len(o.errs) > 0:
 		o.Status, o.Err, o.certain = Failed, newStepError(o.Step, op, errors.Join(o.errs...)), true
-	case o.Status == Unchanged && len(o.Changes) > 0:
+	case len(o.Changes) > 0:
 		o.Status = changed
-	case o.Status != Unchanged || len(o.Advice) > 0 || s.undoer() != nil:
+	case len(o.Advice) > 0 || s.undoer() != nil:
 	case s.Skip && u.book == nil:
 		o.Status, o.Reason = Skipped, s.SkipReason
 	case s.Action != nil && !s.Skip:

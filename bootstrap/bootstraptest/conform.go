@@ -30,6 +30,7 @@ func Conform(t testing.TB, newAction func() bootstrap.Action) {
 //   - With a context that is done, Apply and Undo return its error and change nothing;
 //     Check returns an error or the usual answer.
 //   - After Apply, Check names no changes. Apply may be repeated, and then changes nothing.
+//   - CheckUndo, which changes nothing, names something exactly while it is applied.
 //   - Undo, if nothing was applied, returns no error and changes nothing.
 //   - After Undo, Check answers what it answered first, and what existed before exists
 //     again. Undo may be repeated, and the action applied and undone again.
@@ -80,7 +81,7 @@ func (c Conformance) test(ctx context.Context) (err error) {
 	}
 	apply, undo := call{"Apply", s.apply, true}, call{"Undo", s.undo, false}
 	rules := []rule{s.is(false, "before Apply"), s.refuse(apply), s.succeed(apply), s.succeed(apply)}
-	if _, undoes := s.Action().(bootstrap.Undoer); undoes {
+	if s.undoer() != nil {
 		rules = slices.Concat([]rule{s.succeed(undo)}, rules, []rule{s.refuse(undo), s.succeed(undo), s.succeed(undo), s.succeed(apply), s.succeed(undo)})
 	}
 	for _, rule := range rules {
@@ -110,7 +111,26 @@ func (s *subject) apply(ctx context.Context) error {
 }
 
 func (s *subject) undo(ctx context.Context) error {
-	return s.Action().(bootstrap.Undoer).Undo(ctx)
+	return s.undoer().Undo(ctx)
+}
+
+// undoer is nil if the action cannot be undone.
+func (s *subject) undoer() bootstrap.Undoer {
+	undoer, _ := s.Action().(bootstrap.Undoer)
+	return undoer
+}
+
+// checkUndo checks that there is something to undo exactly if it is applied.
+func (s *subject) checkUndo(ctx context.Context, isApplied bool) error {
+	undoer := s.undoer()
+	if undoer == nil {
+		return nil
+	}
+	changes, err := undoer.CheckUndo(ctx)
+	if err == nil && isApplied != (len(changes) > 0) {
+		err = fmt.Errorf("it names %q", changes)
+	}
+	return err
 }
 
 // check calls Check, and checks the form of the answer.
@@ -183,6 +203,9 @@ func (s *subject) is(isApplied bool, when string) rule {
 			}
 			if !slices.Equal(changes, want) {
 				return fmt.Errorf("Check %s names %q, and must name %q", when, changes, want)
+			}
+			if err := s.checkUndo(ctx, isApplied); err != nil {
+				return fmt.Errorf("CheckUndo %s: %w", when, err)
 			}
 		}
 		return nil

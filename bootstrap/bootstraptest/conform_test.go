@@ -56,6 +56,7 @@ type action struct {
 	n           *node
 	check       func(ctx context.Context, n *node) ([]string, error)
 	apply, undo func(ctx context.Context, n *node) error
+	hides       bool // what it would undo
 }
 
 func (a action) Check(ctx context.Context) ([]string, error) {
@@ -86,6 +87,13 @@ func apply(ctx context.Context, n *node) error {
 		n.applied, n.file = true, "ours"
 	}
 	return ctx.Err()
+}
+
+func (a action) CheckUndo(context.Context) ([]string, error) {
+	if a.n.applied && !a.hides {
+		return []string{"undo it"}, nil
+	}
+	return nil, nil
 }
 
 func (a action) Undo(ctx context.Context) error {
@@ -194,6 +202,7 @@ func TestConformCatches(t *testing.T) {
 			}},
 			"the node differs after Apply: file is",
 		},
+		"an undo that is not foreseen": {action{hides: true}, "CheckUndo after Apply: it names []"},
 		"an undo of nothing that changes something": {
 			action{undo: func(ctx context.Context, n *node) error {
 				n.file += "!"

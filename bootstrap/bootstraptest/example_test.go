@@ -78,9 +78,16 @@ func (m motd) Apply(ctx context.Context) error {
 	return os.WriteFile(m.path, []byte("welcome"), 0o644)
 }
 
-func (m motd) Undo(ctx context.Context) error {
+func (m motd) CheckUndo(ctx context.Context) ([]string, error) {
 	if changes, err := m.Check(ctx); err != nil || len(changes) > 0 {
-		return err // it is not as the action wrote it
+		return nil, err // it is not as the action wrote it
+	}
+	return []string{"remove " + m.path}, nil
+}
+
+func (m motd) Undo(ctx context.Context) error {
+	if changes, err := m.CheckUndo(ctx); err != nil || len(changes) == 0 {
+		return err
 	}
 	return os.Remove(m.path)
 }

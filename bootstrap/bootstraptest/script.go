@@ -53,7 +53,8 @@ type Script struct {
 	applied bool
 }
 
-// Calls returns the calls made so far, in order: "check", "apply", "wait" and "undo".
+// Calls returns the calls made so far, in order: "check", "apply", "wait", "check-undo" and
+// "undo".
 func (s *Script) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,6 +92,17 @@ func (s *Script) Apply(ctx context.Context) error {
 // Wait implements [bootstrap.Gate].
 func (s *Script) Wait(ctx context.Context) error {
 	return s.call(ctx, "wait", s.WaitErrs, func() { s.applied = true })
+}
+
+// CheckUndo implements [bootstrap.Undoer]: it names Changes, each as "undo: ...", once they
+// are applied.
+func (s *Script) CheckUndo(ctx context.Context) (changes []string, err error) {
+	err = s.call(ctx, "check-undo", nil, func() {
+		for i := 0; i < len(s.Changes) && s.applied; i++ {
+			changes = append(changes, "undo: "+s.Changes[i])
+		}
+	})
+	return changes, err
 }
 
 // Undo implements [bootstrap.Undoer].

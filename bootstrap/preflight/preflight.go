@@ -78,8 +78,8 @@ type Checks struct {
 	Where []string
 }
 
-// Namespaces returns Where.
-func (c Checks) Namespaces() []string { return c.Where }
+// OnHost returns Where.
+func (c Checks) OnHost() (namespaces []string, places map[string]string) { return c.Where, nil }
 
 // Check returns no changes, and all findings as the error if one of them is certain to
 // fail later.
