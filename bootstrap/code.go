@@ -12,24 +12,17 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Coder is an error with a stable code, such as "sysctl.read-only": a name of the
-// cause by which the failures of many nodes can be grouped. An action's errors may
-// implement it. A code has the form PACKAGE.WHAT, of small letters, digits and single
-// dashes, and at most 63 bytes; any other text does not count as a code.
-type Coder interface {
-	error
-	Code() string
-}
-
-var _ Coder = (*code.Error)(nil)
-
-// Code returns the code of err: the Code of the first [StepError] or [Coder] in its
-// tree or, if there is none, a general one, such as "plan.timeout" or "plan.failed".
-// CODES.md lists the codes of this module. For nil it is empty.
+// Code returns the stable code of err, such as "sysctl.read-only": a name of the cause by
+// which the failures of many nodes can be grouped. It is that of the first [StepError] in
+// err's tree, else of the first error with a method Code() string, which an action's errors
+// may have, or a general one, such as "plan.timeout" or "plan.failed". For nil it is empty.
+//
+// A code has the form PACKAGE.WHAT, of small letters, digits and single dashes, and at most
+// 63 bytes; any other text does not count as a code. CODES.md lists those of this module.
 func Code(err error) string {
 	var step *StepError
-	if errors.As(err, &step) && step.Code != "" {
-		return step.Code
+	if errors.As(err, &step) {
+		return Code(step.Err)
 	}
 	if own := code.Of(err); own != "" || err == nil {
 		return own

@@ -28,8 +28,6 @@ type coded string
 func (coded) Error() string  { return "the tunnel is taken" }
 func (c coded) Code() string { return string(c) }
 
-var _ bootstrap.Coder = coded("")
-
 func fails(err error) bootstrap.Action {
 	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{err}}
 }
@@ -70,7 +68,7 @@ func TestPLAN18_AFailedStepHasItsErrorsCode(t *testing.T) {
 			read, err := written(t, t.Context(), plan)
 			var failure *bootstrap.StepError
 			require.ErrorAs(t, err, &failure)
-			require.Equal(t, tc.want, failure.Code)
+			require.Equal(t, tc.want, bootstrap.Code(failure))
 			require.Equal(t, tc.want, bootstrap.Code(err))
 			require.Equal(t, tc.want, read.Code())
 			require.Empty(t, read.Results[0].Code())

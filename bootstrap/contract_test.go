@@ -94,16 +94,9 @@ func TestPLAN19_ANilIsSaidAndNoPanic(t *testing.T) {
 	}
 }
 
-// hopeless is an error that no step could mend.
-type hopeless struct{ error }
-
-func (h hopeless) Unwrap() error { return h.error }
-
-func (hopeless) Certain() {}
-
 func TestPLAN17_ACertainErrorFailsAlsoAfterWhatWouldChange(t *testing.T) {
 	first := todo()
-	second := &bootstraptest.Script{CheckErrs: []error{hopeless{errBoom}, hopeless{errBoom}}}
+	second := &bootstraptest.Script{CheckErrs: []error{bootstrap.Certain(errBoom), bootstrap.Certain(errBoom)}}
 	p := bootstrap.Plan{Steps: []bootstrap.Step{step("first", first), step("second", second, "first")}}
 	report, err := p.Check(t.Context())
 	require.ErrorIs(t, err, errBoom)

@@ -128,7 +128,7 @@ func (p *Plan) Step(name string) *Step {
 // and the steps that need it are [Blocked]. But if it needs one that would change, or a gate
 // is closed, the error may only mean that this has not happened yet: the step is then
 // [Unknown], and Check returns no error for it. That is not so for an error of Wants, of a
-// conflict with another agent, of a missing permission, or a [CertainError].
+// conflict with another agent, of a missing permission, or one that is [Certain].
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheck, p.Validate, (*walk).checkPlan)
 }

@@ -234,7 +234,6 @@ func (w *walk) prepare(ctx context.Context) error {
 	var failure *StepError
 	switch {
 	case errors.As(err, &failure) && w.plan.Step(failure.Step) != nil:
-		failure.Code = Code(failure)
 		w.unprepared(ctx, failure)
 	case err != nil:
 		w.report.fail(err)
@@ -332,8 +331,8 @@ func (w *walk) bounded(ctx context.Context, s *Step, do do) Result {
 	var failed *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
 		failed.Err = fmt.Errorf("%w (the step's timeout is %s)", failed.Err, s.Timeout)
-		if failed.Code == code.PlanFailed {
-			failed.Code = code.PlanTimeout
+		if Code(failed) == code.PlanFailed {
+			failed.Err = code.Wrap(code.PlanTimeout, failed.Err)
 		}
 	}
 	addCause(ctx, r.Err)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/kube"
 )
@@ -95,16 +96,8 @@ func (a Access) denied(ctx context.Context, r Rule) (denied, err error) {
 	}
 	grant := kube.Request{Verbs: []string{r.Verb}, Resource: schema.GroupResource{Group: r.Group, Resource: r.Resource}, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name}.Grant()
 	why, _, _ := unstructured.NestedString(answer.Object, "status", "reason") // often empty
-	return forbidden{code.New(code.KubeForbidden, strings.TrimSuffix(fmt.Sprintf("the API server does not allow to %s, which the plan needs (grant it by a %s): %s", r, grant, why), ": "))}, nil
+	return bootstrap.Certain(code.New(code.KubeForbidden, strings.TrimSuffix(fmt.Sprintf("the API server does not allow to %s, which the plan needs (grant it by a %s): %s", r, grant, why), ": "))), nil
 }
-
-// forbidden is an error that no step mends.
-type forbidden struct{ error }
-
-func (f forbidden) Unwrap() error { return f.error }
-
-// Certain makes it a bootstrap.CertainError.
-func (forbidden) Certain() {}
 
 // Rules lists what the step does in the cluster.
 func (n Node) Rules() []Rule {

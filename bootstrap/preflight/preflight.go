@@ -22,7 +22,7 @@
 // # Findings
 //
 // A finding is an error that names the condition, why it matters and the remedy, and has a
-// stable code (bootstrap.Coder). One that matches bootstrap.CertainError is a failure: the
+// stable code (bootstrap.Code). One that matches bootstrap.ErrCertain is a failure: the
 // agent cannot work on this node. All others are warnings: the action's advice, with which
 // the plan goes on. Anything that cannot be examined, for example for lack of a
 // capability, is a warning too. A check that is ignored by its name does not run.
@@ -95,7 +95,7 @@ func (c Checks) Apply(ctx context.Context) error {
 		return err
 	}
 	findings = slices.SortedStableFunc(slices.Values(findings), certainFirst)
-	if len(findings) == 0 || !isCertain(findings[0]) {
+	if len(findings) == 0 || !errors.Is(findings[0], bootstrap.ErrCertain) {
 		return nil
 	}
 	return errors.Join(findings...)
@@ -144,21 +144,8 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 	return all, err
 }
 
-// certain is a finding that no step can mend.
-type certain struct{ error }
-
-func (c certain) Unwrap() error { return c.error }
-
-// Certain makes it a bootstrap.CertainError.
-func (certain) Certain() {}
-
-func isCertain(err error) bool {
-	var c bootstrap.CertainError
-	return errors.As(err, &c)
-}
-
 func certainFirst(a, b error) int {
-	switch isA, isB := isCertain(a), isCertain(b); {
+	switch isA, isB := errors.Is(a, bootstrap.ErrCertain), errors.Is(b, bootstrap.ErrCertain); {
 	case isA == isB:
 		return 0
 	case isA:

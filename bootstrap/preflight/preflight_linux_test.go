@@ -31,7 +31,7 @@ func TestRDY8_ThisKernelHasWhatCiliumNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.ErrorContains(t, findings[0], "the kernel lacks the map of tomorrow, without which Cilium does not start")
-	require.ErrorAs(t, findings[0], new(bootstrap.CertainError))
+	require.ErrorIs(t, findings[0], bootstrap.ErrCertain)
 }
 
 func TestRDY8_TablesInUse(t *testing.T) {

@@ -36,7 +36,7 @@ func (a answered) Findings(context.Context) ([]error, error) { return a.findings
 // warning is a finding with which the plan goes on.
 type warning struct{ error }
 
-// Code makes it a bootstrap.Coder.
+// Code is found by bootstrap.Code.
 func (w warning) Code() string { return bootstrap.Code(w.error) }
 
 // askAccess asks the cluster, for a check, which requests of the plan it would deny. The
