@@ -43,7 +43,7 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 	u := &undoing{walk: w, isDry: w.op == OpCheck || w.op == OpCheckRevert, isAbsent: !w.reverts()}
 	for i := range steps {
 		o := u.of(steps[i].Name)
-		o.step, o.ctx = &steps[i], w.trace.stepStart(ctx, w.op, steps[i].Name)
+		o.step, o.ctx = &steps[i], w.start(ctx, steps[i].Name)
 	}
 	w.learn(ctx)
 	u.undoInTurn(ctx, all)
@@ -200,7 +200,7 @@ func (u *undoing) tell(ctx context.Context) error {
 	var errs []error
 	for _, o := range u.told {
 		if o.ctx == nil {
-			o.ctx = u.trace.stepStart(ctx, u.op, o.Step)
+			o.ctx = u.start(ctx, o.Step)
 		}
 		u.conclude(o)
 		r, err := u.account(ctx, o.step, o.Result)

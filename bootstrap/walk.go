@@ -38,7 +38,7 @@ type walk struct {
 // run runs the plan by one of the methods below.
 func (p *Plan) run(ctx context.Context, op Op, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
-	ctx = p.Trace.planStart(once.With(ctx), op)
+	ctx = p.Trace.in(p.Trace.planStart(once.With(ctx), op), "")
 	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind)}
 	w.report = &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
@@ -170,7 +170,7 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 		case err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status):
 			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
 		case !slices.Contains([]Status{Skipped, Blocked, NotRun}, r.Status): // it was tried
-			step = w.trace.stepStart(ctx, w.op, r.Step)
+			step = w.start(ctx, r.Step)
 		}
 		w.done(step, r)
 	}
@@ -184,14 +184,10 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 func (w *walk) lookBefore() *walk {
 	look := &walk{plan: w.plan, op: OpCheck, report: &Report{}, isBefore: true, kinds: w.kinds}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
-	if w.trace != nil {
-		look.trace = &Trace{Waiting: w.trace.Waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {
-			if w.trace.Checking != nil {
-				w.trace.Checking(ctx, step)
-			}
-			return ctx
-		}}
-	}
+	look.trace = &Trace{Waiting: w.trace.waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {
+		w.trace.checking(ctx, step)
+		return ctx
+	}}
 	return look
 }
 
@@ -308,8 +304,13 @@ func (w *walk) inherit(s *Step) {
 	}
 }
 
+// start calls the hook of a step's begin, and returns the step's context.
+func (w *walk) start(ctx context.Context, step string) context.Context {
+	return w.trace.in(w.trace.stepStart(ctx, w.op, step), step)
+}
+
 func (w *walk) try(ctx context.Context, s *Step, do do) error {
-	ctx = w.trace.stepStart(ctx, w.op, s.Name)
+	ctx = w.start(ctx, s.Name)
 	start := time.Now()
 	r := w.bounded(ctx, s, do)
 	r.Step, r.Elapsed = s.Name, time.Since(start)
