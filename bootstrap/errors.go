@@ -58,16 +58,13 @@ func blockedBy(step string) error {
 	return fmt.Errorf("it comes after step %s, which failed", step)
 }
 
-// ErrCertain is matched by the errors that [Certain] returns.
-var ErrCertain = failure.ErrCertain
-
 // Certain returns err, of an action's or a gate's check, as one that no step of the plan could
 // mend. It is a failure even after steps that would change something. Nil stays nil.
 func Certain(err error) error { return failure.Certain(err) }
 
 // isCertain reports whether no earlier step could mend err.
 func isCertain(err error) bool {
-	return errors.Is(err, ErrCertain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, hostns.ErrNotHost)
+	return errors.Is(err, failure.ErrCertain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, hostns.ErrNotHost)
 }
 
 // endsPlan reports whether err, of one step, says enough for those that remain.

@@ -166,27 +166,17 @@ func (w *walk) keep(ctx context.Context) error {
 const keepWithin = 500 * time.Millisecond
 
 // keepFailure does so for a run that has ended before it was to change anything. If it
-// cannot be kept, the failure is told all the same.
+// cannot be kept, the failure is told all the same. Another owner, who has come later, has
+// the last word.
 func (w *walk) keepFailure(ctx context.Context) {
 	if w.plan.Ledger == nil || w.plan.validateAll() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 	defer cancel()
-	_ = w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error {
-		if err := book.MayApply(ctx); err != nil {
-			return err // another owner, who has come later, has the last word
-		}
-		unlock, err := w.lock(ctx, nil)
-		if err != nil {
-			return err
-		}
-		w.book = book
-		w.identify()
-		err = w.keep(ctx)
-		w.book = nil
-		return errors.Join(err, unlock())
-	})
+	why := w.report.Err
+	_ = w.changing(ctx, (*ledger.Book).MayApply, func(context.Context) error { return nil })
+	w.report.Err = why
 }
 
 // everywhere are the namespaces of steps with Wants.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -114,7 +115,7 @@ func TestAFailedStepTellsWhatItChanged(t *testing.T) {
 			a := bootstrap.Func(check, func(context.Context) error { applied = true; return errBoom })
 			report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("cleanup", a)}}).Apply(t.Context())
 			require.ErrorIs(t, err, errBoom)
-			require.Equal(t, tc.changed, report.Results[0].Changes)
+			require.Equal(t, strings.Join(tc.changed, "\n"), strings.Join(report.Results[0].Changes, "\n"))
 		})
 	}
 }

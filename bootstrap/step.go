@@ -108,11 +108,8 @@ func (s *Step) advised(ctx context.Context, r Result) Result {
 // apply is what Plan.Apply does with one step.
 func (w *walk) apply(ctx context.Context, s *Step) Result {
 	return w.onItsSide(ctx, s, "apply", func(ctx context.Context) Result {
-		switch {
-		case s.Wants != nil:
+		if s.Wants != nil {
 			return s.advised(ctx, w.applyWants(ctx, s))
-		case s.Gate != nil:
-			return s.advised(ctx, s.wait(ctx))
 		}
 		return s.advised(ctx, s.act(ctx))
 	})
@@ -134,29 +131,19 @@ func (w *walk) applyWants(ctx context.Context, s *Step) Result {
 	return r
 }
 
-// wait waits for the step's gate.
-func (s *Step) wait(ctx context.Context) Result {
-	waits, err := s.Gate.Check(ctx)
+// act applies the step's action, or waits for its gate.
+func (s *Step) act(ctx context.Context) Result {
+	changes, err := s.checkItself(ctx)
 	switch {
 	case err != nil:
-		return s.result(Failed, "check", waits, err)
-	case len(waits) == 0:
-		return Result{Status: Unchanged}
-	}
-	if err := s.Gate.Wait(ctx); err != nil {
-		return s.result(Failed, "apply", nil, err)
-	}
-	return Result{Status: Changed, Changes: waits}
-}
-
-// act applies the step's action.
-func (s *Step) act(ctx context.Context) Result {
-	changes, err := s.Action.Check(ctx)
-	if err != nil {
 		return s.result(Failed, "check", changes, err)
-	}
-	if len(changes) == 0 {
+	case len(changes) == 0:
 		return Result{Status: Unchanged}
+	case s.Gate != nil:
+		if err := s.Gate.Wait(ctx); err != nil {
+			return s.result(Failed, "apply", nil, err)
+		}
+		return Result{Status: Changed, Changes: changes}
 	}
 	if err := s.Action.Apply(ctx); err != nil {
 		left, errLeft := s.Action.Check(ctx)
@@ -183,18 +170,12 @@ func (s *Step) verify(ctx context.Context, changes []string) Result {
 
 // made returns the planned changes that are not left to do. If there is something
 // left that was not planned, no more can be told of the others.
-func made(planned, left []string) (out []string) {
-	for _, change := range left {
-		if !slices.Contains(planned, change) {
-			return nil
-		}
+func made(planned, left []string) []string {
+	done := slices.DeleteFunc(slices.Clone(planned), func(change string) bool { return slices.Contains(left, change) })
+	if slices.ContainsFunc(left, func(change string) bool { return !slices.Contains(planned, change) }) {
+		return nil
 	}
-	for _, change := range planned {
-		if !slices.Contains(left, change) {
-			out = append(out, change)
-		}
-	}
-	return out
+	return done
 }
 
 // foreseen is the result of a dry run.

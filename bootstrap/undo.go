@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
@@ -163,7 +162,7 @@ func without(err error, objects []ledger.Undone) error {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return err
 	}
 	var rest []error

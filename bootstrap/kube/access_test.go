@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // reviewed answers SelfSubjectAccessReviews like an API server that allows some verbs.
@@ -57,7 +58,7 @@ func TestRDY8_WhatRBACDenies(t *testing.T) {
 	require.EqualError(t, findings[0], `the API server does not allow to patch nodes me, which the plan needs (grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["patch"]}): no RBAC policy matched`)
 	require.ErrorContains(t, findings[1], "patch nodes/status me")
 	require.Equal(t, "kube.forbidden", bootstrap.Code(findings[0]))
-	require.ErrorIs(t, findings[0], bootstrap.ErrCertain)
+	require.ErrorIs(t, findings[0], failure.ErrCertain)
 
 	node.Reason = ""
 	findings, err = kube.Access{Client: reviewed(t, "get", "patch"), Rules: node.Rules()}.Findings(t.Context())

@@ -22,7 +22,7 @@
 // # Findings
 //
 // A finding is an error that names the condition, why it matters and the remedy, and has a
-// stable code (bootstrap.Code). One that matches bootstrap.ErrCertain is a failure: the
+// stable code (bootstrap.Code). One that is bootstrap.Certain is a failure: the
 // agent cannot work on this node. All others are warnings: the action's advice, with which
 // the plan goes on. Anything that cannot be examined, for example for lack of a
 // capability, is a warning too. A check that is ignored by its name does not run.
@@ -47,6 +47,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/once"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -95,7 +96,7 @@ func (c Checks) Apply(ctx context.Context) error {
 		return err
 	}
 	findings = slices.SortedStableFunc(slices.Values(findings), certainFirst)
-	if len(findings) == 0 || !errors.Is(findings[0], bootstrap.ErrCertain) {
+	if len(findings) == 0 || !errors.Is(findings[0], failure.ErrCertain) {
 		return nil
 	}
 	return errors.Join(findings...)
@@ -145,7 +146,7 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 }
 
 func certainFirst(a, b error) int {
-	switch isA, isB := errors.Is(a, bootstrap.ErrCertain), errors.Is(b, bootstrap.ErrCertain); {
+	switch isA, isB := errors.Is(a, failure.ErrCertain), errors.Is(b, failure.ErrCertain); {
 	case isA == isB:
 		return 0
 	case isA:

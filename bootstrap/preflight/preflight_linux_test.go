@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/preflight"
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -31,7 +32,7 @@ func TestRDY8_ThisKernelHasWhatCiliumNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.ErrorContains(t, findings[0], "the kernel lacks the map of tomorrow, without which Cilium does not start")
-	require.ErrorIs(t, findings[0], bootstrap.ErrCertain)
+	require.ErrorIs(t, findings[0], failure.ErrCertain)
 }
 
 func TestRDY8_TablesInUse(t *testing.T) {

@@ -52,7 +52,7 @@ func (s *Set) Join() error {
 	return errors.Join(s.errs...)
 }
 
-// ErrCertain is bootstrap.ErrCertain.
+// ErrCertain is matched by what [Certain] returns.
 var ErrCertain = errors.New("no step of the plan could mend it")
 
 // Certain is bootstrap.Certain.
