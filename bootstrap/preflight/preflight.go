@@ -8,16 +8,15 @@
 //	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
 //		Where: []string{"mnt", "net"},
 //		List: []preflight.Check{
-//			{Name: "kernel", Checker: preflight.Cilium()},
-//			{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
-//			{Name: "networkd", Checker: preflight.Networkd{}},
+//			{Name: "kernel", Find: preflight.Cilium().Findings},
+//			{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
+//			{Name: "networkd", Find: preflight.Networkd{}.Findings},
 //		},
 //	}}
 //
 // [Checks] is a bootstrap.Action and a bootstrap.Gate that changes nothing, for a plan's Steps
-// or Gates. Any
-// package may have a [Checker]: cniinstall.Install and kube.Access of bootstrap/kube are
-// two more.
+// or Gates. Any package may have a check: cniinstall.Install.Findings and kube.Access of
+// bootstrap/kube are two more.
 //
 // # Findings
 //
@@ -52,17 +51,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Checker looks for one condition that causes a failure later.
-type Checker interface {
-	// Findings lists the findings, which are errors as the package documentation says. The
-	// error err says what could not be examined. Findings changes nothing.
-	Findings(ctx context.Context) (findings []error, err error)
-}
-
-// Check is a Checker with the name by which it can be ignored.
+// Check looks for one condition that causes a failure later.
 type Check struct {
-	Name    string
-	Checker Checker
+	// Name is that by which the check can be ignored.
+	Name string
+
+	// Find returns the findings, which are errors as the package documentation says. The
+	// error err says what could not be examined. Find changes nothing.
+	Find func(ctx context.Context) (findings []error, err error)
 }
 
 // Checks is an action of a plan that looks, and changes nothing. A run of the plan looks
@@ -131,7 +127,7 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 		if slices.Contains(c.Ignore, check.Name) || ctx.Err() != nil {
 			continue
 		}
-		findings, err := check.Checker.Findings(ctx)
+		findings, err := check.Find(ctx)
 		if err != nil {
 			findings = append(findings, fmt.Errorf("cannot be looked at: %w", err))
 		}
