@@ -40,17 +40,6 @@ func TestPLAN19_WhatAStepWantsIsRecorded(t *testing.T) {
 	require.NoDirExists(t, p.Ledger.Dir)
 }
 
-// An action that is a Wanter would change objects and record nothing.
-func TestPLAN19_AWanterIsNoAction(t *testing.T) {
-	both := struct {
-		ledger.Wanter
-		bootstrap.Action
-	}{newShelf("shelf").want("a=1"), todo()}
-	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("s", both)}}
-	require.ErrorContains(t, p.Validate(), `step "s" has a`)
-	require.ErrorContains(t, p.Validate(), "nothing would be recorded: set Wants")
-}
-
 // Without a ledger, what steps want is changed and read back, and nothing is recorded.
 func TestPLAN19_WithoutALedgerNothingIsRecorded(t *testing.T) {
 	s := newShelf("shelf")
