@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
@@ -83,18 +84,15 @@ func (r *Report) Code() string {
 // is not optional, and that step's name. For a run that has not failed, both are empty.
 func (r *Report) Cause() (step string, err error) {
 	var in *StepError
-	if r.Err != nil {
-		if errors.As(r.Err, &in) {
-			step = in.Step
-		}
-		return step, r.Err
-	}
-	for _, result := range r.Results {
-		if result.Code() != "" && !result.Excused {
-			return result.Step, result.Err
-		}
-	}
-	if r.Failed() {
+	first := slices.IndexFunc(r.Results, func(result Result) bool { return result.Code() != "" && !result.Excused })
+	switch {
+	case errors.As(r.Err, &in):
+		return in.Step, r.Err
+	case r.Err != nil:
+		return "", r.Err
+	case first >= 0:
+		return r.Results[first].Step, r.Results[first].Err
+	case r.Failed():
 		return "", code.New(code.PlanFailed, "a step has failed")
 	}
 	return "", nil

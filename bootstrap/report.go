@@ -103,8 +103,6 @@ type Result struct {
 	// that: a [*StepError], except in a blocked step. Nil otherwise.
 	Err error `json:"-"`
 
-	certain bool // the failure has nothing to do with what earlier steps may change
-
 	// Elapsed is the time that the step took, with all its checks and its change.
 	// Zero if the step was not tried, or was undone together with all others.
 	Elapsed time.Duration `json:"-"`

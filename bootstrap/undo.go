@@ -172,26 +172,21 @@ func without(err error, objects []ledger.Undone) error {
 	return errors.Join(rest...)
 }
 
-// undoAction calls the action's Undo or, in a dry run, asks what that would change.
+// undoAction calls the action's Undo, unless it is a dry run or there is nothing to undo.
 func (u *undoing) undoAction(o *undone) {
 	start := time.Now()
-	done := u.bounded(o.ctx, o.step, func(w *walk, ctx context.Context, s *Step) Result {
-		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result { return s.undo(ctx, u.isDry) })
+	done := u.bounded(o.ctx, o.step, func(_ *walk, ctx context.Context, s *Step) Result {
+		changes, err := s.undoer().CheckUndo(ctx)
+		if err == nil && len(changes) > 0 && !u.isDry {
+			err = s.undoer().Undo(ctx)
+		}
+		if err != nil {
+			return s.failed("revert", nil, err)
+		}
+		return Result{Changes: changes}
 	})
 	o.Err, o.Elapsed = done.Err, time.Since(start)
 	o.Changes = append(o.Changes, done.Changes...)
-}
-
-// undo undoes the step's action, unless it is a dry run or there is nothing to undo.
-func (s *Step) undo(ctx context.Context, isDry bool) Result {
-	changes, err := s.undoer().CheckUndo(ctx)
-	if err == nil && len(changes) > 0 && !isDry {
-		err = s.undoer().Undo(ctx)
-	}
-	if err != nil {
-		return s.result(Failed, "revert", nil, err)
-	}
-	return Result{Changes: changes}
 }
 
 // tell reports what became of each step. The error joins those that count.
@@ -223,7 +218,7 @@ func (u *undoing) conclude(o *undone) {
 	}
 	switch s := o.step; {
 	case len(o.errs) > 0:
-		o.Status, o.Err, o.certain = Failed, newStepError(o.Step, op, errors.Join(o.errs...)), true
+		o.Status, o.Err = Failed, newStepError(o.Step, op, Certain(errors.Join(o.errs...)))
 	case len(o.Changes) > 0:
 		o.Status = changed
 	case len(o.Advice) > 0 || s.undoer() != nil:

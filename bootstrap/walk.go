@@ -312,7 +312,7 @@ func (w *walk) start(ctx context.Context, step string) context.Context {
 func (w *walk) try(ctx context.Context, s *Step, do do) error {
 	ctx = w.start(ctx, s.Name)
 	start := time.Now()
-	r := w.bounded(ctx, s, do)
+	r := w.bounded(ctx, s, func(w *walk, ctx context.Context, s *Step) Result { return s.advised(ctx, do(w, ctx, s)) })
 	r.Step, r.Elapsed = s.Name, time.Since(start)
 	r, err := w.account(ctx, s, r)
 	w.done(ctx, r)
@@ -322,13 +322,13 @@ func (w *walk) try(ctx context.Context, s *Step, do do) error {
 // bounded does s within its timeout.
 func (w *walk) bounded(ctx context.Context, s *Step, do do) Result {
 	if s.Timeout == 0 {
-		r := do(w, ctx, s)
+		r := w.onItsSide(ctx, s, do)
 		addCause(ctx, r.Err)
 		return r
 	}
 	limited, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	r := do(w, limited, s)
+	r := w.onItsSide(limited, s, do)
 	var failed *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
 		failed.Err = fmt.Errorf("%w (the step's timeout is %s)", failed.Err, s.Timeout)
@@ -356,7 +356,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 	case r.Status == WouldChange, r.Status == Unknown:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case (w.pending[s.Name] || w.waits) && !r.certain && ctx.Err() == nil:
+	case (w.pending[s.Name] || w.waits) && !isCertain(r.Err) && ctx.Err() == nil:
 		r.Status = Unknown
 	default:
 		w.cause[s.Name] = s.Name
