@@ -29,7 +29,7 @@ func (coded) Error() string  { return "the tunnel is taken" }
 func (c coded) Code() string { return string(c) }
 
 func fails(err error) bootstrap.Action {
-	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{err}}
+	return &bootstraptest.Script{Changes: []string{"do it"}, Errs: map[string][]error{"apply": {err}}}
 }
 
 // written runs the plan, and returns its report as decoded from JSON.

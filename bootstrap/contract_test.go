@@ -67,7 +67,7 @@ func TestPLAN20_AWaitThatEndsNamesTheCause(t *testing.T) {
 
 func TestPLAN17_ACertainErrorFailsAlsoAfterWhatWouldChange(t *testing.T) {
 	first := todo()
-	second := &bootstraptest.Script{CheckErrs: []error{bootstrap.Certain(errBoom), bootstrap.Certain(errBoom)}}
+	second := &bootstraptest.Script{Errs: map[string][]error{"check": {bootstrap.Certain(errBoom), bootstrap.Certain(errBoom)}}}
 	p := bootstrap.Plan{Steps: []bootstrap.Step{step("first", first), step("second", second, "first")}}
 	report, err := p.Check(t.Context())
 	require.ErrorIs(t, err, errBoom)

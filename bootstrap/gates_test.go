@@ -104,7 +104,7 @@ func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	p := &bootstrap.Plan{
 		Gates: []bootstrap.Step{gate("gate", closed), gate("open", &bootstraptest.Script{})},
 		Steps: []bootstrap.Step{
-			step("unreadable", &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom, errBoom}}),
+			step("unreadable", &bootstraptest.Script{Errs: map[string][]error{"check": {errBoom, errBoom, errBoom}}}),
 			step("done", &bootstraptest.Script{}), step("todo", todo()),
 		},
 	}

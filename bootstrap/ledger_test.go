@@ -256,7 +256,7 @@ func TestPLAN12_WhatAnotherStepNeedsGoesWithIt(t *testing.T) {
 
 func TestRevertGoesBackwardsAndOn(t *testing.T) {
 	a, b, c := todo(), todo(), todo()
-	b.UndoErrs = []error{errBoom}
+	b.Errs = map[string][]error{"undo": {errBoom}}
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{
 		step("a", a), optional(step("b", b, "a")), step("c", c, "b"), skipped(step("d", nil)),
 	}}

@@ -174,7 +174,7 @@ func TestApplyVerifies(t *testing.T) {
 	require.EqualError(t, err, "step a: verify: still not as it should be: set b = 1; set c = 2")
 	require.Equal(t, "a failed", statuses(report))
 
-	blind := &bootstraptest.Script{Changes: []string{"do it"}, CheckErrs: []error{nil, nil, errBoom}}
+	blind := &bootstraptest.Script{Changes: []string{"do it"}, Errs: map[string][]error{"check": {nil, nil, errBoom}}}
 	plan = &bootstrap.Plan{Steps: []bootstrap.Step{step("a", blind)}}
 	_, err = plan.Apply(t.Context())
 	require.EqualError(t, err, "step a: verify: boom")
