@@ -141,39 +141,34 @@ func either(own, ctx context.Context) context.Context {
 // given. Only PlanDone and StepDone are called in reverse order, so that each trace
 // sees the contexts that it returned.
 func JoinTraces(traces ...*Trace) *Trace {
-	traces = slices.Clone(traces)
+	joined := &Trace{}
+	for _, t := range traces {
+		joined = joined.then(t)
+	}
+	return joined
+}
+
+func (t *Trace) then(next *Trace) *Trace {
 	return &Trace{
-		PlanStart: func(ctx context.Context, op Op) context.Context {
-			for _, t := range traces {
-				ctx = t.planStart(ctx, op)
-			}
-			return ctx
-		},
+		PlanStart: func(ctx context.Context, op Op) context.Context { return next.planStart(t.planStart(ctx, op), op) },
 		PlanDone: func(ctx context.Context, r *Report) {
-			for _, t := range slices.Backward(traces) {
-				t.planDone(ctx, r)
-			}
+			next.planDone(ctx, r)
+			t.planDone(ctx, r)
 		},
 		StepStart: func(ctx context.Context, op Op, step string) context.Context {
-			for _, t := range traces {
-				ctx = t.stepStart(ctx, op, step)
-			}
-			return ctx
+			return next.stepStart(t.stepStart(ctx, op, step), op, step)
 		},
 		StepDone: func(ctx context.Context, op Op, r Result) {
-			for _, t := range slices.Backward(traces) {
-				t.stepDone(ctx, op, r)
-			}
+			next.stepDone(ctx, op, r)
+			t.stepDone(ctx, op, r)
 		},
 		Checking: func(ctx context.Context, step string) {
-			for _, t := range traces {
-				t.checking(ctx, step)
-			}
+			t.checking(ctx, step)
+			next.checking(ctx, step)
 		},
 		Waiting: func(ctx context.Context, w Wait) {
-			for _, t := range traces {
-				t.waiting(ctx, w)
-			}
+			t.waiting(ctx, w)
+			next.waiting(ctx, w)
 		},
 	}
 }
