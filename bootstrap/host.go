@@ -20,7 +20,7 @@ import (
 // context.
 func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error) error {
 	switch {
-	case s.Local && !w.plan.Host.IsHere() && w.book != nil:
+	case s.Local && w.plan.Host.Proc != "" && w.book != nil:
 		book, err := w.local()
 		if err != nil {
 			return err

@@ -91,7 +91,7 @@ func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
 		return u.undoIn(ctx, u.book, steps)
 	})
-	if u.plan.Host.IsHere() && steps != nil {
+	if u.plan.Host.Proc == "" && steps != nil {
 		return
 	}
 	local, err := u.local()

@@ -88,14 +88,18 @@ func (c Checks) Wait(ctx context.Context) error { return c.Apply(ctx) }
 // Apply returns what Check returns.
 func (c Checks) Apply(ctx context.Context) error {
 	findings, err := c.look(ctx)
-	if err != nil {
+	var certain, others []error
+	for _, finding := range findings {
+		if errors.Is(finding, failure.ErrCertain) {
+			certain = append(certain, finding)
+		} else {
+			others = append(others, finding)
+		}
+	}
+	if err != nil || len(certain) == 0 {
 		return err
 	}
-	findings = slices.SortedStableFunc(slices.Values(findings), certainFirst)
-	if len(findings) == 0 || !errors.Is(findings[0], failure.ErrCertain) {
-		return nil
-	}
-	return errors.Join(findings...)
+	return errors.Join(append(certain, others...)...)
 }
 
 // Advise returns the findings, one per line, each with its code at the end. A plan calls
@@ -139,14 +143,4 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 		err = fmt.Errorf("look for what fails later: %w", context.Cause(ctx))
 	}
 	return all, err
-}
-
-func certainFirst(a, b error) int {
-	switch isA, isB := errors.Is(a, failure.ErrCertain), errors.Is(b, failure.ErrCertain); {
-	case isA == isB:
-		return 0
-	case isA:
-		return -1
-	}
-	return 1
 }
