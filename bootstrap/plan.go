@@ -180,9 +180,6 @@ func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
 // [ledger.From]), but without the node's lock. Prepare may use it, and what goes on beside
 // the plan, such as a guard.
 func (p *Plan) Inside(ctx context.Context, f func(context.Context) error) error {
-	if f == nil {
-		return errors.New("inside the host: no function given to call")
-	}
 	if err := p.validateAll(); err != nil {
 		return err
 	}

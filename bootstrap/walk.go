@@ -321,13 +321,12 @@ func (w *walk) try(ctx context.Context, s *Step, do do) error {
 
 // bounded does s within its timeout.
 func (w *walk) bounded(ctx context.Context, s *Step, do do) Result {
-	if s.Timeout == 0 {
-		r := w.onItsSide(ctx, s, do)
-		addCause(ctx, r.Err)
-		return r
+	limited := ctx
+	if s.Timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, s.Timeout)
+		defer cancel()
 	}
-	limited, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
 	r := w.onItsSide(limited, s, do)
 	var failed *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
