@@ -17,15 +17,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
+// coder is what bootstrap.Code asks an error for.
+type coder interface {
+	error
+	Code() string
+}
+
 var (
-	_ bootstrap.Coder = (*cniinstall.InvalidError)(nil)
-	_ bootstrap.Coder = (*flock.HeldError)(nil)
+	_ coder = (*cniinstall.InvalidError)(nil)
+	_ coder = (*flock.HeldError)(nil)
 )
 
 // codePackages are the first words of codes, in the order of the table.

@@ -85,10 +85,10 @@ func TestEveryActionSaysWhereItActs(t *testing.T) {
 	}
 	for name, has := range steps(t) {
 		_, excused := onPurpose[name]
-		says := has["Wants"] != "" || has["Namespaces"] != "" || has["Undo"] != ""
+		says := has["Wants"] != "" || has["OnHost"] != "" || has["Undo"] != ""
 		switch {
 		case !says && !excused:
-			t.Errorf("%s has neither Wants nor Namespaces nor Undo", name)
+			t.Errorf("%s has neither Wants nor OnHost nor Undo", name)
 		case says && excused:
 			t.Errorf("%s says it by now: take it off the list", name)
 		}
@@ -109,7 +109,7 @@ func TestEveryWanterIsWhole(t *testing.T) {
 		if has["Check"] != isCheck || has["Apply"] != isChange {
 			t.Errorf("%s has no Check or no Apply", name)
 		}
-		for _, gone := range []string{"Undo", "Namespaces", "Places", "Validate", "Revert"} {
+		for _, gone := range []string{"Undo", "OnHost", "Validate", "Revert"} {
 			if has[gone] != "" {
 				t.Errorf("%s has %s: the kinds of its objects say that", name, gone)
 			}
@@ -146,7 +146,7 @@ func exportsKinds(s source) bool {
 // see them.
 func TestWhatStepsOfferIsAsserted(t *testing.T) {
 	offers := map[string]string{
-		"Namespaces": "bootstrap.Hosted", "Advise": "bootstrap.Adviser", "Undo": "bootstrap.Undoer",
+		"OnHost": "bootstrap.Hosted", "Advise": "bootstrap.Adviser", "Undo": "bootstrap.Undoer",
 	}
 	asserted := map[string][]string{}
 	for dir, files := range public(t) {

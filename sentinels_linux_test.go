@@ -102,14 +102,16 @@ func sentinelThrough(t *testing.T, node *bootstraptest.Node, s bootstrap.Step, s
 	var step *bootstrap.StepError
 	require.ErrorAs(t, err, &step)
 	require.Equal(t, "step", step.Step)
-	require.Equal(t, code, step.Code)
+	require.Equal(t, code, bootstrap.Code(step))
 	require.Equal(t, code, codeInJSON(t, report))
 }
 
 // onHost is an action that a plan calls on the host, even if it acts in memory.
 type onHost struct{ bootstrap.Action }
 
-func (onHost) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
+func (onHost) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"mnt", "net", "cgroup"}, nil
+}
 
 // The same for a ledger: errors about the agent's owner, and about records that cannot be
 // undone.

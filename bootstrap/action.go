@@ -38,9 +38,12 @@ type Gate interface {
 }
 
 // Undoer is an Action that can undo what earlier Applies did, even in another process, days
-// later. A plan's Revert calls Undo at the place of its step. If it can tell what that would
-// change, it also has a method CheckUndo(context.Context) ([]string, error), as Check.
+// later. A plan's Revert calls Undo at the place of its step.
 type Undoer interface {
+	// CheckUndo returns what Undo would change, without changing anything. If that is
+	// nothing, a plan does not call Undo.
+	CheckUndo(ctx context.Context) (changes []string, err error)
+
 	// Undo undoes that and nothing else. If there is nothing left to undo, it succeeds. If
 	// ctx is already done, it returns the context's error and changes nothing.
 	Undo(ctx context.Context) error
@@ -54,21 +57,13 @@ type Adviser interface {
 	Advise(ctx context.Context) (advice []string, err error)
 }
 
-// Hosted is an Action or a Gate that acts on the host, as each ledger.Wanter does. If it
-// changes files or mounts, it also has a method Places() map[string]string, which returns
-// what hostns.Host.CheckPlaces is to be asked: what would stay in a container is refused.
+// Hosted is an Action or a Gate that acts on the host, as each ledger.Wanter does.
 type Hosted interface {
-	// Namespaces lists those of the host that a plan enters to call the other methods, by
-	// their names in /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc".
-	Namespaces() []string
-}
-
-// placed is a Hosted that has that method.
-type placed interface{ Places() map[string]string }
-
-// foreseer is an Undoer that has that method.
-type foreseer interface {
-	CheckUndo(ctx context.Context) (changes []string, err error)
+	// OnHost lists the host's namespaces that a plan enters to call the other methods, by
+	// their names in /proc/PID/ns ("mnt", "net", "cgroup", "uts", "ipc"), and the files and
+	// mounts that they change, as hostns.Host.CheckPlaces is asked for them: what would stay
+	// in a container is refused.
+	OnHost() (namespaces []string, places map[string]string)
 }
 
 // does returns what the step consists of, which may have the optional methods. Nil: nothing.
@@ -84,12 +79,12 @@ func (s *Step) does() any {
 	return nil
 }
 
-// namespaces lists those of the host in which an action or a gate is called.
-func (s *Step) namespaces() []string {
+// onHost says where on the host an action or a gate is called, and what it changes there.
+func (s *Step) onHost() (namespaces []string, places map[string]string) {
 	if hosted, ok := s.does().(Hosted); ok && !s.Local {
-		return hosted.Namespaces()
+		return hosted.OnHost()
 	}
-	return nil
+	return nil, nil
 }
 
 // undoer returns what undoes the step's action. Nil: nothing does.

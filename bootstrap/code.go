@@ -7,29 +7,23 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Coder is an error with a stable code, such as "sysctl.read-only": a name of the
-// cause by which the failures of many nodes can be grouped. An action's errors may
-// implement it. A code has the form PACKAGE.WHAT, of small letters, digits and single
-// dashes, and at most 63 bytes; any other text does not count as a code.
-type Coder interface {
-	error
-	Code() string
-}
-
-var _ Coder = (*code.Error)(nil)
-
-// Code returns the code of err: the Code of the first [StepError] or [Coder] in its
-// tree or, if there is none, a general one, such as "plan.timeout" or "plan.failed".
-// CODES.md lists the codes of this module. For nil it is empty.
+// Code returns the stable code of err, such as "sysctl.read-only": a name of the cause by
+// which the failures of many nodes can be grouped. It is that of the first [StepError] in
+// err's tree, else of the first error with a method Code() string, which an action's errors
+// may have, or a general one, such as "plan.timeout" or "plan.failed". For nil it is empty.
+//
+// A code has the form PACKAGE.WHAT, of small letters, digits and single dashes, and at most
+// 63 bytes; any other text does not count as a code. CODES.md lists those of this module.
 func Code(err error) string {
 	var step *StepError
-	if errors.As(err, &step) && step.Code != "" {
-		return step.Code
+	if errors.As(err, &step) {
+		return Code(step.Err)
 	}
 	if own := code.Of(err); own != "" || err == nil {
 		return own
@@ -90,18 +84,15 @@ func (r *Report) Code() string {
 // is not optional, and that step's name. For a run that has not failed, both are empty.
 func (r *Report) Cause() (step string, err error) {
 	var in *StepError
-	if r.Err != nil {
-		if errors.As(r.Err, &in) {
-			step = in.Step
-		}
-		return step, r.Err
-	}
-	for _, result := range r.Results {
-		if result.Code() != "" && !result.Excused {
-			return result.Step, result.Err
-		}
-	}
-	if r.Failed() {
+	first := slices.IndexFunc(r.Results, func(result Result) bool { return result.Code() != "" && !result.Excused })
+	switch {
+	case errors.As(r.Err, &in):
+		return in.Step, r.Err
+	case r.Err != nil:
+		return "", r.Err
+	case first >= 0:
+		return r.Results[first].Step, r.Results[first].Err
+	case r.Failed():
 		return "", code.New(code.PlanFailed, "a step has failed")
 	}
 	return "", nil

@@ -28,10 +28,8 @@ type coded string
 func (coded) Error() string  { return "the tunnel is taken" }
 func (c coded) Code() string { return string(c) }
 
-var _ bootstrap.Coder = coded("")
-
 func fails(err error) bootstrap.Action {
-	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{err}}
+	return &bootstraptest.Script{Changes: []string{"do it"}, Errs: map[string][]error{"apply": {err}}}
 }
 
 // written runs the plan, and returns its report as decoded from JSON.
@@ -70,7 +68,7 @@ func TestPLAN18_AFailedStepHasItsErrorsCode(t *testing.T) {
 			read, err := written(t, t.Context(), plan)
 			var failure *bootstrap.StepError
 			require.ErrorAs(t, err, &failure)
-			require.Equal(t, tc.want, failure.Code)
+			require.Equal(t, tc.want, bootstrap.Code(failure))
 			require.Equal(t, tc.want, bootstrap.Code(err))
 			require.Equal(t, tc.want, read.Code())
 			require.Empty(t, read.Results[0].Code())
@@ -105,7 +103,7 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 		"tunnel.taken": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return coded("tunnel.taken")
 		}}},
-		"host.no-process": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{todo()})}, Host: hostns.Host{Proc: "/nowhere"}}},
+		"host.no-process": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{Script: todo()})}, Host: hostns.Host{Proc: "/nowhere"}}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if tc.ctx == nil {

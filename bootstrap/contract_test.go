@@ -48,25 +48,6 @@ func TestPLAN19_APreparedPlanIsValidatedAgain(t *testing.T) {
 	}
 }
 
-// An error that is none of a step's ends a run that is being prepared, and no step is blamed.
-func TestPLAN21_AFailureOfNoStepLeavesAReasonForEachStep(t *testing.T) {
-	ends := errors.New("no host")
-	plan := bootstrap.Plan{
-		Steps:   []bootstrap.Step{{Name: "first"}, {Name: "second"}},
-		Prepare: func(context.Context, *bootstrap.Plan) error { return ends },
-	}
-	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
-		report, err := run(t.Context())
-		require.ErrorIs(t, err, ends)
-		require.ErrorIs(t, report.Err, ends)
-		require.Len(t, report.Results, 2)
-		for _, r := range report.Results {
-			require.Equal(t, bootstrap.NotRun, r.Status)
-			require.Equal(t, "the plan stopped before it", r.Reason)
-		}
-	}
-}
-
 // The error of a step that was waiting when the run was to end names why that was.
 func TestPLAN20_AWaitThatEndsNamesTheCause(t *testing.T) {
 	cause := errors.New("--timeout of 3s is over")
@@ -84,26 +65,9 @@ func TestPLAN20_AWaitThatEndsNamesTheCause(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestPLAN19_ANilIsSaidAndNoPanic(t *testing.T) {
-	var a *bootstraptest.Script
-	for want, p := range map[string]*bootstrap.Plan{
-		`step "a" has a nil *bootstraptest.Script`:      {Steps: []bootstrap.Step{{Name: "a", Action: a}}},
-		`gate "a gate" has a nil *bootstraptest.Script`: {Gates: []bootstrap.Step{{Name: "a gate", Gate: a}}},
-	} {
-		require.ErrorContains(t, p.Validate(), want)
-	}
-}
-
-// hopeless is an error that no step could mend.
-type hopeless struct{ error }
-
-func (h hopeless) Unwrap() error { return h.error }
-
-func (hopeless) Certain() {}
-
 func TestPLAN17_ACertainErrorFailsAlsoAfterWhatWouldChange(t *testing.T) {
 	first := todo()
-	second := &bootstraptest.Script{CheckErrs: []error{hopeless{errBoom}, hopeless{errBoom}}}
+	second := &bootstraptest.Script{Errs: map[string][]error{"check": {bootstrap.Certain(errBoom), bootstrap.Certain(errBoom)}}}
 	p := bootstrap.Plan{Steps: []bootstrap.Step{step("first", first), step("second", second, "first")}}
 	report, err := p.Check(t.Context())
 	require.ErrorIs(t, err, errBoom)

@@ -78,7 +78,7 @@ func TestSEC10_APlanCallsAStepWhereItsObjectsAre(t *testing.T) {
 	local.Local = true
 	plan := bootstrap.Plan{Host: hostns.Host{Proc: n.Proc()}, Ledger: node("/run/state", "pod"), Steps: []bootstrap.Step{
 		wants("wants", shelfOf("wants")), local, wants("file", file{"/run/agent/file"}),
-		step("hosted", hosted{scriptOf("hosted")}), step("plain", scriptOf("plain")),
+		step("hosted", hosted{Script: scriptOf("hosted")}), step("plain", scriptOf("plain")),
 	}}
 	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply, (*bootstrap.Plan).CheckRevert} {
 		_, err := run(&plan, t.Context())
@@ -171,7 +171,7 @@ func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
 
-	second := placed{hosted{todo()}, s.at}
+	second := hosted{todo(), map[string]string{s.at: ""}}
 	first = todo()
 	p.Steps = []bootstrap.Step{step("first", first), step("a", second, "first")}
 	_, err = p.Apply(t.Context())
@@ -179,11 +179,3 @@ func TestSEC10_APlanRefusesWhatWouldStayInTheContainer(t *testing.T) {
 	require.False(t, first.Applied())
 	require.Empty(t, second.Calls())
 }
-
-// placed is an action that changes a file of the host's.
-type placed struct {
-	hosted
-	at string
-}
-
-func (p placed) Places() map[string]string { return map[string]string{p.at: ""} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // ErrNotConverged means that something was changed without an error, and is still
@@ -27,10 +28,6 @@ type StepError struct {
 	// word, if it has returned the error, such as "resolve".
 	Op string
 
-	// Code is the stable code of the failure, as [Code] finds it in Err. The plan
-	// fills it.
-	Code string
-
 	// Err is the step's own error, the context's cause, or an error that wraps
 	// ErrNotConverged.
 	Err error
@@ -44,12 +41,11 @@ func (e *StepError) Error() string {
 // Unwrap returns Err.
 func (e *StepError) Unwrap() error { return e.Err }
 
-// newStepError returns a StepError with the code of err.
 func newStepError(step, op string, err error) *StepError {
 	if errors.Is(err, ledger.ErrRefused) {
 		err = notConverged{err}
 	}
-	return &StepError{Step: step, Op: op, Code: Code(err), Err: err}
+	return &StepError{Step: step, Op: op, Err: err}
 }
 
 // notConverged is the ledger's error for what is still different.
@@ -62,19 +58,13 @@ func blockedBy(step string) error {
 	return fmt.Errorf("it comes after step %s, which failed", step)
 }
 
-// CertainError is an error of an action's or a gate's check that no step of the plan could
-// mend. It is a failure even after steps that would change something.
-type CertainError interface {
-	error
-
-	// Certain does nothing; it only marks the error.
-	Certain()
-}
+// Certain returns err, of an action's or a gate's check, as one that no step of the plan could
+// mend. It is a failure even after steps that would change something. Nil stays nil.
+func Certain(err error) error { return failure.Certain(err) }
 
 // isCertain reports whether no earlier step could mend err.
 func isCertain(err error) bool {
-	var certain CertainError
-	return errors.As(err, &certain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, hostns.ErrNotHost)
+	return errors.Is(err, failure.ErrCertain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, hostns.ErrNotHost)
 }
 
 // endsPlan reports whether err, of one step, says enough for those that remain.

@@ -17,7 +17,7 @@ func (e noTunnel) Error() string { return fmt.Sprintf("port %d is taken", e.port
 func (noTunnel) Code() string    { return "tunnel.port-taken" }
 
 // Your own action's error carries a code, which groups the failures of many nodes.
-func ExampleCoder() {
+func ExampleCode() {
 	tunnel := bootstrap.Func(
 		func(context.Context) ([]string, error) { return []string{"open the tunnel"}, nil },
 		func(context.Context) error { return fmt.Errorf("open the tunnel: %w", noTunnel{8472}) },

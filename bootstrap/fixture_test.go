@@ -39,11 +39,11 @@ func todo() *bootstraptest.Script {
 }
 
 func broken() *bootstraptest.Script {
-	return &bootstraptest.Script{Changes: []string{"do it"}, ApplyErrs: []error{errBoom}, WaitErrs: []error{errBoom}}
+	return &bootstraptest.Script{Changes: []string{"do it"}, Errs: map[string][]error{"apply": {errBoom}, "wait": {errBoom}}}
 }
 
 func unreadable() *bootstraptest.Script {
-	return &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom}} // an apply checks twice
+	return &bootstraptest.Script{Errs: map[string][]error{"check": {errBoom, errBoom}}} // an apply checks twice
 }
 
 func step(name string, a bootstrap.Action, after ...string) bootstrap.Step {

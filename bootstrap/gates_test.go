@@ -104,7 +104,7 @@ func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	p := &bootstrap.Plan{
 		Gates: []bootstrap.Step{gate("gate", closed), gate("open", &bootstraptest.Script{})},
 		Steps: []bootstrap.Step{
-			step("unreadable", &bootstraptest.Script{CheckErrs: []error{errBoom, errBoom, errBoom}}),
+			step("unreadable", &bootstraptest.Script{Errs: map[string][]error{"check": {errBoom, errBoom, errBoom}}}),
 			step("done", &bootstraptest.Script{}), step("todo", todo()),
 		},
 	}
@@ -125,16 +125,24 @@ func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	require.Equal(t, bootstrap.Failed, report.Results[2].Status)
 }
 
-func TestGatesAreValidated(t *testing.T) {
+func TestPLAN19_WhatAPlanConsistsOfIsValidated(t *testing.T) {
+	var none *bootstraptest.Script
+	both := struct {
+		ledger.Wanter
+		bootstrap.Action
+	}{newShelf("shelf").want("a=1"), todo()}
 	for want, p := range map[string]*bootstrap.Plan{
-		"gate 1 has no name":                     {Gates: []bootstrap.Step{gate("", todo())}},
-		`gate "g" has no Gate`:                   {Gates: []bootstrap.Step{gate("g", nil)}, Prepare: func(context.Context, *bootstrap.Plan) error { return nil }},
-		`gate "g" can neither be absent`:         {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Absent: true}}},
-		"nor after others":                       {Gates: []bootstrap.Step{gate("f", todo()), {Name: "g", Gate: todo(), After: []string{"f"}}}},
-		`gate "g" has a negative timeout`:        {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Timeout: -1}}},
-		`step "g" is in the plan twice`:          {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("g", todo())}},
-		`step "s" is after "h", which is not in`: {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
-		`gate "g" has Wants or an Action`:        {Gates: []bootstrap.Step{step("g", todo())}},
+		`step "a" has a nil *bootstraptest.Script`:      {Steps: []bootstrap.Step{step("a", none)}},
+		`gate "a gate" has a nil *bootstraptest.Script`: {Gates: []bootstrap.Step{gate("a gate", none)}},
+		"nothing would be recorded: set Wants":          {Steps: []bootstrap.Step{step("s", both)}},
+		"gate 1 has no name":                            {Gates: []bootstrap.Step{gate("", todo())}},
+		`gate "g" has no Gate`:                          {Gates: []bootstrap.Step{gate("g", nil)}, Prepare: func(context.Context, *bootstrap.Plan) error { return nil }},
+		`gate "g" can neither be absent`:                {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Absent: true}}},
+		"nor after others":                              {Gates: []bootstrap.Step{gate("f", todo()), {Name: "g", Gate: todo(), After: []string{"f"}}}},
+		`gate "g" has a negative timeout`:               {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Timeout: -1}}},
+		`step "g" is in the plan twice`:                 {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("g", todo())}},
+		`step "s" is after "h", which is not in`:        {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
+		`gate "g" has Wants or an Action`:               {Gates: []bootstrap.Step{step("g", todo())}},
 	} {
 		require.ErrorContains(t, p.Validate(), want)
 	}

@@ -20,7 +20,7 @@ import (
 // context.
 func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error) error {
 	switch {
-	case s.Local && !w.plan.Host.IsHere() && w.book != nil:
+	case s.Local && w.plan.Host.Proc != "" && w.book != nil:
 		book, err := w.local()
 		if err != nil {
 			return err
@@ -31,12 +31,11 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	case s.Wants != nil:
 		return w.plan.Host.Do(ctx, everywhere, f)
 	}
-	if p, ok := s.does().(placed); ok {
-		if err := w.plan.Host.CheckPlaces(p.Places()); err != nil {
-			return err
-		}
+	namespaces, places := s.onHost()
+	if err := w.plan.Host.CheckPlaces(places); err != nil {
+		return err
 	}
-	return w.plan.Host.Enter(ctx, s.namespaces(), f)
+	return w.plan.Host.Enter(ctx, namespaces, f)
 }
 
 // local is the ledger's view of this side, which is a container.
@@ -70,7 +69,8 @@ func (w *walk) learn(ctx context.Context) {
 // usesHost reports whether the plan acts on the node at all, or only in memory.
 func (p *Plan) usesHost() bool {
 	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
-		return s.Wants != nil && !s.Local || len(s.namespaces()) > 0
+		namespaces, _ := s.onHost()
+		return s.Wants != nil && !s.Local || len(namespaces) > 0
 	})
 }
 
@@ -166,27 +166,17 @@ func (w *walk) keep(ctx context.Context) error {
 const keepWithin = 500 * time.Millisecond
 
 // keepFailure does so for a run that has ended before it was to change anything. If it
-// cannot be kept, the failure is told all the same.
+// cannot be kept, the failure is told all the same. Another owner, who has come later, has
+// the last word.
 func (w *walk) keepFailure(ctx context.Context) {
 	if w.plan.Ledger == nil || w.plan.validateAll() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 	defer cancel()
-	_ = w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error {
-		if err := book.MayApply(ctx); err != nil {
-			return err // another owner, who has come later, has the last word
-		}
-		unlock, err := w.lock(ctx, nil)
-		if err != nil {
-			return err
-		}
-		w.book = book
-		w.identify()
-		err = w.keep(ctx)
-		w.book = nil
-		return errors.Join(err, unlock())
-	})
+	why := w.report.Err
+	_ = w.changing(ctx, (*ledger.Book).MayApply, func(context.Context) error { return nil })
+	w.report.Err = why
 }
 
 // everywhere are the namespaces of steps with Wants.

@@ -44,7 +44,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 
 	uninstalling, goOn := make(chan bool), make(chan bool)
 	slow := &bootstraptest.Script{Hook: func(_ context.Context, call string) error {
-		if call == "undo" {
+		if call == "check-undo" {
 			uninstalling <- true
 			<-goOn
 		}
@@ -91,7 +91,7 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first, last(), "nothing was done")
 
-	fails.CheckErrs = append(make([]error, len(fails.Calls())), errors.New("boom"))
+	fails.Errs = map[string][]error{"check": append(make([]error, len(fails.Calls())), errors.New("boom"))}
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
 	failed := last()

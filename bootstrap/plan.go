@@ -128,7 +128,7 @@ func (p *Plan) Step(name string) *Step {
 // and the steps that need it are [Blocked]. But if it needs one that would change, or a gate
 // is closed, the error may only mean that this has not happened yet: the step is then
 // [Unknown], and Check returns no error for it. That is not so for an error of Wants, of a
-// conflict with another agent, of a missing permission, or a [CertainError].
+// conflict with another agent, of a missing permission, or one that is [Certain].
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheck, p.Validate, (*walk).checkPlan)
 }
@@ -147,8 +147,7 @@ func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpApply, p.Validate, (*walk).applyPlan)
 }
 
-// CheckRevert reports what Revert would undo, and changes nothing. A step whose action can
-// be undone is [Unknown] if it cannot say beforehand what it would undo: see [Undoer].
+// CheckRevert reports what Revert would undo, and changes nothing.
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 	return p.run(ctx, OpCheckRevert, p.Validate, (*walk).revertPlan)
 }
@@ -181,9 +180,6 @@ func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
 // [ledger.From]), but without the node's lock. Prepare may use it, and what goes on beside
 // the plan, such as a guard.
 func (p *Plan) Inside(ctx context.Context, f func(context.Context) error) error {
-	if f == nil {
-		return errors.New("inside the host: no function given to call")
-	}
 	if err := p.validateAll(); err != nil {
 		return err
 	}

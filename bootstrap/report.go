@@ -35,30 +35,35 @@ const (
 // Report lists the outcome of each step of a plan, in the order in which the steps
 // ran.
 type Report struct {
-	// Op is what the plan was run for. Start is when it was run, and Elapsed how
-	// long that took, including all waiting. All three are zero in a report that was
-	// not made by a plan.
-	Op      Op
-	Start   time.Time
-	Elapsed time.Duration
+	// Op is what the plan was run for. It is empty, and Start and Elapsed are zero, in a
+	// report that was not made by a plan.
+	Op Op `json:"op,omitempty"`
 
 	// Node is the node's name, Version that of the program, and Command its command, as
 	// the plan has them. They are empty where they are not known.
-	Node, Version, Command string
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version,omitempty"`
+	Command string `json:"command,omitempty"`
 
 	// Agent is the agent that the plan belongs to, and Owner the owner it ran for; empty
 	// if none is configured. Generation counts the node's owners; 0 if the node has
 	// none. All three come from the plan's ledger.
-	Agent, Owner string
-	Generation   int
+	Agent      string `json:"agent,omitempty"`
+	Owner      string `json:"-"`
+	Generation int    `json:"generation,omitempty"`
+
+	// Start is when the plan was run, and Elapsed how long that took, including all
+	// waiting.
+	Start   time.Time     `json:"start,omitzero"`
+	Elapsed time.Duration `json:"-"`
 
 	// Results has one entry for each step.
-	Results []Result
+	Results []Result `json:"-"`
 
 	// Err is the failure of the plan itself, rather than of a step: the plan
 	// is invalid, its lock could not be taken, or its ledger says that the node
 	// has another owner. Nil otherwise.
-	Err error
+	Err error `json:"-"`
 }
 
 // fail notes and returns an error of the plan itself.
@@ -98,8 +103,6 @@ type Result struct {
 	// that: a [*StepError], except in a blocked step. Nil otherwise.
 	Err error `json:"-"`
 
-	certain bool // the failure has nothing to do with what earlier steps may change
-
 	// Elapsed is the time that the step took, with all its checks and its change.
 	// Zero if the step was not tried, or was undone together with all others.
 	Elapsed time.Duration `json:"-"`
@@ -129,34 +132,42 @@ func (r *Report) Changed() bool {
 	return r.Count(Changed, WouldChange, Unknown) > 0
 }
 
-// reportJSON is the form of a report in JSON.
-type reportJSON struct {
-	Op         Op        `json:"op,omitempty"`
-	Node       string    `json:"node,omitempty"`
-	Version    string    `json:"version,omitempty"`
-	Command    string    `json:"command,omitempty"`
-	Agent      string    `json:"agent,omitempty"`
-	Owner      *string   `json:"owner,omitempty"`
-	Generation int       `json:"generation,omitempty"`
-	Start      time.Time `json:"start,omitzero"`
-	ElapsedMs  float64   `json:"elapsedMs,omitempty"`
-	Code       string    `json:"code,omitempty"`
-	Error      string    `json:"error,omitempty"`
-	Results    []Result  `json:"results"`
-}
+// The forms of a report and of a result in JSON.
+type (
+	reportJSON struct {
+		plainReport
+		Owner     *string      `json:"owner,omitempty"`
+		ElapsedMs float64      `json:"elapsedMs,omitempty"`
+		Code      string       `json:"code,omitempty"`
+		Error     string       `json:"error,omitempty"`
+		Results   []resultJSON `json:"results"`
+	}
+	resultJSON struct {
+		plainResult
+		Code      string  `json:"code,omitempty"`
+		Error     string  `json:"error,omitempty"`
+		ElapsedMs float64 `json:"elapsedMs"`
+	}
+	plainReport Report
+	plainResult Result
+)
 
 // MarshalJSON writes an object with "op", "node", "version", "command", "agent",
-// "owner", "generation", "start" (RFC 3339), "elapsedMs", "code" (see [Report.Code]) and
-// "error", each left out if it is zero, and "results" (never null), as
-// [Result.MarshalJSON] writes them. An owner that is empty, beside an agent, means
-// that none is configured.
+// "generation", "start" (RFC 3339), "owner", "elapsedMs" (milliseconds, with microseconds as a
+// fraction), "code" (see [Report.Code]) and "error", each left out if it is zero, and
+// "results" (never null). An owner that is empty, beside an agent, means that none is
+// configured. A result has "step", "status", "changes" (never null) and "elapsedMs", and,
+// unless it is zero, "reason", "excused", "adopted", "advice", "code" and "error".
 func (r Report) MarshalJSON() ([]byte, error) {
 	out := reportJSON{
-		Op: r.Op, Node: r.Node, Version: r.Version, Command: r.Command, Agent: r.Agent, Generation: r.Generation,
-		Start: r.Start, ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: noNil(r.Results),
+		plainReport: plainReport(r), ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: []resultJSON{},
 	}
 	if r.Agent != "" || r.Owner != "" {
 		out.Owner = &r.Owner
+	}
+	for _, result := range r.Results {
+		result.Changes = append([]string{}, result.Changes...)
+		out.Results = append(out.Results, resultJSON{plainResult(result), result.Code(), errorText(result.Err), milliseconds(result.Elapsed)})
 	}
 	return marshal(out)
 }
@@ -164,51 +175,22 @@ func (r Report) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text and
 // its code survive.
 func (r *Report) UnmarshalJSON(text []byte) error {
-	var owner string
-	in := reportJSON{Owner: &owner}
+	var in reportJSON
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("decode report: %w", err)
 	}
-	*r = Report{
-		Op: in.Op, Node: in.Node, Version: in.Version, Command: in.Command, Agent: in.Agent, Owner: owner, Generation: in.Generation,
-		Start: in.Start, Elapsed: duration(in.ElapsedMs), Results: in.Results, Err: textError(in.Error, in.Code),
+	*r = Report(in.plainReport)
+	r.Elapsed, r.Err = duration(in.ElapsedMs), textError(in.Error, in.Code)
+	if in.Owner != nil {
+		r.Owner = *in.Owner
+	}
+	for _, of := range in.Results {
+		result := Result(of.plainResult)
+		result.Elapsed, result.Err = duration(of.ElapsedMs), textError(of.Error, of.Code)
+		r.Results = append(r.Results, result)
 	}
 	return nil
 }
-
-// resultJSON is the form of a result in JSON.
-type resultJSON struct {
-	plainResult
-	Code      string  `json:"code,omitempty"`
-	Error     string  `json:"error,omitempty"`
-	ElapsedMs float64 `json:"elapsedMs"`
-}
-
-type plainResult Result
-
-// MarshalJSON writes one object with "step", "status", "reason" (left out if there is
-// none), "excused" (left out if it is not), "changes" (never null), "adopted", "advice", "code"
-// (see [Result.Code]) and "error" (left out if there is none) and "elapsedMs"
-// (milliseconds, with microseconds as a fraction).
-func (r Result) MarshalJSON() ([]byte, error) {
-	r.Changes = noNil(r.Changes)
-	return marshal(resultJSON{plainResult(r), r.Code(), errorText(r.Err), milliseconds(r.Elapsed)})
-}
-
-// UnmarshalJSON reads what MarshalJSON has written. Of an error, only its text and
-// its code survive.
-func (r *Result) UnmarshalJSON(text []byte) error {
-	var in resultJSON
-	if err := json.Unmarshal(text, &in); err != nil {
-		return fmt.Errorf("decode result: %w", err)
-	}
-	*r = Result(in.plainResult)
-	r.Err, r.Elapsed = textError(in.Error, in.Code), duration(in.ElapsedMs)
-	return nil
-}
-
-// noNil returns list, which is never null in JSON.
-func noNil[T any](list []T) []T { return append([]T{}, list...) }
 
 func errorText(err error) string {
 	if err == nil {

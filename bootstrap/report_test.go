@@ -89,7 +89,7 @@ func TestAReportIsReadBackFromJSON(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(again))
 	require.EqualError(t, got.Err, want.Err.Error())
-	require.Contains(t, string(text), `"node":"node-1","version":"v1.2.3","command":"mount-cgroup","agent":"cilium","owner":"a pod's UID","generation":3,`)
+	require.Contains(t, string(text), `"node":"node-1","version":"v1.2.3","command":"mount-cgroup","agent":"cilium","generation":3,"start":"2026-01-02T03:04:05.000006Z","owner":"a pod's UID",`)
 	require.Equal(t, want.Node+want.Version+want.Command+want.Agent+want.Owner, got.Node+got.Version+got.Command+got.Agent+got.Owner)
 	require.Equal(t, want.Generation, got.Generation)
 	for i, r := range want.Results {
@@ -125,7 +125,7 @@ func TestFailedTellsWhatTheErrorTells(t *testing.T) {
 		"unprepared": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return errBoom
 		}}},
-		"not locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{todo()})}, Host: hostns.Host{Here: true, LockFile: "/nowhere/lock"}}},
+		"not locked": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", hosted{Script: todo()})}, Host: hostns.Host{Here: true, LockFile: "/nowhere/lock"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.ctx == nil {

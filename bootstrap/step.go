@@ -14,23 +14,20 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// do is what a walk does with one step. It leaves Step and Elapsed of the result to the walk.
+// do is what a walk does with one step, where its objects are. It leaves Step and Elapsed of
+// the result to the walk.
 type do func(w *walk, ctx context.Context, s *Step) Result
 
 // check is what Plan.Check does with one step.
 func (w *walk) check(ctx context.Context, s *Step) Result {
-	return w.onItsSide(ctx, s, "check", func(ctx context.Context) Result {
-		if s.Wants != nil {
-			return s.advised(ctx, w.checkWants(ctx, s))
-		}
-		changes, err := s.checkItself(ctx)
-		if err != nil {
-			r := s.result(Failed, "check", changes, err)
-			r.certain = isCertain(err)
-			return r
-		}
-		return s.advised(ctx, foreseen(changes))
-	})
+	if s.Wants != nil {
+		return w.checkWants(ctx, s)
+	}
+	changes, err := s.checkItself(ctx)
+	if err != nil {
+		return s.failed("check", changes, err)
+	}
+	return foreseen(changes)
 }
 
 // checkItself calls the Check of an action or a gate.
@@ -45,19 +42,14 @@ func (s *Step) checkItself(ctx context.Context) ([]string, error) {
 func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 	wants, err := w.wants(ctx, s)
 	if err != nil {
-		r := s.result(Failed, "check", nil, err)
-		r.certain = true
-		return r
+		return s.failed("check", nil, err)
 	}
 	look, err := ledger.From(ctx).Check(ctx, s.Name, wants)
-	isDenied := look.Denied != nil && (w.isBefore || os.Geteuid() == 0) // other users may look
-	if isDenied {
-		err = errors.Join(err, look.Denied)
+	if w.isBefore || os.Geteuid() == 0 { // other users may look
+		err = errors.Join(err, Certain(look.Denied))
 	}
 	if err != nil {
-		r := s.result(Failed, "check", look.Changes, err)
-		r.certain = isDenied || isCertain(err)
-		return r
+		return s.failed("check", look.Changes, err)
 	}
 	w.claims = w.claims || look.Claims
 	r := foreseen(look.Changes)
@@ -65,8 +57,8 @@ func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 	return r
 }
 
-// wants asks the step, and returns an error if an object would be one of the container that
-// the process is in.
+// wants asks the step, and returns an error, which is certain, if it fails, or an object would
+// be one of the container that the process is in.
 func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 	wants, err := s.Wants.Wants(ctx)
 	for _, kind := range wants.Kinds {
@@ -78,18 +70,17 @@ func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 	if err == nil && !s.Local {
 		err = w.plan.Host.CheckPlaces(wants.Places())
 	}
-	return wants, err
+	return wants, Certain(err)
 }
 
-// onItsSide calls f where the step's objects are.
-func (w *walk) onItsSide(ctx context.Context, s *Step, op string, f func(context.Context) Result) (r Result) {
+// onItsSide does s where its objects are.
+func (w *walk) onItsSide(ctx context.Context, s *Step, do do) (r Result) {
 	err := w.enter(ctx, s, func(ctx context.Context) error {
-		r = f(ctx)
+		r = do(w, ctx, s)
 		return nil
 	})
 	if err != nil {
-		r = s.result(Failed, op, nil, err)
-		r.certain = isCertain(err)
+		return s.failed(string(w.op), nil, err)
 	}
 	return r
 }
@@ -110,22 +101,17 @@ func (s *Step) advised(ctx context.Context, r Result) Result {
 
 // apply is what Plan.Apply does with one step.
 func (w *walk) apply(ctx context.Context, s *Step) Result {
-	return w.onItsSide(ctx, s, "apply", func(ctx context.Context) Result {
-		switch {
-		case s.Wants != nil:
-			return s.advised(ctx, w.applyWants(ctx, s))
-		case s.Gate != nil:
-			return s.advised(ctx, s.wait(ctx))
-		}
-		return s.advised(ctx, s.act(ctx))
-	})
+	if s.Wants != nil {
+		return w.applyWants(ctx, s)
+	}
+	return s.act(ctx)
 }
 
 // applyWants has the ledger change the objects.
 func (w *walk) applyWants(ctx context.Context, s *Step) Result {
 	wants, err := w.wants(ctx, s)
 	if err != nil {
-		return s.result(Failed, "apply", nil, err)
+		return s.failed("apply", nil, err)
 	}
 	done, err := ledger.From(ctx).Apply(ctx, s.Name, wants)
 	r := Result{Status: Unchanged, Changes: done.Changes, Adopted: done.Adopted, Advice: done.Advice}
@@ -137,36 +123,26 @@ func (w *walk) applyWants(ctx context.Context, s *Step) Result {
 	return r
 }
 
-// wait waits for the step's gate.
-func (s *Step) wait(ctx context.Context) Result {
-	waits, err := s.Gate.Check(ctx)
+// act applies the step's action, or waits for its gate.
+func (s *Step) act(ctx context.Context) Result {
+	changes, err := s.checkItself(ctx)
 	switch {
 	case err != nil:
-		return s.result(Failed, "check", waits, err)
-	case len(waits) == 0:
+		return s.failed("check", changes, err)
+	case len(changes) == 0:
 		return Result{Status: Unchanged}
-	}
-	if err := s.Gate.Wait(ctx); err != nil {
-		return s.result(Failed, "apply", nil, err)
-	}
-	return Result{Status: Changed, Changes: waits}
-}
-
-// act applies the step's action.
-func (s *Step) act(ctx context.Context) Result {
-	changes, err := s.Action.Check(ctx)
-	if err != nil {
-		return s.result(Failed, "check", changes, err)
-	}
-	if len(changes) == 0 {
-		return Result{Status: Unchanged}
+	case s.Gate != nil:
+		if err := s.Gate.Wait(ctx); err != nil {
+			return s.failed("apply", nil, err)
+		}
+		return Result{Status: Changed, Changes: changes}
 	}
 	if err := s.Action.Apply(ctx); err != nil {
 		left, errLeft := s.Action.Check(ctx)
 		if errLeft != nil {
 			left = changes
 		}
-		return s.result(Failed, "apply", made(changes, left), err)
+		return s.failed("apply", made(changes, left), err)
 	}
 	return s.verify(ctx, changes)
 }
@@ -175,29 +151,23 @@ func (s *Step) act(ctx context.Context) Result {
 func (s *Step) verify(ctx context.Context, changes []string) Result {
 	left, err := s.Action.Check(ctx)
 	if err != nil {
-		return s.result(Failed, "verify", nil, err)
+		return s.failed("verify", nil, err)
 	}
 	if len(left) > 0 {
 		err := fmt.Errorf("%w: %s", ErrNotConverged, strings.Join(left, "; "))
-		return s.result(Failed, "verify", made(changes, left), err)
+		return s.failed("verify", made(changes, left), err)
 	}
 	return Result{Status: Changed, Changes: changes}
 }
 
 // made returns the planned changes that are not left to do. If there is something
 // left that was not planned, no more can be told of the others.
-func made(planned, left []string) (out []string) {
-	for _, change := range left {
-		if !slices.Contains(planned, change) {
-			return nil
-		}
+func made(planned, left []string) []string {
+	done := slices.DeleteFunc(slices.Clone(planned), func(change string) bool { return slices.Contains(left, change) })
+	if slices.ContainsFunc(left, func(change string) bool { return !slices.Contains(planned, change) }) {
+		return nil
 	}
-	for _, change := range planned {
-		if !slices.Contains(left, change) {
-			out = append(out, change)
-		}
-	}
-	return out
+	return done
 }
 
 // foreseen is the result of a dry run.
@@ -208,6 +178,6 @@ func foreseen(changes []string) Result {
 	return Result{Status: WouldChange, Changes: changes}
 }
 
-func (s *Step) result(status Status, op string, changes []string, err error) Result {
-	return Result{Status: status, Changes: changes, Err: newStepError(s.Name, op, err)}
+func (s *Step) failed(op string, changes []string, err error) Result {
+	return Result{Status: Failed, Changes: changes, Err: newStepError(s.Name, op, err)}
 }

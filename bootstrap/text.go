@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
@@ -115,22 +115,16 @@ func (r *Report) Summary() string {
 	return fmt.Sprintf("%d steps: %s", len(r.Results), strings.Join(counts, ", "))
 }
 
-// table aligns all columns but the last, and leaves no blank at a line's end.
+// table aligns the columns, and leaves no blank at a line's end.
 func table(rows [][]string) string {
-	widths := make([]int, len(rows[0])-1)
+	var aligned, b strings.Builder
+	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i := range widths {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
-	var b strings.Builder
-	for _, row := range rows {
-		var line strings.Builder
-		for i, width := range widths {
-			line.WriteString(row[i] + strings.Repeat(" ", width-utf8.RuneCountInString(row[i])+2))
-		}
-		line.WriteString(row[len(widths)])
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	_ = w.Flush() // to memory
+	for line := range strings.Lines(aligned.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	return b.String()
 }

@@ -80,22 +80,23 @@ type run struct {
 // step that ctx belongs to. Locks and actions that may take long call it before
 // they wait. Outside of a plan it does nothing.
 func Waiting(ctx context.Context, w Wait) {
-	r, ok := ctx.Value(runKey{}).(run)
-	if !ok || r.trace.Waiting == nil {
-		return
-	}
+	r, _ := ctx.Value(runKey{}).(run)
 	w.Step = r.step
-	r.trace.Waiting(ctx, w)
+	r.trace.waiting(ctx, w)
 }
 
+// in returns the context of a step of the run that t traces; "": of the run itself.
+func (t *Trace) in(ctx context.Context, step string) context.Context {
+	return context.WithValue(ctx, runKey{}, run{t, step})
+}
+
+// The following call the hooks of a Trace, which may be nil, as may each of them.
+
 func (t *Trace) planStart(ctx context.Context, op Op) context.Context {
-	if t == nil {
+	if t == nil || t.PlanStart == nil {
 		return ctx
 	}
-	if t.PlanStart != nil {
-		ctx = either(t.PlanStart(ctx, op), ctx)
-	}
-	return context.WithValue(ctx, runKey{}, run{trace: t})
+	return either(t.PlanStart(ctx, op), ctx)
 }
 
 func (t *Trace) planDone(ctx context.Context, r *Report) {
@@ -105,18 +106,27 @@ func (t *Trace) planDone(ctx context.Context, r *Report) {
 }
 
 func (t *Trace) stepStart(ctx context.Context, op Op, step string) context.Context {
-	if t == nil {
+	if t == nil || t.StepStart == nil {
 		return ctx
 	}
-	if t.StepStart != nil {
-		ctx = either(t.StepStart(ctx, op, step), ctx)
+	return either(t.StepStart(ctx, op, step), ctx)
+}
+
+func (t *Trace) checking(ctx context.Context, step string) {
+	if t != nil && t.Checking != nil {
+		t.Checking(ctx, step)
 	}
-	return context.WithValue(ctx, runKey{}, run{t, step})
 }
 
 func (t *Trace) stepDone(ctx context.Context, op Op, r Result) {
 	if t != nil && t.StepDone != nil {
 		t.StepDone(ctx, op, r)
+	}
+}
+
+func (t *Trace) waiting(ctx context.Context, w Wait) {
+	if t != nil && t.Waiting != nil {
+		t.Waiting(ctx, w)
 	}
 }
 
@@ -131,47 +141,34 @@ func either(own, ctx context.Context) context.Context {
 // given. Only PlanDone and StepDone are called in reverse order, so that each trace
 // sees the contexts that it returned.
 func JoinTraces(traces ...*Trace) *Trace {
-	traces = slices.DeleteFunc(slices.Clone(traces), func(t *Trace) bool { return t == nil })
+	joined := &Trace{}
+	for _, t := range traces {
+		joined = joined.then(t)
+	}
+	return joined
+}
+
+func (t *Trace) then(next *Trace) *Trace {
 	return &Trace{
-		PlanStart: func(ctx context.Context, op Op) context.Context {
-			for _, t := range traces {
-				if t.PlanStart != nil {
-					ctx = either(t.PlanStart(ctx, op), ctx)
-				}
-			}
-			return ctx
-		},
+		PlanStart: func(ctx context.Context, op Op) context.Context { return next.planStart(t.planStart(ctx, op), op) },
 		PlanDone: func(ctx context.Context, r *Report) {
-			for _, t := range slices.Backward(traces) {
-				t.planDone(ctx, r)
-			}
+			next.planDone(ctx, r)
+			t.planDone(ctx, r)
 		},
 		StepStart: func(ctx context.Context, op Op, step string) context.Context {
-			for _, t := range traces {
-				if t.StepStart != nil {
-					ctx = either(t.StepStart(ctx, op, step), ctx)
-				}
-			}
-			return ctx
+			return next.stepStart(t.stepStart(ctx, op, step), op, step)
 		},
 		StepDone: func(ctx context.Context, op Op, r Result) {
-			for _, t := range slices.Backward(traces) {
-				t.stepDone(ctx, op, r)
-			}
+			next.stepDone(ctx, op, r)
+			t.stepDone(ctx, op, r)
 		},
 		Checking: func(ctx context.Context, step string) {
-			for _, t := range traces {
-				if t.Checking != nil {
-					t.Checking(ctx, step)
-				}
-			}
+			t.checking(ctx, step)
+			next.checking(ctx, step)
 		},
 		Waiting: func(ctx context.Context, w Wait) {
-			for _, t := range traces {
-				if t.Waiting != nil {
-					t.Waiting(ctx, w)
-				}
-			}
+			t.waiting(ctx, w)
+			next.waiting(ctx, w)
 		},
 	}
 }

@@ -6,7 +6,6 @@ package bootstrap_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -44,27 +43,6 @@ func telling(name string, log *[]string) *bootstrap.Trace {
 		},
 		Waiting: func(ctx context.Context, w bootstrap.Wait) { say(ctx, w.Step+" waits for "+w.For) },
 	}
-}
-
-func TestPLAN20_TraceIsToldOfWaiting(t *testing.T) {
-	var log []string
-	a := todo()
-	a.Hook = func(ctx context.Context, call string) error {
-		if call == "apply" {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "a device", Tries: 1, Err: errBoom})
-		}
-		return nil
-	}
-	plan := &bootstrap.Plan{
-		Steps: []bootstrap.Step{step("a", a)},
-		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) {
-			log = append(log, fmt.Sprintf("%q waits for %s, tried %d times: %v", w.Step, w.For, w.Tries, w.Err))
-		}},
-	}
-	_, err := plan.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{`"a" waits for a device, tried 1 times: boom`}, log)
-	bootstrap.Waiting(t.Context(), bootstrap.Wait{}) // no trace is set
 }
 
 func TestJoinTraces(t *testing.T) {

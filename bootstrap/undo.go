@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
@@ -43,7 +42,7 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 	u := &undoing{walk: w, isDry: w.op == OpCheck || w.op == OpCheckRevert, isAbsent: !w.reverts()}
 	for i := range steps {
 		o := u.of(steps[i].Name)
-		o.step, o.ctx = &steps[i], w.trace.stepStart(ctx, w.op, steps[i].Name)
+		o.step, o.ctx = &steps[i], w.start(ctx, steps[i].Name)
 	}
 	w.learn(ctx)
 	u.undoInTurn(ctx, all)
@@ -92,7 +91,7 @@ func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
 		return u.undoIn(ctx, u.book, steps)
 	})
-	if u.plan.Host.IsHere() && steps != nil {
+	if u.plan.Host.Proc == "" && steps != nil {
 		return
 	}
 	local, err := u.local()
@@ -163,7 +162,7 @@ func without(err error, objects []ledger.Undone) error {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok || reflect.TypeOf(err) != reflect.TypeOf(errors.Join(err)) {
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return err
 	}
 	var rest []error
@@ -173,52 +172,21 @@ func without(err error, objects []ledger.Undone) error {
 	return errors.Join(rest...)
 }
 
-// undoAction calls the action's Undo or, in a dry run, asks what that would change.
+// undoAction calls the action's Undo, unless it is a dry run or there is nothing to undo.
 func (u *undoing) undoAction(o *undone) {
-	start, do := time.Now(), (*Step).undo
-	if u.isDry {
-		do = (*Step).checkUndo
-	}
-	done := u.bounded(o.ctx, o.step, func(w *walk, ctx context.Context, s *Step) Result {
-		return w.onItsSide(ctx, s, "revert", func(ctx context.Context) Result { return do(s, ctx) })
+	start := time.Now()
+	done := u.bounded(o.ctx, o.step, func(_ *walk, ctx context.Context, s *Step) Result {
+		changes, err := s.undoer().CheckUndo(ctx)
+		if err == nil && len(changes) > 0 && !u.isDry {
+			err = s.undoer().Undo(ctx)
+		}
+		if err != nil {
+			return s.failed("revert", nil, err)
+		}
+		return Result{Changes: changes}
 	})
-	o.Status, o.Reason, o.Err, o.Elapsed = done.Status, done.Reason, done.Err, time.Since(start)
+	o.Err, o.Elapsed = done.Err, time.Since(start)
 	o.Changes = append(o.Changes, done.Changes...)
-}
-
-// undo calls the action's Undo. That has changed something if its CheckUndo has said so, or
-// if its Check then finds something else than before.
-func (s *Step) undo(ctx context.Context) Result {
-	changes, _ := s.foresee(ctx)
-	before, errBefore := s.Action.Check(ctx)
-	if err := s.undoer().Undo(ctx); err != nil {
-		return s.result(Failed, "revert", nil, err)
-	}
-	after, errAfter := s.Action.Check(ctx)
-	if len(changes) == 0 && errBefore == nil && errAfter == nil && slices.Equal(before, after) {
-		return Result{Status: Unchanged}
-	}
-	return Result{Status: Changed, Changes: changes}
-}
-
-// checkUndo says what undo would change.
-func (s *Step) checkUndo(ctx context.Context) Result {
-	switch changes, err := s.foresee(ctx); {
-	case errors.Is(err, errors.ErrUnsupported):
-		return Result{Status: Unknown, Reason: "its action cannot say beforehand what it would undo"}
-	case err != nil:
-		return s.result(Failed, "check-revert", nil, err)
-	default:
-		return Result{Status: Unchanged, Changes: changes}
-	}
-}
-
-// foresee matches errors.ErrUnsupported if the action cannot say what its Undo would change.
-func (s *Step) foresee(ctx context.Context) (changes []string, err error) {
-	if action, ok := s.undoer().(foreseer); ok {
-		return action.CheckUndo(ctx)
-	}
-	return nil, errors.ErrUnsupported
 }
 
 // tell reports what became of each step. The error joins those that count.
@@ -226,7 +194,7 @@ func (u *undoing) tell(ctx context.Context) error {
 	var errs []error
 	for _, o := range u.told {
 		if o.ctx == nil {
-			o.ctx = u.trace.stepStart(ctx, u.op, o.Step)
+			o.ctx = u.start(ctx, o.Step)
 		}
 		u.conclude(o)
 		r, err := u.account(ctx, o.step, o.Result)
@@ -250,10 +218,10 @@ func (u *undoing) conclude(o *undone) {
 	}
 	switch s := o.step; {
 	case len(o.errs) > 0:
-		o.Status, o.Err, o.certain = Failed, newStepError(o.Step, op, errors.Join(o.errs...)), true
-	case o.Status == Unchanged && len(o.Changes) > 0:
+		o.Status, o.Err = Failed, newStepError(o.Step, op, Certain(errors.Join(o.errs...)))
+	case len(o.Changes) > 0:
 		o.Status = changed
-	case o.Status != Unchanged || len(o.Advice) > 0 || s.undoer() != nil:
+	case len(o.Advice) > 0 || s.undoer() != nil:
 	case s.Skip && u.book == nil:
 		o.Status, o.Reason = Skipped, s.SkipReason
 	case s.Action != nil && !s.Skip:

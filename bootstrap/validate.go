@@ -29,10 +29,10 @@ func (p *Plan) Validate() error {
 		}
 	}
 	for i := range p.Gates {
-		errs = append(errs, p.Gates[i].validate("gate", i), p.Gates[i].validateGate())
+		errs = append(errs, p.Gates[i].validate("gate", i, true))
 	}
 	for i := range p.Steps {
-		errs = append(errs, p.Steps[i].validate("step", i), p.Steps[i].validateAfter(i, places), p.Steps[i].validateParts(p.Prepare == nil))
+		errs = append(errs, p.Steps[i].validate("step", i, p.Prepare == nil), p.Steps[i].validateAfter(i, places))
 	}
 	return errors.Join(invalid(errors.Join(errs...)), p.validateAll())
 }
@@ -52,8 +52,11 @@ func invalid(err error) error {
 	return code.Errorf(code.PlanInvalid, "invalid plan: %w", err)
 }
 
-// validate says what is wrong with what steps and gates have in common.
-func (s *Step) validate(kind string, place int) error {
+// validate says what is wrong with a step or a gate; that of a plan that is not complete may
+// consist of nothing yet.
+func (s *Step) validate(kind string, place int, isComplete bool) error {
+	_, isWanter := s.Action.(ledger.Wanter)
+	isGate := kind == "gate"
 	switch {
 	case s.Name == "":
 		return fmt.Errorf("%s %d has no name", kind, place+1)
@@ -61,6 +64,20 @@ func (s *Step) validate(kind string, place int) error {
 		return fmt.Errorf("%s %q has a negative timeout: %s", kind, s.Name, s.Timeout)
 	case isNil(s.does()):
 		return fmt.Errorf("%s %q has a nil %T", kind, s.Name, s.does())
+	case isGate && (s.Absent || len(s.After) > 0):
+		return fmt.Errorf("gate %q can neither be absent nor after others", s.Name)
+	case isGate && (s.Wants != nil || s.Action != nil):
+		return fmt.Errorf("gate %q has Wants or an Action: make it one of Steps, or set Gate", s.Name)
+	case isGate && s.Gate == nil && !s.Skip:
+		return fmt.Errorf("gate %q has no Gate", s.Name)
+	case !isGate && s.Gate != nil:
+		return fmt.Errorf("step %q is a gate: make it one of Gates", s.Name)
+	case s.Wants != nil && s.Action != nil:
+		return fmt.Errorf("step %q has both Wants and an Action", s.Name)
+	case s.does() == nil && isComplete && !s.Skip && !s.Absent:
+		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
+	case isWanter:
+		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, s.Action)
 	}
 	return nil
 }
@@ -76,34 +93,6 @@ func (s *Step) validateAfter(place int, places map[string]int) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// validateParts says what is wrong with what the step does.
-func (s *Step) validateParts(isComplete bool) error {
-	_, isWanter := s.Action.(ledger.Wanter)
-	switch {
-	case s.Gate != nil:
-		return fmt.Errorf("step %q is a gate: make it one of Gates", s.Name)
-	case s.Wants != nil && s.Action != nil:
-		return fmt.Errorf("step %q has both Wants and an Action", s.Name)
-	case s.does() == nil && isComplete && !s.Skip && !s.Absent:
-		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
-	case isWanter:
-		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, s.Action)
-	}
-	return nil
-}
-
-func (s *Step) validateGate() error {
-	switch {
-	case s.Absent || len(s.After) > 0:
-		return fmt.Errorf("gate %q can neither be absent nor after others", s.Name)
-	case s.Wants != nil || s.Action != nil:
-		return fmt.Errorf("gate %q has Wants or an Action: make it one of Steps, or set Gate", s.Name)
-	case s.Gate == nil && !s.Skip:
-		return fmt.Errorf("gate %q has no Gate", s.Name)
-	}
-	return nil
 }
 
 // isNil reports whether a pointer was given that is nil: its methods may not bear that.

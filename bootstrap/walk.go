@@ -38,7 +38,7 @@ type walk struct {
 // run runs the plan by one of the methods below.
 func (p *Plan) run(ctx context.Context, op Op, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
-	ctx = p.Trace.planStart(once.With(ctx), op)
+	ctx = p.Trace.in(p.Trace.planStart(once.With(ctx), op), "")
 	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind)}
 	w.report = &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
@@ -170,7 +170,7 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 		case err != nil && slices.Contains([]Status{WouldChange, Unknown}, r.Status):
 			r = Result{Step: r.Step, Status: NotRun, Elapsed: r.Elapsed}
 		case !slices.Contains([]Status{Skipped, Blocked, NotRun}, r.Status): // it was tried
-			step = w.trace.stepStart(ctx, w.op, r.Step)
+			step = w.start(ctx, r.Step)
 		}
 		w.done(step, r)
 	}
@@ -184,14 +184,10 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 func (w *walk) lookBefore() *walk {
 	look := &walk{plan: w.plan, op: OpCheck, report: &Report{}, isBefore: true, kinds: w.kinds}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
-	if w.trace != nil {
-		look.trace = &Trace{Waiting: w.trace.Waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {
-			if w.trace.Checking != nil {
-				w.trace.Checking(ctx, step)
-			}
-			return ctx
-		}}
-	}
+	look.trace = &Trace{Waiting: w.trace.waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {
+		w.trace.checking(ctx, step)
+		return ctx
+	}}
 	return look
 }
 
@@ -234,7 +230,6 @@ func (w *walk) prepare(ctx context.Context) error {
 	var failure *StepError
 	switch {
 	case errors.As(err, &failure) && w.plan.Step(failure.Step) != nil:
-		failure.Code = Code(failure)
 		w.unprepared(ctx, failure)
 	case err != nil:
 		w.report.fail(err)
@@ -309,10 +304,15 @@ func (w *walk) inherit(s *Step) {
 	}
 }
 
+// start calls the hook of a step's begin, and returns the step's context.
+func (w *walk) start(ctx context.Context, step string) context.Context {
+	return w.trace.in(w.trace.stepStart(ctx, w.op, step), step)
+}
+
 func (w *walk) try(ctx context.Context, s *Step, do do) error {
-	ctx = w.trace.stepStart(ctx, w.op, s.Name)
+	ctx = w.start(ctx, s.Name)
 	start := time.Now()
-	r := w.bounded(ctx, s, do)
+	r := w.bounded(ctx, s, func(w *walk, ctx context.Context, s *Step) Result { return s.advised(ctx, do(w, ctx, s)) })
 	r.Step, r.Elapsed = s.Name, time.Since(start)
 	r, err := w.account(ctx, s, r)
 	w.done(ctx, r)
@@ -321,19 +321,18 @@ func (w *walk) try(ctx context.Context, s *Step, do do) error {
 
 // bounded does s within its timeout.
 func (w *walk) bounded(ctx context.Context, s *Step, do do) Result {
-	if s.Timeout == 0 {
-		r := do(w, ctx, s)
-		addCause(ctx, r.Err)
-		return r
+	limited := ctx
+	if s.Timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, s.Timeout)
+		defer cancel()
 	}
-	limited, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
-	r := do(w, limited, s)
+	r := w.onItsSide(limited, s, do)
 	var failed *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
 		failed.Err = fmt.Errorf("%w (the step's timeout is %s)", failed.Err, s.Timeout)
-		if failed.Code == code.PlanFailed {
-			failed.Code = code.PlanTimeout
+		if Code(failed) == code.PlanFailed {
+			failed.Err = code.Wrap(code.PlanTimeout, failed.Err)
 		}
 	}
 	addCause(ctx, r.Err)
@@ -356,7 +355,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 	case r.Status == WouldChange, r.Status == Unknown:
 		w.pending[s.Name] = true
 	case r.Status != Failed:
-	case (w.pending[s.Name] || w.waits) && !r.certain && ctx.Err() == nil:
+	case (w.pending[s.Name] || w.waits) && !isCertain(r.Err) && ctx.Err() == nil:
 		r.Status = Unknown
 	default:
 		w.cause[s.Name] = s.Name

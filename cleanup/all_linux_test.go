@@ -113,7 +113,7 @@ func TestCLN4_FinderFailsAndTheRestIsFound(t *testing.T) {
 func TestConformance(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	c := dirtyNode(t)
-	bootstraptest.Conform(t, func() bootstrap.Action { return c })
+	bootstraptest.Conform(t, func() bootstrap.Action { return c }, nil)
 }
 
 // Foreign names can neither break a line nor control the terminal.

@@ -120,17 +120,15 @@ func (o Ownership) AgentAlive(ctx context.Context, b *ledger.Book) error {
 	return o.agentAlive(ctx, b)
 }
 
-// Namespaces lists the host namespaces that a plan enters.
-func (Leftovers) Namespaces() []string { return []string{"mnt", "net", "cgroup"} }
-
-// Places lists the directories and the file systems whose content is removed: in a
-// container without the host's, Inventory would find nothing there.
-func (l Leftovers) Places() map[string]string {
-	places := map[string]string{}
+// OnHost lists the host namespaces that a plan enters, and the directories and the file
+// systems whose content is removed: in a container without the host's, Inventory would find
+// nothing there.
+func (l Leftovers) OnHost() (namespaces []string, places map[string]string) {
+	places = map[string]string{}
 	for _, path := range slices.Concat(l.Ownership.StateDirs, l.BPFRoots) {
 		places[path] = ""
 	}
-	return places
+	return []string{"mnt", "net", "cgroup"}, places
 }
 
 // Check lists what Apply would remove, one line for each item, long lists

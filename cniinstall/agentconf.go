@@ -41,11 +41,10 @@ type AgentConf struct {
 	Force bool
 }
 
-// Namespaces lists the mount namespace of the host.
-func (AgentConf) Namespaces() []string { return []string{"mnt"} }
-
-// Places lists the folder.
-func (c AgentConf) Places() map[string]string { return map[string]string{filepath.Dir(c.path()): ""} }
+// OnHost lists the mount namespace of the host, and the folder.
+func (c AgentConf) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"mnt"}, map[string]string{filepath.Dir(c.path()): ""}
+}
 
 // Check lists no changes: only the agent writes the file.
 func (c AgentConf) Check(context.Context) ([]string, error) { return nil, c.validate() }

@@ -17,57 +17,50 @@ import (
 )
 
 // Conform tests that an action keeps the contract of [bootstrap.Action] and, if it is one,
-// of [bootstrap.Undoer]. It is [Conformance] without State.
-func Conform(t testing.TB, newAction func() bootstrap.Action) {
-	t.Helper()
-	Conformance{Action: newAction}.Test(t)
-}
-
-// Conformance tests that an action keeps its contract:
+// of [bootstrap.Undoer]:
 //
 //   - Check changes nothing and answers the same when asked again. A change is one
 //     printable line, not empty.
 //   - With a context that is done, Apply and Undo return its error and change nothing;
 //     Check returns an error or the usual answer.
 //   - After Apply, Check names no changes. Apply may be repeated, and then changes nothing.
+//   - CheckUndo, which changes nothing, names something exactly while it is applied.
 //   - Undo, if nothing was applied, returns no error and changes nothing.
 //   - After Undo, Check answers what it answered first, and what existed before exists
 //     again. Undo may be repeated, and the action applied and undone again.
 //
 // If the action is an Undoer, the node is left as it was found, else applied.
-type Conformance struct {
-	// Action returns the action. It is called anew for every method call, always for the
-	// same node, so that only state on the node survives between them, as between two
-	// processes. At the start, the node must be in a state in which the action has
-	// something to change.
-	Action func() bootstrap.Action
-
-	// State describes everything on the node that the action could touch, object by
-	// object: the contents of a directory, the status of a server. If nil, changes are seen
-	// through Check only.
-	State func() map[string]string
-}
-
-// Test tests the rules. It runs on the calling goroutine and starts no subtests,
-// so it can be used in a test that is locked to a thread in other namespaces. It ends at
-// the first broken rule, with t.Fatalf.
-func (c Conformance) Test(t testing.TB) {
+//
+// NewAction returns the action. It is called anew for every method call, always for the
+// same node, so that only state on the node survives between them, as between two
+// processes. At the start, the node must be in a state in which the action has something to
+// change. State describes everything on the node that the action could touch, object by
+// object: the contents of a directory, the status of a server. If it is nil, changes are seen
+// through Check only.
+//
+// It runs on the calling goroutine and starts no subtests, so it can be used in a test that is
+// locked to a thread in other namespaces. It ends at the first broken rule, with t.Fatalf.
+func Conform(t testing.TB, newAction func() bootstrap.Action, state func() map[string]string) {
 	t.Helper()
-	if err := c.test(t.Context()); err != nil {
+	if state == nil {
+		state = func() map[string]string { return nil }
+	}
+	s := &subject{action: newAction, state: state}
+	if err := s.test(t.Context()); err != nil {
 		t.Fatalf("the action breaks the contract: %v", err)
 	}
 }
 
 // subject is the action under test, with what is known of it.
 type subject struct {
-	Conformance
+	action         func() bootstrap.Action
+	state          func() map[string]string
 	first          []string          // changes that Check named before anything was applied
 	found, applied map[string]string // the node's state before and after Apply
 }
 
 // test tests one rule after the other, each on the node as the last one left it.
-func (c Conformance) test(ctx context.Context) (err error) {
-	s := &subject{Conformance: c}
+func (s *subject) test(ctx context.Context) (err error) {
 	s.found = s.state()
 	if s.first, err = s.check(ctx); err != nil {
 		return fmt.Errorf("the first Check: %w", err)
@@ -80,7 +73,7 @@ func (c Conformance) test(ctx context.Context) (err error) {
 	}
 	apply, undo := call{"Apply", s.apply, true}, call{"Undo", s.undo, false}
 	rules := []rule{s.is(false, "before Apply"), s.refuse(apply), s.succeed(apply), s.succeed(apply)}
-	if _, undoes := s.Action().(bootstrap.Undoer); undoes {
+	if s.undoer() != nil {
 		rules = slices.Concat([]rule{s.succeed(undo)}, rules, []rule{s.refuse(undo), s.succeed(undo), s.succeed(undo), s.succeed(apply), s.succeed(undo)})
 	}
 	for _, rule := range rules {
@@ -102,7 +95,7 @@ type call struct {
 
 // apply is how it leaves the node the first time that it must be later.
 func (s *subject) apply(ctx context.Context) error {
-	err := s.Action().Apply(ctx)
+	err := s.action().Apply(ctx)
 	if err == nil && s.applied == nil {
 		s.applied = s.state()
 	}
@@ -110,12 +103,31 @@ func (s *subject) apply(ctx context.Context) error {
 }
 
 func (s *subject) undo(ctx context.Context) error {
-	return s.Action().(bootstrap.Undoer).Undo(ctx)
+	return s.undoer().Undo(ctx)
+}
+
+// undoer is nil if the action cannot be undone.
+func (s *subject) undoer() bootstrap.Undoer {
+	undoer, _ := s.action().(bootstrap.Undoer)
+	return undoer
+}
+
+// checkUndo checks that there is something to undo exactly if it is applied.
+func (s *subject) checkUndo(ctx context.Context, isApplied bool) error {
+	undoer := s.undoer()
+	if undoer == nil {
+		return nil
+	}
+	changes, err := undoer.CheckUndo(ctx)
+	if err == nil && isApplied != (len(changes) > 0) {
+		err = fmt.Errorf("it names %q", changes)
+	}
+	return err
 }
 
 // check calls Check, and checks the form of the answer.
 func (s *subject) check(ctx context.Context) ([]string, error) {
-	changes, err := s.Action().Check(ctx)
+	changes, err := s.action().Check(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +144,6 @@ func isLine(change string) error {
 		return fmt.Errorf("a change must be one line of printable text, and is %q", change)
 	}
 	return nil
-}
-
-func (s *subject) state() map[string]string {
-	if s.State == nil {
-		return nil
-	}
-	return s.State()
 }
 
 // succeed calls it.
@@ -183,6 +188,9 @@ func (s *subject) is(isApplied bool, when string) rule {
 			}
 			if !slices.Equal(changes, want) {
 				return fmt.Errorf("Check %s names %q, and must name %q", when, changes, want)
+			}
+			if err := s.checkUndo(ctx, isApplied); err != nil {
+				return fmt.Errorf("CheckUndo %s: %w", when, err)
 			}
 		}
 		return nil

@@ -56,6 +56,7 @@ type action struct {
 	n           *node
 	check       func(ctx context.Context, n *node) ([]string, error)
 	apply, undo func(ctx context.Context, n *node) error
+	hides       bool // what it would undo
 }
 
 func (a action) Check(ctx context.Context) ([]string, error) {
@@ -88,6 +89,13 @@ func apply(ctx context.Context, n *node) error {
 	return ctx.Err()
 }
 
+func (a action) CheckUndo(context.Context) ([]string, error) {
+	if a.n.applied && !a.hides {
+		return []string{"undo it"}, nil
+	}
+	return nil, nil
+}
+
 func (a action) Undo(ctx context.Context) error {
 	a.n.undo++
 	if a.undo != nil {
@@ -110,18 +118,18 @@ func says(changes []string, err error) func(context.Context, *node) ([]string, e
 	return func(context.Context, *node) ([]string, error) { return changes, err }
 }
 
-func conformance(a action) bootstraptest.Conformance {
-	return bootstraptest.Conformance{Action: func() bootstrap.Action { return a }, State: a.n.state}
+func conform(a action) func(testing.TB) {
+	return func(t testing.TB) { bootstraptest.Conform(t, func() bootstrap.Action { return a }, a.n.state) }
 }
 
 func TestConformPasses(t *testing.T) {
 	heeding := func(ctx context.Context, n *node) ([]string, error) { return check(n), ctx.Err() }
 	for _, a := range []action{{}, {check: heeding}} {
 		a.n = &node{file: "theirs"}
-		require.Empty(t, verdictOf(t, conformance(a).Test))
+		require.Empty(t, verdictOf(t, conform(a)))
 		require.False(t, a.n.applied, "the node is left as it was found")
 		require.Empty(t, verdictOf(t, func(t testing.TB) {
-			bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(a.Check, a.Apply) })
+			bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(a.Check, a.Apply) }, nil)
 		}))
 		require.True(t, a.n.applied, "without Undo it stays")
 	}
@@ -194,6 +202,7 @@ func TestConformCatches(t *testing.T) {
 			}},
 			"the node differs after Apply: file is",
 		},
+		"an undo that is not foreseen": {action{hides: true}, "CheckUndo after Apply: it names []"},
 		"an undo of nothing that changes something": {
 			action{undo: func(ctx context.Context, n *node) error {
 				n.file += "!"
@@ -230,7 +239,7 @@ func TestConformCatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.action.n = &node{file: "theirs"}
-			require.Contains(t, verdictOf(t, conformance(tc.action).Test), tc.want)
+			require.Contains(t, verdictOf(t, conform(tc.action)), tc.want)
 		})
 	}
 }
@@ -238,12 +247,12 @@ func TestConformCatches(t *testing.T) {
 // A new action would not find the state of an earlier one, as another process would not.
 func TestConformCatchesStateInTheAction(t *testing.T) {
 	require.Contains(t, verdictOf(t, func(t testing.TB) {
-		bootstraptest.Conform(t, func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"do it"}} })
+		bootstraptest.Conform(t, func() bootstrap.Action { return &bootstraptest.Script{Changes: []string{"do it"}} }, nil)
 	}), "Check after Apply names")
 }
 
 func TestScriptConforms(t *testing.T) {
 	s := &bootstraptest.Script{Changes: []string{"first", "second"}}
-	bootstraptest.Conform(t, func() bootstrap.Action { return s })
+	bootstraptest.Conform(t, func() bootstrap.Action { return s }, nil)
 	require.False(t, s.Applied())
 }

@@ -5,9 +5,8 @@
 // them.
 //
 // [Conform] tests that an action keeps the contract of [bootstrap.Action]: first
-// on a fake or a temporary directory, then on the real kernel. [Conformance] also tests
-// effects that only the node shows. [Script] is an action that a test controls, for tests
-// of code built on plans; it needs neither root nor Linux.
+// on a fake or a temporary directory, then on the real kernel. [Script] is an action that a
+// test controls, for tests of code built on plans; it needs neither root nor Linux.
 //
 // [Kernel] is a node's kernel in memory, for the unit test of a whole plan without
 // root; [Node] is a throw-away node on the kernel that is running.

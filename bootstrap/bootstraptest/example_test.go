@@ -19,8 +19,8 @@ import (
 // Scripted actions test how a program handles a plan.
 func ExampleScript() {
 	mount := &bootstraptest.Script{
-		Changes:   []string{"mount bpf on /sys/fs/bpf"},
-		ApplyErrs: []error{errors.New("operation not permitted")},
+		Changes: []string{"mount bpf on /sys/fs/bpf"},
+		Errs:    map[string][]error{"apply": {errors.New("operation not permitted")}},
 	}
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "bpffs", Action: mount}}}
 
@@ -42,25 +42,6 @@ func (reporter) Helper()                           {}
 func (reporter) Context() context.Context          { return context.Background() }
 func (reporter) Fatalf(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// Conform tests an action by its answers.
-func ExampleConform() {
-	var t reporter // in a test, its *testing.T
-
-	on := false
-	lamp := bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if on {
-				return nil, nil
-			}
-			return []string{"turn on the lamp"}, nil
-		},
-		func(context.Context) error { on = true; return nil },
-	)
-	bootstraptest.Conform(t, func() bootstrap.Action { return lamp })
-	// Output:
-	// the action breaks the contract: Apply with a context that is done returns no error
-}
-
 // motd is an action that writes a file; its Undo removes it.
 type motd struct{ path string }
 
@@ -78,16 +59,23 @@ func (m motd) Apply(ctx context.Context) error {
 	return os.WriteFile(m.path, []byte("welcome"), 0o644)
 }
 
-func (m motd) Undo(ctx context.Context) error {
+func (m motd) CheckUndo(ctx context.Context) ([]string, error) {
 	if changes, err := m.Check(ctx); err != nil || len(changes) > 0 {
-		return err // it is not as the action wrote it
+		return nil, err // it is not as the action wrote it
+	}
+	return []string{"remove " + m.path}, nil
+}
+
+func (m motd) Undo(ctx context.Context) error {
+	if changes, err := m.CheckUndo(ctx); err != nil || len(changes) == 0 {
+		return err
 	}
 	return os.Remove(m.path)
 }
 
-// Conformance tests an action by its effect on the node: here Undo does not restore the
-// earlier file, as a ledger would.
-func ExampleConformance() {
+// Conform tests an action by its answers, and by its effect on the node: here Undo does not
+// restore the earlier file, as a ledger would.
+func ExampleConform() {
 	var t reporter // in a test, its *testing.T
 
 	dir, err := os.MkdirTemp("", "node-")
@@ -101,16 +89,14 @@ func ExampleConformance() {
 		fmt.Println(err)
 		return
 	}
-	bootstraptest.Conformance{
-		Action: func() bootstrap.Action { return motd{path} },
-		State: func() map[string]string {
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return nil
-			}
-			return map[string]string{"motd": string(content)}
-		},
-	}.Test(t)
+	state := func() map[string]string {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil
+		}
+		return map[string]string{"motd": string(content)}
+	}
+	bootstraptest.Conform(t, func() bootstrap.Action { return motd{path} }, state)
 	// Output:
 	// the action breaks the contract: the node differs after Undo: motd is gone (was "hello")
 }

@@ -38,10 +38,9 @@ type Script struct {
 	// Advice is what Advise returns. Calls does not list Advise.
 	Advice []string
 
-	// CheckErrs, ApplyErrs, WaitErrs and UndoErrs are the errors of the first, second, ...
-	// call of each method, which then does nothing else. Nil, and past the end, means
-	// success.
-	CheckErrs, ApplyErrs, WaitErrs, UndoErrs []error
+	// Errs are, by the call's name as in Calls, the errors of its first, second, ... call,
+	// which then does nothing else. Nil, and past the end, means success.
+	Errs map[string][]error
 
 	// Hook is called in each call, before anything else and without a lock
 	// held, with the call's name as in Calls. An error of its own is returned
@@ -53,7 +52,8 @@ type Script struct {
 	applied bool
 }
 
-// Calls returns the calls made so far, in order: "check", "apply", "wait" and "undo".
+// Calls returns the calls made so far, in order: "check", "apply", "wait", "check-undo" and
+// "undo".
 func (s *Script) Calls() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Script) Applied() bool {
 
 // Check implements [bootstrap.Action].
 func (s *Script) Check(ctx context.Context) (changes []string, err error) {
-	err = s.call(ctx, "check", s.CheckErrs, func() {
+	err = s.call(ctx, "check", func() {
 		changes = slices.Clone(s.Changes)
 		if s.applied {
 			changes = slices.Clone(s.Left)
@@ -85,21 +85,32 @@ func (s *Script) Advise(ctx context.Context) ([]string, error) {
 
 // Apply implements [bootstrap.Action].
 func (s *Script) Apply(ctx context.Context) error {
-	return s.call(ctx, "apply", s.ApplyErrs, func() { s.applied = true })
+	return s.call(ctx, "apply", func() { s.applied = true })
 }
 
 // Wait implements [bootstrap.Gate].
 func (s *Script) Wait(ctx context.Context) error {
-	return s.call(ctx, "wait", s.WaitErrs, func() { s.applied = true })
+	return s.call(ctx, "wait", func() { s.applied = true })
+}
+
+// CheckUndo implements [bootstrap.Undoer]: it names Changes, each as "undo: ...", once they
+// are applied.
+func (s *Script) CheckUndo(ctx context.Context) (changes []string, err error) {
+	err = s.call(ctx, "check-undo", func() {
+		for i := 0; i < len(s.Changes) && s.applied; i++ {
+			changes = append(changes, "undo: "+s.Changes[i])
+		}
+	})
+	return changes, err
 }
 
 // Undo implements [bootstrap.Undoer].
 func (s *Script) Undo(ctx context.Context) error {
-	return s.call(ctx, "undo", s.UndoErrs, func() { s.applied = false })
+	return s.call(ctx, "undo", func() { s.applied = false })
 }
 
 // call records a call and carries it out, unless an error is due.
-func (s *Script) call(ctx context.Context, name string, errs []error, do func()) error {
+func (s *Script) call(ctx context.Context, name string, do func()) error {
 	nth := s.record(name)
 	if s.Hook != nil {
 		if err := s.Hook(ctx, name); err != nil {
@@ -109,7 +120,7 @@ func (s *Script) call(ctx context.Context, name string, errs []error, do func())
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if nth < len(errs) && errs[nth] != nil {
+	if errs := s.Errs[name]; nth < len(errs) && errs[nth] != nil {
 		return errs[nth]
 	}
 	s.mu.Lock()

@@ -76,8 +76,8 @@ type Gate struct {
 	Waiting func(bootstrap.Wait)
 }
 
-// Namespaces returns Where.
-func (g Gate) Namespaces() []string { return g.Where }
+// OnHost returns Where. A gate changes nothing.
+func (g Gate) OnHost() (namespaces []string, places map[string]string) { return g.Where, nil }
 
 // Check returns what Wait would wait for, or nothing if the gate is open.
 func (g Gate) Check(ctx context.Context) ([]string, error) {

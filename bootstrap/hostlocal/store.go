@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -164,11 +165,7 @@ func (s Store) leaks(ctx context.Context) (leaks []reservation, err error) {
 
 // known asks the runtime, if any of the reservations depends on it.
 func (s Store) known(ctx context.Context, all []reservation) (map[string]bool, error) {
-	asked := false
-	for _, r := range all {
-		asked = asked || r.damage == ""
-	}
-	if !asked {
+	if !slices.ContainsFunc(all, func(r reservation) bool { return r.damage == "" }) {
 		return nil, nil
 	}
 	ids, err := s.Sandboxes(ctx)

@@ -271,16 +271,13 @@ func TestRDY4_TheContract(t *testing.T) {
 	n := newNode(t)
 	n.write("10.9.0.2", "gone\r\neth0")
 	n.write("10.9.0.3", "")
-	bootstraptest.Conformance{
-		Action: func() bootstrap.Action { return n.store() },
-		State: func() map[string]string {
-			state := map[string]string{}
-			for _, name := range n.names() {
-				state[name] = "there"
-			}
-			return state
-		},
-	}.Test(t)
+	bootstraptest.Conform(t, func() bootstrap.Action { return n.store() }, func() map[string]string {
+		state := map[string]string{}
+		for _, name := range n.names() {
+			state[name] = "there"
+		}
+		return state
+	})
 	empty := newNode(t)
 	changes, err := empty.store().Check(t.Context())
 	require.NoError(t, err)

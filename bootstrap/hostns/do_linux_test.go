@@ -169,9 +169,10 @@ func TestNS5_CallersFilesAreOpenedBeforeEntry(t *testing.T) {
 // hostname is an action on the UTS namespace in which it runs.
 type hostname struct{ before, after string }
 
-func (h hostname) Check(context.Context) ([]string, error) { return h.change(h.after) }
-func (h hostname) Apply(context.Context) error             { return unix.Sethostname([]byte(h.after)) }
-func (h hostname) Undo(context.Context) error              { return unix.Sethostname([]byte(h.before)) }
+func (h hostname) Check(context.Context) ([]string, error)     { return h.change(h.after) }
+func (h hostname) Apply(context.Context) error                 { return unix.Sethostname([]byte(h.after)) }
+func (h hostname) CheckUndo(context.Context) ([]string, error) { return h.change(h.before) }
+func (h hostname) Undo(context.Context) error                  { return unix.Sethostname([]byte(h.before)) }
 
 func (hostname) Advise(context.Context) ([]string, error) {
 	now, err := os.Hostname()
@@ -185,7 +186,9 @@ func (h hostname) change(to string) ([]string, error) {
 	return []string{"name the host " + to}, nil
 }
 
-func (hostname) Namespaces() []string { return []string{"uts"} }
+func (hostname) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"uts"}, nil
+}
 
 // hostOf is the host whose pid 1 is the process.
 func hostOf(t *testing.T, process string) hostns.Host {

@@ -54,8 +54,3 @@ func ExampleHost() {
 		fmt.Println(err)
 	}
 }
-
-func ExampleNamespace_String() {
-	fmt.Println(hostns.Mount | hostns.Cgroup)
-	// Output: cgroup|mount
-}

@@ -63,9 +63,6 @@ func (h Host) Check() error {
 	return err
 }
 
-// IsHere reports whether the process is on the host: nothing is entered.
-func (h Host) IsHere() bool { return h.Proc == "" }
-
 // Do runs f in the host's namespaces (see [Do]). If Proc is empty, or an enclosing Do has
 // already moved the calling thread into all of them, it just calls f.
 func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) error) error {

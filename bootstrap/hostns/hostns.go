@@ -68,11 +68,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-
-	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Namespace is a set of kinds of namespaces, joined by the or-operator.
@@ -131,53 +128,6 @@ func byName(names []string) (ns Namespace, err error) {
 		ns |= kinds[i].ns
 	}
 	return ns, nil
-}
-
-// entryError is returned if a namespace could not be entered. The function was not called,
-// so nothing was done in any namespace.
-type entryError struct {
-	// Op is the operation that failed: "open", "unshare" or "setns".
-	Op string
-	// Namespace is the kind of the namespace. It is zero if the process's directory is at
-	// fault.
-	Namespace Namespace
-	// Path is the namespace file or the process's directory.
-	Path string
-	// Missing names the capabilities that the operation needs and this thread lacks,
-	// as in "CAP_SYS_ADMIN and CAP_SYS_CHROOT". Empty if the failure has another
-	// cause.
-	Missing string
-	// Err is the cause. The error of a system call matches its errno.
-	Err error
-}
-
-// Error returns one line that names the operation, the namespace, the path, the
-// cause and the missing capabilities.
-func (e *entryError) Error() string {
-	object := e.Path
-	if e.Namespace != 0 {
-		object = e.Namespace.String() + " namespace " + e.Path
-	}
-	text := fmt.Sprintf("enter %s: %s: %v", object, e.Op, e.Err)
-	if e.Missing != "" {
-		text += ": missing " + e.Missing
-	}
-	return text
-}
-
-// Unwrap returns the cause.
-func (e *entryError) Unwrap() error { return e.Err }
-
-// Code returns "host.entry-denied" if permission is missing, "host.no-process" if the
-// process or its namespace does not exist, and "" otherwise.
-func (e *entryError) Code() string {
-	switch {
-	case errors.Is(e.Err, fs.ErrPermission):
-		return code.HostEntryDenied
-	case errors.Is(e.Err, fs.ErrNotExist):
-		return code.HostNoProcess
-	}
-	return ""
 }
 
 // Do calls f in the namespaces ns of the process whose directory in a proc file

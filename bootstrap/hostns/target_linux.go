@@ -94,7 +94,7 @@ func openProcess(procDir string) (int, error) {
 	} else if errors.Is(err, unix.ENOENT) {
 		err = fmt.Errorf("%w: is the host's /proc mounted there?", err)
 	}
-	return -1, &entryError{Op: "open", Path: procDir, Err: err}
+	return -1, notEntered(procDir, "open", err, "")
 }
 
 func notProcess(procDir string) error {

@@ -31,8 +31,8 @@ type Modules struct {
 	root string // of the node, in tests
 }
 
-// Namespaces lists the mount namespace, for the host's modules.
-func (Modules) Namespaces() []string { return []string{"mnt"} }
+// OnHost lists the mount namespace, for the host's modules.
+func (Modules) OnHost() (namespaces []string, places map[string]string) { return []string{"mnt"}, nil }
 
 // Check names the modules that Apply would load. An error names the modules that the
 // kernel does not have or cannot load, and the remedy; the errors of several modules are

@@ -196,7 +196,7 @@ func TestHP2_LoadedByTheNodesModprobe(t *testing.T) {
 		return bytes.Contains(append([]byte("\n"), modules...), []byte("\n"+name+" "))
 	}
 	require.False(t, has())
-	bootstraptest.Conform(t, func() bootstrap.Action { return kmod.Modules{List: []string{name, "tun"}, Load: true} })
+	bootstraptest.Conform(t, func() bootstrap.Action { return kmod.Modules{List: []string{name, "tun"}, Load: true} }, nil)
 	require.True(t, has())
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/kube"
 )
@@ -22,20 +23,16 @@ var accessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", V
 
 // Rule is what a plan does in the cluster.
 type Rule struct {
-	Verb        string
-	Group       string // of the API; empty: the core's
-	Resource    string // its plural
-	Subresource string // such as "status"; empty: the object itself
-	Namespace   string // empty: all of them, or the resource has none
-	Name        string // of the object; empty: any
+	Verb      string
+	Group     string // of the API; empty: the core's
+	Resource  string // its plural, and what is meant of it, such as "nodes" or "nodes/status"
+	Namespace string // empty: all of them, or the resource has none
+	Name      string // of the object; empty: any
 }
 
-// String returns the rule as kubectl auth can-i writes it, "patch nodes/status me".
-func (r Rule) String() string {
+// text is the rule as kubectl auth can-i writes it, "patch nodes/status me".
+func (r Rule) text() string {
 	text := r.Verb + " " + r.Resource
-	if r.Subresource != "" {
-		text += "/" + r.Subresource
-	}
 	if r.Name != "" {
 		text += " " + r.Name
 	}
@@ -45,42 +42,40 @@ func (r Rule) String() string {
 	return text
 }
 
-// Access asks the API server whether it allows what a plan will do, one request a rule
-// (SelfSubjectAccessReview, which the default rules let each account ask). It is a checker
-// for package bootstrap/preflight. What is denied is certain to fail. An admission policy
-// may deny what is allowed here.
-type Access struct {
-	Client dynamic.Interface
-	Rules  []Rule // such as those of [Node.Rules] and [Reporter.Rules]
-}
-
-// Findings lists the rules that are denied, each an error with the code "kube.forbidden". The
-// error is of rules that could not be asked for.
-func (a Access) Findings(ctx context.Context) (findings []error, err error) {
-	if a.Client == nil {
-		return nil, errNoClient
-	}
-	for _, r := range a.Rules {
-		denied, err := a.denied(ctx, r)
-		switch {
-		case err != nil:
-			return findings, err // as for the others
-		case denied != nil:
-			findings = append(findings, denied)
+// Access asks the API server whether it allows what a plan will do, such as the rules of
+// [Node.Rules] and [Reporter.Rules], one request a rule (SelfSubjectAccessReview, which the
+// default rules let each account ask). It returns a check for package bootstrap/preflight:
+// each rule that is denied is a finding with the code "kube.forbidden", and certain to fail;
+// the check's error is of rules that could not be asked for. An admission policy may deny
+// what is allowed here.
+func Access(client dynamic.Interface, rules ...Rule) func(context.Context) (findings []error, err error) {
+	return func(ctx context.Context) (findings []error, err error) {
+		if client == nil {
+			return nil, errNoClient
 		}
+		for _, r := range rules {
+			denied, err := r.denied(ctx, client)
+			switch {
+			case err != nil:
+				return findings, err // as for the others
+			case denied != nil:
+				findings = append(findings, denied)
+			}
+		}
+		return findings, nil
 	}
-	return findings, nil
 }
 
 // denied returns why the rule is; nil: it is allowed.
-func (a Access) denied(ctx context.Context, r Rule) (denied, err error) {
+func (r Rule) denied(ctx context.Context, client dynamic.Interface) (denied, err error) {
 	if r.Verb == "" || r.Resource == "" {
 		return nil, fmt.Errorf("a rule needs a verb and a resource: %+v", r)
 	}
-	answer, err := a.Client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+	resource, subresource, _ := strings.Cut(r.Resource, "/")
+	answer, err := client.Resource(accessReviews).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 		"spec": map[string]any{"resourceAttributes": map[string]any{
-			"verb": r.Verb, "group": r.Group, "resource": r.Resource, "subresource": r.Subresource, "namespace": r.Namespace, "name": r.Name,
+			"verb": r.Verb, "group": r.Group, "resource": resource, "subresource": subresource, "namespace": r.Namespace, "name": r.Name,
 		}},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -93,18 +88,10 @@ func (a Access) denied(ctx context.Context, r Rule) (denied, err error) {
 	case allowed:
 		return nil, nil
 	}
-	grant := kube.Request{Verbs: []string{r.Verb}, Resource: schema.GroupResource{Group: r.Group, Resource: r.Resource}, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name}.Grant()
+	grant := kube.Request{Verbs: []string{r.Verb}, Resource: schema.GroupResource{Group: r.Group, Resource: resource}, Subresource: subresource, Namespace: r.Namespace, Name: r.Name}.Grant()
 	why, _, _ := unstructured.NestedString(answer.Object, "status", "reason") // often empty
-	return forbidden{code.New(code.KubeForbidden, strings.TrimSuffix(fmt.Sprintf("the API server does not allow to %s, which the plan needs (grant it by a %s): %s", r, grant, why), ": "))}, nil
+	return bootstrap.Certain(code.New(code.KubeForbidden, strings.TrimSuffix(fmt.Sprintf("the API server does not allow to %s, which the plan needs (grant it by a %s): %s", r.text(), grant, why), ": "))), nil
 }
-
-// forbidden is an error that no step mends.
-type forbidden struct{ error }
-
-func (f forbidden) Unwrap() error { return f.error }
-
-// Certain makes it a bootstrap.CertainError.
-func (forbidden) Certain() {}
 
 // Rules lists what the step does in the cluster.
 func (n Node) Rules() []Rule {
@@ -113,7 +100,7 @@ func (n Node) Rules() []Rule {
 		rules = append(rules, Rule{Verb: "patch", Resource: "nodes", Name: n.Name})
 	}
 	if n.Reason != "" {
-		rules = append(rules, Rule{Verb: "patch", Resource: "nodes", Subresource: "status", Name: n.Name})
+		rules = append(rules, Rule{Verb: "patch", Resource: "nodes/status", Name: n.Name})
 	}
 	return rules
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // reviewed answers SelfSubjectAccessReviews like an API server that allows some verbs.
@@ -51,34 +52,36 @@ func reviewed(t *testing.T, allowed ...string) dynamic.Interface {
 
 func TestRDY8_WhatRBACDenies(t *testing.T) {
 	node := kube.Node{Name: "me", Taint: "agent.example.org/not-ready", Reason: "AgentIsUp"}
-	findings, err := kube.Access{Client: reviewed(t, "get"), Rules: node.Rules()}.Findings(t.Context())
+	findings, err := kube.Access(reviewed(t, "get"), node.Rules()...)(t.Context())
 	require.NoError(t, err)
 	require.Len(t, findings, 2)
 	require.EqualError(t, findings[0], `the API server does not allow to patch nodes me, which the plan needs (grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["patch"]}): no RBAC policy matched`)
 	require.ErrorContains(t, findings[1], "patch nodes/status me")
 	require.Equal(t, "kube.forbidden", bootstrap.Code(findings[0]))
-	require.ErrorAs(t, findings[0], new(bootstrap.CertainError))
+	require.ErrorIs(t, findings[0], failure.ErrCertain)
 
 	node.Reason = ""
-	findings, err = kube.Access{Client: reviewed(t, "get", "patch"), Rules: node.Rules()}.Findings(t.Context())
+	findings, err = kube.Access(reviewed(t, "get", "patch"), node.Rules()...)(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, findings)
 	require.Len(t, kube.Node{Name: "me"}.Rules(), 1)
-	require.Equal(t, "list ciliumnodeconfigs in kube-system", kube.Rule{Verb: "list", Resource: "ciliumnodeconfigs", Namespace: "kube-system"}.String())
+	findings, err = kube.Access(reviewed(t), kube.Rule{Verb: "list", Resource: "ciliumnodeconfigs", Namespace: "kube-system"})(t.Context())
+	require.NoError(t, err)
+	require.ErrorContains(t, findings[0], "does not allow to list ciliumnodeconfigs in kube-system, which")
 }
 
 func TestAccessThatCannotBeAskedFor(t *testing.T) {
 	rules := []kube.Rule{{Verb: "get", Resource: "nodes"}}
-	_, err := kube.Access{Rules: rules}.Findings(t.Context())
+	_, err := kube.Access(nil, rules...)(t.Context())
 	require.ErrorContains(t, err, "no client given")
-	_, err = kube.Access{Client: reviewed(t), Rules: []kube.Rule{{Resource: "nodes"}}}.Findings(t.Context())
+	_, err = kube.Access(reviewed(t), kube.Rule{Resource: "nodes"})(t.Context())
 	require.ErrorContains(t, err, "a rule needs a verb and a resource")
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "127.0.0.1:1"})
 	require.NoError(t, err)
-	_, err = kube.Access{Client: client, Rules: rules}.Findings(t.Context())
+	_, err = kube.Access(client, rules...)(t.Context())
 	require.Equal(t, "kube.unavailable", bootstrap.Code(err))
 	client, err = dynamic.NewForConfig(serve(t, map[string]string{"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": "201 {}"}))
 	require.NoError(t, err)
-	_, err = kube.Access{Client: client, Rules: rules}.Findings(t.Context())
+	_, err = kube.Access(client, rules...)(t.Context())
 	require.Error(t, err)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/kube"
 )
 
-// The reasons of a [Decision]. With the first three the agent does not come back.
+// The reasons of a decision. With the first three the agent does not come back.
 const (
 	gone         = "gone"
 	deleting     = "deleting"
@@ -27,39 +27,6 @@ const (
 	unknown      = "unknown"
 )
 
-// Decision is whether an agent that ends should undo its work.
-type Decision struct {
-	// Uninstall is true if the agent does not come back, so that its changes to the node
-	// may be undone. It is false unless that is certain: an agent that undoes the node
-	// and then comes back has cut off all its pods.
-	Uninstall bool
-
-	// Reason is one of
-	//   - gone: its DaemonSet does not exist;
-	//   - deleting: its DaemonSet is being deleted, and its pods with it;
-	//   - not-matching: its DaemonSet no longer selects the node;
-	//   - restarting: its DaemonSet exists, and selects the node;
-	//   - unauthorized: it may not ask, since its account was deleted, or never had the right;
-	//   - unknown: the cluster gave no answer.
-	// The agent comes back unless it is one of the first three.
-	Reason string
-
-	// Err is the cause of unauthorized and unknown; else it is nil.
-	Err error
-}
-
-// String returns, for example, "restart (unknown: get daemonsets ...)".
-func (d Decision) String() string {
-	what, why := "restart", d.Reason
-	if d.Uninstall {
-		what = "uninstall"
-	}
-	if d.Err != nil {
-		why += ": " + d.Err.Error()
-	}
-	return what + " (" + why + ")"
-}
-
 // DaemonSet is an agent's own DaemonSet. On SIGTERM, the agent's pod asks whether another
 // pod will take its place.
 type DaemonSet struct {
@@ -68,20 +35,33 @@ type DaemonSet struct {
 	Node            string // on which the agent runs
 }
 
-// Decide asks the cluster. Set a deadline in ctx, shorter than the pod's
-// terminationGracePeriodSeconds.
+// Decide asks the cluster whether an agent that ends should undo its work. Set a deadline in
+// ctx, shorter than the pod's terminationGracePeriodSeconds.
+//
+// Uninstall is true if the agent does not come back, so that its changes to the node may be
+// undone. It is false unless that is certain: an agent that undoes the node and then comes
+// back has cut off all its pods. The reason is one of
+//   - gone: its DaemonSet does not exist;
+//   - deleting: its DaemonSet is being deleted, and its pods with it;
+//   - not-matching: its DaemonSet no longer selects the node;
+//   - restarting: its DaemonSet exists, and selects the node;
+//   - unauthorized: it may not ask, since its account was deleted, or never had the right;
+//   - unknown: the cluster gave no answer.
+//
+// The agent comes back unless it is one of the first three. The error is the cause of the
+// last two.
 //
 // When a whole release is removed, the agent's account and its rights are deleted a
 // moment after the DaemonSet, and the answer may be unauthorized. A cluster that has lost
-// its signing key answers the same to every agent, so Uninstall is false then: keep the
-// account for longer than the DaemonSet, or decide by Reason yourself. Taints are
+// its signing key answers the same to every agent, so uninstall is false then: keep the
+// account for longer than the DaemonSet, or decide by the reason yourself. Taints are
 // ignored, since they come and go.
-func (d DaemonSet) Decide(ctx context.Context) Decision {
-	reason, err := d.reason(ctx)
+func (d DaemonSet) Decide(ctx context.Context) (uninstall bool, reason string, err error) {
+	reason, err = d.reason(ctx)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		reason = unauthorized
 	}
-	return Decision{Uninstall: slices.Contains([]string{gone, deleting, notMatching}, reason), Reason: reason, Err: err}
+	return slices.Contains([]string{gone, deleting, notMatching}, reason), reason, err
 }
 
 func (d DaemonSet) reason(ctx context.Context) (string, error) {

@@ -57,7 +57,7 @@ func ExampleDaemonSet_Decide() {
 	}})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	decision := kube.DaemonSet{Client: empty, Namespace: "kube-system", Name: "agent", Node: "worker-1"}.Decide(ctx)
-	fmt.Println(decision)
-	// Output: uninstall (gone)
+	uninstall, reason, err := kube.DaemonSet{Client: empty, Namespace: "kube-system", Name: "agent", Node: "worker-1"}.Decide(ctx)
+	fmt.Println(uninstall, reason, err)
+	// Output: true gone <nil>
 }

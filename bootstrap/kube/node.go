@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,7 +73,7 @@ func (n Node) Apply(ctx context.Context) error {
 	}
 	if missing := n.annotations(node); len(missing) > 0 {
 		patch := map[string]any{"metadata": map[string]any{"annotations": missing}}
-		if err := n.patch(ctx, types.MergePatchType, patch, ""); err != nil {
+		if err := n.patch(ctx, types.MergePatchType, patch); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,7 @@ func (n Node) untaint(ctx context.Context, node *unstructured.Unstructured) (err
 		} else {
 			patch = append(patch, map[string]any{"op": "replace", "path": "/spec/taints", "value": kept})
 		}
-		if err = n.patch(ctx, types.JSONPatchType, patch, ""); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+		if err = n.patch(ctx, types.JSONPatchType, patch); !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return err // nil, or not due to a race: a failed test is "invalid"
 		}
 		if node, err = n.get(ctx); err != nil {
@@ -124,17 +125,13 @@ func (n Node) get(ctx context.Context) (*unstructured.Unstructured, error) {
 	return node, explain(err, "get", nodes, "", "", n.Name)
 }
 
-func (n Node) patch(ctx context.Context, kind types.PatchType, patch any, subresource string) error {
+func (n Node) patch(ctx context.Context, kind types.PatchType, patch any, subresource ...string) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	var below []string
-	if subresource != "" {
-		below = append(below, subresource)
-	}
-	_, err = n.Client.Resource(nodes).Patch(ctx, n.Name, kind, body, metav1.PatchOptions{}, below...)
-	return explain(err, "patch", nodes, subresource, "", n.Name)
+	_, err = n.Client.Resource(nodes).Patch(ctx, n.Name, kind, body, metav1.PatchOptions{}, subresource...)
+	return explain(err, "patch", nodes, strings.Join(subresource, "/"), "", n.Name)
 }
 
 // annotations returns the ones that the node lacks.

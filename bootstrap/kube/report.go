@@ -88,7 +88,7 @@ func (r Reporter) Withdraw(ctx context.Context, agent string) (sent bool, err er
 func (r Reporter) Rules() []Rule {
 	return []Rule{
 		{Verb: "get", Resource: "nodes", Name: r.Node},
-		{Verb: "patch", Resource: "nodes", Subresource: "status", Name: r.Node},
+		{Verb: "patch", Resource: "nodes/status", Name: r.Node},
 		{Verb: "create", Resource: "events", Namespace: metav1.NamespaceDefault},
 	}
 }

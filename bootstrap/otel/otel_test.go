@@ -35,7 +35,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	plan := &bootstrap.Plan{Trace: otel.Trace(tracer), Steps: []bootstrap.Step{
 		{Name: "a", Action: a},
 		{Name: "b", Skip: true},
-		{Name: "c", Action: &bootstraptest.Script{CheckErrs: []error{nil, boom}}}, // fails between the check of all steps and its own turn
+		{Name: "c", Action: &bootstraptest.Script{Errs: map[string][]error{"check": {nil, boom}}}}, // fails between the check of all steps and its own turn
 		{Name: "d", Action: a},
 	}}
 	_, err := plan.Apply(t.Context())

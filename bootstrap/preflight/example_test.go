@@ -21,8 +21,8 @@ func Example() {
 	}}
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{
 		{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{
-			{Name: "kernel", Checker: needed},
-			{Name: "api-server", Checker: preflight.APIServer{Servers: []string{"https://api.example.org:6443"}}},
+			{Name: "kernel", Find: needed.Findings},
+			{Name: "api-server", Find: preflight.APIServer([]string{"https://api.example.org:6443"}, nil)},
 		}}},
 	}}
 	report, err := plan.Check(context.Background())

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
@@ -60,7 +61,7 @@ func (k KernelFeatures) Findings(ctx context.Context) (findings []error, err err
 		switch err := f.Have(); {
 		case err == nil:
 		case isMissing(err):
-			findings = append(findings, certain{code.Errorf(code.PreflightKernelFeature, "the kernel lacks %s, without which %s does not start%s: %w", f.Name, agent, f.since(), err)})
+			findings = append(findings, bootstrap.Certain(code.Errorf(code.PreflightKernelFeature, "the kernel lacks %s, without which %s does not start%s: %w", f.Name, agent, f.since(), err)))
 		default:
 			unknown = append(unknown, fmt.Errorf("%s: %w", f.Name, err))
 		}

@@ -8,21 +8,20 @@
 //	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
 //		Where: []string{"mnt", "net"},
 //		List: []preflight.Check{
-//			{Name: "kernel", Checker: preflight.Cilium()},
-//			{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
-//			{Name: "networkd", Checker: preflight.Networkd{}},
+//			{Name: "kernel", Find: preflight.Cilium().Findings},
+//			{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
+//			{Name: "networkd", Find: preflight.Networkd{}.Findings},
 //		},
 //	}}
 //
 // [Checks] is a bootstrap.Action and a bootstrap.Gate that changes nothing, for a plan's Steps
-// or Gates. Any
-// package may have a [Checker]: cniinstall.Install and kube.Access of bootstrap/kube are
-// two more.
+// or Gates. Any package may have a check: cniinstall.Install.Findings and kube.Access of
+// bootstrap/kube are two more.
 //
 // # Findings
 //
 // A finding is an error that names the condition, why it matters and the remedy, and has a
-// stable code (bootstrap.Coder). One that matches bootstrap.CertainError is a failure: the
+// stable code (bootstrap.Code). One that is bootstrap.Certain is a failure: the
 // agent cannot work on this node. All others are warnings: the action's advice, with which
 // the plan goes on. Anything that cannot be examined, for example for lack of a
 // capability, is a warning too. A check that is ignored by its name does not run.
@@ -47,21 +46,19 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/once"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Checker looks for one condition that causes a failure later.
-type Checker interface {
-	// Findings lists the findings, which are errors as the package documentation says. The
-	// error err says what could not be examined. Findings changes nothing.
-	Findings(ctx context.Context) (findings []error, err error)
-}
-
-// Check is a Checker with the name by which it can be ignored.
+// Check looks for one condition that causes a failure later.
 type Check struct {
-	Name    string
-	Checker Checker
+	// Name is that by which the check can be ignored.
+	Name string
+
+	// Find returns the findings, which are errors as the package documentation says. The
+	// error err says what could not be examined. Find changes nothing.
+	Find func(ctx context.Context) (findings []error, err error)
 }
 
 // Checks is an action of a plan that looks, and changes nothing. A run of the plan looks
@@ -78,8 +75,8 @@ type Checks struct {
 	Where []string
 }
 
-// Namespaces returns Where.
-func (c Checks) Namespaces() []string { return c.Where }
+// OnHost returns Where.
+func (c Checks) OnHost() (namespaces []string, places map[string]string) { return c.Where, nil }
 
 // Check returns no changes, and all findings as the error if one of them is certain to
 // fail later.
@@ -91,14 +88,18 @@ func (c Checks) Wait(ctx context.Context) error { return c.Apply(ctx) }
 // Apply returns what Check returns.
 func (c Checks) Apply(ctx context.Context) error {
 	findings, err := c.look(ctx)
-	if err != nil {
+	var certain, others []error
+	for _, finding := range findings {
+		if errors.Is(finding, failure.ErrCertain) {
+			certain = append(certain, finding)
+		} else {
+			others = append(others, finding)
+		}
+	}
+	if err != nil || len(certain) == 0 {
 		return err
 	}
-	findings = slices.SortedStableFunc(slices.Values(findings), certainFirst)
-	if len(findings) == 0 || !isCertain(findings[0]) {
-		return nil
-	}
-	return errors.Join(findings...)
+	return errors.Join(append(certain, others...)...)
 }
 
 // Advise returns the findings, one per line, each with its code at the end. A plan calls
@@ -130,7 +131,7 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 		if slices.Contains(c.Ignore, check.Name) || ctx.Err() != nil {
 			continue
 		}
-		findings, err := check.Checker.Findings(ctx)
+		findings, err := check.Find(ctx)
 		if err != nil {
 			findings = append(findings, fmt.Errorf("cannot be looked at: %w", err))
 		}
@@ -142,27 +143,4 @@ func (c Checks) find(ctx context.Context) (all []error, err error) {
 		err = fmt.Errorf("look for what fails later: %w", context.Cause(ctx))
 	}
 	return all, err
-}
-
-// certain is a finding that no step can mend.
-type certain struct{ error }
-
-func (c certain) Unwrap() error { return c.error }
-
-// Certain makes it a bootstrap.CertainError.
-func (certain) Certain() {}
-
-func isCertain(err error) bool {
-	var c bootstrap.CertainError
-	return errors.As(err, &c)
-}
-
-func certainFirst(a, b error) int {
-	switch isA, isB := isCertain(a), isCertain(b); {
-	case isA == isB:
-		return 0
-	case isA:
-		return -1
-	}
-	return 1
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/preflight"
 	"github.com/slipway-dev/slipway/cleanup"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -31,19 +32,19 @@ func TestRDY8_ThisKernelHasWhatCiliumNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.ErrorContains(t, findings[0], "the kernel lacks the map of tomorrow, without which Cilium does not start")
-	require.ErrorAs(t, findings[0], new(bootstrap.CertainError))
+	require.ErrorIs(t, findings[0], failure.ErrCertain)
 }
 
 func TestRDY8_TablesInUse(t *testing.T) {
 	testns.Enter(t, testns.Net)
-	tables := preflight.Tables{Agent: cleanup.Cilium()}
+	tables := preflight.Tables(cleanup.Cilium())
 	script(t, "ip link set lo up; ip rule add pref 9 fwmark 0x200/0xf00 lookup 2004; ip route add local default dev lo table 2004; ip rule add pref 50 from 10.0.0.0/8 lookup 99")
-	findings, err := tables.Findings(t.Context())
+	findings, err := tables(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, findings, "the agent's own, and what leads elsewhere")
 
 	script(t, "ip rule add pref 100 from 10.7.0.0/16 lookup 2005; ip -6 rule add pref 7 to fd07::/64 lookup 202; ip route add 10.9.0.0/16 dev lo table 200")
-	findings, err = tables.Findings(t.Context())
+	findings, err = tables(t.Context())
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.Equal(t, "preflight.table-in-use", bootstrap.Code(findings[0]))
@@ -52,7 +53,7 @@ func TestRDY8_TablesInUse(t *testing.T) {
 	}
 
 	script(t, "for i in $(seq 20); do ip route add 10.10.$i.0/24 dev lo table 200; done")
-	findings, err = tables.Findings(t.Context())
+	findings, err = tables(t.Context())
 	require.NoError(t, err)
 	require.ErrorContains(t, findings[0], ", and 13 more (")
 }
@@ -60,19 +61,19 @@ func TestRDY8_TablesInUse(t *testing.T) {
 // A rule at a mark of the agent takes its packets, whatever other table it leads to.
 func TestRDY8_MarksInUse(t *testing.T) {
 	testns.Enter(t, testns.Net)
-	tables := preflight.Tables{Agent: cleanup.Cilium()}
+	tables := preflight.Tables(cleanup.Cilium())
 	script(t, `ip rule add pref 9 fwmark 0x200/0xf00 lookup 2004 # the agent's own, and AWS's to the same table
 ip rule add pref 1024 fwmark 0x80/0x80 lookup main
 ip rule add pref 5210 fwmark 0x80000/0xff0000 lookup 52 # of others: Tailscale, wg-quick, a mask without the agent's bits
 ip rule add pref 32764 not fwmark 0xca6c lookup 51820
 ip rule add pref 40 fwmark 0x111/0xfff lookup 100
 ip rule add pref 41 fwmark 0x0/0xf00 lookup 100`)
-	findings, err := tables.Findings(t.Context())
+	findings, err := tables(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, findings)
 
 	script(t, "ip rule add pref 5 fwmark 0x200/0xf00 lookup 99; ip -6 rule add pref 6 fwmark 0xd00 lookup 98; ip rule add pref 7 fwmark 0x80/0x80 lookup 97; ip rule add pref 8 fwmark 0xa00/0xf00 lookup 2005")
-	findings, err = tables.Findings(t.Context())
+	findings, err = tables(t.Context())
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.Equal(t, "preflight.table-in-use", bootstrap.Code(findings[0]))

@@ -15,10 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/kube"
 	"github.com/slipway-dev/slipway/bootstrap/preflight"
-	"github.com/slipway-dev/slipway/cleanup"
-	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 var (
@@ -26,13 +23,6 @@ var (
 	_ bootstrap.Adviser = preflight.Checks{}
 	_ bootstrap.Gate    = preflight.Checks{}
 	_ bootstrap.Hosted  = preflight.Checks{}
-
-	_ preflight.Checker = preflight.KernelFeatures{}
-	_ preflight.Checker = preflight.Tables{Agent: cleanup.Cilium()}
-	_ preflight.Checker = preflight.Networkd{}
-	_ preflight.Checker = preflight.APIServer{}
-	_ preflight.Checker = cniinstall.Install{}
-	_ preflight.Checker = kube.Access{}
 )
 
 // lacks is a kernel without a feature.
@@ -42,7 +32,7 @@ var lacks = preflight.KernelFeatures{Agent: "Acme", List: []preflight.Feature{
 }}
 
 // behind is a warning.
-var behind = preflight.APIServer{Servers: []string{"10.96.0.1"}, Services: []string{"10.96.0.1"}}
+var behind = preflight.APIServer([]string{"10.96.0.1"}, []string{"10.96.0.1"})
 
 func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	run := func(list ...preflight.Check) (*bootstrap.Report, error) {
@@ -55,9 +45,9 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 		}}
 		return p.Check(t.Context())
 	}
-	warning, ignored := preflight.Check{Name: "api-server", Checker: behind}, preflight.Check{Name: "ignored", Checker: lacks}
+	warning, ignored := preflight.Check{Name: "api-server", Find: behind}, preflight.Check{Name: "ignored", Find: lacks.Findings}
 
-	report, err := run(ignored, preflight.Check{Name: "server", Checker: preflight.APIServer{}})
+	report, err := run(ignored, preflight.Check{Name: "server", Find: preflight.APIServer(nil, nil)})
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 	require.Empty(t, report.Results[0].Advice)
@@ -68,7 +58,7 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	require.Len(t, report.Results[0].Advice, 1)
 	require.Regexp(t, `^api-server: the agent is to reach .* \(preflight\.service-address\)$`, report.Results[0].Advice[0])
 
-	report, err = run(warning, preflight.Check{Name: "kernel", Checker: lacks})
+	report, err = run(warning, preflight.Check{Name: "kernel", Find: lacks.Findings})
 	require.Equal(t, "preflight.kernel-feature", bootstrap.Code(err))
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Regexp(t, `(?s)kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start \(boot Linux 5\.10.*api-server: `, err.Error(), "the certain one first, and all of them")
@@ -82,7 +72,7 @@ func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
 	changing := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"x"}, nil }, func(context.Context) error { return nil })
 	p := bootstrap.Plan{Steps: []bootstrap.Step{
 		{Name: "first", Action: changing},
-		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{List: []preflight.Check{{Name: "kernel", Checker: lacks}}}},
+		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{List: []preflight.Check{{Name: "kernel", Find: lacks.Findings}}}},
 	}}
 	report, err := p.Check(t.Context())
 	require.Error(t, err)
@@ -100,8 +90,8 @@ func (c counting) Findings(context.Context) ([]error, error) {
 func TestRDY7_ARunLooksOnce(t *testing.T) {
 	looks := 0
 	p := bootstrap.Plan{
-		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{List: []preflight.Check{{Name: "a", Checker: counting{&looks}}}}}},
-		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{{Name: "b", Checker: counting{&looks}}}}}},
+		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{List: []preflight.Check{{Name: "a", Find: counting{&looks}.Findings}}}}},
+		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{{Name: "b", Find: counting{&looks}.Findings}}}}},
 	}
 	for run, f := range []func(context.Context) (*bootstrap.Report, error){p.Check, p.Apply} {
 		report, err := f(t.Context())
@@ -113,7 +103,7 @@ func TestRDY7_ARunLooksOnce(t *testing.T) {
 
 func TestWhatCannotBeLookedAtIsAWarning(t *testing.T) {
 	denied := preflight.KernelFeatures{List: []preflight.Feature{{Name: "a", Have: func() error { return fs.ErrPermission }}, {Name: "b", Have: func() error { return fs.ErrPermission }}}}
-	c := preflight.Checks{List: []preflight.Check{{Name: "kernel", Checker: denied}, {Name: "routing", Checker: preflight.Tables{}}}}
+	c := preflight.Checks{List: []preflight.Check{{Name: "kernel", Find: denied.Findings}, {Name: "routing", Find: preflight.Tables(nil)}}}
 	require.NoError(t, c.Apply(t.Context()))
 	advice, err := c.Advise(t.Context())
 	require.NoError(t, err)
@@ -129,24 +119,20 @@ func TestRDY8_APIServerBehindTheAgentsOwnService(t *testing.T) {
 		"10.96.0.1": true, "https://10.96.0.1:443": true, "10.96.0.1:443": true, "https://kubernetes.default.svc": true, "kubernetes.default.svc.cluster.local.": true, "::ffff:10.96.0.1": true,
 		"10.0.0.7": false, "https://10.0.0.7:6443": false, "https://api.example.org": false, "[fd00::7]:6443": false, "kubernetes.example.org": false,
 	} {
-		findings, err := preflight.APIServer{Servers: []string{server}, Services: []string{service}}.Findings(t.Context())
+		findings, err := preflight.APIServer([]string{server}, []string{service})(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, found, len(findings) == 1, server)
 	}
-	findings, err := preflight.APIServer{Servers: []string{service, "10.0.0.7"}, Services: []string{service}}.Findings(t.Context())
+	findings, err := preflight.APIServer([]string{service, "10.0.0.7"}, []string{service})(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, findings, "the agent tries them in turn")
-}
 
-// The agent intercepts the address of a load balancer too that is a service of its cluster.
-func TestRDY8_TheRemedyIsTheAPIServersOwnEndpoint(t *testing.T) {
-	for _, services := range [][]string{{"10.96.0.1", "192.0.2.7"}, {"192.0.2.7"}} { // a cluster's and a load balancer's
-		findings, err := preflight.APIServer{Servers: []string{"https://192.0.2.7"}, Services: services}.Findings(t.Context())
-		require.NoError(t, err)
-		require.Len(t, findings, 1)
-		require.ErrorContains(t, findings[0], "give it the address of the endpoint itself")
-		require.ErrorContains(t, findings[0], "never that of a load balancer that is a service of this cluster")
-	}
+	// The agent intercepts the address of a load balancer too that is a service of its cluster.
+	findings, err = preflight.APIServer([]string{"https://192.0.2.7"}, []string{service, "192.0.2.7"})(t.Context())
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	require.ErrorContains(t, findings[0], "give it the address of the endpoint itself")
+	require.ErrorContains(t, findings[0], "never that of a load balancer that is a service of this cluster")
 }
 
 func TestRDY8_KernelWithoutBTF(t *testing.T) {

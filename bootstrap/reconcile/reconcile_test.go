@@ -254,8 +254,8 @@ func TestPLAN11_LoopEndsWhereTheNodeHasAnotherOwner(t *testing.T) {
 func TestPLAN16_LoopPassesEachGateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		first, second := &bootstraptest.Script{}, &bootstraptest.Script{CheckErrs: []error{errBoom}}
-		spare := &bootstraptest.Script{Changes: []string{"wait"}, WaitErrs: []error{errBoom, errBoom, errBoom}}
+		first, second := &bootstraptest.Script{}, &bootstraptest.Script{Errs: map[string][]error{"check": {errBoom}}}
+		spare := &bootstraptest.Script{Changes: []string{"wait"}, Errs: map[string][]error{"wait": {errBoom, errBoom, errBoom}}}
 		r, n := newRuns(), 0
 		plan := r.plan()
 		plan.Steps[0].After = []string{"second"}

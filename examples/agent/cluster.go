@@ -80,7 +80,7 @@ func (a *agent) apiServer() bootstrap.Step {
 // mayMark checks, before anything is changed, whether the node may be marked in the end.
 func (a *agent) mayMark() bootstrap.Step {
 	return bootstrap.Step{Name: "gate access", Gate: preflight.Checks{List: []preflight.Check{
-		{Name: "access", Checker: kube.Access{Client: a.clients.dynamic, Rules: a.node().Rules()}},
+		{Name: "access", Find: kube.Access(a.clients.dynamic, a.node().Rules()...)},
 	}}}
 }
 
@@ -124,9 +124,9 @@ func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	defer cancel()
 	short, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	decision := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)
-	a.log.Info("asked to end", "decision", decision.String())
-	if !decision.Uninstall {
+	uninstall, reason, err := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)
+	a.log.Info("asked to end", "uninstall", uninstall, "reason", reason, "error", err)
+	if !uninstall {
 		return nil
 	}
 	report, err := plan.RevertAll(ctx)

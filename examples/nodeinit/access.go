@@ -36,7 +36,7 @@ func (a answered) Findings(context.Context) ([]error, error) { return a.findings
 // warning is a finding with which the plan goes on.
 type warning struct{ error }
 
-// Code makes it a bootstrap.Coder.
+// Code is found by bootstrap.Code.
 func (w warning) Code() string { return bootstrap.Code(w.error) }
 
 // askAccess asks the cluster, for a check, which requests of the plan it would deny. The
@@ -57,11 +57,11 @@ func (a *app) askAccess(ctx context.Context, config *configresolve.Config) (all 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, longestAsking, fmt.Errorf("the API server was tried for %s", longestAsking))
 	defer cancel()
-	all.findings, all.err = kube.Access{Client: client.Dynamic, Rules: rules}.Findings(ctx)
+	all.findings, all.err = kube.Access(client.Dynamic, rules...)(ctx)
 	if !a.reportNode || all.err != nil {
 		return all
 	}
-	unreported, err := kube.Access{Client: client.Dynamic, Rules: kube.Reporter{Node: a.nodeName}.Rules()}.Findings(ctx)
+	unreported, err := kube.Access(client.Dynamic, kube.Reporter{Node: a.nodeName}.Rules()...)(ctx)
 	for _, finding := range unreported {
 		all.findings = append(all.findings, warning{fmt.Errorf("--report-node: %w", finding)})
 	}

@@ -120,7 +120,8 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if o.plan != nil && o.plan.Agent != own.Agent {
 		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", o.planFrom, o.plan.Agent, own.Agent)}
 	}
-	if err := a.host().CheckPlaces(c.Places()); err != nil {
+	_, places := c.OnHost()
+	if err := a.host().CheckPlaces(places); err != nil {
 		return err
 	}
 	return a.cleanUp(cmd, c, o)
@@ -253,12 +254,18 @@ func (a *app) bpfRoots() []string {
 	return []string{a.bpfRoot}
 }
 
+// enter calls f where the leftovers are.
+func (a *app) enter(ctx context.Context, c cleanup.Leftovers, f func(context.Context) error) error {
+	namespaces, _ := c.OnHost()
+	return a.host().Enter(ctx, namespaces, f)
+}
+
 // cleanUp shows the items that it found, asks, and removes exactly these: an item that has
 // been replaced meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
 	ctx := ledger.With(cmd.Context(), a.book) // recorded objects are kept
 	var found *cleanup.Inventory
-	findErr := a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) (err error) {
+	findErr := a.enter(ctx, c, func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
 		return errors.Join(err, o.addUnasked(ctx, c, found))
 	})
@@ -273,7 +280,7 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	found, missing := o.selected(found)
 	if o.force && !o.dryRun && o.planTo == "" && len(found.Items) > 0 { // a list would look removed
 		alive := func(ctx context.Context) error { return a.notAlive(ctx, c.Ownership, o) }
-		if err := a.host().Enter(ctx, c.Namespaces(), alive); err != nil {
+		if err := a.enter(ctx, c, alive); err != nil {
 			return fmt.Errorf("nothing was removed: %w", err)
 		}
 	}
@@ -328,7 +335,7 @@ func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions,
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) error {
+	return a.enter(ctx, c, func(ctx context.Context) error {
 		if err := a.notAlive(ctx, c.Ownership, o); err != nil {
 			return err
 		}

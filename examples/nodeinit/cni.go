@@ -231,20 +231,11 @@ func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
 			continue
 		}
 		wants.List[n].Ready = func(ctx context.Context) error {
-			if err := w.Ready(ctx); err != nil {
-				return lacked{err}
-			}
-			return nil
+			return bootstrap.Certain(w.Ready(ctx))
 		}
 	}
 	return wants, err
 }
-
-// lacked is a bootstrap.CertainError.
-type lacked struct{ error }
-
-func (lacked) Certain()        {}
-func (l lacked) Unwrap() error { return l.error }
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)

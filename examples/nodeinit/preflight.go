@@ -25,16 +25,16 @@ var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cn
 // preflightStep looks for conditions that fail later, when the agent starts.
 func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {
 	checks := []preflight.Check{
-		{Name: "kernel", Checker: preflight.Cilium()},
-		{Name: "routing", Checker: preflight.Tables{Agent: cleanup.Cilium()}},
-		{Name: "networkd", Checker: preflight.Networkd{}},
-		{Name: checkAccess, Checker: a.access},
+		{Name: "kernel", Find: preflight.Cilium().Findings},
+		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
+		{Name: "networkd", Find: preflight.Networkd{}.Findings},
+		{Name: checkAccess, Find: a.access.Findings},
 	}
 	if replacesKubeProxy(config) {
-		checks = append(checks, preflight.Check{Name: "api-server", Checker: a.apiServerAddress(config)})
+		checks = append(checks, preflight.Check{Name: "api-server", Find: a.apiServerAddress(config)})
 	}
 	if install.Config == nil && !a.userManagedConf { // otherwise the step cni reports it
-		checks = append(checks, preflight.Check{Name: "cni", Checker: a.cniAsItIs(install)})
+		checks = append(checks, preflight.Check{Name: "cni", Find: a.cniAsItIs(install).Findings})
 	}
 	return bootstrap.Step{Name: stepPreflight, Action: looking{preflight.Checks{
 		List: checks, Ignore: a.ignorePreflight, Where: []string{"mnt", "net"},
@@ -43,30 +43,30 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 
 // apiServerAddress returns how the agent reaches the API server: as its configuration says,
 // else as this program's flags say, else as each pod does.
-func (a *app) apiServerAddress(config *configresolve.Config) preflight.Checker {
-	var check preflight.APIServer
+func (a *app) apiServerAddress(config *configresolve.Config) func(context.Context) ([]error, error) {
+	var servers, services []string
 	for _, key := range []string{"k8s-api-server-urls", "k8s-api-server"} {
-		if len(check.Servers) == 0 {
-			check.Servers = strings.FieldsFunc(interpreted(config, key), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+		if len(servers) == 0 {
+			servers = strings.FieldsFunc(interpreted(config, key), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 		}
 	}
-	if len(check.Servers) == 0 {
-		check.Servers = a.apiServers
+	if len(servers) == 0 {
+		servers = a.apiServers
 	}
-	if len(check.Servers) == 0 && a.kubeconfig != "" {
+	if len(servers) == 0 && a.kubeconfig != "" {
 		connection, err := a.connection().Config()
 		if err != nil {
-			return answered{err: err}
+			return answered{err: err}.Findings
 		}
-		check.Servers = []string{connection.Host}
+		servers = []string{connection.Host}
 	}
-	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(check.Servers) == 0 {
-		check.Servers = []string{host}
+	if host, ok := a.getenv("KUBERNETES_SERVICE_HOST"); ok && host != "" && len(servers) == 0 {
+		servers = []string{host}
 	}
 	if service, ok := a.getenv("KUBERNETES_PORT_443_TCP_ADDR"); ok && service != "" {
-		check.Services = []string{service}
+		services = []string{service}
 	}
-	return check
+	return preflight.APIServer(servers, services)
 }
 
 // cniAsItIs looks at the folders that the flags name: it does not ask the container runtime

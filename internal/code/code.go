@@ -3,7 +3,7 @@
 
 // Package code gives errors stable codes, such as "sysctl.read-only": names of causes by
 // which an operator can group the failures of many nodes, whatever their texts. [Table]
-// lists them all. Errors with a code implement bootstrap.Coder; their texts, errors.Is
+// lists them all. bootstrap.Code finds the code of an error; their texts, errors.Is
 // and errors.As are unaffected.
 //
 // It links only the standard library and needs no capability. It is for causes worth

@@ -52,8 +52,10 @@ func (s *Set) Join() error {
 	return errors.Join(s.errs...)
 }
 
-// Certain returns err as one that no step of a plan mends: a bootstrap.CertainError. Nil
-// stays nil.
+// ErrCertain is matched by what [Certain] returns.
+var ErrCertain = errors.New("no step of the plan could mend it")
+
+// Certain is bootstrap.Certain.
 func Certain(err error) error {
 	if err == nil {
 		return nil
@@ -63,8 +65,8 @@ func Certain(err error) error {
 
 type certain struct{ error }
 
-func (c certain) Unwrap() error { return c.error }
-func (certain) Certain()        {}
+func (c certain) Unwrap() error      { return c.error }
+func (certain) Is(target error) bool { return target == ErrCertain }
 
 // Sleep waits for d, or returns why ctx ended first.
 func Sleep(ctx context.Context, d time.Duration) error {

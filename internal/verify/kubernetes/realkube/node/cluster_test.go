@@ -190,10 +190,9 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	c := admin(t)
 	decide := func(d kube.DaemonSet, uninstall bool, reason string) {
 		t.Helper()
-		got := d.Decide(t.Context())
-		require.Equal(t, uninstall, got.Uninstall, "%s", got)
-		require.Equal(t, reason, got.Reason, "%s", got)
-		require.Equal(t, reason == "unauthorized" || reason == "unknown", got.Err != nil, "%s", got)
+		goes, why, err := d.Decide(t.Context())
+		require.Equal(t, []any{uninstall, reason}, []any{goes, why}, "%v", err)
+		require.Equal(t, reason == "unauthorized" || reason == "unknown", err != nil, "%v", err)
 	}
 	path := "/apis/apps/v1/namespaces/kube-system/daemonsets/"
 
@@ -227,8 +226,8 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	require.NoError(t, server.Admin().Delete(t.Context(), accounts+"/going"))
 	going := kube.DaemonSet{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
 	eventually(t, func(ctx context.Context) error {
-		if got := going.Decide(ctx); !apierrors.IsUnauthorized(got.Err) || got.Uninstall {
-			return fmt.Errorf("%s", got)
+		if uninstall, reason, err := going.Decide(ctx); !apierrors.IsUnauthorized(err) || uninstall {
+			return fmt.Errorf("%s: %w", reason, err)
 		}
 		return nil
 	})
@@ -255,9 +254,9 @@ func TestRDY4_NodesThatTheAffinitySelects(t *testing.T) {
 		d := daemonSet(t, c, fmt.Sprint("affine-", i), fields{"affinity": fields{"nodeAffinity": fields{
 			"requiredDuringSchedulingIgnoredDuringExecution": fields{"nodeSelectorTerms": terms.Object["terms"]}}}})
 		d.Node = "affine"
-		got := d.Decide(t.Context())
-		require.NoError(t, got.Err)
-		require.Equal(t, !tc.matches, got.Uninstall, "%s: %s", tc.terms, got)
+		uninstall, reason, err := d.Decide(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, !tc.matches, uninstall, "%s: %s", tc.terms, reason)
 	}
 }
 
@@ -268,8 +267,8 @@ func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
 	defer func() { require.NoError(t, server.StartAPIServer(t.Context())) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	got := d.Decide(ctx)
-	require.False(t, got.Uninstall)
-	require.Equal(t, "unknown", got.Reason)
-	require.Contains(t, got.String(), "restart (unknown: get daemonsets.apps kube-system/agent: ")
+	uninstall, reason, err := d.Decide(ctx)
+	require.False(t, uninstall)
+	require.Equal(t, "unknown", reason)
+	require.ErrorContains(t, err, "get daemonsets.apps kube-system/agent: ")
 }

@@ -4,6 +4,7 @@
 package node_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,11 +189,8 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 			return err
 		}
 		err := ready(agent, "least").Apply(ctx)
-		d := kube.DaemonSet{Client: agent, Namespace: "kube-system", Name: "agent", Node: "least"}.Decide(ctx)
-		if err == nil && d.Reason != "restarting" {
-			err = d.Err
-		}
-		return err
+		_, _, errDecide := kube.DaemonSet{Client: agent, Namespace: "kube-system", Name: "agent", Node: "least"}.Decide(ctx)
+		return cmp.Or(err, errDecide)
 	}
 	eventually(t, work)
 	agents, err := realkube.Manifest(deployFolder + "agent.yaml")
