@@ -31,6 +31,9 @@ func (j job) kind() *ledger.Kind {
 	return &ledger.Kind{
 		Name: "configdir",
 		Read: func(ctx context.Context, dir string) (ledger.State, error) {
+			if j.left != nil && !j.left.IsZero() {
+				return *j.left, nil
+			}
 			s, err := j.read(ctx, dir)
 			return s, hint(dir, err)
 		},
@@ -105,15 +108,29 @@ func parts(ctx context.Context, dir string) (paths []string, err error) {
 func (d Writer) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, d) }
 
 // Apply writes the directory. Without a plan, nothing is recorded.
-func (d Writer) Apply(ctx context.Context) error { return ledger.Apply(ctx, d) }
+func (d Writer) Apply(ctx context.Context) error {
+	j, err := d.job()
+	if err == nil {
+		_, err = j.writeAlone(ctx)
+	}
+	return err
+}
 
 // Wants lists the configuration, after the directories that are missing. No copy is kept of
 // an earlier one.
 func (d Writer) Wants(ctx context.Context) (ledger.Wants, error) {
-	if d.Config == nil {
-		return ledger.Wants{}, hint(d.Path, errNoConfig)
+	j, err := d.job()
+	if err != nil {
+		return ledger.Wants{}, err
 	}
-	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty}.wants(ctx)
+	return j.wants(ctx)
+}
+
+func (d Writer) job() (job, error) {
+	if d.Config == nil {
+		return job{}, hint(d.Path, errNoConfig)
+	}
+	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty}, nil
 }
 
 func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {

@@ -42,13 +42,24 @@ var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 // is changed either, and the error is [ErrEmpty].
 //
 // If dir already contains config, nothing is written and changed is false. Two
-// writers of the same directory wait for each other, for ten seconds at most, using
-// a directory ..lock that exists meanwhile and that no other user can open: any
-// reader of dir could hold a lock on dir itself forever. A symbolic link on the
+// writers of the same directory wait for each other, for ten seconds at most, and the
+// last one's layout stands. They use a directory ..lock that exists meanwhile and that
+// no other user can open: any reader of dir could hold a lock on dir itself forever. A symbolic link on the
 // path to dir is followed only if no user but root and the caller can have made it;
 // links in dir are never followed.
 func Write(ctx context.Context, dir string, config *configresolve.Config) (changed bool, err error) {
-	wants, err := Writer{Path: dir, Config: config}.Wants(ctx)
+	j, err := Writer{Path: dir, Config: config}.job()
+	if err != nil {
+		return false, err
+	}
+	return j.writeAlone(ctx)
+}
+
+// writeAlone writes the directory without a plan, and records nothing. Another writer may
+// follow at once: what that makes of the directory is no failure of this write.
+func (j job) writeAlone(ctx context.Context) (changed bool, err error) {
+	j.left = &ledger.State{}
+	wants, err := j.wants(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -65,6 +76,9 @@ type job struct {
 	change     string       // what a write would change
 	step       func(string) // called with a description before each change; may be nil
 
+	// left is how a write without a plan has left the directory, read before it gave up the
+	// lock. Nil in a plan: a book that is used again must not see what is past.
+	left *ledger.State
 	seen map[string]fs.FileInfo // directories as they were read: a user may exchange them
 }
 
@@ -83,17 +97,30 @@ func (j job) validate() error {
 
 // write changes the directory to what it should be.
 func (j job) write(ctx context.Context) error {
-	return j.locked(ctx, j.dir, func(d *durable.Dir) error {
-		l, err := j.inspect(ctx, d)
-		if err != nil {
+	err := j.locked(ctx, j.dir, func(d *durable.Dir) error {
+		l, err := j.inspectLocked(ctx, d)
+		if err == nil && !l.done() { // else another writer was faster
+			err = j.writer(d).write(ctx, l)
+		}
+		if err != nil || j.left == nil {
 			return err
 		}
-		l.litter = withoutLock(l.litter)
-		if l.done() { // another writer was faster
-			return nil
+		if l, err = j.inspectLocked(ctx, d); err == nil {
+			*j.left, err = l.state(ctx, d, j.want)
 		}
-		return j.writer(d).write(ctx, l)
+		return err
 	})
+	j.beforeStep("leave " + j.dir)
+	return err
+}
+
+// inspectLocked is inspect while this process holds the lock.
+func (j job) inspectLocked(ctx context.Context, d *durable.Dir) (*layout, error) {
+	l, err := j.inspect(ctx, d)
+	if err == nil {
+		l.litter = withoutLock(l.litter)
+	}
+	return l, err
 }
 
 // remove removes the configuration, or a killed run's leftovers of one.
@@ -128,11 +155,13 @@ func (j job) sweep(ctx context.Context, dir string) error {
 }
 
 func (j job) writer(d *durable.Dir) writer {
-	step := j.step
-	if step == nil {
-		step = func(string) {}
+	return writer{dir: d.Unsynced(), want: j.want, step: j.beforeStep}
+}
+
+func (j job) beforeStep(step string) {
+	if j.step != nil {
+		j.step(step)
 	}
-	return writer{dir: d.Unsynced(), want: j.want, step: step}
 }
 
 // locked calls f with the directory, while other writers are kept out of it.
