@@ -63,5 +63,5 @@ func ExampleDecode() {
 	// Output:
 	// <nil>
 	// {Mode:tunnel MTU:9000 Period:5m0s Devices:[eth0 eth1]}
-	// config key "routing-mod" from static:defaults is not known ("routing-mode" is)
+	// unknown key "routing-mod" from static:defaults: is not known ("routing-mode" is)
 }

@@ -170,16 +170,16 @@ func TestCFG4_ASourceThatExistsAndGivesNoKeysIsReported(t *testing.T) {
 		config, err := configresolve.Resolve(t.Context(), f)
 		require.NoError(t, err)
 		if why == "" {
-			require.Empty(t, config.Findings(), content)
+			require.Empty(t, config.Explain().Findings, content)
 			continue
 		}
-		require.Equal(t, []configresolve.Finding{{Problem: configresolve.Empty, Source: f.Ref(), Reason: why}}, config.Findings(), content)
+		require.Equal(t, []configresolve.Finding{{Problem: "empty", Source: f.Ref(), Reason: why}}, config.Explain().Findings, content)
 		require.Contains(t, config.Explain().String(), "! empty file:"+f.Path+": "+why)
 	}
 	config, err := configresolve.Resolve(t.Context(), configresolve.Dir{Path: t.TempDir()}, configresolve.Env{Prefix: "NONE_"})
 	require.NoError(t, err)
-	require.Len(t, config.Findings(), 1)
-	require.Equal(t, "it has no files", config.Findings()[0].Reason)
+	require.Len(t, config.Explain().Findings, 1)
+	require.Equal(t, "it has no files", config.Explain().Findings[0].Reason)
 }
 
 func TestFileErrors(t *testing.T) {
@@ -233,7 +233,7 @@ func TestEnv(t *testing.T) {
 	c, err := configresolve.Resolve(t.Context(), configresolve.Env{Prefix: "A_", Environ: []string{"A_=x", "A_OK=1"}})
 	require.NoError(t, err)
 	require.Equal(t, values{"ok": "1"}, all(c))
-	require.Equal(t, configresolve.Invalid, c.Findings()[0].Problem)
+	require.Equal(t, "invalid", c.Explain().Findings[0].Problem)
 }
 
 func TestStaticIsNotShared(t *testing.T) {

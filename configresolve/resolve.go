@@ -44,7 +44,7 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 }
 
 // Resolve reads every source once, and merges them in order. It reads them one
-// after the other, except the [Remote] ones: the first of those is read alone, and
+// after the other, except those in a cluster: the first of these is read alone, and
 // then all others at the same time. It stops at the first source in order that
 // cannot be read, with an error that names that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
@@ -57,7 +57,8 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	for i, source := range r.Sources {
 		reads[i] = func() ([]Layer, error) { return source.Read(ctx) }
 	}
-	firstRemote := slices.IndexFunc(r.Sources, isRemote)
+	inCluster := func(s Source) bool { return s.Ref().Cluster() }
+	firstRemote := slices.IndexFunc(r.Sources, inCluster)
 	m := merge{gate: newGate(r.AllowKeys, r.DenyKeys), config: newConfig(r)}
 	var bad []error
 	for i, source := range r.Sources {
@@ -69,8 +70,10 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
 		}
 		bad = append(bad, m.add(layers, i > 0, isTrusted(source, i == 0))...)
-		if i == firstRemote {
-			readAhead(&running, r.Sources[i+1:], reads[i+1:])
+		for j := i + 1; i == firstRemote && j < len(reads); j++ {
+			if inCluster(r.Sources[j]) {
+				reads[j] = ahead(&running, reads[j])
+			}
 		}
 	}
 	if r.Strict && len(bad) > 0 {
@@ -81,15 +84,6 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 
 // read reads a source, or waits for the goroutine that already does. Call it once.
 type read func() ([]Layer, error)
-
-// readAhead begins to read the remote sources.
-func readAhead(running *sync.WaitGroup, sources []Source, reads []read) {
-	for i, source := range sources {
-		if isRemote(source) {
-			reads[i] = ahead(running, reads[i])
-		}
-	}
-}
 
 // ahead calls read in a goroutine, and returns a function that waits for it.
 func ahead(running *sync.WaitGroup, read read) read {
@@ -114,7 +108,7 @@ type merge struct {
 // tolerate adds a finding instead of the error if an optional source is missing.
 func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, error) {
 	if _, tolerant := source.(optional); tolerant && errors.Is(err, ErrMissing) {
-		m.config.report(Finding{Problem: Missing, Source: source.Ref(), Reason: err.Error()})
+		m.config.report(Finding{Problem: problemMissing, Source: source.Ref(), Reason: err.Error()})
 		return nil, nil
 	}
 	return layers, err
@@ -125,7 +119,7 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 	from := map[string]Ref{} // the object of this source that set the key
 	for _, layer := range layers {
 		if len(layer.Values) == 0 && layer.Empty != "" {
-			m.config.report(Finding{Problem: Empty, Source: layer.Ref, Part: layer.Part, Reason: layer.Empty})
+			m.config.report(Finding{Problem: problemEmpty, Source: layer.Ref, Part: layer.Part, Reason: layer.Empty})
 		}
 		for _, key := range slices.Sorted(maps.Keys(layer.Values)) {
 			if f, ok := m.unusable(layer, key); ok {
@@ -142,7 +136,7 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 				continue
 			}
 			if earlier, ok := from[key]; ok && earlier != layer.Ref {
-				m.config.report(Finding{Problem: Doubled, Key: key, Source: layer.Ref, Part: layer.Part,
+				m.config.report(Finding{Problem: problemDoubled, Key: key, Source: layer.Ref, Part: layer.Part,
 					Reason: "also set by " + earlier.String() + ", which it overrides"})
 			}
 			from[key] = layer.Ref
@@ -161,11 +155,11 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 func (m *merge) unusable(layer Layer, key string) (Finding, bool) {
 	f := Finding{Key: key, Source: layer.Ref, Part: layer.Part}
 	if reserved(key) {
-		f.Problem, f.Reason = Reserved, "is written by the resolver itself"
+		f.Problem, f.Reason = problemReserved, "is written by the resolver itself"
 		return f, true
 	}
 	if err := checkKey(key); err != nil {
-		f.Problem, f.Reason = Invalid, err.Error()
+		f.Problem, f.Reason = problemInvalid, err.Error()
 		return f, true
 	}
 	return f, false

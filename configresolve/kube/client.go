@@ -232,7 +232,7 @@ func inCluster() (*rest.Config, error) {
 // Source returns the source that spec names, with the names of agent. Node configs
 // are matched against the node nodeName. A spec of a kind that is not in a cluster
 // is an error: use spec.Source instead.
-func (c *Client) Source(spec configresolve.Spec, agent Agent, nodeName string) (configresolve.Source, error) {
+func (c *Client) Source(spec configresolve.Ref, agent Agent, nodeName string) (configresolve.Source, error) {
 	switch spec.Kind {
 	case configresolve.KindConfigMap:
 		return ConfigMap{Client: c, Namespace: spec.Namespace, Name: spec.Name}, nil

@@ -134,11 +134,11 @@ func TestCFG3_ConfigMap(t *testing.T) {
 	c := newCluster(t, configMap("cilium-config", want), configMap("without", nil))
 	config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"})
 	require.Equal(t, want, all(config), "binaryData does not count")
-	require.Equal(t, "config-map:kube-system/cilium-config", config.Sources()[0].String())
+	require.Equal(t, "config-map:kube-system/cilium-config", config.Explain().Sources[0].String())
 
 	config = resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "without"})
 	require.Empty(t, all(config))
-	require.Empty(t, config.Sources())
+	require.Empty(t, config.Explain().Sources)
 }
 
 func TestCFG4_MissingConfigMap(t *testing.T) {
@@ -212,10 +212,10 @@ func TestCFG4_AConfigMapWithoutDataIsReported(t *testing.T) {
 		object["apiVersion"], object["kind"], object["metadata"] = "v1", "ConfigMap", fields{"name": "cfg", "namespace": namespace}
 		c := newCluster(t, &unstructured.Unstructured{Object: object})
 		config := resolve(t, mapOf(c.Client))
-		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Findings()[0].String())
+		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Explain().Findings[0].String())
 	}
 	c := newCluster(t, configMap("cfg", values{"a": "1"}))
-	require.Empty(t, resolve(t, mapOf(c.Client)).Findings())
+	require.Empty(t, resolve(t, mapOf(c.Client)).Explain().Findings)
 }
 
 func TestCFG4_MissingNode(t *testing.T) {
@@ -243,7 +243,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 	require.Equal(t, "annotations", entry.Part)
 	require.Equal(t, "labels", entry.Overrode[0].Part)
 	require.Equal(t, []string{"node:me"}, refs(config), "one entry for labels and annotations")
-	require.Len(t, config.Findings(), 2, "a/b and the empty key")
+	require.Len(t, config.Explain().Findings, 2, "a/b and the empty key")
 
 	c = newCluster(t, node("me", values{"agent.example.org/a": "1", "config.cilium.io/b": "2"}, nil))
 	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: "agent.example.org"})))
@@ -251,7 +251,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 
 func refs(c *configresolve.Config) []string {
 	var names []string
-	for _, r := range c.Sources() {
+	for _, r := range c.Explain().Sources {
 		names = append(names, r.String())
 	}
 	return names
@@ -308,9 +308,9 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 	config := resolve(t, nodeConfigsOf(c.Client))
 	require.Equal(t, values{"k": "b", "only-b": "1"}, all(config))
 	require.Equal(t, []string{"cilium-node-config:kube-system/a-10", "cilium-node-config:kube-system/a-9", "cilium-node-config:kube-system/b"}, refs(config))
-	require.Len(t, config.Findings(), 2)
-	for _, f := range config.Findings() {
-		require.Equal(t, configresolve.Doubled, f.Problem)
+	require.Len(t, config.Explain().Findings, 2)
+	for _, f := range config.Explain().Findings {
+		require.Equal(t, "doubled", f.Problem)
 	}
 	require.JSONEq(t, `[{"kind":"cilium-node-config","namespace":"kube-system","name":"a-10"},
 		{"kind":"cilium-node-config","namespace":"kube-system","name":"a-9"},{"kind":"cilium-node-config","namespace":"kube-system","name":"b"}]`,
@@ -488,14 +488,14 @@ func TestClientSource(t *testing.T) {
 		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Resource: kube.Cilium().NodeConfigs},
 		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
 	} {
-		spec, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
+		specs, err := configresolve.ParseSpecs([]string{text}, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
 		require.NoError(t, err)
-		got, err := c.Source(spec, kube.Cilium(), "me")
+		got, err := c.Source(specs[0], kube.Cilium(), "me")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		require.Equal(t, spec.String(), got.Ref().String())
+		require.Equal(t, specs[0].String(), got.Ref().String())
 	}
-	_, err := c.Source(configresolve.Spec{Kind: "dir", Path: "/x"}, kube.Cilium(), "me")
+	_, err := c.Source(configresolve.Ref{Kind: "dir", Name: "/x"}, kube.Cilium(), "me")
 	require.ErrorContains(t, err, "does not live in a cluster")
 }
 

@@ -79,10 +79,6 @@ func (s NodeConfigs) ref(name string) configresolve.Ref {
 	return configresolve.Ref{Kind: kind, Namespace: s.Namespace, Name: name}
 }
 
-// Remote marks a source that is read at the same time as others: see
-// configresolve.Remote.
-func (NodeConfigs) Remote() {}
-
 // Read reads the objects, and the Node only if a selector needs its labels.
 func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if err := s.Client.reads(); err != nil {
