@@ -237,7 +237,7 @@ func (c *Client) Source(spec configresolve.Ref, agent Agent, nodeName string) (c
 	case configresolve.KindConfigMap:
 		return ConfigMap{Client: c, Namespace: spec.Namespace, Name: spec.Name}, nil
 	case configresolve.KindNodeConfig:
-		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName, Resource: agent.NodeConfigs}, nil
+		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName, Versions: agent.NodeConfigs}, nil
 	case configresolve.KindNode:
 		return Node{Client: c, Name: spec.Name, Prefix: agent.Prefix}, nil
 	}

@@ -54,7 +54,7 @@ func mapOf(c *kube.Client) kube.ConfigMap {
 }
 
 func nodeConfigsOf(c *kube.Client) kube.NodeConfigs {
-	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Versions: kube.Cilium().NodeConfigs}
 }
 
 func nodeOf(c *kube.Client) kube.Node {
@@ -319,7 +319,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 
 func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
-	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Resource: kube.Cilium().NodeConfigs}
+	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Versions: kube.Cilium().NodeConfigs}
 	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
 	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked())
 
@@ -332,7 +332,7 @@ func TestCFG3_OlderVersion(t *testing.T) {
 	for _, name := range []string{"", "cr"} {
 		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
 		delete(c.objects, v2Path)
-		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Resource: kube.Cilium().NodeConfigs}
+		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Versions: kube.Cilium().NodeConfigs}
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
@@ -359,7 +359,7 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	c := newCluster(t)
 	c.objects["/apis/agent.example.org/v1/namespaces/kube-system/nodesettings"] = map[string]fields{"cr": object.Object}
 	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
-		Resource: kube.Resource{Group: gvr.Group, Versions: []string{"v1"}, Plural: gvr.Resource}})
+		Versions: []schema.GroupVersionResource{gvr}})
 	require.Equal(t, values{"k": "v"}, all(config))
 	require.Equal(t, "k = \"v\" from nodesettings.agent.example.org:kube-system/cr\n", config.Explain().String())
 	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
@@ -458,7 +458,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 nodeConfigsOf(c.Client),
 		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: nodeConfigsOf(c.Client),
 		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  nodeOf(c.Client),
-		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Resource: kube.Cilium().NodeConfigs},
+		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Versions: kube.Cilium().NodeConfigs},
 	} {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
 		require.ErrorContains(t, err, want)
@@ -485,7 +485,7 @@ func TestClientSource(t *testing.T) {
 	for text, want := range map[string]configresolve.Source{
 		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
 		"cilium-node-config":           nodeConfigsOf(c),
-		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Versions: kube.Cilium().NodeConfigs},
 		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
 	} {
 		specs, err := configresolve.ParseSpecs([]string{text}, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
@@ -501,19 +501,19 @@ func TestClientSource(t *testing.T) {
 
 func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "cr", `{"matchLabels":{"a":"b"}}`, values{"k": "v"})).Client
-	resource := kube.Cilium().NodeConfigs
+	versions := kube.Cilium().NodeConfigs
 	for _, test := range []struct {
 		source configresolve.Source
 		says   string
 	}{
 		{kube.ConfigMap{Namespace: "a", Name: "b"}, "no client given"}, {kube.ConfigMap{Client: c, Name: "b"}, "needs a namespace and a name"},
-		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Resource: resource}, "no client given"},
-		{kube.NodeConfigs{Client: c, Resource: resource}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Resource: resource}, "no node name given"},
+		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Versions: versions}, "no client given"},
+		{kube.NodeConfigs{Client: c, Versions: versions}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Versions: versions}, "no node name given"},
 		{kube.NodeConfigs{Client: c, Namespace: "a"}, "read source node-config:a: needs the group, versions and plural of a custom resource"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b"}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Plural: "b", Versions: []string{"v1"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Versions: []string{"v1"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b", Versions: []string{""}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Resource: "b"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Version: "v1", Resource: "b"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Version: "v1"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Version: "v1", Resource: "b"}, {Group: "a", Version: "v2", Resource: "c"}}}, "needs the group, versions and plural"},
 		{kube.Node{Name: "me", Prefix: "p"}, "no client given"}, {kube.Node{Client: c, Prefix: "p"}, "no node name given"},
 		{kube.Node{Client: c, Name: "me"}, "read source node:me: needs the prefix of the keys of its labels and annotations"},
 	} {
