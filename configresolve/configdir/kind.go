@@ -140,13 +140,14 @@ func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 	if j.dir, err = filepath.Abs(j.dir); err != nil {
 		return wants, hint(j.dir, err)
 	}
+	j.values = valuesOf(j.want)
 	l, lookErr := j.look(ctx)
 	if lookErr == nil {
-		j.change = strings.Join(l.changes(j.dir, j.want), "; ")
+		j.change = strings.Join(l.changes(j.dir), "; ")
 		wants.List, lookErr = ledger.DirWants(j.dir, dirMode)
 	}
 	wants.List = append(wants.List, ledger.Want{
-		Kind: j.kind(), Object: j.dir, To: stateOf(j.want), Secret: true,
+		Kind: j.kind(), Object: j.dir, To: stateOf(j.values), Secret: true,
 		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: j.dir}.ID()},
 		Ready: func(context.Context) error { return hint(j.dir, lookErr) },
 	})

@@ -72,6 +72,7 @@ func (j job) writeAlone(ctx context.Context) (changed bool, err error) {
 type job struct {
 	dir        string
 	want       map[string]string
+	values     map[string]value // of want
 	allowEmpty bool
 	change     string       // what a write would change
 	step       func(string) // called with a description before each change; may be nil
@@ -89,7 +90,11 @@ func (j job) validate() error {
 	if len(j.want) > maxKeys {
 		return fmt.Errorf("%d keys are more than %d", len(j.want), maxKeys)
 	}
-	if size := stateOf(j.want).Size; size > maxBytes {
+	size := 0
+	for _, text := range j.want {
+		size += len(text)
+	}
+	if size > maxBytes {
 		return fmt.Errorf("its values have %d bytes, more than %d", size, maxBytes)
 	}
 	return nil
@@ -106,7 +111,7 @@ func (j job) write(ctx context.Context) error {
 			return err
 		}
 		if l, err = j.inspectLocked(ctx, d); err == nil {
-			*j.left, err = l.state(ctx, d, j.want)
+			*j.left = l.state()
 		}
 		return err
 	})
@@ -189,7 +194,7 @@ func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error)
 
 // inspect reads a directory, and checks whether it may be written to.
 func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
-	l, err := inspect(ctx, d, j.want)
+	l, err := inspect(ctx, d, j.values)
 	if err == nil {
 		err = l.foreign(d)
 	}
@@ -197,7 +202,7 @@ func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
 		err = l.blocked
 	}
 	if err == nil && !j.allowEmpty {
-		err = l.emptied(j.want)
+		err = l.emptied()
 	}
 	return l, err
 }
@@ -206,7 +211,7 @@ func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
 func (j job) look(ctx context.Context) (*layout, error) {
 	d, err := durable.OpenDir(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &layout{add: slices.Sorted(maps.Keys(j.want))}, nil
+		return &layout{want: j.values, add: slices.Sorted(maps.Keys(j.want))}, nil
 	}
 	if err != nil {
 		return nil, err
