@@ -50,7 +50,6 @@ type settings struct {
 	Subnet   netip.Prefix      `config:"subnet"`
 	Subnets  []netip.Prefix    `config:"subnets"`
 	Level    slog.Level        `config:"log-level"`
-	Optional *bool             `config:"optional"`
 	Untagged string
 }
 
@@ -66,14 +65,13 @@ func TestDecode(t *testing.T) {
 	require.NoError(t, configresolve.Decode(given(t, map[string]string{
 		"cluster-name": "a\n", "on": "False\n", "mtu": " 9000\n", "mark": "0xf00", "rate": "0.5", "gc-interval": "1m30s",
 		"devices": "eth0, eth1\neth2", "cpus": "", "labels": "a=1, b=x=y,", "buffer": "1610612736",
-		"subnet": "10.0.0.0/8", "subnets": "10.0.0.0/8,fd00::/8", "log-level": "warn", "optional": "0",
+		"subnet": "10.0.0.0/8", "subnets": "10.0.0.0/8,fd00::/8", "log-level": "warn",
 	}), &s))
-	no := false
 	require.Equal(t, settings{
 		common: common{"a\n"}, Mode: "tunnel", MTU: 9000, Port: 7, Mark: 0xf00, Rate: 0.5, Period: 90 * time.Second,
 		Devices: []string{"eth0", "eth1", "eth2"}, CPUs: []int{}, Labels: map[string]string{"a": "1", "b": "x=y"}, Buffer: 3 << 29,
 		Subnet: netip.MustParsePrefix("10.0.0.0/8"), Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
-		Level: slog.LevelWarn, Optional: &no, Untagged: "kept",
+		Level: slog.LevelWarn, Untagged: "kept",
 	}, s)
 
 	s = settings{}
@@ -89,13 +87,13 @@ func TestDecodeSaysAllThatIsWrongAndDecodesTheRest(t *testing.T) {
 	}), &s)
 	require.ErrorIs(t, err, configresolve.ErrUnset)
 	require.Equal(t, `config key "cluster-name" is not set
-config key "mtu" from static:test: "large" is not a whole number for a int
-config key "port" from static:test: "65536" does not fit into a uint16
-config key "mark" from static:test: "-1" is not a whole number for a uint32
-config key "rate" from static:test: "" is not a number that fits into a float64
-config key "on" from static:test: "perhaps" is neither true nor false
+config key "mtu" from static:test: "large" does not fit into a field of the type int
+config key "port" from static:test: "65536" does not fit into a field of the type uint16
+config key "mark" from static:test: "-1" does not fit into a field of the type uint32
+config key "rate" from static:test: "" does not fit into a field of the type float64
+config key "on" from static:test: "perhaps" does not fit into a field of the type bool
 config key "gc-interval" from static:test: "5" is not a duration such as 1m30s
-config key "cpus" from static:test: "x" is not a whole number for a int
+config key "cpus" from static:test: "x" does not fit into a field of the type int
 config key "labels" from static:test: "b" is not KEY=VALUE
 config key "buffer" from static:test: "5 apples" is not a size
 config key "subnet" from static:test: netip.ParsePrefix("10.0.0.0"): no '/'`, err.Error())
@@ -134,7 +132,7 @@ func TestDecodeIntoWhatItCannot(t *testing.T) {
 		"the type chan int": &struct {
 			A chan int `config:"a"`
 		}{},
-		"only map[string]string": &struct {
+		"the type map[string]int": &struct {
 			A map[string]int `config:"a"`
 		}{},
 		"its default": &struct {
@@ -153,7 +151,7 @@ func TestDecodeIntoWhatItCannot(t *testing.T) {
 
 func TestKeysFindsWhatMeansNothing(t *testing.T) {
 	keys := configresolve.Keys(&settings{})
-	require.Equal(t, "cluster-name routing-mode mtu port mark rate on gc-interval devices cpus labels buffer subnet subnets log-level optional", strings.Join(keys, " "))
+	require.Equal(t, "cluster-name routing-mode mtu port mark rate on gc-interval devices cpus labels buffer subnet subnets log-level", strings.Join(keys, " "))
 	var lines []string
 	for _, unknown := range given(t, map[string]string{"rooting-mode": "native", "mtu": "1", "x": ""}).Unknown(keys...) {
 		lines = append(lines, unknown.String())
