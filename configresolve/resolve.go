@@ -15,12 +15,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/once"
 )
 
-// The rules by which a key of any source but the first is denied.
-const (
-	ruleNotAllowed = "not in the allow list"
-	ruleDenied     = "in the deny list"
-)
-
 // Resolver merges sources under a policy. With only Sources set, it lets every
 // source set every key.
 type Resolver struct {
@@ -48,7 +42,9 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 // then all others at the same time. It stops at the first source in order that
 // cannot be read, with an error that names that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
-	r.Sources = given(r.Sources)
+	if slices.ContainsFunc(r.Sources, func(s Source) bool { return required(s) == nil }) {
+		return nil, errors.New("read source nil: no source given")
+	}
 	ctx, cancel := context.WithCancel(once.WithResolution(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -59,7 +55,7 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	}
 	inCluster := func(s Source) bool { return s.Ref().Cluster() }
 	firstRemote := slices.IndexFunc(r.Sources, inCluster)
-	m := merge{gate: newGate(r.AllowKeys, r.DenyKeys), config: newConfig(r)}
+	m := merge{r, newConfig(r)}
 	var bad []error
 	for i, source := range r.Sources {
 		if err := ctx.Err(); err != nil {
@@ -101,7 +97,7 @@ func ahead(running *sync.WaitGroup, read read) read {
 }
 
 type merge struct {
-	gate   gate
+	Resolver
 	config *Config
 }
 
@@ -129,7 +125,7 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 			}
 			given := Given{Value: layer.Values[key], Source: layer.Ref, Part: layer.Part}
 			if gated {
-				given.Rule = m.gate.rule(key)
+				given.Rule = m.rule(key)
 			}
 			if given.Rule != "" {
 				m.config.refuse(key, given)
@@ -165,29 +161,13 @@ func (m *merge) unusable(layer Layer, key string) (Finding, bool) {
 	return f, false
 }
 
-// gate is the override policy.
-type gate struct {
-	keys  map[string]bool
-	match string // the rule that drops a key that is in keys
-	other string // the rule that drops a key that is not
-}
-
-func newGate(allow, deny []string) gate {
-	listed, g := deny, gate{match: ruleDenied}
-	if len(allow) > 0 {
-		listed, g = allow, gate{other: ruleNotAllowed}
+// rule returns the rule of the override policy that drops key, or nothing.
+func (r Resolver) rule(key string) string {
+	switch {
+	case len(r.AllowKeys) > 0 && !slices.Contains(r.AllowKeys, key):
+		return "not in the allow list"
+	case len(r.AllowKeys) == 0 && slices.Contains(r.DenyKeys, key):
+		return "in the deny list"
 	}
-	g.keys = make(map[string]bool, len(listed))
-	for _, key := range listed {
-		g.keys[key] = true
-	}
-	return g
-}
-
-// rule returns the rule that drops key, or nothing.
-func (g gate) rule(key string) string {
-	if g.keys[key] {
-		return g.match
-	}
-	return g.other
+	return ""
 }

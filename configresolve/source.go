@@ -5,9 +5,7 @@ package configresolve
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"slices"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -101,34 +99,9 @@ func isTrusted(source Source, first bool) bool {
 // Optional returns source with one difference: if it does not exist ([ErrMissing]),
 // it has no keys, and the [Config] has a finding about that. Any other error, such
 // as denied access, remains an error.
-func Optional(source Source) Source {
-	if source == nil {
-		source = noSource{}
-	}
-	return optional{source}
-}
+func Optional(source Source) Source { return optional{source} }
 
 type optional struct{ Source }
-
-// noSource stands in for a source that is nil. Not even Optional tolerates that.
-type noSource struct{}
-
-func (noSource) Ref() Ref { return Ref{Kind: "nil"} }
-
-func (noSource) Read(context.Context) ([]Layer, error) {
-	return nil, errors.New("no source given")
-}
-
-// given returns the sources with noSource in place of nil.
-func given(sources []Source) []Source {
-	all := slices.Clone(sources)
-	for i, source := range all {
-		if source == nil {
-			all[i] = noSource{}
-		}
-	}
-	return all
-}
 
 // Static is a source whose values the program provides, such as defaults or flags.
 type Static struct {

@@ -52,7 +52,7 @@ func (j job) kind() *ledger.Kind {
 		EndsWithBoot: func(dir string) bool { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
 		Permission: func(_ context.Context, dir string) error {
 			_, err := durable.Writable(dir)
-			return remedy(err)
+			return denied(err)
 		},
 		Place: func(dir string) (string, string) { return dir, "" },
 	}

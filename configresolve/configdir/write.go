@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // ErrEmpty is matched by the error of a write that would replace a configuration by
@@ -227,20 +228,16 @@ func hint(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return remedy(fmt.Errorf("write configuration to %s: %w", dir, err))
+	return denied(fmt.Errorf("write configuration to %s: %w", dir, err))
 }
 
-// remedy adds the missing permission if access is denied.
-func remedy(err error) error {
+// denied adds the missing permission if access is denied.
+func denied(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w (needs free space and free inodes: see df, and df -i)", err)
-	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("%w (something is mounted on it: unmount that first)", err)
+		return remedy.Add(err, "the mount is read-only: mount an emptyDir or a hostPath there without readOnly")
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs write access to the directory, or the capability DAC_OVERRIDE)", err)
+		return remedy.Add(err, "needs write access to the directory, or the capability DAC_OVERRIDE")
 	}
-	return err
+	return remedy.File(err)
 }

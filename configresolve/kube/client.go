@@ -93,19 +93,18 @@ func (c Connection) Client() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	client := &Client{}
 	shared, err := rest.HTTPClientFor(config)
+	if err == nil {
+		client.Dynamic, err = dynamic.NewForConfigAndClient(config, shared)
+	}
+	if err == nil {
+		client.Metadata, err = metadata.NewForConfigAndClient(config, shared)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	dyn, err := dynamic.NewForConfigAndClient(config, shared)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
-	}
-	meta, err := metadata.NewForConfigAndClient(config, shared)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
-	}
-	return &Client{Dynamic: dyn, Metadata: meta}, nil
+	return client, nil
 }
 
 // Config returns the client-go configuration that Client uses, for other clients of
