@@ -4,6 +4,7 @@
 package configresolve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -20,18 +21,14 @@ type SpecDefaults struct {
 	NodeName  string
 }
 
-// kinds of source strings, with the parts that may follow the colon.
-var kinds = []struct {
-	name  string
-	usage string
-	parse func(s *Ref, rest string, d SpecDefaults) error
-}{
-	{KindConfigMap, "config-map[:[NAMESPACE/]NAME]", (*Ref).parseConfigMap},
-	{KindNodeConfig, "cilium-node-config[:NAMESPACE[/NAME]]", (*Ref).parseNodeConfig},
-	{KindNode, "node[:NAME]", (*Ref).parseNode},
-	{kindDir, "dir:PATH", (*Ref).parsePath},
-	{kindFile, "file:PATH", (*Ref).parsePath},
-	{kindEnv, "env:PREFIX", (*Ref).parseEnv},
+// sourceKinds are the kinds of source strings, with the parts that may follow.
+var sourceKinds = []struct{ name, parts string }{
+	{KindConfigMap, "[:[NAMESPACE/]NAME]"},
+	{KindNodeConfig, "[:NAMESPACE[/NAME]]"},
+	{KindNode, "[:NAME]"},
+	{kindDir, ":PATH"},
+	{kindFile, ":PATH"},
+	{kindEnv, ":PREFIX"},
 }
 
 // ParseSpecs reads a list of source strings:
@@ -72,18 +69,66 @@ func ParseSpecs(list []string, defaults SpecDefaults) ([]Ref, error) {
 func parseSpec(text string, defaults SpecDefaults) (Ref, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	var known []string
-	for _, k := range kinds {
+	for _, k := range sourceKinds {
+		known = append(known, k.name)
 		if k.name != kind {
-			known = append(known, k.name)
 			continue
 		}
-		s := Ref{Kind: kind}
-		if err := k.parse(&s, rest, defaults); err != nil {
-			return Ref{}, fmt.Errorf("source %s: %w (want %s)", quote(text), err, k.usage)
+		r := Ref{Kind: kind}
+		r.fill(rest, defaults)
+		if err := r.check(rest); err != nil {
+			return Ref{}, fmt.Errorf("source %s: %w (want %s%s)", quote(text), err, k.name, k.parts)
 		}
-		return s, nil
+		return r, nil
 	}
 	return Ref{}, fmt.Errorf("source %s: unknown kind %s, known are %s", quote(text), quote(kind), strings.Join(known, ", "))
+}
+
+// fill reads what follows the kind, and adds what that leaves out.
+func (r *Ref) fill(rest string, d SpecDefaults) {
+	before, after, both := strings.Cut(rest, "/")
+	switch {
+	case r.Kind == KindConfigMap && both, r.Kind == KindNodeConfig && rest != "":
+		r.Namespace, r.Name = before, after
+	case r.Kind == KindConfigMap:
+		r.Namespace, r.Name = d.Namespace, cmp.Or(rest, d.ConfigMap)
+	case r.Kind == KindNodeConfig:
+		r.Namespace = d.Namespace
+	case r.Kind == KindNode:
+		r.Name = cmp.Or(rest, d.NodeName)
+	default:
+		r.Name = rest
+	}
+}
+
+// RFC 1123, as Kubernetes applies it to the names of namespaces and of other objects.
+var (
+	isNamespace = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString
+	isName      = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString
+)
+
+// check returns an error if r, of which rest followed the kind, is invalid.
+func (r Ref) check(rest string) error {
+	isNamespaced := r.Kind == KindConfigMap || r.Kind == KindNodeConfig
+	switch {
+	case r.Kind == kindEnv && (rest == "" || strings.ContainsAny(rest, "=\x00")):
+		return errors.New("no prefix of variable names given")
+	case !r.Cluster() && (rest == "" || strings.ContainsRune(rest, 0)):
+		return errNoPath
+	case !r.Cluster():
+		return nil
+	case isNamespaced && r.Namespace == "":
+		return errors.New("no namespace given, and no default known")
+	case isNamespaced && !isNamespace(r.Namespace):
+		return fmt.Errorf("%s is not a namespace", quote(r.Namespace))
+	case r.Kind == KindNodeConfig && !strings.Contains(rest, "/"):
+		return nil // all of the namespace
+	case r.Name == "":
+		return errors.New("no name given")
+	case len(r.Name) > 253 || !isName(r.Name):
+		return fmt.Errorf("%s is not the name of an object", quote(r.Name))
+	}
+	return nil
 }
 
 // Cluster reports whether the source is in a Kubernetes cluster: it has one of the Kind
@@ -107,86 +152,4 @@ func (r Ref) Source(environ []string) (Source, error) {
 		return nil, fmt.Errorf("source %s needs a cluster", r)
 	}
 	return nil, fmt.Errorf("source %s: unknown kind %s", r, quote(r.Kind))
-}
-
-func (s *Ref) parseConfigMap(rest string, d SpecDefaults) error {
-	s.Namespace, s.Name = d.Namespace, d.ConfigMap
-	if rest != "" {
-		namespace, name, both := strings.Cut(rest, "/")
-		if both {
-			s.Namespace, s.Name = namespace, name
-		} else {
-			s.Name = rest
-		}
-	}
-	return s.checkObject()
-}
-
-func (s *Ref) checkObject() error {
-	if err := checkNamespace(s.Namespace); err != nil {
-		return err
-	}
-	return checkName(s.Name)
-}
-
-func (s *Ref) parseNodeConfig(rest string, d SpecDefaults) error {
-	namespace, name, named := strings.Cut(rest, "/")
-	s.Namespace, s.Name = namespace, name
-	if rest == "" {
-		s.Namespace = d.Namespace
-	}
-	if named {
-		return s.checkObject()
-	}
-	return checkNamespace(s.Namespace)
-}
-
-func (s *Ref) parseNode(rest string, d SpecDefaults) error {
-	if s.Name = rest; rest == "" {
-		s.Name = d.NodeName
-	}
-	if s.Name == "" {
-		return errors.New("no node name given")
-	}
-	return checkName(s.Name)
-}
-
-func (s *Ref) parsePath(rest string, _ SpecDefaults) error {
-	if s.Name = rest; rest == "" || strings.ContainsRune(rest, 0) {
-		return errors.New("no path given")
-	}
-	return nil
-}
-
-func (s *Ref) parseEnv(rest string, _ SpecDefaults) error {
-	if s.Name = rest; rest == "" || strings.ContainsAny(rest, "=\x00") {
-		return errors.New("no prefix of variable names given")
-	}
-	return nil
-}
-
-// RFC 1123, as Kubernetes applies it to the names of namespaces and of other objects.
-var (
-	isLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`).MatchString
-	isName  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`).MatchString
-)
-
-func checkNamespace(name string) error {
-	switch {
-	case name == "":
-		return errors.New("no namespace given, and no default known")
-	case len(name) > 63 || !isLabel(name):
-		return fmt.Errorf("%s is not a namespace", quote(name))
-	}
-	return nil
-}
-
-func checkName(name string) error {
-	switch {
-	case name == "":
-		return errors.New("no name given")
-	case len(name) > 253 || !isName(name):
-		return fmt.Errorf("%s is not the name of an object", quote(name))
-	}
-	return nil
 }
