@@ -158,16 +158,3 @@ func TestKeysFindsWhatMeansNothing(t *testing.T) {
 	}
 	require.Equal(t, []string{`unknown key "rooting-mode" from static:test: is not known ("routing-mode" is)`, `unknown key "x" from static:test: is not known`}, lines)
 }
-
-func FuzzDecode(f *testing.F) {
-	f.Add("1", "1610612736", "a=1,b=2", "5m")
-	f.Fuzz(func(t *testing.T, number, size, labels, duration string) {
-		c, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "test", Values: map[string]string{
-			"cluster-name": "a", "mtu": number, "port": number, "rate": number, "cpus": number, "buffer": size, "labels": labels, "gc-interval": duration,
-		}})
-		if err != nil {
-			return
-		}
-		_ = configresolve.Decode(c, &settings{})
-	})
-}
