@@ -261,16 +261,6 @@ func reserved(key string) bool {
 	return key == configresolve.KeySources || key == configresolve.KeyOverrides
 }
 
-// keys counts the keys of the existing configuration.
-func (l *layout) keys() (n int) {
-	for name, info := range l.held {
-		if info.Mode().IsRegular() && !reserved(name) {
-			n++
-		}
-	}
-	return n
-}
-
 // emptied returns an error if no keys are wanted but the existing configuration has some.
 func (l *layout) emptied() error {
 	for key := range l.want {
@@ -278,8 +268,14 @@ func (l *layout) emptied() error {
 			return nil
 		}
 	}
-	if n := l.keys(); n > 0 {
-		return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, n)
+	keys := 0
+	for name, info := range l.held {
+		if info.Mode().IsRegular() && !reserved(name) {
+			keys++
+		}
 	}
-	return nil
+	if keys == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, keys)
 }

@@ -45,9 +45,9 @@ var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 // If dir already contains config, nothing is written and changed is false. Two
 // writers of the same directory wait for each other, for ten seconds at most, and the
 // last one's layout stands. They use a directory ..lock that exists meanwhile and that
-// no other user can open: any reader of dir could hold a lock on dir itself forever. A symbolic link on the
-// path to dir is followed only if no user but root and the caller can have made it;
-// links in dir are never followed.
+// no other user can open: any reader of dir could hold a lock on dir itself forever. A
+// symbolic link on the path to dir is followed only if no user but root and the caller
+// can have made it; links in dir are never followed.
 func Write(ctx context.Context, dir string, config *configresolve.Config) (changed bool, err error) {
 	j, err := Writer{Path: dir, Config: config}.job()
 	if err != nil {
@@ -103,15 +103,15 @@ func (j job) validate() error {
 
 // write changes the directory to what it should be.
 func (j job) write(ctx context.Context) error {
-	err := j.locked(ctx, j.dir, func(d *durable.Dir) error {
-		l, err := j.inspectLocked(ctx, d)
+	err := j.locked(ctx, j.dir, j.values, func(d *durable.Dir, l *layout) error {
+		err := j.refusal(d, l)
 		if err == nil && !l.done() { // else another writer was faster
 			err = j.writer(d).write(ctx, l)
 		}
 		if err != nil || j.left == nil {
 			return err
 		}
-		if l, err = j.inspectLocked(ctx, d); err == nil {
+		if l, err = inspectLocked(ctx, d, j.values); err == nil {
 			*j.left = l.state()
 		}
 		return err
@@ -120,39 +120,25 @@ func (j job) write(ctx context.Context) error {
 	return err
 }
 
-// inspectLocked is inspect while this process holds the lock.
-func (j job) inspectLocked(ctx context.Context, d *durable.Dir) (*layout, error) {
-	l, err := j.inspect(ctx, d)
-	if err == nil {
-		l.litter = withoutLock(l.litter)
-	}
-	return l, err
-}
-
 // remove removes the configuration, or a killed run's leftovers of one.
 func (j job) remove(ctx context.Context, dir string) error {
-	return j.locked(ctx, dir, func(d *durable.Dir) error {
-		l, err := inspect(ctx, d, nil)
-		if err != nil {
-			return err
-		}
+	return j.locked(ctx, dir, nil, func(d *durable.Dir, l *layout) error {
 		w := j.writer(d)
 		if err := w.removeLinks(l.links()); err != nil {
 			return err
 		}
-		return errors.Join(w.removeLitter(append(withoutLock(l.litter), l.dataDir()...)), w.dir.Sync())
+		return errors.Join(w.removeLitter(append(l.litter, l.dataDir()...)), w.dir.Sync())
 	})
 }
 
 // sweep removes what a killed writer has left beside a configuration.
 func (j job) sweep(ctx context.Context, dir string) error {
-	err := j.locked(ctx, dir, func(d *durable.Dir) error {
-		l, err := inspect(ctx, d, nil)
-		if err != nil || l.linkOf[dataLink] == "" {
-			return err
+	err := j.locked(ctx, dir, nil, func(d *durable.Dir, l *layout) error {
+		if l.linkOf[dataLink] == "" {
+			return nil
 		}
 		w := j.writer(d)
-		return errors.Join(w.removeLitter(withoutLock(l.litter)), w.dir.Sync())
+		return errors.Join(w.removeLitter(l.litter), w.dir.Sync())
 	})
 	if isGone(err) {
 		return nil
@@ -170,8 +156,8 @@ func (j job) beforeStep(step string) {
 	}
 }
 
-// locked calls f with the directory, while other writers are kept out of it.
-func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error) (err error) {
+// locked calls f with the directory and its layout, while other writers are kept out of it.
+func (j job) locked(ctx context.Context, dir string, want map[string]value, f func(*durable.Dir, *layout) error) (err error) {
 	defer func() { err = hint(dir, err) }()
 	d, err := durable.OpenDir(dir)
 	if err != nil {
@@ -190,25 +176,35 @@ func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error)
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return f(d)
+	l, err := inspectLocked(ctx, d, want)
+	if err != nil {
+		return err
+	}
+	return f(d, l)
 }
 
-// inspect reads a directory, and checks whether it may be written to.
-func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
-	l, err := inspect(ctx, d, j.values)
+// inspectLocked is inspect while this process holds the lock, which is no litter then.
+func inspectLocked(ctx context.Context, d *durable.Dir, want map[string]value) (*layout, error) {
+	l, err := inspect(ctx, d, want)
 	if err == nil {
-		err = l.foreign(d)
+		l.litter = slices.DeleteFunc(l.litter, func(name string) bool { return name == lockName })
 	}
+	return l, err
+}
+
+// refusal returns why the directory must not be written to.
+func (j job) refusal(d *durable.Dir, l *layout) error {
+	err := l.foreign(d)
 	if err == nil {
 		err = l.blocked
 	}
 	if err == nil && !j.allowEmpty {
 		err = l.emptied()
 	}
-	return l, err
+	return err
 }
 
-// look is inspect for a directory that need not exist.
+// look reads a directory that need not exist, and checks whether it may be written to.
 func (j job) look(ctx context.Context) (*layout, error) {
 	d, err := durable.OpenDir(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -218,7 +214,11 @@ func (j job) look(ctx context.Context) (*layout, error) {
 		return nil, err
 	}
 	defer d.Close()
-	return j.inspect(ctx, d)
+	l, err := inspect(ctx, d, j.values)
+	if err != nil {
+		return nil, err
+	}
+	return l, j.refusal(d, l)
 }
 
 var errNoDir = errors.New("no directory given")
