@@ -16,23 +16,23 @@ import (
 // fields:
 //
 //	type Settings struct {
-//		Mode    string        `config:"routing-mode" default:"tunnel"`
+//		Mode    string        `config:"routing-mode"`
 //		MTU     int           `config:"mtu"`
-//		Period  time.Duration `config:"gc-interval" default:"5m"`
+//		Period  time.Duration `config:"gc-interval"`
 //		Devices []string      `config:"devices"`
 //		Cluster string        `config:"cluster-name,required"`
 //	}
 //
-// If no source set a key, its field gets the default or, without one, does not
-// change; with required, the error then matches [ErrUnset]. Fields without the tag
-// are ignored, and the fields of an embedded struct count as v's own.
+// If no source set a key, its field stays as it is, such as at a default; with
+// required, the error then matches [ErrUnset]. Fields without the tag are ignored, and
+// the fields of an embedded struct count as v's own.
 //
 // A string field gets the value byte for byte. For all other types, white space
 // around the value is ignored. They are: a bool (1, t, true, 0, f, false in any
 // case), an integer (also as 0x1f) or floating-point number within its type's
 // range, a [time.Duration], a list of strings or of any of these, separated by
-// commas or white space, a map[string]string of KEY=VALUE separated by commas, and
-// any other [encoding.TextUnmarshaler], such as a netip.Prefix.
+// commas or white space, and any other [encoding.TextUnmarshaler], such as a
+// netip.Prefix.
 //
 // Decode returns all errors joined, each with its key and source, and still sets
 // the fields that it can. A key that v does not have is no error: see [Keys].
@@ -40,7 +40,11 @@ func Decode(c *Config, v any) error {
 	fields, err := fieldsOf(v)
 	errs := []error{err}
 	for _, f := range fields {
-		errs = append(errs, f.decode(c))
+		if _, set := c.Lookup(f.key); !set && !f.required {
+			continue
+		}
+		_, err := get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -60,8 +64,6 @@ func Keys(v any) []string {
 type target struct {
 	key      string
 	required bool
-	standby  string // the default
-	has      bool   // a default
 	value    reflect.Value
 }
 
@@ -95,7 +97,6 @@ func targetOf(s reflect.Value, field reflect.StructField, tag string) (f target,
 	var option string
 	f.key, option, _ = strings.Cut(tag, ",")
 	f.required = option == "required"
-	f.standby, f.has = field.Tag.Lookup("default")
 	switch {
 	case !field.IsExported():
 		return f, errors.New("cannot be set: its name must start with a capital")
@@ -106,29 +107,12 @@ func targetOf(s reflect.Value, field reflect.StructField, tag string) (f target,
 	return f, err
 }
 
-// decode sets the field to the key's value or the default.
-func (f target) decode(c *Config) error {
-	_, set := c.Lookup(f.key)
-	switch {
-	case set || f.required:
-		_, err := get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
-		return err
-	case f.has:
-		if err := decodeValue(f.value, f.standby); err != nil {
-			return fmt.Errorf("config key %s: its default: %w", quote(f.key), err)
-		}
-	}
-	return nil
-}
-
 // decodeValue sets v, or returns an error and does not change v.
 func decodeValue(v reflect.Value, text string) error {
 	trimmed := strings.TrimSpace(text)
 	switch p := v.Addr().Interface().(type) {
 	case encoding.TextUnmarshaler:
 		return p.UnmarshalText([]byte(trimmed))
-	case *map[string]string:
-		return decodeMap(p, trimmed)
 	case *time.Duration:
 		d, err := time.ParseDuration(trimmed)
 		if err != nil {
@@ -165,24 +149,5 @@ func decodeList(v reflect.Value, text string) error {
 		}
 	}
 	v.Set(list)
-	return nil
-}
-
-func decodeMap(m *map[string]string, text string) error {
-	pairs := map[string]string{}
-	for pair := range strings.SplitSeq(text, ",") {
-		key, value, found := strings.Cut(strings.TrimSpace(pair), "=")
-		_, twice := pairs[key]
-		switch {
-		case key == "" && !found:
-			continue // as after a last comma
-		case key == "" || !found:
-			return fmt.Errorf("%s is not KEY=VALUE", quote(pair))
-		case twice:
-			return fmt.Errorf("%s occurs twice", quote(key))
-		}
-		pairs[key] = value
-	}
-	*m = pairs
 	return nil
 }
