@@ -375,7 +375,7 @@ func TestReadersSeeOneVersionThroughTheDataLink(t *testing.T) {
 		steps = append(steps, strings.Fields(step)[0])
 	}}.Write(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "make write write write write make make rename remove remove remove remove remove leave", strings.Join(steps, " "),
+	require.Equal(t, "make write write write write make rename remove remove remove remove remove leave", strings.Join(steps, " "),
 		"every change can be tested by a kill before it")
 	require.Equal(t, "22", seen())
 }

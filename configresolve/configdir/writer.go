@@ -57,10 +57,13 @@ func (w writer) write(ctx context.Context, l *layout) error {
 	return errors.Join(w.removeLitter(l.litter), w.dir.Sync())
 }
 
-// newData writes a data directory that ..data does not show yet, and syncs it.
-// After a failure, it removes what was written.
+// newData writes a data directory that ..data does not show yet, and syncs it. No other
+// run has its name, even within the same second. After a failure, it removes what was
+// written.
 func (w writer) newData(ctx context.Context) (string, error) {
-	data, name, err := w.makeData()
+	name := time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
+	w.step("make directory " + name)
+	data, err := w.dir.OpenNewDir(name, dirMode)
 	if err != nil {
 		return "", err
 	}
@@ -69,17 +72,6 @@ func (w writer) newData(ctx context.Context) (string, error) {
 		return "", errors.Join(err, w.removeData(name))
 	}
 	return name, nil
-}
-
-// makeData takes a name that no other run has, even within the same second.
-func (w writer) makeData() (data *durable.Dir, name string, err error) {
-	err = fs.ErrExist
-	for errors.Is(err, fs.ErrExist) {
-		name = time.Now().UTC().Format("..2006_01_02_15_04_05.") + strconv.FormatUint(rand.Uint64(), 10)
-		w.step("make directory " + name)
-		data, err = w.dir.OpenNewDir(name, dirMode)
-	}
-	return data, name, err
 }
 
 // syncsAtOnce is how many files are waited for at the same time. Each wait makes
@@ -126,10 +118,6 @@ func (w writer) writeFiles(data *durable.Dir, keys []string) (err error) {
 
 // link atomically puts a link in its place, replacing an existing object.
 func (w writer) link(target, name string) error {
-	w.step("make link " + name)
-	if err := w.dir.SymlinkNew(target, name); !errors.Is(err, fs.ErrExist) {
-		return err
-	}
 	temp := tempPrefix + strconv.FormatUint(rand.Uint64(), 10)
 	w.step("make link for " + name)
 	if err := w.dir.SymlinkNew(target, temp); err != nil {
