@@ -113,7 +113,10 @@ func TestDecodeIntoWhatItCannot(t *testing.T) {
 		"decode into a *int":    new(int),
 		"decode into a <nil>":   nil,
 		"pointer to a struct":   (*settings)(nil),
-		"two fields have":       &struct{ A, B string }{},
+		"two fields have": &struct {
+			A string `config:"a"`
+			B string `config:"a"`
+		}{},
 		"with a capital": &struct {
 			a string `config:"a"`
 		}{},
@@ -130,12 +133,6 @@ func TestDecodeIntoWhatItCannot(t *testing.T) {
 			A map[string]int `config:"a"`
 		}{},
 	} {
-		if want == "two fields have" {
-			v = &struct {
-				A string `config:"a"`
-				B string `config:"a"`
-			}{}
-		}
 		require.ErrorContains(t, configresolve.Decode(c, v), want)
 	}
 }
