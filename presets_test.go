@@ -46,30 +46,30 @@ func TestNoZeroValueIsOneAgents(t *testing.T) {
 		layers, err := s.Read(context.Background())
 		return fmt.Sprint(s.Ref(), layers, err)
 	}
-	spec, specErr := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "n"})
+	specs, specErr := configresolve.ParseSpecs([]string{"config-map"}, configresolve.SpecDefaults{Namespace: "n"})
 	network := cniinstall.Install{
 		BinDir: node, ConfDir: conf, ConfName: "05-x.conf", Exclusive: true, Config: cniinstall.Whole(`{"name":"n","type":"x"}`), Optional: []string{"loopback"},
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(node, "x"), []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"0.1.0\"]}'\n"), 0o755))
 	for what, text := range map[string]string{
-		"cgroup.Mount":            says(cgroup.Mount{Kernel: kernel}),
-		"bpffs.Mount":             says(bpffs.Mount{Kernel: kernel}),
-		"sysctl.DropIn":           says(sysctl.DropIn{Kernel: sysctl.Kernel{Files: kernel}}),
-		"sysctl.Settings":         says(sysctl.Settings{Kernel: sysctl.Kernel{Files: kernel}}),
-		"cniinstall.Install":      says(cniinstall.Install{}) + says(network),
-		"cniinstall.Agent":        second(cniinstall.Agent{}.Render(t.Context(), node)).Error(),
-		"cniinstall.Chained":      second(cniinstall.Chained{}.Render(t.Context(), node)).Error(),
-		"hostpath.Paths":          says(hostpath.Paths{}),
-		"configdir.Writer":        says(configdir.Writer{}),
-		"configresolve.Dir":       read(configresolve.Dir{}),
-		"configresolve.File":      read(configresolve.File{}),
-		"configresolve.Env":       read(configresolve.Env{}),
-		"configresolve.Static":    read(configresolve.Static{}),
-		"configresolve.ParseSpec": fmt.Sprint(spec, specErr),
-		"kube.ConfigMap":          read(kube.ConfigMap{}),
-		"kube.NodeConfigs":        read(kube.NodeConfigs{}),
-		"kube.Node":               read(kube.Node{}),
-		"cleanup.Ownership":       fmt.Sprintf("%+v", cleanup.Ownership{}),
+		"cgroup.Mount":             says(cgroup.Mount{Kernel: kernel}),
+		"bpffs.Mount":              says(bpffs.Mount{Kernel: kernel}),
+		"sysctl.DropIn":            says(sysctl.DropIn{Kernel: sysctl.Kernel{Files: kernel}}),
+		"sysctl.Settings":          says(sysctl.Settings{Kernel: sysctl.Kernel{Files: kernel}}),
+		"cniinstall.Install":       says(cniinstall.Install{}) + says(network),
+		"cniinstall.Agent":         second(cniinstall.Agent{}.Render(t.Context(), node)).Error(),
+		"cniinstall.Chained":       second(cniinstall.Chained{}.Render(t.Context(), node)).Error(),
+		"hostpath.Paths":           says(hostpath.Paths{}),
+		"configdir.Writer":         says(configdir.Writer{}),
+		"configresolve.Dir":        read(configresolve.Dir{}),
+		"configresolve.File":       read(configresolve.File{}),
+		"configresolve.Env":        read(configresolve.Env{}),
+		"configresolve.Static":     read(configresolve.Static{}),
+		"configresolve.ParseSpecs": fmt.Sprint(specs, specErr),
+		"kube.ConfigMap":           read(kube.ConfigMap{}),
+		"kube.NodeConfigs":         read(kube.NodeConfigs{}),
+		"kube.Node":                read(kube.Node{}),
+		"cleanup.Ownership":        fmt.Sprintf("%+v", cleanup.Ownership{}),
 	} {
 		require.NotContains(t, strings.ToLower(text), "cilium", what)
 	}

@@ -23,20 +23,18 @@ type Config struct {
 // Entry is one key: its value, where the value came from, and which values it
 // overrode.
 type Entry struct {
-	Key      string  `json:"key"`
-	Set      bool    `json:"set"` // false if every source that gave the key was denied
-	Value    string  `json:"value"`
-	Source   Ref     `json:"source,omitzero"`
-	Part     string  `json:"part,omitempty"`     // part of the object, such as "annotations"
+	Key string `json:"key"`
+	Set bool   `json:"set"` // false if every source that gave the key was denied
+	Given
 	Overrode []Given `json:"overrode,omitempty"` // weakest first
 	Denied   []Given `json:"denied,omitempty"`   // in the order of the sources
 }
 
-// Given is a value that a source gave but that is not the key's final value.
+// Given is a value that a source gave.
 type Given struct {
 	Value  string `json:"value"`
-	Source Ref    `json:"source"`
-	Part   string `json:"part,omitempty"`
+	Source Ref    `json:"source,omitzero"`
+	Part   string `json:"part,omitempty"` // part of the object, such as "annotations"
 	Rule   string `json:"rule,omitempty"` // why it was denied: "not in the allow list" or "in the deny list"
 }
 
@@ -61,15 +59,15 @@ func (c *Config) entry(key string) *Entry {
 func (c *Config) set(key string, g Given) {
 	e := c.entry(key)
 	if e.Set {
-		e.Overrode = append(e.Overrode, Given{Value: e.Value, Source: e.Source, Part: e.Part})
+		e.Overrode = append(e.Overrode, e.Given)
 	}
-	e.Set, e.Value, e.Source, e.Part = true, g.Value, g.Source, g.Part
+	e.Set, e.Given = true, g
 }
 
 func (c *Config) refuse(key string, g Given) {
 	e := c.entry(key)
 	e.Denied = append(e.Denied, g)
-	c.report(Finding{Problem: Denied, Key: key, Source: g.Source, Part: g.Part, Reason: g.Rule})
+	c.report(Finding{Problem: problemDenied, Key: key, Source: g.Source, Part: g.Part, Reason: g.Rule})
 }
 
 func (c *Config) report(f Finding) { c.findings = append(c.findings, f) }
@@ -118,10 +116,6 @@ func (c *Config) All() iter.Seq2[string, string] {
 	}
 }
 
-// Sources returns, in order, every object that contributed: one for each layer of
-// each source in which validation and policy left at least one key.
-func (c *Config) Sources() []Ref { return slices.Clone(c.sources) }
-
 // Data returns the keys to write for an agent: every key that is set, and the two
 // that describe the resolution, [KeySources] and [KeyOverrides].
 func (c *Config) Data() map[string]string {
@@ -142,7 +136,7 @@ func (c *Config) Data() map[string]string {
 func (c *Config) sourcesJSON() string {
 	listed := []Ref{}
 	for _, ref := range c.sources {
-		if clusterKind(ref.Kind) {
+		if ref.Cluster() {
 			listed = append(listed, ref)
 		}
 	}

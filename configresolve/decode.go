@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -17,24 +16,23 @@ import (
 // fields:
 //
 //	type Settings struct {
-//		Mode    string        `config:"routing-mode" default:"tunnel"`
+//		Mode    string        `config:"routing-mode"`
 //		MTU     int           `config:"mtu"`
-//		Period  time.Duration `config:"gc-interval" default:"5m"`
+//		Period  time.Duration `config:"gc-interval"`
 //		Devices []string      `config:"devices"`
 //		Cluster string        `config:"cluster-name,required"`
 //	}
 //
-// If no source set a key, its field gets the default or, without one, does not
-// change; with required, the error then matches [ErrUnset]. Fields without the tag
-// are ignored, and the fields of an embedded struct count as v's own.
+// If no source set a key, its field stays as it is, such as at a default; with
+// required, the error then matches [ErrUnset]. Fields without the tag are ignored, and
+// the fields of an embedded struct count as v's own.
 //
 // A string field gets the value byte for byte. For all other types, white space
 // around the value is ignored. They are: a bool (1, t, true, 0, f, false in any
 // case), an integer (also as 0x1f) or floating-point number within its type's
 // range, a [time.Duration], a list of strings or of any of these, separated by
-// commas or white space, a map[string]string of KEY=VALUE separated by commas, and
-// any other [encoding.TextUnmarshaler], such as a netip.Prefix. A
-// pointer to one of these is nil unless the key is set or has a default.
+// commas or white space, and any other [encoding.TextUnmarshaler], such as a
+// netip.Prefix.
 //
 // Decode returns all errors joined, each with its key and source, and still sets
 // the fields that it can. A key that v does not have is no error: see [Keys].
@@ -42,7 +40,11 @@ func Decode(c *Config, v any) error {
 	fields, err := fieldsOf(v)
 	errs := []error{err}
 	for _, f := range fields {
-		errs = append(errs, f.decode(c))
+		if _, set := c.Lookup(f.key); !set && !f.required {
+			continue
+		}
+		_, err := get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
@@ -62,145 +64,78 @@ func Keys(v any) []string {
 type target struct {
 	key      string
 	required bool
-	standby  string // the default
-	has      bool   // a default
 	value    reflect.Value
 }
 
-func fieldsOf(v any) ([]target, error) {
+func fieldsOf(v any) (fields []target, err error) {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() || p.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode into a %T: it must be a pointer to a struct", v)
 	}
-	fields, errs := collect(p.Elem(), nil)
 	seen := map[string]bool{}
-	for _, f := range fields {
-		if seen[f.key] {
-			errs = append(errs, fmt.Errorf("decode into a %T: two fields have the key %s", v, quote(f.key)))
+	for _, field := range reflect.VisibleFields(p.Elem().Type()) {
+		tag, tagged := field.Tag.Lookup("config")
+		if !tagged {
+			continue
+		}
+		f, fieldErr := targetOf(p.Elem(), field, tag)
+		switch {
+		case fieldErr != nil:
+			err = errors.Join(err, fmt.Errorf("decode into a %T: field %s %w", v, field.Name, fieldErr))
+			continue
+		case seen[f.key]:
+			err = errors.Join(err, fmt.Errorf("decode into a %T: two fields have the key %s", v, quote(f.key)))
 		}
 		seen[f.key] = true
-	}
-	return fields, errors.Join(errs...)
-}
-
-func collect(s reflect.Value, fields []target) ([]target, []error) {
-	var errs []error
-	for i := range s.NumField() {
-		t := s.Type().Field(i)
-		tag, tagged := t.Tag.Lookup("config")
-		switch {
-		case !tagged && t.Anonymous && t.Type.Kind() == reflect.Struct:
-			var more []error
-			fields, more = collect(s.Field(i), fields)
-			errs = append(errs, more...)
-			continue
-		case !tagged:
-			continue
-		case !t.IsExported():
-			errs = append(errs, fmt.Errorf("decode into a %s: field %s cannot be set: its name must start with a capital", s.Type(), t.Name))
-			continue
-		}
-		f := target{value: s.Field(i)}
-		var option string
-		f.key, option, _ = strings.Cut(tag, ",")
-		f.required = option == "required"
-		f.standby, f.has = t.Tag.Lookup("default")
-		if f.key == "" || option != "" && !f.required {
-			errs = append(errs, fmt.Errorf("decode into a %s: field %s has the tag %q: it must be a key, or a key and \",required\"", s.Type(), t.Name, tag))
-			continue
-		}
 		fields = append(fields, f)
 	}
-	return fields, errs
+	return fields, err
 }
 
-// decode sets the field to the key's value or the default.
-func (f target) decode(c *Config) error {
-	_, set := c.Lookup(f.key)
+// targetOf reads the tags of a field of s. Its error continues a sentence about the field.
+func targetOf(s reflect.Value, field reflect.StructField, tag string) (f target, err error) {
+	var option string
+	f.key, option, _ = strings.Cut(tag, ",")
+	f.required = option == "required"
 	switch {
-	case set || f.required:
-		_, err := get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
-		return err
-	case f.has:
-		if err := decodeValue(f.value, f.standby); err != nil {
-			return fmt.Errorf("config key %s: its default: %w", quote(f.key), err)
-		}
+	case !field.IsExported():
+		return f, errors.New("cannot be set: its name must start with a capital")
+	case f.key == "" || option != "" && !f.required:
+		return f, fmt.Errorf("has the tag %q: it must be a key, or a key and \",required\"", tag)
 	}
-	return nil
+	f.value, err = s.FieldByIndexErr(field.Index)
+	return f, err
 }
-
-var durationType = reflect.TypeFor[time.Duration]()
 
 // decodeValue sets v, or returns an error and does not change v.
 func decodeValue(v reflect.Value, text string) error {
-	if v.Kind() == reflect.Pointer {
-		to := reflect.New(v.Type().Elem())
-		if err := decodeValue(to.Elem(), text); err != nil {
-			return err
+	trimmed := strings.TrimSpace(text)
+	switch p := v.Addr().Interface().(type) {
+	case encoding.TextUnmarshaler:
+		return p.UnmarshalText([]byte(trimmed))
+	case *time.Duration:
+		d, err := time.ParseDuration(trimmed)
+		if err != nil {
+			return fmt.Errorf("%s is not a duration such as 1m30s", quote(trimmed))
 		}
-		v.Set(to)
+		*p = d
 		return nil
 	}
-	trimmed := strings.TrimSpace(text)
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return u.UnmarshalText([]byte(trimmed))
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(text)
-	case reflect.Slice:
-		return decodeList(v, trimmed)
-	case reflect.Map:
-		return decodeMap(v, trimmed)
-	default:
-		return decodeScalar(v, trimmed)
-	}
-	return nil
-}
-
-func decodeScalar(v reflect.Value, text string) error {
 	switch kind := v.Kind(); {
-	case kind == reflect.Bool:
-		b, err := strconv.ParseBool(strings.ToLower(text))
-		if err != nil {
-			return fmt.Errorf("%s is neither true nor false", quote(text))
+	case kind == reflect.String:
+		v.SetString(text)
+	case kind == reflect.Slice:
+		return decodeList(v, trimmed)
+	case kind == reflect.Bool || v.CanInt() || v.CanUint() || v.CanFloat():
+		scanned := reflect.New(v.Type())
+		if _, err := fmt.Sscanln(trimmed, scanned.Interface()); err != nil {
+			return fmt.Errorf("%s does not fit into a field of the type %s", quote(trimmed), v.Type())
 		}
-		v.SetBool(b)
-	case v.Type() == durationType:
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			return fmt.Errorf("%s is not a duration such as 1m30s", quote(text))
-		}
-		v.SetInt(int64(d))
-	case v.CanInt():
-		n, err := strconv.ParseInt(text, 0, v.Type().Bits())
-		if err != nil {
-			return notInRange(text, v, err)
-		}
-		v.SetInt(n)
-	case v.CanUint():
-		n, err := strconv.ParseUint(text, 0, v.Type().Bits())
-		if err != nil {
-			return notInRange(text, v, err)
-		}
-		v.SetUint(n)
-	case v.CanFloat():
-		n, err := strconv.ParseFloat(text, v.Type().Bits())
-		if err != nil {
-			return fmt.Errorf("%s is not a number that fits into a %s", quote(text), v.Type())
-		}
-		v.SetFloat(n)
+		v.Set(scanned.Elem())
 	default:
 		return fmt.Errorf("a field of the type %s cannot be decoded into", v.Type())
 	}
 	return nil
-}
-
-func notInRange(text string, v reflect.Value, err error) error {
-	if errors.Is(err, strconv.ErrRange) {
-		return fmt.Errorf("%s does not fit into a %s", quote(text), v.Type())
-	}
-	return fmt.Errorf("%s is not a whole number for a %s", quote(text), v.Type())
 }
 
 // decodeList sets v to the list's elements; an empty list, unlike a missing one,
@@ -214,28 +149,5 @@ func decodeList(v reflect.Value, text string) error {
 		}
 	}
 	v.Set(list)
-	return nil
-}
-
-func decodeMap(v reflect.Value, text string) error {
-	m, ok := v.Addr().Interface().(*map[string]string)
-	if !ok {
-		return fmt.Errorf("a field of the type %s cannot be decoded into: of maps, only map[string]string", v.Type())
-	}
-	pairs := map[string]string{}
-	for pair := range strings.SplitSeq(text, ",") {
-		key, value, found := strings.Cut(strings.TrimSpace(pair), "=")
-		_, twice := pairs[key]
-		switch {
-		case key == "" && !found:
-			continue // as after a last comma
-		case key == "" || !found:
-			return fmt.Errorf("%s is not KEY=VALUE", quote(pair))
-		case twice:
-			return fmt.Errorf("%s occurs twice", quote(key))
-		}
-		pairs[key] = value
-	}
-	*m = pairs
 	return nil
 }

@@ -45,16 +45,16 @@ func (c Change) given(e Entry) string {
 	return value + " from " + origin(e.Source, e.Part)
 }
 
-// Diff lists the keys in which two configurations differ, sorted, including
+// diff lists the keys in which two configurations differ, sorted, including
 // [KeySources] and [KeyOverrides]. A nil Config has no keys.
-func Diff(old, now *Config) []Change {
+func diff(old, now *Config) []Change {
 	before, after := old.written(), now.written()
 	keys := maps.Clone(before)
 	maps.Copy(keys, after)
 	var changes []Change
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		was, is := before[key], after[key]
-		if was.Set != is.Set || was.Value != is.Value || was.Source != is.Source || was.Part != is.Part {
+		if was.Set != is.Set || was.Given != is.Given {
 			changes = append(changes, Change{Key: key, Old: was, New: is})
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Config) written() map[string]Entry {
 	}
 	for key, value := range c.Data() {
 		if reserved(key) {
-			entries[key] = Entry{Key: key, Set: true, Value: value}
+			entries[key] = Entry{Key: key, Set: true, Given: Given{Value: value}}
 		} else {
 			entries[key] = c.explain(key)
 		}

@@ -45,17 +45,13 @@ func (d Dir) Read(ctx context.Context) ([]Layer, error) {
 		before := d.version()
 		values, err = d.readOnce(ctx)
 		if d.version() == before || ctx.Err() != nil {
-			return d.layer(values, err)
+			if err != nil {
+				return nil, err
+			}
+			return []Layer{{Ref: d.Ref(), Values: values, Empty: "it has no files"}}, nil
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("read directory %s: it changes faster than it can be read", d.Path), err)
-}
-
-func (d Dir) layer(values map[string]string, err error) ([]Layer, error) {
-	if err != nil {
-		return nil, err
-	}
-	return []Layer{{Ref: d.Ref(), Values: values, Empty: "it has no files"}}, nil
 }
 
 // version names the data directory that the kubelet has put in place.

@@ -19,7 +19,8 @@
 // The package needs no capability and no root, only permission to read the sources.
 // All files are read in the process's own mount namespace, so resolve before
 // entering another one. The package reads no environment variables, leaves no
-// goroutine behind and prints nothing; the caller can log [Config.Findings].
+// goroutine behind and prints nothing; the caller can log the findings of
+// [Config.Explain].
 //
 // Errors name the source and the object. If a source does not exist, the error
 // matches [ErrMissing]; wrap the source with [Optional] to tolerate that.

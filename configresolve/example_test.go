@@ -44,11 +44,12 @@ func Example() {
 // unknown keys are named.
 func ExampleDecode() {
 	var settings struct {
-		Mode    string        `config:"routing-mode" default:"tunnel"`
+		Mode    string        `config:"routing-mode"`
 		MTU     int           `config:"mtu,required"`
-		Period  time.Duration `config:"gc-interval" default:"5m"`
+		Period  time.Duration `config:"gc-interval"`
 		Devices []string      `config:"devices"`
 	}
+	settings.Mode, settings.Period = "tunnel", 5*time.Minute
 	config, err := configresolve.Resolve(context.Background(), configresolve.Static{
 		Name: "defaults", Values: map[string]string{"mtu": "9000", "devices": "eth0 eth1", "routing-mod": "native"},
 	})
@@ -63,5 +64,5 @@ func ExampleDecode() {
 	// Output:
 	// <nil>
 	// {Mode:tunnel MTU:9000 Period:5m0s Devices:[eth0 eth1]}
-	// config key "routing-mod" from static:defaults is not known ("routing-mode" is)
+	// unknown key "routing-mod" from static:defaults: is not known ("routing-mode" is)
 }

@@ -15,9 +15,13 @@ import (
 // Explanation lists the provenance of values. Its JSON form has the keys "keys",
 // "sources" and "findings", none of which is ever null.
 type Explanation struct {
-	Keys     []Entry   `json:"keys"`
-	Sources  []Ref     `json:"sources"`  // every object that contributed, in order
-	Findings []Finding `json:"findings"` // about these keys, or about no key
+	Keys []Entry `json:"keys"`
+	// Sources lists, in order, every object that contributed: one for each layer of each
+	// source in which validation and policy left at least one key.
+	Sources []Ref `json:"sources"`
+	// Findings are about these keys, or about no key. They are in the order of the sources
+	// and, within one object of a source, by key.
+	Findings []Finding `json:"findings"`
 
 	revealed bool
 }
@@ -60,16 +64,20 @@ func (c *Config) explain(key string) Entry {
 
 // String formats x for people: a line for each key with its value and source, below
 // it the overridden and denied values, and at the end the findings that belong to
-// none of the keys. Values are quoted, so that each takes one line. The values of
-// keys that look secret ([Secret]), private keys and credentials in URLs are
-// masked. JSON contains all values.
+// none of the keys. Values are quoted, so that each takes one line. Private keys,
+// credentials in URLs, and the values of keys that look secret are masked: whose name
+// contains password, passwd, passphrase, secret, token, credential, psk, kubeconfig or
+// dockerconfig, or names a key that is private, pre-shared, or for an API, access,
+// encryption, authentication, TLS, fast open, a client, a server or an authority
+// ("etcd-password", "api_key", "tls.key"). A name that ends in namespace, file, path or
+// dir is only the location of a secret. JSON contains all values.
 func (x Explanation) String() string {
 	var b strings.Builder
 	for _, e := range x.Keys {
 		e.write(&b, x.revealed)
 	}
 	for _, f := range x.Findings {
-		if f.Problem != Denied { // shown below its key
+		if f.Problem != problemDenied { // shown below its key
 			fmt.Fprintf(&b, "! %s\n", f)
 		}
 	}

@@ -3,6 +3,9 @@
 
 package configresolve
 
+// Diff is what Watch reports.
+var Diff = diff
+
 // ParseFile is File.Read's parser.
 func ParseFile(content []byte) (map[string]string, error) {
 	values, _, err := parse(content)

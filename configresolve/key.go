@@ -6,6 +6,7 @@ package configresolve
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -34,15 +35,13 @@ func checkKey(key string) error {
 	case strings.HasPrefix(key, ".."):
 		return errors.New(`starts with ".."`)
 	}
-	if i := strings.IndexFunc(key, func(r rune) bool { return !inKey(r) }); i >= 0 {
+	if !isKey(key) {
 		return errors.New("has characters other than letters, digits, '-', '_' and '.'")
 	}
 	return nil
 }
 
-func inKey(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.'
-}
+var isKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`).MatchString
 
 // quote makes any text safe and short enough for one line of a report.
 func quote(text string) string {

@@ -22,10 +22,8 @@ type remote struct {
 	err  error
 }
 
-func (r remote) Remote() {}
-
 func (r remote) Ref() configresolve.Ref {
-	return configresolve.Ref{Kind: "remote", Name: r.name}
+	return configresolve.Ref{Kind: "remotes.example.org", Name: r.name}
 }
 
 func (r remote) Read(ctx context.Context) ([]configresolve.Layer, error) {
@@ -50,9 +48,9 @@ func TestCFG9_RemoteSourcesWaitTogether(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, time.Minute+3*time.Second, time.Since(start), "as long as the first, and the slowest of the others")
 		require.Equal(t, values{"last": "quick", "alone": "1", "slow": "1", "quick": "1"}, all(c), "merged in order, whichever answers first")
-		require.Equal(t, "remote:alone", c.Sources()[1].String())
-		require.Len(t, c.Findings(), 1)
-		require.Equal(t, configresolve.Missing, c.Findings()[0].Problem)
+		require.Equal(t, "remotes.example.org:alone", c.Explain().Sources[1].String())
+		require.Len(t, c.Explain().Findings, 1)
+		require.Equal(t, "missing", c.Explain().Findings[0].Problem)
 	})
 }
 
@@ -90,7 +88,7 @@ func TestCFG9_TheFirstErrorInOrderCounts(t *testing.T) {
 			remote{name: "c", wait: time.Hour})
 		require.ErrorIs(t, err, first)
 		require.NotErrorIs(t, err, second)
-		require.ErrorContains(t, err, "remote:a")
+		require.ErrorContains(t, err, "remotes.example.org:a")
 		require.Equal(t, 2*time.Second, time.Since(start), "the others are not waited for")
 	})
 }

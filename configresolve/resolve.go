@@ -15,12 +15,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/once"
 )
 
-// The rules by which a key of any source but the first is denied.
-const (
-	ruleNotAllowed = "not in the allow list"
-	ruleDenied     = "in the deny list"
-)
-
 // Resolver merges sources under a policy. With only Sources set, it lets every
 // source set every key.
 type Resolver struct {
@@ -44,11 +38,13 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 }
 
 // Resolve reads every source once, and merges them in order. It reads them one
-// after the other, except the [Remote] ones: the first of those is read alone, and
+// after the other, except those in a cluster: the first of these is read alone, and
 // then all others at the same time. It stops at the first source in order that
 // cannot be read, with an error that names that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
-	r.Sources = given(r.Sources)
+	if slices.ContainsFunc(r.Sources, func(s Source) bool { return required(s) == nil }) {
+		return nil, errors.New("read source nil: no source given")
+	}
 	ctx, cancel := context.WithCancel(once.WithResolution(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -57,8 +53,9 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	for i, source := range r.Sources {
 		reads[i] = func() ([]Layer, error) { return source.Read(ctx) }
 	}
-	firstRemote := slices.IndexFunc(r.Sources, isRemote)
-	m := merge{gate: newGate(r.AllowKeys, r.DenyKeys), config: newConfig(r)}
+	inCluster := func(s Source) bool { return s.Ref().Cluster() }
+	firstRemote := slices.IndexFunc(r.Sources, inCluster)
+	m := merge{r, newConfig(r)}
 	var bad []error
 	for i, source := range r.Sources {
 		if err := ctx.Err(); err != nil {
@@ -69,8 +66,10 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
 		}
 		bad = append(bad, m.add(layers, i > 0, isTrusted(source, i == 0))...)
-		if i == firstRemote {
-			readAhead(&running, r.Sources[i+1:], reads[i+1:])
+		for j := i + 1; i == firstRemote && j < len(reads); j++ {
+			if inCluster(r.Sources[j]) {
+				reads[j] = ahead(&running, reads[j])
+			}
 		}
 	}
 	if r.Strict && len(bad) > 0 {
@@ -81,15 +80,6 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 
 // read reads a source, or waits for the goroutine that already does. Call it once.
 type read func() ([]Layer, error)
-
-// readAhead begins to read the remote sources.
-func readAhead(running *sync.WaitGroup, sources []Source, reads []read) {
-	for i, source := range sources {
-		if isRemote(source) {
-			reads[i] = ahead(running, reads[i])
-		}
-	}
-}
 
 // ahead calls read in a goroutine, and returns a function that waits for it.
 func ahead(running *sync.WaitGroup, read read) read {
@@ -107,14 +97,14 @@ func ahead(running *sync.WaitGroup, read read) read {
 }
 
 type merge struct {
-	gate   gate
+	Resolver
 	config *Config
 }
 
 // tolerate adds a finding instead of the error if an optional source is missing.
 func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, error) {
 	if _, tolerant := source.(optional); tolerant && errors.Is(err, ErrMissing) {
-		m.config.report(Finding{Problem: Missing, Source: source.Ref(), Reason: err.Error()})
+		m.config.report(Finding{Problem: problemMissing, Source: source.Ref(), Reason: err.Error()})
 		return nil, nil
 	}
 	return layers, err
@@ -125,7 +115,7 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 	from := map[string]Ref{} // the object of this source that set the key
 	for _, layer := range layers {
 		if len(layer.Values) == 0 && layer.Empty != "" {
-			m.config.report(Finding{Problem: Empty, Source: layer.Ref, Part: layer.Part, Reason: layer.Empty})
+			m.config.report(Finding{Problem: problemEmpty, Source: layer.Ref, Part: layer.Part, Reason: layer.Empty})
 		}
 		for _, key := range slices.Sorted(maps.Keys(layer.Values)) {
 			if f, ok := m.unusable(layer, key); ok {
@@ -135,14 +125,14 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 			}
 			given := Given{Value: layer.Values[key], Source: layer.Ref, Part: layer.Part}
 			if gated {
-				given.Rule = m.gate.rule(key)
+				given.Rule = m.rule(key)
 			}
 			if given.Rule != "" {
 				m.config.refuse(key, given)
 				continue
 			}
 			if earlier, ok := from[key]; ok && earlier != layer.Ref {
-				m.config.report(Finding{Problem: Doubled, Key: key, Source: layer.Ref, Part: layer.Part,
+				m.config.report(Finding{Problem: problemDoubled, Key: key, Source: layer.Ref, Part: layer.Part,
 					Reason: "also set by " + earlier.String() + ", which it overrides"})
 			}
 			from[key] = layer.Ref
@@ -161,39 +151,23 @@ func (m *merge) add(layers []Layer, gated, trusted bool) (bad []error) {
 func (m *merge) unusable(layer Layer, key string) (Finding, bool) {
 	f := Finding{Key: key, Source: layer.Ref, Part: layer.Part}
 	if reserved(key) {
-		f.Problem, f.Reason = Reserved, "is written by the resolver itself"
+		f.Problem, f.Reason = problemReserved, "is written by the resolver itself"
 		return f, true
 	}
 	if err := checkKey(key); err != nil {
-		f.Problem, f.Reason = Invalid, err.Error()
+		f.Problem, f.Reason = problemInvalid, err.Error()
 		return f, true
 	}
 	return f, false
 }
 
-// gate is the override policy.
-type gate struct {
-	keys  map[string]bool
-	match string // the rule that drops a key that is in keys
-	other string // the rule that drops a key that is not
-}
-
-func newGate(allow, deny []string) gate {
-	listed, g := deny, gate{match: ruleDenied}
-	if len(allow) > 0 {
-		listed, g = allow, gate{other: ruleNotAllowed}
+// rule returns the rule of the override policy that drops key, or nothing.
+func (r Resolver) rule(key string) string {
+	switch {
+	case len(r.AllowKeys) > 0 && !slices.Contains(r.AllowKeys, key):
+		return "not in the allow list"
+	case len(r.AllowKeys) == 0 && slices.Contains(r.DenyKeys, key):
+		return "in the deny list"
 	}
-	g.keys = make(map[string]bool, len(listed))
-	for _, key := range listed {
-		g.keys[key] = true
-	}
-	return g
-}
-
-// rule returns the rule that drops key, or nothing.
-func (g gate) rule(key string) string {
-	if g.keys[key] {
-		return g.match
-	}
-	return g.other
+	return ""
 }

@@ -107,8 +107,8 @@ func TestCFG2_OverridePolicy(t *testing.T) {
 			c := resolve(t, test.resolver)
 			require.Equal(t, test.want, all(c))
 			var denied []string
-			for _, f := range c.Findings() {
-				if f.Problem == configresolve.Denied {
+			for _, f := range c.Explain().Findings {
+				if f.Problem == "denied" {
 					denied = append(denied, f.Key)
 					require.Equal(t, ref("later"), f.Source)
 					require.Equal(t, test.rule, f.Reason)
@@ -128,8 +128,8 @@ func TestCFG4_MissingSource(t *testing.T) {
 	c, err := configresolve.Resolve(t.Context(), configresolve.Optional(missing), static("a", values{"x": "1"}))
 	require.NoError(t, err)
 	require.Equal(t, values{"x": "1"}, all(c))
-	require.Equal(t, configresolve.Missing, c.Findings()[0].Problem)
-	require.Contains(t, c.Findings()[0].String(), "missing scripted:all: ConfigMap ns/name")
+	require.Equal(t, "missing", c.Explain().Findings[0].Problem)
+	require.Contains(t, c.Explain().Findings[0].String(), "missing scripted:all: ConfigMap ns/name")
 
 	broken := errors.New("connection refused")
 	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(scripted{err: broken}))
@@ -148,9 +148,9 @@ func TestCFG5_KeysAreValidatedForEverySource(t *testing.T) {
 				c := resolve(t, configresolve.Resolver{Sources: sources})
 				require.Equal(t, values{"good": "1"}, all(c))
 				require.NotContains(t, c.Data(), key)
-				require.Len(t, c.Findings(), 1)
-				f := c.Findings()[0]
-				require.Equal(t, configresolve.Invalid, f.Problem)
+				require.Len(t, c.Explain().Findings, 1)
+				f := c.Explain().Findings[0]
+				require.Equal(t, "invalid", f.Problem)
 				require.Equal(t, ref("s"), f.Source)
 				require.NotContains(t, f.String(), "\n")
 				require.Less(t, len(f.String()), 300)
@@ -178,9 +178,9 @@ func TestCFG5_WriterKeysAreReserved(t *testing.T) {
 	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{
 		static("s", values{"config-sources": "lies", "config-sources-overrides": "lies", "a": "1"})}})
 	require.Equal(t, values{"a": "1"}, all(c))
-	require.Len(t, c.Findings(), 2)
-	for _, f := range c.Findings() {
-		require.Equal(t, configresolve.Reserved, f.Problem)
+	require.Len(t, c.Explain().Findings, 2)
+	for _, f := range c.Explain().Findings {
+		require.Equal(t, "reserved", f.Problem)
 	}
 	require.Equal(t, "[]", c.Data()["config-sources"])
 }
@@ -230,8 +230,8 @@ func TestCFG3_DoubledKeyAmongObjectsOfOneSource(t *testing.T) {
 	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{
 		scripted{layers: []configresolve.Layer{layer("a", values{"k": "1"}), layer("b", values{"k": "2"})}}}})
 	require.Equal(t, values{"k": "2"}, all(c))
-	require.Len(t, c.Findings(), 1)
-	require.Equal(t, `doubled key "k" from cilium-node-config:ns/b: also set by cilium-node-config:ns/a, which it overrides`, c.Findings()[0].String())
+	require.Len(t, c.Explain().Findings, 1)
+	require.Equal(t, `doubled key "k" from cilium-node-config:ns/b: also set by cilium-node-config:ns/a, which it overrides`, c.Explain().Findings[0].String())
 }
 
 func TestResolveIsEndedByItsContext(t *testing.T) {

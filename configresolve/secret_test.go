@@ -18,13 +18,13 @@ func TestSEC8_SecretKeys(t *testing.T) {
 		"etcd-password", "ETCD_PASSWD", "db.passphrase", "client-secret", "hubble-token", "TOKEN", "aws-credentials", "registry.credential",
 		"private-key", "privateKey", "tls.key", "ca.key", "ipsec-psk", "api_key", "apiKey", "access-key-id", "kubeconfig", "imagePullSecrets", "auth-key",
 	} {
-		require.True(t, configresolve.Secret(key), key)
+		require.Contains(t, resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("s", values{key: "x"})}}).Explain().String(), "(masked)", key)
 	}
 	for _, key := range []string{
 		"cluster-name", "mtu", "key", "monitor-aggregation", "ingress-secrets-namespace", "ipsec-key-file", "etcd-password-file", "token_path", "k8s-kubeconfig-path",
 		"bpf-map-dynamic-size-ratio", "keyring", "identity-allocation-mode", "sidecar-istio-proxy-image", "tls.crt",
 	} {
-		require.False(t, configresolve.Secret(key), key)
+		require.NotContains(t, resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("s", values{key: "x"})}}).Explain().String(), "(masked)", key)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestSEC8_NamesOfSourcesStayOnTheirLine(t *testing.T) {
 		layer(name, values{"mtu": "1"}), layer("b", values{"mtu": "2", "../x": "3"}), layer(name, values{"mtu": "3"}),
 	}}}})
 	text := config.Explain().String()
-	for _, f := range config.Findings() {
+	for _, f := range config.Explain().Findings {
 		text += f.String() + "\n"
 	}
 	for _, c := range configresolve.Diff(nil, config) {

@@ -5,9 +5,7 @@ package configresolve
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"slices"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -32,15 +30,16 @@ const (
 	kindStatic = "static"
 )
 
-// Ref identifies the origin of a value. Its JSON form is that of an entry in the
-// config-sources key, as agents read it.
+// Ref identifies a source, or the origin of a value. Its JSON form is that of an entry in
+// the config-sources key, as agents read it.
 type Ref struct {
 	Kind      string `json:"kind"`      // one of the Kind constants, PLURAL.GROUP of a custom resource, dir, file, env, static, or a source's own
 	Namespace string `json:"namespace"` // empty where there is none
 	Name      string `json:"name"`      // object, path or prefix
 }
 
-// String formats r as KIND:NAMESPACE/NAME, or KIND:NAME without a namespace.
+// String formats r as KIND:NAMESPACE/NAME, or KIND:NAME without a namespace, so that
+// ParseSpecs reads it back, whatever the defaults.
 func (r Ref) String() string {
 	switch {
 	case r.Namespace == "" && r.Name == "":
@@ -63,6 +62,12 @@ type Layer struct {
 }
 
 // Source is one place from which configuration is read.
+//
+// [Resolver.Resolve] reads the first source that is in a cluster ([Ref.Cluster]) alone, which
+// makes the connection and shows that the server is healthy, and then all others that are,
+// each in its own goroutine. So their Read must not depend on the calling thread, such as on
+// the files of its mount namespace. Other sources are read in the goroutine that called
+// Resolve.
 type Source interface {
 	// Ref identifies the source as a whole, even if it cannot be read.
 	Ref() Ref
@@ -73,33 +78,18 @@ type Source interface {
 	Read(ctx context.Context) ([]Layer, error)
 }
 
-// Remote is implemented by a source that waits for another machine, such as an API
-// server. [Resolver.Resolve] reads the first such source alone, which makes the
-// connection and shows that the server is healthy, and then all others at the same
-// time, each in its own goroutine. So Read must not depend on the calling thread,
-// such as on the files of its mount namespace. Sources that are not Remote are read
-// in the goroutine that called Resolve.
-type Remote interface {
-	Source
-	// Remote does nothing. It only marks the source.
-	Remote()
-}
-
-func isRemote(source Source) bool {
-	if o, ok := source.(optional); ok {
-		return isRemote(o.Source)
+// required returns what [Optional] was given, or the source itself.
+func required(source Source) Source {
+	for o, ok := source.(optional); ok; o, ok = source.(optional) {
+		source = o.Source
 	}
-	_, ok := source.(Remote)
-	return ok
+	return source
 }
 
 // isTrusted reports whether a source is trusted with destructive keys: see
 // [Config.Trusted].
 func isTrusted(source Source, first bool) bool {
-	if o, ok := source.(optional); ok {
-		source = o.Source
-	}
-	switch source.(type) {
+	switch required(source).(type) {
 	case Env, Static:
 		return true
 	}
@@ -109,34 +99,9 @@ func isTrusted(source Source, first bool) bool {
 // Optional returns source with one difference: if it does not exist ([ErrMissing]),
 // it has no keys, and the [Config] has a finding about that. Any other error, such
 // as denied access, remains an error.
-func Optional(source Source) Source {
-	if source == nil {
-		source = noSource{}
-	}
-	return optional{source}
-}
+func Optional(source Source) Source { return optional{source} }
 
 type optional struct{ Source }
-
-// noSource stands in for a source that is nil. Not even Optional tolerates that.
-type noSource struct{}
-
-func (noSource) Ref() Ref { return Ref{Kind: "nil"} }
-
-func (noSource) Read(context.Context) ([]Layer, error) {
-	return nil, errors.New("no source given")
-}
-
-// given returns the sources with noSource in place of nil.
-func given(sources []Source) []Source {
-	all := slices.Clone(sources)
-	for i, source := range all {
-		if source == nil {
-			all[i] = noSource{}
-		}
-	}
-	return all
-}
 
 // Static is a source whose values the program provides, such as defaults or flags.
 type Static struct {

@@ -17,8 +17,16 @@ var specDefaults = configresolve.SpecDefaults{Namespace: "here", ConfigMap: "cil
 // The limits are those of RFC 1123, as Kubernetes applies them to the names of objects.
 var longest = strings.Repeat("a", 63)
 
+func parseSpec(text string, defaults configresolve.SpecDefaults) (configresolve.Ref, error) {
+	specs, err := configresolve.ParseSpecs([]string{text}, defaults)
+	if err != nil {
+		return configresolve.Ref{}, err
+	}
+	return specs[0], nil
+}
+
 func TestParseSpec(t *testing.T) {
-	type spec = configresolve.Spec
+	type spec = configresolve.Ref
 	for text, want := range map[string]spec{
 		"config-map":                                {Kind: "config-map", Namespace: "here", Name: "cilium-config"},
 		"config-map:":                               {Kind: "config-map", Namespace: "here", Name: "cilium-config"},
@@ -30,28 +38,28 @@ func TestParseSpec(t *testing.T) {
 		"cilium-node-config:there/named":            {Kind: "cilium-node-config", Namespace: "there", Name: "named"},
 		"node":                                      {Kind: "node", Name: "me"},
 		"node:worker-1.example.org":                 {Kind: "node", Name: "worker-1.example.org"},
-		"dir:/etc/config":                           {Kind: "dir", Path: "/etc/config"},
-		"dir:a:b":                                   {Kind: "dir", Path: "a:b"},
-		"file:conf.yaml":                            {Kind: "file", Path: "conf.yaml"},
+		"dir:/etc/config":                           {Kind: "dir", Name: "/etc/config"},
+		"dir:a:b":                                   {Kind: "dir", Name: "a:b"},
+		"file:conf.yaml":                            {Kind: "file", Name: "conf.yaml"},
 		"config-map:" + longest + "/a0-z9.0a-9z":    {Kind: "config-map", Namespace: longest, Name: "a0-z9.0a-9z"},
 		"config-map:ns/" + strings.Repeat("a", 253): {Kind: "config-map", Namespace: "ns", Name: strings.Repeat("a", 253)},
-		"env:CILIUM_":                               {Kind: "env", Prefix: "CILIUM_"},
+		"env:CILIUM_":                               {Kind: "env", Name: "CILIUM_"},
 	} {
-		got, err := configresolve.ParseSpec(text, specDefaults)
+		got, err := parseSpec(text, specDefaults)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
-		again, err := configresolve.ParseSpec(got.String(), configresolve.SpecDefaults{})
+		again, err := parseSpec(got.String(), configresolve.SpecDefaults{})
 		require.NoError(t, err, text)
 		require.Equal(t, want, again, text)
 	}
-	got, err := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns", ConfigMap: "other"})
+	got, err := parseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns", ConfigMap: "other"})
 	require.NoError(t, err)
 	require.Equal(t, "config-map:ns/other", got.String())
 }
 
 func TestParseSpecErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              `unknown kind ""`,
+		":":                             `unknown kind ""`,
 		"configmap:x":                   `unknown kind "configmap", known are config-map, cilium-node-config, node, dir, file, env`,
 		"config-map:/name":              "no namespace given",
 		"config-map:ns/":                "no name given",
@@ -80,22 +88,22 @@ func TestParseSpecErrors(t *testing.T) {
 		"config-map:kube-system/a\nb":               `"config-map:kube-system/a\nb"`,
 		"config-map:kube-system/a b/c":              "want config-map[:[NAMESPACE/]NAME]",
 	} {
-		_, err := configresolve.ParseSpec(text, specDefaults)
+		_, err := parseSpec(text, specDefaults)
 		require.ErrorContains(t, err, want, text)
 	}
 	for _, text := range []string{"config-map", "cilium-node-config", "node"} {
-		_, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{})
+		_, err := parseSpec(text, configresolve.SpecDefaults{})
 		require.Error(t, err, "%s without a default", text)
 	}
-	_, err := configresolve.ParseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns"})
+	_, err := parseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns"})
 	require.EqualError(t, err, `source "config-map": no name given (want config-map[:[NAMESPACE/]NAME])`)
 }
 
 func TestParseSpecs(t *testing.T) {
 	specs, err := configresolve.ParseSpecs([]string{"config-map:a/b, node", "", "dir:/x,"}, specDefaults)
 	require.NoError(t, err)
-	require.Equal(t, []configresolve.Spec{
-		{Kind: "config-map", Namespace: "a", Name: "b"}, {Kind: "node", Name: "me"}, {Kind: "dir", Path: "/x"}}, specs)
+	require.Equal(t, []configresolve.Ref{
+		{Kind: "config-map", Namespace: "a", Name: "b"}, {Kind: "node", Name: "me"}, {Kind: "dir", Name: "/x"}}, specs)
 
 	_, err = configresolve.ParseSpecs([]string{"what", "node,ever"}, specDefaults)
 	require.ErrorContains(t, err, `"what"`)
@@ -117,7 +125,7 @@ func TestSpecSource(t *testing.T) {
 		"file:/f": configresolve.File{Path: "/f"},
 		"env:X_":  configresolve.Env{Prefix: "X_", Environ: environ},
 	} {
-		spec, err := configresolve.ParseSpec(text, specDefaults)
+		spec, err := parseSpec(text, specDefaults)
 		require.NoError(t, err)
 		require.False(t, spec.Cluster())
 		source, err := spec.Source(environ)
@@ -126,31 +134,31 @@ func TestSpecSource(t *testing.T) {
 		require.Equal(t, text, source.Ref().String())
 	}
 	for _, text := range []string{"config-map", "cilium-node-config", "node"} {
-		spec, err := configresolve.ParseSpec(text, specDefaults)
+		spec, err := parseSpec(text, specDefaults)
 		require.NoError(t, err)
 		require.True(t, spec.Cluster())
 		_, err = spec.Source(nil)
 		require.ErrorContains(t, err, "needs a cluster")
 	}
-	_, err := configresolve.Spec{Kind: "odd"}.Source(nil)
+	_, err := configresolve.Ref{Kind: "odd"}.Source(nil)
 	require.ErrorContains(t, err, "unknown kind")
 }
 
 func FuzzParseSpec(f *testing.F) {
-	for _, seed := range []string{"config-map:ns/name", "cilium-node-config:ns", "node", "dir:/x", "file:a,b", "env:P_", "config-map:../x", ":", "node:\x00", "config-map:/"} {
+	for _, seed := range []string{"config-map:ns/name", "cilium-node-config:ns", "node", "dir:/x", "file:a,b", " node ", "env:P_", "config-map:../x", ":", "node:\x00", "config-map:/"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		spec, err := configresolve.ParseSpec(text, specDefaults)
+		spec, err := parseSpec(text, specDefaults)
 		if err != nil {
 			require.NotContains(t, err.Error(), "\n")
 			require.Zero(t, spec)
 			return
 		}
-		again, err := configresolve.ParseSpec(spec.String(), configresolve.SpecDefaults{})
+		again, err := parseSpec(spec.String(), configresolve.SpecDefaults{})
 		require.NoError(t, err)
 		require.Equal(t, spec, again)
 		require.NotContains(t, spec.Namespace, "/")
-		require.NotContains(t, spec.Name, "/")
+		require.True(t, !spec.Cluster() || !strings.Contains(spec.Name, "/"))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // ErrUnset is matched by the error of [Get] for a key that no source set.
@@ -37,7 +38,7 @@ func get[T any](c *Config, key string, parse func(string) (T, error)) (T, error)
 		return zero, fmt.Errorf("config key %s %w%s", quote(key), ErrUnset, c.deniedNote(key))
 	}
 	parsed, err := parse(value)
-	if err != nil && Secret(key) {
+	if err != nil && printable.Secret(key) {
 		err = unshown{err}
 	}
 	if err != nil {
@@ -55,38 +56,20 @@ func (c *Config) deniedNote(key string) string {
 	return fmt.Sprintf(" (%s gives it, but it is %s)", last.Source, last.Rule)
 }
 
-// UnknownKey is a key that is set but that the agent does not know. It implements
-// error, for callers who treat it as one.
-type UnknownKey struct {
-	Key     string
-	Source  Ref
-	Nearest string // the known key most like it; empty if none is
-}
-
-// Error names the key, its source, and the known key that it may be a misspelling
-// of.
-func (u UnknownKey) Error() string {
-	hint := ""
-	if u.Nearest != "" {
-		hint = fmt.Sprintf(" (%s is)", quote(u.Nearest))
-	}
-	return fmt.Sprintf("config key %s from %s is not known%s", quote(u.Key), u.Source, hint)
-}
-
-// Unknown returns, sorted, the keys that are set but not among known, each with the
-// known key that it may be a misspelling of.
-func (c *Config) Unknown(known ...string) []UnknownKey {
-	set := make(map[string]bool, len(known))
-	for _, key := range known {
-		set[key] = true
-	}
-	var unknown []UnknownKey
+// Unknown returns, sorted, a finding for each key that is set but not among known. Its
+// reason names the known key that it may be a misspelling of.
+func (c *Config) Unknown(known ...string) (findings []Finding) {
 	for key := range c.All() {
-		if !set[key] {
-			unknown = append(unknown, UnknownKey{key, c.entries[key].Source, Nearest(key, known)})
+		if slices.Contains(known, key) {
+			continue
 		}
+		f := Finding{Problem: problemUnknown, Key: key, Source: c.entries[key].Source, Reason: "is not known"}
+		if nearest := Nearest(key, known); nearest != "" {
+			f.Reason += " (" + quote(nearest) + " is)"
+		}
+		findings = append(findings, f)
 	}
-	return unknown
+	return findings
 }
 
 // Nearest returns the known key that is the fewest edits away from key, if these

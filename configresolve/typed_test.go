@@ -5,6 +5,7 @@ package configresolve_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,12 +59,12 @@ func TestCFG11_Unknown(t *testing.T) {
 	})}})
 	nearest := map[string]string{}
 	for _, u := range c.Unknown(known...) {
-		nearest[u.Key] = u.Nearest
+		nearest[u.Key] = strings.TrimPrefix(u.Reason, "is not known")
 		require.Equal(t, ref("s"), u.Source)
 	}
 	require.Equal(t, map[string]string{
-		"enable-ipv5": "enable-ipv4", "enabel-ipv6": "enable-ipv6", "routing_mode": "routing-mode",
-		"mut": "mtu", "zebra-crossing": "", "d": "",
+		"enable-ipv5": ` ("enable-ipv4" is)`, "enabel-ipv6": ` ("enable-ipv6" is)`, "routing_mode": ` ("routing-mode" is)`,
+		"mut": ` ("mtu" is)`, "zebra-crossing": "", "d": "",
 	}, nearest)
 	require.Len(t, c.Unknown(), 7, "with no known keys every key is unknown")
 	require.Empty(t, resolve(t, configresolve.Resolver{}).Unknown(known...))

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/configresolve/internal/drift"
-	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -48,44 +47,99 @@ const lookEvery = time.Second
 // one of these changes, but changes in them alone cause no report. Watch runs entirely in
 // the caller's goroutine.
 func Watch(ctx context.Context, r Resolver, report func(Update) error) error {
+	w := watcher{resolver: r, feeds: drift.From(ctx)}
 	switch {
 	case report == nil:
 		return errors.New("watch a configuration: no function given to report to")
-	case len(Versions(ctx, r.Sources)) == 0:
+	case w.feeds.Changed == nil && w.versions(ctx) == nil:
 		return errors.New("watch a configuration: none of its sources is a directory or a file")
 	}
-	var seen []string
-	var failed error
-	resolve := func() (*Config, error) {
-		seen = Versions(ctx, r.Sources) // later changes are seen in the next round
-		var config *Config
-		config, failed = r.Resolve(ctx)
-		return config, failed
-	}
-	wait := func() error {
-		for {
-			if err := failure.Sleep(ctx, lookEvery); err != nil {
-				return err
-			}
-			if failed != nil || !slices.Equal(Versions(ctx, r.Sources), seen) {
-				return nil
-			}
+	for {
+		update, err := w.next(ctx)
+		if err == nil && update != nil {
+			err = report(*update)
+		}
+		if err == nil {
+			err = w.wait(ctx)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return drift.Watch(ctx, resolve, wait, Diff, func(c *Config, changes []Change, err error) error {
-		return report(Update{c, changes, err})
-	})
 }
 
-// Versions returns, for [Watch] here and in configresolve/kube, a text for each [Dir] and
-// [File] among the sources, including [Optional] ones, that changes when the content
-// does. It reads no content.
-func Versions(ctx context.Context, sources []Source) (all []string) {
-	for _, source := range sources {
-		for o, ok := source.(optional); ok; o, ok = source.(optional) {
-			source = o.Source
+// watcher is one run of Watch.
+type watcher struct {
+	resolver Resolver
+	feeds    drift.Feeds // of Watch in configresolve/kube
+	seen     []string    // the versions before the last resolution
+	last     *Config
+	trouble  string // the error that was reported last
+}
+
+// next resolves, and returns what there is to report, or nil.
+func (w *watcher) next(ctx context.Context) (*Update, error) {
+	now, err := w.resolve(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil && w.last == nil:
+		return nil, err
+	case err != nil && err.Error() == w.trouble:
+		return nil, nil
+	case err != nil:
+		w.trouble = err.Error()
+		return &Update{Config: w.last, Err: err}, nil
+	}
+	u := &Update{Config: now, Changes: diff(w.last, now)}
+	if w.last != nil && w.trouble == "" && len(u.Changes) == 0 {
+		u = nil
+	}
+	w.last, w.trouble = now, ""
+	return u, nil
+}
+
+func (w *watcher) resolve(ctx context.Context) (*Config, error) {
+	w.seen = w.versions(ctx) // later changes are seen in the next round
+	if w.feeds.Changed == nil {
+		return w.resolver.Resolve(ctx)
+	}
+	w.feeds.Begin()
+	config, err := w.resolver.Resolve(ctx)
+	if err == nil { // else a source that was not read may still need its feed
+		w.feeds.End()
+	}
+	return config, err
+}
+
+// wait returns when it is time to resolve again. What a cluster has refused is told by its
+// feeds.
+func (w *watcher) wait(ctx context.Context) error {
+	var look <-chan time.Time
+	if w.seen != nil {
+		ticker := time.NewTicker(lookEvery)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
+		select {
+		case <-w.feeds.Changed:
+			return nil
+		case <-look:
+			if w.trouble != "" && w.feeds.Changed == nil || !slices.Equal(w.versions(ctx), w.seen) {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		switch s := source.(type) {
+	}
+}
+
+// versions returns a text for each [Dir] and [File] among the sources that changes when the
+// content does. It reads no content.
+func (w *watcher) versions(ctx context.Context) (all []string) {
+	for _, source := range w.resolver.Sources {
+		switch s := required(source).(type) {
 		case Dir:
 			all = append(all, s.state(ctx))
 		case File:

@@ -27,14 +27,14 @@ var errNoConfig = errors.New("no configuration given: resolve one first")
 
 // changes lists the changes of write, with a line for each key if there is a
 // configuration to compare with.
-func (l *layout) changes(dir string, want map[string]string) []string {
-	if l.done() {
+func (l *layout) changes(dir string) (lines []string) {
+	switch {
+	case l.done():
 		return nil
+	case l.data == "":
+		return []string{fmt.Sprintf("write %d keys to %s", len(l.want), dir)}
 	}
-	if l.data == "" {
-		return []string{fmt.Sprintf("write %d keys to %s", len(want), dir)}
-	}
-	lines := l.changedKeys(dir, want)
+	lines = l.changedKeys(dir)
 	if len(lines) == 0 && !l.same {
 		lines = append(lines, "correct the files of "+dir+"/"+l.data)
 	}
@@ -44,29 +44,23 @@ func (l *layout) changes(dir string, want map[string]string) []string {
 	return lines
 }
 
-func (l *layout) changedKeys(dir string, want map[string]string) []string {
-	var lines []string
-	add, gone := map[string]bool{}, map[string]bool{}
-	for _, key := range l.add {
-		add[key] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		if !l.right[key] {
-			lines = append(lines, fmt.Sprintf("write %s/%s", dir, key))
-		} else if add[key] {
-			lines = append(lines, fmt.Sprintf("link %s/%s", dir, key))
+func (l *layout) changedKeys(dir string) (lines []string) {
+	for _, key := range slices.Sorted(maps.Keys(l.want)) {
+		if l.values[key] != l.want[key] {
+			lines = append(lines, "write "+dir+"/"+key)
+		} else if _, added := slices.BinarySearch(l.add, key); added {
+			lines = append(lines, "link "+dir+"/"+key)
 		}
 	}
-	for _, key := range l.remove {
-		gone[key] = true
-	}
+	gone := slices.Clone(l.remove)
 	for key, info := range l.held {
-		if _, kept := want[key]; !kept && info.Mode().IsRegular() {
-			gone[key] = true
+		if _, kept := l.want[key]; !kept && info.Mode().IsRegular() {
+			gone = append(gone, key)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(gone)) {
-		lines = append(lines, fmt.Sprintf("remove %s/%s", dir, key))
+	slices.Sort(gone)
+	for _, key := range slices.Compact(gone) {
+		lines = append(lines, "remove "+dir+"/"+key)
 	}
 	return lines
 }

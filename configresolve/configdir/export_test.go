@@ -19,5 +19,10 @@ func (s Stepped) Wants(ctx context.Context) (ledger.Wants, error) {
 	return job{dir: s.Path, want: s.Config.Data(), allowEmpty: s.AllowEmpty, step: s.Step}.wants(ctx)
 }
 
+// Write is the function Write.
+func (s Stepped) Write(ctx context.Context) (changed bool, err error) {
+	return job{dir: s.Path, want: s.Config.Data(), step: s.Step}.writeAlone(ctx)
+}
+
 // KindStep is Kind, and calls step before each change.
 func KindStep(step func(string)) *ledger.Kind { return job{step: step}.kind() }

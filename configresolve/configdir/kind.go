@@ -31,6 +31,9 @@ func (j job) kind() *ledger.Kind {
 	return &ledger.Kind{
 		Name: "configdir",
 		Read: func(ctx context.Context, dir string) (ledger.State, error) {
+			if j.left != nil && !j.left.IsZero() {
+				return *j.left, nil
+			}
 			s, err := j.read(ctx, dir)
 			return s, hint(dir, err)
 		},
@@ -49,7 +52,7 @@ func (j job) kind() *ledger.Kind {
 		EndsWithBoot: func(dir string) bool { return dirs.EndsWithBoot(filepath.Join(dir, dataLink)) },
 		Permission: func(_ context.Context, dir string) error {
 			_, err := durable.Writable(dir)
-			return remedy(err)
+			return denied(err)
 		},
 		Place: func(dir string) (string, string) { return dir, "" },
 	}
@@ -105,15 +108,29 @@ func parts(ctx context.Context, dir string) (paths []string, err error) {
 func (d Writer) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, d) }
 
 // Apply writes the directory. Without a plan, nothing is recorded.
-func (d Writer) Apply(ctx context.Context) error { return ledger.Apply(ctx, d) }
+func (d Writer) Apply(ctx context.Context) error {
+	j, err := d.job()
+	if err == nil {
+		_, err = j.writeAlone(ctx)
+	}
+	return err
+}
 
 // Wants lists the configuration, after the directories that are missing. No copy is kept of
 // an earlier one.
 func (d Writer) Wants(ctx context.Context) (ledger.Wants, error) {
-	if d.Config == nil {
-		return ledger.Wants{}, hint(d.Path, errNoConfig)
+	j, err := d.job()
+	if err != nil {
+		return ledger.Wants{}, err
 	}
-	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty}.wants(ctx)
+	return j.wants(ctx)
+}
+
+func (d Writer) job() (job, error) {
+	if d.Config == nil {
+		return job{}, hint(d.Path, errNoConfig)
+	}
+	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty}, nil
 }
 
 func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
@@ -123,13 +140,14 @@ func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 	if j.dir, err = filepath.Abs(j.dir); err != nil {
 		return wants, hint(j.dir, err)
 	}
+	j.values = valuesOf(j.want)
 	l, lookErr := j.look(ctx)
 	if lookErr == nil {
-		j.change = strings.Join(l.changes(j.dir, j.want), "; ")
+		j.change = strings.Join(l.changes(j.dir), "; ")
 		wants.List, lookErr = ledger.DirWants(j.dir, dirMode)
 	}
 	wants.List = append(wants.List, ledger.Want{
-		Kind: j.kind(), Object: j.dir, To: stateOf(j.want), Secret: true,
+		Kind: j.kind(), Object: j.dir, To: stateOf(j.values), Secret: true,
 		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: j.dir}.ID()},
 		Ready: func(context.Context) error { return hint(j.dir, lookErr) },
 	})

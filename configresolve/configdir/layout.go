@@ -5,6 +5,7 @@ package configdir
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -52,8 +53,9 @@ type layout struct {
 	linkOf  map[string]string      // targets of the symbolic links in it, by name
 	data    string                 // name of the data directory that ..data shows; empty if none
 	held    map[string]fs.FileInfo // its content
-	right   map[string]bool        // keys whose value exists and is as wanted
+	values  map[string]value       // its files that could be read
 	plain   bool                   // it and its files have the modes that this package gives them
+	want    map[string]value       // nil: nothing is wanted
 	same    bool                   // its content is exactly as wanted
 	add     []string               // keys whose link is missing, wrong, or something else
 	remove  []string               // links of keys that are no more
@@ -99,8 +101,8 @@ func (l *layout) done() bool {
 const attempts = 100
 
 // inspect reads the directory d against want and changes nothing. It reads no more
-// of a file than it compares.
-func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
+// than maxBytes.
+func inspect(ctx context.Context, d *durable.Dir, want map[string]value) (l *layout, err error) {
 	for range attempts {
 		if l, err = inspectOnce(ctx, d, want); !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -111,8 +113,8 @@ func inspect(ctx context.Context, d *durable.Dir, want map[string]string) (l *la
 
 // inspectOnce returns an error that matches [fs.ErrNotExist] if a listed file
 // disappears before it is inspected.
-func inspectOnce(ctx context.Context, d *durable.Dir, want map[string]string) (l *layout, err error) {
-	l = &layout{linkOf: map[string]string{}, right: map[string]bool{}}
+func inspectOnce(ctx context.Context, d *durable.Dir, want map[string]value) (l *layout, err error) {
+	l = &layout{linkOf: map[string]string{}, want: want}
 	if l.all, err = list(ctx, d); err != nil {
 		return nil, err
 	}
@@ -124,11 +126,11 @@ func inspectOnce(ctx context.Context, d *durable.Dir, want map[string]string) (l
 		}
 	}
 	if l.findData(); l.data != "" {
-		if err := l.readData(ctx, d, want); err != nil {
+		if err := l.readData(ctx, d); err != nil {
 			return nil, err
 		}
 	}
-	l.compare(d, want)
+	l.compare(d)
 	return l, nil
 }
 
@@ -158,8 +160,8 @@ func (l *layout) findData() {
 	}
 }
 
-// readData compares the data directory with what it should contain.
-func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]string) error {
+// readData reads the data directory.
+func (l *layout) readData(ctx context.Context, d *durable.Dir) error {
 	data, err := d.OpenDir(l.data)
 	if err != nil {
 		return err
@@ -173,53 +175,62 @@ func (l *layout) readData(ctx context.Context, d *durable.Dir, want map[string]s
 		return err
 	}
 	l.plain = dir.Mode().Perm() == dirMode
-	l.same = len(l.held) == len(want)
-	for name, info := range l.held {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if wanted, ok := want[name]; ok {
-			if l.right[name], err = holds(data, name, info, wanted); err != nil {
-				return err
-			}
-		}
+	size := int64(0)
+	for _, info := range l.held {
 		l.plain = l.plain && info.Mode().Perm() == fileMode
-		l.same = l.same && l.right[name]
+		size += min(info.Size(), maxBytes+1)
 	}
-	l.same = l.same && l.plain
-	return nil
+	if size <= maxBytes {
+		l.values, err = readValues(ctx, data, l.held)
+	}
+	return err
 }
 
-// holds reports whether name, which info describes, is a file with this value.
-func holds(d *durable.Dir, name string, info fs.FileInfo, value string) (bool, error) {
-	if !info.Mode().IsRegular() || info.Size() != int64(len(value)) {
-		return false, nil
+// readValues reads the files of d. One on which a process has a lease (F_SETLEASE) is left
+// out, since to open it would take as long as that process likes.
+func readValues(ctx context.Context, d *durable.Dir, files map[string]fs.FileInfo) (map[string]value, error) {
+	values := map[string]value{}
+	for name, info := range files {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
+		v, err := readValue(d, name, info.Size())
+		switch {
+		case err == nil:
+			values[name] = v
+		case !errors.Is(err, syscall.EAGAIN):
+			return nil, err
+		}
 	}
+	return values, nil
+}
+
+// readValue reads a file of the given size, and one byte more if it has grown.
+func readValue(d *durable.Dir, name string, size int64) (v value, err error) {
 	f, err := d.Open(name)
-	if errors.Is(err, syscall.EAGAIN) { // a process has a lease on it (F_SETLEASE)
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return v, err
 	}
 	defer f.Close()
-	content := make([]byte, len(value)+1) // one more byte than wanted
-	n, err := io.ReadFull(f, content)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
-	}
-	return string(content[:n]) == value, nil
+	sum := sha256.New()
+	v.size, err = io.Copy(sum, io.LimitReader(f, size+1))
+	sum.Sum(v.sum[:0])
+	return v, err
 }
 
-func (l *layout) compare(d *durable.Dir, want map[string]string) {
-	for key := range want {
+func (l *layout) compare(d *durable.Dir) {
+	l.same = l.plain && len(l.held) == len(l.want) && maps.Equal(l.values, l.want)
+	for key := range l.want {
 		if l.linkOf[key] != linkTo(key) {
 			l.add = append(l.add, key)
 		}
 	}
 	var blocked []string
 	for name, info := range l.all {
-		_, wanted := want[name]
+		_, wanted := l.want[name]
 		switch {
 		case info.IsDir() && (wanted || name == dataLink):
 			blocked = append(blocked, name)
@@ -250,25 +261,21 @@ func reserved(key string) bool {
 	return key == configresolve.KeySources || key == configresolve.KeyOverrides
 }
 
-// keys counts the keys of the existing configuration.
-func (l *layout) keys() (n int) {
-	for name, info := range l.held {
-		if info.Mode().IsRegular() && !reserved(name) {
-			n++
-		}
-	}
-	return n
-}
-
-// emptied returns an error if want has no keys but the existing configuration does.
-func (l *layout) emptied(want map[string]string) error {
-	for key := range want {
+// emptied returns an error if no keys are wanted but the existing configuration has some.
+func (l *layout) emptied() error {
+	for key := range l.want {
 		if !reserved(key) {
 			return nil
 		}
 	}
-	if n := l.keys(); n > 0 {
-		return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, n)
+	keys := 0
+	for name, info := range l.held {
+		if info.Mode().IsRegular() && !reserved(name) {
+			keys++
+		}
 	}
-	return nil
+	if keys == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w, and %d keys would be removed: look at the sources (an unset variable? an empty file?)", ErrEmpty, keys)
 }

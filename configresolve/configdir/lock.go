@@ -6,7 +6,6 @@ package configdir
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/code"
@@ -43,9 +42,4 @@ func lock(ctx context.Context, d *durable.Dir) (unlock func() error, err error) 
 			return nil, fmt.Errorf("wait for another writer, which holds the lock %s: %w", d.Path(lockName), err)
 		}
 	}
-}
-
-// withoutLock removes the lock, which this process holds, from the litter.
-func withoutLock(litter []string) []string {
-	return slices.DeleteFunc(litter, func(name string) bool { return name == lockName })
 }

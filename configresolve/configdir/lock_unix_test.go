@@ -9,6 +9,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +93,22 @@ func TestSEC7_TheLockOfAKilledWriterGoes(t *testing.T) {
 		require.NoError(t, w.applyStep(t.Context(), step))
 		requireLayout(t, w.Path, w.Config)
 	}
+}
+
+// Another writer follows as soon as the lock is free, each time. Neither has failed.
+func TestCFG7_TheNextWriterIsNoFailureOfThisOne(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	first := configdir.Stepped{Writer: configdir.Writer{Path: dir, Config: config(t, values{"a": "1"})}}
+	next := config(t, values{"a": "2", "b": ""})
+	first.Step = func(step string) {
+		if strings.HasPrefix(step, "leave") {
+			require.True(t, writeDir(t, dir, next))
+		}
+	}
+	changed, err := first.Write(t.Context())
+	require.NoError(t, err)
+	require.True(t, changed)
+	requireLayout(t, dir, next)
 }
 
 func TestWritersAtOnce(t *testing.T) {

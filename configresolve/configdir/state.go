@@ -9,8 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -35,20 +33,28 @@ const (
 // maxBytes is the number of bytes of all values together that are read or written.
 const maxBytes = 64 << 20
 
-// stateOf describes a layout with values.
-func stateOf(values map[string]string) ledger.State {
-	sum, size := sha256.New(), int64(0)
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		addKey(sum, key, int64(len(values[key])))
-		io.WriteString(sum, values[key])
-		size += int64(len(values[key]))
-	}
-	return layoutState(sum, size)
+// value is what is compared of a key's value.
+type value struct {
+	size int64
+	sum  [sha256.Size]byte
 }
 
-func addKey(sum hash.Hash, key string, size int64) { fmt.Fprintf(sum, "%q %d\n", key, size) }
+func valuesOf(texts map[string]string) map[string]value {
+	values := map[string]value{}
+	for key, text := range texts {
+		values[key] = value{int64(len(text)), sha256.Sum256([]byte(text))}
+	}
+	return values
+}
 
-func layoutState(sum hash.Hash, size int64) ledger.State {
+// stateOf describes a layout with values.
+func stateOf(values map[string]value) ledger.State {
+	sum, size := sha256.New(), int64(0)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		v := values[key]
+		fmt.Fprintf(sum, "%q %d %x\n", key, v.size, v.sum)
+		size += v.size
+	}
 	return ledger.State{Type: typeLayout, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}
 }
 
@@ -68,35 +74,31 @@ func isSame(now, left ledger.State) bool {
 	return now.Equal(nowhere) || now.Equal(left) && (left.Identity != otherFiles || now.Identity == otherFiles)
 }
 
-// state describes the layout, compared with want. A configuration of another shape is another
-// program's.
-func (l *layout) state(ctx context.Context, d *durable.Dir, want map[string]string) (s ledger.State, err error) {
-	size, known := l.size()
+// state describes the layout, compared with what is wanted. A configuration of another shape
+// is another program's.
+func (l *layout) state() (s ledger.State) {
 	switch target := l.linkOf[dataLink]; {
 	case target == "" && len(l.remove)+len(l.litter) == 0:
-		return s, nil
+		return s
 	case target == "":
 		s = otherState("leftovers")
 		s.Half = true
-		return s, nil
+		return s
 	case l.all[target] == nil && strings.HasPrefix(target, ".."):
-		return nowhere, nil
-	case !known || size > maxBytes:
-		return otherState("leads to " + strconv.Quote(target)), nil
-	case want != nil && l.same:
-		s = stateOf(want)
-	default:
-		s, err = l.read(ctx, d)
+		return nowhere
+	case l.data == "" || len(l.values) < len(l.held):
+		return otherState("leads to " + strconv.Quote(target))
 	}
+	s = stateOf(l.values)
 	switch key := l.taken(); {
 	case !l.plain:
 		s.Identity = otherFiles
 	case key != "":
 		s.Identity = takenBy + strconv.Quote(key)
-	case want != nil && !l.done():
+	case l.want != nil && !l.done():
 		s.Identity = incomplete
 	}
-	return s, err
+	return s
 }
 
 // taken returns a key whose link has been replaced by something else.
@@ -109,53 +111,6 @@ func (l *layout) taken() string {
 	return ""
 }
 
-// size adds up the sizes of the values. It is not known if there is no data
-// directory, or if something in it is not a file.
-func (l *layout) size() (size int64, known bool) {
-	for _, info := range l.held {
-		if !info.Mode().IsRegular() {
-			return 0, false
-		}
-		size += min(info.Size(), maxBytes+1)
-	}
-	return size, l.data != ""
-}
-
-// read describes the layout by its values, whose size must be known.
-func (l *layout) read(ctx context.Context, d *durable.Dir) (s ledger.State, err error) {
-	data, err := d.OpenDir(l.data)
-	if err != nil {
-		return s, err
-	}
-	defer data.Close()
-	sum, size := sha256.New(), int64(0)
-	for _, key := range slices.Sorted(maps.Keys(l.held)) {
-		if err := ctx.Err(); err != nil {
-			return s, err
-		}
-		addKey(sum, key, l.held[key].Size())
-		n, err := copyFile(sum, data, key, l.held[key].Size())
-		if errors.Is(err, syscall.EAGAIN) { // a process has a lease on it (F_SETLEASE)
-			return otherState("leased"), nil
-		}
-		if err != nil {
-			return s, err
-		}
-		size += n
-	}
-	return layoutState(sum, size), nil
-}
-
-// copyFile copies a file of the given size, and one byte more if it has grown.
-func copyFile(to io.Writer, d *durable.Dir, name string, size int64) (int64, error) {
-	f, err := d.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	return io.Copy(to, io.LimitReader(f, size+1))
-}
-
 // read describes the configuration in dir.
 func (j job) read(ctx context.Context, dir string) (s ledger.State, err error) {
 	d, err := openLayout(dir)
@@ -166,16 +121,11 @@ func (j job) read(ctx context.Context, dir string) (s ledger.State, err error) {
 	if j.seen[dir], err = d.Stat(); err != nil {
 		return s, err
 	}
-	for range attempts { // a file may disappear that was just listed
-		var l *layout
-		if l, err = inspect(ctx, d, j.want); err == nil {
-			s, err = l.state(ctx, d, j.want)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
+	l, err := inspect(ctx, d, j.values)
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	return l.state(), nil
 }
 
 // openLayout opens dir, and returns nil if it is gone.

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // ErrEmpty is matched by the error of a write that would replace a configuration by
@@ -42,13 +43,24 @@ var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 // is changed either, and the error is [ErrEmpty].
 //
 // If dir already contains config, nothing is written and changed is false. Two
-// writers of the same directory wait for each other, for ten seconds at most, using
-// a directory ..lock that exists meanwhile and that no other user can open: any
-// reader of dir could hold a lock on dir itself forever. A symbolic link on the
-// path to dir is followed only if no user but root and the caller can have made it;
-// links in dir are never followed.
+// writers of the same directory wait for each other, for ten seconds at most, and the
+// last one's layout stands. They use a directory ..lock that exists meanwhile and that
+// no other user can open: any reader of dir could hold a lock on dir itself forever. A
+// symbolic link on the path to dir is followed only if no user but root and the caller
+// can have made it; links in dir are never followed.
 func Write(ctx context.Context, dir string, config *configresolve.Config) (changed bool, err error) {
-	wants, err := Writer{Path: dir, Config: config}.Wants(ctx)
+	j, err := Writer{Path: dir, Config: config}.job()
+	if err != nil {
+		return false, err
+	}
+	return j.writeAlone(ctx)
+}
+
+// writeAlone writes the directory without a plan, and records nothing. Another writer may
+// follow at once: what that makes of the directory is no failure of this write.
+func (j job) writeAlone(ctx context.Context) (changed bool, err error) {
+	j.left = &ledger.State{}
+	wants, err := j.wants(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -61,10 +73,14 @@ func Write(ctx context.Context, dir string, config *configresolve.Config) (chang
 type job struct {
 	dir        string
 	want       map[string]string
+	values     map[string]value // of want
 	allowEmpty bool
 	change     string       // what a write would change
 	step       func(string) // called with a description before each change; may be nil
 
+	// left is how a write without a plan has left the directory, read before it gave up the
+	// lock. Nil in a plan: a book that is used again must not see what is past.
+	left *ledger.State
 	seen map[string]fs.FileInfo // directories as they were read: a user may exchange them
 }
 
@@ -75,7 +91,11 @@ func (j job) validate() error {
 	if len(j.want) > maxKeys {
 		return fmt.Errorf("%d keys are more than %d", len(j.want), maxKeys)
 	}
-	if size := stateOf(j.want).Size; size > maxBytes {
+	size := 0
+	for _, text := range j.want {
+		size += len(text)
+	}
+	if size > maxBytes {
 		return fmt.Errorf("its values have %d bytes, more than %d", size, maxBytes)
 	}
 	return nil
@@ -83,43 +103,42 @@ func (j job) validate() error {
 
 // write changes the directory to what it should be.
 func (j job) write(ctx context.Context) error {
-	return j.locked(ctx, j.dir, func(d *durable.Dir) error {
-		l, err := j.inspect(ctx, d)
-		if err != nil {
+	err := j.locked(ctx, j.dir, j.values, func(d *durable.Dir, l *layout) error {
+		err := j.refusal(d, l)
+		if err == nil && !l.done() { // else another writer was faster
+			err = j.writer(d).write(ctx, l)
+		}
+		if err != nil || j.left == nil {
 			return err
 		}
-		l.litter = withoutLock(l.litter)
-		if l.done() { // another writer was faster
-			return nil
+		if l, err = inspectLocked(ctx, d, j.values); err == nil {
+			*j.left = l.state()
 		}
-		return j.writer(d).write(ctx, l)
+		return err
 	})
+	j.beforeStep("leave " + j.dir)
+	return err
 }
 
 // remove removes the configuration, or a killed run's leftovers of one.
 func (j job) remove(ctx context.Context, dir string) error {
-	return j.locked(ctx, dir, func(d *durable.Dir) error {
-		l, err := inspect(ctx, d, nil)
-		if err != nil {
-			return err
-		}
+	return j.locked(ctx, dir, nil, func(d *durable.Dir, l *layout) error {
 		w := j.writer(d)
 		if err := w.removeLinks(l.links()); err != nil {
 			return err
 		}
-		return errors.Join(w.removeLitter(append(withoutLock(l.litter), l.dataDir()...)), w.dir.Sync())
+		return errors.Join(w.removeLitter(append(l.litter, l.dataDir()...)), w.dir.Sync())
 	})
 }
 
 // sweep removes what a killed writer has left beside a configuration.
 func (j job) sweep(ctx context.Context, dir string) error {
-	err := j.locked(ctx, dir, func(d *durable.Dir) error {
-		l, err := inspect(ctx, d, nil)
-		if err != nil || l.linkOf[dataLink] == "" {
-			return err
+	err := j.locked(ctx, dir, nil, func(d *durable.Dir, l *layout) error {
+		if l.linkOf[dataLink] == "" {
+			return nil
 		}
 		w := j.writer(d)
-		return errors.Join(w.removeLitter(withoutLock(l.litter)), w.dir.Sync())
+		return errors.Join(w.removeLitter(l.litter), w.dir.Sync())
 	})
 	if isGone(err) {
 		return nil
@@ -128,15 +147,17 @@ func (j job) sweep(ctx context.Context, dir string) error {
 }
 
 func (j job) writer(d *durable.Dir) writer {
-	step := j.step
-	if step == nil {
-		step = func(string) {}
-	}
-	return writer{dir: d.Unsynced(), want: j.want, step: step}
+	return writer{dir: d.Unsynced(), want: j.want, step: j.beforeStep}
 }
 
-// locked calls f with the directory, while other writers are kept out of it.
-func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error) (err error) {
+func (j job) beforeStep(step string) {
+	if j.step != nil {
+		j.step(step)
+	}
+}
+
+// locked calls f with the directory and its layout, while other writers are kept out of it.
+func (j job) locked(ctx context.Context, dir string, want map[string]value, f func(*durable.Dir, *layout) error) (err error) {
 	defer func() { err = hint(dir, err) }()
 	d, err := durable.OpenDir(dir)
 	if err != nil {
@@ -155,35 +176,49 @@ func (j job) locked(ctx context.Context, dir string, f func(*durable.Dir) error)
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return f(d)
+	l, err := inspectLocked(ctx, d, want)
+	if err != nil {
+		return err
+	}
+	return f(d, l)
 }
 
-// inspect reads a directory, and checks whether it may be written to.
-func (j job) inspect(ctx context.Context, d *durable.Dir) (*layout, error) {
-	l, err := inspect(ctx, d, j.want)
+// inspectLocked is inspect while this process holds the lock, which is no litter then.
+func inspectLocked(ctx context.Context, d *durable.Dir, want map[string]value) (*layout, error) {
+	l, err := inspect(ctx, d, want)
 	if err == nil {
-		err = l.foreign(d)
-	}
-	if err == nil {
-		err = l.blocked
-	}
-	if err == nil && !j.allowEmpty {
-		err = l.emptied(j.want)
+		l.litter = slices.DeleteFunc(l.litter, func(name string) bool { return name == lockName })
 	}
 	return l, err
 }
 
-// look is inspect for a directory that need not exist.
+// refusal returns why the directory must not be written to.
+func (j job) refusal(d *durable.Dir, l *layout) error {
+	err := l.foreign(d)
+	if err == nil {
+		err = l.blocked
+	}
+	if err == nil && !j.allowEmpty {
+		err = l.emptied()
+	}
+	return err
+}
+
+// look reads a directory that need not exist, and checks whether it may be written to.
 func (j job) look(ctx context.Context) (*layout, error) {
 	d, err := durable.OpenDir(j.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &layout{add: slices.Sorted(maps.Keys(j.want))}, nil
+		return &layout{want: j.values, add: slices.Sorted(maps.Keys(j.want))}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer d.Close()
-	return j.inspect(ctx, d)
+	l, err := inspect(ctx, d, j.values)
+	if err != nil {
+		return nil, err
+	}
+	return l, j.refusal(d, l)
 }
 
 var errNoDir = errors.New("no directory given")
@@ -193,20 +228,16 @@ func hint(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return remedy(fmt.Errorf("write configuration to %s: %w", dir, err))
+	return denied(fmt.Errorf("write configuration to %s: %w", dir, err))
 }
 
-// remedy adds the missing permission if access is denied.
-func remedy(err error) error {
+// denied adds the missing permission if access is denied.
+func denied(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w (the mount is read-only: mount an emptyDir or a hostPath there without readOnly)", err)
-	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("%w (needs free space and free inodes: see df, and df -i)", err)
-	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("%w (something is mounted on it: unmount that first)", err)
+		return remedy.Add(err, "the mount is read-only: mount an emptyDir or a hostPath there without readOnly")
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w (needs write access to the directory, or the capability DAC_OVERRIDE)", err)
+		return remedy.Add(err, "needs write access to the directory, or the capability DAC_OVERRIDE")
 	}
-	return err
+	return remedy.File(err)
 }

@@ -5,7 +5,6 @@ package configdir_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,25 +97,6 @@ func TestCFG7_ModesWhateverTheUmask(t *testing.T) {
 		}
 		require.False(t, writeDir(t, dir, c))
 	}
-}
-
-func TestCFG7_FilesOfAnySizeAreReadWhole(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "d")
-	v := values{}
-	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 1<<20 + 4095, 1<<20 + 4096, 5 << 20} {
-		v[fmt.Sprint("size-", size)] = strings.Repeat("x", size)
-	}
-	c := config(t, v)
-	writeDir(t, dir, c)
-	requireLayout(t, dir, c)
-	require.False(t, writeDir(t, dir, c))
-	path := filepath.Join(dir, "size-5242880")
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteAt([]byte("y"), 5<<20-1)
-	require.NoError(t, errors.Join(err, f.Close()))
-	require.True(t, writeDir(t, dir, c), "one byte at the end differs")
-	requireLayout(t, dir, c)
 }
 
 func TestPLAN6_FilesFoundAfterARebootBelongToOthers(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
@@ -290,11 +289,12 @@ func crashAt(t *testing.T, n int, dir string, c *configresolve.Config) (crashed 
 			crashed = true
 		}
 	}()
-	require.NoError(t, ledger.Apply(t.Context(), configdir.Stepped{Writer: configdir.Writer{Path: dir, Config: c}, Step: func(string) {
+	_, err := configdir.Stepped{Writer: configdir.Writer{Path: dir, Config: c}, Step: func(string) {
 		if n--; n < 0 {
 			panic(crash{})
 		}
-	}}))
+	}}.Write(t.Context())
+	require.NoError(t, err)
 	return false
 }
 
@@ -370,11 +370,12 @@ func TestReadersSeeOneVersionThroughTheDataLink(t *testing.T) {
 	}
 	var steps []string
 	w := configdir.Writer{Path: dir, Config: config(t, values{"a": "2", "b": "2"})}
-	require.NoError(t, ledger.Apply(t.Context(), configdir.Stepped{Writer: w, Step: func(step string) {
+	_, err := configdir.Stepped{Writer: w, Step: func(step string) {
 		require.Contains(t, []string{"11", "22"}, seen(), step)
 		steps = append(steps, strings.Fields(step)[0])
-	}}))
-	require.Equal(t, "make write write write write make make rename remove remove remove remove remove", strings.Join(steps, " "),
+	}}.Write(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "make write write write write make rename remove remove remove remove remove leave", strings.Join(steps, " "),
 		"every change can be tested by a kill before it")
 	require.Equal(t, "22", seen())
 }

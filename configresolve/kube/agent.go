@@ -3,15 +3,15 @@
 
 package kube
 
-import "github.com/slipway-dev/slipway/configresolve"
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // Agent holds the names of an agent's configuration objects in a cluster, and the
 // mark of its own packets.
 type Agent struct {
-	ConfigMap   string   // the name of its ConfigMap
-	NodeConfigs Resource // objects that select nodes by their labels
-	Prefix      string   // prefix of the keys of a Node's labels and annotations, without the slash
-	Mark        uint32   // for Connection.Mark; 0: none
+	ConfigMap   string                        // the name of its ConfigMap
+	NodeConfigs []schema.GroupVersionResource // versions of the objects that select nodes by their labels
+	Prefix      string                        // prefix of the keys of a Node's labels and annotations, without the slash
+	Mark        uint32                        // for Connection.Mark; 0: none
 }
 
 // Cilium returns the names of Cilium's agent, and the mark with which its own programs
@@ -23,9 +23,8 @@ type Agent struct {
 func Cilium() Agent {
 	return Agent{
 		ConfigMap: "cilium-config",
-		NodeConfigs: Resource{
-			Group: "cilium.io", Versions: []string{"v2", "v2alpha1"}, Plural: "ciliumnodeconfigs",
-			Kind: configresolve.KindNodeConfig,
+		NodeConfigs: []schema.GroupVersionResource{
+			ciliumNodeConfigs.WithVersion("v2"), ciliumNodeConfigs.WithVersion("v2alpha1"),
 		},
 		Prefix: "config.cilium.io",
 		Mark:   1<<16 | 0x0B00,

@@ -93,19 +93,18 @@ func (c Connection) Client() (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	client := &Client{}
 	shared, err := rest.HTTPClientFor(config)
+	if err == nil {
+		client.Dynamic, err = dynamic.NewForConfigAndClient(config, shared)
+	}
+	if err == nil {
+		client.Metadata, err = metadata.NewForConfigAndClient(config, shared)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
-	dyn, err := dynamic.NewForConfigAndClient(config, shared)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
-	}
-	meta, err := metadata.NewForConfigAndClient(config, shared)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the API server: %w", err)
-	}
-	return &Client{Dynamic: dyn, Metadata: meta}, nil
+	return client, nil
 }
 
 // Config returns the client-go configuration that Client uses, for other clients of
@@ -232,12 +231,12 @@ func inCluster() (*rest.Config, error) {
 // Source returns the source that spec names, with the names of agent. Node configs
 // are matched against the node nodeName. A spec of a kind that is not in a cluster
 // is an error: use spec.Source instead.
-func (c *Client) Source(spec configresolve.Spec, agent Agent, nodeName string) (configresolve.Source, error) {
+func (c *Client) Source(spec configresolve.Ref, agent Agent, nodeName string) (configresolve.Source, error) {
 	switch spec.Kind {
 	case configresolve.KindConfigMap:
 		return ConfigMap{Client: c, Namespace: spec.Namespace, Name: spec.Name}, nil
 	case configresolve.KindNodeConfig:
-		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName, Resource: agent.NodeConfigs}, nil
+		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName, Versions: agent.NodeConfigs}, nil
 	case configresolve.KindNode:
 		return Node{Client: c, Name: spec.Name, Prefix: agent.Prefix}, nil
 	}

@@ -43,10 +43,6 @@ func (s ConfigMap) Ref() configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: s.Namespace, Name: s.Name}
 }
 
-// Remote marks a source that is read at the same time as others: see
-// configresolve.Remote.
-func (ConfigMap) Remote() {}
-
 // Read gets the ConfigMap.
 func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if err := s.Client.reads(); err != nil {

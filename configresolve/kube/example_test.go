@@ -28,7 +28,7 @@ func Example() {
 	node := os.Getenv("NODE_NAME")
 	config, err := configresolve.Resolve(ctx,
 		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
-		kube.NodeConfigs{Client: client, Namespace: "kube-system", NodeName: node, Resource: kube.Cilium().NodeConfigs},
+		kube.NodeConfigs{Client: client, Namespace: "kube-system", NodeName: node, Versions: kube.Cilium().NodeConfigs},
 		kube.Node{Client: client, Name: node, Prefix: kube.Cilium().Prefix})
 	if err != nil {
 		fmt.Println(err)

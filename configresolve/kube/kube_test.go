@@ -54,7 +54,7 @@ func mapOf(c *kube.Client) kube.ConfigMap {
 }
 
 func nodeConfigsOf(c *kube.Client) kube.NodeConfigs {
-	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Resource: kube.Cilium().NodeConfigs}
+	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Versions: kube.Cilium().NodeConfigs}
 }
 
 func nodeOf(c *kube.Client) kube.Node {
@@ -134,11 +134,11 @@ func TestCFG3_ConfigMap(t *testing.T) {
 	c := newCluster(t, configMap("cilium-config", want), configMap("without", nil))
 	config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"})
 	require.Equal(t, want, all(config), "binaryData does not count")
-	require.Equal(t, "config-map:kube-system/cilium-config", config.Sources()[0].String())
+	require.Equal(t, "config-map:kube-system/cilium-config", config.Explain().Sources[0].String())
 
 	config = resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "without"})
 	require.Empty(t, all(config))
-	require.Empty(t, config.Sources())
+	require.Empty(t, config.Explain().Sources)
 }
 
 func TestCFG4_MissingConfigMap(t *testing.T) {
@@ -212,10 +212,10 @@ func TestCFG4_AConfigMapWithoutDataIsReported(t *testing.T) {
 		object["apiVersion"], object["kind"], object["metadata"] = "v1", "ConfigMap", fields{"name": "cfg", "namespace": namespace}
 		c := newCluster(t, &unstructured.Unstructured{Object: object})
 		config := resolve(t, mapOf(c.Client))
-		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Findings()[0].String())
+		require.Equal(t, "empty config-map:kube-system/cfg: it has no data (binaryData is not read)", config.Explain().Findings[0].String())
 	}
 	c := newCluster(t, configMap("cfg", values{"a": "1"}))
-	require.Empty(t, resolve(t, mapOf(c.Client)).Findings())
+	require.Empty(t, resolve(t, mapOf(c.Client)).Explain().Findings)
 }
 
 func TestCFG4_MissingNode(t *testing.T) {
@@ -243,7 +243,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 	require.Equal(t, "annotations", entry.Part)
 	require.Equal(t, "labels", entry.Overrode[0].Part)
 	require.Equal(t, []string{"node:me"}, refs(config), "one entry for labels and annotations")
-	require.Len(t, config.Findings(), 2, "a/b and the empty key")
+	require.Len(t, config.Explain().Findings, 2, "a/b and the empty key")
 
 	c = newCluster(t, node("me", values{"agent.example.org/a": "1", "config.cilium.io/b": "2"}, nil))
 	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: "agent.example.org"})))
@@ -251,7 +251,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 
 func refs(c *configresolve.Config) []string {
 	var names []string
-	for _, r := range c.Sources() {
+	for _, r := range c.Explain().Sources {
 		names = append(names, r.String())
 	}
 	return names
@@ -264,19 +264,13 @@ func TestCFG3_Selectors(t *testing.T) {
 		selected bool
 		reads    bool // whether the node is read
 	}{
-		"absent":            {"", false, false},
-		"null":              {"null", false, false},
-		"empty":             {"{}", true, false},
-		"label":             {`{"matchLabels":{"zone":"a"}}`, true, true},
-		"other label":       {`{"matchLabels":{"zone":"b"}}`, false, true},
-		"every label":       {`{"matchLabels":{"zone":"a","gpu":"yes"}}`, false, true},
-		"in":                {`{"matchExpressions":[{"key":"zone","operator":"In","values":["b","a"]}]}`, true, true},
-		"not in":            {`{"matchExpressions":[{"key":"zone","operator":"NotIn","values":["a"]}]}`, false, true},
-		"not in, no label":  {`{"matchExpressions":[{"key":"rack","operator":"NotIn","values":["a"]}]}`, true, true},
-		"exists":            {`{"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, true, true},
-		"does not exist":    {`{"matchExpressions":[{"key":"gpu","operator":"DoesNotExist"}]}`, false, true},
-		"both kinds":        {`{"matchLabels":{"zone":"a"},"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, true, true},
-		"both, one of them": {`{"matchLabels":{"zone":"b"},"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, false, true},
+		"absent":      {"", false, false},
+		"null":        {"null", false, false},
+		"empty":       {"{}", true, false},
+		"label":       {`{"matchLabels":{"zone":"a"}}`, true, true},
+		"other label": {`{"matchLabels":{"zone":"b"}}`, false, true},
+		"exists":      {`{"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, true, true},
+		"both kinds":  {`{"matchLabels":{"zone":"a"},"matchExpressions":[{"key":"gpu","operator":"Exists"}]}`, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, node("me", labels, nil), nodeConfig(v2, "cr", test.selector, values{"k": "v"}))
@@ -308,9 +302,9 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 	config := resolve(t, nodeConfigsOf(c.Client))
 	require.Equal(t, values{"k": "b", "only-b": "1"}, all(config))
 	require.Equal(t, []string{"cilium-node-config:kube-system/a-10", "cilium-node-config:kube-system/a-9", "cilium-node-config:kube-system/b"}, refs(config))
-	require.Len(t, config.Findings(), 2)
-	for _, f := range config.Findings() {
-		require.Equal(t, configresolve.Doubled, f.Problem)
+	require.Len(t, config.Explain().Findings, 2)
+	for _, f := range config.Explain().Findings {
+		require.Equal(t, "doubled", f.Problem)
 	}
 	require.JSONEq(t, `[{"kind":"cilium-node-config","namespace":"kube-system","name":"a-10"},
 		{"kind":"cilium-node-config","namespace":"kube-system","name":"a-9"},{"kind":"cilium-node-config","namespace":"kube-system","name":"b"}]`,
@@ -319,7 +313,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 
 func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
-	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Resource: kube.Cilium().NodeConfigs}
+	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Versions: kube.Cilium().NodeConfigs}
 	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
 	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked())
 
@@ -332,7 +326,7 @@ func TestCFG3_OlderVersion(t *testing.T) {
 	for _, name := range []string{"", "cr"} {
 		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
 		delete(c.objects, v2Path)
-		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Resource: kube.Cilium().NodeConfigs}
+		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Versions: kube.Cilium().NodeConfigs}
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
@@ -359,7 +353,7 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	c := newCluster(t)
 	c.objects["/apis/agent.example.org/v1/namespaces/kube-system/nodesettings"] = map[string]fields{"cr": object.Object}
 	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
-		Resource: kube.Resource{Group: gvr.Group, Versions: []string{"v1"}, Plural: gvr.Resource}})
+		Versions: []schema.GroupVersionResource{gvr}})
 	require.Equal(t, values{"k": "v"}, all(config))
 	require.Equal(t, "k = \"v\" from nodesettings.agent.example.org:kube-system/cr\n", config.Explain().String())
 	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
@@ -458,7 +452,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 nodeConfigsOf(c.Client),
 		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: nodeConfigsOf(c.Client),
 		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  nodeOf(c.Client),
-		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Resource: kube.Cilium().NodeConfigs},
+		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Versions: kube.Cilium().NodeConfigs},
 	} {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
 		require.ErrorContains(t, err, want)
@@ -485,35 +479,35 @@ func TestClientSource(t *testing.T) {
 	for text, want := range map[string]configresolve.Source{
 		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
 		"cilium-node-config":           nodeConfigsOf(c),
-		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Resource: kube.Cilium().NodeConfigs},
+		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Versions: kube.Cilium().NodeConfigs},
 		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
 	} {
-		spec, err := configresolve.ParseSpec(text, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
+		specs, err := configresolve.ParseSpecs([]string{text}, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
 		require.NoError(t, err)
-		got, err := c.Source(spec, kube.Cilium(), "me")
+		got, err := c.Source(specs[0], kube.Cilium(), "me")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		require.Equal(t, spec.String(), got.Ref().String())
+		require.Equal(t, specs[0].String(), got.Ref().String())
 	}
-	_, err := c.Source(configresolve.Spec{Kind: "dir", Path: "/x"}, kube.Cilium(), "me")
+	_, err := c.Source(configresolve.Ref{Kind: "dir", Name: "/x"}, kube.Cilium(), "me")
 	require.ErrorContains(t, err, "does not live in a cluster")
 }
 
 func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "cr", `{"matchLabels":{"a":"b"}}`, values{"k": "v"})).Client
-	resource := kube.Cilium().NodeConfigs
+	versions := kube.Cilium().NodeConfigs
 	for _, test := range []struct {
 		source configresolve.Source
 		says   string
 	}{
 		{kube.ConfigMap{Namespace: "a", Name: "b"}, "no client given"}, {kube.ConfigMap{Client: c, Name: "b"}, "needs a namespace and a name"},
-		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Resource: resource}, "no client given"},
-		{kube.NodeConfigs{Client: c, Resource: resource}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Resource: resource}, "no node name given"},
+		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Versions: versions}, "no client given"},
+		{kube.NodeConfigs{Client: c, Versions: versions}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Versions: versions}, "no node name given"},
 		{kube.NodeConfigs{Client: c, Namespace: "a"}, "read source node-config:a: needs the group, versions and plural of a custom resource"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b"}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Plural: "b", Versions: []string{"v1"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Versions: []string{"v1"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Resource: kube.Resource{Group: "a", Plural: "b", Versions: []string{""}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Resource: "b"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Version: "v1", Resource: "b"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Version: "v1"}}}, "needs the group, versions and plural"},
+		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Version: "v1", Resource: "b"}, {Group: "a", Version: "v2", Resource: "c"}}}, "needs the group, versions and plural"},
 		{kube.Node{Name: "me", Prefix: "p"}, "no client given"}, {kube.Node{Client: c, Prefix: "p"}, "no node name given"},
 		{kube.Node{Client: c, Name: "me"}, "read source node:me: needs the prefix of the keys of its labels and annotations"},
 	} {

@@ -34,10 +34,6 @@ func (s Node) Ref() configresolve.Ref {
 	return configresolve.Ref{Kind: configresolve.KindNode, Name: s.Name}
 }
 
-// Remote marks a source that is read at the same time as others: see
-// configresolve.Remote.
-func (Node) Remote() {}
-
 // Read gets the Node's metadata, unless another source of this resolution already
 // has.
 func (s Node) Read(ctx context.Context) ([]configresolve.Layer, error) {

@@ -4,11 +4,9 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +18,11 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/kube"
 	"github.com/slipway-dev/slipway/internal/once"
+)
+
+var (
+	ciliumNodeConfigs = schema.GroupResource{Group: "cilium.io", Resource: "ciliumnodeconfigs"}
+	errVersions       = errors.New("needs the group, versions and plural of a custom resource")
 )
 
 // NodeConfigs is the source that reads the node configs of a namespace: objects
@@ -40,48 +43,43 @@ type NodeConfigs struct {
 	Name      string // empty: those that select the node
 	NodeName  string
 
-	// Resource names the custom resource. It is required; an agent's preset, such
-	// as [Cilium], has it.
-	Resource Resource
+	// Versions are those of the custom resource, of which the first that the cluster serves
+	// is read. One is required; an agent's preset, such as [Cilium], has them.
+	Versions []schema.GroupVersionResource
 }
 
-// Resource names a custom resource. The first of its versions that the cluster
-// serves is read.
-type Resource struct {
-	Group    string
-	Versions []string
-	Plural   string
-
-	// Kind is the name of the resource in references to its objects. If empty, it is
-	// PLURAL.GROUP.
-	Kind string
-}
-
-// String returns the resource's full name, PLURAL.GROUP.
-func (r Resource) String() string { return r.Plural + "." + r.Group }
-
-func (r Resource) validate() error {
-	if r.Group == "" || r.Plural == "" || len(r.Versions) == 0 || slices.Contains(r.Versions, "") {
-		return errors.New("needs the group, versions and plural of a custom resource")
+// resource names the custom resource without its version.
+func (s NodeConfigs) resource() (r schema.GroupResource, err error) {
+	for i, v := range s.Versions {
+		if i > 0 && v.GroupResource() != r {
+			return r, errVersions
+		}
+		if r = v.GroupResource(); r.Group == "" || r.Resource == "" || v.Version == "" {
+			return r, errVersions
+		}
 	}
-	return nil
+	if len(s.Versions) == 0 {
+		return r, errVersions
+	}
+	return r, nil
 }
 
 // Ref identifies the source as KIND:NAMESPACE, followed by /NAME if it has one,
-// where KIND is the resource's. The layers identify each object in the same way.
+// where KIND is cilium-node-config, or the full name of another agent's resource,
+// PLURAL.GROUP. The layers identify each object in the same way.
 func (s NodeConfigs) Ref() configresolve.Ref { return s.ref(s.Name) }
 
 func (s NodeConfigs) ref(name string) configresolve.Ref {
-	kind := cmp.Or(s.Resource.Kind, s.Resource.String())
-	if s.Resource.validate() != nil {
+	r, err := s.resource()
+	kind := r.String()
+	switch {
+	case err != nil:
 		kind = "node-config"
+	case r == ciliumNodeConfigs:
+		kind = configresolve.KindNodeConfig
 	}
 	return configresolve.Ref{Kind: kind, Namespace: s.Namespace, Name: name}
 }
-
-// Remote marks a source that is read at the same time as others: see
-// configresolve.Remote.
-func (NodeConfigs) Remote() {}
 
 // Read reads the objects, and the Node only if a selector needs its labels.
 func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
@@ -91,7 +89,8 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	if s.Namespace == "" {
 		return nil, errors.New("needs a namespace")
 	}
-	if err := s.Resource.validate(); err != nil {
+	resource, err := s.resource()
+	if err != nil {
 		return nil, err
 	}
 	ctx = once.WithinResolution(ctx) // the Node is read once
@@ -104,7 +103,7 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	for _, object := range objects {
 		layer, ok, err := s.layer(ctx, object)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s/%s: %w", s.Resource.Plural, s.Namespace, object.GetName(), err)
+			return nil, fmt.Errorf("%s %s/%s: %w", resource.Resource, s.Namespace, object.GetName(), err)
 		}
 		if ok {
 			layers = append(layers, layer)
@@ -176,17 +175,16 @@ func selectorOf(object metav1.Object) (labels.Selector, error) {
 // listKey is the key under which the sources of a resolution share a list or an
 // object.
 type listKey struct {
-	client                                   *Client
-	group, plural, namespace, name, nodeName string
+	feedKey
+	nodeName string
 }
 
 // objects reads the first version that is served.
 func (s NodeConfigs) objects(ctx context.Context) ([]metav1.Object, error) {
-	r := s.Resource
-	key := listKey{s.Client, r.Group, r.Plural, s.Namespace, s.Name, s.NodeName}
+	key := listKey{feedKey{s.Client, s.Versions[0], s.Namespace, s.Name}, s.NodeName}
 	return once.Read(ctx, key, func(ctx context.Context) ([]metav1.Object, error) {
-		for _, version := range r.Versions {
-			objects, err := s.read(ctx, schema.GroupVersionResource{Group: r.Group, Version: version, Resource: r.Plural})
+		for _, version := range s.Versions {
+			objects, err := s.read(ctx, version)
 			if s.Name == "" && apierrors.IsNotFound(err) || kube.NotServed(err) {
 				continue
 			}

@@ -5,7 +5,6 @@ package kube_test
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -118,28 +117,6 @@ func (n *network) requests() int {
 func (n *network) client(t *testing.T) *kube.Client {
 	t.Helper()
 	return clientOf(t, n)
-}
-
-// In an outage three sources send no more requests than one: only the first retries, with
-// pauses of half a minute on average. The others resolve as soon as it is answered.
-func TestCFG8_SourcesThatWaitTogetherAskInTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		var recovered time.Time
-		n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
-			switch {
-			case time.Since(start) < 10*time.Minute:
-				return nil, errors.New("connection refused")
-			case recovered.IsZero():
-				recovered = time.Now()
-			}
-			return answerAny(req)
-		}}
-		require.Equal(t, fromAll, all(resolve(t, threeSources(n.client(t))...)))
-		require.Less(t, time.Since(recovered), time.Second, "the others need no more pauses")
-		require.Greater(t, n.requests(), 10)
-		require.Less(t, n.requests(), 45)
-	})
 }
 
 // A request that always fails, on a healthy server, delays no other, and is retried no more
@@ -274,33 +251,4 @@ func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 		_, err := source.Read(t.Context())
 		require.NoError(t, err)
 	})
-}
-
-// Contexts that end at any point leave a client that others can use.
-func TestCFG8_GivingUpDelaysNoOtherRead(t *testing.T) {
-	failures := []error{nil, nil, errors.New("connection refused"), nil, &tls.CertificateVerificationError{Err: errors.New("certificate is not yet valid")}}
-	for i := range 150 {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			n := &network{answer: func(_ int, req *http.Request) (*http.Response, error) {
-				if time.Since(start) > 5*time.Minute {
-					return answerAny(req)
-				}
-				if failure := failures[i%len(failures)]; failure != nil {
-					return nil, failure
-				}
-				return respond([]int{429, 500, 503, 403}[i%4], "{}", "Retry-After", fmt.Sprint(i%3))
-			}}
-			client := n.client(t)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*i)*3*time.Millisecond)
-			defer cancel()
-			_, err := configresolve.Resolve(ctx, threeSources(client)...)
-			require.Error(t, err)
-			time.Sleep(10*time.Minute - time.Since(start))
-			start = time.Now().Add(-time.Hour)
-			before := time.Now()
-			require.Equal(t, fromAll, all(resolve(t, threeSources(client)...)))
-			require.Less(t, time.Since(before), time.Second)
-		})
-	}
 }

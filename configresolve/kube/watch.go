@@ -5,10 +5,7 @@ package kube
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/internal/drift"
@@ -34,46 +31,10 @@ import (
 // each report, but a change in them causes none. No goroutine is left when Watch
 // returns.
 func Watch(ctx context.Context, r configresolve.Resolver, report func(configresolve.Update) error) error {
-	if report == nil {
-		return errors.New("watch a configuration: no function given to report to")
-	}
 	h := newHub(ctx)
 	defer h.close()
-	var seen []string
-	resolve := func() (*configresolve.Config, error) {
-		seen = configresolve.Versions(ctx, r.Sources) // what changes from here on is looked at again
-		return h.resolve(r)
-	}
-	wait := func() error {
-		return h.wait(ctx, seen != nil, func() bool { return !slices.Equal(configresolve.Versions(ctx, r.Sources), seen) })
-	}
-	return drift.Watch(ctx, resolve, wait, configresolve.Diff,
-		func(c *configresolve.Config, changes []configresolve.Change, err error) error {
-			return report(configresolve.Update{Config: c, Changes: changes, Err: err})
-		})
-}
-
-// wait returns once a feed has changed or, if there is something to look at each second,
-// once that differs.
-func (h *hub) wait(ctx context.Context, looks bool, differs func() bool) error {
-	var look <-chan time.Time
-	if looks {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		look = ticker.C
-	}
-	for {
-		select {
-		case <-h.changed:
-			return nil
-		case <-look:
-			if differs() {
-				return nil
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	ctx = drift.With(context.WithValue(h.ctx, hubKey{}, h), drift.Feeds{Changed: h.changed, Begin: h.begin, End: h.endUnused})
+	return configresolve.Watch(ctx, r, report)
 }
 
 // hub has the feeds of one Watch. Sources with the hub in their context read from
@@ -107,15 +68,15 @@ func (h *hub) close() {
 	h.running.Wait()
 }
 
-// resolve resolves from the feeds, and ends those that are no longer needed.
-func (h *hub) resolve(r configresolve.Resolver) (*configresolve.Config, error) {
+// begin begins a resolution.
+func (h *hub) begin() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.turn++
-	h.mu.Unlock()
-	config, err := r.Resolve(context.WithValue(h.ctx, hubKey{}, h))
-	if err != nil {
-		return nil, err // a source that was not read may still be needed
-	}
+}
+
+// endUnused ends the feeds that the last resolution has not needed.
+func (h *hub) endUnused() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, f := range h.feeds {
@@ -124,7 +85,6 @@ func (h *hub) resolve(r configresolve.Resolver) (*configresolve.Config, error) {
 			delete(h.feeds, key)
 		}
 	}
-	return config, nil
 }
 
 // feed returns the feed of key, and starts it if there is none.

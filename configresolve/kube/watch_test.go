@@ -436,17 +436,3 @@ func TestCFG10_WatchDeniedByServersThatStart(t *testing.T) {
 		require.Equal(t, 11, watches)
 	})
 }
-
-func TestCFG10_FirstResolutionOrReporterFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(map[string]map[string]fields{mapsPath: {}})
-		client := clientOf(t, a)
-		err := kube.Watch(t.Context(), configresolve.Resolver{Sources: threeSources(client)[:1]}, func(configresolve.Update) error { return nil })
-		require.ErrorIs(t, err, configresolve.ErrMissing)
-
-		a.objects[mapsPath]["cfg"] = mapObject("1")
-		full := errors.New("no space left on device")
-		err = kube.Watch(t.Context(), configresolve.Resolver{Sources: threeSources(client)[:1]}, func(configresolve.Update) error { return full })
-		require.Equal(t, full, err, "the reporter's")
-	})
-}

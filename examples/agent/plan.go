@@ -119,8 +119,9 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 	}
 	p.Step("config").Wants = configdir.Writer{Path: a.dest, Config: config}
 	var settings struct {
-		Forwarding bool `config:"enable-ip-forwarding" default:"true"`
+		Forwarding bool `config:"enable-ip-forwarding"`
 	}
+	settings.Forwarding = true
 	if err := configresolve.Decode(config, &settings); err != nil {
 		return &bootstrap.StepError{Step: "config", Op: "decode", Err: err}
 	}

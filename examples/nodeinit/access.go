@@ -80,8 +80,8 @@ func (a *app) sourceRules() (rules []kube.Rule) {
 		case configresolve.KindNode:
 			rule.Resource = "nodes"
 		case configresolve.KindNodeConfig:
-			r := configkube.Cilium().NodeConfigs
-			if rule.Group, rule.Resource = r.Group, r.Plural; spec.Name == "" {
+			r := configkube.Cilium().NodeConfigs[0]
+			if rule.Group, rule.Resource = r.Group, r.Resource; spec.Name == "" {
 				rule.Verb = "list"
 				rules = append(rules, kube.Rule{Verb: "get", Resource: "nodes", Name: a.nodeName}) // whose labels they select by
 			}

@@ -123,7 +123,7 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 const loggedFindings = 100
 
 func (a *app) logFindings(config *configresolve.Config) {
-	log, findings := a.logger(), config.Findings()
+	log, findings := a.logger(), config.Explain().Findings
 	for _, finding := range findings[:min(len(findings), loggedFindings)] {
 		log.Warn(finding.String(), "step", stepConfig)
 	}
@@ -142,12 +142,12 @@ func (a *app) resolver() (configresolve.Resolver, error) {
 	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict}, err
 }
 
-func (a *app) specs() ([]configresolve.Spec, error) {
+func (a *app) specs() ([]configresolve.Ref, error) {
 	return configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
 }
 
 // open makes sources of specs, with one client for all that need a cluster.
-func (a *app) open(specs []configresolve.Spec) (sources []configresolve.Source, err error) {
+func (a *app) open(specs []configresolve.Ref) (sources []configresolve.Source, err error) {
 	var client *kube.Client
 	for _, spec := range specs {
 		if spec.Cluster() && !a.enableK8s {

@@ -1,45 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package drift reports a configuration whenever it changes, for callers that
-// differ in how they learn when to look again.
+// Package drift lets Watch of configresolve/kube be that of configresolve, which then also
+// learns from the API server when to look again.
 package drift
 
 import "context"
 
-// Watch resolves, and again whenever wait returns. It reports the first
-// configuration, each one that differs from the last according to diff, each new
-// error, and the recovery from an error. It returns the error of ctx when that
-// ends, an error of wait or report, and the error of the very first resolution if
-// that fails.
-func Watch[Config, Change any](ctx context.Context, resolve func() (*Config, error), wait func() error,
-	diff func(old, now *Config) []Change, report func(*Config, []Change, error) error) error {
-	var last *Config
-	trouble := ""
-	for {
-		now, err := resolve()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var changes []Change
-		news := false
-		switch {
-		case err != nil && last == nil:
-			return err
-		case err != nil:
-			news, trouble = err.Error() != trouble, err.Error()
-		default:
-			changes = diff(last, now)
-			news = last == nil || trouble != "" || len(changes) > 0
-			last, trouble = now, ""
-		}
-		if news {
-			if err := report(last, changes, err); err != nil {
-				return err
-			}
-		}
-		if err := wait(); err != nil {
-			return err
-		}
-	}
+// Feeds are what is read of a cluster. The zero value has none.
+type Feeds struct {
+	Changed    <-chan struct{} // has one element when one of them has changed
+	Begin, End func()          // are called before a resolution, and after one without an error
+}
+
+type feedsKey struct{}
+
+// With returns a context whose sources read from feeds.
+func With(ctx context.Context, f Feeds) context.Context {
+	return context.WithValue(ctx, feedsKey{}, f)
+}
+
+// From returns the feeds of the context.
+func From(ctx context.Context) Feeds {
+	f, _ := ctx.Value(feedsKey{}).(Feeds)
+	return f
 }

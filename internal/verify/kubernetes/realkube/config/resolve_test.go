@@ -56,10 +56,10 @@ func (v vector) check(t testing.TB, config *configresolve.Config) {
 	t.Helper()
 	require.Equal(t, v.Want, maps.Collect(config.All()))
 	var origins, findings []string
-	for _, ref := range config.Sources() {
+	for _, ref := range config.Explain().Sources {
 		origins = append(origins, ref.String())
 	}
-	for _, f := range config.Findings() {
+	for _, f := range config.Explain().Findings {
 		findings = append(findings, short(f))
 	}
 	require.Equal(t, v.fill(v.Origins), origins)
