@@ -23,7 +23,7 @@ var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 
 // Leftovers describes the objects that an agent left on a node. As an action of a plan,
 // its goal is a node without them; removals cannot be undone. The zero value owns nothing,
-// selects nothing, and its methods return an error that matches [ErrNoScope].
+// selects nothing, and its methods return an error.
 //
 // Leftovers keeps everything that agents have recorded in the plan's ledger, or that of
 // [ledger.With]: its directory and recorded paths as if they were in Keep, recorded

@@ -136,7 +136,7 @@ func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 	case f.Changed("all-state"), f.Changed("bpf-state"), o.ownership != "": // the environment speaks of Cilium
 		return 0
 	}
-	return cleanup.CiliumScopeFromEnv(a.getenv)
+	return cleanup.CiliumScope(a.getenv, nil)
 }
 
 // cleanupOwnership is the ownership that the flags select, with their exceptions.
@@ -173,26 +173,22 @@ func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Own
 		return own, nil
 	}
 	own, err := a.ownership()
+	var tables []uint32
+	for _, table := range o.eniTables {
+		if uint64(table) > math.MaxUint32 {
+			err = errors.Join(err, usageError{fmt.Errorf("--eni-tables: %d is not the number of a routing table", table)})
+		}
+		tables = append(tables, uint32(table))
+	}
+	more := cleanup.CiliumOnRequest(tables...)
 	if o.netns {
-		own.NetNS = cleanup.CiliumOnRequest().NetNS
+		own.NetNS = more.NetNS
 	}
 	if o.xfrm {
-		own.XFRM = cleanup.CiliumOnRequest().XFRM
+		own.XFRM = more.XFRM
 	}
-	eni, eniErr := eniOwnership(o.eniTables)
-	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
-	return own, errors.Join(err, eniErr)
-}
-
-func eniOwnership(tables []uint) (cleanup.Ownership, error) {
-	var numbers []uint32
-	for _, table := range tables {
-		if uint64(table) > math.MaxUint32 {
-			return cleanup.Ownership{}, usageError{fmt.Errorf("--eni-tables: %d is not the number of a routing table", table)}
-		}
-		numbers = append(numbers, uint32(table))
-	}
-	return cleanup.CiliumENI(numbers...), nil
+	own.Rules, own.Routes = append(own.Rules, more.Rules...), append(own.Routes, more.Routes...)
+	return own, err
 }
 
 // ownership is Cilium's ownership on a node with the places of the flags. Mounts of other
@@ -302,8 +298,8 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 	}
 	tables, err := cleanup.CiliumENITables(ctx)
 	tables = slices.DeleteFunc(tables, func(table uint32) bool { return slices.Contains(o.eniTables, uint(table)) })
-	c.Ownership = cleanup.CiliumENI(tables...)
-	c.Ownership.NetNS, c.Ownership.XFRM = []string{"cilium-*"}, cleanup.CiliumOnRequest().XFRM
+	c.Ownership = cleanup.CiliumOnRequest(tables...)
+	c.Ownership.NetNS = []string{"cilium-*"}
 	unasked, findErr := c.Inventory(ctx)
 	flags := map[string]string{"network namespace": "--netns", "xfrm policy": "--xfrm", "xfrm state": "--xfrm"}
 	eni := "--eni-tables " + strings.Trim(strings.ReplaceAll(fmt.Sprint(tables), " ", ","), "[]")

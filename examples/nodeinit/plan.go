@@ -232,11 +232,12 @@ func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, igno
 		}
 		return value, ok
 	}
-	scope = cleanup.CiliumScopeFromEnv(func(name string) (string, bool) { return exact(name, a.getenv) })
+	env := func(name string) (string, bool) { return exact(name, a.getenv) }
 	if config == nil {
+		scope = cleanup.CiliumScope(env, nil)
 		return scope, ignored
 	}
-	return max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) {
+	scope = cleanup.CiliumScope(env, func(key string) (string, bool) {
 		value, trusted := config.Trusted(key)
 		if given, _ := exact(key, config.Lookup); !trusted && given == "true" {
 			entry := config.Explain(key).Keys[0]
@@ -244,7 +245,8 @@ func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, igno
 				key, strings.TrimSpace(entry.Source.String()+" "+entry.Part)))
 		}
 		return value, trusted
-	})), ignored
+	})
+	return scope, ignored
 }
 
 // needsRoot explains, before anything is done, a failure that would come in the middle.
