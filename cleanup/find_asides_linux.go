@@ -86,11 +86,7 @@ func (s *search) foundAside(ctx context.Context, a aside, given map[filetree.Loc
 	gets := filetree.Location{Dir: t.Dir, Name: a.name}
 	_, twice := parseAside(a.name, a.suffix)
 	switch {
-	case s.keeps(item, t.Path), s.keeps(item, filepath.Join(filepath.Dir(t.Path), a.name)), s.again(t):
-	case t.Mount:
-		s.leave(item, "something is mounted on it")
-	case t.IsDir:
-		s.leave(item, "it is a directory")
+	case s.keeps(item, t.Path), s.keeps(item, filepath.Join(filepath.Dir(t.Path), a.name)), s.isNoFile(item, t):
 	case twice:
 		s.leave(item, "it was set aside twice")
 	case exists(a.original()):

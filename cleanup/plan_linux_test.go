@@ -86,7 +86,9 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 }
 
 // grouped returns the names of the leader and of the members.
-func grouped(g cleanup.Group) []string { return append([]string{g.Kind+" "+g.Object}, g.Members...) }
+func grouped(g cleanup.Group) []string {
+	return append([]string{g.Kind + " " + g.Object}, g.Members...)
+}
 
 // groups returns the names of each group of a plan.
 func groups(p cleanup.Plan) (names [][]string) {

@@ -45,12 +45,6 @@ func removeEntry(e Entry) (remains bool, err error) {
 // Remove removes a file, or a directory that is empty.
 func (t *Tree) Remove() error { return removing(t.Path, unlink(t.fd(), t.Name, t.IsDir)) }
 
-// RemoveFile removes a path whose last element is a name of a file in an open
-// directory.
-func RemoveFile(dir int, path string) error {
-	return removing(path, unlink(dir, filepath.Base(path), false))
-}
-
 // Rename gives a file another name in its directory, unless something has that
 // name. It is durable.
 func (t *Tree) Rename(name string) error {
