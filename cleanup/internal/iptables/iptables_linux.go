@@ -184,29 +184,7 @@ func deleteSingly(ctx context.Context, f netfilter.Family, owned netfilter.Owned
 		todo = append(todo, i)
 	}
 	sort.SliceStable(todo, func(a, b int) bool { return objects[todo[b]].after() < objects[todo[a]].after() })
-	for {
-		var failed []int
-		errs := map[int]error{}
-		for _, i := range todo {
-			if ctx.Err() != nil {
-				return
-			}
-			if err := deleteAll(ctx, f, owned, objects[i:i+1]); err != nil {
-				failed = append(failed, i)
-				errs[i] = err
-				continue
-			}
-			done(i, nil)
-		}
-		if len(failed) < len(todo) && len(failed) > 0 {
-			todo = failed
-			continue
-		}
-		for _, i := range failed {
-			done(i, errs[i])
-		}
-		return
-	}
+	netfilter.WhileSomeGo(ctx, todo, func(i int) error { return deleteAll(ctx, f, owned, objects[i:i+1]) }, done)
 }
 
 // deleteAll deletes those objects that are still there.

@@ -146,15 +146,7 @@ func jumpsTo(spec string) string {
 
 // SortedChains returns the chains in the order of their tables and names.
 func (s *Ruleset) SortedChains() []Chain {
-	byName := map[string]Chain{}
-	for c := range s.Chains {
-		byName[c.Table+" "+c.Name+" "+c.Family] = c
-	}
-	chains := make([]Chain, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		chains = append(chains, byName[name])
-	}
-	return chains
+	return netfilter.SortedBy(s.Chains, func(c Chain) string { return c.Table + " " + c.Name + " " + c.Family })
 }
 
 // deletions writes the input of iptables-restore: the rules in other owners' chains go
