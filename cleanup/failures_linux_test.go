@@ -30,16 +30,14 @@ func TestCLN4_EachFailureIsNamedAndTheRestGoes(t *testing.T) {
 	busy, err := os.Open(filepath.Join(state, "m", "x"))
 	require.NoError(t, err)
 	defer busy.Close()
-	for _, command := range []string{
+	ip(t,
 		"link set dev cilium_net up", "link set dev cilium_host up",
 		"-4 route add 10.0.1.0/24 dev cilium_host",
 		"-4 route add 10.0.2.0/24 dev cilium_host",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 iif eth0 lookup 2004", // indistinguishable
 		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005",
-	} {
-		ip(t, command)
-	}
+	)
 	pinAt(t, array(t, "x"), c.BPFRoots[0], "cilium", "y")
 	inv := inventory(t, c)
 

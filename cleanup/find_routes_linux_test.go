@@ -41,9 +41,12 @@ func routing(t testing.TB) string {
 	return b.String()
 }
 
-func ip(t testing.TB, command string) {
+// ip runs ip with each command.
+func ip(t testing.TB, commands ...string) {
 	t.Helper()
-	run(t, append([]string{"ip"}, strings.Fields(command)...)...)
+	for _, command := range commands {
+		run(t, append([]string{"ip"}, strings.Fields(command)...)...)
+	}
 }
 
 // netOnly cleans up links, routes and rules, and nothing else.
@@ -72,7 +75,7 @@ func noAddresses(t testing.TB) {
 // foreignRoutes makes a twin of each kind of route and rule of ours.
 func foreignRoutes(t testing.TB) {
 	t.Helper()
-	for _, command := range []string{
+	ip(t,
 		"link set dev eth0 up",
 		"link set dev eth1 up",
 		"addr add 10.9.0.1/24 dev eth0",
@@ -97,9 +100,7 @@ func foreignRoutes(t testing.TB) {
 		"-4 rule add pref 105 fwmark 0xa00/0xf00 blackhole",
 		"-6 rule add pref 106 iif eth0 fwmark 0xa00/0xf00 lookup 2005",
 		"-6 rule add pref 107 fwmark 0x200/0xf00 lookup 2004 suppress_prefixlength 0",
-	} {
-		ip(t, command)
-	}
+	)
 }
 
 // The kernel shows IPv6 routes that forward nothing as leading through lo. Routes that do
@@ -133,7 +134,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	noAddresses(t)
 	before := routing(t)
 	veth(t, "cilium_host", "cilium_net")
-	for _, command := range []string{
+	ip(t,
 		"link set dev cilium_net up",
 		"link set dev cilium_host up",
 		"-4 route add 10.0.1.0/24 dev cilium_host table 2005",
@@ -141,9 +142,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 		"nexthop add id 7 dev cilium_host", "-4 route add 10.0.7.0/24 nhid 7",
 		"-6 nexthop add id 8 via fe80::1 dev cilium_host", "-6 route add fd00:7::/64 nhid 8",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
-	} {
-		ip(t, command)
-	}
+	)
 	c := netOnly()
 	var order []string
 	c.Progress = func(_, _ int, item string, err error) {
@@ -194,7 +193,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	ip(t, "link set dev eth0 up")
 	ip(t, "link set dev eth1 up")
 	ip(t, "addr add 10.9.0.1/24 dev eth0")
-	for _, command := range []string{
+	ip(t,
 		// The expected state at the end.
 		"-4 route add 10.0.3.0/24 dev eth0 scope global",
 		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
@@ -203,17 +202,13 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 		"-6 route add fd00:3::/64 via fe80::1 dev eth0",
 		"nexthop add id 7 dev eth0", "nexthop add id 8 group 7",
 		"-4 route add 10.0.6.0/24 nhid 8",
-	} {
-		ip(t, command)
-	}
+	)
 	before := routing(t)
-	for _, prefix := range []string{"-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8"} {
-		ip(t, prefix)
-	}
+	ip(t, "-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8")
 	veth(t, "cilium_host", "cilium_net")
 	ip(t, "link set dev cilium_host up")
 	ip(t, "link set dev cilium_net up")
-	for _, command := range []string{
+	ip(t,
 		"-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0",
 		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
 		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev cilium_host weight 9 nexthop dev eth1 weight 2 nexthop dev cilium_net",
@@ -221,9 +216,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 		"-6 route add fd00:3::/64 nexthop via fe80::1 dev eth0 nexthop via fe80::1 dev cilium_host",
 		"nexthop add id 9 dev cilium_host", "nexthop add id 8 group 7/9",
 		"-4 route add 10.0.6.0/24 nhid 8",
-	} {
-		ip(t, command)
-	}
+	)
 	c := netOnly()
 	inv := inventory(t, c)
 	var shared []cleanup.Item
@@ -291,19 +284,17 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	veth(t, "cilium_host", "cilium_net")
-	for _, command := range []string{
+	ip(t,
 		"link set dev eth1 up", "link set dev eth0 up", "link set dev cilium_net up", "link set dev cilium_host up",
 		"-4 route add 10.0.1.0/24 dev cilium_host",
 		"-6 route add fd00:1::/64 dev cilium_host",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
 		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005",
-	} {
-		ip(t, command)
-	}
+	)
 	c := netOnly()
 	inv := inventory(t, c)
 	require.Len(t, inv.Items, 6)
-	for _, command := range []string{
+	ip(t,
 		"-4 route replace 10.0.1.0/24 dev eth0",
 		"-6 route del fd00:1::/64",
 		"-6 route add fd00:1::/64 dev eth0",
@@ -314,9 +305,7 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 		"link set dev cilium_host name mine",
 		"link set dev cilium_net down",
 		"link set dev cilium_net name mine2",
-	} {
-		ip(t, command)
-	}
+	)
 	before := routing(t) + everything(t)
 	err := c.Remove(context.Background(), inv.Items)
 	require.ErrorContains(t, err, "remove ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004: a more specific rule")
@@ -410,14 +399,12 @@ func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
 
 func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
-	for _, rule := range []string{
+	ip(t,
 		"-4 rule add pref 100 lookup local",
 		"-4 rule add pref 101 lookup local proto kernel",
 		"-6 rule add pref 100 iif lo lookup local proto kernel",
 		"-6 rule add pref 100 not lookup local proto kernel",
-	} {
-		ip(t, rule)
-	}
+	)
 	before := routing(t)
 	c := netOnly()
 	require.Empty(t, inventory(t, c).Items)

@@ -95,18 +95,6 @@ func TestOwnershipFileInJSON(t *testing.T) {
 	require.Equal(t, want, own)
 }
 
-func TestExamplesOfOwnership(t *testing.T) {
-	files, err := filepath.Glob("../../examples/ownership/*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
-		_, err = ownershipfile.Parse(content)
-		require.NoError(t, err, name)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add("pins: [a]\n")
 	f.Add("links: [{name: 'x.*', kind: veth}]\nrules: [{table: 7, from: host}]\n")
