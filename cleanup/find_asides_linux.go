@@ -133,11 +133,8 @@ func (s *search) staysAside(ctx context.Context, a aside) (why string, err error
 
 // isDefault reports whether a configuration comes with a container runtime, for nodes
 // without an agent.
-func isDefault(name string) (is bool) {
-	each(kindCNIFile, func(p protected, theirs string) {
-		is = is || (p.has("podman") || p.has("cri-o")) && covers(theirs, name)
-	})
-	return is
+func isDefault(name string) bool {
+	return isProtected(kindCNIFile, func(p protected) bool { return (p.has("podman") || p.has("cri-o")) && covers(p.name, name) })
 }
 
 // stays reports whether a file is not the agent's, or is kept.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -158,49 +159,41 @@ type attached interface{ onLink() int }
 // links: they disappear with them, and are removed by themselves only if a link could not
 // be removed.
 func plan(items []Item) (steps []step, unlisted []Item) {
+	type place struct {
+		kind     string
+		attached bool
+	}
+	at := map[place]int{}
+	add := func(f finder, attached bool) {
+		for _, kind := range f.kinds {
+			at[place{kind, attached}] = len(steps)
+			steps = append(steps, step{remove: f.remove, attached: attached})
+		}
+	}
+	for _, f := range finders() {
+		add(f, false)
+		for _, hung := range finders() {
+			if f.name == "links" {
+				add(hung, true)
+			}
+		}
+	}
 	going := map[int]bool{}
 	for _, item := range items {
 		if l, ok := item.object.(linkObject); ok {
 			going[l.Index] = true
 		}
 	}
-	now, later := map[string][]Item{}, map[string][]Item{}
 	for _, item := range items {
-		at, ok := item.object.(attached)
-		switch {
-		case item.object == nil:
+		hung, ok := item.object.(attached)
+		i, known := at[place{item.Kind, ok && going[hung.onLink()]}]
+		if !known || item.object == nil {
 			unlisted = append(unlisted, item)
-		case ok && going[at.onLink()]:
-			later[item.Kind] = append(later[item.Kind], item)
-		default:
-			now[item.Kind] = append(now[item.Kind], item)
+			continue
 		}
+		steps[i].items = append(steps[i].items, item)
 	}
-	for _, f := range finders() {
-		steps = append(steps, f.take(now, false)...)
-		if f.name == "links" {
-			for _, f := range finders() {
-				steps = append(steps, f.take(later, true)...)
-			}
-		}
-	}
-	for _, rest := range []map[string][]Item{now, later} { // of no kind that there is
-		for _, items := range rest {
-			unlisted = append(unlisted, items...)
-		}
-	}
-	return steps, unlisted
-}
-
-// take takes the items of the finder's kinds, and makes a step of each kind.
-func (f finder) take(items map[string][]Item, attached bool) (steps []step) {
-	for _, kind := range f.kinds {
-		if len(items[kind]) > 0 {
-			steps = append(steps, step{f.remove, items[kind], attached})
-		}
-		delete(items, kind)
-	}
-	return steps
+	return slices.DeleteFunc(steps, func(s step) bool { return len(s.items) == 0 }), unlisted
 }
 
 // slowLinks returns the links with programs on tcx among the items.
