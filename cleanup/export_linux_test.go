@@ -22,6 +22,3 @@ func ParseAside(base, suffix string) (name string, ok bool) {
 	a, ok := parseAside(base, suffix)
 	return a.name, ok
 }
-
-// Error is the error of an item.
-type Error = itemError

@@ -318,21 +318,18 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 }
 
 // remove removes the items under the node's lock, unless their agent is alive.
-func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions, items []cleanup.Item) (err error) {
-	unlock, err := a.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) error {
-		if err := a.notAlive(ctx, c.Ownership, o); err != nil {
-			return err
-		}
-		c.WhileAlive = true // that has just been looked at
-		if err := c.Remove(ctx, items); err != nil {
-			return err
-		}
-		return verifyGone(ctx, c, o)
+func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions, items []cleanup.Item) error {
+	return a.locked(ctx, func() error {
+		return a.host().Enter(ctx, c.Namespaces(), func(ctx context.Context) error {
+			if err := a.notAlive(ctx, c.Ownership, o); err != nil {
+				return err
+			}
+			c.WhileAlive = true // that has just been looked at
+			if err := c.Remove(ctx, items); err != nil {
+				return err
+			}
+			return verifyGone(ctx, c, o)
+		})
 	})
 }
 

@@ -143,33 +143,21 @@ func (a *app) cgroupMount() cgroup.Mount {
 }
 
 func (a *app) bpffsMount() bpffs.Mount {
-	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback}
-	if a.bpfShared {
-		m.Shared = true
-	}
-	return m
+	return bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
 }
 
 func (a *app) sysctlStep(reload sysctl.Reloader) (ledger.Wanter, error) {
-	d, err := a.sysctlDropIn(reload)
-	if a.sysctlConfDir == "" {
-		return sysctl.Settings{Values: d.Settings}, err
-	}
-	return d, err
-}
-
-func (a *app) sysctlDropIn(reload sysctl.Reloader) (sysctl.DropIn, error) {
 	d := sysctl.Cilium()
 	d.Dir, d.Name, d.Reload = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload
-	if len(a.sysctls) == 0 {
-		return d, nil
-	}
 	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
 	if err != nil {
-		return d, usageError{fmt.Errorf("--sysctl: %w", err)}
+		return nil, usageError{fmt.Errorf("--sysctl: %w", err)}
 	}
-	if len(settings) > 0 { // else they are comments
+	if len(settings) > 0 { // else there are none but comments
 		d.Settings = settings
+	}
+	if a.sysctlConfDir == "" {
+		return sysctl.Settings{Values: d.Settings}, nil
 	}
 	return d, nil
 }
