@@ -29,7 +29,7 @@
 // plugin stays as long as a configuration names it. If a configuration should have got its
 // name back and did not, the files beside it stay, so that no failure leaves a directory
 // without a configuration. If an item cannot be removed, the
-// others still are; the error joins an [Error] for each item that remains. Removing an
+// others still are; the error joins one for each item that remains. Removing an
 // item that is already gone succeeds.
 //
 // Chains of iptables-nft are deleted by netlink in one transaction, each rule by its

@@ -85,22 +85,6 @@ func (i Item) leads() bool {
 	return i.Kind == kindLink || (i.Kind == kindNFT || i.Kind == kindLegacy) && len(words) > 2 && words[2] == "chain"
 }
 
-// itemError reports why an item was not removed. The errors of [Leftovers.Remove] and
-// [Leftovers.Apply] join one for each such item.
-type itemError struct {
-	Item Item // that remains
-	Err  error
-}
-
-// Error returns what was tried and why it failed, such as
-// "remove link lxc12345: operation not permitted (needs CAP_NET_ADMIN)".
-func (e *itemError) Error() string {
-	return e.Item.verb() + " " + e.Item.String() + ": " + e.Err.Error()
-}
-
-// Unwrap returns the reason.
-func (e *itemError) Unwrap() error { return e.Err }
-
 // verb names what removal does with an item.
 func (i Item) verb() string {
 	if i.Kind == kindAside {

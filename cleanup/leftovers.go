@@ -84,7 +84,7 @@ func (l Leftovers) Inventory(ctx context.Context) (*Inventory, error) {
 }
 
 // Remove removes the items, which an Inventory of the same Leftovers listed, and nothing
-// else. The error joins an [Error] for each item that is still there. When ctx is done,
+// else. The error joins one for each item that is still there. When ctx is done,
 // Remove stops between two items or groups of them, and the error has one more part, with
 // the number of items that it did not reach.
 func (l Leftovers) Remove(ctx context.Context, items []Item) error {

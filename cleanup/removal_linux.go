@@ -95,7 +95,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 	if err != nil {
 		return err
 	}
-	defer n.close()
+	defer n.sockets.close()
 	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
 	t := &tally{progress: l.Progress, total: len(items)}
 	steps, unlisted := plan(items)
@@ -127,7 +127,7 @@ type tally struct {
 func (t *tally) done(item Item, err error) {
 	t.dealt++
 	if err != nil {
-		err = &itemError{Item: item, Err: hint(item.Kind, err)}
+		err = fmt.Errorf("%s %s: %w", item.verb(), item, hint(item.Kind, err))
 		t.errs = append(t.errs, err)
 	}
 	if t.progress != nil {

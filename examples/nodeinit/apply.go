@@ -100,11 +100,10 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr != nil {
 		return unresolved(errors.Join(append([]error{resolveErr}, a.access.findings...)...)) // whatever else is denied
 	}
-	plan, closeAll, err := a.nodePlan(ctx, config)
+	plan, err := a.nodePlan(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer closeAll()
 	return a.showPlan(ctx, plan, run)
 }
 

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -52,20 +51,20 @@ var hostPaths = []hostpath.Path{
 
 // nodePlan is the whole plan. Its steps need config, which is resolved
 // beforehand; nil is for a plan that is only reverted, or one that failed.
-func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bootstrap.Plan, closeAll func() error, err error) {
-	install, closeAll, err := a.install(ctx, config)
+func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*bootstrap.Plan, error) {
+	install, err := a.install(ctx, config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	a.at.work(stepSysctl, "")
 	sysctls, err := a.sysctlStep(nil)
 	if err != nil {
-		return nil, nil, errors.Join(err, closeAll())
+		return nil, err
 	}
 	a.at.work(stepCleanup, "")
 	cleaning, err := a.cleanupStep(ctx, config)
 	if err != nil {
-		return nil, nil, errors.Join(err, closeAll())
+		return nil, err
 	}
 	// The configuration tells the kubelet that the node's network is ready, so it comes
 	// after everything else that an agent needs.
@@ -90,10 +89,10 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}})
 	}
 	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Wants: a.bpffsMount()})
-	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
+	p := a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	a.choose(p)
-	return p, closeAll, nil
+	return p, nil
 }
 
 // choose leaves out steps as --skip and --only require.

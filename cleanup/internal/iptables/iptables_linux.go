@@ -40,8 +40,16 @@ type Rule struct {
 	nth                  int
 }
 
-// JumpsTo is the chain that the rule jumps to.
-func (r Rule) JumpsTo() string { return jumpsTo(r.Spec) }
+// JumpsTo returns the target of a rule's jump in its last two words. A rule that jumps to
+// a chain ends with the chain's name, and quoted text ends with a quote, which no name
+// contains.
+func (r Rule) JumpsTo() string {
+	words := strings.Fields(r.Spec)
+	if n := len(words); n >= 2 && (words[n-2] == "-j" || words[n-2] == "-g") {
+		return words[n-1]
+	}
+	return ""
+}
 
 func (r Rule) family() string { return r.Family }
 
