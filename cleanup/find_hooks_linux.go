@@ -67,7 +67,7 @@ func (s *search) findHooks(ctx context.Context, kind string) error {
 			case err != nil:
 				errs.Add(fmt.Errorf("link %s: %w", l.Name, err))
 			}
-			errs.Add(s.foundHooked(l, kind, h, attached))
+			errs.Add(s.foundPrograms(kind, l.Name+" "+h.name, l, attached, func(p bpfattach.Program) any { return hookObject{l.Index, h.attach, p} }))
 		}
 		if ctx.Err() != nil {
 			break
@@ -76,22 +76,19 @@ func (s *search) findHooks(ctx context.Context, kind string) error {
 	return errs.Join()
 }
 
-func (s *search) foundHooked(l rtnl.Link, kind string, h hook, attached []bpfattach.Program) error {
+// foundPrograms lists the owned ones of the programs that are attached at one place, to a link
+// or, if that is the zero value, to none.
+func (s *search) foundPrograms(kind, where string, l rtnl.Link, list []bpfattach.Program, object func(bpfattach.Program) any) error {
 	var errs failure.Set
-	for _, a := range attached {
-		owned, err := s.programs.owns(uint32(a.ID))
+	for _, p := range list {
+		owned, err := s.programs.owns(uint32(p.ID))
 		errs.Add(err)
 		if !owned {
 			continue
 		}
-		name := s.programs.name(uint32(a.ID))
+		name := s.programs.name(uint32(p.ID))
 		s.links.carries(l.Index, name)
-		s.foundAttached(Item{
-			Kind:   kind,
-			Object: l.Name + " " + h.name + " " + name,
-			Detail: a.String(),
-			object: hookObject{l.Index, h.attach, a},
-		}, a, l.Name)
+		s.foundAttached(Item{Kind: kind, Object: where + " " + name, Detail: p.String(), object: object(p)}, p, l.Name)
 	}
 	return errs.Join()
 }
