@@ -99,10 +99,16 @@ func FuzzParse(f *testing.F) {
 	f.Add("pins: [a]\n")
 	f.Add("links: [{name: 'x.*', kind: veth}]\nrules: [{table: 7, from: host}]\n")
 	f.Add("{\"stateDirs\":[\"/\"]}")
+	f.Add(`{"links":[{"name":"(((("}],"netNS":["[","cni-*"],"pins":["../*"]}`)
+	f.Add(`{"routes":[{"table":7,"type":"any","dst":"any","gateway":"fe80::1"}],"rules":[{"table":7,"from":"::/1","to":"host"}],"nfTables":[{"family":"ip","name":"x"}]}`)
 	f.Fuzz(func(t *testing.T, content string) {
 		own, err := ownershipfile.Parse([]byte(content))
-		if err == nil {
-			require.NoError(t, own.Validate())
+		if err != nil {
+			return
+		}
+		require.NoError(t, own.Validate())
+		for _, dir := range own.StateDirs {
+			require.True(t, strings.HasPrefix(dir, "/") && dir != "/", dir)
 		}
 	})
 }
