@@ -88,9 +88,6 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr != nil && ctx.Err() != nil {
 		return unresolved(resolveErr) // the host would not be asked any more
 	}
-	if err := a.checkHost(); err != nil {
-		return err
-	}
 	if err := a.openBook(ctx); err != nil {
 		return err
 	}

@@ -99,9 +99,6 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
-	if err := a.checkHost(); err != nil {
-		return err
-	}
 	if err := a.openBook(cmd.Context()); err != nil {
 		return err
 	}

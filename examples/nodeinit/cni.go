@@ -122,9 +122,6 @@ func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, err e
 			return i, err
 		}
 	}
-	if err := a.checkHost(); err != nil {
-		return i, err
-	}
 	if err := a.openBook(ctx); err != nil {
 		return i, err
 	}
