@@ -170,9 +170,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 // The kernel takes the routes of a next hop object with it.
 func TestCLN1_ARouteWhoseNextHopHasGone(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_host up")
-	ip(t, "link set dev cilium_net up")
+	vethUp(t, "cilium_host", "cilium_net")
 	for id, family := range []string{"-4", "-6"} {
 		ip(t, fmt.Sprintf("%s nexthop add id %d dev cilium_host", family, id+7))
 		ip(t, fmt.Sprintf("%s route add %s nhid %d", family, []string{"10.0.7.0/24", "fd00:7::/64"}[id], id+7))
@@ -189,9 +187,7 @@ func TestCLN1_ARouteWhoseNextHopHasGone(t *testing.T) {
 func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
-	veth(t, "eth0", "eth1")
-	ip(t, "link set dev eth0 up")
-	ip(t, "link set dev eth1 up")
+	vethUp(t, "eth0", "eth1")
 	ip(t, "addr add 10.9.0.1/24 dev eth0")
 	ip(t,
 		// The expected state at the end.
@@ -205,9 +201,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	)
 	before := routing(t)
 	ip(t, "-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8")
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_host up")
-	ip(t, "link set dev cilium_net up")
+	vethUp(t, "cilium_host", "cilium_net")
 	ip(t,
 		"-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0",
 		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
@@ -260,9 +254,7 @@ func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
 		ip(t, "link set dev "+dev+" up")
 		ip(t, "link set dev "+dev+"_peer up")
 	}
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_host up")
-	ip(t, "link set dev cilium_net up")
+	vethUp(t, "cilium_host", "cilium_net")
 	ip(t, "-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0 nexthop dev eth1")
 	ip(t, "-4 route add 10.0.4.0/24 nexthop dev cilium_host nexthop dev eth1")
 	ip(t, "link set dev eth1 down")
@@ -426,9 +418,7 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 func TestSEC6_ForeignRoutesAreCounted(t *testing.T) {
 	enter(t, testns.Net)
 	noAddresses(t)
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_net up")
-	ip(t, "link set dev cilium_host up")
+	vethUp(t, "cilium_host", "cilium_net")
 	var batch strings.Builder
 	for i := range 1500 {
 		fmt.Fprintf(&batch, "route add blackhole 10.%d.%d.0/24 table 2004\n", i/250, i%250)
