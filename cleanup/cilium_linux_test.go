@@ -98,7 +98,7 @@ func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
 		"any protocol": func(r *cleanup.PolicyRule) { r.Protocol = 0 },
 	}
 	tested := 0
-	for _, rule := range slices.Concat(cleanup.Cilium().Rules, cleanup.CiliumOnRequest(11).Rules) {
+	for _, rule := range slices.Concat(cleanup.Cilium().Rules, cleanup.CiliumENI(11).Rules) {
 		for name, widen := range wider {
 			wide := rule
 			if widen(&wide); wide == rule || rule.Priority == 110 { // as 111

@@ -344,7 +344,7 @@ func TestCLN1_EachOfManyRulesOfOnePriorityIsDeleted(t *testing.T) {
 	}
 	ip(t, "-4 rule add pref 20 iif lo to 10.1.0.1 lookup main proto kernel")
 	c := netOnly()
-	c.Ownership = cleanup.CiliumOnRequest(11)
+	c.Ownership = cleanup.CiliumENI(11)
 	err := c.Remove(t.Context(), inventory(t, c).Items)
 	require.ErrorContains(t, err, "remove ip rule IPv4 20: to 10.1.0.1/32 lookup 254: a more specific rule")
 	ip(t, "-4 rule del pref 20 iif lo")

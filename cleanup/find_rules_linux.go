@@ -72,7 +72,7 @@ func ciliumENITables(ctx context.Context) (tables []uint32, err error) {
 	var sockets sockets
 	defer sockets.close()
 	err = sockets.eachRule(ctx, func(r rtnl.Rule) {
-		if own, e := ciliumENI([]uint32{r.Table}).compile(); e == nil && own.ownsRule(asRule(r)) {
+		if own, e := CiliumENI(r.Table).compile(); e == nil && own.ownsRule(asRule(r)) {
 			tables = append(tables, r.Table)
 		}
 	})

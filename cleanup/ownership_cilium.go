@@ -29,7 +29,7 @@ var ciliumJSON []byte
 // priorities and tables, so a rule is owned only if it has every attribute that Cilium
 // writes.
 //
-// It leaves out objects that others may use: see [CiliumOnRequest].
+// It leaves out objects that others may use: see [CiliumOnRequest] and [CiliumENI].
 func Cilium() (own Ownership) {
 	// It is valid, as the tests show.
 	_ = json.Unmarshal(regexp.MustCompile(`(?m)^\s*//.*`).ReplaceAll(ciliumJSON, nil), &own)
@@ -38,36 +38,38 @@ func Cilium() (own Ownership) {
 
 // CiliumOnRequest returns objects that are only probably Cilium's, for callers that ask
 // for them explicitly: the network namespaces cilium-* and cni-* (the latter may belong
-// to another runtime); IPsec policies and states with the marks of encryption and
+// to another runtime), and IPsec policies and states with the marks of encryption and
 // decryption, in the masks that Cilium writes, none of which has any of the lowest eight
-// bits; and what it makes for the pods' addresses in the modes ENI (AWS) and Azure in the
-// given tables, where a cloud's own agent makes similar objects: see [CiliumENITables].
-// These are rules of priority 20 from the main table to a pod, and of 111, 110 (Azure's,
-// and ENI's up to 1.18 in its compatible mode) and 32765 (1.20's, while it changes the
-// others) from a pod to one of the tables, and in these the routes to the gateway and
-// through it. All of them have the kernel's protocol (Configure and gatewayRoutes of
-// pkg/datapath/linux/routing/routing.go). Nothing else is set.
+// bits. Nothing else is set.
+func CiliumOnRequest() Ownership {
+	return Ownership{
+		NetNS: []string{"cilium-*", "cni-*"},
+		XFRM: []XFRMRule{
+			// To decrypt: the direction; with the node.
+			{Mark: Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00}},
+			// To encrypt: the policy that drops; with the SPI; with the node.
+			{Mark: Mark{Value: 0xe00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00, 0xff00, 0xffffff00}},
+		},
+	}
+}
+
+// CiliumENI returns the objects that Cilium makes for the pods' addresses in the modes
+// ENI (AWS) and Azure, for callers that ask for them explicitly, since a cloud's own
+// agent makes similar ones: rules of priority 20 from the main table to a pod, and of
+// 111, 110 (Azure's, and ENI's up to 1.18 in its compatible mode) and 32765 (1.20's,
+// while it changes the others) from a pod to one of the tables, and in these the routes
+// to the gateway and through it. All of them have the kernel's protocol (Configure and
+// gatewayRoutes of pkg/datapath/linux/routing/routing.go).
 //
 // The tables are those of the node's additional network interfaces: 10 and the number of
 // the interface with the priority 111, the index of the link with 110. They must not
-// include the table of a VRF, in which the kernel makes routes.
-func CiliumOnRequest(tables ...uint32) Ownership {
-	own := ciliumENI(tables)
-	own.NetNS = []string{"cilium-*", "cni-*"}
-	own.XFRM = []XFRMRule{
-		// To decrypt: the direction; with the node.
-		{Mark: Mark{Value: 0xd00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00}},
-		// To encrypt: the policy that drops; with the SPI; with the node.
-		{Mark: Mark{Value: 0xe00, Mask: 0xf00}, Masks: []uint32{0xf00, 0xffff0f00, 0xff00, 0xffffff00}},
+// include the table of a VRF, in which the kernel makes routes. Without tables, nothing
+// is owned.
+func CiliumENI(tables ...uint32) Ownership {
+	if len(tables) == 0 {
+		return Ownership{}
 	}
-	return own
-}
-
-// ciliumENI owns nothing without tables.
-func ciliumENI(tables []uint32) (own Ownership) {
-	if len(tables) > 0 {
-		own.Rules = []PolicyRule{{To: anyHost, Priority: 20, Table: tableMain, Protocol: protoKernel}}
-	}
+	own := Ownership{Rules: []PolicyRule{{To: anyHost, Priority: 20, Table: tableMain, Protocol: protoKernel}}}
 	for _, table := range tables {
 		for _, priority := range []uint32{110, 111} {
 			own.Rules = append(own.Rules,
@@ -82,6 +84,6 @@ func ciliumENI(tables []uint32) (own Ownership) {
 	return own
 }
 
-// CiliumENITables lists the tables for which [CiliumOnRequest] owns rules from pods. It reads IPv4
+// CiliumENITables lists the tables for which [CiliumENI] owns rules from pods. It reads IPv4
 // and IPv6 in the calling thread's network namespace.
 func CiliumENITables(ctx context.Context) ([]uint32, error) { return ciliumENITables(ctx) }

@@ -41,9 +41,10 @@ func TestCLN2_OnRequest(t *testing.T) {
 	asked := cleanup.CiliumOnRequest()
 	require.Equal(t, cleanup.Ownership{NetNS: []string{"cilium-*", "cni-*"}, XFRM: asked.XFRM}, asked)
 	require.Equal(t, cleanup.Mark{Value: 0xd00, Mask: 0xf00}, asked.XFRM[0].Mark)
-	require.NoError(t, cleanup.CiliumOnRequest(10, 11).Validate())
+	require.Equal(t, cleanup.Ownership{}, cleanup.CiliumENI(), "no table, nothing of ENI")
+	require.NoError(t, cleanup.CiliumENI(10, 11).Validate())
 	for _, shared := range []uint32{0, 253, 254, 255} {
-		require.Error(t, cleanup.CiliumOnRequest(10, shared).Validate(), "table %d", shared)
+		require.Error(t, cleanup.CiliumENI(10, shared).Validate(), "table %d", shared)
 	}
 	for _, rule := range cleanup.Cilium().Rules {
 		require.NotContains(t, []uint32{20, 110, 111, 32765}, rule.Priority)

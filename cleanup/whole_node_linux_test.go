@@ -34,9 +34,10 @@ type leftover struct {
 
 // nodeOwnership is Cilium's whole ownership, with a real node's paths.
 func nodeOwnership() cleanup.Ownership {
-	own, more := cleanup.Cilium(), cleanup.CiliumOnRequest(4, 10, 11)
+	own, more := cleanup.Cilium(), cleanup.CiliumOnRequest()
 	own.NetNS, own.XFRM = more.NetNS, more.XFRM
-	own.Rules, own.Routes = append(own.Rules, more.Rules...), append(own.Routes, more.Routes...)
+	eni := cleanup.CiliumENI(4, 10, 11)
+	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
 	return own
 }
 

@@ -177,14 +177,14 @@ func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Own
 		}
 		tables = append(tables, uint32(table))
 	}
-	more := cleanup.CiliumOnRequest(tables...)
 	if o.netns {
-		own.NetNS = more.NetNS
+		own.NetNS = cleanup.CiliumOnRequest().NetNS
 	}
 	if o.xfrm {
-		own.XFRM = more.XFRM
+		own.XFRM = cleanup.CiliumOnRequest().XFRM
 	}
-	own.Rules, own.Routes = append(own.Rules, more.Rules...), append(own.Routes, more.Routes...)
+	eni := cleanup.CiliumENI(tables...)
+	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
 	return own, err
 }
 
@@ -295,8 +295,8 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 	}
 	tables, err := cleanup.CiliumENITables(ctx)
 	tables = slices.DeleteFunc(tables, func(table uint32) bool { return slices.Contains(o.eniTables, uint(table)) })
-	c.Ownership = cleanup.CiliumOnRequest(tables...)
-	c.Ownership.NetNS = []string{"cilium-*"}
+	c.Ownership = cleanup.CiliumENI(tables...)
+	c.Ownership.NetNS, c.Ownership.XFRM = []string{"cilium-*"}, cleanup.CiliumOnRequest().XFRM
 	unasked, findErr := c.Inventory(ctx)
 	flags := map[string]string{"network namespace": "--netns", "xfrm policy": "--xfrm", "xfrm state": "--xfrm"}
 	eni := "--eni-tables " + strings.Trim(strings.ReplaceAll(fmt.Sprint(tables), " ", ","), "[]")
