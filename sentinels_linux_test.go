@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
-	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
@@ -79,7 +78,6 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 		action bootstrap.Action
 		code   string
 	}{
-		"cleanup.ErrNoScope": {cleanup.ErrNoScope, cleanup.Leftovers{}, "plan.failed"},
 		"bootstrap.ErrNotConverged": {bootstrap.ErrNotConverged, bootstrap.Func(
 			func(context.Context) ([]string, error) { return []string{"always"}, nil },
 			func(context.Context) error { return nil },

@@ -273,19 +273,27 @@ func (n agentNode) fill() {
 	}
 }
 
-func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
+func TestCLN7_SEC7_ASocketThatTakesConnections(t *testing.T) {
 	const listens = "a process listens at " + sockPath + ": stop it first"
-	t.Run("listening", func(t *testing.T) {
-		n := newAgentNode(t)
-		n.listen(unix.SOCK_STREAM)
-		n.requireRefused(listens)
-	})
-	t.Run("its queue is full", func(t *testing.T) {
-		n := newAgentNode(t)
-		n.listen(unix.SOCK_STREAM)
-		n.fill()
-		n.requireRefused(listens)
-	})
+	for name, c := range map[string]struct {
+		make func(agentNode)
+		says string // empty: no agent
+	}{
+		"listening":         {func(n agentNode) { n.listen(unix.SOCK_STREAM) }, listens},
+		"its queue is full": {func(n agentNode) { n.listen(unix.SOCK_STREAM); n.fill() }, listens},
+		"stale":             {func(n agentNode) { require.NoError(n.t, n.listen(unix.SOCK_STREAM).Close()) }, ""},
+		"no socket":         {func(n agentNode) { n.start("echo > " + sockPath + "; echo ready")() }, ""},
+		"a user's":          {func(n agentNode) { n.listen(unix.SOCK_STREAM); n.start("chown 65534 " + sockPath + "; echo ready")() }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newAgentNode(t)
+			if c.make(n); c.says != "" {
+				n.requireRefused(c.says)
+			} else {
+				n.requireRemoved()
+			}
+		})
+	}
 	t.Run("of another kind", func(t *testing.T) {
 		n := newAgentNode(t)
 		n.listen(unix.SOCK_DGRAM)
@@ -295,23 +303,6 @@ func TestCLN7_ASocketThatTakesConnections(t *testing.T) {
 		require.ErrorContains(t, err, sockPath)
 		n.start("test -d /var/run/cilium/state && echo ready")()
 	})
-	t.Run("stale", func(t *testing.T) {
-		n := newAgentNode(t)
-		require.NoError(t, n.listen(unix.SOCK_STREAM).Close())
-		n.requireRemoved()
-	})
-	t.Run("no socket", func(t *testing.T) {
-		n := newAgentNode(t)
-		n.start("echo > " + sockPath + "; echo ready")()
-		n.requireRemoved()
-	})
-}
-
-func TestSEC7_AUsersSocketIsNoAgents(t *testing.T) {
-	n := newAgentNode(t)
-	n.listen(unix.SOCK_STREAM)
-	n.start("chown 65534 " + sockPath + "; echo ready")()
-	n.requireRemoved()
 }
 
 // An agent may run as another user than root, if only that user can have written its pid

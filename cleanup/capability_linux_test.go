@@ -53,9 +53,7 @@ func TestCLN4_AMissingCapabilityIsNamed(t *testing.T) {
 		}, []uint{admin}, []string{needsAdmin, "bpf cil_from_container-x pref 1 is on it; left as it is"}, []string{"find iptables-nft rules: list chains: ", needsAdmin}, 60},
 		"routes and rules": {func(t *testing.T) cleanup.Leftovers {
 			noAddresses(t)
-			veth(t, "cilium_host", "cilium_net")
-			ip(t, "link set dev cilium_net up")
-			ip(t, "link set dev cilium_host up")
+			vethUp(t, "cilium_host", "cilium_net")
 			ip(t, "-4 route add 10.0.1.0/24 dev cilium_host")
 			ip(t, "-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004")
 			return netOnly()

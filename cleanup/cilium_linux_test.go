@@ -18,7 +18,7 @@ import (
 // a rule or route of Cilium's: a cloud agent's, a VRF's, an administrator's.
 func ciliumNeighbours(t testing.TB) {
 	t.Helper()
-	for _, command := range []string{
+	ip(t,
 		// The egress proxy's: another priority, table, mask, protocol, selector.
 		"-4 rule add pref 11 fwmark 0xb00/0xf00 lookup 2005 proto kernel",
 		"-4 rule add pref 10 fwmark 0xb00/0xf00 lookup 2004 proto kernel",
@@ -76,9 +76,7 @@ func ciliumNeighbours(t testing.TB) {
 		"-4 route add default via 10.9.0.3 dev eth0 table 11 metric 9",
 		"-4 route add default via 10.9.0.2 dev eth0 table 12 proto kernel",
 		"-4 route add blackhole 10.66.0.2 table 11 proto kernel",
-	} {
-		ip(t, command)
-	}
+	)
 }
 
 // neighbourhood is a node with objects of other owners only.

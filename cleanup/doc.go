@@ -17,8 +17,7 @@
 //
 // The agent's property is described by data, an [Ownership]: [Cilium] returns Cilium's,
 // and package ownershipfile reads that of another agent from a file. The zero value owns
-// nothing. A [Scope] selects how much of it is removed; the zero value is an error that
-// matches [ErrNoScope].
+// nothing. A [Scope] selects how much of it is removed; the zero value is an error.
 //
 // It acts on the network namespace and the mount namespace of the calling thread, and
 // starts no goroutines except those that feed a tool, which end with it. Objects are
@@ -30,7 +29,7 @@
 // plugin stays as long as a configuration names it. If a configuration should have got its
 // name back and did not, the files beside it stay, so that no failure leaves a directory
 // without a configuration. If an item cannot be removed, the
-// others still are; the error joins an [Error] for each item that remains. Removing an
+// others still are; the error joins one for each item that remains. Removing an
 // item that is already gone succeeds.
 //
 // Chains of iptables-nft are deleted by netlink in one transaction, each rule by its

@@ -5,7 +5,6 @@ package cleanup_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -17,14 +16,14 @@ import (
 func Example() {
 	env := map[string]string{"CILIUM_BPF_STATE": "true"}
 	lookup := func(name string) (string, bool) { value, ok := env[name]; return value, ok }
-	fmt.Println(cleanup.CiliumScopeFromEnv(lookup))
+	fmt.Println(cleanup.CiliumScope(lookup, nil))
 
 	c := cleanup.Leftovers{Ownership: cleanup.Cilium()}
 	_, err := c.Inventory(context.Background())
-	fmt.Println(errors.Is(err, cleanup.ErrNoScope), err)
+	fmt.Println(err)
 	// Output:
 	// bpf-state
-	// true cleanup: no scope selected: choose bpf-state or all-state
+	// cleanup: no scope selected: choose bpf-state or all-state
 }
 
 // Exactly the printed items are removed.

@@ -11,6 +11,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
+// ErrNoScope is in the error for a zero scope.
+var ErrNoScope = errNoScope
+
 // Things describe a part of a node, to test an [Ownership] without root, without Linux, and
 // independently of the tools' output. [Ownership.Of] selects the owned ones.
 type Things struct {

@@ -86,11 +86,7 @@ func (s *search) foundAside(ctx context.Context, a aside, given map[filetree.Loc
 	gets := filetree.Location{Dir: t.Dir, Name: a.name}
 	_, twice := parseAside(a.name, a.suffix)
 	switch {
-	case s.keeps(item, t.Path), s.keeps(item, filepath.Join(filepath.Dir(t.Path), a.name)), s.again(t):
-	case t.Mount:
-		s.leave(item, "something is mounted on it")
-	case t.IsDir:
-		s.leave(item, "it is a directory")
+	case s.keeps(item, t.Path), s.keeps(item, filepath.Join(filepath.Dir(t.Path), a.name)), s.isNoFile(item, t):
 	case twice:
 		s.leave(item, "it was set aside twice")
 	case exists(a.original()):
@@ -137,11 +133,8 @@ func (s *search) staysAside(ctx context.Context, a aside) (why string, err error
 
 // isDefault reports whether a configuration comes with a container runtime, for nodes
 // without an agent.
-func isDefault(name string) (is bool) {
-	each(kindCNIFile, func(p protected, theirs string) {
-		is = is || (p.has("podman") || p.has("cri-o")) && covers(theirs, name)
-	})
-	return is
+func isDefault(name string) bool {
+	return isProtected(kindCNIFile, func(p protected) bool { return (p.has("podman") || p.has("cri-o")) && covers(p.name, name) })
 }
 
 // stays reports whether a file is not the agent's, or is kept.

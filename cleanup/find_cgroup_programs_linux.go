@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
+	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
@@ -120,42 +122,26 @@ func openCgroup(path string) (cgroup, *os.File, error) {
 // foundOnCgroup lists the programs attached with one attach type. The kernel's list
 // includes the programs of bpf_links; the others were attached without one, each program
 // at most once.
-func (s *search) foundOnCgroup(at cgroup, dir *os.File, attach ebpf.AttachType, links []bpfattach.Program) error {
+func (s *search) foundOnCgroup(at cgroup, dir *os.File, attach ebpf.AttachType, list []bpfattach.Program) error {
 	var errs failure.Set
 	byLink := map[ebpf.ProgramID]int{}
-	for _, l := range links {
+	for _, l := range list {
 		byLink[l.ID]++
-		errs.Add(s.foundCgroupProgram(cgroupObject{at, attach, l}))
 	}
 	attached, err := bpfattach.Query(int(dir.Fd()), attach)
-	if bpfattach.IsUnsupported(err) {
-		return errs.Join()
-	}
-	if err != nil {
+	if err != nil && !bpfattach.IsUnsupported(err) {
 		errs.Add(fmt.Errorf("list the programs of %s: %w", at.path, err))
 	}
+	list = slices.Clone(list)
 	for _, a := range attached {
 		if byLink[a.ID]--; byLink[a.ID] < 0 {
-			errs.Add(s.foundCgroupProgram(cgroupObject{at, attach, a}))
+			list = append(list, a)
 		}
 	}
-	return errs.Join()
-}
-
-func (s *search) foundCgroupProgram(c cgroupObject) error {
-	owned, err := s.programs.owns(uint32(c.ID))
-	if !owned {
-		return err
-	}
 	// The attach type is shown as "Inet4Connect", for example.
-	attach := strings.TrimPrefix(strings.TrimPrefix(c.attach.String(), "CGroup"), "Cgroup")
-	s.foundAttached(Item{
-		Kind:   kindCgroup,
-		Object: c.path + " " + attach + " " + s.programs.name(uint32(c.ID)),
-		Detail: c.Program.String(),
-		object: c,
-	}, c.Program, "")
-	return nil
+	where := at.path + " " + strings.TrimPrefix(strings.TrimPrefix(attach.String(), "CGroup"), "Cgroup")
+	errs.Add(s.foundPrograms(kindCgroup, where, rtnl.Link{}, list, func(p bpfattach.Program) any { return cgroupObject{at, attach, p} }))
+	return errs.Join()
 }
 
 func (c cgroupObject) remove(context.Context, *removal) error {

@@ -115,36 +115,30 @@ func cgroupOnly(t testing.TB, dir string) cleanup.Leftovers {
 }
 
 // places maps the attach types of cgroups to their program types.
-var places = map[ebpf.AttachType]ebpf.ProgramType{
-	ebpf.AttachCGroupInetIngress:      ebpf.CGroupSKB,
-	ebpf.AttachCGroupInetEgress:       ebpf.CGroupSKB,
-	ebpf.AttachCGroupInetSockCreate:   ebpf.CGroupSock,
-	ebpf.AttachCgroupInetSockRelease:  ebpf.CGroupSock,
-	ebpf.AttachCGroupInet4PostBind:    ebpf.CGroupSock,
-	ebpf.AttachCGroupInet6PostBind:    ebpf.CGroupSock,
-	ebpf.AttachCGroupSockOps:          ebpf.SockOps,
-	ebpf.AttachCGroupDevice:           ebpf.CGroupDevice,
-	ebpf.AttachCGroupSysctl:           ebpf.CGroupSysctl,
-	ebpf.AttachCGroupInet4Bind:        ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupInet6Bind:        ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupInet4Connect:     ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupInet6Connect:     ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupUnixConnect:      ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupUDP4Sendmsg:      ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupUDP6Sendmsg:      ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupUnixSendmsg:      ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupUDP4Recvmsg:      ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupUDP6Recvmsg:      ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupUnixRecvmsg:      ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupInet4GetPeername: ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupInet6GetPeername: ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupUnixGetpeername:  ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupInet4GetSockname: ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupInet6GetSockname: ebpf.CGroupSockAddr,
-	ebpf.AttachCgroupUnixGetsockname:  ebpf.CGroupSockAddr,
-	ebpf.AttachCGroupGetsockopt:       ebpf.CGroupSockopt,
-	ebpf.AttachCGroupSetsockopt:       ebpf.CGroupSockopt,
-}
+var places = func() map[ebpf.AttachType]ebpf.ProgramType {
+	all := map[ebpf.AttachType]ebpf.ProgramType{}
+	for typ, attach := range map[ebpf.ProgramType][]ebpf.AttachType{
+		ebpf.CGroupSKB:    {ebpf.AttachCGroupInetIngress, ebpf.AttachCGroupInetEgress},
+		ebpf.CGroupSock:   {ebpf.AttachCGroupInetSockCreate, ebpf.AttachCgroupInetSockRelease, ebpf.AttachCGroupInet4PostBind, ebpf.AttachCGroupInet6PostBind},
+		ebpf.SockOps:      {ebpf.AttachCGroupSockOps},
+		ebpf.CGroupDevice: {ebpf.AttachCGroupDevice},
+		ebpf.CGroupSysctl: {ebpf.AttachCGroupSysctl},
+		ebpf.CGroupSockAddr: {
+			ebpf.AttachCGroupInet4Bind, ebpf.AttachCGroupInet6Bind,
+			ebpf.AttachCGroupInet4Connect, ebpf.AttachCGroupInet6Connect, ebpf.AttachCgroupUnixConnect,
+			ebpf.AttachCGroupUDP4Sendmsg, ebpf.AttachCGroupUDP6Sendmsg, ebpf.AttachCgroupUnixSendmsg,
+			ebpf.AttachCGroupUDP4Recvmsg, ebpf.AttachCGroupUDP6Recvmsg, ebpf.AttachCgroupUnixRecvmsg,
+			ebpf.AttachCgroupInet4GetPeername, ebpf.AttachCgroupInet6GetPeername, ebpf.AttachCgroupUnixGetpeername,
+			ebpf.AttachCgroupInet4GetSockname, ebpf.AttachCgroupInet6GetSockname, ebpf.AttachCgroupUnixGetsockname,
+		},
+		ebpf.CGroupSockopt: {ebpf.AttachCGroupGetsockopt, ebpf.AttachCGroupSetsockopt},
+	} {
+		for _, a := range attach {
+			all[a] = typ
+		}
+	}
+	return all
+}()
 
 // Every attach type, through bpf_link and PROG_ATTACH, beside a foreign program, and beside
 // another cgroup, which is another agent's.

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// fileObject is a file.
+// fileObject is a file, or a directory.
 type fileObject struct {
 	path string
 	id   filetree.Inode
@@ -52,16 +52,25 @@ func (s *search) foundFile(ctx context.Context, path, detail string) error {
 	}
 	defer t.Close()
 	item := Item{Kind: kindFile, Object: path, Detail: detail, object: fileObject{path, t.ID}}
+	if s.keeps(item, t.Path) || s.isNoFile(item, t) {
+		return nil
+	}
+	return s.foundOwn(ctx, item)
+}
+
+// isNoFile lists as left what is no file that could be removed. It is true, too, of one seen
+// before.
+func (s *search) isNoFile(item Item, t *filetree.Tree) bool {
 	switch {
-	case s.keeps(item, t.Path), s.again(t):
+	case s.again(t):
 	case t.Mount:
 		s.leave(item, "something is mounted on it")
 	case t.IsDir:
 		s.leave(item, "it is a directory")
 	default:
-		return s.foundOwn(ctx, item)
+		return false
 	}
-	return nil
+	return true
 }
 
 // foundOwn leaves a plugin that configurations need, and tells which file sandboxes need.
@@ -159,21 +168,22 @@ func (o fileObject) remove(ctx context.Context, r *removal) error {
 	return t.Remove()
 }
 
-// open returns nil, and no error, where the file is gone.
+// open is look, with an error where something is mounted on the file.
 func (o fileObject) open() (*filetree.Tree, error) {
-	t, err := filetree.Open(o.path)
-	if t == nil {
-		return nil, err
-	}
-	switch {
-	case t.ID != o.id:
-		err = failure.ErrReplaced
-	case t.Mount:
-		err = errors.New("something is mounted on it; left as it is")
-	}
-	if err != nil {
+	t, err := o.look()
+	if t != nil && t.Mount {
 		t.Close()
-		return nil, err
+		return nil, errors.New("something is mounted on it; left as it is")
 	}
-	return t, nil
+	return t, err
+}
+
+// look returns nil, and no error, where the file is gone.
+func (o fileObject) look() (*filetree.Tree, error) {
+	t, err := filetree.Open(o.path)
+	if t != nil && t.ID != o.id {
+		t.Close()
+		return nil, failure.ErrReplaced
+	}
+	return t, err
 }

@@ -19,22 +19,15 @@ import (
 // hook is where on a network link the kernel has a list of programs.
 type hook struct {
 	attach ebpf.AttachType
-	kind   string
 	name   string
 }
 
-// The hooks of tcx are on every link (Linux 6.6), those of netkit on the
-// primary device of a netkit pair (Linux 6.7).
-var (
-	tcxHooks = []hook{
-		{ebpf.AttachTCXIngress, kindTCX, "ingress"},
-		{ebpf.AttachTCXEgress, kindTCX, "egress"},
-	}
-	netkitHooks = []hook{
-		{ebpf.AttachNetkitPrimary, kindNetkit, "primary"},
-		{ebpf.AttachNetkitPeer, kindNetkit, "peer"},
-	}
-)
+// The hooks of tcx are on every link (Linux 6.6), those of netkit on the primary device of
+// a netkit pair (Linux 6.7).
+var hooks = map[string][]hook{
+	kindTCX:    {{ebpf.AttachTCXIngress, "ingress"}, {ebpf.AttachTCXEgress, "egress"}},
+	kindNetkit: {{ebpf.AttachNetkitPrimary, "primary"}, {ebpf.AttachNetkitPeer, "peer"}},
+}
 
 // hookObject is a program on a hook.
 type hookObject struct {
@@ -45,17 +38,13 @@ type hookObject struct {
 
 func (h hookObject) onLink() int { return h.link }
 
-func findTCX(ctx context.Context, s *search) error {
-	return s.findHooks(ctx, tcxHooks, func(rtnl.Link) bool { return true })
-}
+func findTCX(ctx context.Context, s *search) error { return s.findHooks(ctx, kindTCX) }
 
-func findNetkit(ctx context.Context, s *search) error {
-	return s.findHooks(ctx, netkitHooks, func(l rtnl.Link) bool { return l.Kind == "netkit" })
-}
+func findNetkit(ctx context.Context, s *search) error { return s.findHooks(ctx, kindNetkit) }
 
 // findHooks lists owned programs on hooks of links. It asks link by link: the list of
 // bpf_links has the programs of all network namespaces, and does not name them.
-func (s *search) findHooks(ctx context.Context, hooks []hook, has func(rtnl.Link) bool) error {
+func (s *search) findHooks(ctx context.Context, kind string) error {
 	if !s.own.ownsPrograms() {
 		return nil
 	}
@@ -65,20 +54,20 @@ func (s *search) findHooks(ctx context.Context, hooks []hook, has func(rtnl.Link
 	}
 	var errs failure.Set
 	for _, l := range list {
-		if !has(l) {
+		if kind == kindNetkit && l.Kind != "netkit" {
 			continue
 		}
-		for _, h := range hooks {
+		for _, h := range hooks[kind] {
 			attached, err := bpfattach.Query(l.Index, h.attach)
 			switch {
 			case bpfattach.IsUnsupported(err):
 				return errs.Join()
-			case errors.Is(err, unix.EACCES) && h.kind == kindNetkit:
+			case errors.Is(err, unix.EACCES) && kind == kindNetkit:
 				continue // the peer of a pair: the hooks are on the primary device
 			case err != nil:
 				errs.Add(fmt.Errorf("link %s: %w", l.Name, err))
 			}
-			errs.Add(s.foundHooked(l, h, attached))
+			errs.Add(s.foundPrograms(kind, l.Name+" "+h.name, l, attached, func(p bpfattach.Program) any { return hookObject{l.Index, h.attach, p} }))
 		}
 		if ctx.Err() != nil {
 			break
@@ -87,22 +76,19 @@ func (s *search) findHooks(ctx context.Context, hooks []hook, has func(rtnl.Link
 	return errs.Join()
 }
 
-func (s *search) foundHooked(l rtnl.Link, h hook, attached []bpfattach.Program) error {
+// foundPrograms lists the owned ones of the programs that are attached at one place, to a link
+// or, if that is the zero value, to none.
+func (s *search) foundPrograms(kind, where string, l rtnl.Link, list []bpfattach.Program, object func(bpfattach.Program) any) error {
 	var errs failure.Set
-	for _, a := range attached {
-		owned, err := s.programs.owns(uint32(a.ID))
+	for _, p := range list {
+		owned, err := s.programs.owns(uint32(p.ID))
 		errs.Add(err)
 		if !owned {
 			continue
 		}
-		name := s.programs.name(uint32(a.ID))
+		name := s.programs.name(uint32(p.ID))
 		s.links.carries(l.Index, name)
-		s.foundAttached(Item{
-			Kind:   h.kind,
-			Object: l.Name + " " + h.name + " " + name,
-			Detail: a.String(),
-			object: hookObject{l.Index, h.attach, a},
-		}, a, l.Name)
+		s.foundAttached(Item{Kind: kind, Object: where + " " + name, Detail: p.String(), object: object(p)}, p, l.Name)
 	}
 	return errs.Join()
 }

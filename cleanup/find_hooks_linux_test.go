@@ -6,7 +6,6 @@ package cleanup_test
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -23,9 +22,7 @@ import (
 // bpftool runs bpftool, which lists every attached program.
 func bpftool(t testing.TB, args ...string) string {
 	t.Helper()
-	if _, err := exec.LookPath("bpftool"); err != nil {
-		testns.Skip(t, "needs bpftool, of the package of that name")
-	}
+	requireTools(t, "bpftool")
 	return run(t, append([]string{"bpftool"}, args...)...)
 }
 

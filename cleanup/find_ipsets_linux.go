@@ -29,11 +29,10 @@ func findIPSets(ctx context.Context, s *search) error {
 }
 
 // removeIPSets destroys sets; one may be a member of another.
-func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done func(i int, err error)) {
+func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done func(i int, err error)) error {
 	sock, err := r.sockets.netfilter()
 	if err != nil {
-		failAll(len(sets), err, done)
-		return
+		return err
 	}
 	sock.Destroy(ctx, sets, func(i int, err error) {
 		if errors.Is(err, unix.EBUSY) {
@@ -45,4 +44,5 @@ func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done 
 		}
 		done(i, err)
 	})
+	return nil
 }

@@ -37,20 +37,18 @@ func nativeOwnership() cleanup.Ownership {
 func nativeCards(t testing.TB) {
 	t.Helper()
 	noAddresses(t)
-	for _, command := range []string{
+	ip(t,
 		"link add eth0 type veth peer name eth1", "link add tun9 type veth peer name tun8", "link set dev tun8 up",
 		"link set dev eth0 up", "link set dev eth1 up", "link set dev tun9 up",
 		"addr add 10.9.0.1/24 dev eth0", "addr add fd09::1/64 dev eth0 nodad",
-	} {
-		ip(t, command)
-	}
+	)
 	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
 }
 
 func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
 	nativeCards(t)
-	for _, command := range []string{
+	ip(t,
 		"-4 route add default via 10.9.0.2 dev eth0",
 		"-4 route add 10.1.1.0/24 via 10.9.0.3 dev eth0 proto 81",
 		"-4 route add 10.1.1.0/24 via 10.9.0.3 dev eth0 proto 80 table 76",
@@ -77,11 +75,9 @@ func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
 		"-6 rule add pref 602 iif eth0 lookup 76",
 		"-4 rule add pref 61 from 10.3.0.0/16 iif eth0 ipproto tcp dport 80 lookup 78 suppress_prefixlength 0",
 		"-6 rule add pref 600 uidrange 5-7 tos 0x10 lookup 79",
-	} {
-		ip(t, command)
-	}
+	)
 	before := routing(t)
-	for _, command := range []string{
+	ip(t,
 		"-4 route add 10.1.0.0/24 via 10.9.0.2 dev eth0 proto 80",
 		"-4 route add 10.1.1.0/24 via 10.9.0.3 dev eth0 proto 80 metric 5",
 		"-4 route add blackhole 10.1.2.0/26 proto 80",
@@ -101,9 +97,7 @@ func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
 		"-4 rule add pref 1536 from 10.5.0.1 lookup 79",
 		"-4 rule add pref 99 not fwmark 0x200000/0x200000 lookup 1",
 		"-4 rule add pref 600 lookup 79",
-	} {
-		ip(t, command)
-	}
+	)
 	c := cleanup.Leftovers{Ownership: nativeOwnership(), Scope: cleanup.AllState, CgroupRoot: noCgroup}
 	dirty := routing(t)
 	inv := inventory(t, c)

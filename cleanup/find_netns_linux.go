@@ -21,51 +21,42 @@ import (
 const netnsDir = "/var/run/netns"
 
 // netnsObject is the object of a name: a namespace, or the empty file that remains of one.
-type netnsObject struct {
-	name string
-	id   filetree.Inode
-}
-
-// netnsFile is a file in netnsDir.
-type netnsFile struct {
-	netnsObject
-	mounted bool // a namespace
-	empty   bool // of a namespace before a reboot, or in another mount namespace
-	current bool // the namespace of this thread
-}
+type netnsObject struct{ fileObject }
 
 func findNetNS(ctx context.Context, s *search) error {
 	if len(s.own.NetNS) == 0 {
 		return nil
 	}
-	dir, err := openNetNSDir()
-	if dir == nil {
-		return err
-	}
-	defer dir.Close()
-	names, err := input.Collect(ctx, netnsDir, input.Names(dir), s.own.ownsNetNS)
+	names, err := input.ReadNames(ctx, netnsDir, s.own.ownsNetNS)
 	var errs failure.Set
-	errs.Add(err)
+	errs.Add(notThere(err))
 	slices.Sort(names)
 	for _, name := range names {
-		errs.Add(s.foundNetNS(dir, name))
+		errs.Add(s.foundNetNS(name))
 	}
 	return errs.Join()
 }
 
-func (s *search) foundNetNS(dir *os.File, name string) error {
-	f, err := lookAtNetNS(dir, name)
-	if err != nil || f == nil {
+// foundNetNS reads nothing of a file: a name may be a device or a pipe.
+func (s *search) foundNetNS(name string) error {
+	path := filepath.Join(netnsDir, name)
+	t, err := filetree.Open(path)
+	if t == nil {
 		return err
 	}
-	item := Item{Kind: kindNetNS, Object: name, object: f.netnsObject}
+	defer t.Close()
+	var own unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &own); err != nil {
+		return &os.PathError{Op: "stat", Path: "/proc/thread-self/ns/net", Err: err}
+	}
+	item := Item{Kind: kindNetNS, Object: name, object: netnsObject{fileObject{path, t.ID}}}
 	switch {
-	case f.current:
+	case t.ID == filetree.InodeOf(&own):
 		s.leave(item, "the one that this cleanup runs in")
 		return nil
-	case f.empty:
+	case t.Empty && !t.Mount: // of a namespace before a reboot, or in another mount namespace
 		item.Detail = "a name of none"
-	case !f.mounted:
+	case !t.Mount || !isNetNS(path):
 		s.leave(item, "not a network namespace")
 		return nil
 	}
@@ -73,46 +64,12 @@ func (s *search) foundNetNS(dir *os.File, name string) error {
 	return nil
 }
 
-// openNetNSDir returns nil, and no error, where there is no such directory.
-func openNetNSDir() (*os.File, error) {
-	dir, err := os.Open(netnsDir)
-	if err != nil {
-		return nil, notThere(err)
-	}
-	return dir, nil
-}
-
-// lookAtNetNS returns nil where the name is gone.
-func lookAtNetNS(dir *os.File, name string) (*netnsFile, error) {
-	// Nothing of the file is read: a name may be a device or a pipe.
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: filepath.Join(netnsDir, name), Err: err}
-	}
-	defer unix.Close(fd)
-	var st, own unix.Stat_t
-	var fs unix.Statfs_t
-	if err := errors.Join(unix.Fstat(fd, &st), unix.Fstatfs(fd, &fs)); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: filepath.Join(netnsDir, name), Err: err}
-	}
-	if err := unix.Stat("/proc/thread-self/ns/net", &own); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: "/proc/thread-self/ns/net", Err: err}
-	}
-	f := &netnsFile{netnsObject: netnsObject{name, filetree.InodeOf(&st)}}
-	if fs.Type == unix.NSFS_MAGIC {
-		f.mounted = isNetNS(filepath.Join(netnsDir, name))
-		f.current = f.id == filetree.InodeOf(&own)
-	} else {
-		f.empty = st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0
-	}
-	return f, nil
-}
-
 // isNetNS distinguishes network namespaces from those of other kinds.
 func isNetNS(path string) bool {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil || fs.Type != unix.NSFS_MAGIC {
+		return false
+	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
@@ -124,26 +81,18 @@ func isNetNS(path string) bool {
 
 // remove takes the name away. Processes stay in the namespace.
 func (o netnsObject) remove(context.Context, *removal) error {
-	dir, err := openNetNSDir()
-	if dir == nil {
+	t, err := o.look()
+	if t == nil {
 		return err
 	}
-	defer dir.Close()
-	now, err := lookAtNetNS(dir, o.name)
-	if err != nil || now == nil {
-		return err
-	}
-	if now.netnsObject != o {
-		return failure.ErrReplaced
-	}
-	path := filepath.Join(netnsDir, o.name)
-	if now.mounted {
+	defer t.Close()
+	if t.Mount {
 		// A name may be mounted on more than once.
-		if err := unmountNetNS(path, o.id); err != nil {
+		if err := unmountNetNS(o.path, o.id); err != nil {
 			return err
 		}
 	}
-	return filetree.RemoveFile(int(dir.Fd()), path)
+	return t.Remove()
 }
 
 func unmountNetNS(path string, id filetree.Inode) error {

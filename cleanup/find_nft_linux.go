@@ -64,17 +64,10 @@ func (o *owned) iptables() netfilter.Owned {
 }
 
 // removeNFT deletes chains and rules in one transaction.
-func removeNFT(ctx context.Context, r *removal, objects []netfilter.Object, done func(i int, err error)) {
+func removeNFT(ctx context.Context, r *removal, objects []netfilter.Object, done func(i int, err error)) error {
 	sock, err := r.sockets.netfilter()
-	if err != nil {
-		failAll(len(objects), err, done)
-		return
+	if err == nil {
+		sock.Delete(ctx, r.own.iptables(), objects, done)
 	}
-	sock.Delete(ctx, r.own.iptables(), objects, done)
-}
-
-func failAll(n int, err error, done func(i int, err error)) {
-	for i := range n {
-		done(i, err)
-	}
+	return err
 }

@@ -21,11 +21,7 @@ import (
 func enterNetfilter(t *testing.T, tools ...string) {
 	t.Helper()
 	enter(t, testns.Mount|testns.Net)
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			testns.Skip(t, tool+" is not installed")
-		}
-	}
+	requireTools(t, tools...)
 	require.NoError(t, unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"))
 }
 

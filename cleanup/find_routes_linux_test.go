@@ -41,9 +41,12 @@ func routing(t testing.TB) string {
 	return b.String()
 }
 
-func ip(t testing.TB, command string) {
+// ip runs ip with each command.
+func ip(t testing.TB, commands ...string) {
 	t.Helper()
-	run(t, append([]string{"ip"}, strings.Fields(command)...)...)
+	for _, command := range commands {
+		run(t, append([]string{"ip"}, strings.Fields(command)...)...)
+	}
 }
 
 // netOnly cleans up links, routes and rules, and nothing else.
@@ -72,7 +75,7 @@ func noAddresses(t testing.TB) {
 // foreignRoutes makes a twin of each kind of route and rule of ours.
 func foreignRoutes(t testing.TB) {
 	t.Helper()
-	for _, command := range []string{
+	ip(t,
 		"link set dev eth0 up",
 		"link set dev eth1 up",
 		"addr add 10.9.0.1/24 dev eth0",
@@ -97,9 +100,7 @@ func foreignRoutes(t testing.TB) {
 		"-4 rule add pref 105 fwmark 0xa00/0xf00 blackhole",
 		"-6 rule add pref 106 iif eth0 fwmark 0xa00/0xf00 lookup 2005",
 		"-6 rule add pref 107 fwmark 0x200/0xf00 lookup 2004 suppress_prefixlength 0",
-	} {
-		ip(t, command)
-	}
+	)
 }
 
 // The kernel shows IPv6 routes that forward nothing as leading through lo. Routes that do
@@ -133,7 +134,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 	noAddresses(t)
 	before := routing(t)
 	veth(t, "cilium_host", "cilium_net")
-	for _, command := range []string{
+	ip(t,
 		"link set dev cilium_net up",
 		"link set dev cilium_host up",
 		"-4 route add 10.0.1.0/24 dev cilium_host table 2005",
@@ -141,9 +142,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 		"nexthop add id 7 dev cilium_host", "-4 route add 10.0.7.0/24 nhid 7",
 		"-6 nexthop add id 8 via fe80::1 dev cilium_host", "-6 route add fd00:7::/64 nhid 8",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
-	} {
-		ip(t, command)
-	}
+	)
 	c := netOnly()
 	var order []string
 	c.Progress = func(_, _ int, item string, err error) {
@@ -171,9 +170,7 @@ func TestCLN3_RoutesGoBeforeLinks(t *testing.T) {
 // The kernel takes the routes of a next hop object with it.
 func TestCLN1_ARouteWhoseNextHopHasGone(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_host up")
-	ip(t, "link set dev cilium_net up")
+	vethUp(t, "cilium_host", "cilium_net")
 	for id, family := range []string{"-4", "-6"} {
 		ip(t, fmt.Sprintf("%s nexthop add id %d dev cilium_host", family, id+7))
 		ip(t, fmt.Sprintf("%s route add %s nhid %d", family, []string{"10.0.7.0/24", "fd00:7::/64"}[id], id+7))
@@ -190,11 +187,9 @@ func TestCLN1_ARouteWhoseNextHopHasGone(t *testing.T) {
 func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
 	noAddresses(t)
-	veth(t, "eth0", "eth1")
-	ip(t, "link set dev eth0 up")
-	ip(t, "link set dev eth1 up")
+	vethUp(t, "eth0", "eth1")
 	ip(t, "addr add 10.9.0.1/24 dev eth0")
-	for _, command := range []string{
+	ip(t,
 		// The expected state at the end.
 		"-4 route add 10.0.3.0/24 dev eth0 scope global",
 		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
@@ -203,17 +198,11 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 		"-6 route add fd00:3::/64 via fe80::1 dev eth0",
 		"nexthop add id 7 dev eth0", "nexthop add id 8 group 7",
 		"-4 route add 10.0.6.0/24 nhid 8",
-	} {
-		ip(t, command)
-	}
+	)
 	before := routing(t)
-	for _, prefix := range []string{"-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8"} {
-		ip(t, prefix)
-	}
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_host up")
-	ip(t, "link set dev cilium_net up")
-	for _, command := range []string{
+	ip(t, "-4 route del 10.0.3.0/24", "-4 route del 10.0.3.0/24", "-4 route del 10.0.4.0/24 table 4711", "-4 route del 10.0.5.0/24", "-6 route del fd00:3::/64", "-4 route del 10.0.6.0/24", "nexthop del id 8")
+	vethUp(t, "cilium_host", "cilium_net")
+	ip(t,
 		"-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0",
 		"-4 route append 10.0.3.0/24 dev eth1 src 10.9.0.1",
 		"-4 route add 10.0.4.0/24 proto bird metric 7 table 4711 src 10.9.0.1 mtu 1400 nexthop via 10.9.0.2 dev eth0 weight 3 nexthop dev cilium_host weight 9 nexthop dev eth1 weight 2 nexthop dev cilium_net",
@@ -221,9 +210,7 @@ func TestCLN6_ForeignHopsOfASharedRouteSurvive(t *testing.T) {
 		"-6 route add fd00:3::/64 nexthop via fe80::1 dev eth0 nexthop via fe80::1 dev cilium_host",
 		"nexthop add id 9 dev cilium_host", "nexthop add id 8 group 7/9",
 		"-4 route add 10.0.6.0/24 nhid 8",
-	} {
-		ip(t, command)
-	}
+	)
 	c := netOnly()
 	inv := inventory(t, c)
 	var shared []cleanup.Item
@@ -267,9 +254,7 @@ func TestCLN6_HopsThroughLinksThatAreDown(t *testing.T) {
 		ip(t, "link set dev "+dev+" up")
 		ip(t, "link set dev "+dev+"_peer up")
 	}
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_host up")
-	ip(t, "link set dev cilium_net up")
+	vethUp(t, "cilium_host", "cilium_net")
 	ip(t, "-4 route add 10.0.3.0/24 nexthop dev cilium_host nexthop dev eth0 nexthop dev eth1")
 	ip(t, "-4 route add 10.0.4.0/24 nexthop dev cilium_host nexthop dev eth1")
 	ip(t, "link set dev eth1 down")
@@ -291,19 +276,17 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 	noAddresses(t)
 	veth(t, "eth0", "eth1")
 	veth(t, "cilium_host", "cilium_net")
-	for _, command := range []string{
+	ip(t,
 		"link set dev eth1 up", "link set dev eth0 up", "link set dev cilium_net up", "link set dev cilium_host up",
 		"-4 route add 10.0.1.0/24 dev cilium_host",
 		"-6 route add fd00:1::/64 dev cilium_host",
 		"-4 rule add pref 9 fwmark 0x200/0xf00 lookup 2004",
 		"-4 rule add pref 10 fwmark 0xa00/0xf00 lookup 2005",
-	} {
-		ip(t, command)
-	}
+	)
 	c := netOnly()
 	inv := inventory(t, c)
 	require.Len(t, inv.Items, 6)
-	for _, command := range []string{
+	ip(t,
 		"-4 route replace 10.0.1.0/24 dev eth0",
 		"-6 route del fd00:1::/64",
 		"-6 route add fd00:1::/64 dev eth0",
@@ -314,9 +297,7 @@ func TestCLN1_RouteOrRuleThatWasReplacedIsLeft(t *testing.T) {
 		"link set dev cilium_host name mine",
 		"link set dev cilium_net down",
 		"link set dev cilium_net name mine2",
-	} {
-		ip(t, command)
-	}
+	)
 	before := routing(t) + everything(t)
 	err := c.Remove(context.Background(), inv.Items)
 	require.ErrorContains(t, err, "remove ip rule IPv4 9: fwmark 0x200/0xf00 lookup 2004: a more specific rule")
@@ -410,14 +391,12 @@ func TestCLN1_MovedLocalRuleIsPutBack(t *testing.T) {
 
 func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
-	for _, rule := range []string{
+	ip(t,
 		"-4 rule add pref 100 lookup local",
 		"-4 rule add pref 101 lookup local proto kernel",
 		"-6 rule add pref 100 iif lo lookup local proto kernel",
 		"-6 rule add pref 100 not lookup local proto kernel",
-	} {
-		ip(t, rule)
-	}
+	)
 	before := routing(t)
 	c := netOnly()
 	require.Empty(t, inventory(t, c).Items)
@@ -439,9 +418,7 @@ func TestCLN6_RulesLikeTheMovedLocalRuleStay(t *testing.T) {
 func TestSEC6_ForeignRoutesAreCounted(t *testing.T) {
 	enter(t, testns.Net)
 	noAddresses(t)
-	veth(t, "cilium_host", "cilium_net")
-	ip(t, "link set dev cilium_net up")
-	ip(t, "link set dev cilium_host up")
+	vethUp(t, "cilium_host", "cilium_net")
 	var batch strings.Builder
 	for i := range 1500 {
 		fmt.Fprintf(&batch, "route add blackhole 10.%d.%d.0/24 table 2004\n", i/250, i%250)

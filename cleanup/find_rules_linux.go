@@ -63,7 +63,7 @@ func (s *sockets) eachRule(ctx context.Context, f func(rtnl.Rule)) error {
 func findMarkedRules(ctx context.Context, s *search) error {
 	return s.sockets.eachRule(ctx, func(r rtnl.Rule) {
 		if mark, diverts := s.own.diverted(asRule(r)); diverts && !slices.Contains(s.own.SharedTables, r.Table) {
-			s.leave(Item{Kind: kindRule, Object: describeRule(r)}, fmt.Sprintf("foreign, at the agent's mark %s", mark))
+			s.leave(Item{Kind: kindRule, Object: describeRule(r)}, fmt.Sprintf("foreign, at the agent's mark %s", mark.text()))
 		}
 	})
 }
@@ -111,7 +111,7 @@ func describeRule(r rtnl.Rule) string {
 		out += " to " + r.To.String()
 	}
 	if r.Mark.Mask != 0 {
-		out += " fwmark " + Mark(r.Mark).String()
+		out += " fwmark " + Mark(r.Mark).text()
 	}
 	return out + fmt.Sprintf(" lookup %d", r.Table)
 }

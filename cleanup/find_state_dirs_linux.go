@@ -14,10 +14,7 @@ import (
 )
 
 // stateDirObject is a state directory, or a file that has its name.
-type stateDirObject struct {
-	path string
-	id   filetree.Inode
-}
+type stateDirObject struct{ fileObject }
 
 // findStateDirs lists the state directories.
 func findStateDirs(ctx context.Context, s *search) error {
@@ -63,7 +60,7 @@ func (s *search) findStateDir(ctx context.Context, path string) error {
 		Kind:   kindStateDir,
 		Object: path,
 		Detail: stateDirDetail(t, files, dirs, self, kept),
-		object: stateDirObject{t.Path, t.ID},
+		object: stateDirObject{fileObject{t.Path, t.ID}},
 	}, s.stateDirsOf(t.Path)...)
 	return err
 }
@@ -117,13 +114,10 @@ func count(n int, one, many string) string {
 }
 
 func (o stateDirObject) remove(ctx context.Context, r *removal) error {
-	t, err := filetree.Open(o.path)
+	t, err := o.look()
 	if t == nil {
 		return err
 	}
 	defer t.Close()
-	if t.ID != o.id {
-		return failure.ErrReplaced
-	}
 	return t.RemoveAll(ctx, r.keep)
 }

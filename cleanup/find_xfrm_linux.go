@@ -41,7 +41,7 @@ func findXFRM(ctx context.Context, s *search) error {
 		}
 		for _, x := range list {
 			if mark := Mark(x.Mark); s.own.ownsXFRM(mark) {
-				s.found(Item{Kind: sort.kind, Object: x.Text, Detail: "mark " + mark.String(), object: xfrmObject{x.XFRMID}})
+				s.found(Item{Kind: sort.kind, Object: x.Text, Detail: "mark " + mark.text(), object: xfrmObject{x.XFRMID}})
 			}
 		}
 	}

@@ -109,6 +109,12 @@ func veth(t testing.TB, name, peer string) {
 	run(t, "ip", "link", "add", "dev", name, "type", "veth", "peer", "name", peer)
 }
 
+func vethUp(t testing.TB, name, peer string) {
+	t.Helper()
+	veth(t, name, peer)
+	ip(t, "link set dev "+name+" up", "link set dev "+peer+" up")
+}
+
 func index(t testing.TB, name string) int {
 	t.Helper()
 	l, err := netlink.LinkByName(name)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -84,22 +85,6 @@ func (i Item) leads() bool {
 	return i.Kind == kindLink || (i.Kind == kindNFT || i.Kind == kindLegacy) && len(words) > 2 && words[2] == "chain"
 }
 
-// itemError reports why an item was not removed. The errors of [Leftovers.Remove] and
-// [Leftovers.Apply] join one for each such item.
-type itemError struct {
-	Item Item // that remains
-	Err  error
-}
-
-// Error returns what was tried and why it failed, such as
-// "remove link lxc12345: operation not permitted (needs CAP_NET_ADMIN)".
-func (e *itemError) Error() string {
-	return e.Item.verb() + " " + e.Item.String() + ": " + e.Err.Error()
-}
-
-// Unwrap returns the reason.
-func (e *itemError) Unwrap() error { return e.Err }
-
 // verb names what removal does with an item.
 func (i Item) verb() string {
 	if i.Kind == kindAside {
@@ -148,39 +133,35 @@ type section struct {
 	Items []Item `json:"items"`
 }
 
-// sections returns items by kind, the kinds in the order of their first item.
+// sections returns items by kind.
 func sections(items []Item) []section {
 	out := []section{}
-	at := map[string]int{}
-	for _, item := range items {
-		i, ok := at[item.Kind]
-		if !ok {
-			i = len(out)
-			at[item.Kind] = i
-			out = append(out, section{Kind: item.Kind})
-		}
-		out[i].Count++
-		out[i].Items = append(out[i].Items, item)
+	for _, list := range by(items, func(i Item) string { return i.Kind }) {
+		out = append(out, section{list[0].Kind, len(list), list})
 	}
 	return out
 }
 
-// groups returns the items that go or stay together, each group's leader first, the groups
-// in the order of their first item.
-func groups(items []Item) (out [][]Item) {
+// by divides a list into one for each key, in the order of their first elements.
+func by[T any](list []T, key func(T) string) (out [][]T) {
 	at := map[string]int{}
-	for _, item := range items {
-		i, ok := at[item.leader()]
+	for _, element := range list {
+		i, ok := at[key(element)]
 		if !ok {
 			i = len(out)
-			at[item.leader()] = i
+			at[key(element)] = i
 			out = append(out, nil)
 		}
-		if item.Group == "" {
-			out[i] = append([]Item{item}, out[i]...)
-		} else {
-			out[i] = append(out[i], item)
-		}
+		out[i] = append(out[i], element)
+	}
+	return out
+}
+
+// groups returns the items that go or stay together, each group's leader first.
+func groups(items []Item) [][]Item {
+	out := by(items, Item.leader)
+	for _, group := range out {
+		sort.SliceStable(group, func(i, j int) bool { return group[i].Group == "" && group[j].Group != "" })
 	}
 	return out
 }
@@ -204,21 +185,16 @@ func (inv Inventory) WriteText(w io.Writer, fold int) error {
 	if len(inv.Items) == 0 {
 		b.WriteString("nothing to remove\n")
 	}
-	var kinds []string
-	lines := map[string][]string{}
-	for _, group := range groups(inv.Items) {
-		kind := group[0].Kind
-		if lines[kind] == nil {
-			kinds = append(kinds, kind)
+	for _, same := range by(groups(inv.Items), func(group []Item) string { return group[0].Kind }) {
+		var lines []string
+		for _, group := range same {
+			lines = append(lines, group[0].line())
+			for _, item := range group[1:] {
+				lines = append(lines, "  "+item.Kind+" "+item.line())
+			}
 		}
-		lines[kind] = append(lines[kind], group[0].line())
-		for _, item := range group[1:] {
-			lines[kind] = append(lines[kind], "  "+item.Kind+" "+item.line())
-		}
-	}
-	for _, kind := range kinds {
-		fmt.Fprintf(&b, "%s (%d)\n", kind, len(lines[kind]))
-		writeLines(&b, lines[kind], fold)
+		fmt.Fprintf(&b, "%s (%d)\n", same[0][0].Kind, len(lines))
+		writeLines(&b, lines, fold)
 	}
 	if len(inv.Left) > 0 {
 		fmt.Fprintf(&b, "left as it is (%d)\n", len(inv.Left))

@@ -23,7 +23,7 @@ var ErrAgentAlive = code.New(code.CleanupAgentAlive, "the agent is running")
 
 // Leftovers describes the objects that an agent left on a node. As an action of a plan,
 // its goal is a node without them; removals cannot be undone. The zero value owns nothing,
-// selects nothing, and its methods return an error that matches [ErrNoScope].
+// selects nothing, and its methods return an error.
 //
 // Leftovers keeps everything that agents have recorded in the plan's ledger, or that of
 // [ledger.With]: its directory and recorded paths as if they were in Keep, recorded
@@ -84,7 +84,7 @@ func (l Leftovers) Inventory(ctx context.Context) (*Inventory, error) {
 }
 
 // Remove removes the items, which an Inventory of the same Leftovers listed, and nothing
-// else. The error joins an [Error] for each item that is still there. When ctx is done,
+// else. The error joins one for each item that is still there. When ctx is done,
 // Remove stops between two items or groups of them, and the error has one more part, with
 // the number of items that it did not reach.
 func (l Leftovers) Remove(ctx context.Context, items []Item) error {

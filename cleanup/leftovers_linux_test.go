@@ -184,11 +184,7 @@ func cgroupLeftovers() []leftover {
 // kernel brings the link up first, and may give it an address.
 func netLeftovers() []leftover {
 	do := func(commands ...string) func(*testing.T) {
-		return func(t *testing.T) {
-			for _, command := range commands {
-				ip(t, command)
-			}
-		}
+		return func(t *testing.T) { ip(t, commands...) }
 	}
 	state := func(ends, mark, spi string) func(*testing.T) {
 		return func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sort"
 	"strings"
 
@@ -91,7 +92,11 @@ func mountsBelow(all []mountPoint, dir string) []mountPoint {
 // unmount unmounts the mount that was listed. Its mount point is a path without
 // symbolic links, and the last element is not followed.
 func (o mountObject) unmount() error {
-	err := fsmount.Real{}.UnmountOnly(o.path, func(m mountinfo.Mount) bool { return mountOf(m) == o })
+	var top mountinfo.Mount
+	err := fsmount.Real{}.UnmountOnly(o.path, func(m mountinfo.Mount) bool {
+		top = m
+		return mountOf(m) == o
+	})
 	if err == nil {
 		return nil
 	}
@@ -99,25 +104,16 @@ func (o mountObject) unmount() error {
 	if listErr != nil {
 		return listErr
 	}
-	there, top := false, mountPoint{}
-	for _, m := range all {
-		there = there || m.mountObject == o
-		if m.path == o.path && m.depth >= top.depth {
-			top = m
-		}
-	}
 	if named := (*fs.PathError)(nil); errors.As(err, &named) {
 		err = named.Err // the item names the path
 	}
 	switch {
-	case !there:
+	case !slices.ContainsFunc(all, func(m mountPoint) bool { return m.mountObject == o }):
 		return nil
-	case top.mountObject != o:
-		return fmt.Errorf("a %s was mounted over it: %w", top.fstype, failure.ErrReplaced)
+	case top.Point != "" && mountOf(top) != o:
+		return fmt.Errorf("a %s was mounted over it: %w", top.FSType, failure.ErrReplaced)
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("%w (a process has a file open or its working directory there, or something is mounted below)", err)
-	case errors.Is(err, unix.ENOENT):
-		return nil
 	}
 	return err
 }

@@ -36,7 +36,13 @@ type node struct {
 
 // newNode fails where the ledger cannot be read: nothing may be removed then.
 func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
-	n := &node{own: own, keep: l.paths(), recorded: map[string]string{}, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
+	n := &node{own: own, keep: &filetree.Keep{}, recorded: map[string]string{}, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
+	for _, path := range l.Keep {
+		n.keep.AddAll(path)
+	}
+	for _, path := range l.KeepDirs {
+		n.keep.AddDir(path)
+	}
 	if err := n.keepRecorded(ctx, ledger.From(ctx)); err != nil {
 		return nil, fmt.Errorf("cleanup: paths to keep: %w", err)
 	}
@@ -49,8 +55,6 @@ func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
 	n.programs = programs{own: own, pins: &n.pins, known: map[uint32]bpfProgram{}}
 	return n, nil
 }
-
-func (n *node) close() { n.sockets.close() }
 
 // lazy is a value that is made when it is first asked for.
 type lazy[T any] struct {
@@ -128,18 +132,6 @@ func (l *links) carries(link int, programs ...string) {
 // ownsLink knows of programs as far as the finders of programs have found them.
 func (n *node) ownsLink(l rtnl.Link) bool {
 	return n.own.ownsLink(l.Name, l.Kind, n.links.carried[l.Index])
-}
-
-// paths returns the paths to keep.
-func (l Leftovers) paths() *filetree.Keep {
-	keep := &filetree.Keep{}
-	for _, path := range l.Keep {
-		keep.AddAll(path)
-	}
-	for _, path := range l.KeepDirs {
-		keep.AddDir(path)
-	}
-	return keep
 }
 
 // keepRecorded keeps the files, mount points and directories that the ledger has records of,

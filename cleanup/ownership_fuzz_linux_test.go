@@ -4,7 +4,6 @@
 package cleanup_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -12,31 +11,6 @@ import (
 
 	"github.com/slipway-dev/slipway/cleanup"
 )
-
-// Any text is either a valid ownership or an error.
-func FuzzOwnership(f *testing.F) {
-	cilium, err := json.Marshal(cleanup.Cilium())
-	require.NoError(f, err)
-	f.Add(string(cilium), "lxc12345")
-	f.Add(`{"stateDirs":["/"]}`, "")
-	f.Add(`{"links":[{"name":"(((("}]}`, "eth0")
-	f.Add(`{"netNS":["[","cni-*"],"pins":["../*"]}`, "cni-1")
-	f.Add(`{"routes":[{"table":7,"type":"any","dst":"any","gateway":"fe80::1"}],"rules":[{"table":7,"from":"::/1","to":"host"}],"nfTables":[{"family":"ip","name":"x"}]}`, "")
-	f.Add(`[]`, "x")
-	f.Fuzz(func(t *testing.T, text, name string) {
-		var o cleanup.Ownership
-		if json.Unmarshal([]byte(text), &o) != nil {
-			return
-		}
-		if err := cleanup.CompileOwnership(o, name); err != nil {
-			require.NotEmpty(t, err.Error())
-			return
-		}
-		for _, dir := range o.StateDirs {
-			require.True(t, strings.HasPrefix(dir, "/") && dir != "/", dir)
-		}
-	})
-}
 
 // The name that a file regains is part of its present name.
 func FuzzAside(f *testing.F) {

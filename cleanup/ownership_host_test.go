@@ -13,28 +13,6 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
 )
 
-func TestCLN2_BadOwnershipOfFilesAndNetfilterRemovesNothing(t *testing.T) {
-	for name, c := range map[string]struct {
-		own  cleanup.Ownership
-		want string
-	}{
-		"chain prefix":      {cleanup.Ownership{ChainPrefixes: []string{"CILIUM_", ""}}, "an empty prefix"},
-		"set prefix":        {cleanup.Ownership{IPSetPrefixes: []string{""}}, "an empty prefix"},
-		"relative mount":    {cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "run", Type: "bpf"}}}, `mount "run": want an absolute path`},
-		"mount type":        {cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "/run/x"}}}, "mount /run/x: the type of the file system is missing"},
-		"root mount":        {cleanup.Ownership{Mounts: []cleanup.MountRule{{Path: "/", Type: "ext4"}}}, "the root of the file system"},
-		"no file":           {cleanup.Ownership{Files: []string{""}}, `file "": want an absolute path`},
-		"file above":        {cleanup.Ownership{Files: []string{"/etc/../x"}}, "want a path without .."},
-		"file with a slash": {cleanup.Ownership{Files: []string{"/etc/"}}, "want a path without .."},
-		"aside everything":  {cleanup.Ownership{SetAside: []string{"/etc/cni/net.d/*"}}, "an asterisk and a suffix"},
-		"aside nothing":     {cleanup.Ownership{SetAside: []string{"/etc/cni/net.d"}}, "an asterisk and a suffix"},
-		"aside pattern":     {cleanup.Ownership{SetAside: []string{"/etc/cni/net.d/*.[ab]"}}, "an asterisk and a suffix"},
-		"aside relative":    {cleanup.Ownership{SetAside: []string{"*.bak"}}, "want an absolute path"},
-	} {
-		t.Run(name, func(t *testing.T) { requireRefused(t, c.own, c.want) })
-	}
-}
-
 func TestOwnershipMoved(t *testing.T) {
 	own := cleanup.Cilium().
 		Moved("/etc/cni/net.d/", "/etc/kubernetes/cni").

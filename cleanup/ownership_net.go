@@ -16,8 +16,8 @@ type Mark struct {
 	Mask  uint32 `json:"mask"`
 }
 
-// String returns value and mask as ip-rule(8) writes them, "0x200/0xf00".
-func (m Mark) String() string { return fmt.Sprintf("0x%x/0x%x", m.Value, m.Mask) }
+// text has value and mask as ip-rule(8) writes them, "0x200/0xf00".
+func (m Mark) text() string { return fmt.Sprintf("0x%x/0x%x", m.Value, m.Mask) }
 
 // XFRMRule describes IPsec policies and states by their mark. Every field must be set.
 type XFRMRule struct {
@@ -38,11 +38,11 @@ func (r XFRMRule) validate() error {
 		return fmt.Errorf("cleanup: ownership: xfrm: %w", err)
 	}
 	if len(r.Masks) == 0 {
-		return fmt.Errorf("cleanup: ownership: xfrm: mark %s: want the masks that are written", r.Mark)
+		return fmt.Errorf("cleanup: ownership: xfrm: mark %s: want the masks that are written", r.Mark.text())
 	}
 	for _, mask := range r.Masks {
 		if mask&r.Mark.Mask != r.Mark.Mask {
-			return fmt.Errorf("cleanup: ownership: xfrm: mark %s: mask 0x%x does not include that of the mark", r.Mark, mask)
+			return fmt.Errorf("cleanup: ownership: xfrm: mark %s: mask 0x%x does not include that of the mark", r.Mark.text(), mask)
 		}
 	}
 	return nil
@@ -51,9 +51,9 @@ func (r XFRMRule) validate() error {
 func (m Mark) validate() error {
 	switch {
 	case m.Mask == 0 || m.Value == 0:
-		return fmt.Errorf("mark %s: want a value and a mask other than 0: it would match unmarked packets", m)
+		return fmt.Errorf("mark %s: want a value and a mask other than 0: it would match unmarked packets", m.text())
 	case m.Value&^m.Mask != 0:
-		return fmt.Errorf("mark %s: the value has bits outside of the mask", m)
+		return fmt.Errorf("mark %s: the value has bits outside of the mask", m.text())
 	}
 	return nil
 }

@@ -80,20 +80,6 @@ func upTo(name, wildcards string) string {
 	return name
 }
 
-// each calls f for each protected name of a kind.
-func each(kind string, f func(p protected, name string)) {
-	for _, p := range protectedNames() {
-		if p.kind == kind {
-			for _, name := range p.names {
-				f(p, name)
-			}
-		}
-	}
-}
-
-// has reports whether an agent is one of the owners.
-func (p protected) has(agent string) bool { return slices.Contains(strings.Fields(p.owners), agent) }
-
 // covers reports whether a protected name stands for another, or for one of its parents.
 func covers(name, other string) bool {
 	if prefix, any := strings.CutSuffix(name, "*"); any {
@@ -107,32 +93,31 @@ func covers(name, other string) bool {
 // each one that it covers. An exception is refused only property of the node.
 func (o *owned) refuse(field, kind, value, match string, exception bool) (err error) {
 	var longest protected
-	var over string
-	other := func(p protected) bool { return !p.has(o.Agent) && !(exception && p.owners != "") }
-	each(kind, func(p protected, name string) {
-		switch literal := strings.TrimSuffix(name, "*"); {
-		case covers(name, strings.TrimSuffix(match, "*")):
-			if len(name) > len(over) {
-				longest, over = p, name
+	other := func(p protected) bool { return !p.has(o.Agent) && !(exception && len(p.owners) > 0) }
+	for _, p := range protectedNames()[kind] {
+		switch literal := strings.TrimSuffix(p.name, "*"); {
+		case covers(p.name, strings.TrimSuffix(match, "*")):
+			if len(p.name) > len(longest.name) {
+				longest = p
 			}
 		case err == nil && covers(match, literal) && (other(p) || exception):
-			err = o.refusal(field, value, p, name)
+			err = o.refusal(field, value, p)
 		}
-	})
-	if over != "" && other(longest) {
-		return o.refusal(field, value, longest, over)
+	}
+	if longest.name != "" && other(longest) {
+		return o.refusal(field, value, longest)
 	}
 	return err
 }
 
 // refusal returns the error for a value that would match a protected name.
-func (o *owned) refusal(field, value string, p protected, name string) error {
+func (o *owned) refusal(field, value string, p protected) error {
 	owner, remedy := "the node's", "leave it out"
-	if p.owners != "" {
-		owner = strings.ReplaceAll(p.owners, " ", " or ") + "'s"
+	if len(p.owners) > 0 {
+		owner = strings.Join(p.owners, " or ") + "'s"
 		remedy = fmt.Sprintf("name the agent's own more exactly, give its name as agent, now %q, or name each single thing in exceptions", o.Agent)
 	}
-	return fmt.Errorf("cleanup: ownership: %s: %q would match the %s %s, which is %s (see %s): %s", field, value, p.kind, name, owner, p.source, remedy)
+	return fmt.Errorf("cleanup: ownership: %s: %q would match the %s %s, which is %s (see %s): %s", field, value, p.kind, p.name, owner, p.source, remedy)
 }
 
 // refuseLinks is refuse for a rule for links.
@@ -141,20 +126,19 @@ func (o *owned) refuseLinks(field string, rule LinkRule, exception bool) (err er
 	if err != nil {
 		return err
 	}
-	for _, kind := range []string{kindAnyLink, kindBridge} {
-		if kind == kindBridge && rule.Kind != "" && rule.Kind != kindBridge {
+	names := protectedNames()[kindAnyLink]
+	if rule.Kind == "" || rule.Kind == kindBridge {
+		names = slices.Concat(names, protectedNames()[kindBridge])
+	}
+	for _, p := range names {
+		if p.has(o.Agent) || exception && len(p.owners) > 0 {
 			continue
 		}
-		each(kind, func(p protected, name string) {
-			if p.has(o.Agent) || exception && p.owners != "" || err != nil {
-				return
-			}
-			if theirs, e := program(name); e != nil || meet(wanted, theirs) {
-				err = errors.Join(e, o.refusal(field, rule.Name, p, name))
-			}
-		})
+		if theirs, err := program(p.name); err != nil || meet(wanted, theirs) {
+			return errors.Join(err, o.refusal(field, rule.Name, p))
+		}
 	}
-	return err
+	return nil
 }
 
 func program(expression string) (*syntax.Prog, error) {
@@ -325,8 +309,8 @@ func (o *owned) checkPath(field, kind, value string) error {
 // exception makes one for CNI or sysctl.d files. It refuses anything else where the node or
 // another agent has files, and a name that is the node's, whatever the agent is called.
 func (o *owned) searched(field, kind, value, name string) (agents bool, err error) {
-	dir, nodes := path.Dir(value), false
-	each(kindPath, func(_ protected, theirs string) { nodes = nodes || covers(theirs, value) && !covers(theirs, dir) })
+	dir := path.Dir(value)
+	nodes := isProtected(kindPath, func(p protected) bool { return covers(p.name, value) && !covers(p.name, dir) })
 	for folder, file := range map[string]string{exceptCNIFolder: kindCNIFile, exceptSysctl: kindSysctlFile} {
 		switch {
 		case !o.excepts(folder, dir), cniFolder.MatchString(dir), path.Base(dir) == sysctlFolder:
@@ -344,9 +328,7 @@ func (o *owned) searched(field, kind, value, name string) (agents bool, err erro
 
 // isAgents reports whether an element of a path is the agent's by its name.
 func (o *owned) isAgents(kind, element string) bool {
-	listed := false
-	each(kind, func(p protected, name string) { listed = listed || p.has(o.Agent) && covers(name, element) })
-	return listed || o.isNamed(element)
+	return o.isNamed(element) || isProtected(kind, func(p protected) bool { return p.has(o.Agent) && covers(p.name, element) })
 }
 
 // isNamed reports whether a name is the agent's, or begins with that and no letter or digit.
@@ -400,11 +382,10 @@ func (o *owned) place(name string) (kind, element string) {
 }
 
 // isOthers reports whether a state folder belongs to another agent.
-func (o *owned) isOthers(folder string) (is bool) {
-	each(kindFolder, func(p protected, name string) {
-		is = is || covers(name, folder) && p.owners != "" && p.owners != "cni-plugins" && !p.has(o.Agent)
+func (o *owned) isOthers(folder string) bool {
+	return isProtected(kindFolder, func(p protected) bool {
+		return covers(p.name, folder) && len(p.owners) > 0 && !p.has("cni-plugins") && !p.has(o.Agent)
 	})
-	return is
 }
 
 // inRun returns a clean path, in /run if it is in /var/run, which leads there.

@@ -5,17 +5,21 @@ package cleanup
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// protected are names of one kind that only the ownerships of their owners may match.
+// protected is a name that only the ownerships of its owners may match.
 type protected struct {
-	owners string // agents, separated by spaces; empty: the node, whose property cannot be owned
+	owners []string // agents; none: the node, whose property cannot be owned
 	kind   string
-	names  []string // with * any rest; of links and bridges: regular expressions
+	name   string // with * any rest; of links and bridges: a regular expression
 	source string
 }
+
+// has reports whether an agent is one of the owners.
+func (p protected) has(agent string) bool { return slices.Contains(p.owners, agent) }
 
 // The kinds of protected names. A name covers everything below it, as a path does.
 const (
@@ -37,15 +41,26 @@ const (
 //go:embed protected.txt
 var protectedTable string
 
-// protectedNames reads the table.
-var protectedNames = sync.OnceValue(func() (list []protected) {
+// protectedNames reads the table, by kinds.
+var protectedNames = sync.OnceValue(func() map[string][]protected {
+	all := map[string][]protected{}
 	for line := range strings.Lines(protectedTable) {
-		if columns := strings.Split(strings.TrimSpace(line), "\t"); len(columns) == 4 {
-			list = append(list, protected{strings.Trim(columns[0], "-"), columns[1], strings.Fields(columns[2]), columns[3]})
+		columns := strings.Split(strings.TrimSpace(line), "\t")
+		if len(columns) != 4 {
+			continue
+		}
+		owners, kind := strings.Fields(strings.Trim(columns[0], "-")), columns[1]
+		for _, name := range strings.Fields(columns[2]) {
+			all[kind] = append(all[kind], protected{owners, kind, name, columns[3]})
 		}
 	}
-	return list
+	return all
 })
+
+// isProtected reports whether a name of a kind is protected so.
+func isProtected(kind string, so func(protected) bool) bool {
+	return slices.ContainsFunc(protectedNames()[kind], so)
+}
 
 // sharedPins are the directories of a BPF file system that iproute2 makes for
 // everybody.

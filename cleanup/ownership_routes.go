@@ -49,12 +49,41 @@ type RouteRule struct {
 // Values that match more than one destination, link or gateway.
 const (
 	anything   = "any"
+	anyDefault = "default"
 	anyHost    = "host"
 	anyNetwork = "network"
 )
 
-// isNetwork reports whether a prefix is neither a single address nor all of them.
-func isNetwork(p netip.Prefix) bool { return p.Bits() > 0 && !p.IsSingleIP() }
+// addresses are a destination of routes, or an end of a rule's packets.
+type addresses struct {
+	text   string
+	prefix netip.Prefix // valid where text is one
+}
+
+// parseAddresses takes a prefix or one of the words.
+func parseAddresses(text string, words ...string) (addresses, error) {
+	if slices.Contains(words, text) {
+		return addresses{text: text}, nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return addresses{text, prefix.Masked()}, err
+}
+
+// matches reports whether a prefix is meant; one of no bits, or the zero value, stands for
+// all addresses.
+func (a addresses) matches(p netip.Prefix) bool {
+	switch a.text {
+	case anything:
+		return true
+	case anyDefault, "":
+		return p.Bits() <= 0
+	case anyHost:
+		return p.IsSingleIP()
+	case anyNetwork:
+		return p.Bits() > 0 && !p.IsSingleIP()
+	}
+	return p == a.prefix
+}
 
 // The routing tables shared by all programs (linux/rtnetlink.h).
 const (
@@ -92,8 +121,8 @@ const (
 type routeMatcher struct {
 	RouteRule
 	typ     uint8
-	prefix  netip.Prefix // valid where Dst is one
-	gateway netip.Addr   // valid where Gateway is one
+	dst     addresses
+	gateway netip.Addr // valid where Gateway is one
 }
 
 func (r RouteRule) compile() (routeMatcher, error) {
@@ -117,12 +146,8 @@ func (m *routeMatcher) parseType() error {
 	return nil
 }
 
-func (m *routeMatcher) parseDst() error {
-	if m.Dst == "default" || m.Dst == anyHost || m.Dst == anyNetwork || m.Dst == anything {
-		return nil
-	}
-	prefix, err := netip.ParsePrefix(m.Dst)
-	m.prefix = prefix.Masked()
+func (m *routeMatcher) parseDst() (err error) {
+	m.dst, err = parseAddresses(m.Dst, anyDefault, anyHost, anyNetwork, anything)
 	return err
 }
 
@@ -141,7 +166,7 @@ func (m *routeMatcher) parseHop() (err error) {
 		return fmt.Errorf("gateway %s: want an address without a zone", m.Gateway)
 	case m.rejects() && (ofLink || m.gateway.IsValid()):
 		return fmt.Errorf("a route of type %s leads through no link or gateway", m.Type)
-	case m.gateway.Is4() && m.prefix.Addr().Is6():
+	case m.gateway.Is4() && m.dst.prefix.Addr().Is6():
 		return errors.New("no IPv6 route has an IPv4 gateway")
 	}
 	return nil
@@ -166,20 +191,6 @@ func (m *routeMatcher) checkTable() error {
 // rejects reports whether the type forwards nothing.
 func (m *routeMatcher) rejects() bool { return m.typ >= typeBlackhole && m.typ <= typeThrow }
 
-func (m *routeMatcher) matchesDst(dst netip.Prefix) bool {
-	switch m.Dst {
-	case anything:
-		return true
-	case "default":
-		return dst.Bits() == 0
-	case anyHost:
-		return dst.IsSingleIP()
-	case anyNetwork:
-		return isNetwork(dst)
-	}
-	return dst == m.prefix
-}
-
 // route is a route as ip-route(8) shows it.
 type route struct {
 	// Table, Type and Protocol are as in [RouteRule].
@@ -199,7 +210,7 @@ type route struct {
 // ownsRoute reports whether a rule describes a route.
 func (o *owned) ownsRoute(r route) bool {
 	return slices.ContainsFunc(o.routes, func(m routeMatcher) bool {
-		return m.Table == r.Table && (m.Type == anything || m.Type == r.Type) && m.matchesDst(r.Dst) &&
+		return m.Table == r.Table && (m.Type == anything || m.Type == r.Type) && m.dst.matches(r.Dst) &&
 			(m.Protocol == 0 || m.Protocol == r.Protocol) && m.leadsThrough(r)
 	})
 }
@@ -276,7 +287,7 @@ func (o *owned) diverted(r rule) (mark Mark, diverts bool) {
 // policyMatcher is a PolicyRule that was checked.
 type policyMatcher struct {
 	PolicyRule
-	from, to netip.Prefix // valid where From and To are one
+	from, to addresses
 }
 
 func (p PolicyRule) compile() (policyMatcher, error) {
@@ -284,30 +295,26 @@ func (p PolicyRule) compile() (policyMatcher, error) {
 	if p.Table == 0 {
 		return m, fmt.Errorf("cleanup: ownership: policy rule %+v: want a table", p)
 	}
-	if err := errors.Join(m.parsePrefixes(), m.checkSelector()); err != nil {
+	if err := errors.Join(m.parseEnds(), m.checkSelector()); err != nil {
 		return m, fmt.Errorf("cleanup: ownership: policy rule for table %d: %w", p.Table, err)
 	}
 	return m, nil
 }
 
-func (m *policyMatcher) parsePrefixes() (err error) {
-	for _, side := range []struct {
+func (m *policyMatcher) parseEnds() (err error) {
+	for _, end := range []struct {
 		name, given string
-		prefix      *netip.Prefix
+		parsed      *addresses
 	}{{"from", m.From, &m.from}, {"to", m.To, &m.to}} {
-		if side.given == "" || side.given == anyHost || side.given == anyNetwork {
-			continue
-		}
-		prefix, err := netip.ParsePrefix(side.given)
+		*end.parsed, err = parseAddresses(end.given, "", anyHost, anyNetwork)
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s: %w", side.name, err)
-		case prefix.Bits() == 0:
-			return fmt.Errorf("%s %s: it would own rules for every packet", side.name, side.given)
+			return fmt.Errorf("%s: %w", end.name, err)
+		case end.parsed.prefix.Bits() == 0:
+			return fmt.Errorf("%s %s: it would own rules for every packet", end.name, end.given)
 		}
-		*side.prefix = prefix.Masked()
 	}
-	if m.from.IsValid() && m.to.IsValid() && m.from.Addr().Is4() != m.to.Addr().Is4() {
+	if from, to := m.from.prefix, m.to.prefix; from.IsValid() && to.IsValid() && from.Addr().Is4() != to.Addr().Is4() {
 		return fmt.Errorf("from %s to %s: no packet is of both families", m.From, m.To)
 	}
 	return nil
@@ -346,8 +353,7 @@ func (o *owned) ownsRule(r rule) bool {
 		if m.Table != r.Table || m.Priority != 0 && m.Priority != r.Priority || m.Protocol != 0 && m.Protocol != r.Protocol {
 			return false
 		}
-		return !r.More && m.Mark == r.Mark && m.Not == r.Not &&
-			matchesPrefix(m.From, m.from, r.From) && matchesPrefix(m.To, m.to, r.To)
+		return !r.More && m.Mark == r.Mark && m.Not == r.Not && m.from.matches(r.From) && m.to.matches(r.To)
 	})
 }
 
@@ -355,19 +361,5 @@ func (o *owned) ownsRule(r rule) bool {
 // agent has moved.
 func (o *owned) movedLocal(r rule) bool {
 	kernels := rule{Priority: o.LocalRule, Table: tableLocal, Protocol: protoKernel, From: r.From, To: r.To}
-	return o.LocalRule != 0 && r == kernels && matchesPrefix("", netip.Prefix{}, r.From) && matchesPrefix("", netip.Prefix{}, r.To)
-}
-
-// matchesPrefix reports whether a rule looks at an address as From or To require; a
-// prefix of no bits stands for one that does not.
-func matchesPrefix(given string, want, have netip.Prefix) bool {
-	switch given {
-	case "":
-		return have.Bits() <= 0 // -1 of the zero value
-	case anyHost:
-		return have.IsSingleIP()
-	case anyNetwork:
-		return isNetwork(have)
-	}
-	return have == want
+	return o.LocalRule != 0 && r == kernels && (addresses{}).matches(r.From) && (addresses{}).matches(r.To)
 }

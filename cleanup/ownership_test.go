@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/cleanup"
@@ -21,40 +22,86 @@ var (
 	_ bootstrap.Hosted = cleanup.Leftovers{}
 )
 
-// requireRefused requires that nothing is found or removed by an ownership that is not valid.
-func requireRefused(t *testing.T, own cleanup.Ownership, want string) {
-	t.Helper()
-	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}
-	inv, err := l.Inventory(context.Background())
-	require.ErrorContains(t, err, want)
-	require.Empty(t, inv.Items)
-	require.ErrorContains(t, l.Apply(context.Background()), want)
-}
+// A rule that would own other owners' objects by mistake, nothing or everything is an error
+// before anything is listed or removed: in YAML, by what the error says.
+func TestCLN2_SEC9_OwnershipThatIsRefused(t *testing.T) {
+	const others, value, table = "of other owners", "want a value and a mask", "want a table, a type and a destination"
+	for want, texts := range map[string][]string{
+		`"" is not the name of a program`:                       {"programs: [cil_from_host, '']", "links: [{name: x, programs: ['']}]"},
+		`"-{link}" is not the name of a program or a filter`:    {"filters: ['-{link}']"},
+		`" {link}._-" is not the name of a program or a filter`: {"filters: [' {link}._-']"},
+		"it needs a name": {"links: [{}]", "links: [{kind: veth}]"},
+		"missing closing": {"links: [{name: (}]"},
+		"want a clean path below the BPF file system's root":        {"pins: ['']", "pins: [.]", "pins: [../x]", "pins: [..]", "pins: [/sys/fs/bpf/x]"},
+		"syntax error in pattern":                                   {"pins: ['[x']", "netNS: ['a[x']"},
+		"only the last element":                                     {"pins: ['*/x']"},
+		"refusing to empty the root":                                {"stateDirs: [/]"},
+		"the path is empty":                                         {"stateDirs: ['']"},
+		"state directory run: want an absolute path":                {"stateDirs: [run]"},
+		"an empty prefix":                                           {"chainPrefixes: [CILIUM_, '']", "ipsetPrefixes: ['']"},
+		`mount "run": want an absolute path`:                        {"mounts: [{path: run, type: bpf}]"},
+		"mount /run/x: the type of the file system is missing":      {"mounts: [{path: /run/x}]"},
+		"the root of the file system":                               {"mounts: [{path: /, type: ext4}]"},
+		`file "": want an absolute path`:                            {"files: ['']"},
+		"want a path without ..":                                    {"files: [/etc/../x]", "files: [/etc/]"},
+		"an asterisk and a suffix":                                  {"setAside: [/etc/cni/net.d/*]", "setAside: [/etc/cni/net.d]", "setAside: ['/etc/cni/net.d/*.[ab]']"},
+		"configurations set aside \"*.bak\": want an absolute path": {"setAside: ['*.bak']"},
+		"want a name, or a pattern that starts with a part of one":  {"netNS: ['']", "netNS: [cni-*, '*']", "netNS: ['?x']", "netNS: ['[a-z]*']", "netNS: [x/../y]", "netNS: [..]"},
 
-func TestCLN2_BadOwnershipRemovesNothing(t *testing.T) {
-	for name, c := range map[string]struct {
-		own  cleanup.Ownership
-		want string
-	}{
-		"empty program":      {cleanup.Ownership{Programs: []string{"cil_from_host", ""}}, `"" is not the name of a program`},
-		"any filter":         {cleanup.Ownership{Filters: []string{"-{link}"}}, `"-{link}" is not the name of a program or a filter`},
-		"any filter, spaced": {cleanup.Ownership{Filters: []string{" {link}._-"}}, `" {link}._-" is not the name of a program or a filter`},
-		"empty rule":         {cleanup.Ownership{Links: []cleanup.LinkRule{{}}}, "it needs a name"},
-		"kind alone":         {cleanup.Ownership{Links: []cleanup.LinkRule{{Kind: "veth"}}}, "it needs a name"},
-		"rule's program":     {cleanup.Ownership{Links: []cleanup.LinkRule{{Name: "x", Programs: []string{""}}}}, `"" is not the name of a program`},
-		"expression":         {cleanup.Ownership{Links: []cleanup.LinkRule{{Name: "("}}}, "missing closing"},
-		"pin of the root":    {cleanup.Ownership{Pins: []string{""}}, `pin ""`},
-		"pin dot":            {cleanup.Ownership{Pins: []string{"."}}, `pin "."`},
-		"pin outside":        {cleanup.Ownership{Pins: []string{"../x"}}, `pin "../x"`},
-		"pin above":          {cleanup.Ownership{Pins: []string{".."}}, `pin ".."`},
-		"pin absolute":       {cleanup.Ownership{Pins: []string{"/sys/fs/bpf/x"}}, `pin "/sys/fs/bpf/x"`},
-		"pin pattern":        {cleanup.Ownership{Pins: []string{"[x"}}, "syntax error in pattern"},
-		"pin wild directory": {cleanup.Ownership{Pins: []string{"*/x"}}, "only the last element"},
-		"root":               {cleanup.Ownership{StateDirs: []string{"/"}}, "refusing to empty the root"},
-		"empty path":         {cleanup.Ownership{StateDirs: []string{""}}, "the path is empty"},
-		"relative path":      {cleanup.Ownership{StateDirs: []string{"run"}}, "want an absolute path"},
+		table:                                 {"routes: [{}]", "routes: [{table: 7, dst: default}]", "routes: [{table: 7, type: unicast}]", "routes: [{type: any, dst: any, protocol: 80}]"},
+		`type "sink" is unknown`:              {"routes: [{table: 7, type: sink, dst: default}]"},
+		`type "multicast" is unknown`:         {"routes: [{table: 7, type: multicast, dst: default}]"},
+		"ParsePrefix":                         {"routes: [{table: 7, type: unicast, dst: all}]", "rules: [{table: 7, from: any}]"},
+		"is not the name of a link":           {"routes: [{table: 7, type: unicast, dst: any, link: tun*/}]", "routes: [{table: 7, type: unicast, dst: any, link: a234567890123456}]"},
+		"gateway: ParseAddr":                  {"routes: [{table: 7, type: unicast, dst: any, gateway: 10.0.0.0/8}]"},
+		"without a zone":                      {"routes: [{table: 7, type: unicast, dst: any, gateway: 'fe80::1%eth0'}]"},
+		"no IPv6 route has an IPv4 gateway":   {"routes: [{table: 7, type: unicast, dst: 'fd00::/64', gateway: 10.0.0.1}]"},
+		"leads through no link or gateway":    {"routes: [{table: 7, type: blackhole, dst: any, gateway: 10.0.0.1}]", "routes: [{table: 7, type: blackhole, dst: any, link: tun0}]"},
+		"want a mark or a prefix":             {"rules: [{table: 7, not: true, priority: 5}]"},
+		"rules for every packet":              {"rules: [{table: 7, from: 0.0.0.0/0}]", "rules: [{table: 7, to: '::/0'}]"},
+		"of both families":                    {"rules: [{table: 7, from: 10.0.0.0/8, to: 'fd00::/8'}]"},
+		"unmarked packets":                    {"rules: [{table: 1, mark: {mask: 0xf00}}]"},
+		"outside of the mask":                 {"rules: [{table: 1, mark: {value: 0x1200, mask: 0xf00}}]", "xfrm: [{mark: {value: 0xd00, mask: 0x100}}]"},
+		"xfrm: mark 0x0/0x0":                  {"xfrm: [{}]"},
+		"want the masks that are written":     {"xfrm: [{mark: {value: 0xd00, mask: 0xf00}}]"},
+		"mask 0x300 does not include that of": {"xfrm: [{mark: {value: 0xd00, mask: 0xf00}, masks: [0xf00, 0x300]}]"},
+		"want a table":                        {"rules: [{mark: {value: 1, mask: 1}}]", "rules: [{priority: 5, from: 10.0.0.0/8}]"},
+		value: {
+			"rules: [{table: 2004}]", "rules: [{table: 1, mark: {value: 1}}]", "rules: [{table: 7, protocol: 2}]", "rules: [{table: 7, priority: 5, mark: {value: 1}}]",
+		},
+		others: {
+			"routes: [{table: 254, type: unicast, dst: default}]",
+			"routes: [{table: 255, type: local, dst: host, protocol: 2}]", // addresses
+			"routes: [{table: 254, type: blackhole, dst: host}]",
+			"routes: [{table: 254, type: any, dst: any, link: any, gateway: any}]",
+			"routes: [{table: 255, type: any, dst: any, link: any, gateway: any, protocol: 2}]",
+			"routes: [{table: 254, type: unicast, dst: any, link: any, gateway: any, protocol: 4}]",     // static ones
+			"routes: [{table: 254, type: unicast, dst: any, link: enp0s3, gateway: any, protocol: 12}]", // BIRD's
+			"routes: [{table: 254, type: unicast, dst: any, link: lo, protocol: 12}]",
+			"routes: [{table: 254, type: blackhole, dst: any, protocol: 4}]",
+			"routes: [{table: 254, type: unreachable, dst: network, protocol: 2}]",
+			"routes: [{table: 254, type: unicast, dst: network, link: any, protocol: 2}]",
+			"rules: [{table: 254, priority: 32766}]",
+			"rules: [{table: 254, to: network, protocol: 2}]",
+			"rules: [{table: 254, from: 10.0.0.0/8}]",
+		},
+
+		`family "" is not one of`:                                    {"nfTables: [{name: acme}]"},
+		`family "ipv4" is not one of`:                                {"nfTables: [{family: ipv4, name: acme}]"},
+		"want a name of 1 to":                                        {"nfTables: [{family: ip}]"},
+		"would match the nftables table nat, which is the node's":    {"nfTables: [{family: ip6, name: nat}]"},
+		"would match the nftables table filter, which is the node's": {"nfTables: [{family: inet, name: filter}]"},
 	} {
-		t.Run(name, func(t *testing.T) { requireRefused(t, c.own, c.want) })
+		for _, text := range texts {
+			var own cleanup.Ownership
+			require.NoError(t, yaml.Unmarshal([]byte(text), &own))
+			l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}
+			inv, err := l.Inventory(context.Background())
+			require.ErrorContains(t, err, want, text)
+			require.ErrorContains(t, err, "cleanup: ", text)
+			require.Empty(t, inv.Items)
+			require.ErrorContains(t, l.Apply(context.Background()), want, text)
+		}
 	}
 }
 

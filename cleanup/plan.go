@@ -49,8 +49,8 @@ type Group struct {
 	Members []string `json:"members,omitempty" yaml:"members,omitempty"`
 }
 
-// String returns the kind, and the object or the pattern.
-func (g Group) String() string { return g.Kind + " " + g.Object + g.Match }
+// name is the kind, and the object or the pattern.
+func (g Group) name() string { return g.Kind + " " + g.Object + g.Match }
 
 // Plan returns a plan of all items that an Inventory of these Leftovers has found.
 func (l Leftovers) Plan(found *Inventory) Plan {
@@ -79,10 +79,10 @@ func (p Plan) Validate() error {
 	for i, g := range p.Groups {
 		if err := g.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("plan: group %d: %w", i+1, err))
-		} else if seen[g.String()] {
-			errs = append(errs, fmt.Errorf("plan: group %d: %s is listed twice", i+1, g))
+		} else if seen[g.name()] {
+			errs = append(errs, fmt.Errorf("plan: group %d: %s is listed twice", i+1, g.name()))
 		}
-		seen[g.String()] = true
+		seen[g.name()] = true
 	}
 	return errors.Join(errs...)
 }
@@ -96,9 +96,9 @@ func (g Group) validate() error {
 	case (g.Object == "") == (g.Match == ""):
 		return fmt.Errorf("%s: want an object, or a pattern to match", g.Kind)
 	case err != nil:
-		return fmt.Errorf("%s: match: %w", g, err)
+		return fmt.Errorf("%s: match: %w", g.name(), err)
 	case g.Match != "" && len(g.Members) > 0:
-		return fmt.Errorf("%s: members: want none with a pattern, which takes all", g)
+		return fmt.Errorf("%s: members: want none with a pattern, which takes all", g.name())
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (g Group) names() []string {
 	if g.Match != "" {
 		return nil
 	}
-	return append([]string{g.String()}, g.Members...)
+	return append([]string{g.name()}, g.Members...)
 }
 
 // patterns are the groups of a plan that have one: few, as each is tried for each leader.
@@ -186,7 +186,7 @@ func (p Plan) patterns() patterns {
 func (p patterns) matching(leader Item) string {
 	for _, g := range p {
 		if ok, _ := path.Match(g.Match, leader.Object); ok && g.Kind == leader.Kind {
-			return g.String()
+			return g.name()
 		}
 	}
 	return ""
@@ -194,8 +194,8 @@ func (p patterns) matching(leader Item) string {
 
 // missing returns what remains of the group's names.
 func (g Group) missing(named map[string]int, matched map[string]bool) (missing []string) {
-	if g.Match != "" && !matched[g.String()] {
-		return []string{g.String()}
+	if g.Match != "" && !matched[g.name()] {
+		return []string{g.name()}
 	}
 	for _, name := range g.names() {
 		if named[name]--; named[name] >= 0 {

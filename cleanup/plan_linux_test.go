@@ -86,7 +86,9 @@ func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 }
 
 // grouped returns the names of the leader and of the members.
-func grouped(g cleanup.Group) []string { return append([]string{g.String()}, g.Members...) }
+func grouped(g cleanup.Group) []string {
+	return append([]string{g.Kind + " " + g.Object}, g.Members...)
+}
 
 // groups returns the names of each group of a plan.
 func groups(p cleanup.Plan) (names [][]string) {
@@ -107,7 +109,7 @@ func TestCLN11_ALinkWithItsRoutesFiltersAndPeer(t *testing.T) {
 	p := l.Plan(found)
 	require.NoError(t, p.Validate())
 	require.Contains(t, p.Groups, cleanup.Group{Kind: "clsact qdisc", Object: "eth0", Members: []string{"tc filter eth0 ingress cil_from_netdev"}})
-	leader := slices.IndexFunc(p.Groups, func(g cleanup.Group) bool { return g.String() == "link cilium_host" })
+	leader := slices.IndexFunc(p.Groups, func(g cleanup.Group) bool { return g.Kind+" "+g.Object == "link cilium_host" })
 	require.Equal(t, sorted([]string{
 		"link cilium_host", "link cilium_net", "tc filter cilium_host ingress cil_from_host", "clsact qdisc cilium_host",
 		"route 10.1.0.0/16 dev cilium_host table 254", "route 10.2.0.0/16 dev cilium_host table 7", "route 10.3.0.0/16 dev cilium_net table 254",
@@ -142,7 +144,7 @@ func TestCLN11_AChainWithItsRules(t *testing.T) {
 		rules := []string{kind + "ip nat rule OUTPUT -> CILIUM_POST_nat", kind + "ip nat rule POSTROUTING -> CILIUM_POST_nat"}
 		var names [][]string
 		for _, g := range l.Plan(inventory(t, l)).Groups {
-			if strings.HasPrefix(g.String(), kind) {
+			if strings.HasPrefix(g.Kind+" "+g.Object, kind) {
 				names = append(names, sorted(grouped(g)))
 			}
 		}
@@ -171,7 +173,7 @@ func TestCLN11_APinWithItsLinkAndProgram(t *testing.T) {
 	require.Contains(t, names, []string{pins["eth0"], "xdp program eth0 cil_xdp_entry"})
 	require.Contains(t, names, []string{"link cilium_host", "xdp program cilium_host cil_xdp_entry", "link cilium_net", pins["cilium_host"]})
 
-	p.Groups = slices.DeleteFunc(p.Groups, func(g cleanup.Group) bool { return g.String() == pins["eth0"] })
+	p.Groups = slices.DeleteFunc(p.Groups, func(g cleanup.Group) bool { return g.Kind+" "+g.Object == pins["eth0"] })
 	selected, _ := p.Select(found)
 	require.NoError(t, l.Remove(context.Background(), selected.Items))
 	require.Equal(t, []string{"xdp program eth0 cil_xdp_entry", pins["eth0"], "pin directory " + root + "/cilium/links", "pin directory " + root + "/cilium"}, objects(inventory(t, l).Items))

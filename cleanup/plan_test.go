@@ -21,7 +21,7 @@ func ExamplePlan() {
 		{Kind: "link", Object: "cilium_host", Detail: "veth"},
 		{Kind: "ip rule", Object: "IPv4 100: lookup 2005"},
 	}})
-	fmt.Println(reviewed.Groups[0], reviewed.Groups[0].Members)
+	fmt.Println(reviewed.Groups[0].Kind, reviewed.Groups[0].Object, reviewed.Groups[0].Members)
 	onAnotherNode := &cleanup.Inventory{Items: []cleanup.Item{
 		{Kind: "link", Object: "cilium_host", Detail: "veth"},
 		{Kind: "link", Object: "cilium_vxlan", Detail: "vxlan"},

@@ -5,7 +5,6 @@ package cleanup_test
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-dev/slipway/cleanup"
 )
@@ -50,78 +50,30 @@ func TestCLN12_APresetKnowsWhatItsAgentsUninstallRemoves(t *testing.T) {
 	}
 }
 
-// thing reads one object of a list.
+// thing reads one object of a list: its kind, and its name or its fields.
 func thing(t *testing.T, object string) (one cleanup.Things) {
 	t.Helper()
-	kind, name, _ := strings.Cut(object, " ")
-	words := strings.Fields(name)
-	switch kind {
-	case "program":
-		one.Programs = []string{name}
-	case "pin":
-		one.Pins = []string{name}
-	case "link":
-		one.Links = []cleanup.Link{{Name: words[0], Kind: words[1]}}
-	case "route":
-		at := attributes(words[2:])
-		r := cleanup.Route{Type: words[0], Dst: netip.MustParsePrefix(words[1]), Table: decimal(t, at["table"]), Protocol: uint8(decimal(t, at["proto"]))}
-		if at["dev"] != "" {
-			r.Links = []string{at["dev"]}
-			one.Links = []cleanup.Link{{Name: at["dev"], Kind: "veth"}}
+	kind, value, _ := strings.Cut(object, " ")
+	field := map[string]string{
+		"program": "programs", "pin": "pins", "link": "links", "route": "routes", "rule": "rules", "netns": "netns", "xfrm": "xfrm", "chain": "chains",
+		"comment": "comments", "table": "nftables", "set": "ipsets", "mount": "mounts", "file": "files", "folder": "files",
+	}[kind]
+	if kind == "ipvs" { // no ownership describes it
+		return one
+	}
+	require.NotEmpty(t, field, object)
+	if !strings.HasPrefix(value, "{") {
+		value = strconv.Quote(value)
+	}
+	d := yaml.NewDecoder(strings.NewReader(field + ": [" + value + "]"))
+	d.KnownFields(true)
+	require.NoError(t, d.Decode(&one), object)
+	for _, r := range one.Routes {
+		for _, link := range r.Links {
+			one.Links = append(one.Links, cleanup.Link{Name: link, Kind: "veth"})
 		}
-		one.Routes = []cleanup.Route{r}
-	case "rule":
-		one.Rules = []cleanup.Rule{policy(t, words)}
-	case "netns":
-		one.NetNS = []string{name}
-	case "xfrm":
-		one.XFRM = []cleanup.Mark{mark(t, name)}
-	case "chain":
-		one.Chains = []string{name}
-	case "comment":
-		one.Comments = []string{name}
-	case "table":
-		one.NFTables = []cleanup.NFTable{{Family: words[0], Name: words[1]}}
-	case "set":
-		one.IPSets = []string{name}
-	case "mount":
-		one.Mounts = []cleanup.MountRule{{Path: words[0], Type: words[1]}}
-	case "file", "folder":
-		one.Files = []string{name}
-	case "ipvs": // no ownership describes it
-	default:
-		t.Fatalf("what is %q?", object)
 	}
 	return one
-}
-
-func policy(t *testing.T, words []string) cleanup.Rule {
-	t.Helper()
-	at := attributes(words[1:])
-	r := cleanup.Rule{Priority: decimal(t, words[0]), Table: decimal(t, at["lookup"]), Protocol: uint8(decimal(t, at["proto"]))}
-	if words[1] == "not" {
-		at = attributes(words[2:])
-		r.Not, r.Table = true, decimal(t, at["lookup"])
-	}
-	if at["fwmark"] != "" {
-		r.Mark = mark(t, at["fwmark"])
-	}
-	if at["from"] != "" {
-		r.From = netip.MustParsePrefix(at["from"])
-	}
-	if at["to"] != "" {
-		r.To = netip.MustParsePrefix(at["to"])
-	}
-	return r
-}
-
-// attributes reads words that alternate with their values.
-func attributes(words []string) map[string]string {
-	at := map[string]string{}
-	for i := 0; i+1 < len(words); i += 2 {
-		at[words[i]] = words[i+1]
-	}
-	return at
 }
 
 func mark(t *testing.T, text string) (m cleanup.Mark) {
@@ -129,14 +81,4 @@ func mark(t *testing.T, text string) (m cleanup.Mark) {
 	_, err := fmt.Sscanf(text, "0x%x/0x%x", &m.Value, &m.Mask)
 	require.NoError(t, err)
 	return m
-}
-
-func decimal(t *testing.T, text string) uint32 {
-	t.Helper()
-	if text == "" {
-		return 0
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	require.NoError(t, err)
-	return uint32(n)
 }

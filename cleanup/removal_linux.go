@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -68,8 +69,8 @@ func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 }
 
 // together makes a remover of a function that removes many objects of one type. The
-// function reports the result for an object by its index.
-func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error))) remover {
+// function reports the result for an object by its index, or returns an error for all.
+func together[T any](remove func(ctx context.Context, r *removal, objects []T, done func(i int, err error)) error) remover {
 	return func(ctx context.Context, r *removal, items []Item, done doneFunc) {
 		var objects []T
 		var listed []Item
@@ -80,7 +81,12 @@ func together[T any](remove func(ctx context.Context, r *removal, objects []T, d
 				done(item, errUnlisted)
 			}
 		}
-		remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
+		err := remove(ctx, r, objects, func(i int, err error) { done(listed[i], err) })
+		for _, item := range listed {
+			if err != nil {
+				done(item, err)
+			}
+		}
 	}
 }
 
@@ -89,7 +95,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 	if err != nil {
 		return err
 	}
-	defer n.close()
+	defer n.sockets.close()
 	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
 	t := &tally{progress: l.Progress, total: len(items)}
 	steps, unlisted := plan(items)
@@ -121,7 +127,7 @@ type tally struct {
 func (t *tally) done(item Item, err error) {
 	t.dealt++
 	if err != nil {
-		err = &itemError{Item: item, Err: hint(item.Kind, err)}
+		err = fmt.Errorf("%s %s: %w", item.verb(), item, hint(item.Kind, err))
 		t.errs = append(t.errs, err)
 	}
 	if t.progress != nil {
@@ -153,49 +159,41 @@ type attached interface{ onLink() int }
 // links: they disappear with them, and are removed by themselves only if a link could not
 // be removed.
 func plan(items []Item) (steps []step, unlisted []Item) {
+	type place struct {
+		kind     string
+		attached bool
+	}
+	at := map[place]int{}
+	add := func(f finder, attached bool) {
+		for _, kind := range f.kinds {
+			at[place{kind, attached}] = len(steps)
+			steps = append(steps, step{remove: f.remove, attached: attached})
+		}
+	}
+	for _, f := range finders() {
+		add(f, false)
+		for _, hung := range finders() {
+			if f.name == "links" {
+				add(hung, true)
+			}
+		}
+	}
 	going := map[int]bool{}
 	for _, item := range items {
 		if l, ok := item.object.(linkObject); ok {
 			going[l.Index] = true
 		}
 	}
-	now, later := map[string][]Item{}, map[string][]Item{}
 	for _, item := range items {
-		at, ok := item.object.(attached)
-		switch {
-		case item.object == nil:
+		hung, ok := item.object.(attached)
+		i, known := at[place{item.Kind, ok && going[hung.onLink()]}]
+		if !known || item.object == nil {
 			unlisted = append(unlisted, item)
-		case ok && going[at.onLink()]:
-			later[item.Kind] = append(later[item.Kind], item)
-		default:
-			now[item.Kind] = append(now[item.Kind], item)
+			continue
 		}
+		steps[i].items = append(steps[i].items, item)
 	}
-	for _, f := range finders() {
-		steps = append(steps, f.take(now, false)...)
-		if f.name == "links" {
-			for _, f := range finders() {
-				steps = append(steps, f.take(later, true)...)
-			}
-		}
-	}
-	for _, rest := range []map[string][]Item{now, later} { // of no kind that there is
-		for _, items := range rest {
-			unlisted = append(unlisted, items...)
-		}
-	}
-	return steps, unlisted
-}
-
-// take takes the items of the finder's kinds, and makes a step of each kind.
-func (f finder) take(items map[string][]Item, attached bool) (steps []step) {
-	for _, kind := range f.kinds {
-		if len(items[kind]) > 0 {
-			steps = append(steps, step{f.remove, items[kind], attached})
-		}
-		delete(items, kind)
-	}
-	return steps
+	return slices.DeleteFunc(steps, func(s step) bool { return len(s.items) == 0 }), unlisted
 }
 
 // slowLinks returns the links with programs on tcx among the items.

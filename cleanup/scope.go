@@ -20,8 +20,8 @@ const (
 	AllState
 )
 
-// ErrNoScope is matched by the error for a [Scope] that selects nothing.
-var ErrNoScope = errors.New("no scope selected")
+// errNoScope is in the error for a [Scope] that selects nothing.
+var errNoScope = errors.New("no scope selected")
 
 // String returns "bpf-state" or "all-state", and "none" for the zero value.
 func (s Scope) String() string {
@@ -41,41 +41,38 @@ func (s Scope) validate() error {
 	case BPFState, AllState:
 		return nil
 	case 0:
-		return fmt.Errorf("cleanup: %w: choose %s or %s", ErrNoScope, BPFState, AllState)
+		return fmt.Errorf("cleanup: %w: choose %s or %s", errNoScope, BPFState, AllState)
 	}
-	return fmt.Errorf("cleanup: %w: %s is unknown", ErrNoScope, s)
+	return fmt.Errorf("cleanup: %w: %s is unknown", errNoScope, s)
 }
 
-// CiliumScopeFromEnv returns the scope that the environment selects, as Cilium's
-// init container reads it: CILIUM_ALL_STATE or CLEAN_CILIUM_STATE equal to
-// "true" is [AllState], CILIUM_BPF_STATE or CLEAN_CILIUM_BPF_STATE equal to
-// "true" is [BPFState], and anything else selects nothing. The function lookup
-// is [os.LookupEnv] or one like it.
-func CiliumScopeFromEnv(lookup func(string) (string, bool)) Scope {
-	return scopeFrom(lookup,
-		[]string{"CILIUM_ALL_STATE", "CLEAN_CILIUM_STATE"},
-		[]string{"CILIUM_BPF_STATE", "CLEAN_CILIUM_BPF_STATE"})
-}
-
-// CiliumScopeFromConfig returns the scope that a resolved configuration selects by
-// its keys clean-cilium-state ([AllState]) and clean-cilium-bpf-state
-// ([BPFState]), where they are "true". The function lookup is that of a
-// configuration that is whole in trusted hands; where Nodes are among its sources, it
-// is configresolve.Config.Trusted.
-func CiliumScopeFromConfig(lookup func(string) (string, bool)) Scope {
-	return scopeFrom(lookup, []string{"clean-cilium-state"}, []string{"clean-cilium-bpf-state"})
-}
-
-func scopeFrom(lookup func(string) (string, bool), all, bpf []string) Scope {
-	for _, name := range all {
-		if value, _ := lookup(name); value == "true" {
-			return AllState
+// CiliumScope returns the larger of the scopes that the environment and a configuration
+// select. In the environment, as Cilium's init container reads it, CILIUM_ALL_STATE or
+// CLEAN_CILIUM_STATE is [AllState], CILIUM_BPF_STATE or CLEAN_CILIUM_BPF_STATE is
+// [BPFState]; in a configuration, clean-cilium-state and clean-cilium-bpf-state are. Each
+// counts if it is "true", and anything else selects nothing. The function env is
+// [os.LookupEnv] or one like it, config that of a configuration that is whole in trusted
+// hands; where Nodes are among its sources, it is configresolve.Config.Trusted. Nil is for
+// none.
+func CiliumScope(env, config func(string) (string, bool)) (scope Scope) {
+	for _, from := range []struct {
+		lookup func(string) (string, bool)
+		scope  Scope
+		names  []string
+	}{
+		{env, AllState, []string{"CILIUM_ALL_STATE", "CLEAN_CILIUM_STATE"}},
+		{env, BPFState, []string{"CILIUM_BPF_STATE", "CLEAN_CILIUM_BPF_STATE"}},
+		{config, AllState, []string{"clean-cilium-state"}},
+		{config, BPFState, []string{"clean-cilium-bpf-state"}},
+	} {
+		for _, name := range from.names {
+			if from.lookup == nil {
+				continue
+			}
+			if value, _ := from.lookup(name); value == "true" {
+				scope = max(scope, from.scope)
+			}
 		}
 	}
-	for _, name := range bpf {
-		if value, _ := lookup(name); value == "true" {
-			return BPFState
-		}
-	}
-	return 0
+	return scope
 }

@@ -20,40 +20,33 @@ func lookup(vars map[string]string) func(string) (string, bool) {
 	}
 }
 
-func TestCLN8_ScopeFromEnv(t *testing.T) {
+// Each name counts in its place alone, and only with the value "true".
+func TestCLN8_Scope(t *testing.T) {
+	type vars = map[string]string
 	for _, c := range []struct {
-		env  map[string]string
-		want cleanup.Scope
+		env, config vars
+		want        cleanup.Scope
 	}{
-		{nil, 0},
-		{map[string]string{"CILIUM_BPF_STATE": "true"}, cleanup.BPFState},
-		{map[string]string{"CLEAN_CILIUM_BPF_STATE": "true"}, cleanup.BPFState},
-		{map[string]string{"CILIUM_ALL_STATE": "true"}, cleanup.AllState},
-		{map[string]string{"CLEAN_CILIUM_STATE": "true"}, cleanup.AllState},
-		{map[string]string{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "true"}, cleanup.AllState},
-		{map[string]string{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "false"}, cleanup.BPFState},
-		{map[string]string{"CILIUM_ALL_STATE": ""}, 0},
-		{map[string]string{"CILIUM_ALL_STATE": "1"}, 0},
-		{map[string]string{"CILIUM_ALL_STATE": "True"}, 0},
-		{map[string]string{"clean-cilium-state": "true"}, 0},
+		{nil, nil, 0},
+		{vars{"CILIUM_BPF_STATE": "true"}, nil, cleanup.BPFState},
+		{vars{"CLEAN_CILIUM_BPF_STATE": "true"}, nil, cleanup.BPFState},
+		{vars{"CILIUM_ALL_STATE": "true"}, nil, cleanup.AllState},
+		{vars{"CLEAN_CILIUM_STATE": "true"}, nil, cleanup.AllState},
+		{vars{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "true"}, nil, cleanup.AllState},
+		{vars{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "false"}, nil, cleanup.BPFState},
+		{vars{"CILIUM_ALL_STATE": ""}, nil, 0},
+		{vars{"CILIUM_ALL_STATE": "1"}, nil, 0},
+		{vars{"CILIUM_ALL_STATE": "True"}, nil, 0},
+		{vars{"clean-cilium-state": "true"}, nil, 0},
+		{nil, vars{"clean-cilium-state": "false", "clean-cilium-bpf-state": "false"}, 0},
+		{nil, vars{"clean-cilium-bpf-state": "true"}, cleanup.BPFState},
+		{nil, vars{"clean-cilium-state": "true"}, cleanup.AllState},
+		{nil, vars{"clean-cilium-state": "true", "clean-cilium-bpf-state": "true"}, cleanup.AllState},
+		{nil, vars{"CILIUM_ALL_STATE": "true"}, 0},
+		{vars{"CILIUM_ALL_STATE": "true"}, vars{"clean-cilium-bpf-state": "true"}, cleanup.AllState},
+		{vars{"CILIUM_BPF_STATE": "true"}, vars{"clean-cilium-state": "true"}, cleanup.AllState},
 	} {
-		require.Equal(t, c.want, cleanup.CiliumScopeFromEnv(lookup(c.env)), c.env)
-	}
-}
-
-func TestCLN8_ScopeFromConfig(t *testing.T) {
-	for _, c := range []struct {
-		config map[string]string
-		want   cleanup.Scope
-	}{
-		{nil, 0},
-		{map[string]string{"clean-cilium-state": "false", "clean-cilium-bpf-state": "false"}, 0},
-		{map[string]string{"clean-cilium-bpf-state": "true"}, cleanup.BPFState},
-		{map[string]string{"clean-cilium-state": "true"}, cleanup.AllState},
-		{map[string]string{"clean-cilium-state": "true", "clean-cilium-bpf-state": "true"}, cleanup.AllState},
-		{map[string]string{"CILIUM_ALL_STATE": "true"}, 0},
-	} {
-		require.Equal(t, c.want, cleanup.CiliumScopeFromConfig(lookup(c.config)), c.config)
+		require.Equal(t, c.want, cleanup.CiliumScope(lookup(c.env), lookup(c.config)), "%v %v", c.env, c.config)
 	}
 }
 

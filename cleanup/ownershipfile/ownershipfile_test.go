@@ -95,26 +95,20 @@ func TestOwnershipFileInJSON(t *testing.T) {
 	require.Equal(t, want, own)
 }
 
-func TestExamplesOfOwnership(t *testing.T) {
-	files, err := filepath.Glob("../../examples/ownership/*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
-		_, err = ownershipfile.Parse(content)
-		require.NoError(t, err, name)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add("pins: [a]\n")
 	f.Add("links: [{name: 'x.*', kind: veth}]\nrules: [{table: 7, from: host}]\n")
 	f.Add("{\"stateDirs\":[\"/\"]}")
+	f.Add(`{"links":[{"name":"(((("}],"netNS":["[","cni-*"],"pins":["../*"]}`)
+	f.Add(`{"routes":[{"table":7,"type":"any","dst":"any","gateway":"fe80::1"}],"rules":[{"table":7,"from":"::/1","to":"host"}],"nfTables":[{"family":"ip","name":"x"}]}`)
 	f.Fuzz(func(t *testing.T, content string) {
 		own, err := ownershipfile.Parse([]byte(content))
-		if err == nil {
-			require.NoError(t, own.Validate())
+		if err != nil {
+			return
+		}
+		require.NoError(t, own.Validate())
+		for _, dir := range own.StateDirs {
+			require.True(t, strings.HasPrefix(dir, "/") && dir != "/", dir)
 		}
 	})
 }

@@ -88,9 +88,6 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr != nil && ctx.Err() != nil {
 		return unresolved(resolveErr) // the host would not be asked any more
 	}
-	if err := a.checkHost(); err != nil {
-		return err
-	}
 	if err := a.openBook(ctx); err != nil {
 		return err
 	}
@@ -100,11 +97,10 @@ func (a *app) runPlan(ctx context.Context, run runner) error {
 	if resolveErr != nil {
 		return unresolved(errors.Join(append([]error{resolveErr}, a.access.findings...)...)) // whatever else is denied
 	}
-	plan, closeAll, err := a.nodePlan(ctx, config)
+	plan, err := a.nodePlan(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer closeAll()
 	return a.showPlan(ctx, plan, run)
 }
 

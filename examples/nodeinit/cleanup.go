@@ -99,9 +99,6 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
-	if err := a.checkHost(); err != nil {
-		return err
-	}
 	if err := a.openBook(cmd.Context()); err != nil {
 		return err
 	}
@@ -137,7 +134,7 @@ func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
 	case f.Changed("all-state"), f.Changed("bpf-state"), o.ownership != "": // the environment speaks of Cilium
 		return 0
 	}
-	return cleanup.CiliumScopeFromEnv(a.getenv)
+	return cleanup.CiliumScope(a.getenv, nil)
 }
 
 // cleanupOwnership is the ownership that the flags select, with their exceptions.
@@ -174,26 +171,22 @@ func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Own
 		return own, nil
 	}
 	own, err := a.ownership()
+	var tables []uint32
+	for _, table := range o.eniTables {
+		if uint64(table) > math.MaxUint32 {
+			err = errors.Join(err, usageError{fmt.Errorf("--eni-tables: %d is not the number of a routing table", table)})
+		}
+		tables = append(tables, uint32(table))
+	}
 	if o.netns {
 		own.NetNS = cleanup.CiliumOnRequest().NetNS
 	}
 	if o.xfrm {
 		own.XFRM = cleanup.CiliumOnRequest().XFRM
 	}
-	eni, eniErr := eniOwnership(o.eniTables)
+	eni := cleanup.CiliumENI(tables...)
 	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
-	return own, errors.Join(err, eniErr)
-}
-
-func eniOwnership(tables []uint) (cleanup.Ownership, error) {
-	var numbers []uint32
-	for _, table := range tables {
-		if uint64(table) > math.MaxUint32 {
-			return cleanup.Ownership{}, usageError{fmt.Errorf("--eni-tables: %d is not the number of a routing table", table)}
-		}
-		numbers = append(numbers, uint32(table))
-	}
-	return cleanup.CiliumENI(numbers...), nil
+	return own, err
 }
 
 // ownership is Cilium's ownership on a node with the places of the flags. Mounts of other
@@ -329,21 +322,18 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 }
 
 // remove removes the items under the node's lock, unless their agent is alive.
-func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions, items []cleanup.Item) (err error) {
-	unlock, err := a.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return a.enter(ctx, c, func(ctx context.Context) error {
-		if err := a.notAlive(ctx, c.Ownership, o); err != nil {
-			return err
-		}
-		c.WhileAlive = true // that has just been looked at
-		if err := c.Remove(ctx, items); err != nil {
-			return err
-		}
-		return verifyGone(ctx, c, o)
+func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions, items []cleanup.Item) error {
+	return a.locked(ctx, func() error {
+		return a.enter(ctx, c, func(ctx context.Context) error {
+			if err := a.notAlive(ctx, c.Ownership, o); err != nil {
+				return err
+			}
+			c.WhileAlive = true // that has just been looked at
+			if err := c.Remove(ctx, items); err != nil {
+				return err
+			}
+			return verifyGone(ctx, c, o)
+		})
 	})
 }
 

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/cleanup"
@@ -22,32 +22,9 @@ import (
 // planHead explains a plan to its reader.
 const planHead = `# The only items that nodeinit cleanup --plan FILE removes, where it finds them.
 # Delete the groups that must stay: a group goes or stays as a whole, and stays where it has
-# an item that is not in this file. Instead of "object" and "members", a group may have a
-# pattern, for names that differ on each node, such as {"kind":"link","match":"lxc*"}.
+# an item that is not in this file. Instead of an object and members, a group may have a
+# pattern, for names that differ on each node, such as {kind: link, match: lxc*}.
 `
-
-// planText is a plan as YAML: each group is JSON, which is YAML too, with a line for its
-// leader and one for each member.
-func planText(plan cleanup.Plan) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%sversion: %d\nagent: %q\nscope: %s\ngroups:\n", planHead, plan.Version, plan.Agent, plan.Scope)
-	for _, g := range plan.Groups {
-		fmt.Fprintf(&b, `- {"kind":%s,"object":%s`, quoted(g.Kind), quoted(g.Object))
-		for i, member := range g.Members {
-			b.WriteString([]string{`,"members":[`, ","}[min(i, 1)] + "\n    " + quoted(member))
-		}
-		b.WriteString(strings.Repeat("]", min(len(g.Members), 1)) + "}\n")
-	}
-	return b.String()
-}
-
-func quoted(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string has no error
-	return strings.TrimSuffix(b.String(), "\n")
-}
 
 // planned reads the plan, if one is given, and returns the scope: that of the plan, or
 // the flags and the environment.
@@ -118,7 +95,11 @@ func writePlan(ctx context.Context, path string, plan cleanup.Plan, whole bool) 
 	case err != nil:
 		return fmt.Errorf("--output-file: %w", err)
 	}
-	if _, err = f.WriteString(planText(plan)); err == nil {
+	text, err := yaml.Marshal(plan)
+	if err == nil {
+		_, err = f.WriteString(planHead + string(text))
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())

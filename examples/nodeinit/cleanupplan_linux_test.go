@@ -38,11 +38,11 @@ func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
 	require.Empty(t, before.Diff(first.wholeState()))
 	text, err := os.ReadFile(plan)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "version: 1\nagent: \"cilium\"\nscope: all-state\ngroups:\n")
+	require.Contains(t, string(text), "version: 1\nagent: cilium\nscope: all-state\ngroups:\n")
 	require.NotRegexp(t, "handle|index", string(text))
 	require.Contains(t, first.exits(1, write...).stderr, "--output-file: "+plan+" exists, and may have been reviewed: name another file, or remove it first")
 
-	reviewed := strings.Replace(string(text), `"object":"lxc12345"`, `"match":"lxc*"`, 1)
+	reviewed := strings.Replace(string(text), "object: lxc12345", "match: lxc*", 1)
 	require.NoError(t, os.WriteFile(plan, []byte(reviewed), 0o644))
 	second := newNode(t)
 	second.shell("for i in 1 2 3 4; do ip link add type veth; done; iptables -t nat -N FIRST; iptables -t nat -A POSTROUTING -j FIRST")

@@ -29,11 +29,10 @@ func (a *app) installCNICommand() *cobra.Command {
 		Short: "Install CNI plugins, and the network configuration after them",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.reporting(cmd, bootstrap.OpApply, []string{stepCNI}, func() error {
-				install, closeAll, err := a.installFromFlags(cmd.Context())
+				install, err := a.installFromFlags(cmd.Context())
 				if err != nil {
 					return err
 				}
-				defer closeAll()
 				return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), (*bootstrap.Plan).Apply)
 			})
 		},
@@ -99,11 +98,10 @@ func (a *app) guardCommand() *cobra.Command {
 			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 				return err
 			}
-			install, closeAll, err := a.installFromFlags(cmd.Context())
+			install, err := a.installFromFlags(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer closeAll()
 			return a.guard(cmd.Context(), install)
 		},
 	}
@@ -117,26 +115,21 @@ func (a *app) guardCommand() *cobra.Command {
 const nothingToInstall = "nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template"
 
 // installFromFlags is the installation that the flags ask for, which must not be empty.
-func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, closeAll func() error, err error) {
+func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, err error) {
 	var config *configresolve.Config
 	if a.cniConfKey != "" {
 		if config, err = a.resolve(ctx); err != nil {
-			return i, nil, err
+			return i, err
 		}
 	}
-	if err := a.checkHost(); err != nil {
-		return i, nil, err
-	}
 	if err := a.openBook(ctx); err != nil {
-		return i, nil, err
+		return i, err
 	}
-	if i, closeAll, err = a.install(ctx, config); err != nil {
-		return i, nil, err
+	i, err = a.install(ctx, config)
+	if err == nil && i.Plugins == nil && i.Config == nil {
+		err = usageError{errors.New(nothingToInstall)}
 	}
-	if i.Plugins == nil && i.Config == nil {
-		return i, nil, usageError{errors.New(nothingToInstall)}
-	}
-	return i, closeAll, nil
+	return i, err
 }
 
 // guard succeeds when it is asked to end, or when nothing is left to guard.
@@ -249,41 +242,39 @@ func (i installing) Advise(ctx context.Context) ([]string, error) {
 // install describes the files for the CNI
 // folders. Its sources are on this side, so they are opened here, before anything runs in
 // the host's namespaces.
-func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, closeAll func() error, err error) {
+func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, err error) {
 	a.at.work(stepCNI, "")
-	closeAll = func() error { return nil }
 	i = cniinstall.Cilium("")
 	i.ConfName = cmp.Or(a.cniConfName, i.ConfName)
 	i.Exclusive, i.BackupSuffix = a.cniExclusive, cmp.Or(a.cniBackupSuffix, i.BackupSuffix)
 	if i.Config, err = a.cniConfig(ctx, config); err != nil {
-		return i, closeAll, err
+		return i, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
 	i.Elsewhere, i.AlsoBinDirs = a.pluginsElsewhere, a.alsoBinDirs
 	if i.Optional = a.optionalPlugins; len(a.plugins) > 0 {
-		if closeAll, err = a.withPlugins(&i); err != nil {
-			return i, closeAll, err
+		if err := a.withPlugins(&i); err != nil {
+			return i, err
 		}
 	}
 	if i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
-		return i, closeAll, nil
+		return i, nil
 	}
 	if i, err = a.placed(ctx, i); err == nil && i.Config != nil {
 		err = a.statusCalled(ctx)
 	}
-	if err != nil {
-		return i, closeAll, errors.Join(err, closeAll())
-	}
-	return i, closeAll, nil
+	return i, err
 }
 
-// withPlugins adds the plugins in the folders of the flag.
-func (a *app) withPlugins(i *cniinstall.Install) (closeAll func() error, err error) {
+// withPlugins adds the plugins in the folders of the flag, which stay open until the command
+// has ended.
+func (a *app) withPlugins(i *cniinstall.Install) error {
 	a.at.work(stepCNI, "--plugins "+strings.Join(a.plugins, ","))
 	plugins, err := cniinstall.OpenPlugins(a.plugins...)
 	if err != nil {
-		return nil, fmt.Errorf("--plugins: %w", err)
+		return fmt.Errorf("--plugins: %w", err)
 	}
+	a.cleanups = append(a.cleanups, func() { _ = plugins.Close() }) // nothing was written
 	i.Plugins = plugins
 	if !a.overwritePlugins {
 		i.DefaultPolicy = cniinstall.IfMissing
@@ -291,7 +282,7 @@ func (a *app) withPlugins(i *cniinstall.Install) (closeAll func() error, err err
 	if a.overwriteLoopback {
 		i.Policy = map[string]cniinstall.Policy{"loopback": cniinstall.Always}
 	}
-	return plugins.Close, nil
+	return nil
 }
 
 // cniConfig is the configuration that the flags ask for; nil: none.

@@ -59,9 +59,12 @@ func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string
 	return cmp.Or(confDir, looks.ConfDir, usualConfDir), pluginDirs
 }
 
-// openBook opens the ledger, to look up what it has recorded, and returns an error if it
-// cannot be read. Then it is open all the same, for what mends it.
+// openBook opens the ledger, to look up what it has recorded, and returns an error if the host
+// cannot be entered, or if it cannot be read. Then it is open all the same, for what mends it.
 func (a *app) openBook(ctx context.Context) (err error) {
+	if err := a.checkHost(); err != nil {
+		return err
+	}
 	if a.book != nil || a.ledger(ctx) == nil {
 		return nil
 	}

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -52,20 +51,20 @@ var hostPaths = hostpath.Paths{
 
 // nodePlan is the whole plan. Its steps need config, which is resolved
 // beforehand; nil is for a plan that is only reverted, or one that failed.
-func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bootstrap.Plan, closeAll func() error, err error) {
-	install, closeAll, err := a.install(ctx, config)
+func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*bootstrap.Plan, error) {
+	install, err := a.install(ctx, config)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	a.at.work(stepSysctl, "")
 	sysctls, err := a.sysctlStep(nil)
 	if err != nil {
-		return nil, nil, errors.Join(err, closeAll())
+		return nil, err
 	}
 	a.at.work(stepCleanup, "")
 	cleaning, err := a.cleanupStep(ctx, config)
 	if err != nil {
-		return nil, nil, errors.Join(err, closeAll())
+		return nil, err
 	}
 	// The configuration tells the kubelet that the node's network is ready, so it comes
 	// after everything else that an agent needs.
@@ -90,10 +89,10 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (p *bo
 		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}})
 	}
 	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Wants: a.bpffsMount()})
-	p = a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
+	p := a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	a.choose(p)
-	return p, closeAll, nil
+	return p, nil
 }
 
 // choose leaves out steps as --skip and --only require.
@@ -143,33 +142,21 @@ func (a *app) cgroupMount() cgroup.Mount {
 }
 
 func (a *app) bpffsMount() bpffs.Mount {
-	m := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback}
-	if a.bpfShared {
-		m.Shared = true
-	}
-	return m
+	return bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
 }
 
 func (a *app) sysctlStep(reload *sysctl.Systemd) (ledger.Wanter, error) {
-	d, err := a.sysctlDropIn(reload)
-	if a.sysctlConfDir == "" {
-		return sysctl.Settings{Values: d.Settings}, err
-	}
-	return d, err
-}
-
-func (a *app) sysctlDropIn(reload *sysctl.Systemd) (sysctl.DropIn, error) {
 	d := sysctl.Cilium()
 	d.Dir, d.Name, d.Reload = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload
-	if len(a.sysctls) == 0 {
-		return d, nil
-	}
 	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
 	if err != nil {
-		return d, usageError{fmt.Errorf("--sysctl: %w", err)}
+		return nil, usageError{fmt.Errorf("--sysctl: %w", err)}
 	}
-	if len(settings) > 0 { // else they are comments
+	if len(settings) > 0 { // else there are none but comments
 		d.Settings = settings
+	}
+	if a.sysctlConfDir == "" {
+		return sysctl.Settings{Values: d.Settings}, nil
 	}
 	return d, nil
 }
@@ -232,11 +219,12 @@ func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, igno
 		}
 		return value, ok
 	}
-	scope = cleanup.CiliumScopeFromEnv(func(name string) (string, bool) { return exact(name, a.getenv) })
+	env := func(name string) (string, bool) { return exact(name, a.getenv) }
 	if config == nil {
+		scope = cleanup.CiliumScope(env, nil)
 		return scope, ignored
 	}
-	return max(scope, cleanup.CiliumScopeFromConfig(func(key string) (string, bool) {
+	scope = cleanup.CiliumScope(env, func(key string) (string, bool) {
 		value, trusted := config.Trusted(key)
 		if given, _ := exact(key, config.Lookup); !trusted && given == "true" {
 			entry := config.Explain(key).Keys[0]
@@ -244,7 +232,8 @@ func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, igno
 				key, strings.TrimSpace(entry.Source.String()+" "+entry.Part)))
 		}
 		return value, trusted
-	})), ignored
+	})
+	return scope, ignored
 }
 
 // needsRoot explains, before anything is done, a failure that would come in the middle.

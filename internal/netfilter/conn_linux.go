@@ -83,6 +83,16 @@ func dump[T any](ctx context.Context, c *Conn, req nlmsg.Request, reply uint16, 
 	return list, remedy.Capabilities(err, "", remedy.NetAdmin)
 }
 
+// attributes returns the values of attributes by their types.
+func attributes(b []byte) (map[uint16][]byte, error) {
+	all := map[uint16][]byte{}
+	err := nlmsg.Attrs(b, func(typ uint16, value []byte) error {
+		all[typ] = value
+		return nil
+	})
+	return all, err
+}
+
 // transaction sends messages of one subsystem as a whole: either all take
 // effect or none. The result has the error for each message that the kernel refuses, by
 // its index; err is the transaction's.

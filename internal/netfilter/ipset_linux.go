@@ -48,17 +48,9 @@ func (c *Conn) IPSets(ctx context.Context, owned func(name string) bool) ([]IPSe
 	})
 }
 
-func parseIPSet(b []byte) (set IPSet, err error) {
-	err = nlmsg.Attrs(b, func(typ uint16, value []byte) error {
-		switch typ {
-		case ipsetAttrName:
-			set.Name = unix.ByteSliceToString(value)
-		case ipsetAttrType:
-			set.Type = unix.ByteSliceToString(value)
-		}
-		return nil
-	})
-	return set, err
+func parseIPSet(b []byte) (IPSet, error) {
+	attrs, err := attributes(b)
+	return IPSet{unix.ByteSliceToString(attrs[ipsetAttrName]), unix.ByteSliceToString(attrs[ipsetAttrType])}, err
 }
 
 // Destroy destroys sets. A set may be an element of another one to destroy, so it tries
@@ -69,27 +61,37 @@ func (c *Conn) Destroy(ctx context.Context, sets []IPSet, done func(i int, err e
 	for i := range sets {
 		todo = append(todo, i)
 	}
-	for more := true; more; {
-		var busy []int
+	WhileSomeGo(ctx, todo, func(i int) error { return c.destroy(ctx, sets[i]) }, func(i int, err error) {
+		if errors.Is(err, ipsetErrBusy) && ctx.Err() == nil {
+			err = c.destroyWhenUnused(ctx, sets[i])
+		}
+		done(i, err)
+	})
+}
+
+// WhileSomeGo removes objects, which it knows by their indexes, and tries those that it cannot
+// remove again as long as some go, since one may be in use by another. It calls done for each
+// that it reached before ctx was done.
+func WhileSomeGo(ctx context.Context, todo []int, remove func(i int) error, done func(i int, err error)) {
+	for some := true; some; {
+		var failed []int
+		errs := map[int]error{}
 		for _, i := range todo {
 			if ctx.Err() != nil {
 				return
 			}
-			err := c.destroy(ctx, sets[i])
-			if errors.Is(err, ipsetErrBusy) {
-				busy = append(busy, i)
+			if errs[i] = remove(i); errs[i] != nil {
+				failed = append(failed, i)
 				continue
 			}
-			done(i, err)
+			done(i, nil)
 		}
-		more = len(busy) > 0 && len(busy) < len(todo)
-		todo = busy
-	}
-	for _, i := range todo {
-		if ctx.Err() != nil {
-			return
+		some, todo = len(failed) < len(todo), failed
+		for _, i := range failed {
+			if !some {
+				done(i, errs[i])
+			}
 		}
-		done(i, c.destroyWhenUnused(ctx, sets[i]))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -150,15 +149,19 @@ func (c *Conn) HasChain(f Family, table, name string) (bool, error) {
 
 // SortedChains returns the chains in the order of their names.
 func (s *Ruleset) SortedChains() []Chain {
-	byName := map[string]Chain{}
-	for c := range s.Chains {
-		byName[fmt.Sprintf("%3d %s %s %d", c.Table.family, c.Table.name, c.Name, c.handle)] = c
+	return SortedBy(s.Chains, func(c Chain) string { return fmt.Sprintf("%3d %s %s %d", c.family, c.name, c.Name, c.handle) })
+}
+
+// SortedBy returns the keys of a map, sorted by the names that they have.
+func SortedBy[K comparable, V any](m map[K]V, name func(K) string) (keys []K) {
+	named := map[string]K{}
+	for key := range m {
+		named[name(key)] = key
 	}
-	chains := make([]Chain, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		chains = append(chains, byName[name])
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		keys = append(keys, named[name])
 	}
-	return chains
+	return keys
 }
 
 // addRules adds the rules in owned chains and the owned ones in others, but not the rest,
@@ -195,21 +198,10 @@ func (c *Conn) rules(ctx context.Context, table Table, wanted func(*parsedRule) 
 // parseChain reads a chain, and reports whether it has a hook, as the table's own chains
 // have.
 func parseChain(family uint8, b []byte) (chain Chain, base bool, err error) {
-	chain.family = family
-	err = nlmsg.Attrs(b, func(typ uint16, value []byte) error {
-		switch typ {
-		case unix.NFTA_CHAIN_TABLE:
-			chain.name = unix.ByteSliceToString(value)
-		case unix.NFTA_CHAIN_NAME:
-			chain.Name = unix.ByteSliceToString(value)
-		case unix.NFTA_CHAIN_HANDLE:
-			chain.handle = be64(value)
-		case unix.NFTA_CHAIN_HOOK:
-			base = true
-		}
-		return nil
-	})
-	return chain, base, err
+	attrs, err := attributes(b)
+	chain.Table = Table{family, unix.ByteSliceToString(attrs[unix.NFTA_CHAIN_TABLE])}
+	chain.Name, chain.handle = unix.ByteSliceToString(attrs[unix.NFTA_CHAIN_NAME]), be64(attrs[unix.NFTA_CHAIN_HANDLE])
+	return chain, attrs[unix.NFTA_CHAIN_HOOK] != nil, err
 }
 
 // parsedRule is a rule with its comments, and the names of the sets and maps that it looks
@@ -219,32 +211,24 @@ type parsedRule struct {
 	comments, lookups []string
 }
 
-func parseRule(family uint8, b []byte) (parsedRule, error) {
-	rule := parsedRule{Rule: Rule{Table: Table{family: family}}}
-	err := nlmsg.Attrs(b, func(typ uint16, value []byte) (err error) {
-		switch typ {
-		case unix.NFTA_RULE_TABLE:
-			rule.name = unix.ByteSliceToString(value)
-		case unix.NFTA_RULE_CHAIN:
-			rule.Chain = unix.ByteSliceToString(value)
-		case unix.NFTA_RULE_HANDLE:
-			rule.Handle = be64(value)
-		case unix.NFTA_RULE_EXPRESSIONS:
-			err = nlmsg.Attrs(value, func(_ uint16, expr []byte) error { return rule.parseExpr(expr) })
-		}
-		return err
-	})
+func parseRule(family uint8, b []byte) (rule parsedRule, err error) {
+	attrs, err := attributes(b)
+	rule.Table = Table{family, unix.ByteSliceToString(attrs[unix.NFTA_RULE_TABLE])}
+	rule.Chain, rule.Handle = unix.ByteSliceToString(attrs[unix.NFTA_RULE_CHAIN]), be64(attrs[unix.NFTA_RULE_HANDLE])
+	if err == nil {
+		err = nlmsg.Attrs(attrs[unix.NFTA_RULE_EXPRESSIONS], func(_ uint16, expr []byte) error { return rule.parseExpr(expr) })
+	}
 	return rule, err
 }
 
 // parseExpr reads an expression: a verdict, a lookup, or the comment of iptables.
 func (r *parsedRule) parseExpr(expr []byte) error {
-	name, err := nlmsg.Attr(expr, unix.NFTA_EXPR_NAME)
-	data, dataErr := nlmsg.Attr(expr, unix.NFTA_EXPR_DATA)
-	if err = errors.Join(err, dataErr); err != nil {
+	attrs, err := attributes(expr)
+	if err != nil {
 		return err
 	}
-	switch unix.ByteSliceToString(name) {
+	data := attrs[unix.NFTA_EXPR_DATA]
+	switch unix.ByteSliceToString(attrs[unix.NFTA_EXPR_NAME]) {
 	case "immediate":
 		chain, err := verdictChain(data, unix.NFTA_IMMEDIATE_DATA)
 		r.JumpsTo = cmp.Or(chain, r.JumpsTo)
@@ -254,12 +238,10 @@ func (r *parsedRule) parseExpr(expr []byte) error {
 		r.lookups = append(r.lookups, unix.ByteSliceToString(set))
 		return err
 	case "match":
-		match, err := nlmsg.Attr(data, unix.NFTA_MATCH_NAME)
-		if err != nil || unix.ByteSliceToString(match) != "comment" {
-			return err
+		match, err := attributes(data)
+		if unix.ByteSliceToString(match[unix.NFTA_MATCH_NAME]) == "comment" {
+			r.comments = append(r.comments, unix.ByteSliceToString(match[unix.NFTA_MATCH_INFO])) // linux/netfilter/xt_comment.h
 		}
-		info, err := nlmsg.Attr(data, unix.NFTA_MATCH_INFO) // linux/netfilter/xt_comment.h
-		r.comments = append(r.comments, unix.ByteSliceToString(info))
 		return err
 	}
 	return nil

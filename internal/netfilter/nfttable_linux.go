@@ -36,17 +36,8 @@ func (c *Conn) Tables(ctx context.Context, owned func(Table) bool) ([]OwnTable, 
 }
 
 func parseTable(family uint8, b []byte) (OwnTable, error) {
-	table := OwnTable{Table: Table{family: family}}
-	err := nlmsg.Attrs(b, func(typ uint16, value []byte) error {
-		switch typ {
-		case unix.NFTA_TABLE_NAME:
-			table.name = unix.ByteSliceToString(value)
-		case nftaTableHandle:
-			table.Handle = be64(value)
-		}
-		return nil
-	})
-	return table, err
+	attrs, err := attributes(b)
+	return OwnTable{Table{family, unix.ByteSliceToString(attrs[unix.NFTA_TABLE_NAME])}, be64(attrs[nftaTableHandle])}, err
 }
 
 // DeleteTable deletes a table with everything in it; already gone is success.

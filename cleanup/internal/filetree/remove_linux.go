@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
 // RemoveAll removes the tree, except kept paths, mount points, and the directories above
@@ -45,12 +43,6 @@ func removeEntry(e Entry) (remains bool, err error) {
 // Remove removes a file, or a directory that is empty.
 func (t *Tree) Remove() error { return removing(t.Path, unlink(t.fd(), t.Name, t.IsDir)) }
 
-// RemoveFile removes a path whose last element is a name of a file in an open
-// directory.
-func RemoveFile(dir int, path string) error {
-	return removing(path, unlink(dir, filepath.Base(path), false))
-}
-
 // Rename gives a file another name in its directory, unless something has that
 // name. It is durable.
 func (t *Tree) Rename(name string) error {
@@ -63,7 +55,7 @@ func (t *Tree) Rename(name string) error {
 	case errors.Is(err, unix.EEXIST):
 		return fmt.Errorf("%s exists by now; left as it is: %w", name, err)
 	case err != nil:
-		return &os.LinkError{Op: "rename", Old: t.Path, New: name, Err: unlinkHint(dir, t.Name, err)}
+		return &os.LinkError{Op: "rename", Old: t.Path, New: name, Err: err}
 	}
 	return os.NewSyscallError("sync "+filepath.Dir(t.Path), unix.Fsync(dir))
 }
@@ -82,11 +74,10 @@ func unlink(dir int, name string, isDir bool) error {
 	if isDir {
 		flags = unix.AT_REMOVEDIR
 	}
-	err := unix.Unlinkat(dir, name, flags)
-	if err == nil || errors.Is(err, unix.ENOENT) {
-		return nil
+	if err := unix.Unlinkat(dir, name, flags); !errors.Is(err, unix.ENOENT) {
+		return err
 	}
-	return unlinkHint(dir, name, err)
+	return nil
 }
 
 // removing is an error of unlink that names the path.
@@ -95,38 +86,4 @@ func removing(path string, err error) error {
 		return nil
 	}
 	return &os.PathError{Op: "remove", Path: path, Err: err}
-}
-
-// unlinkHint explains why root may not remove a name: the file or its directory is
-// immutable or append-only (chattr(1)).
-func unlinkHint(dir int, name string, err error) error {
-	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
-		return err
-	}
-	if attr := blockingAttr(dir); attr != "" {
-		return remedy.Add(err, "its directory is "+attr)
-	}
-	fd, openErr := openBelow(dir, name, unix.O_RDONLY|unix.O_NONBLOCK)
-	if openErr != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if attr := blockingAttr(fd); attr != "" {
-		return remedy.Add(err, "it is "+attr)
-	}
-	return err
-}
-
-func blockingAttr(fd int) string {
-	const appendOnly, immutable = 0x20, 0x10 // linux/fs.h, FS_APPEND_FL and FS_IMMUTABLE_FL
-	flags, err := unix.IoctlGetUint32(fd, unix.FS_IOC_GETFLAGS)
-	switch {
-	case err != nil:
-		return ""
-	case flags&immutable != 0:
-		return "immutable: chattr -i"
-	case flags&appendOnly != 0:
-		return "append-only: chattr -a"
-	}
-	return ""
 }

@@ -35,6 +35,7 @@ type Tree struct {
 	IsDir  bool
 	LinkTo string // where it leads to, if it is a symbolic link
 	Mount  bool   // it is itself a mount point
+	Empty  bool   // a regular file without content
 
 	parent *durable.Dir
 }
@@ -131,6 +132,7 @@ func (t *Tree) look() error {
 		return &os.PathError{Op: "stat", Path: "/", Err: err}
 	}
 	t.ID, t.Dir, t.IsDir = InodeOf(&st), InodeOf(&above), st.Mode&unix.S_IFMT == unix.S_IFDIR
+	t.Empty = st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 		if t.LinkTo, err = readLink(fd); err != nil {
 			return &os.PathError{Op: "readlink", Path: t.Path, Err: err}

@@ -40,8 +40,16 @@ type Rule struct {
 	nth                  int
 }
 
-// JumpsTo is the chain that the rule jumps to.
-func (r Rule) JumpsTo() string { return jumpsTo(r.Spec) }
+// JumpsTo returns the target of a rule's jump in its last two words. A rule that jumps to
+// a chain ends with the chain's name, and quoted text ends with a quote, which no name
+// contains.
+func (r Rule) JumpsTo() string {
+	words := strings.Fields(r.Spec)
+	if n := len(words); n >= 2 && (words[n-2] == "-j" || words[n-2] == "-g") {
+		return words[n-1]
+	}
+	return ""
+}
 
 func (r Rule) family() string { return r.Family }
 
@@ -184,29 +192,7 @@ func deleteSingly(ctx context.Context, f netfilter.Family, owned netfilter.Owned
 		todo = append(todo, i)
 	}
 	sort.SliceStable(todo, func(a, b int) bool { return objects[todo[b]].after() < objects[todo[a]].after() })
-	for {
-		var failed []int
-		errs := map[int]error{}
-		for _, i := range todo {
-			if ctx.Err() != nil {
-				return
-			}
-			if err := deleteAll(ctx, f, owned, objects[i:i+1]); err != nil {
-				failed = append(failed, i)
-				errs[i] = err
-				continue
-			}
-			done(i, nil)
-		}
-		if len(failed) < len(todo) && len(failed) > 0 {
-			todo = failed
-			continue
-		}
-		for _, i := range failed {
-			done(i, errs[i])
-		}
-		return
-	}
+	netfilter.WhileSomeGo(ctx, todo, func(i int) error { return deleteAll(ctx, f, owned, objects[i:i+1]) }, done)
 }
 
 // deleteAll deletes those objects that are still there.

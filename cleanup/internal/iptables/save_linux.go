@@ -133,28 +133,9 @@ func (r Rule) values(options []string) (values []string) {
 
 func hasKey[K comparable, V any](m map[K]V, key K) bool { _, ok := m[key]; return ok }
 
-// jumpsTo returns the target of a rule's jump in its last two words. A rule that jumps to
-// a chain ends with the chain's name, and quoted text ends with a quote, which no name
-// contains.
-func jumpsTo(spec string) string {
-	words := strings.Fields(spec)
-	if n := len(words); n >= 2 && (words[n-2] == "-j" || words[n-2] == "-g") {
-		return words[n-1]
-	}
-	return ""
-}
-
 // SortedChains returns the chains in the order of their tables and names.
 func (s *Ruleset) SortedChains() []Chain {
-	byName := map[string]Chain{}
-	for c := range s.Chains {
-		byName[c.Table+" "+c.Name+" "+c.Family] = c
-	}
-	chains := make([]Chain, 0, len(byName))
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		chains = append(chains, byName[name])
-	}
-	return chains
+	return netfilter.SortedBy(s.Chains, func(c Chain) string { return c.Table + " " + c.Name + " " + c.Family })
 }
 
 // deletions writes the input of iptables-restore: the rules in other owners' chains go
