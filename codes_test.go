@@ -18,15 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
-var (
-	_ bootstrap.Coder = (*cniinstall.InvalidError)(nil)
-	_ bootstrap.Coder = (*flock.HeldError)(nil)
-)
+var _ bootstrap.Coder = (*flock.HeldError)(nil)
 
 // codePackages are the first words of codes, in the order of the table.
 var codePackages = []string{

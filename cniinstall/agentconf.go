@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 )
@@ -24,21 +23,12 @@ import (
 // It is a bootstrap.Action with Undo. It does not check whether the name may be another
 // agent's: see cleanup.Ownership.Validate.
 type AgentConf struct {
-	ConfDir  string // zero: /etc/cni/net.d
 	ConfName string // must be one that runtimes load
 
-	// Results is the directory in which the runtime's libcni caches the result of
-	// each sandbox. As long as a result there has the configuration's network, the
-	// file stays, and the error matches [ErrInUse]. If empty, it is
-	// /var/lib/cni/results and /var/lib/cni/cache/results.
-	Results string
-
-	// Sandboxes is that of [Uninstall].
-	Sandboxes func(context.Context) ([]string, error)
-
-	// Force removes the file even if sandboxes need it, for when the plugins stay
-	// and the agent will return and write it again.
-	Force bool
+	// Uninstall says in which ConfDir the file is, and how it is known which sandboxes need
+	// it: then it stays, and the error matches [ErrInUse]. With Force it goes nevertheless,
+	// for when the plugins stay and the agent will return and write it again.
+	Uninstall Uninstall
 }
 
 // Namespaces lists the mount namespace of the host.
@@ -72,9 +62,12 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
 		return err
 	}
-	d, err := openDir(filepath.Dir(c.path()))
-	if d == nil {
-		return err
+	d, err := durable.OpenDir(filepath.Dir(c.path()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return hint(err)
 	}
 	defer d.Close()
 	info, err := d.Lstat(c.ConfName)
@@ -86,25 +79,16 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", c.path(), filemode.Type(info.Mode()))
 	}
-	if !c.Force {
-		if err := (cniresult.Cache{Dirs: cniresult.Dirs(c.Results), Sandboxes: c.Sandboxes}).FileInUse(ctx, c.path()); err != nil {
-			return err
+	if !c.Uninstall.Force {
+		if err := c.Uninstall.cache().FileInUse(ctx, c.path()); err != nil {
+			return fmt.Errorf("%s is kept: %w", c.path(), err)
 		}
 	}
 	return hint(f(d))
 }
 
-// openDir opens a folder, or returns nil if there is none.
-func openDir(path string) (*durable.Dir, error) {
-	d, err := durable.OpenDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return d, hint(err)
-}
-
 func (c AgentConf) path() string {
-	return filepath.Join(cmp.Or(c.ConfDir, defaultConfDir), c.ConfName)
+	return filepath.Join(cmp.Or(c.Uninstall.ConfDir, defaultConfDir), c.ConfName)
 }
 
 func (c AgentConf) validate() error {

@@ -35,7 +35,7 @@ type Chained struct {
 
 	// Agent describes the plugin to insert. If its Mode is empty or "none", it is
 	// "generic-veth". The network's name, its version and the other
-	// plugins are those of the target: Network, CNIVersion and Base must be zero.
+	// plugins are those of the target: Network and CNIVersion must be zero.
 	Agent Agent
 
 	// Plugin, if not nil, is inserted instead of Agent's plugin. It is a JSON
@@ -71,8 +71,8 @@ func (c Chained) plugin() ([]byte, error) {
 		return c.Plugin, nil
 	}
 	a := c.Agent
-	if a.Network != "" || a.CNIVersion != "" || a.Base != nil {
-		return nil, errors.New("the network's name, its cniVersion and its other plugins are those of the target")
+	if a.Network != "" || a.CNIVersion != "" {
+		return nil, errors.New("the network's name and its cniVersion are those of the target")
 	}
 	if a.alone() {
 		a.Mode = modeGenericVeth
@@ -95,7 +95,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 	if err != nil {
 		return nil, err
 	}
-	var skipped []string
+	var skipped []error
 	for _, t := range theirs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -107,15 +107,17 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		}
 		switch {
 		case err != nil:
-			skipped = append(skipped, fmt.Sprintf("%s is skipped: %v", t.name, err))
+			err = fmt.Errorf("%s is skipped: %w", t.name, err)
+			skipped = append(skipped, err)
+			if f.passedOver != nil {
+				f.passedOver(err.Error())
+			}
 		case c.fits(n, own):
-			f.report(skipped)
 			return n, nil
 		}
 	}
-	f.report(skipped)
 	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
-	return nil, errors.Join(err, joinTexts(skipped))
+	return nil, errors.Join(append([]error{err}, skipped...)...)
 }
 
 // fits returns false for a configuration with only our plugin, or loopback: no network.
@@ -124,28 +126,13 @@ func (c Chained) fits(n *network, own string) bool {
 		slices.ContainsFunc(n.types, func(t string) bool { return t != own && t != loopback })
 }
 
-func (f folder) report(skipped []string) {
-	for _, text := range skipped {
-		if f.passedOver != nil {
-			f.passedOver(text)
-		}
-	}
-}
-
-func joinTexts(texts []string) error {
-	if len(texts) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(texts, "\n"))
-}
-
 // Chain puts a plugin, a JSON object with a "type", into a configuration. It
 // replaces the plugin of the same type, and removes any further ones; if there is
 // none, it is added at the end. A configuration of a single plugin (.conf) becomes
 // a list with its name and cniVersion. Apart from white space, nothing else
 // changes: keys keep their order, numbers their digits. If a runtime would refuse
 // the configuration, or it has both "type" and "plugins", of which its file's name
-// tells which counts, the error is an [InvalidError].
+// tells which counts, the error matches [ErrInvalid].
 func Chain(conf, plugin []byte) ([]byte, error) {
 	n, err := parse("", conf)
 	if err != nil {

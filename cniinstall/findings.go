@@ -50,11 +50,7 @@ func (i Install) brought(ctx context.Context) (names []string, err error) {
 	if i.Plugins == nil {
 		return nil, nil
 	}
-	sources, err := i.pluginNames(ctx)
-	for _, source := range sources {
-		names = append(names, i.installedAs(source)...)
-	}
-	return names, err
+	return i.pluginNames(ctx)
 }
 
 // withoutPlugins lists the plugins of a configuration that do not exist.

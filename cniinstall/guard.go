@@ -26,9 +26,9 @@ const (
 	contestEnds  = 10 * time.Second // without a repair: a later change is unrelated
 )
 
-// ErrUninstalled means that the installation was undone, or never made, so there is
+// errUninstalled means that the installation was undone, or never made, so there is
 // nothing to guard. It matches [ledger.ErrRevoked].
-var ErrUninstalled error = uninstalled{}
+var errUninstalled error = uninstalled{}
 
 type uninstalled struct{}
 
@@ -36,9 +36,9 @@ func (uninstalled) Error() string        { return "no longer installed" }
 func (uninstalled) Is(target error) bool { return target == ledger.ErrRevoked }
 func (uninstalled) Code() string         { return code.Of(ledger.ErrRevoked) }
 
-// ErrContested means that another program, such as another agent's guard, keeps
+// errContested means that another program, such as another agent's guard, keeps
 // undoing the repairs.
-var ErrContested = errors.New("another program undoes each repair")
+var errContested = errors.New("another program undoes each repair")
 
 // Guard repairs an installation that other programs change: four times a second it
 // inspects the folders, and if a file has been changed, moved or removed, or a
@@ -46,9 +46,9 @@ var ErrContested = errors.New("another program undoes each repair")
 // second, provided that the repair itself takes at most half a second.
 //
 // It only guards files that its step has already applied, according to the context's ledger,
-// and installs nothing new (see bootstrap.Plan.Inside). It ends if there is an uninstall
-// ([ErrUninstalled]), if other content is installed ([ledger.ErrRevoked]), or if
-// another owner claims the node ([ledger.ErrNotOwner]).
+// and installs nothing new (see bootstrap.Plan.Inside). It ends if there is an uninstall, or
+// if other content is installed ([ledger.ErrRevoked]), or if another owner claims the node
+// ([ledger.ErrNotOwner]).
 type Guard struct {
 	// Install is the installation that the step has applied.
 	Install Install
@@ -61,21 +61,19 @@ type Guard struct {
 	Lock func(ctx context.Context) (unlock func() error, err error)
 
 	// Done is called with the changes of each repair, and with errors that do not
-	// end the guard: a failed repair, which is tried again, and [ErrContested],
-	// once whenever another program begins to undo the repairs: they then become rarer, up
-	// to one a minute. It may be nil.
+	// end the guard: a failed repair, which is tried again, and once whenever another
+	// program begins to undo the repairs: they then become rarer, up to one a minute. It may
+	// be nil.
 	Done func(changes []string, err error)
 }
 
 // Run guards the installation until ctx ends or another reason stops it, and always
-// returns an error: that of ctx, [ErrUninstalled], [ledger.ErrRevoked],
-// [ledger.ErrNotOwner], or that of an Install with invalid fields.
+// returns an error: that of ctx, [ledger.ErrRevoked], [ledger.ErrNotOwner], or that of an Install with invalid fields.
 //
 // All paths are resolved on the calling thread, so Run may run inside hostns.Do for
 // any length of time. Files are read only after the name, size, mode, owner or time
 // of a relevant file has changed: an installed file, one that the configuration
-// needs or, where it depends on these (Exclusive, and a Config that is neither
-// [Whole] nor [Agent]), another configuration. While none of 28 files changes, Run
+// needs or, where it depends on these (Exclusive, and a [Chained]), another configuration. While none of 28 files changes, Run
 // needs 2 ms of processor time a second (BenchmarkCNI7_Idle, in a process that does
 // nothing else), regardless of the number of other files beside them.
 //
@@ -112,7 +110,7 @@ func (g Guard) run(ctx context.Context) (err error) {
 	}
 	r := &guarding{Guard: g, book: ledger.From(ctx), seed: maphash.MakeSeed()}
 	if r.book == nil {
-		return fmt.Errorf("%w: there is no ledger", ErrUninstalled)
+		return fmt.Errorf("%w: there is no ledger", errUninstalled)
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -139,7 +137,7 @@ func (r *guarding) look(ctx context.Context) error {
 	if err == nil && len(changes) > 0 {
 		r.seen = "" // the same change may recur before the next look
 	}
-	if err == nil && len(changes) > 0 || errors.Is(err, ErrUninstalled) { // or another process is just recording anew
+	if err == nil && len(changes) > 0 || errors.Is(err, errUninstalled) { // or another process is just recording anew
 		err = r.repair(ctx)
 	}
 	switch {
@@ -185,7 +183,7 @@ func (r *guarding) done(changes []string, err error) {
 func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []string, err error) {
 	if err := r.book.Verify(ctx); err != nil {
 		if !errors.Is(err, ledger.ErrNotOwner) && errors.Is(err, ledger.ErrRevoked) {
-			err = fmt.Errorf("%w: %w", ErrUninstalled, err)
+			err = fmt.Errorf("%w: %w", errUninstalled, err)
 		}
 		return wants, nil, err
 	}
@@ -236,11 +234,11 @@ func (r *guarding) recorded(ctx context.Context) (map[string]string, error) {
 	}
 	for name := range r.claims {
 		if _, known := claims[name]; !known {
-			return nil, fmt.Errorf("%w: %s is no longer recorded", ErrUninstalled, name)
+			return nil, fmt.Errorf("%w: %s is no longer recorded", errUninstalled, name)
 		}
 	}
 	if len(claims) == 0 {
-		return nil, fmt.Errorf("%w: step %s has recorded nothing", ErrUninstalled, r.Step)
+		return nil, fmt.Errorf("%w: step %s has recorded nothing", errUninstalled, r.Step)
 	}
 	return claims, nil
 }
@@ -258,7 +256,7 @@ func (r *guarding) mayRepair(ctx context.Context, j *job, claims map[string]stri
 		case w.Loose:
 			continue
 		case !known:
-			return fmt.Errorf("%w: %s is not recorded", ErrUninstalled, w.Object)
+			return fmt.Errorf("%w: %s is not recorded", errUninstalled, w.Object)
 		case w.plugin == "" && !isFixed(j.Config): // its content may differ each time
 			continue
 		}
@@ -324,6 +322,6 @@ func (r *guarding) contested(found string) {
 	}
 	r.pause = now.Add(growing(lookEvery, r.again-contestAfter))
 	if r.again == contestAfter+1 {
-		r.done(nil, fmt.Errorf("guard CNI: %w: repairing it more and more rarely, down to once in %v", ErrContested, retryLast))
+		r.done(nil, fmt.Errorf("guard CNI: %w: repairing it more and more rarely, down to once in %v", errContested, retryLast))
 	}
 }

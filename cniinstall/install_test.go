@@ -167,7 +167,7 @@ func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	require.ErrorContains(t, err, "bandwidth")
 
 	i.Names, i.Optional = nil, []string{"loopback"}
-	i.SearchDirs = []string{n.src} // the runtime also searches there
+	i.Install = n.seeing(i.Install, n.src)
 	n.source("loopback", script("1.0.0"))
 	require.NoError(t, os.Chmod(filepath.Join(n.src, "loopback"), 0o755))
 	said, err = i.Advise(t.Context())
@@ -358,7 +358,7 @@ func TestBadFields(t *testing.T) {
 	tests := map[string]func(*recorded){
 		`"opt" is not an absolute path`:                 func(i *recorded) { i.BinDir = "opt" },
 		`"etc" is not an absolute path`:                 func(i *recorded) { i.ConfDir = "etc" },
-		`"more" is not an absolute path`:                func(i *recorded) { i.SearchDirs = []string{"more"} },
+		`"more" is not an absolute path`:                func(i *recorded) { i.AlsoBinDirs = []string{"more"} },
 		`"05-cilium.txt": no runtime loads it`:          func(i *recorded) { i.ConfName = "05-cilium.txt" },
 		`"../05-cilium.conflist": no runtime loads it`:  func(i *recorded) { i.ConfName = "../05-cilium.conflist" },
 		`"sub/05-cilium.conflist": no runtime loads it`: func(i *recorded) { i.ConfName = "sub/05-cilium.conflist" },

@@ -18,41 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/cniresult"
-	"github.com/slipway-dev/slipway/internal/code"
 )
-
-// InvalidError means that a runtime would reject a configuration, or would load it
-// and fail for every pod. It locates the reason in the configuration.
-type InvalidError struct {
-	Name   string // file name; may be empty
-	Offset int64  // of the error, in bytes; -1: the whole
-	Line   int    // from 1; 0: the whole
-	Column int    // in bytes, from 1; 0: the whole
-	Plugin int    // index in "plugins", from 0; -1: none of them
-	Err    error
-}
-
-// Error returns the place in the configuration and the reason.
-func (e *InvalidError) Error() string {
-	var b strings.Builder
-	b.WriteString("invalid CNI configuration")
-	if e.Name != "" {
-		b.WriteString(" " + e.Name)
-	}
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ", line %d column %d", e.Line, e.Column)
-	}
-	if e.Plugin >= 0 {
-		fmt.Fprintf(&b, ", plugins[%d]", e.Plugin)
-	}
-	return b.String() + ": " + e.Err.Error()
-}
-
-// Unwrap returns the reason.
-func (e *InvalidError) Unwrap() error { return e.Err }
-
-// Code returns "cni.config-invalid".
-func (e *InvalidError) Code() string { return code.CNIConfigInvalid }
 
 // network is a configuration that libcni accepts.
 type network struct {
@@ -181,74 +147,30 @@ func (n *network) adopt(list *libcni.NetworkConfigList, parts []part) error {
 
 // invalid returns an error about the plugin at index in a list or, for -1, the whole.
 func (n *network) invalid(index int, err error) error {
-	if !n.isList {
-		index = -1
+	if index >= 0 && n.isList {
+		return n.invalidAt(fmt.Sprintf(", plugins[%d]", index), err)
 	}
-	e := &InvalidError{Name: n.file, Offset: -1, Plugin: index, Err: err}
-	if index >= 0 {
-		e.locate(n.raw, pluginOffset(n.raw, index))
-	}
-	return e
+	return n.invalidAt("", err)
 }
 
-// syntax returns an error of encoding/json with its position.
+func (n *network) invalidAt(place string, err error) error {
+	if n.file != "" {
+		place = " " + n.file + place
+	}
+	return fmt.Errorf("%w%s: %w", ErrInvalid, place, err)
+}
+
+// syntax returns an error of encoding/json with its line and column, which is in bytes.
 func (n *network) syntax(err error) error {
-	e := &InvalidError{Name: n.file, Offset: -1, Plugin: -1, Err: err}
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		e.locate(n.raw, max(syntax.Offset-1, 0)) // it counts the byte it stumbled over
+		before := n.raw[:max(syntax.Offset-1, 0)] // it counts the byte it stumbled over
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+		return n.invalidAt(fmt.Sprintf(", line %d column %d", line, column), err)
 	case errors.As(err, &typ):
-		e.Err = fmt.Errorf("it is a JSON %s, not an object", typ.Value)
+		err = fmt.Errorf("it is a JSON %s, not an object", typ.Value)
 	}
-	return e
-}
-
-func (e *InvalidError) locate(raw []byte, offset int64) {
-	if offset < 0 || offset > int64(len(raw)) {
-		return
-	}
-	before := raw[:offset]
-	e.Offset = offset
-	e.Line = bytes.Count(before, []byte("\n")) + 1
-	e.Column = len(before) - bytes.LastIndexByte(before, '\n')
-}
-
-// pluginOffset finds where plugins[index] starts, or returns -1.
-func pluginOffset(raw []byte, index int) int64 {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	found := int64(-1)
-	d.Token() // the object
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return found
-		}
-		if key != "plugins" {
-			if d.Decode(new(json.RawMessage)) != nil {
-				return found
-			}
-			continue
-		}
-		found = elementOffset(d, raw, index) // the last one counts, as in encoding/json
-	}
-	return found
-}
-
-func elementOffset(d *json.Decoder, raw []byte, index int) int64 {
-	found := int64(-1)
-	d.Token() // the array
-	for i := 0; d.More(); i++ {
-		start := d.InputOffset()
-		if d.Decode(new(json.RawMessage)) != nil {
-			return found
-		}
-		if i == index {
-			lead := raw[start:]
-			found = start + int64(len(lead)-len(bytes.TrimLeft(lead, ", \t\r\n")))
-		}
-	}
-	d.Token() // its end
-	return found
+	return n.invalidAt("", err)
 }

@@ -36,7 +36,6 @@ func TestForWhereTheRuntimeLooks(t *testing.T) {
 	i := n.auto(r)
 	require.Equal(t, r.PluginDirs[0], i.BinDir)
 	require.Equal(t, r.ConfDir, i.ConfDir)
-	require.Equal(t, []string{"/usr/lib/cni"}, i.SearchDirs)
 	requireApplied(t, i, n.root)
 	require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
 	advice, err := i.Advise(t.Context())
@@ -93,7 +92,6 @@ func TestForTheFolderInUseIsKept(t *testing.T) {
 	both := cniinstall.Runtime{PluginDirs: []string{n.bin, first.PluginDirs[0]}, ConfDir: first.ConfDir}
 	i := n.auto(both)
 	require.Equal(t, first.PluginDirs[0], i.BinDir)
-	require.Equal(t, []string{n.bin}, i.SearchDirs)
 	requireConverged(t, i, n.root)
 }
 

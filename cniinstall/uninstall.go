@@ -83,9 +83,6 @@ type Uninstall struct {
 	Force bool
 }
 
-// Kinds returns the kinds of CNI files with the zero [Uninstall].
-func Kinds() []*ledger.Kind { return Uninstall{}.Kinds() }
-
 // Kinds returns the kinds of CNI files, for a ledger.Ledger.
 func (u Uninstall) Kinds() []*ledger.Kind {
 	plugin, conf := ledger.File(), ledger.File()
@@ -141,31 +138,21 @@ func (u Uninstall) keepsPlugin(ctx context.Context, path string, after ledger.Af
 		return "", err
 	}
 	if err := u.remains(files, after).need(ctx, path); err != nil {
-		return kept(path, err)
+		return kept(err)
 	}
-	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) }))
+	return kept(u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) }))
 }
 
 // kept returns err as that of a kind, to which the ledger adds the object.
-func kept(path string, err error) (why string, _ error) {
-	if err == nil {
-		return "", nil
+func kept(err error) (why string, _ error) {
+	switch {
+	case errors.Is(err, ledger.ErrNeeded):
+		return err.Error(), nil
+	case err != nil:
+		err = fmt.Errorf("kept: %w", err)
 	}
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), path+" stays: "), path+" is kept: ")
-	if errors.Is(err, ledger.ErrNeeded) {
-		return text, nil
-	}
-	return "", keptError{text, err}
+	return "", err
 }
-
-// keptError is an error with its own text.
-type keptError struct {
-	text string
-	error
-}
-
-func (k keptError) Error() string { return "kept: " + k.text }
-func (k keptError) Unwrap() error { return k.error }
 
 // hasCopy reports whether a step that has installed the plugin keeps it elsewhere.
 func (r recorded) hasCopy(path string, after ledger.After) bool {
@@ -192,7 +179,11 @@ func (u Uninstall) inUse(ctx context.Context, object string, needs func(cniresul
 	if u.Force {
 		return nil
 	}
-	return cniresult.Cache{Dirs: cniresult.Dirs(u.Results), Sandboxes: u.Sandboxes}.InUse(ctx, object, needs)
+	return u.cache().InUse(ctx, object, needs)
+}
+
+func (u Uninstall) cache() cniresult.Cache {
+	return cniresult.Cache{Dirs: cniresult.Dirs(u.Results), Sandboxes: u.Sandboxes}
 }
 
 // keepsConf keeps our configuration as long as sandboxes have its network and no other one
@@ -216,7 +207,7 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Afte
 	if err != nil || own {
 		return "", err
 	}
-	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool {
+	return kept(u.inUse(ctx, path, func(r cniresult.Result) bool {
 		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
 		return r.NetworkName == n.name && !serves
 	}))

@@ -27,7 +27,7 @@ import (
 //
 // Plugins run as the caller's user, so perhaps as root, in the calling thread's
 // namespaces, for at most 5 seconds each, with no environment but CNI's. The error
-// is an [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
+// matches [ErrInvalid] or [ErrPluginMissing], or is that of a plugin that fails. An ipam
 // plugin is not checked: the plugin that calls it is responsible for it. A plugin
 // that users other than root and the caller may change, or replace in its folder,
 // is not run, which is also an error.
