@@ -6,7 +6,6 @@ package cniinstall
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"path/filepath"
 	"strings"
 
@@ -24,16 +23,15 @@ func (r *guarding) appearance(ctx context.Context) string {
 // the installation is as it should be. Until these are known, any change in the
 // folders counts. Its cost depends only on the number of such files, not on that of
 // others beside them.
-func (r *guarding) files(ctx context.Context) uint64 {
+func (r *guarding) files(ctx context.Context) string {
 	i := r.Install
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	describe := func(path string) { fmt.Fprintln(&h, path, appearance(path)) }
+	var seen strings.Builder
+	describe := func(path string) { fmt.Fprintln(&seen, path, appearance(path)) }
 	for _, dir := range append(i.binDirs(), i.ConfDir) {
 		describe(dir)
 		if r.watched == nil {
 			change, _ := lastChange(dir)
-			fmt.Fprintln(&h, change)
+			fmt.Fprintln(&seen, change)
 		}
 	}
 	for _, path := range r.watched {
@@ -41,12 +39,12 @@ func (r *guarding) files(ctx context.Context) uint64 {
 	}
 	if i.Exclusive || i.Config != nil && !isFixed(i.Config) {
 		names, err := r.others.read(ctx, i.ConfDir, i.folder(recorded{}).decides)
-		fmt.Fprintln(&h, err)
+		fmt.Fprintln(&seen, err)
 		for _, name := range names {
 			describe(filepath.Join(i.ConfDir, name))
 		}
 	}
-	return h.Sum64()
+	return seen.String()
 }
 
 // decisive lists the files whose change may require a repair.

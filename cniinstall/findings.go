@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -41,8 +40,21 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 	if err != nil { // said above, unless the agent writes it anew
 		return findings, nil
 	}
+	coming, err := i.coming(ctx)
+	for _, err := range absent(n.types, i.searchDirs(), coming) {
+		findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", filepath.Join(f.Dir, names[0]), err))
+	}
+	return findings, err
+}
+
+// coming has the plugins that Apply would install, and those elsewhere.
+func (i Install) coming(ctx context.Context) (coming map[string]bool, err error) {
 	brought, err := i.brought(ctx)
-	return append(findings, i.withoutPlugins(filepath.Join(f.Dir, names[0]), n, brought)...), err
+	coming = map[string]bool{}
+	for _, plugin := range append(brought, i.Elsewhere...) {
+		coming[plugin] = true
+	}
+	return coming, err
 }
 
 // brought lists the plugins that Apply would install.
@@ -51,17 +63,4 @@ func (i Install) brought(ctx context.Context) (names []string, err error) {
 		return nil, nil
 	}
 	return i.pluginNames(ctx)
-}
-
-// withoutPlugins lists the plugins of a configuration that do not exist.
-func (i Install) withoutPlugins(path string, n *network, brought []string) (findings []error) {
-	for _, plugin := range unique(n.types) {
-		if slices.Contains(i.Elsewhere, plugin) || slices.Contains(brought, plugin) {
-			continue
-		}
-		if _, err := find(plugin, i.searchDirs()); err != nil {
-			findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", path, err))
-		}
-	}
-	return findings
 }

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +86,6 @@ func (g Guard) Run(ctx context.Context) error {
 type guarding struct {
 	Guard
 	book    *ledger.Book
-	seed    maphash.Seed
 	seen    string            // the folders' appearance at the last look; empty: unknown
 	watched []string          // decisive files, except other configurations; nil: unknown
 	others  listing           // of the folder of configurations
@@ -108,7 +105,7 @@ func (g Guard) run(ctx context.Context) (err error) {
 	if g.Install, err = g.Install.withDefaults(); err != nil {
 		return err
 	}
-	r := &guarding{Guard: g, book: ledger.From(ctx), seed: maphash.MakeSeed()}
+	r := &guarding{Guard: g, book: ledger.From(ctx)}
 	if r.book == nil {
 		return fmt.Errorf("%w: there is no ledger", errUninstalled)
 	}
@@ -195,16 +192,19 @@ func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []s
 	if err != nil {
 		return wants, nil, err
 	}
-	if err := r.mayRepair(ctx, j, claims); err != nil {
-		return wants, nil, err
-	}
-	r.claims, r.watched = claims, j.decisive()
 	if wants, err = j.wants(); err != nil {
 		return wants, nil, err
 	}
 	for i, w := range wants.List {
-		wants.List[i].OwnCopy = w.OwnCopy || j.isOwn(w)
+		if !j.isOwn(w) {
+			continue
+		}
+		wants.List[i].OwnCopy = true
+		if err := r.mayRepair(ctx, w, claims); err != nil {
+			return wants, nil, err
+		}
 	}
+	r.claims, r.watched = claims, j.decisive()
 	look, err := r.book.Check(ctx, r.Step, wants)
 	return wants, look.Changes, err
 }
@@ -213,8 +213,7 @@ func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []s
 // another program writes there is contested, however long the guard takes to repair it, and
 // so it never becomes the original.
 func (j *job) isOwn(w ledger.Want) bool {
-	isPlugin := slices.ContainsFunc(j.plugins, func(p pluginWant) bool { return p.Object == w.Object })
-	return !w.Loose && (isPlugin || j.net != nil && w.Object == j.confWant().Object)
+	return !w.Loose && (w.Kind == j.kinds.plugin || w.Kind == j.kinds.conf)
 }
 
 // recorded returns the hashes of what the step wants, by file name: the folders may lead
@@ -245,33 +244,23 @@ func (r *guarding) recorded(ctx context.Context) (map[string]string, error) {
 
 // mayRepair returns an error if a file must not be repaired: the same owner has installed
 // other content since, or none.
-func (r *guarding) mayRepair(ctx context.Context, j *job, claims map[string]string) error {
-	wants := slices.Clone(j.plugins)
-	if j.net != nil {
-		wants = append(wants, pluginWant{Want: j.confWant()})
+func (r *guarding) mayRepair(ctx context.Context, w ledger.Want, claims map[string]string) (err error) {
+	name := filepath.Base(w.Object)
+	sum, known := claims[name]
+	switch {
+	case !known:
+		return fmt.Errorf("%w: %s is not recorded", errUninstalled, w.Object)
+	case w.Kind.Name == confKind && !isFixed(r.Install.Config): // its content may differ each time
+		return nil
 	}
-	for _, w := range wants {
-		sum, known := claims[filepath.Base(w.Object)]
-		switch {
-		case w.Loose:
-			continue
-		case !known:
-			return fmt.Errorf("%w: %s is not recorded", errUninstalled, w.Object)
-		case w.plugin == "" && !isFixed(j.Config): // its content may differ each time
-			continue
-		}
-		own, seen := r.claims[filepath.Base(w.Object)]
-		if !seen {
-			var err error
-			if own, err = hashOf(ctx, w.To); err != nil {
-				return err
-			}
-		}
-		if own != sum {
-			return fmt.Errorf("%w: %s was installed with other content since", ledger.ErrRevoked, w.Object)
-		}
+	own, seen := r.claims[name]
+	if !seen {
+		own, err = hashOf(ctx, w.To)
 	}
-	return nil
+	if err == nil && own != sum {
+		err = fmt.Errorf("%w: %s was installed with other content since", ledger.ErrRevoked, w.Object)
+	}
+	return err
 }
 
 // repair takes the lock and applies the installation if it still differs.

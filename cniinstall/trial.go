@@ -36,8 +36,14 @@ func (j *job) ready(ctx context.Context) error {
 	for _, plugin := range j.Elsewhere {
 		coming[plugin] = true
 	}
-	if err := errors.Join(j.net.present(j.runner(), coming), j.loopbackPresent(coming)); err != nil {
-		return err
+	errs := absent(j.net.types, j.searchDirs(), coming)
+	if j.needsLoopback() {
+		for _, err := range absent([]string{loopback}, j.searchDirs(), coming) {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrNoLoopback, err))
+		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	if now, err := j.folder(j.files).Read(ctx, j.ConfName); err == nil && string(now) == string(j.raw) {
 		return nil
@@ -86,16 +92,6 @@ func hashOf(ctx context.Context, s ledger.State) (string, error) {
 	sum := sha256.New()
 	_, err = io.Copy(sum, input.WithContext(ctx, content))
 	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
-func (j *job) loopbackPresent(coming map[string]bool) error {
-	if !j.needsLoopback() || coming[loopback] {
-		return nil
-	}
-	if _, err := find(loopback, j.searchDirs()); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoLoopback, err)
-	}
-	return nil
 }
 
 // speak asks plugins for their versions, each once. The caller vouches for those in

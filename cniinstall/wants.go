@@ -165,7 +165,7 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs := j.openBinDirs()
+	dirs := j.openBinDirs(ctx, names)
 	var errs []error
 	for _, name := range names {
 		for _, dir := range dirs {
@@ -178,14 +178,27 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 	return wants, errors.Join(errs...)
 }
 
-// openBinDirs lists the folders in which plugins are installed: those that are writable, or
-// all if none is.
-func (j *job) openBinDirs() []string {
-	open := slices.DeleteFunc(j.binDirs(), func(dir string) bool { return writable(dir) != nil })
+// openBinDirs lists the folders in which plugins are installed, without those that lack some
+// and are not writable, as long as there is another.
+func (j *job) openBinDirs(ctx context.Context, names []string) []string {
+	open := slices.DeleteFunc(j.binDirs(), func(dir string) bool { return writable(dir) != nil && j.lacks(ctx, dir, names) })
 	if len(open) == 0 {
 		return j.binDirs()
 	}
 	return open
+}
+
+// lacks reports whether a plugin would have to be written in the folder. An error is one of
+// any folder.
+func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		w, err := j.pluginWant(dir, name)
+		if err != nil || w == nil {
+			return false
+		}
+		is, err := isAsWanted(ctx, *w)
+		return err != nil || !is
+	})
 }
 
 // pluginWant returns nil for a plugin that its policy excludes, that is missing but
