@@ -201,6 +201,7 @@ func TestCNI4_ChainKeepsWhatItDoesNotKnow(t *testing.T) {
   "args": {
     "<&>": "\u2028"
   },
+  "cniVersion": "1.0.0",
   "name": "n",
   "plugins": [
     {
@@ -212,8 +213,7 @@ func TestCNI4_ChainKeepsWhatItDoesNotKnow(t *testing.T) {
     {
       "type": "c"
     }
-  ],
-  "cniVersion": "1.0.0"
+  ]
 }
 `, string(got))
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ import (
 type network struct {
 	file    string
 	raw     []byte
-	list    []byte // raw, or as runtimes wrap a single plugin's configuration
+	list    []byte                     // raw, or as runtimes wrap a single plugin's configuration
+	top     map[string]json.RawMessage // the members of list
 	name    string
 	isList  bool
 	version string            // the version requested from the plugins; never empty
@@ -48,21 +50,21 @@ func (n *network) needs(plugin string) bool {
 // it is a list.
 func parse(file string, raw []byte, parts ...part) (*network, error) {
 	n := &network{file: file, raw: raw, list: raw}
-	var top map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &top); err != nil {
+	if err := json.Unmarshal(raw, &n.top); err != nil {
 		return nil, n.syntax(err)
 	}
-	if top == nil {
+	if n.top == nil {
 		return nil, n.invalid(-1, errors.New("it is null, not an object"))
 	}
-	o := members(raw)
-	hasPlugins, hasType := o.get("plugins") != nil, o.only("type") != nil
+	var single struct{ CNIVersion, Name, Type json.RawMessage } // in any case, as libcni reads a single plugin's
+	_ = json.Unmarshal(raw, &single)                            // it is an object
+	hasPlugins, hasType := n.top["plugins"] != nil, single.Type != nil
 	n.isList = cniconf.IsList(file) || file == "" && !hasType
 	if err := n.kindFits(hasPlugins || len(parts) > 0, hasType); err != nil {
 		return nil, n.invalid(-1, err)
 	}
 	if !n.isList {
-		n.list = o.only("cniVersion", "name").with("plugins", []json.RawMessage{raw}).json()
+		n.wrap(single.CNIVersion, single.Name)
 	}
 	if err := n.checkPlugins(); err != nil {
 		return nil, err
@@ -75,6 +77,14 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 		parts = nil
 	}
 	return n, n.adopt(list, parts)
+}
+
+// wrap makes the list of a single plugin's configuration.
+func (n *network) wrap(version, name json.RawMessage) {
+	n.top = map[string]json.RawMessage{"cniVersion": version, "name": name}
+	maps.DeleteFunc(n.top, func(_ string, value json.RawMessage) bool { return value == nil })
+	n.top["plugins"], _ = encode([]json.RawMessage{n.raw}) // it has been parsed
+	n.list, _ = encode(n.top)
 }
 
 // kindFits checks that the content is of the kind that a runtime takes it for.
@@ -92,7 +102,7 @@ func (n *network) kindFits(hasPlugins, hasType bool) error {
 
 // checkPlugins lets libcni read each plugin by itself, for its index.
 func (n *network) checkPlugins() error {
-	raw := members(n.list).get("plugins")
+	raw := n.top["plugins"]
 	switch {
 	case raw == nil: // they are in the folder of the network
 	case json.Unmarshal(raw, &n.plugins) != nil:

@@ -98,7 +98,8 @@ func listDir(ctx context.Context, source fs.FS, folder string) ([]string, error)
 	if !ok {
 		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
 	}
-	return input.Collect(ctx, folder, input.Names(dir), func(name string) bool { return !strings.HasPrefix(name, ".") && !isConfName(name) })
+	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") || isConfName(name) }), err
 }
 
 // leftOut names the files that are no plugins.
