@@ -12,20 +12,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// appearance describes the guarded objects without reading files: it changes with
-// the ledger, and with any decisive file.
+// appearance describes the guarded objects without reading files: the ledger, the folders, by
+// their identity, and the files that decide whether the installation is as it should be. Until
+// these are known, any change in the folders counts. Its cost depends only on the number of
+// such files, not on that of others beside them.
 func (r *guarding) appearance(ctx context.Context) string {
-	version, err := r.book.Version()
-	return fmt.Sprintln(version, err, r.files(ctx))
-}
-
-// files describes the folders, by their identity, and the files that decide whether
-// the installation is as it should be. Until these are known, any change in the
-// folders counts. Its cost depends only on the number of such files, not on that of
-// others beside them.
-func (r *guarding) files(ctx context.Context) string {
-	i := r.Install
 	var seen strings.Builder
+	version, err := r.book.Version()
+	fmt.Fprintln(&seen, version, err)
+	i := r.Install
 	describe := func(path string) { fmt.Fprintln(&seen, path, appearance(path)) }
 	for _, dir := range append(i.binDirs(), i.ConfDir) {
 		describe(dir)

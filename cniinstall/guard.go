@@ -276,7 +276,6 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	found := r.found(wants, changes)
 	done, err := r.book.Apply(ctx, r.Step, wants)
 	if len(done.Changes) > 0 {
 		r.done(done.Changes, nil)
@@ -284,26 +283,16 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	if claims, errClaims := r.recorded(ctx); errClaims == nil {
 		r.claims = claims
 	}
-	r.contested(found)
+	r.contested(strings.Join(changes, "\n"))
 	return err
 }
 
-// found describes the state to repair, so that it can be recognised again.
-func (r *guarding) found(wants ledger.Wants, changes []string) string {
-	text := strings.Join(changes, "\n")
-	for _, w := range wants.List {
-		now, err := w.Kind.Read(context.Background(), w.Object)
-		text += fmt.Sprintln(filepath.Base(w.Object), now.Type, now.Mode, now.SHA256, err)
-	}
-	return text
-}
-
-// contested distinguishes a fight from a series of accidents: the same state keeps returning.
-// The repairs then become rarer.
-func (r *guarding) contested(found string) {
+// contested distinguishes a fight from a series of accidents: the same change is made again
+// and again. The repairs then become rarer.
+func (r *guarding) contested(change string) {
 	now := time.Now()
-	if found != r.repaired || now.Sub(r.last) > contestEnds && now.Sub(r.pause) > contestEnds {
-		r.repaired, r.again = found, 0
+	if change != r.repaired || now.Sub(r.last) > contestEnds && now.Sub(r.pause) > contestEnds {
+		r.repaired, r.again = change, 0
 	}
 	r.last = now
 	if r.again++; r.again <= contestAfter {

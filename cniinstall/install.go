@@ -9,7 +9,6 @@ import (
 	"io/fs"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/internal/cniconf"
 )
 
 // The defaults: the folders that containerd and CRI-O use, and a suffix that
@@ -20,9 +19,6 @@ const (
 
 	defaultBackupSuffix = ".aside"
 )
-
-// confSuffixes are the suffixes of the files that runtimes load.
-var confSuffixes = cniconf.Suffixes
 
 // Install is a state of a node: these plugins in BinDir, this configuration in
 // ConfDir. The zero value installs nothing; [Cilium] returns the installation of

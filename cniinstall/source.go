@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -199,7 +200,7 @@ func (i Install) withDefaults() (Install, error) {
 	}
 	if !isLoaded(i.ConfName) {
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
-			i.ConfName, strings.Join(confSuffixes, ", "))
+			i.ConfName, strings.Join(cniconf.Suffixes, ", "))
 	}
 	return i, nil
 }

@@ -19,12 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// trial is what was found out about the plugins in this run.
-type trial struct {
-	asked  map[string]bool   // for its versions
-	staged map[string]string // plugin: its temporary path
-}
-
 // ready returns an error if pods would fail with the configuration: a plugin that they need
 // neither exists nor is about to be installed, or does not speak its version. What this step
 // writes is asked once it is staged.
@@ -97,21 +91,16 @@ func hashOf(ctx context.Context, s ledger.State) (string, error) {
 // speak asks plugins for their versions, each once. The caller vouches for those in
 // Elsewhere.
 func (j *job) speak(ctx context.Context, plugins []string) error {
-	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return j.try.asked[p] || slices.Contains(j.Elsewhere, p) })
-	if err := j.net.speak(ctx, j.runner(), plugins); err != nil {
-		return err
+	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return slices.Contains(j.asked, p) || slices.Contains(j.Elsewhere, p) })
+	err := j.net.speak(ctx, j.runner(), plugins)
+	if err == nil {
+		j.asked = append(j.asked, plugins...)
 	}
-	if j.try.asked == nil {
-		j.try.asked = map[string]bool{}
-	}
-	for _, p := range plugins {
-		j.try.asked[p] = true
-	}
-	return nil
+	return err
 }
 
 func (j *job) runner() *runner {
-	return &runner{dirs: j.searchDirs(), staged: j.try.staged, mustAnswer: j.isOurs}
+	return &runner{dirs: j.searchDirs(), staged: j.staged, mustAnswer: j.isOurs}
 }
 
 // isOurs reports whether i brings the plugin, or renders its configuration.
@@ -137,12 +126,12 @@ func (j *job) stagePlugin(ctx context.Context, path string, to ledger.State) (*l
 	}
 	staged, err := ledger.File().Stage(ctx, path, to)
 	plugin := filepath.Base(path)
-	if err != nil || !j.names(plugin) || j.try.asked[plugin] {
+	if err != nil || !j.names(plugin) || slices.Contains(j.asked, plugin) {
 		return staged, err
 	}
-	j.try.staged = map[string]string{plugin: staged.Path}
+	j.staged = map[string]string{plugin: staged.Path}
 	err = j.speak(ctx, []string{plugin})
-	if j.try.staged = nil; err != nil {
+	if j.staged = nil; err != nil {
 		staged.Discard()
 		return nil, err
 	}

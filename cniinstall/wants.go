@@ -31,10 +31,11 @@ type job struct {
 	files   recorded
 	kinds   struct{ plugin, conf, aside *ledger.Kind }
 	plugins []pluginWant
-	raw     []byte   // the configuration
-	net     *network // nil: none
-	asides  []aside  // in the order in which they go
-	try     trial
+	raw     []byte            // the configuration
+	net     *network          // nil: none
+	asides  []aside           // in the order in which they go
+	staged  map[string]string // plugin that is just being tried: its temporary path
+	asked   []string          // the plugins that were asked for their versions
 }
 
 // pluginWant is a plugin that is to be in a folder.
