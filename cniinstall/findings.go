@@ -49,18 +49,10 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 
 // coming has the plugins that Apply would install, and those elsewhere.
 func (i Install) coming(ctx context.Context) (coming map[string]bool, err error) {
-	brought, err := i.brought(ctx)
+	names, err := i.pluginNames(ctx)
 	coming = map[string]bool{}
-	for _, plugin := range append(brought, i.Elsewhere...) {
+	for _, plugin := range append(names, i.Elsewhere...) {
 		coming[plugin] = true
 	}
 	return coming, err
-}
-
-// brought lists the plugins that Apply would install.
-func (i Install) brought(ctx context.Context) (names []string, err error) {
-	if i.Plugins == nil {
-		return nil, nil
-	}
-	return i.pluginNames(ctx)
 }

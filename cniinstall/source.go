@@ -39,8 +39,12 @@ func (i Install) policyOf(name string) Policy {
 	return i.DefaultPolicy
 }
 
-// pluginNames returns the plugins asked for, or all that the source has.
+// pluginNames returns the plugins asked for, or all that the source has. Without a source there
+// are none.
 func (i Install) pluginNames(ctx context.Context) ([]string, error) {
+	if i.Plugins == nil {
+		return nil, nil
+	}
 	names := slices.Clone(i.Names)
 	if names == nil {
 		var err error

@@ -25,7 +25,7 @@ import (
 func (j *job) ready(ctx context.Context) error {
 	coming := map[string]bool{}
 	for _, p := range j.plugins {
-		coming[p.plugin] = coming[p.plugin] || !p.isThere()
+		coming[filepath.Base(p.Object)] = coming[filepath.Base(p.Object)] || !isPresent(p)
 	}
 	for _, plugin := range j.Elsewhere {
 		coming[plugin] = true
@@ -58,10 +58,9 @@ func (j *job) ready(ctx context.Context) error {
 // isInstalled reports whether the plugin can be run as it will be after this step.
 func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 	for _, p := range j.plugins {
-		if p.plugin != plugin || p.isThere() {
-			continue
+		if filepath.Base(p.Object) == plugin && !isPresent(p) {
+			return isAsWanted(ctx, p)
 		}
-		return isAsWanted(ctx, p.Want)
 	}
 	return true, nil
 }
@@ -105,7 +104,7 @@ func (j *job) runner() *runner {
 
 // isOurs reports whether i brings the plugin, or renders its configuration.
 func (i Install) isOurs(ctx context.Context, plugin string) bool {
-	names, err := i.brought(ctx)
+	names, err := i.pluginNames(ctx)
 	switch c := i.Config.(type) {
 	case Agent:
 		names = append(names, c.Plugin)

@@ -30,7 +30,7 @@ type job struct {
 	Install
 	files   recorded
 	kinds   struct{ plugin, conf, aside *ledger.Kind }
-	plugins []pluginWant
+	plugins []ledger.Want
 	raw     []byte            // the configuration
 	net     *network          // nil: none
 	asides  []aside           // in the order in which they go
@@ -38,17 +38,11 @@ type job struct {
 	asked   []string          // the plugins that were asked for their versions
 }
 
-// pluginWant is a plugin that is to be in a folder.
-type pluginWant struct {
-	ledger.Want
-	plugin string
-}
-
-// isThere reports whether an existing plugin will do. A link that leads nowhere, as this
+// isPresent reports whether an existing plugin will do. A link that leads nowhere, as this
 // process sees it, is replaced.
-func (p pluginWant) isThere() bool {
-	_, err := os.Stat(p.Object)
-	return p.Loose && err == nil
+func isPresent(plugin ledger.Want) bool {
+	_, err := os.Stat(plugin.Object)
+	return plugin.Loose && err == nil
 }
 
 // Wants lists the files, the configuration last, and the files that it replaces after that.
@@ -65,9 +59,7 @@ func (j *job) wants() (wants ledger.Wants, err error) {
 	if wants.List, err = j.dirWants(); err != nil {
 		return wants, err
 	}
-	for _, p := range j.plugins {
-		wants.List = append(wants.List, p.Want)
-	}
+	wants.List = append(wants.List, j.plugins...)
 	if j.net != nil {
 		wants.List = append(wants.List, j.confWant())
 	}
@@ -158,10 +150,7 @@ func (j *job) dirWants() (wants []ledger.Want, err error) {
 }
 
 // pluginWants lists the plugins that are to be in each folder.
-func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
-	if j.Plugins == nil {
-		return nil, nil
-	}
+func (j *job) pluginWants(ctx context.Context) (wants []ledger.Want, err error) {
 	names, err := j.pluginNames(ctx)
 	if err != nil {
 		return nil, err
@@ -172,7 +161,7 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 		for _, dir := range dirs {
 			w, err := j.pluginWant(dir, name)
 			if errs = append(errs, err); w != nil {
-				wants = append(wants, pluginWant{*w, name})
+				wants = append(wants, *w)
 			}
 		}
 	}
@@ -320,7 +309,7 @@ func (j *job) needs() (ids ledger.IDs) {
 		}
 	}
 	for _, p := range j.plugins {
-		if j.net.needs(p.plugin) {
+		if j.net.needs(filepath.Base(p.Object)) {
 			add(p.Object)
 		}
 	}
