@@ -5,7 +5,6 @@ package cniinstall_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,15 +80,6 @@ func TestCNI10_PluginsElsewhere(t *testing.T) {
 	requireApplied(t, i, n.root)
 	requireContent(t, n.confFile(), calicoConf, 0o600)
 	require.NoError(t, i.Revert(t.Context()))
-}
-
-// A mode that was changed since is put right.
-func TestCNI10_ModeOfTheConfiguration(t *testing.T) {
-	n, i := installed(t)
-	require.NoError(t, os.Chmod(n.confFile(), 0o644))
-	requireChanges(t, i, fmt.Sprintf("set mode 0600 and owner %d:%d of file %s", os.Geteuid(), os.Getegid(), n.confFile()))
-	requireApplied(t, i, n.root)
-	requireContent(t, n.confFile(), agentConf, 0o600)
 }
 
 // loadedBy returns the error of libcni's own loader for a file, or of its checks when a pod

@@ -71,9 +71,8 @@ type Guard struct {
 // All paths are resolved on the calling thread, so Run may run inside hostns.Do for
 // any length of time. Files are read only after the name, size, mode, owner or time
 // of a relevant file has changed: an installed file, one that the configuration
-// needs or, where it depends on these (Exclusive, and a [Chained]), another configuration. While none of 28 files changes, Run
-// needs 2 ms of processor time a second (BenchmarkCNI7_Idle, in a process that does
-// nothing else), regardless of the number of other files beside them.
+// needs or, where it depends on these (Exclusive, and a [Chained]), another
+// configuration. The number of other files beside them does not matter.
 //
 // Run does not notice a write that changes neither size nor time, such as through a
 // memory map of a file on a tmpfs.
