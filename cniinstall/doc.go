@@ -69,9 +69,10 @@
 // [ErrInvalid] means that the configuration is wrong, and the text says where.
 // [ErrPluginMissing] means that a plugin which the configuration names is not on
 // the node (yet), and [ErrTargetMissing] that the network to join is not; both may
-// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. A guard ends with one
-// of the ledger's errors if the installation was undone, or the node has another owner. All other errors are the file system's, with
-// operation, path and remedy.
+// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. A guard
+// ends with one of the ledger's errors if the installation was undone, or the node has
+// another owner. All other errors are the file system's, with operation, path and
+// remedy.
 //
 // # When not to use it
 //

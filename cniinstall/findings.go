@@ -40,19 +40,9 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 	if err != nil { // said above, unless the agent writes it anew
 		return findings, nil
 	}
-	coming, err := i.coming(ctx)
-	for _, err := range absent(n.types, i.searchDirs(), coming) {
+	coming, err := i.pluginNames(ctx)
+	for _, err := range absent(n.types, i.searchDirs(), append(coming, i.Elsewhere...)) {
 		findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", filepath.Join(f.Dir, names[0]), err))
 	}
 	return findings, err
-}
-
-// coming has the plugins that Apply would install, and those elsewhere.
-func (i Install) coming(ctx context.Context) (coming map[string]bool, err error) {
-	names, err := i.pluginNames(ctx)
-	coming = map[string]bool{}
-	for _, plugin := range append(names, i.Elsewhere...) {
-		coming[plugin] = true
-	}
-	return coming, err
 }

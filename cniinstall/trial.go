@@ -23,12 +23,11 @@ import (
 // neither exists nor is about to be installed, or does not speak its version. What this step
 // writes is asked once it is staged.
 func (j *job) ready(ctx context.Context) error {
-	coming := map[string]bool{}
+	coming := slices.Clone(j.Elsewhere)
 	for _, p := range j.plugins {
-		coming[filepath.Base(p.Object)] = coming[filepath.Base(p.Object)] || !isPresent(p)
-	}
-	for _, plugin := range j.Elsewhere {
-		coming[plugin] = true
+		if !isPresent(p) {
+			coming = append(coming, filepath.Base(p.Object))
+		}
 	}
 	errs := absent(j.net.types, j.searchDirs(), coming)
 	if j.needsLoopback() {
@@ -91,15 +90,11 @@ func hashOf(ctx context.Context, s ledger.State) (string, error) {
 // Elsewhere.
 func (j *job) speak(ctx context.Context, plugins []string) error {
 	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return slices.Contains(j.asked, p) || slices.Contains(j.Elsewhere, p) })
-	err := j.net.speak(ctx, j.runner(), plugins)
+	err := j.net.speak(ctx, &runner{dirs: j.searchDirs(), staged: j.staged, mustAnswer: j.isOurs}, plugins)
 	if err == nil {
 		j.asked = append(j.asked, plugins...)
 	}
 	return err
-}
-
-func (j *job) runner() *runner {
-	return &runner{dirs: j.searchDirs(), staged: j.staged, mustAnswer: j.isOurs}
 }
 
 // isOurs reports whether i brings the plugin, or renders its configuration.

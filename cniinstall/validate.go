@@ -47,9 +47,9 @@ func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 
 // absent returns an error for each plugin that is in none of the folders, nor about to be
 // installed.
-func absent(plugins, dirs []string, coming map[string]bool) (errs []error) {
+func absent(plugins, dirs, coming []string) (errs []error) {
 	for _, plugin := range unique(plugins) {
-		if _, err := find(plugin, dirs); err != nil && !coming[plugin] {
+		if _, err := find(plugin, dirs); err != nil && !slices.Contains(coming, plugin) {
 			errs = append(errs, err)
 		}
 	}
