@@ -17,21 +17,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
 
-// coder is what bootstrap.Code asks an error for.
-type coder interface {
+var _ interface {
 	error
-	Code() string
-}
-
-var (
-	_ coder = (*cniinstall.InvalidError)(nil)
-	_ coder = (*flock.HeldError)(nil)
-)
+	Code() string // what bootstrap.Code asks an error for
+} = (*flock.HeldError)(nil)
 
 // codePackages are the first words of codes, in the order of the table.
 var codePackages = []string{

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
@@ -78,13 +77,13 @@ func (s *search) foundOwn(ctx context.Context, item Item) error {
 	path := item.Object
 	switch err := cmp.Or(s.own.needed(ctx, path, s.stays), s.neededBack(ctx, path)); {
 	case errors.Is(err, ledger.ErrNeeded):
-		s.leave(item, strings.TrimPrefix(err.Error(), path+" stays: "))
+		s.leave(item, err.Error())
 		return nil
 	case err != nil:
 		return err
 	}
 	if err := s.inUse(ctx, path); err != nil {
-		item.Detail = strings.TrimPrefix(err.Error(), path+" is ")
+		item.Detail = "kept: " + err.Error()
 	}
 	s.found(item, s.stateDirsOf(filetree.ResolveParents(path))...)
 	return nil
@@ -159,11 +158,11 @@ func (o fileObject) remove(ctx context.Context, r *removal) error {
 		return fmt.Errorf("left as it is, because %s beside it did not get its name back", aside)
 	}
 	if err := r.inUse(ctx, o.path); err != nil {
-		return err
+		return fmt.Errorf("%s is kept: %w", o.path, err)
 	}
 	isThere := func(string) bool { return true }
 	if err := r.own.needed(ctx, o.path, isThere); err != nil {
-		return err
+		return fmt.Errorf("%s stays: %w", o.path, err)
 	}
 	return t.Remove()
 }

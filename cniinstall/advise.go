@@ -41,7 +41,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	}
 	f := i.folder(files)
 	f.passedOver = func(text string) { advice = append(advice, text) }
-	if raw, err := i.renderConfig(ctx, f); err == nil { // Check reports other errors
+	if raw, err := i.Config.renderIn(ctx, f); err == nil { // Check reports other errors
 		advice = append(advice, i.unasked(ctx, raw)...)
 	}
 	names, err := i.Before(ctx)

@@ -10,10 +10,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
-	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // AgentConf is the configuration that an agent itself writes once it is ready,
@@ -24,21 +25,12 @@ import (
 // It is a bootstrap.Action with Undo. It does not check whether the name may be another
 // agent's: see cleanup.Ownership.Validate.
 type AgentConf struct {
-	ConfDir  string // zero: /etc/cni/net.d
 	ConfName string // must be one that runtimes load
 
-	// Results is the directory in which the runtime's libcni caches the result of
-	// each sandbox. As long as a result there has the configuration's network, the
-	// file stays, and the error matches [ErrInUse]. If empty, it is
-	// /var/lib/cni/results and /var/lib/cni/cache/results.
-	Results string
-
-	// Sandboxes is that of [Uninstall].
-	Sandboxes func(context.Context) ([]string, error)
-
-	// Force removes the file even if sandboxes need it, for when the plugins stay
-	// and the agent will return and write it again.
-	Force bool
+	// Uninstall says in which ConfDir the file is, and how it is known which sandboxes need
+	// it: then it stays, and the error matches [ErrInUse]. With Force it goes nevertheless,
+	// for when the plugins stay and the agent will return and write it again.
+	Uninstall Uninstall
 }
 
 // OnHost lists the mount namespace of the host, and the folder.
@@ -71,9 +63,12 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
 		return err
 	}
-	d, err := openDir(filepath.Dir(c.path()))
-	if d == nil {
-		return err
+	d, err := durable.OpenDir(filepath.Dir(c.path()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return hint(err)
 	}
 	defer d.Close()
 	info, err := d.Lstat(c.ConfName)
@@ -85,25 +80,16 @@ func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error 
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", c.path(), filemode.Type(info.Mode()))
 	}
-	if !c.Force {
-		if err := (cniresult.Cache{Dirs: cniresult.Dirs(c.Results), Sandboxes: c.Sandboxes}).FileInUse(ctx, c.path()); err != nil {
-			return err
+	if !c.Uninstall.Force {
+		if err := c.Uninstall.cache().FileInUse(ctx, c.path()); err != nil {
+			return fmt.Errorf("%s is kept: %w", c.path(), err)
 		}
 	}
 	return hint(f(d))
 }
 
-// openDir opens a folder, or returns nil if there is none.
-func openDir(path string) (*durable.Dir, error) {
-	d, err := durable.OpenDir(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return d, hint(err)
-}
-
 func (c AgentConf) path() string {
-	return filepath.Join(cmp.Or(c.ConfDir, defaultConfDir), c.ConfName)
+	return filepath.Join(cmp.Or(c.Uninstall.ConfDir, defaultConfDir), c.ConfName)
 }
 
 func (c AgentConf) validate() error {
@@ -115,4 +101,27 @@ func (c AgentConf) validate() error {
 		return fmt.Errorf("CNI folder %q is not an absolute path", dir)
 	}
 	return owned(dir)
+}
+
+// gateFile is the key of Cilium's configuration that lets an agent's pod
+// uninstall when it stops.
+const gateFile = "cni-uninstall"
+
+// UninstallEnabled reports whether an agent's configuration, mounted at configDir
+// with one file for each key, allows a stopping pod to remove the CNI installation:
+// it does if the file cni-uninstall contains "true", apart from white space around
+// it. If the file is missing or contains anything else, an upgrade may be under
+// way, and the installation must not be removed.
+func UninstallEnabled(configDir string) (bool, error) {
+	if configDir == "" {
+		return false, errors.New("cannot tell whether to uninstall CNI: no directory of the agent's configuration given")
+	}
+	said, err := input.ReadFile(context.Background(), filepath.Join(configDir, gateFile), input.MaxFlags)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("cannot tell whether to uninstall CNI: %w", err)
+	}
+	return strings.TrimSpace(string(said)) == "true", nil
 }

@@ -20,7 +20,7 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 	n := newNode(t)
 	results := filepath.Join(n.root, "results")
 	conf := []byte(`{"cniVersion":"1.0.0","name":"acme","plugins":[{"type":"acme-cni"}]}`)
-	c := cniinstall.AgentConf{ConfDir: n.conf, ConfName: "05-acme.conflist", Results: results}
+	c := cniinstall.AgentConf{ConfName: "05-acme.conflist", Uninstall: cniinstall.Uninstall{ConfDir: n.conf, Results: results}}
 	path := filepath.Join(n.conf, c.ConfName)
 	unneeded := func() {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestCNI8_TheAgentsOwnConfigurationStaysForSandboxes(t *testing.T) {
 	require.Equal(t, "cni.in-use", code.Of(err))
 	require.FileExists(t, path)
 
-	c.Force = true
+	c.Uninstall.Force = true
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, c.Undo(done), context.Canceled)
@@ -79,7 +79,7 @@ func TestSEC1_TheAgentsOwnConfigurationIsAFileOfOneFolder(t *testing.T) {
 		"a relative path": {"net.d", "a.conf", "is not an absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conf := cniinstall.AgentConf{ConfDir: c.dir, ConfName: c.file}
+			conf := cniinstall.AgentConf{ConfName: c.file, Uninstall: cniinstall.Uninstall{ConfDir: c.dir}}
 			require.ErrorContains(t, conf.Undo(t.Context()), c.says)
 			_, err := conf.Check(t.Context())
 			require.True(t, err == nil || strings.Contains(err.Error(), c.says), err)

@@ -6,34 +6,27 @@ package cniinstall
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"path/filepath"
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// appearance describes the guarded objects without reading files: it changes with
-// the ledger, and with any decisive file.
+// appearance describes the guarded objects without reading files: the ledger, the folders, by
+// their identity, and the files that decide whether the installation is as it should be. Until
+// these are known, any change in the folders counts. Its cost depends only on the number of
+// such files, not on that of others beside them.
 func (r *guarding) appearance(ctx context.Context) string {
+	var seen strings.Builder
 	version, err := r.book.Version()
-	return fmt.Sprintln(version, err, r.files(ctx))
-}
-
-// files describes the folders, by their identity, and the files that decide whether
-// the installation is as it should be. Until these are known, any change in the
-// folders counts. Its cost depends only on the number of such files, not on that of
-// others beside them.
-func (r *guarding) files(ctx context.Context) uint64 {
+	fmt.Fprintln(&seen, version, err)
 	i := r.Install
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	describe := func(path string) { fmt.Fprintln(&h, path, appearance(path)) }
+	describe := func(path string) { fmt.Fprintln(&seen, path, appearance(path)) }
 	for _, dir := range append(i.binDirs(), i.ConfDir) {
 		describe(dir)
 		if r.watched == nil {
 			change, _ := lastChange(dir)
-			fmt.Fprintln(&h, change)
+			fmt.Fprintln(&seen, change)
 		}
 	}
 	for _, path := range r.watched {
@@ -41,12 +34,12 @@ func (r *guarding) files(ctx context.Context) uint64 {
 	}
 	if i.Exclusive || i.Config != nil && !isFixed(i.Config) {
 		names, err := r.others.read(ctx, i.ConfDir, i.folder(recorded{}).decides)
-		fmt.Fprintln(&h, err)
+		fmt.Fprintln(&seen, err)
 		for _, name := range names {
 			describe(filepath.Join(i.ConfDir, name))
 		}
 	}
-	return h.Sum64()
+	return seen.String()
 }
 
 // decisive lists the files whose change may require a repair.

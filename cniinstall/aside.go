@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -47,9 +48,9 @@ func (i Install) checkExclusive() error {
 		return nil
 	case i.Config == nil:
 		return errors.New("no CNI configuration given to be the only one")
-	case !isFileName(i.BackupSuffix) || !strings.HasPrefix(i.BackupSuffix, ".") || last == "." || slices.Contains(confSuffixes, last):
+	case !isFileName(i.BackupSuffix) || !strings.HasPrefix(i.BackupSuffix, ".") || last == "." || slices.Contains(cniconf.Suffixes, last):
 		return fmt.Errorf("backup suffix %q: needs a dot, a name, and an ending that no runtime loads (%s are loaded)",
-			i.BackupSuffix, strings.Join(confSuffixes, ", "))
+			i.BackupSuffix, strings.Join(cniconf.Suffixes, ", "))
 	}
 	return nil
 }

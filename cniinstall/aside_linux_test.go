@@ -16,23 +16,6 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// renames lists, in the order a watcher sees them, each rename as {from, to} and each removal
-// with an empty to.
-func (w watcher) renames() (seen [][2]string) {
-	from := map[uint32]string{}
-	for _, e := range w.read() {
-		switch {
-		case e.mask&unix.IN_MOVED_FROM != 0:
-			from[e.cookie] = e.name
-		case e.mask&unix.IN_MOVED_TO != 0:
-			seen = append(seen, [2]string{from[e.cookie], e.name})
-		case e.mask&unix.IN_DELETE != 0:
-			seen = append(seen, [2]string{e.name, ""})
-		}
-	}
-	return seen
-}
-
 // firsts replays renames over the initial names and lists the file a runtime used, whenever
 // that changed.
 func firsts(names []string, seen [][2]string) (taken []string) {

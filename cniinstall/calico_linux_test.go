@@ -66,7 +66,7 @@ func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
 	n, i, second := calico(t)
 	write(t, n.plugin("calico"), "stub", 0o755)
 	write(t, n.plugin("calico-ipam"), "stub", 0o755)
-	i.DefaultPolicy, i.Names = cniinstall.IfMissing, []string{"calico"}
+	i.DefaultPolicy, i.Names = cniinstall.IfMissing, []string{"calico", "calico-ipam"}
 	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
 	open := mountReadOnly(t, n.bin)
 	mountReadOnly(t, second)

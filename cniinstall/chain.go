@@ -4,14 +4,13 @@
 package cniinstall
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 )
@@ -35,7 +34,7 @@ type Chained struct {
 
 	// Agent describes the plugin to insert. If its Mode is empty or "none", it is
 	// "generic-veth". The network's name, its version and the other
-	// plugins are those of the target: Network, CNIVersion and Base must be zero.
+	// plugins are those of the target: Network and CNIVersion must be zero.
 	Agent Agent
 
 	// Plugin, if not nil, is inserted instead of Agent's plugin. It is a JSON
@@ -71,8 +70,8 @@ func (c Chained) plugin() ([]byte, error) {
 		return c.Plugin, nil
 	}
 	a := c.Agent
-	if a.Network != "" || a.CNIVersion != "" || a.Base != nil {
-		return nil, errors.New("the network's name, its cniVersion and its other plugins are those of the target")
+	if a.Network != "" || a.CNIVersion != "" {
+		return nil, errors.New("the network's name and its cniVersion are those of the target")
 	}
 	if a.alone() {
 		a.Mode = modeGenericVeth
@@ -95,7 +94,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 	if err != nil {
 		return nil, err
 	}
-	var skipped []string
+	var skipped []error
 	for _, t := range theirs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -107,15 +106,17 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		}
 		switch {
 		case err != nil:
-			skipped = append(skipped, fmt.Sprintf("%s is skipped: %v", t.name, err))
+			err = fmt.Errorf("%s is skipped: %w", t.name, err)
+			skipped = append(skipped, err)
+			if f.passedOver != nil {
+				f.passedOver(err.Error())
+			}
 		case c.fits(n, own):
-			f.report(skipped)
 			return n, nil
 		}
 	}
-	f.report(skipped)
 	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
-	return nil, errors.Join(err, joinTexts(skipped))
+	return nil, errors.Join(append([]error{err}, skipped...)...)
 }
 
 // fits returns false for a configuration with only our plugin, or loopback: no network.
@@ -124,28 +125,13 @@ func (c Chained) fits(n *network, own string) bool {
 		slices.ContainsFunc(n.types, func(t string) bool { return t != own && t != loopback })
 }
 
-func (f folder) report(skipped []string) {
-	for _, text := range skipped {
-		if f.passedOver != nil {
-			f.passedOver(text)
-		}
-	}
-}
-
-func joinTexts(texts []string) error {
-	if len(texts) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(texts, "\n"))
-}
-
 // Chain puts a plugin, a JSON object with a "type", into a configuration. It
 // replaces the plugin of the same type, and removes any further ones; if there is
 // none, it is added at the end. A configuration of a single plugin (.conf) becomes
-// a list with its name and cniVersion. Apart from white space, nothing else
-// changes: keys keep their order, numbers their digits. If a runtime would refuse
+// a list with its name and cniVersion. Nothing else changes but white space and
+// the order of the list's own keys: a plugin's keep theirs, and numbers their digits. If a runtime would refuse
 // the configuration, or it has both "type" and "plugins", of which its file's name
-// tells which counts, the error is an [InvalidError].
+// tells which counts, the error matches [ErrInvalid].
 func Chain(conf, plugin []byte) ([]byte, error) {
 	n, err := parse("", conf)
 	if err != nil {
@@ -159,7 +145,6 @@ func (n *network) chain(plugin []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plugin to chain: %w", err)
 	}
-	top := members(n.list)
 	at := slices.Index(n.types, typ)
 	if at < 0 {
 		at = len(n.types)
@@ -172,96 +157,26 @@ func (n *network) chain(plugin []byte) ([]byte, error) {
 			chain = append(chain, p)
 		}
 	}
-	out := top.with("plugins", chain).json()
-	_, err = libcni.NetworkConfFromBytes(out)
+	top := maps.Clone(n.top)
+	if top["plugins"], err = encode(chain); err != nil {
+		return nil, err
+	}
+	out, err := encode(top)
+	if err == nil {
+		_, err = libcni.NetworkConfFromBytes(out)
+	}
 	return out, err
 }
 
 // pluginType returns the type that libcni will see in a plugin's configuration.
 func pluginType(plugin []byte) (string, error) {
-	if _, err := libcni.NetworkPluginConfFromBytes(plugin); err != nil {
+	list, err := encode(map[string]any{"name": "a", "plugins": []json.RawMessage{plugin}})
+	if err != nil {
 		return "", err
 	}
-	n, err := parse("", object{}.with("name", "a").with("plugins", []json.RawMessage{plugin}).json())
+	n, err := parse("", list)
 	if err != nil {
 		return "", err
 	}
 	return n.types[0], nil
-}
-
-// object is a JSON object with its members in order, each key once.
-type object []member
-
-type member struct {
-	key   string
-	value json.RawMessage
-}
-
-// members splits a valid JSON object. If a key occurs more than once, its last
-// value counts, as everywhere in encoding/json.
-func members(raw []byte) object {
-	var o object
-	at := map[string]int{}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.Token() // {
-	for d.More() {
-		key, _ := d.Token()
-		m := member{}
-		if m.key, _ = key.(string); d.Decode(&m.value) != nil {
-			return o
-		}
-		if i, known := at[m.key]; known {
-			o[i] = m
-		} else {
-			at[m.key], o = len(o), append(o, m)
-		}
-	}
-	return o
-}
-
-func (o object) get(key string) json.RawMessage {
-	for _, m := range o {
-		if m.key == key {
-			return m.value
-		}
-	}
-	return nil
-}
-
-// only keeps the members with these keys, in any case, as libcni reads a single plugin's.
-func (o object) only(keys ...string) (kept object) {
-	for _, m := range o {
-		if i := slices.IndexFunc(keys, func(key string) bool { return strings.EqualFold(key, m.key) }); i >= 0 {
-			kept = kept.with(keys[i], m.value)
-		}
-	}
-	return kept
-}
-
-// with sets a member, which comes last if it is new.
-func (o object) with(key string, value any) object {
-	raw, _ := encode(value)
-	for i := range o {
-		if o[i].key == key {
-			o[i].value = raw
-			return o
-		}
-	}
-	return append(o, member{key, raw})
-}
-
-// json returns the object as text, one member or element a line.
-func (o object) json() []byte {
-	var flat, out bytes.Buffer
-	for i, m := range o {
-		flat.WriteByte("{,"[min(i, 1)])
-		key, _ := encode(m.key)
-		flat.Write(key)
-		flat.WriteByte(':')
-		flat.Write(m.value)
-	}
-	flat.WriteByte('}')
-	json.Indent(&out, flat.Bytes(), "", "  ")
-	out.WriteByte('\n')
-	return out.Bytes()
 }

@@ -14,15 +14,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/input"
-	"github.com/slipway-dev/slipway/internal/once"
 )
 
-// Config renders the configuration to publish. Each Check, Apply and Advise calls
-// Render once (see [Func] for once a run), in the namespaces in which it runs
-// itself; dir is the configuration's folder, for a Config that builds on the files
-// there.
+// Config is the configuration to publish: a [Whole], an [Agent] or a [Chained]. Each Check,
+// Apply and Advise renders it once. A program that makes its own does that beforehand, such
+// as in Plan.Prepare, and passes it as a [Whole].
 type Config interface {
-	Render(ctx context.Context, dir string) ([]byte, error)
+	renderIn(ctx context.Context, f folder) ([]byte, error)
 }
 
 // Whole is a complete configuration, which is published byte for byte. It is valid
@@ -31,38 +29,12 @@ type Config interface {
 // forbidden beyond libcni's rules.
 type Whole []byte
 
-// Render returns a copy of the configuration.
-func (w Whole) Render(context.Context, string) ([]byte, error) { return slices.Clone(w), nil }
-
-// Func returns a configuration made by render, for example from a template and the
-// node's state. In a plan it is rendered once a run: the same content is checked,
-// applied, verified and advised about, and a reconcile.Loop renders it anew each
-// time. Without a plan, and in a guard, it is rendered whenever the configuration
-// is inspected.
-//
-// Like Render, it is called in the host's namespaces on a locked thread, so it must
-// start no goroutine and open no connection. Do such work in Plan.Prepare, and pass
-// the result as a [Whole].
-func Func(render func(ctx context.Context) ([]byte, error)) Config { return &rendered{render} }
-
-type rendered struct {
-	render func(ctx context.Context) ([]byte, error)
-}
-
-func (r *rendered) Render(ctx context.Context, _ string) ([]byte, error) {
-	if r.render == nil {
-		return nil, errors.New("render the CNI configuration: no function given")
-	}
-	return once.Do(ctx, r, func(ctx context.Context) ([]byte, error) { return r.render(ctx) })
-}
+func (w Whole) renderIn(context.Context, folder) ([]byte, error) { return slices.Clone(w), nil }
 
 // isFixed reports whether c always renders the same, independently of the node.
 func isFixed(c Config) bool {
-	switch c.(type) {
-	case Whole, Agent:
-		return true
-	}
-	return false
+	_, isChained := c.(Chained)
+	return !isChained
 }
 
 // ReadWhole reads a complete configuration from the regular file at path, such as a
@@ -92,13 +64,9 @@ type Agent struct {
 	// Mode selects the plugins with which the agent's is chained, by the names of
 	// Cilium's "cni-chaining-mode". If empty or "none", it is alone. With "portmap" it
 	// comes before portmap, with "flannel" after flannel and portmap, with "aws-cni"
-	// after aws-cni and portmap, and with "generic-veth" after the plugins of Base, which
-	// must be given. To join a configuration that is already on the node, see [Chained].
+	// after aws-cni and portmap. With "generic-veth" it completes any other plugins: those
+	// of a configuration that is already on the node ([Chained]), or given ([Chain]).
 	Mode string
-
-	// Base lists the plugins before the agent's, each a JSON object. If nil, they
-	// are those of the mode.
-	Base []json.RawMessage
 }
 
 // defaultCNIVersion is the version in the templates of Cilium's agent
@@ -128,6 +96,8 @@ func (a Agent) Render(context.Context, string) ([]byte, error) {
 	}
 	return out, nil
 }
+
+func (a Agent) renderIn(ctx context.Context, f folder) ([]byte, error) { return a.Render(ctx, f.Dir) }
 
 func (a Agent) render() ([]byte, error) {
 	chain, err := a.template()

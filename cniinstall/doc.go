@@ -18,15 +18,14 @@
 // written, so a folder that is part of a read-only image is no error; a plugin whose
 // Policy is IfMissing is not compared, and stays as it is.
 //
-// The configuration is given as a [Whole], made from a template ([Agent]) or by a function
-// ([Func]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
+// The configuration is given as a [Whole], made from a template ([Agent]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
 // other configurations are set aside (renamed) once ours is published, the last
 // file name first: runtimes, which reload the folder at each change and use its
 // first file, switch from the previous first file to ours in one step, and back in
 // one step when that is undone. Without Exclusive, [Install.Advise] names the files that take
 // precedence over ours.
 //
-// Plugins may go to several folders (AlsoBinDirs), and one program under several names (As).
+// Plugins may go to several folders (AlsoBinDirs).
 //
 // [Install.For] chooses the folders that the node's container runtime uses,
 // according to package bootstrap/cri, and undoes earlier installations in other
@@ -56,7 +55,7 @@
 // # Container or node, and which thread
 //
 // Install.Plugins is opened by the caller beforehand ([OpenPlugins]), for example
-// in a container; BinDir, AlsoBinDirs, ConfDir and SearchDirs are resolved in the
+// in a container; BinDir, AlsoBinDirs, ConfDir and the runtime's folders are resolved in the
 // calling thread's mount namespace; the ledger stays where it was opened. To
 // install on the host from a container, use a bootstrap.Plan with a hostns.Host,
 // which calls the methods in the host's namespaces. Nothing here looks up host
@@ -67,13 +66,13 @@
 //
 // # Errors
 //
-// [InvalidError] describes an error in the configuration and its place.
+// [ErrInvalid] means that the configuration is wrong, and the text says where.
 // [ErrPluginMissing] means that a plugin which the configuration names is not on
 // the node (yet), and [ErrTargetMissing] that the network to join is not; both may
-// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. A guard ends with
-// [ErrUninstalled], or with one of the ledger's errors for a
-// node that has another owner by now. All other errors are the file system's, with
-// operation, path and remedy.
+// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. A guard
+// ends with one of the ledger's errors if the installation was undone, or the node has
+// another owner. All other errors are the file system's, with operation, path and
+// remedy.
 //
 // # When not to use it
 //

@@ -9,6 +9,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
+// ErrInvalid means that a runtime would reject a configuration, or would load it and fail
+// for every pod. The error's text has the place in the configuration.
+var ErrInvalid = code.New(code.CNIConfigInvalid, "invalid CNI configuration")
+
 // ErrPluginMissing means that a plugin named by a configuration is not in the
 // runtime's folders, cannot be executed yet, or is just being written. It may still
 // appear, since another project's installer may be at work.

@@ -47,9 +47,8 @@ func Example() {
 	}
 
 	install.Config = cniinstall.Whole("{\n  \"name\": \"mine\",\n  \"plugins\": [ {\"mtu\": 1500} ]\n}")
-	var invalid *cniinstall.InvalidError
-	if err := install.Apply(ctx); errors.As(err, &invalid) {
-		fmt.Println(invalid)
+	if err := install.Apply(ctx); errors.Is(err, cniinstall.ErrInvalid) {
+		fmt.Println(err)
 	}
 	// Output:
 	// 5 changes
@@ -59,5 +58,5 @@ func Example() {
 	//   write file /bin/loopback
 	//   write file /net.d/05-cilium.conflist
 	// 0 changes
-	// invalid CNI configuration 05-cilium.conflist, line 3 column 16, plugins[0]: error parsing configuration: missing 'type'
+	// invalid CNI configuration 05-cilium.conflist, plugins[0]: error parsing configuration: missing 'type'
 }

@@ -9,3 +9,8 @@ import "context"
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder(recorded{}))
 }
+
+var (
+	ErrUninstalled = errUninstalled
+	ErrContested   = errContested
+)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -41,31 +40,9 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 	if err != nil { // said above, unless the agent writes it anew
 		return findings, nil
 	}
-	brought, err := i.brought(ctx)
-	return append(findings, i.withoutPlugins(filepath.Join(f.Dir, names[0]), n, brought)...), err
-}
-
-// brought lists the plugins that Apply would install.
-func (i Install) brought(ctx context.Context) (names []string, err error) {
-	if i.Plugins == nil {
-		return nil, nil
+	coming, err := i.pluginNames(ctx)
+	for _, err := range absent(n.types, i.searchDirs(), append(coming, i.Elsewhere...)) {
+		findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", filepath.Join(f.Dir, names[0]), err))
 	}
-	sources, err := i.pluginNames(ctx)
-	for _, source := range sources {
-		names = append(names, i.installedAs(source)...)
-	}
-	return names, err
-}
-
-// withoutPlugins lists the plugins of a configuration that do not exist.
-func (i Install) withoutPlugins(path string, n *network, brought []string) (findings []error) {
-	for _, plugin := range unique(n.types) {
-		if slices.Contains(i.Elsewhere, plugin) || slices.Contains(brought, plugin) {
-			continue
-		}
-		if _, err := find(plugin, i.searchDirs()); err != nil {
-			findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", path, err))
-		}
-	}
-	return findings
+	return findings, err
 }

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,9 +24,9 @@ const (
 	contestEnds  = 10 * time.Second // without a repair: a later change is unrelated
 )
 
-// ErrUninstalled means that the installation was undone, or never made, so there is
+// errUninstalled means that the installation was undone, or never made, so there is
 // nothing to guard. It matches [ledger.ErrRevoked].
-var ErrUninstalled error = uninstalled{}
+var errUninstalled error = uninstalled{}
 
 type uninstalled struct{}
 
@@ -36,9 +34,9 @@ func (uninstalled) Error() string        { return "no longer installed" }
 func (uninstalled) Is(target error) bool { return target == ledger.ErrRevoked }
 func (uninstalled) Code() string         { return code.Of(ledger.ErrRevoked) }
 
-// ErrContested means that another program, such as another agent's guard, keeps
+// errContested means that another program, such as another agent's guard, keeps
 // undoing the repairs.
-var ErrContested = errors.New("another program undoes each repair")
+var errContested = errors.New("another program undoes each repair")
 
 // Guard repairs an installation that other programs change: four times a second it
 // inspects the folders, and if a file has been changed, moved or removed, or a
@@ -46,9 +44,9 @@ var ErrContested = errors.New("another program undoes each repair")
 // second, provided that the repair itself takes at most half a second.
 //
 // It only guards files that its step has already applied, according to the context's ledger,
-// and installs nothing new (see bootstrap.Plan.Inside). It ends if there is an uninstall
-// ([ErrUninstalled]), if other content is installed ([ledger.ErrRevoked]), or if
-// another owner claims the node ([ledger.ErrNotOwner]).
+// and installs nothing new (see bootstrap.Plan.Inside). It ends if there is an uninstall, or
+// if other content is installed ([ledger.ErrRevoked]), or if another owner claims the node
+// ([ledger.ErrNotOwner]).
 type Guard struct {
 	// Install is the installation that the step has applied.
 	Install Install
@@ -61,23 +59,20 @@ type Guard struct {
 	Lock func(ctx context.Context) (unlock func() error, err error)
 
 	// Done is called with the changes of each repair, and with errors that do not
-	// end the guard: a failed repair, which is tried again, and [ErrContested],
-	// once whenever another program begins to undo the repairs: they then become rarer, up
-	// to one a minute. It may be nil.
+	// end the guard: a failed repair, which is tried again, and once whenever another
+	// program begins to undo the repairs: they then become rarer, up to one a minute. It may
+	// be nil.
 	Done func(changes []string, err error)
 }
 
 // Run guards the installation until ctx ends or another reason stops it, and always
-// returns an error: that of ctx, [ErrUninstalled], [ledger.ErrRevoked],
-// [ledger.ErrNotOwner], or that of an Install with invalid fields.
+// returns an error: that of ctx, [ledger.ErrRevoked], [ledger.ErrNotOwner], or that of an Install with invalid fields.
 //
 // All paths are resolved on the calling thread, so Run may run inside hostns.Do for
 // any length of time. Files are read only after the name, size, mode, owner or time
 // of a relevant file has changed: an installed file, one that the configuration
-// needs or, where it depends on these (Exclusive, and a Config that is neither
-// [Whole] nor [Agent]), another configuration. While none of 28 files changes, Run
-// needs 2 ms of processor time a second (BenchmarkCNI7_Idle, in a process that does
-// nothing else), regardless of the number of other files beside them.
+// needs or, where it depends on these (Exclusive, and a [Chained]), another
+// configuration. The number of other files beside them does not matter.
 //
 // Run does not notice a write that changes neither size nor time, such as through a
 // memory map of a file on a tmpfs.
@@ -90,7 +85,6 @@ func (g Guard) Run(ctx context.Context) error {
 type guarding struct {
 	Guard
 	book    *ledger.Book
-	seed    maphash.Seed
 	seen    string            // the folders' appearance at the last look; empty: unknown
 	watched []string          // decisive files, except other configurations; nil: unknown
 	others  listing           // of the folder of configurations
@@ -110,9 +104,9 @@ func (g Guard) run(ctx context.Context) (err error) {
 	if g.Install, err = g.Install.withDefaults(); err != nil {
 		return err
 	}
-	r := &guarding{Guard: g, book: ledger.From(ctx), seed: maphash.MakeSeed()}
+	r := &guarding{Guard: g, book: ledger.From(ctx)}
 	if r.book == nil {
-		return fmt.Errorf("%w: there is no ledger", ErrUninstalled)
+		return fmt.Errorf("%w: there is no ledger", errUninstalled)
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -139,7 +133,7 @@ func (r *guarding) look(ctx context.Context) error {
 	if err == nil && len(changes) > 0 {
 		r.seen = "" // the same change may recur before the next look
 	}
-	if err == nil && len(changes) > 0 || errors.Is(err, ErrUninstalled) { // or another process is just recording anew
+	if err == nil && len(changes) > 0 || errors.Is(err, errUninstalled) { // or another process is just recording anew
 		err = r.repair(ctx)
 	}
 	switch {
@@ -185,7 +179,7 @@ func (r *guarding) done(changes []string, err error) {
 func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []string, err error) {
 	if err := r.book.Verify(ctx); err != nil {
 		if !errors.Is(err, ledger.ErrNotOwner) && errors.Is(err, ledger.ErrRevoked) {
-			err = fmt.Errorf("%w: %w", ErrUninstalled, err)
+			err = fmt.Errorf("%w: %w", errUninstalled, err)
 		}
 		return wants, nil, err
 	}
@@ -197,16 +191,19 @@ func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []s
 	if err != nil {
 		return wants, nil, err
 	}
-	if err := r.mayRepair(ctx, j, claims); err != nil {
-		return wants, nil, err
-	}
-	r.claims, r.watched = claims, j.decisive()
 	if wants, err = j.wants(); err != nil {
 		return wants, nil, err
 	}
 	for i, w := range wants.List {
-		wants.List[i].OwnCopy = w.OwnCopy || j.isOwn(w)
+		if !j.isOwn(w) {
+			continue
+		}
+		wants.List[i].OwnCopy = true
+		if err := r.mayRepair(ctx, w, claims); err != nil {
+			return wants, nil, err
+		}
 	}
+	r.claims, r.watched = claims, j.decisive()
 	look, err := r.book.Check(ctx, r.Step, wants)
 	return wants, look.Changes, err
 }
@@ -215,8 +212,7 @@ func (r *guarding) differs(ctx context.Context) (wants ledger.Wants, changes []s
 // another program writes there is contested, however long the guard takes to repair it, and
 // so it never becomes the original.
 func (j *job) isOwn(w ledger.Want) bool {
-	isPlugin := slices.ContainsFunc(j.plugins, func(p pluginWant) bool { return p.Object == w.Object })
-	return !w.Loose && (isPlugin || j.net != nil && w.Object == j.confWant().Object)
+	return !w.Loose && (w.Kind == j.kinds.plugin || w.Kind == j.kinds.conf)
 }
 
 // recorded returns the hashes of what the step wants, by file name: the folders may lead
@@ -236,44 +232,34 @@ func (r *guarding) recorded(ctx context.Context) (map[string]string, error) {
 	}
 	for name := range r.claims {
 		if _, known := claims[name]; !known {
-			return nil, fmt.Errorf("%w: %s is no longer recorded", ErrUninstalled, name)
+			return nil, fmt.Errorf("%w: %s is no longer recorded", errUninstalled, name)
 		}
 	}
 	if len(claims) == 0 {
-		return nil, fmt.Errorf("%w: step %s has recorded nothing", ErrUninstalled, r.Step)
+		return nil, fmt.Errorf("%w: step %s has recorded nothing", errUninstalled, r.Step)
 	}
 	return claims, nil
 }
 
 // mayRepair returns an error if a file must not be repaired: the same owner has installed
 // other content since, or none.
-func (r *guarding) mayRepair(ctx context.Context, j *job, claims map[string]string) error {
-	wants := slices.Clone(j.plugins)
-	if j.net != nil {
-		wants = append(wants, pluginWant{Want: j.confWant()})
+func (r *guarding) mayRepair(ctx context.Context, w ledger.Want, claims map[string]string) (err error) {
+	name := filepath.Base(w.Object)
+	sum, known := claims[name]
+	switch {
+	case !known:
+		return fmt.Errorf("%w: %s is not recorded", errUninstalled, w.Object)
+	case w.Kind.Name == confKind && !isFixed(r.Install.Config): // its content may differ each time
+		return nil
 	}
-	for _, w := range wants {
-		sum, known := claims[filepath.Base(w.Object)]
-		switch {
-		case w.Loose:
-			continue
-		case !known:
-			return fmt.Errorf("%w: %s is not recorded", ErrUninstalled, w.Object)
-		case w.plugin == "" && !isFixed(j.Config): // its content may differ each time
-			continue
-		}
-		own, seen := r.claims[filepath.Base(w.Object)]
-		if !seen {
-			var err error
-			if own, err = hashOf(ctx, w.To); err != nil {
-				return err
-			}
-		}
-		if own != sum {
-			return fmt.Errorf("%w: %s was installed with other content since", ledger.ErrRevoked, w.Object)
-		}
+	own, seen := r.claims[name]
+	if !seen {
+		own, err = hashOf(ctx, w.To)
 	}
-	return nil
+	if err == nil && own != sum {
+		err = fmt.Errorf("%w: %s was installed with other content since", ledger.ErrRevoked, w.Object)
+	}
+	return err
 }
 
 // repair takes the lock and applies the installation if it still differs.
@@ -289,7 +275,6 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	found := r.found(wants, changes)
 	done, err := r.book.Apply(ctx, r.Step, wants)
 	if len(done.Changes) > 0 {
 		r.done(done.Changes, nil)
@@ -297,26 +282,16 @@ func (r *guarding) repair(ctx context.Context) (err error) {
 	if claims, errClaims := r.recorded(ctx); errClaims == nil {
 		r.claims = claims
 	}
-	r.contested(found)
+	r.contested(strings.Join(changes, "\n"))
 	return err
 }
 
-// found describes the state to repair, so that it can be recognised again.
-func (r *guarding) found(wants ledger.Wants, changes []string) string {
-	text := strings.Join(changes, "\n")
-	for _, w := range wants.List {
-		now, err := w.Kind.Read(context.Background(), w.Object)
-		text += fmt.Sprintln(filepath.Base(w.Object), now.Type, now.Mode, now.SHA256, err)
-	}
-	return text
-}
-
-// contested distinguishes a fight from a series of accidents: the same state keeps returning.
-// The repairs then become rarer.
-func (r *guarding) contested(found string) {
+// contested distinguishes a fight from a series of accidents: the same change is made again
+// and again. The repairs then become rarer.
+func (r *guarding) contested(change string) {
 	now := time.Now()
-	if found != r.repaired || now.Sub(r.last) > contestEnds && now.Sub(r.pause) > contestEnds {
-		r.repaired, r.again = found, 0
+	if change != r.repaired || now.Sub(r.last) > contestEnds && now.Sub(r.pause) > contestEnds {
+		r.repaired, r.again = change, 0
 	}
 	r.last = now
 	if r.again++; r.again <= contestAfter {
@@ -324,6 +299,6 @@ func (r *guarding) contested(found string) {
 	}
 	r.pause = now.Add(growing(lookEvery, r.again-contestAfter))
 	if r.again == contestAfter+1 {
-		r.done(nil, fmt.Errorf("guard CNI: %w: repairing it more and more rarely, down to once in %v", ErrContested, retryLast))
+		r.done(nil, fmt.Errorf("guard CNI: %w: repairing it more and more rarely, down to once in %v", errContested, retryLast))
 	}
 }

@@ -89,6 +89,14 @@ func (n node) onePlugin() recorded {
 	return i
 }
 
+// seeing is the installation for a runtime that also looks for plugins in another folder.
+func (n node) seeing(i cniinstall.Install, dir string) cniinstall.Install {
+	n.t.Helper()
+	i, err := i.For(n.t.Context(), cniinstall.Runtime{PluginDirs: []string{n.bin, dir}}, nil)
+	require.NoError(n.t, err)
+	return i
+}
+
 func (n node) source(name, content string) {
 	n.t.Helper()
 	write(n.t, filepath.Join(n.src, name), content, 0o644) // no executable bit, as in an embedded folder

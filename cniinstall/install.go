@@ -9,7 +9,6 @@ import (
 	"io/fs"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/internal/cniconf"
 )
 
 // The defaults: the folders that containerd and CRI-O use, and a suffix that
@@ -21,15 +20,12 @@ const (
 	defaultBackupSuffix = ".aside"
 )
 
-// confSuffixes are the suffixes of the files that runtimes load.
-var confSuffixes = cniconf.Suffixes
-
 // Install is a state of a node: these plugins in BinDir, this configuration in
 // ConfDir. The zero value installs nothing; [Cilium] returns the installation of
 // Cilium's agent.
 //
 // It is a ledger.Wanter, for a step of a plan, which records and undoes what it changes; an
-// undoing program that has no such step gives its ledger the [Kinds].
+// undoing program that has no such step gives its ledger the kinds of an [Uninstall].
 type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
@@ -38,8 +34,8 @@ type Install struct {
 	Plugins fs.FS
 
 	// Names lists those to install. If nil, all are, except names that start with a
-	// dot or end as a configuration's does (.conflist, .conf, .json) and, in a
-	// PluginFS, files that are not executable, which Advise names. A missing
+	// dot or end as a configuration's does (.conflist, .conf, .json) and, of
+	// OpenPlugins, files that are not executable, which Advise names. A missing
 	// plugin is an error, unless it is in Optional or its Policy excludes it. A
 	// plugin without a Policy has DefaultPolicy, except loopback, which has
 	// IfMissing.
@@ -58,20 +54,13 @@ type Install struct {
 	// DefaultPolicy applies to the plugins that Policy does not name.
 	DefaultPolicy Policy
 
-	// As maps a plugin of the source to the names under which it is installed, if
-	// not its own: for a program that is two plugins, such as Calico's, it is
-	// {"calico": {"calico", "calico-ipam"}}. Names and Optional use the source's
-	// name, Policy the installed one.
-	As map[string][]string
-
 	// BinDir is the folder in which plugins are installed. If empty, it is
 	// /opt/cni/bin. They are also installed in AlsoBinDirs. With these, a folder
 	// that needs a change but is not writable is skipped, as long as another is
-	// not: Advise reports that. SearchDirs are further folders in which the runtime
-	// looks for plugins.
+	// not: Advise reports that. Plugins are also searched for in the folders of the runtime
+	// given to For.
 	BinDir      string
 	AlsoBinDirs []string
-	SearchDirs  []string
 
 	// Elsewhere lists plugins that the caller vouches for: the runtime finds them
 	// but this process does not, such as in a folder of the node's image that the
@@ -84,15 +73,14 @@ type Install struct {
 	Remedy string
 
 	// Config is the configuration. If nil, none is installed. It is written to
-	// ConfDir/ConfName with ConfMode: if zero, 0600; 0644 at most. If ConfDir is
-	// empty, it is /etc/cni/net.d; ConfName must be given. If it ends in .conflist,
+	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d; ConfName
+	// must be given. If it ends in .conflist,
 	// the configuration must be a list; if in .conf or .json, that of a single
 	// plugin. A configuration that the step has published under another
 	// name is undone once this one exists.
 	Config   Config
 	ConfDir  string
 	ConfName string
-	ConfMode fs.FileMode
 
 	// Exclusive sets the other configurations in ConfDir aside: BackupSuffix (if
 	// empty, .aside) is appended to each name, and also a number if that name is
@@ -107,7 +95,7 @@ type Install struct {
 	// after them, and they stay as long as it does.
 	Needs []string
 
-	place *place // nil: For was not called
+	place place // zero: For was not called
 }
 
 // Check lists the changes that Apply would make. A plugin that Apply would install

@@ -65,26 +65,6 @@ func TestCNI1_CNI9_FreshNode(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root), "as before, without the folders that were made")
 }
 
-// A folder of plugins may hold the configuration too.
-func TestCNI1_AConfigurationIsNoPlugin(t *testing.T) {
-	n := newNode(t)
-	for _, name := range []string{"cilium.conflist", "cilium.conf", "cilium.json"} {
-		write(t, filepath.Join(n.src, name), agentConf, 0o644)
-	}
-	i := n.install()
-	requireApplied(t, i, n.root)
-	require.NoFileExists(t, n.plugin("cilium.conflist"))
-
-	i.Names = []string{"cilium.conflist"}
-	require.ErrorContains(t, i.Apply(t.Context()), `"cilium.conflist" has the name of a configuration`)
-}
-
-func TestZeroInstallAsksForNothing(t *testing.T) {
-	changes, err := cniinstall.Install{}.Check(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
-}
-
 var (
 	_ ledger.Wanter     = cniinstall.Install{}
 	_ bootstrap.Adviser = cniinstall.Install{}
@@ -167,7 +147,7 @@ func TestCNI1_OptionalPluginMissing(t *testing.T) {
 	require.ErrorContains(t, err, "bandwidth")
 
 	i.Names, i.Optional = nil, []string{"loopback"}
-	i.SearchDirs = []string{n.src} // the runtime also searches there
+	i.Install = n.seeing(i.Install, n.src)
 	n.source("loopback", script("1.0.0"))
 	require.NoError(t, os.Chmod(filepath.Join(n.src, "loopback"), 0o755))
 	said, err = i.Advise(t.Context())
@@ -229,15 +209,15 @@ func TestCNI1_ALinkThatLeadsNowhereIsNoPlugin(t *testing.T) {
 func TestCNI1_Source(t *testing.T) {
 	n := newNode(t)
 	require.NoError(t, os.Mkdir(filepath.Join(n.src, "dir"), 0o755))
-	write(t, filepath.Join(n.src, ".hidden"), "x", 0o644)
+	for _, name := range []string{".hidden", "cilium.conflist", "cilium.conf", "cilium.json"} {
+		write(t, filepath.Join(n.src, name), "x", 0o644)
+	}
 	write(t, filepath.Join(n.src, "dir", "real"), script("1.0.0"), 0o755)
 	require.NoError(t, os.Symlink("dir/real", filepath.Join(n.src, "linked")))
 	i := n.install()
 	require.NoError(t, i.Apply(t.Context()))
 	requireContent(t, n.plugin("linked"), script("1.0.0"), 0o755)
-	for _, name := range []string{"dir", ".hidden"} {
-		require.NoFileExists(t, n.plugin(name))
-	}
+	require.Equal(t, []string{"cilium-cni", "linked", "loopback"}, namesIn(t, n.bin))
 
 	require.NoError(t, os.Symlink("/bin/sh", filepath.Join(n.src, "outside")))
 	_, err := i.Check(t.Context())
@@ -251,8 +231,9 @@ func TestCNI1_Source(t *testing.T) {
 		_, err = i.Check(t.Context())
 		require.ErrorContains(t, err, fmt.Sprintf("%q is not a file name", name))
 	}
+	i.Plugins, i.Names = os.DirFS(n.src), []string{"cilium.conflist"}
+	require.ErrorContains(t, second(i.Check(t.Context())), `"cilium.conflist" has the name of a configuration`)
 	i.Names = []string{"dir"}
-	i.Plugins = os.DirFS(n.src)
 	_, err = i.Check(t.Context())
 	require.ErrorContains(t, err, "dir is a directory")
 }
@@ -358,7 +339,7 @@ func TestBadFields(t *testing.T) {
 	tests := map[string]func(*recorded){
 		`"opt" is not an absolute path`:                 func(i *recorded) { i.BinDir = "opt" },
 		`"etc" is not an absolute path`:                 func(i *recorded) { i.ConfDir = "etc" },
-		`"more" is not an absolute path`:                func(i *recorded) { i.SearchDirs = []string{"more"} },
+		`"more" is not an absolute path`:                func(i *recorded) { i.AlsoBinDirs = []string{"more"} },
 		`"05-cilium.txt": no runtime loads it`:          func(i *recorded) { i.ConfName = "05-cilium.txt" },
 		`"../05-cilium.conflist": no runtime loads it`:  func(i *recorded) { i.ConfName = "../05-cilium.conflist" },
 		`"sub/05-cilium.conflist": no runtime loads it`: func(i *recorded) { i.ConfName = "sub/05-cilium.conflist" },

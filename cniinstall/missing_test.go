@@ -79,7 +79,7 @@ func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) 
 	refused(cniinstall.ErrTargetMissing)
 
 	i.Plugins, i.Optional, i.Config = nil, []string{"loopback"}, config
-	i.SearchDirs = []string{provider.BinDir}
+	i = n.seeing(i, provider.BinDir)
 	report, err := plan().Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unknown, report.Results[1].Status)
@@ -91,9 +91,9 @@ func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) 
 
 	require.NoError(t, os.RemoveAll(provider.BinDir))
 	provider.BinDir = filepath.Join(n.root, "opt/elsewhere")
-	i.ConfMode = 0o644
+	require.NoError(t, os.Chmod(n.confFile(), 0o644))
 	_, err = plan().Apply(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 	require.Equal(t, "cni.plugin-missing", bootstrap.Code(err))
-	requireContent(t, n.confFile(), agentConf, 0o600)
+	requireContent(t, n.confFile(), agentConf, 0o644)
 }

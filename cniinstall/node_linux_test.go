@@ -30,7 +30,7 @@ func TestCNI1_ReadOnlyBinDir(t *testing.T) {
 		n := newNode(t)
 		write(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), mode)
 		write(t, n.plugin("loopback"), "any loopback", 0o755)
-		readOnly(t, n.bin)
+		mountReadOnly(t, n.bin)
 		i := n.install()
 		requireApplied(t, i, n.root)
 		require.NoError(t, i.Revert(t.Context()))
@@ -54,7 +54,7 @@ func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	require.NoError(t, os.Mkdir(image, 0o755))
 	require.NoError(t, os.MkdirAll(filepath.Dir(n.conf), 0o755))
 	require.NoError(t, os.Symlink(image, n.conf))
-	readOnly(t, image)
+	mountReadOnly(t, image)
 	i := n.install()
 	before := tree(t, n.root)
 	_, err := i.Check(t.Context())
@@ -63,12 +63,6 @@ func TestCNI2_ReadOnlyConfDir(t *testing.T) {
 	require.Equal(t, "cni.directory-unusable", code.Of(err))
 	require.ErrorIs(t, i.Apply(t.Context()), unix.EROFS)
 	require.Equal(t, before, tree(t, n.root))
-}
-
-func readOnly(t *testing.T, dir string) {
-	require.NoError(t, unix.Mount(dir, dir, "", unix.MS_BIND, ""))
-	require.NoError(t, unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
 // A folder mounted noexec: the error says so before anything is touched.
@@ -223,18 +217,31 @@ func watch(t *testing.T, dirs ...string) watcher {
 }
 
 // events lists the final names that were renamed into place or deleted since, without temporary
-// names; each rename must come from the same folder.
+// names.
 func (w watcher) events() (seen []string) {
-	from := map[uint32]uint32{} // cookie: watch
+	for _, r := range w.renames() {
+		if r[1] != "" {
+			seen = append(seen, "moved "+r[1])
+		} else {
+			seen = append(seen, "deleted "+r[0])
+		}
+	}
+	return seen
+}
+
+// renames lists, in the order a watcher sees them, each rename as {from, to} and each removal
+// with an empty to; each rename must come from the same folder.
+func (w watcher) renames() (seen [][2]string) {
+	from := map[uint32]inotifyEvent{} // by cookie
 	for _, e := range w.read() {
 		switch {
 		case e.mask&unix.IN_MOVED_FROM != 0:
-			from[e.cookie] = e.watch
+			from[e.cookie] = e
 		case e.mask&unix.IN_MOVED_TO != 0:
-			require.Equal(w.t, e.watch, from[e.cookie], "%s came from another folder", e.name)
-			seen = append(seen, "moved "+e.name)
+			require.Equal(w.t, e.watch, from[e.cookie].watch, "%s came from another folder", e.name)
+			seen = append(seen, [2]string{from[e.cookie].name, e.name})
 		case e.mask&unix.IN_DELETE != 0:
-			seen = append(seen, "deleted "+e.name)
+			seen = append(seen, [2]string{e.name, ""})
 		}
 	}
 	return seen

@@ -33,7 +33,7 @@ func TestSEC3_WhatNoInstallationCanHaveRecordedIsNotObeyed(t *testing.T) {
 		"cni-binary /opt/cni/bin/../../../usr/bin/cilium-cni": "not an absolute, clean path",
 	} {
 		name, path, _ := strings.Cut(object, " ")
-		kinds := append(cniinstall.Kinds(), ledger.Dir())
+		kinds := append(cniinstall.Uninstall{}.Kinds(), ledger.Dir())
 		kind := slices.IndexFunc(kinds, func(k *ledger.Kind) bool { return k.Name == name })
 		err := kinds[kind].Owns(path)
 		if want == "" {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,47 +19,14 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/cniresult"
-	"github.com/slipway-dev/slipway/internal/code"
 )
-
-// InvalidError means that a runtime would reject a configuration, or would load it
-// and fail for every pod. It locates the reason in the configuration.
-type InvalidError struct {
-	Name   string // file name; may be empty
-	Offset int64  // of the error, in bytes; -1: the whole
-	Line   int    // from 1; 0: the whole
-	Column int    // in bytes, from 1; 0: the whole
-	Plugin int    // index in "plugins", from 0; -1: none of them
-	Err    error
-}
-
-// Error returns the place in the configuration and the reason.
-func (e *InvalidError) Error() string {
-	var b strings.Builder
-	b.WriteString("invalid CNI configuration")
-	if e.Name != "" {
-		b.WriteString(" " + e.Name)
-	}
-	if e.Line > 0 {
-		fmt.Fprintf(&b, ", line %d column %d", e.Line, e.Column)
-	}
-	if e.Plugin >= 0 {
-		fmt.Fprintf(&b, ", plugins[%d]", e.Plugin)
-	}
-	return b.String() + ": " + e.Err.Error()
-}
-
-// Unwrap returns the reason.
-func (e *InvalidError) Unwrap() error { return e.Err }
-
-// Code returns "cni.config-invalid".
-func (e *InvalidError) Code() string { return code.CNIConfigInvalid }
 
 // network is a configuration that libcni accepts.
 type network struct {
 	file    string
 	raw     []byte
-	list    []byte // raw, or as runtimes wrap a single plugin's configuration
+	list    []byte                     // raw, or as runtimes wrap a single plugin's configuration
+	top     map[string]json.RawMessage // the members of list
 	name    string
 	isList  bool
 	version string            // the version requested from the plugins; never empty
@@ -82,21 +50,21 @@ func (n *network) needs(plugin string) bool {
 // it is a list.
 func parse(file string, raw []byte, parts ...part) (*network, error) {
 	n := &network{file: file, raw: raw, list: raw}
-	var top map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &top); err != nil {
+	if err := json.Unmarshal(raw, &n.top); err != nil {
 		return nil, n.syntax(err)
 	}
-	if top == nil {
+	if n.top == nil {
 		return nil, n.invalid(-1, errors.New("it is null, not an object"))
 	}
-	o := members(raw)
-	hasPlugins, hasType := o.get("plugins") != nil, o.only("type") != nil
+	var single struct{ CNIVersion, Name, Type json.RawMessage } // in any case, as libcni reads a single plugin's
+	_ = json.Unmarshal(raw, &single)                            // it is an object
+	hasPlugins, hasType := n.top["plugins"] != nil, single.Type != nil
 	n.isList = cniconf.IsList(file) || file == "" && !hasType
 	if err := n.kindFits(hasPlugins || len(parts) > 0, hasType); err != nil {
 		return nil, n.invalid(-1, err)
 	}
 	if !n.isList {
-		n.list = o.only("cniVersion", "name").with("plugins", []json.RawMessage{raw}).json()
+		n.wrap(single.CNIVersion, single.Name)
 	}
 	if err := n.checkPlugins(); err != nil {
 		return nil, err
@@ -109,6 +77,14 @@ func parse(file string, raw []byte, parts ...part) (*network, error) {
 		parts = nil
 	}
 	return n, n.adopt(list, parts)
+}
+
+// wrap makes the list of a single plugin's configuration.
+func (n *network) wrap(version, name json.RawMessage) {
+	n.top = map[string]json.RawMessage{"cniVersion": version, "name": name}
+	maps.DeleteFunc(n.top, func(_ string, value json.RawMessage) bool { return value == nil })
+	n.top["plugins"], _ = encode([]json.RawMessage{n.raw}) // it has been parsed
+	n.list, _ = encode(n.top)
 }
 
 // kindFits checks that the content is of the kind that a runtime takes it for.
@@ -126,7 +102,7 @@ func (n *network) kindFits(hasPlugins, hasType bool) error {
 
 // checkPlugins lets libcni read each plugin by itself, for its index.
 func (n *network) checkPlugins() error {
-	raw := members(n.list).get("plugins")
+	raw := n.top["plugins"]
 	switch {
 	case raw == nil: // they are in the folder of the network
 	case json.Unmarshal(raw, &n.plugins) != nil:
@@ -181,74 +157,30 @@ func (n *network) adopt(list *libcni.NetworkConfigList, parts []part) error {
 
 // invalid returns an error about the plugin at index in a list or, for -1, the whole.
 func (n *network) invalid(index int, err error) error {
-	if !n.isList {
-		index = -1
+	if index >= 0 && n.isList {
+		return n.invalidAt(fmt.Sprintf(", plugins[%d]", index), err)
 	}
-	e := &InvalidError{Name: n.file, Offset: -1, Plugin: index, Err: err}
-	if index >= 0 {
-		e.locate(n.raw, pluginOffset(n.raw, index))
-	}
-	return e
+	return n.invalidAt("", err)
 }
 
-// syntax returns an error of encoding/json with its position.
+func (n *network) invalidAt(place string, err error) error {
+	if n.file != "" {
+		place = " " + n.file + place
+	}
+	return fmt.Errorf("%w%s: %w", ErrInvalid, place, err)
+}
+
+// syntax returns an error of encoding/json with its line and column, which is in bytes.
 func (n *network) syntax(err error) error {
-	e := &InvalidError{Name: n.file, Offset: -1, Plugin: -1, Err: err}
 	var syntax *json.SyntaxError
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		e.locate(n.raw, max(syntax.Offset-1, 0)) // it counts the byte it stumbled over
+		before := n.raw[:max(syntax.Offset-1, 0)] // it counts the byte it stumbled over
+		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
+		return n.invalidAt(fmt.Sprintf(", line %d column %d", line, column), err)
 	case errors.As(err, &typ):
-		e.Err = fmt.Errorf("it is a JSON %s, not an object", typ.Value)
+		err = fmt.Errorf("it is a JSON %s, not an object", typ.Value)
 	}
-	return e
-}
-
-func (e *InvalidError) locate(raw []byte, offset int64) {
-	if offset < 0 || offset > int64(len(raw)) {
-		return
-	}
-	before := raw[:offset]
-	e.Offset = offset
-	e.Line = bytes.Count(before, []byte("\n")) + 1
-	e.Column = len(before) - bytes.LastIndexByte(before, '\n')
-}
-
-// pluginOffset finds where plugins[index] starts, or returns -1.
-func pluginOffset(raw []byte, index int) int64 {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	found := int64(-1)
-	d.Token() // the object
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return found
-		}
-		if key != "plugins" {
-			if d.Decode(new(json.RawMessage)) != nil {
-				return found
-			}
-			continue
-		}
-		found = elementOffset(d, raw, index) // the last one counts, as in encoding/json
-	}
-	return found
-}
-
-func elementOffset(d *json.Decoder, raw []byte, index int) int64 {
-	found := int64(-1)
-	d.Token() // the array
-	for i := 0; d.More(); i++ {
-		start := d.InputOffset()
-		if d.Decode(new(json.RawMessage)) != nil {
-			return found
-		}
-		if i == index {
-			lead := raw[start:]
-			found = start + int64(len(lead)-len(bytes.TrimLeft(lead, ", \t\r\n")))
-		}
-	}
-	d.Token() // its end
-	return found
+	return n.invalidAt("", err)
 }

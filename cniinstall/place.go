@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type Runtime struct {
 // For returns i for a node with the given runtime. An empty ConfDir becomes the
 // runtime's, and an empty BinDir the first of its plugin folders that is on a file
 // system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are added to SearchDirs. If, according to the context's ledger,
+// plugin folders are searched too. If, according to the context's ledger,
 // the agent has already installed in one of the runtime's folders, that one is kept.
 // If the runtime does not report its folders, for the reason asked, they remain
 // those in which the agent has installed before, or become the defaults. A ConfDir
@@ -49,9 +50,9 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 	if err != nil {
 		return i, fmt.Errorf("choose CNI folders: %w", err)
 	}
-	i.place = &place{runtime: r, asked: asked, chosen: i.BinDir == "" || i.ConfDir == ""}
+	i.place = place{isSet: true, runtime: r, asked: asked, chosen: i.BinDir == "" || i.ConfDir == ""}
 	if i.ConfDir == "" {
-		i.ConfDir = first(r.ConfDir, known.conf, defaultConfDir)
+		i.ConfDir = cmp.Or(r.ConfDir, known.conf, defaultConfDir)
 		if r.ConfDir != "" && !isForCNI(r.ConfDir) {
 			return i, code.Errorf(code.CNIDirectoryUnusable, "choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, i.remedy())
 		}
@@ -61,17 +62,12 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 			return i, fmt.Errorf("choose CNI folders: %w%s", err, i.remedy())
 		}
 	}
-	i.SearchDirs = slices.Clone(i.SearchDirs)
-	for _, dir := range r.PluginDirs {
-		if !slices.Contains(i.binDirs(), dir) {
-			i.SearchDirs = append(i.SearchDirs, dir)
-		}
-	}
 	return i, nil
 }
 
 // place is the runtime for which the folders of an Install were chosen.
 type place struct {
+	isSet   bool
 	runtime Runtime
 	asked   error // why the runtime did not report its folders; nil: it did
 	chosen  bool  // For chose at least one
@@ -100,15 +96,11 @@ func (i Install) remedy() string {
 	return " (" + i.Remedy + ")"
 }
 
-func first(dirs ...string) string {
-	return dirs[slices.IndexFunc(dirs, func(dir string) bool { return dir != "" })]
-}
-
 // binDir chooses among the folders in which the runtime looks; last is the folder
 // of already installed plugins.
 func (r Runtime) binDir(last string) (string, error) {
 	if len(r.PluginDirs) == 0 {
-		return first(last, defaultBinDir), nil
+		return cmp.Or(last, defaultBinDir), nil
 	}
 	var errs []error
 	for _, dir := range append(intersection(last, r.PluginDirs), r.PluginDirs...) {
@@ -166,9 +158,6 @@ func sameDir(a, b string) bool {
 // misplaced lists the folders of i that the runtime given to [Install.For] does not
 // use, one line for each: files installed there have no effect.
 func (i Install) misplaced() (advice []string) {
-	if i.place == nil {
-		return nil
-	}
 	r := i.place.runtime
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && !slices.ContainsFunc(i.binDirs(), func(dir string) bool { return len(intersection(dir, r.PluginDirs)) > 0 }) {
 		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, i.remedy()))
@@ -181,7 +170,7 @@ func (i Install) misplaced() (advice []string) {
 
 // assumed warns that the runtime's folders are unknown.
 func (i Install) assumed() []string {
-	if i.place == nil || !i.place.chosen || i.place.asked == nil {
+	if !i.place.chosen || i.place.asked == nil {
 		return nil
 	}
 	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.asked)}

@@ -36,12 +36,9 @@ func TestForWhereTheRuntimeLooks(t *testing.T) {
 	i := n.auto(r)
 	require.Equal(t, r.PluginDirs[0], i.BinDir)
 	require.Equal(t, r.ConfDir, i.ConfDir)
-	require.Equal(t, []string{"/usr/lib/cni"}, i.SearchDirs)
 	requireApplied(t, i, n.root)
 	require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
-	advice, err := i.Advise(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, advice)
+	require.Empty(t, n.advice(i))
 }
 
 func TestForGivenFoldersStay(t *testing.T) {
@@ -53,20 +50,16 @@ func TestForGivenFoldersStay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{n.bin, n.conf}, []string{i.BinDir, i.ConfDir})
 	requireApplied(t, i, n.root)
-	advice, err := i.Advise(t.Context())
-	require.NoError(t, err)
 	require.Equal(t, []string{
 		`the container runtime looks for plugins in ["` + r.PluginDirs[0] + `"], not in "` + n.bin + `" (give others)`,
 		`the container runtime reads configurations in "` + r.ConfDir + `", not in "` + n.conf + `" (give others)`,
-	}, advice)
+	}, n.advice(i))
 
 	require.NoError(t, os.Symlink(filepath.Join(n.root, "etc/cni"), filepath.Join(n.root, "link")))
 	linked := cniinstall.Runtime{PluginDirs: []string{n.bin}, ConfDir: filepath.Join(n.root, "link/net.d")}
 	i, err = n.install().For(t.Context(), linked, nil)
 	require.NoError(t, err)
-	advice, err = i.Advise(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, advice, "it is one folder")
+	require.Empty(t, n.advice(i), "it is one folder")
 }
 
 func TestForARuntimeThatDoesNotSay(t *testing.T) {
@@ -75,9 +68,7 @@ func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	i := n.auto(cniinstall.Runtime{}, unknown)
 	require.Equal(t, []string{"/opt/cni/bin", "/etc/cni/net.d"}, []string{i.BinDir, i.ConfDir})
 	i.Plugins, i.Config = nil, nil // they are the test machine's
-	advice, err := i.Advise(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: no runtime answers"}, advice)
+	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: no runtime answers"}, n.advice(i))
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
 	i = n.auto(cniinstall.Runtime{}, unknown)
@@ -93,7 +84,6 @@ func TestForTheFolderInUseIsKept(t *testing.T) {
 	both := cniinstall.Runtime{PluginDirs: []string{n.bin, first.PluginDirs[0]}, ConfDir: first.ConfDir}
 	i := n.auto(both)
 	require.Equal(t, first.PluginDirs[0], i.BinDir)
-	require.Equal(t, []string{n.bin}, i.SearchDirs)
 	requireConverged(t, i, n.root)
 }
 

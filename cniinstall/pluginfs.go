@@ -13,52 +13,58 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// PluginFS holds the plugins of open folders, for [Install.Plugins]: a plan that
-// runs in the host's namespaces can still read them from the caller's. If several
-// folders have a plugin, the first counts. A file without an executable bit is a
-// plugin only if [Install.Names] lists it. Opening a file never blocks.
-type PluginFS struct {
-	union union
-	roots []*os.Root
-}
+// pluginDirs are open folders with plugins. If several have a plugin, the first counts.
+type pluginDirs []*os.Root
 
-// OpenPlugins opens the folders of plugins, in the calling thread's mount
-// namespace. The caller closes them after the last installation.
-func OpenPlugins(dirs ...string) (*PluginFS, error) {
-	p := &PluginFS{}
+// OpenPlugins opens the folders of plugins, in the calling thread's mount namespace, for
+// [Install.Plugins]: a plan that runs in the host's namespaces can still read them. If
+// several folders have a plugin, the first counts. A file without an executable bit is a
+// plugin only if [Install.Names] lists it. Opening a file never blocks. The caller closes
+// the folders after the last installation.
+func OpenPlugins(dirs ...string) (plugins fs.FS, closeAll func() error, err error) {
+	var p pluginDirs
 	for _, dir := range dirs {
 		root, err := os.OpenRoot(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w (it must be a directory of this side, such as of this container's image, not of the host)", err)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("folder of CNI plugins to install: %w", err), p.Close())
+			return nil, nil, errors.Join(fmt.Errorf("folder of CNI plugins to install: %w", err), p.close())
 		}
-		p.roots = append(p.roots, root)
-		p.union = append(p.union, input.FS(root))
+		p = append(p, root)
 	}
-	return p, nil
+	return p, p.close, nil
 }
 
-// Open opens a plugin, or the folders as one if name is ".".
-func (p *PluginFS) Open(name string) (fs.File, error) { return p.union.Open(name) }
+// Open opens a plugin or, as ".", the first folder.
+func (p pluginDirs) Open(name string) (fs.File, error) { return firstOf(p, name, fs.FS.Open) }
 
 // Stat looks at a plugin without opening it.
-func (p *PluginFS) Stat(name string) (fs.FileInfo, error) { return p.union.Stat(name) }
+func (p pluginDirs) Stat(name string) (fs.FileInfo, error) { return firstOf(p, name, fs.Stat) }
 
-// Close closes the folders.
-func (p *PluginFS) Close() error {
+// firstOf returns the answer of the first folder that has the file.
+func firstOf[T any](p pluginDirs, name string, ask func(fs.FS, string) (T, error)) (answer T, err error) {
+	err = &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	for _, root := range p {
+		if answer, err = ask(input.FS(root), name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return answer, err
+}
+
+func (p pluginDirs) close() error {
 	var errs []error
-	for _, root := range p.roots {
+	for _, root := range p {
 		errs = append(errs, root.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // String names the folders.
-func (p *PluginFS) String() string {
+func (p pluginDirs) String() string {
 	var names []string
-	for _, root := range p.roots {
+	for _, root := range p {
 		names = append(names, root.Name())
 	}
 	return strings.Join(names, ", ")

@@ -4,6 +4,7 @@
 package cniinstall_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,35 +17,34 @@ import (
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-func TestPluginFSIsAFileSystem(t *testing.T) {
-	first, second := t.TempDir(), t.TempDir()
-	require.NoError(t, os.WriteFile(first+"/a", []byte("first"), 0o644))
-	require.NoError(t, os.WriteFile(second+"/a", []byte("second"), 0o644))
-	require.NoError(t, os.WriteFile(second+"/b", []byte("b"), 0o644))
-	p, err := cniinstall.OpenPlugins(first, second)
+// opened opens folders of plugins until the test ends.
+func opened(t *testing.T, dirs ...string) fs.FS {
+	t.Helper()
+	plugins, closeAll, err := cniinstall.OpenPlugins(dirs...)
 	require.NoError(t, err)
-	require.Equal(t, first+", "+second, p.String())
-	content, err := fs.ReadFile(p, "a")
-	require.NoError(t, err)
-	require.Equal(t, "first", string(content))
-	_, err = p.Stat("c")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NoError(t, p.Close())
-	_, err = fs.ReadFile(p, "a")
-	require.ErrorIs(t, err, fs.ErrClosed)
+	t.Cleanup(func() { require.NoError(t, closeAll()) })
+	return plugins
+}
 
-	one, err := cniinstall.OpenPlugins(second)
-	require.NoError(t, err)
-	defer one.Close()
-	require.NoError(t, fstest.TestFS(one, "a", "b"))
-
-	for _, name := range []string{"a", "."} {
-		_, err = new(cniinstall.PluginFS).Open(name)
-		require.ErrorIs(t, err, fs.ErrNotExist)
+func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
+	n := newNode(t)
+	second := filepath.Join(n.root, "second")
+	for name, content := range map[string]string{"cilium-cni": "another", "loopback": "another", "tuning": script("1.0.0"), ".hidden": "x"} {
+		write(t, filepath.Join(second, name), content, 0o755)
 	}
-	_, err = cniinstall.Union(one, os.DirFS(second+"/missing")).Open(".")
-	require.ErrorIs(t, err, fs.ErrNotExist)
-	_, err = cniinstall.OpenPlugins(first, second+"/missing")
+	for _, name := range []string{"cilium-cni", "loopback"} {
+		require.NoError(t, os.Chmod(filepath.Join(n.src, name), 0o755))
+	}
+	i := n.install()
+	i.Plugins = opened(t, n.src, second)
+	require.Equal(t, n.src+", "+second, fmt.Sprint(i.Plugins))
+	require.NoError(t, i.Apply(t.Context()))
+	require.Equal(t, []string{"cilium-cni", "loopback", "tuning"}, namesIn(t, n.bin))
+	requireContent(t, n.plugin("cilium-cni"), script("0.3.1", "0.4.0", "1.0.0"), 0o755)
+	requireConverged(t, i, n.root)
+
+	require.NoError(t, fstest.TestFS(opened(t, n.src), "cilium-cni", "loopback"))
+	_, _, err := cniinstall.OpenPlugins(n.src, second+"/missing")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, second+"/missing")
 	require.ErrorContains(t, err, "of this container's image, not of the host")
@@ -61,11 +61,8 @@ func TestCNI12_FilesWithoutAnXBitAreLeftOutAndNamed(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink("README.md", filepath.Join(dir, "linked")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "doc"), 0o755))
-	disk, err := cniinstall.OpenPlugins(dir)
-	require.NoError(t, err)
-	defer disk.Close()
 	i := n.install()
-	i.Config, i.Plugins, i.Optional = nil, disk, []string{"loopback"}
+	i.Config, i.Plugins, i.Optional = nil, opened(t, dir), []string{"loopback"}
 
 	left := "left out of the CNI plugins to install, since they are not executable: LICENSE, README.md, linked (in " + dir + ")"
 	require.Contains(t, n.advice(i), left, "before")
@@ -89,12 +86,9 @@ func TestCNI12_FilesWithoutAnXBitAreLeftOutAndNamed(t *testing.T) {
 // A directory that has lost its x bits, in a copy for example, is no empty one.
 func TestCNI12_ADirectoryWithoutAnyXBitIsAnError(t *testing.T) {
 	n := newNode(t)
-	disk, err := cniinstall.OpenPlugins(n.src)
-	require.NoError(t, err)
-	defer disk.Close()
 	i := n.install()
-	i.Plugins = disk
-	_, err = i.Check(t.Context())
+	i.Plugins = opened(t, n.src)
+	_, err := i.Check(t.Context())
 	require.ErrorContains(t, err, "no file in it is executable")
 }
 
@@ -107,17 +101,4 @@ func namesIn(t *testing.T, dir string) (all []string) {
 		all = append(all, e.Name())
 	}
 	return all
-}
-
-func TestCNI1_PluginsOfSeveralFolders(t *testing.T) {
-	n := newNode(t)
-	i := n.install()
-	i.Plugins = cniinstall.Union(
-		fstest.MapFS{"cilium-cni": {Data: []byte(script("1.0.0", "0.3.1"))}, ".hidden": {}},
-		fstest.MapFS{"cilium-cni": {Data: []byte("another")}, "loopback": {Data: []byte(script("1.0.0"))}})
-	require.NoError(t, i.Apply(t.Context()))
-	requireContent(t, n.plugin("cilium-cni"), script("1.0.0", "0.3.1"), 0o755)
-	requireContent(t, n.plugin("loopback"), script("1.0.0"), 0o755)
-	require.NoFileExists(t, n.plugin(".hidden"))
-	requireConverged(t, i, n.root)
 }

@@ -36,9 +36,7 @@ func TestCNI3_SEC5_SEC6_AWholeConfigurationIsReadFromABoundedFile(t *testing.T) 
 func TestSEC5_AFIFOAmongThePluginsIsNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "p"), 0o600))
-	plugins, err := cniinstall.OpenPlugins(dir)
-	require.NoError(t, err)
-	defer plugins.Close()
+	plugins := opened(t, dir)
 	f, err := plugins.Open("p") // Install would check its type first
 	require.NoError(t, err)
 	require.NoError(t, f.Close())

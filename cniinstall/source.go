@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -39,16 +39,12 @@ func (i Install) policyOf(name string) Policy {
 	return i.DefaultPolicy
 }
 
-// installedAs returns the names under which a plugin of the source is installed.
-func (i Install) installedAs(source string) []string {
-	if as := i.As[source]; len(as) > 0 {
-		return as
-	}
-	return []string{source}
-}
-
-// pluginNames returns the plugins asked for, or all that the source has.
+// pluginNames returns the plugins asked for, or all that the source has. Without a source there
+// are none.
 func (i Install) pluginNames(ctx context.Context) ([]string, error) {
+	if i.Plugins == nil {
+		return nil, nil
+	}
 	names := slices.Clone(i.Names)
 	if names == nil {
 		var err error
@@ -62,27 +58,25 @@ func (i Install) pluginNames(ctx context.Context) ([]string, error) {
 	return unique(append(names, i.Optional...)), nil
 }
 
-// listPlugins lists the plugins in the source and, if it is a directory on disk, the
+// listPlugins lists the plugins in the source and, if that is of directories on disk, the
 // files that are none, since they are not executable, such as an archive's LICENSE.
 func (i Install) listPlugins(ctx context.Context) (plugins, others []string, err error) {
-	f, err := i.Plugins.Open(".")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	dir, ok := f.(fs.ReadDirFile)
-	if !ok {
-		return nil, nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
-	}
-	folder := "the folder"
-	disk, onDisk := i.Plugins.(*PluginFS)
+	dirs, onDisk := i.Plugins.(pluginDirs)
+	sources, folder := []fs.FS{i.Plugins}, "the folder"
 	if onDisk {
-		folder = disk.String()
+		sources, folder = nil, dirs.String()
 	}
-	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return strings.HasPrefix(name, ".") || isConfName(name)
-	})
+	for _, root := range dirs {
+		sources = append(sources, input.FS(root))
+	}
+	var names []string
+	for _, source := range sources {
+		more, err := listDir(ctx, source, folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		names = append(names, more...)
+	}
 	for _, name := range unique(names) {
 		info, err := fs.Stat(i.Plugins, name)
 		switch {
@@ -95,7 +89,22 @@ func (i Install) listPlugins(ctx context.Context) (plugins, others []string, err
 			plugins = append(plugins, name)
 		}
 	}
-	return plugins, others, err
+	return plugins, others, nil
+}
+
+// listDir lists what can be a plugin by its name.
+func listDir(ctx context.Context, source fs.FS, folder string) ([]string, error) {
+	f, err := source.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok {
+		return nil, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
+	}
+	names, err := input.Collect(ctx, folder, input.Names(dir), func(string) bool { return true })
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") || isConfName(name) }), err
 }
 
 // leftOut names the files that are no plugins.
@@ -117,7 +126,7 @@ const loopback = "loopback"
 // needsLoopback reports whether pods would fail without that plugin, as far as is
 // known.
 func (i Install) needsLoopback() bool {
-	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Elsewhere, loopback) && (i.place == nil || !i.place.runtime.OwnLoopback)
+	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Elsewhere, loopback) && !i.place.runtime.OwnLoopback
 }
 
 // lacking names the tolerated plugins that are neither installed nor about to be.
@@ -140,21 +149,19 @@ func (i Install) lacking() (texts []string) {
 	return texts
 }
 
-// renderConfig gives a configuration that builds on others more than the folder's
-// path.
-func (i Install) renderConfig(ctx context.Context, f folder) ([]byte, error) {
-	if c, ok := i.Config.(interface {
-		renderIn(context.Context, folder) ([]byte, error)
-	}); ok {
-		return c.renderIn(ctx, f)
-	}
-	return i.Config.Render(ctx, i.ConfDir)
-}
-
 // binDirs returns the folders in which plugins are installed.
 func (i Install) binDirs() []string { return append([]string{i.BinDir}, i.AlsoBinDirs...) }
 
-func (i Install) searchDirs() []string { return append(i.binDirs(), i.SearchDirs...) }
+// searchDirs returns the folders in which the runtime looks for plugins, as far as is known.
+func (i Install) searchDirs() []string {
+	dirs := i.binDirs()
+	for _, dir := range i.place.runtime.PluginDirs {
+		if !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
 
 // folders returns the folders of all files to install.
 func (i Install) folders() (dirs []string) {
@@ -172,7 +179,6 @@ func (i Install) withDefaults() (Install, error) {
 	i.BinDir = filepath.Clean(cmp.Or(i.BinDir, defaultBinDir))
 	i.ConfDir = filepath.Clean(cmp.Or(i.ConfDir, defaultConfDir))
 	i.BackupSuffix = cmp.Or(i.BackupSuffix, defaultBackupSuffix)
-	i.ConfMode = cmp.Or(i.ConfMode, 0o600)
 	also := i.AlsoBinDirs
 	i.AlsoBinDirs = nil
 	for _, dir := range also {
@@ -190,9 +196,6 @@ func (i Install) withDefaults() (Install, error) {
 			return i, err
 		}
 	}
-	if i.ConfMode&^0o644 != 0 || i.ConfMode&0o400 == 0 {
-		return i, fmt.Errorf("mode %04o of the CNI configuration: it must be at most 0644, and readable by its owner", filemode.Unix(i.ConfMode))
-	}
 	if i.ConfName == "" && i.Config == nil {
 		return i, nil
 	}
@@ -201,7 +204,7 @@ func (i Install) withDefaults() (Install, error) {
 	}
 	if !isLoaded(i.ConfName) {
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
-			i.ConfName, strings.Join(confSuffixes, ", "))
+			i.ConfName, strings.Join(cniconf.Suffixes, ", "))
 	}
 	return i, nil
 }

@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,53 +19,40 @@ const (
 	modeGenericVeth = "generic-veth"
 )
 
-// The plugins beside the agent's in a template.
-const (
-	portmapPlugin    = `{"type": "portmap", "capabilities": {"portMappings": true}}`
-	awsPortmapPlugin = `{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true}`
-	flannelPlugin    = `{"type": "flannel", "delegate": {"hairpinMode": true, "isDefaultGateway": true}}`
-	awsPlugin        = `{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni"}`
-)
+// beside are the plugins with which each mode chains the agent's, which comes where agentsPlace is.
+var beside = map[string][]string{
+	modeNone:    {agentsPlace},
+	modePortmap: {agentsPlace, `{"type": "portmap", "capabilities": {"portMappings": true}}`},
+	modeFlannel: {
+		`{"type": "flannel", "delegate": {"hairpinMode": true, "isDefaultGateway": true}}`,
+		`{"type": "portmap", "capabilities": {"portMappings": true}}`, agentsPlace,
+	},
+	modeAWS: {
+		`{"name": "aws-cni", "type": "aws-cni", "vethPrefix": "eni"}`,
+		`{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true}`, agentsPlace,
+	},
+}
+
+const agentsPlace = ""
 
 // template returns the chain that includes the agent's plugin.
-func (a Agent) template() ([]any, error) {
-	var before, after []json.RawMessage
-	switch a.Mode {
-	case "", modeNone:
-	case modePortmap:
-		after = raw(portmapPlugin)
-	case modeFlannel:
-		before = raw(flannelPlugin, portmapPlugin)
-	case modeAWS:
-		before = raw(awsPlugin, awsPortmapPlugin)
-	case modeGenericVeth:
-		if len(a.Base) == 0 {
-			return nil, errors.New("mode generic-veth completes other plugins: name them, or chain onto a configuration on the node")
-		}
-	default:
+func (a Agent) template() (chain []any, err error) {
+	if a.Mode == modeGenericVeth {
+		return nil, errors.New("mode generic-veth completes other plugins: chain onto a configuration on the node, or into one that is given whole")
+	}
+	plugins, known := beside[cmp.Or(a.Mode, modeNone)]
+	if !known {
 		return nil, fmt.Errorf("unknown mode %q, known are %q", a.Mode,
 			[]string{modeNone, modePortmap, modeFlannel, modeAWS, modeGenericVeth})
 	}
-	if a.Base != nil {
-		before = a.Base
-	}
-	var chain []any
-	for _, p := range before {
-		chain = append(chain, p)
-	}
-	chain = append(chain, a.entry())
-	for _, p := range after {
-		chain = append(chain, p)
+	for _, p := range plugins {
+		if p == agentsPlace {
+			chain = append(chain, a.entry())
+		} else {
+			chain = append(chain, json.RawMessage(p))
+		}
 	}
 	return chain, nil
-}
-
-func raw(plugins ...string) []json.RawMessage {
-	var all []json.RawMessage
-	for _, p := range plugins {
-		all = append(all, json.RawMessage(p))
-	}
-	return all
 }
 
 // chainingMode is the mode passed to the agent's plugin. If it comes first, as in

@@ -19,25 +19,24 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// trial is what was found out about the plugins in this run.
-type trial struct {
-	asked  map[string]bool   // for its versions
-	staged map[string]string // plugin: its temporary path
-}
-
 // ready returns an error if pods would fail with the configuration: a plugin that they need
 // neither exists nor is about to be installed, or does not speak its version. What this step
 // writes is asked once it is staged.
 func (j *job) ready(ctx context.Context) error {
-	coming := map[string]bool{}
+	coming := slices.Clone(j.Elsewhere)
 	for _, p := range j.plugins {
-		coming[p.plugin] = coming[p.plugin] || !p.isThere()
+		if !isPresent(p) {
+			coming = append(coming, filepath.Base(p.Object))
+		}
 	}
-	for _, plugin := range j.Elsewhere {
-		coming[plugin] = true
+	errs := absent(j.net.types, j.searchDirs(), coming)
+	if j.needsLoopback() {
+		for _, err := range absent([]string{loopback}, j.searchDirs(), coming) {
+			errs = append(errs, fmt.Errorf("%w: %w", ErrNoLoopback, err))
+		}
 	}
-	if err := errors.Join(j.net.present(j.runner(), coming), j.loopbackPresent(coming)); err != nil {
-		return err
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	if now, err := j.folder(j.files).Read(ctx, j.ConfName); err == nil && string(now) == string(j.raw) {
 		return nil
@@ -58,10 +57,9 @@ func (j *job) ready(ctx context.Context) error {
 // isInstalled reports whether the plugin can be run as it will be after this step.
 func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 	for _, p := range j.plugins {
-		if p.plugin != plugin || p.isThere() {
-			continue
+		if filepath.Base(p.Object) == plugin && !isPresent(p) {
+			return isAsWanted(ctx, p)
 		}
-		return isAsWanted(ctx, p.Want)
 	}
 	return true, nil
 }
@@ -88,39 +86,20 @@ func hashOf(ctx context.Context, s ledger.State) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-func (j *job) loopbackPresent(coming map[string]bool) error {
-	if !j.needsLoopback() || coming[loopback] {
-		return nil
-	}
-	if _, err := find(loopback, j.searchDirs()); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoLoopback, err)
-	}
-	return nil
-}
-
 // speak asks plugins for their versions, each once. The caller vouches for those in
 // Elsewhere.
 func (j *job) speak(ctx context.Context, plugins []string) error {
-	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return j.try.asked[p] || slices.Contains(j.Elsewhere, p) })
-	if err := j.net.speak(ctx, j.runner(), plugins); err != nil {
-		return err
+	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return slices.Contains(j.asked, p) || slices.Contains(j.Elsewhere, p) })
+	err := j.net.speak(ctx, &runner{dirs: j.searchDirs(), staged: j.staged, mustAnswer: j.isOurs}, plugins)
+	if err == nil {
+		j.asked = append(j.asked, plugins...)
 	}
-	if j.try.asked == nil {
-		j.try.asked = map[string]bool{}
-	}
-	for _, p := range plugins {
-		j.try.asked[p] = true
-	}
-	return nil
-}
-
-func (j *job) runner() *runner {
-	return &runner{dirs: j.searchDirs(), staged: j.try.staged, mustAnswer: j.isOurs}
+	return err
 }
 
 // isOurs reports whether i brings the plugin, or renders its configuration.
 func (i Install) isOurs(ctx context.Context, plugin string) bool {
-	names, err := i.brought(ctx)
+	names, err := i.pluginNames(ctx)
 	switch c := i.Config.(type) {
 	case Agent:
 		names = append(names, c.Plugin)
@@ -141,12 +120,12 @@ func (j *job) stagePlugin(ctx context.Context, path string, to ledger.State) (*l
 	}
 	staged, err := ledger.File().Stage(ctx, path, to)
 	plugin := filepath.Base(path)
-	if err != nil || !j.names(plugin) || j.try.asked[plugin] {
+	if err != nil || !j.names(plugin) || slices.Contains(j.asked, plugin) {
 		return staged, err
 	}
-	j.try.staged = map[string]string{plugin: staged.Path}
+	j.staged = map[string]string{plugin: staged.Path}
 	err = j.speak(ctx, []string{plugin})
-	if j.try.staged = nil; err != nil {
+	if j.staged = nil; err != nil {
 		staged.Discard()
 		return nil, err
 	}

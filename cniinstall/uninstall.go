@@ -83,9 +83,6 @@ type Uninstall struct {
 	Force bool
 }
 
-// Kinds returns the kinds of CNI files with the zero [Uninstall].
-func Kinds() []*ledger.Kind { return Uninstall{}.Kinds() }
-
 // Kinds returns the kinds of CNI files, for a ledger.Ledger.
 func (u Uninstall) Kinds() []*ledger.Kind {
 	plugin, conf := ledger.File(), ledger.File()
@@ -104,9 +101,8 @@ func (u Uninstall) leavesDir(ctx context.Context, _ string, dir ledger.Claim) bo
 		return false
 	}
 	files, err := readRecorded(ctx)
-	return err != nil || slices.ContainsFunc(files.files, func(o ledger.Record) bool {
-		return slices.ContainsFunc(o.Claims, func(c ledger.Claim) bool { return c.Agent == dir.Agent && c.Step == dir.Step })
-	})
+	own := ledger.Record{Claims: []ledger.Claim{dir}}
+	return err != nil || slices.ContainsFunc(files.files, func(o ledger.Record) bool { return shareStep(o, own) })
 }
 
 // ownsFile also refuses files in folders of the system.
@@ -141,31 +137,21 @@ func (u Uninstall) keepsPlugin(ctx context.Context, path string, after ledger.Af
 		return "", err
 	}
 	if err := u.remains(files, after).need(ctx, path); err != nil {
-		return kept(path, err)
+		return kept(err)
 	}
-	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) }))
+	return kept(u.inUse(ctx, path, func(r cniresult.Result) bool { return r.Names(filepath.Base(path)) }))
 }
 
 // kept returns err as that of a kind, to which the ledger adds the object.
-func kept(path string, err error) (why string, _ error) {
-	if err == nil {
-		return "", nil
+func kept(err error) (why string, _ error) {
+	switch {
+	case errors.Is(err, ledger.ErrNeeded):
+		return err.Error(), nil
+	case err != nil:
+		err = fmt.Errorf("kept: %w", err)
 	}
-	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), path+" stays: "), path+" is kept: ")
-	if errors.Is(err, ledger.ErrNeeded) {
-		return text, nil
-	}
-	return "", keptError{text, err}
+	return "", err
 }
-
-// keptError is an error with its own text.
-type keptError struct {
-	text string
-	error
-}
-
-func (k keptError) Error() string { return "kept: " + k.text }
-func (k keptError) Unwrap() error { return k.error }
 
 // hasCopy reports whether a step that has installed the plugin keeps it elsewhere.
 func (r recorded) hasCopy(path string, after ledger.After) bool {
@@ -192,7 +178,11 @@ func (u Uninstall) inUse(ctx context.Context, object string, needs func(cniresul
 	if u.Force {
 		return nil
 	}
-	return cniresult.Cache{Dirs: cniresult.Dirs(u.Results), Sandboxes: u.Sandboxes}.InUse(ctx, object, needs)
+	return u.cache().InUse(ctx, object, needs)
+}
+
+func (u Uninstall) cache() cniresult.Cache {
+	return cniresult.Cache{Dirs: cniresult.Dirs(u.Results), Sandboxes: u.Sandboxes}
 }
 
 // keepsConf keeps our configuration as long as sandboxes have its network and no other one
@@ -216,7 +206,7 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Afte
 	if err != nil || own {
 		return "", err
 	}
-	return kept(path, u.inUse(ctx, path, func(r cniresult.Result) bool {
+	return kept(u.inUse(ctx, path, func(r cniresult.Result) bool {
 		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
 		return r.NetworkName == n.name && !serves
 	}))
@@ -227,7 +217,8 @@ func (r recorded) besides(ctx context.Context, backup string, after ledger.After
 	for _, name := range origins(filepath.Base(backup)) {
 		path := filepath.Join(filepath.Dir(backup), name)
 		o, _, known := r.at(path)
-		if _, comesBack := after(conf(), path); known && !comesBack && isThere(path) && !isState(ctx, path, o.Original) {
+		_, comesBack := after(conf(), path)
+		if _, isOriginal := isState(ctx, path, o.Original); known && !comesBack && isThere(path) && !isOriginal {
 			return fmt.Sprintf("its owner has written %s again, beside which it is kept", path)
 		}
 	}
@@ -245,7 +236,7 @@ func (u Uninstall) lostConf(path string, original ledger.State) string {
 		name = names[0]
 		raw, err = f.Read(ctx, backup)
 	} else {
-		backup, _ = backupIn(ctx, path, original)
+		backup, _ = twinOf(ctx, path, original)
 		raw, err = contentOf(ctx, path, original)
 	}
 	if missing := cniconf.Missing(cniconf.Types(name, raw), u.PluginDirs); err == nil && len(missing) > 0 {
@@ -297,36 +288,23 @@ func writeConf(ctx context.Context, path string, to ledger.State) error {
 // twinOf finds what would become the file at path if it were renamed: a backup of its, or
 // what it is to be a backup of.
 func twinOf(ctx context.Context, path string, to ledger.State) (name string, now ledger.State) {
+	f, base := cniconf.Folder{Dir: filepath.Dir(path)}, filepath.Base(path)
+	names := origins(base)
 	if isConfName(path) {
-		return backupIn(ctx, path, to)
+		names, _ = f.List(ctx, func(name string) bool { return slices.Contains(origins(name), base) }) // the write reports the error
 	}
-	return inState(ctx, filepath.Dir(path), origins(filepath.Base(path)), to)
-}
-
-// backupIn finds a backup of path in state s.
-func backupIn(ctx context.Context, path string, s ledger.State) (name string, now ledger.State) {
-	f := cniconf.Folder{Dir: filepath.Dir(path)}
-	names, err := f.List(ctx, func(name string) bool { return slices.Contains(origins(name), filepath.Base(path)) })
-	if err != nil {
-		return "", now
-	}
-	return inState(ctx, f.Dir, names, s)
-}
-
-func isState(ctx context.Context, path string, s ledger.State) bool {
-	name, _ := inState(ctx, filepath.Dir(path), []string{filepath.Base(path)}, s)
-	return name != ""
-}
-
-// inState finds a file of these names that is in state s, and what was read of it.
-func inState(ctx context.Context, dir string, names []string, s ledger.State) (name string, now ledger.State) {
 	for _, name := range names {
-		now, err := ledger.File().Read(ctx, filepath.Join(dir, name))
-		if err == nil && !now.IsZero() && now.Equal(s) {
+		if now, is := isState(ctx, filepath.Join(f.Dir, name), to); is {
 			return name, now
 		}
 	}
 	return "", now
+}
+
+// isState reports whether there is a file in state s, as it was read.
+func isState(ctx context.Context, path string, s ledger.State) (now ledger.State, is bool) {
+	now, err := ledger.File().Read(ctx, path)
+	return now, err == nil && !now.IsZero() && now.Equal(s)
 }
 
 // plugin and conf name the kinds for an After.

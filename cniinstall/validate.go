@@ -27,7 +27,7 @@ import (
 //
 // Plugins run as the caller's user, so perhaps as root, in the calling thread's
 // namespaces, for at most 5 seconds each, with no environment but CNI's. The error
-// is an [InvalidError], [ErrPluginMissing], or that of a plugin that fails. An ipam
+// matches [ErrInvalid] or [ErrPluginMissing], or is that of a plugin that fails. An ipam
 // plugin is not checked: the plugin that calls it is responsible for it. A plugin
 // that users other than root and the caller may change, or replace in its folder,
 // is not run, which is also an error.
@@ -39,26 +39,21 @@ func Validate(ctx context.Context, conf []byte, binDirs ...string) error {
 	if len(binDirs) == 0 {
 		binDirs = []string{defaultBinDir}
 	}
-	r := &runner{dirs: binDirs}
-	if err := n.present(r, nil); err != nil {
-		return err
+	if errs := absent(n.types, binDirs, nil); len(errs) > 0 {
+		return errors.Join(errs...)
 	}
-	return n.speak(ctx, r, n.types)
+	return n.speak(ctx, &runner{dirs: binDirs}, n.types)
 }
 
-// present names each plugin that the runner does not find; those about to be
-// installed count as found.
-func (n *network) present(r *runner, coming map[string]bool) error {
-	var errs []error
-	for _, t := range unique(n.types) {
-		if coming[t] {
-			continue
-		}
-		if _, err := r.FindInPath(t, nil); err != nil {
+// absent returns an error for each plugin that is in none of the folders, nor about to be
+// installed.
+func absent(plugins, dirs, coming []string) (errs []error) {
+	for _, plugin := range unique(plugins) {
+		if _, err := find(plugin, dirs); err != nil && !slices.Contains(coming, plugin) {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // speak runs each of the plugins, which are present, for its versions.

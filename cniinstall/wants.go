@@ -20,31 +20,29 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-const dirMode = 0o755
+const (
+	dirMode  = 0o755
+	confMode = 0o600
+)
 
 // job is an Install with the state found on the node.
 type job struct {
 	Install
 	files   recorded
 	kinds   struct{ plugin, conf, aside *ledger.Kind }
-	plugins []pluginWant
-	raw     []byte   // the configuration
-	net     *network // nil: none
-	asides  []aside  // in the order in which they go
-	try     trial
+	plugins []ledger.Want
+	raw     []byte            // the configuration
+	net     *network          // nil: none
+	asides  []aside           // in the order in which they go
+	staged  map[string]string // plugin that is just being tried: its temporary path
+	asked   []string          // the plugins that were asked for their versions
 }
 
-// pluginWant is a plugin that is to be in a folder.
-type pluginWant struct {
-	ledger.Want
-	plugin string
-}
-
-// isThere reports whether an existing plugin will do. A link that leads nowhere, as this
+// isPresent reports whether an existing plugin will do. A link that leads nowhere, as this
 // process sees it, is replaced.
-func (p pluginWant) isThere() bool {
-	_, err := os.Stat(p.Object)
-	return p.Loose && err == nil
+func isPresent(plugin ledger.Want) bool {
+	_, err := os.Stat(plugin.Object)
+	return plugin.Loose && err == nil
 }
 
 // Wants lists the files, the configuration last, and the files that it replaces after that.
@@ -61,9 +59,7 @@ func (j *job) wants() (wants ledger.Wants, err error) {
 	if wants.List, err = j.dirWants(); err != nil {
 		return wants, err
 	}
-	for _, p := range j.plugins {
-		wants.List = append(wants.List, p.Want)
-	}
+	wants.List = append(wants.List, j.plugins...)
 	if j.net != nil {
 		wants.List = append(wants.List, j.confWant())
 	}
@@ -155,28 +151,18 @@ func (j *job) dirWants() (wants []ledger.Want, err error) {
 }
 
 // pluginWants lists the plugins that are to be in each folder.
-func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
-	if j.Plugins == nil {
-		return nil, nil
-	}
+func (j *job) pluginWants(ctx context.Context) (wants []ledger.Want, err error) {
 	names, err := j.pluginNames(ctx)
 	if err != nil {
 		return nil, err
 	}
 	dirs := j.openBinDirs(ctx, names)
 	var errs []error
-	of := map[string]string{} // installed name: name in the source
-	for _, source := range names {
-		for _, name := range j.installedAs(source) {
-			if other, twice := of[name]; twice {
-				errs = append(errs, fmt.Errorf("CNI plugins to install: both %s and %s would be installed as %s", other, source, name))
-			}
-			of[name] = source
-			for _, dir := range dirs {
-				w, err := j.pluginWant(source, dir, name)
-				if errs = append(errs, err); w != nil {
-					wants = append(wants, pluginWant{*w, name})
-				}
+	for _, name := range names {
+		for _, dir := range dirs {
+			w, err := j.pluginWant(dir, name)
+			if errs = append(errs, err); w != nil {
+				wants = append(wants, *w)
 			}
 		}
 	}
@@ -185,41 +171,34 @@ func (j *job) pluginWants(ctx context.Context) (wants []pluginWant, err error) {
 
 // openBinDirs lists the folders in which plugins are installed, without those that lack some
 // and are not writable, as long as there is another.
-func (j *job) openBinDirs(ctx context.Context, names []string) (open []string) {
-	dirs := j.binDirs()
-	shut := func(dir string) bool { return writable(dir) != nil }
-	if len(dirs) > 1 && slices.ContainsFunc(dirs, shut) {
-		open = slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return shut(dir) && j.lacks(ctx, dir, names) })
-	}
+func (j *job) openBinDirs(ctx context.Context, names []string) []string {
+	open := slices.DeleteFunc(j.binDirs(), func(dir string) bool { return writable(dir) != nil && j.lacks(ctx, dir, names) })
 	if len(open) == 0 {
-		return dirs
+		return j.binDirs()
 	}
 	return open
 }
 
-// lacks reports whether a plugin would have to be written in the folder.
+// lacks reports whether a plugin would have to be written in the folder. An error is one of
+// any folder.
 func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
-	for _, source := range names {
-		for _, name := range j.installedAs(source) {
-			w, err := j.pluginWant(source, dir, name)
-			if err != nil || w == nil {
-				continue // which is an error of any folder, or nothing to write
-			}
-			if is, err := isAsWanted(ctx, *w); err != nil || !is {
-				return true
-			}
+	return slices.ContainsFunc(names, func(name string) bool {
+		w, err := j.pluginWant(dir, name)
+		if err != nil || w == nil {
+			return false
 		}
-	}
-	return false
+		is, err := isAsWanted(ctx, *w)
+		return err != nil || !is
+	})
 }
 
 // pluginWant returns nil for a plugin that its policy excludes, that is missing but
 // optional, or that exists as a link and is only installed if missing.
-func (j *job) pluginWant(source, dir, name string) (*ledger.Want, error) {
+func (j *job) pluginWant(dir, name string) (*ledger.Want, error) {
 	path := filepath.Join(dir, name)
 	policy := j.policyOf(name)
-	size, err := j.sourceSize(source, name)
-	if policy == Never || errors.Is(err, fs.ErrNotExist) && slices.Contains(j.Optional, source) {
+	size, err := j.sourceSize(name)
+	if policy == Never || errors.Is(err, fs.ErrNotExist) && slices.Contains(j.Optional, name) {
 		return nil, nil // Advise reports the latter
 	}
 	present, errPresent := os.Lstat(path)
@@ -234,30 +213,28 @@ func (j *job) pluginWant(source, dir, name string) (*ledger.Want, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	}
-	w := ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) { return openSteady(j.Plugins, source) })
+	w := ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) { return openSteady(j.Plugins, name) })
 	w.Kind, w.To.Size = j.kinds.plugin, size
 	w.Loose, w.NoAdopt = policy == IfMissing, slices.Contains(referencePlugins, name)
 	return &w, nil
 }
 
 // sourceSize looks at a plugin in the source.
-func (i Install) sourceSize(source, name string) (int64, error) {
-	for _, name := range []string{source, name} {
-		if !isFileName(name) {
-			return 0, fmt.Errorf("%q is not a file name", name)
-		}
+func (i Install) sourceSize(name string) (int64, error) {
+	if !isFileName(name) {
+		return 0, fmt.Errorf("%q is not a file name", name)
 	}
 	if isConfName(name) { // in the folder, only its name tells its kind
 		return 0, fmt.Errorf("%q has the name of a configuration", name)
 	}
-	info, err := fs.Stat(i.Plugins, source)
+	info, err := fs.Stat(i.Plugins, name)
 	switch {
 	case err != nil:
 		return 0, err
 	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("%s is a %s, not a file", source, filemode.Type(info.Mode()))
+		return 0, fmt.Errorf("%s is a %s, not a file", name, filemode.Type(info.Mode()))
 	case info.Size() > input.MaxPlugin:
-		return 0, input.TooLarge(source, input.MaxPlugin)
+		return 0, input.TooLarge(name, input.MaxPlugin)
 	}
 	return info.Size(), nil
 }
@@ -309,7 +286,7 @@ func (j *job) render(ctx context.Context) (err error) {
 	if j.Config == nil {
 		return nil
 	}
-	if j.raw, err = j.renderConfig(ctx, j.folder(j.files)); err == nil {
+	if j.raw, err = j.Config.renderIn(ctx, j.folder(j.files)); err == nil {
 		j.net, err = parseWhole(ctx, j.folder(j.files).Folder, j.ConfName, j.raw)
 	}
 	return err
@@ -318,10 +295,9 @@ func (j *job) render(ctx context.Context) (err error) {
 // confWant is the configuration. One that is rendered from others' is never adopted: it is
 // as much theirs.
 func (j *job) confWant() ledger.Want {
-	w := ledger.FileWant(filepath.Join(j.ConfDir, j.ConfName), j.ConfMode, j.raw)
+	w := ledger.FileWant(filepath.Join(j.ConfDir, j.ConfName), confMode, j.raw)
 	w.To.Open = w.To.Reader // so that it is staged
-	_, isFunc := j.Config.(*rendered)
-	w.Kind, w.Ready, w.Needs, w.NoAdopt = j.kinds.conf, j.ready, j.needs(), !isFixed(j.Config) && !isFunc
+	w.Kind, w.Ready, w.Needs, w.NoAdopt = j.kinds.conf, j.ready, j.needs(), !isFixed(j.Config)
 	return w
 }
 
@@ -334,7 +310,7 @@ func (j *job) needs() (ids ledger.IDs) {
 		}
 	}
 	for _, p := range j.plugins {
-		if j.net.needs(p.plugin) {
+		if j.net.needs(filepath.Base(p.Object)) {
 			add(p.Object)
 		}
 	}
@@ -355,7 +331,7 @@ func (j *job) needs() (ids ledger.IDs) {
 // configuration under an earlier name, a plugin that Names no longer has and, if For has
 // chosen the folders, all that is in others.
 func (j *job) isFormer(k *ledger.Kind, path string) bool {
-	moved, dir := j.place != nil, filepath.Dir(path)
+	moved, dir := j.place.isSet, filepath.Dir(path)
 	switch {
 	case k.Name == ledger.Dir().Name:
 		return moved && !j.isIn(path)
@@ -375,9 +351,7 @@ func (j *job) isFormer(k *ledger.Kind, path string) bool {
 
 // dropped reports whether Names exists and no longer includes the plugin.
 func (i Install) dropped(plugin string) bool {
-	return len(i.Names) > 0 && !slices.ContainsFunc(slices.Concat(i.Names, i.Optional), func(name string) bool {
-		return slices.Contains(i.installedAs(name), plugin)
-	})
+	return len(i.Names) > 0 && !slices.Contains(i.Names, plugin) && !slices.Contains(i.Optional, plugin)
 }
 
 func (i Install) isBinDir(dir string) bool {

@@ -97,11 +97,11 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	}
 	closePlugins = func() {}
 	if a.cni.plugins != "" {
-		plugins, err := cniinstall.OpenPlugins(a.cni.plugins)
+		plugins, closeAll, err := cniinstall.OpenPlugins(a.cni.plugins)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--plugins: %w", err)
 		}
-		a.install.Plugins, closePlugins = plugins, func() { _ = plugins.Close() } // it was only read
+		a.install.Plugins, closePlugins = plugins, func() { _ = closeAll() } // it was only read
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{

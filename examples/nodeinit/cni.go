@@ -270,11 +270,11 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 // has ended.
 func (a *app) withPlugins(i *cniinstall.Install) error {
 	a.at.work(stepCNI, "--plugins "+strings.Join(a.plugins, ","))
-	plugins, err := cniinstall.OpenPlugins(a.plugins...)
+	plugins, closeAll, err := cniinstall.OpenPlugins(a.plugins...)
 	if err != nil {
 		return fmt.Errorf("--plugins: %w", err)
 	}
-	a.cleanups = append(a.cleanups, func() { _ = plugins.Close() }) // nothing was written
+	a.cleanups = append(a.cleanups, func() { _ = closeAll() }) // nothing was written
 	i.Plugins = plugins
 	if !a.overwritePlugins {
 		i.DefaultPolicy = cniinstall.IfMissing
@@ -331,13 +331,14 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if err := a.search(ctx, a.warn); err != nil {
 		return nil, err
 	}
+	dir := a.confDirs[0]
 	c := cniinstall.AgentConf{
-		ConfDir: a.confDirs[0], ConfName: filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
-		Force: a.keepPlugins || a.force, Sandboxes: a.sandboxes,
+		ConfName:  filepath.Base(a.writeWhenReady), // its folder is the agent's, not the host's
+		Uninstall: cniinstall.Uninstall{ConfDir: dir, Force: a.keepPlugins || a.force, Sandboxes: a.sandboxes},
 	}
 	own := cleanup.Ownership{
-		Agent: cleanup.Cilium().Agent, Files: []string{filepath.Join(c.ConfDir, c.ConfName)},
-		Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: c.ConfDir}},
+		Agent: cleanup.Cilium().Agent, Files: []string{filepath.Join(dir, c.ConfName)},
+		Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}},
 	}
 	if err := own.Validate(); err != nil {
 		return nil, usageError{fmt.Errorf("--write-cni-conf-when-ready: %w", err)}

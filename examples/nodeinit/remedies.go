@@ -57,7 +57,7 @@ func (a *app) withRemedies(cmd *cobra.Command, err error) error {
 		return err
 	}
 	switch {
-	case a.cniTemplate != "" && errors.As(err, new(*cniinstall.InvalidError)):
+	case a.cniTemplate != "" && errors.Is(err, cniinstall.ErrInvalid):
 		err = errors.Join(err, errors.New("--cni-version gives the configuration another version"))
 	case errors.Is(err, syscall.EROFS):
 		err = errors.Join(err, errors.New("have the container runtime look in a folder that can be written to; --cni-bin-dir and --cni-conf-dir say where if it does not, --skip "+stepCNI+" leaves the step out"))

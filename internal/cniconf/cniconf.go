@@ -139,9 +139,8 @@ func (f Folder) Need(ctx context.Context, plugin string, counts func(path string
 }
 
 // Needs returns an error that matches [ledger.ErrNeeded] if the configuration with this
-// content needs the plugin, or if it cannot tell.
+// content needs the plugin, and so it stays, or if it cannot tell.
 func (f Folder) Needs(ctx context.Context, plugin, conf string, raw []byte, unread error) error {
-	stays := func(why string, args ...any) error { return needed(plugin + " stays: " + fmt.Sprintf(why, args...)) }
 	name := filepath.Base(plugin)
 	switch {
 	case errors.Is(unread, fs.ErrNotExist): // gone, or a dangling link
@@ -149,18 +148,18 @@ func (f Folder) Needs(ctx context.Context, plugin, conf string, raw []byte, unre
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case name == "loopback":
-		return stays("container runtimes run it for each pod, and %s remains", conf)
+		return needed("container runtimes run it for each pod, and " + conf + " remains")
 	case unread != nil:
-		return untold(plugin, conf, unread)
+		return untold(conf, unread)
 	case cniresult.Names(raw, name):
-		return stays("%s names it", conf)
+		return needed(conf + " names it")
 	}
 	return f.EachPart(ctx, conf, raw, func(part string, raw []byte, err error) error {
 		switch {
 		case err != nil:
-			return untold(plugin, part, err)
+			return untold(part, err)
 		case cniresult.Names(raw, name):
-			return stays("%s names it", part)
+			return needed(part + " names it")
 		}
 		return nil
 	})
@@ -175,8 +174,8 @@ func (needed) Unwrap() error   { return ledger.ErrNeeded }
 // untold returns the error for a configuration that cannot be read. If it is not a
 // file, that is the node's state, and the plugin stays; if reading fails, the undo
 // has failed.
-func untold(plugin, conf string, err error) error {
-	err = fmt.Errorf("%s stays: cannot tell whether %s names it: %w", plugin, conf, err)
+func untold(conf string, err error) error {
+	err = fmt.Errorf("cannot tell whether %s names it: %w", conf, err)
 	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ELOOP {
 		return err
 	}

@@ -61,7 +61,7 @@ type Cache struct {
 }
 
 // InUse returns an error that matches [ErrInUse] if sandboxes have a result that needs the
-// object. An unreadable result counts as needing it.
+// object, which is kept then. An unreadable result counts as needing it.
 func (c Cache) InUse(ctx context.Context, object string, needs func(Result) bool) error {
 	for _, dir := range c.Dirs {
 		if err := c.inUse(ctx, dir, object, needs); err != nil {
@@ -88,7 +88,7 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("%s is kept: %w: cannot tell which sandbox needs %s (%w)", object, ErrInUse, filepath.Join(dir, name), err)
+			return fmt.Errorf("%w: cannot tell which sandbox needs %s (%w)", ErrInUse, filepath.Join(dir, name), err)
 		case results[cached.ContainerID] == "" && needs(cached):
 			results[cached.ContainerID] = name
 		}
@@ -98,8 +98,8 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 		return nil
 	}
 	first := slices.Sorted(maps.Values(results))[0]
-	return fmt.Errorf("%s is kept: %w: %d, by %s%s: delete the pods that have a network from it, and undo again",
-		object, ErrInUse, len(results), filepath.Join(dir, first), unsure)
+	return fmt.Errorf("%w: %d, by %s%s: delete the pods that have a network from it, and undo again",
+		ErrInUse, len(results), filepath.Join(dir, first), unsure)
 }
 
 // starting bounds how long a sandbox has a result before the runtime lists it: containerd

@@ -102,7 +102,7 @@ func TestCLN12_AResultOfNoSandboxCountsForNothing(t *testing.T) {
 		c := cniresult.Cache{Dirs: []string{dir}, Sandboxes: func(context.Context) ([]string, error) { asked++; return listed, fails }}
 		return c.InUse(t.Context(), plugin, func(r cniresult.Result) bool { return r.Names(plugin) })
 	}
-	const kept = "portmap is kept: sandboxes need it for their deletion: "
+	const kept = "sandboxes need it for their deletion: "
 	require.NoError(t, uses("portmap", nil, nil))
 	require.NoError(t, uses("portmap", []string{"c", "d"}, nil))
 	require.ErrorContains(t, uses("portmap", []string{"b"}, nil), kept+"1, by "+dir+"/n-b-eth0: delete the pods")
