@@ -34,7 +34,7 @@ func (r recorded) For(ctx context.Context, in cniinstall.Runtime, asked error) (
 	return placed, err
 }
 
-func (r recorded) look(ctx context.Context) (look ledger.Look, err error) {
+func (r recorded) look(ctx context.Context) (look ledger.Outcome, err error) {
 	wants, err := r.Wants(r.with(ctx))
 	if err == nil {
 		look, err = r.Book.Check(r.with(ctx), step, wants)
@@ -51,7 +51,7 @@ func (r recorded) Check(ctx context.Context) ([]string, error) {
 	return look.Changes, err
 }
 
-func (r recorded) apply(ctx context.Context) (done ledger.Applied, err error) {
+func (r recorded) apply(ctx context.Context) (done ledger.Outcome, err error) {
 	wants, err := r.Wants(r.with(ctx))
 	if err == nil {
 		done, err = r.Book.Apply(r.with(ctx), step, wants)

@@ -21,7 +21,7 @@ type boots struct {
 
 func (b *boots) kind(name string) *ledger.Kind {
 	return &ledger.Kind{
-		Name: name, Rounds: name == "value", Vanishes: name == "value", EndsWithBoot: func(string) bool { return name == "value" },
+		Name: name, Rounds: name == "value", EndsWithBoot: func(string) bool { return name == "value" },
 		Read: func(_ context.Context, object string) (ledger.State, error) {
 			if b.values[object] == "" {
 				return ledger.State{}, nil

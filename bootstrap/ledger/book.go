@@ -39,7 +39,7 @@ type Ledger struct {
 	AnyOwner   bool // what another owner has made may be undone
 	Override   bool // the wants of other agents that differ are overridden
 	AcceptKept bool // undoing leaves what others have changed since to them for good
-	Adopt      bool // files that a step names, and finds as wanted, are adopted: see [Want].Adopt
+	Adopt      bool // files that a step names, and finds as wanted when it first claims, count as made by the agent
 	AllAgents  bool // undoing is of all agents of the node at once
 
 	// MayUndo is asked by [Book.MayUndo], to refuse what the program alone can tell, such as
@@ -189,8 +189,10 @@ func (b *Book) save(s *sheet) error {
 }
 
 func (b *Book) write(s *sheet) error {
-	s.tidy()
-	s.tidyAgents()
+	changed, text, err := b.changed(s)
+	if err != nil {
+		return err
+	}
 	if bound, a := b.bound.Load(), s.head.Agents[b.ledger.Agent]; bound != nil && bound.id == "" {
 		b.bind(a) // which has got its ID now
 	}
@@ -198,16 +200,22 @@ func (b *Book) write(s *sheet) error {
 		b.saved = ""
 		return b.store.remove()
 	}
-	text, err := s.text()
-	if err != nil {
-		return err
-	}
-	if string(text) != b.saved {
+	if changed {
 		if err := b.replace(text); err != nil {
 			return err
 		}
 	}
 	return b.store.collect(s.contents(), s.head.Agents)
+}
+
+// changed reports whether the file is to be replaced, and by which text. Nil: it is to go.
+func (b *Book) changed(s *sheet) (changed bool, text []byte, err error) {
+	s.tidy()
+	s.tidyAgents()
+	if !s.isEmpty() {
+		text, err = s.text()
+	}
+	return string(text) != b.saved, text, err
 }
 
 // replace replaces the file, unless another process has done so since it was read.

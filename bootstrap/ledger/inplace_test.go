@@ -43,7 +43,7 @@ func (f folder) find(network string) (name string, plugins []string) {
 // another name, or be set aside.
 func (f folder) pluginKind() *ledger.Kind {
 	return &ledger.Kind{
-		Name: "plugin", Vanishes: true,
+		Name: "plugin", Rounds: true,
 		Read: func(_ context.Context, o string) (ledger.State, error) {
 			network, plugin, _ := strings.Cut(o, "#")
 			if _, plugins := f.find(network); slices.Contains(plugins, plugin) {

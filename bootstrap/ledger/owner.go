@@ -174,16 +174,19 @@ func (b *Book) claims(a *agent) bool {
 		b.process != nil && (current.Process == nil || *current.Process != *b.process))
 }
 
-// NeedsClaim reports whether Claim would record another owner or process, or remove what
-// killed runs have left. If not, this process counts as having claimed.
+// NeedsClaim reports whether Claim would record something, or remove what killed runs have
+// left. If not, this process counts as having claimed.
 func (b *Book) NeedsClaim(context.Context) (bool, error) {
 	b = b.orAlone()
 	s, a, err := b.loadAgent()
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case !b.hasApplied() && b.claims(a), a != nil && !a.Undoing.IsZero(), b.ledger.Owner != "" && b.ledger.Owner != a.current().Name:
-		return true, nil
+	}
+	if !b.hasApplied() {
+		b.claimFor(s, a)
+	}
+	if changed, _, err := b.changed(s); changed || err != nil {
+		return changed, err
 	}
 	leftovers, err := b.store.leftovers(s.contents(), s.head.Agents)
 	if err == nil && !leftovers && !b.hasApplied() {

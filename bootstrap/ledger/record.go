@@ -215,7 +215,7 @@ func (r *record) stoodStill(now State) bool {
 func (r *record) isOriginal(k *Kind, now State) bool {
 	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {
-	case isSecret, now.IsZero() && k.Vanishes:
+	case isSecret, now.IsZero() && k.Rounds:
 		return false
 	case k.same(now, r.Original):
 		return r.Original.secret

@@ -249,7 +249,7 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 		}
 		return w
 	}
-	apply := func(w ledger.Wants) ledger.Applied {
+	apply := func(w ledger.Wants) ledger.Outcome {
 		done, err := p.book(0).Apply(t.Context(), "s", w)
 		require.NoError(t, err)
 		return done

@@ -208,7 +208,7 @@ func problem(err error) string {
 
 // book opens the ledger as a new process.
 func (p *play) book(agent int) *ledger.Book {
-	l := &ledger.Ledger{Agent: fmt.Sprintf("agent%d", agent), Override: slices.Contains(p.override, agent)}
+	l := &ledger.Ledger{Agent: fmt.Sprintf("agent%d", agent), Adopt: true, Override: slices.Contains(p.override, agent)}
 	for _, k := range p.node.kinds() {
 		l.Kinds = append(l.Kinds, k)
 	}
@@ -304,7 +304,7 @@ func (p *play) act(o op) (err error) {
 	p.oracle.overrides = slices.Contains(p.override, o.agent)
 	switch o.verb {
 	case "apply":
-		var applied ledger.Applied
+		var applied ledger.Outcome
 		done := false
 		defer func() { p.oracle.wanted(applied, done) }()
 		applied, err = book.Apply(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
@@ -368,7 +368,7 @@ func (p *play) wants(o op) (all []ledger.Want) {
 	kinds := p.node.kinds()
 	for _, w := range o.wants {
 		sort, _, _ := strings.Cut(w.object, ":")
-		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
+		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), NoAdopt: !w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
 		if w.has("needs") {
 			l.Needs = []string{ledger.Want{Kind: kinds["f"], Object: p.node.name("f:/h")}.ID()}
 		}

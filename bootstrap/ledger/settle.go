@@ -145,7 +145,7 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	}
 	shows := !k.same(now, side.Was) && (b.kinds[r.Kind].Rounds || k.same(now, side.To))
 	switch {
-	case now.IsZero() && k.Vanishes, !written && !shows:
+	case now.IsZero() && k.Rounds, !written && !shows:
 		return nil
 	case r.Intent.Undo:
 		return b.putBack(ctx, s, k, side, now)
@@ -208,7 +208,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if err != nil {
 			return nil, err
 		}
-		if now.IsZero() && side.Kind.Vanishes {
+		if now.IsZero() && side.Kind.Rounds {
 			continue // it has just gone
 		}
 		was, err := b.keep(ctx, now, false)

@@ -21,11 +21,11 @@ type Undo struct {
 
 // Undone is what became of one object, or would.
 type Undone struct {
-	Kind, Object string
-	Agent, Step  string // whose claim was dropped; empty: it was only changed along
-	Change       string // in one line; empty: there was nothing to do
-	Stays        bool   // nothing is written: Change says why
-	Err          error  // why the object stays as it is
+	Object      string
+	Agent, Step string // whose claim was dropped; empty: it was only changed along
+	Change      string // in one line; empty: there was nothing to do
+	Stays       bool   // nothing is written: Change says why
+	Err         error  // why the object stays as it is
 }
 
 // Undo drops claims, and brings each object to the state that the remaining claims want or,
@@ -230,7 +230,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
 	// It has gone by itself, or was never changed by an agent:
-	case now.IsZero() && w.kind.Vanishes, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
+	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
 	case !w.isAsLeft(u.Book, now):
 		u.leaveChanged(w)
 	case lost != "":
@@ -505,7 +505,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{w.Kind, string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
+			all = append(all, Undone{string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
 		}
 	}
 	return all
