@@ -153,7 +153,7 @@ func (b *Book) Close() error {
 
 // read reads the file.
 func (b *Book) read() (content []byte, err error) {
-	if content, err = b.store.read(); err == nil { // else what was read before still counts
+	if content, _, err = b.store.read(fileName, maxFile); err == nil { // else what was read before still counts
 		b.saved = string(content)
 	}
 	return content, err
@@ -205,7 +205,7 @@ func (b *Book) write(s *sheet) error {
 			return err
 		}
 	}
-	return b.store.collect(s.contents(), s.head.Agents)
+	return b.store.collect(s.obsolete())
 }
 
 // changed reports whether the file is to be replaced, and by which text. Nil: it is to go.
@@ -220,7 +220,7 @@ func (b *Book) changed(s *sheet) (changed bool, text []byte, err error) {
 
 // replace replaces the file, unless another process has done so since it was read.
 func (b *Book) replace(text []byte) error {
-	now, err := b.store.read()
+	now, _, err := b.store.read(fileName, maxFile)
 	if err == nil && string(now) != b.saved {
 		err = fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
 	}
@@ -228,7 +228,7 @@ func (b *Book) replace(text []byte) error {
 		return err
 	}
 	b.saved = string(text)
-	if err = b.store.replace(text); err != nil {
+	if err = b.store.write(fileName, text); err != nil {
 		_, _ = b.read() // it may have been replaced all the same, and is written again
 	}
 	return err

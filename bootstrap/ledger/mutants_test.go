@@ -45,7 +45,7 @@ var mutants = []mutant{
 	{"nobody inherits a directory", "order.go", "if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {", "if false && !slices.ContainsFunc(w.rest, claims) {"},
 	{"a reboot ends nothing", "sheet.go", "return c.Boot != \"\" && c.Boot != boot })\n\t\tr.Causes", "return false })\n\t\tr.Causes"},
 	{"contents of originals are collected", "sheet.go", "\t\tadd(r.Original)\n", ""},
-	{"contents are not collected", "book.go", "return b.store.collect(s.contents(), s.head.Agents)", "return nil"},
+	{"contents are not collected", "book.go", "return b.store.collect(s.obsolete())", "return nil"},
 	{"a copy of a secret is kept", "book.go", "if s.SHA256 == \"\" || secret {", "if s.SHA256 == \"\" {"},
 	{"each claim adopts", "apply.go", "case !known && t.adopts && a.first:", "case (!known || true) && t.adopts:"},
 	{"fields of a later version are lost", "json.go", "maps.Copy(all, more)", "maps.Copy(more, all)"},

@@ -188,7 +188,7 @@ func (b *Book) NeedsClaim(context.Context) (bool, error) {
 	if changed, _, err := b.changed(s); changed || err != nil {
 		return changed, err
 	}
-	leftovers, err := b.store.leftovers(s.contents(), s.head.Agents)
+	leftovers, err := b.store.leftovers(s.obsolete())
 	if err == nil && !leftovers && !b.hasApplied() {
 		b.bind(a)
 	}

@@ -430,7 +430,8 @@ func (p *play) verify(o op, killed bool, err error) error {
 	if err := errors.Join(p.keepsLater(), p.oracle.broken); err != nil {
 		return err
 	}
-	for sha256 := range p.memory.Contents {
+	for name := range p.memory.Contents {
+		_, sha256, _ := strings.Cut(name, ".")
 		if (o.verb == "apply" || o.verb == "undo") && !killed && !bytes.Contains(p.memory.Content, []byte(sha256)) {
 			return fmt.Errorf("content that no record names is kept: %s", sha256)
 		}

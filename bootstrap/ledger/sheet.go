@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -295,13 +296,17 @@ func (i *intent) outlive(before, after map[string]*record) {
 	}
 }
 
-// contents lists the kept contents that the records name, by their SHA-256.
-func (s *sheet) contents() map[string]bool {
-	all := map[string]bool{}
+// obsolete returns which of the store's files are no longer needed: contents that no record
+// names, and reports of agents that have gone.
+func (s *sheet) obsolete() func(name string) bool {
+	needed := map[string]bool{}
 	add := func(s State) {
 		if s.kept {
-			all[s.SHA256] = true
+			needed[contentPrefix+s.SHA256] = true
 		}
+	}
+	for name := range s.head.Agents {
+		needed[reportPrefix+name] = true
 	}
 	for _, r := range s.all() {
 		add(r.Original)
@@ -319,7 +324,9 @@ func (s *sheet) contents() map[string]bool {
 			}
 		}
 	}
-	return all
+	return func(name string) bool {
+		return !needed[name] && (strings.HasPrefix(name, contentPrefix) || strings.HasPrefix(name, reportPrefix))
+	}
 }
 
 // claimedBefore reports whether a step has claims, and so adopts nothing any more. They

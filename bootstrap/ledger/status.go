@@ -65,7 +65,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 // Version identifies the content of the file: it is another one after each change. To ask
 // for it costs less than to read the records.
 func (b *Book) Version() (string, error) {
-	content, err := b.store.read()
+	content, _, err := b.store.read(fileName, maxFile)
 	return shortSum(content), err
 }
 
