@@ -43,7 +43,7 @@ func ExampleMount() {
 	fmt.Println(len(look.Changes), err)
 	_, err = book.Apply(ctx, "bpffs", wants)
 	fmt.Println(err, kernel.Mounts(path))
-	_, err = book.Undo(ctx, ledger.Undo{})
+	_, err = book.Undo(ctx, nil)
 	fmt.Println(err, kernel.Mounts(path))
 	// Output:
 	// 2 <nil>

@@ -72,12 +72,12 @@ func (r recorded) Advise(ctx context.Context) ([]string, error) {
 }
 
 func (r recorded) Revert(ctx context.Context) error {
-	undone, err := r.Book.Undo(r.with(ctx), ledger.Undo{})
+	undone, err := r.Book.Undo(r.with(ctx), nil)
 	return failure(undone, err)
 }
 
 func (r recorded) CheckRevert(ctx context.Context) (changes []string, err error) {
-	would, err := r.Book.CheckUndo(r.with(ctx), ledger.Undo{})
+	would, err := r.Book.CheckUndo(r.with(ctx), nil)
 	return lines(would), failure(would, err)
 }
 
@@ -117,7 +117,7 @@ func (n node) book(u cniinstall.Uninstall) *ledger.Book {
 
 // undo undoes everything in another process.
 func (n node) undo(u cniinstall.Uninstall) ([]string, error) {
-	undone, err := n.book(u).Undo(n.t.Context(), ledger.Undo{})
+	undone, err := n.book(u).Undo(n.t.Context(), nil)
 	return lines(undone), failure(undone, err)
 }
 

@@ -21,14 +21,13 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// DefaultDir is the directory of a [Ledger] without Dir.
-const DefaultDir = "/var/lib/slipway"
+const defaultDir = "/var/lib/slipway"
 
 // Ledger says where the records are, for which agent, and on whose behalf. It does no I/O
 // until it is opened. It remembers what this process has claimed: use one for all plans of a
 // process, and do not open it from two goroutines at once for the first time.
 type Ledger struct {
-	Dir   string // an absolute path; empty: DefaultDir
+	Dir   string // an absolute path; empty: /var/lib/slipway
 	Agent string // a DNS label
 	// Owner is on whose behalf the agent is applied, such as a pod's UID. NoOwner says that
 	// there is none: the process then claims nothing, and stops no other. One must be set.
@@ -80,7 +79,7 @@ func (l *Ledger) Validate() error {
 // maxOwner bounds the name of an owner, in bytes.
 const maxOwner = 253
 
-func (l *Ledger) dir() string { return filepath.Clean(cmp.Or(l.Dir, DefaultDir)) }
+func (l *Ledger) dir() string { return filepath.Clean(cmp.Or(l.Dir, defaultDir)) }
 
 // Book is an open ledger.
 type Book struct {

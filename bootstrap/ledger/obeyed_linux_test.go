@@ -65,11 +65,11 @@ func TestSEC3_WhatNoStepCanHaveMadeIsNotUndone(t *testing.T) {
 	values := map[string]string{"a": "0"}
 	k, wants := kept(values)
 	root := t.TempDir()
-	book := opened2(t, root, k)
+	book := opened(t, root, k)
 	require.NoError(t, apply(t, book, wants.List...))
 	refused := errors.New("no agent's")
 	k.Owns = func(string) error { return refused }
-	_, err := book.CheckUndo(t.Context(), ledger.Undo{})
+	_, err := book.CheckUndo(t.Context(), nil)
 	require.ErrorIs(t, err, refused)
 	require.ErrorIs(t, undo(t, book), refused)
 	require.Equal(t, "1", values["a"])
@@ -83,7 +83,7 @@ func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 	k, wants := kept(values)
 	b := wants.List[0]
 	b.Object = "b"
-	book := opened2(t, t.TempDir(), k)
+	book := opened(t, t.TempDir(), k)
 	require.NoError(t, apply(t, book, append(wants.List, b)...))
 	ctx, cancel := context.WithCancel(t.Context())
 	write := k.Write
@@ -91,7 +91,7 @@ func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 		cancel()
 		return write(ctx, object, to)
 	}
-	undone, err := book.Undo(ctx, ledger.Undo{})
+	undone, err := book.Undo(ctx, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, map[string]string{"a": "1", "b": "0"}, values)
 	require.Len(t, undone, 2)
@@ -106,7 +106,7 @@ func TestPLAN6_ACancelledUndoSaysWhatItDidNotDo(t *testing.T) {
 func TestPLAN6_AnUndoingIsReadBack(t *testing.T) {
 	values := map[string]string{"a": "0"}
 	k, wants := kept(values)
-	book := opened2(t, t.TempDir(), k)
+	book := opened(t, t.TempDir(), k)
 	require.NoError(t, apply(t, book, wants.List...))
 	write := k.Write
 	k.Write = func(context.Context, string, ledger.State) error { return nil }
@@ -122,7 +122,7 @@ func TestPLAN3_WhatAKilledWriteLeftIsSweptOnEachSide(t *testing.T) {
 		swept, write := 0, k.Write
 		k.Sweep = func(context.Context, string) error { swept++; return nil }
 		k.Write = func(context.Context, string, ledger.State) error { panic("killed") }
-		book := opened2(t, t.TempDir(), k)
+		book := opened(t, t.TempDir(), k)
 		if namespace != "" {
 			book = book.Local(namespace)
 		}

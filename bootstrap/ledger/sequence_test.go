@@ -320,11 +320,11 @@ func (p *play) act(o op) (err error) {
 		}
 	case "undo":
 		p.oracle.looksAtAll()
-		u := ledger.Undo{}
+		var steps []string
 		if o.step != "" {
-			u.Steps = []string{o.step}
+			steps = []string{o.step}
 		}
-		_, err = book.Undo(context.Background(), u)
+		_, err = book.Undo(context.Background(), steps)
 		if err != nil {
 			p.oracle.blur(o.agent)
 		}
@@ -518,7 +518,7 @@ func (p *play) end() error {
 	}
 	for agent := range 3 {
 		book := p.book(agent)
-		if _, err := book.Accepting().Undo(context.Background(), ledger.Undo{}); err != nil {
+		if _, err := book.Accepting().Undo(context.Background(), nil); err != nil {
 			return fmt.Errorf("at the end, leave what others have changed: %w", err)
 		}
 	}

@@ -90,8 +90,7 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 		require.ErrorIs(t, err, errBad)
 		require.Empty(t, done.Changes)
 		require.Empty(t, s.files)
-		status, err := book.Status(t.Context())
-		require.NoError(t, err)
+		status := statusOf(t, book)
 		require.Empty(t, status.Records)
 
 		s.missed, s.bad, s.busy = missed, "", "a"
@@ -99,8 +98,7 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 		require.ErrorIs(t, err, errBad)
 		require.NotContains(t, s.files, "b", "nothing is written after what could not be")
 		s.busy = ""
-		_, err = book.Apply(t.Context(), "step", wants)
-		require.NoError(t, err)
+		applied(t, book, "step", wants)
 		require.Len(t, s.files, 3)
 	}
 }
@@ -117,8 +115,7 @@ func TestPLAN17_WhatTheNodeLacksIsAsked(t *testing.T) {
 	require.ErrorIs(t, err, lacking)
 	require.Empty(t, s.files)
 	answer = nil
-	_, err = book.Apply(t.Context(), "step", wants)
-	require.NoError(t, err)
+	applied(t, book, "step", wants)
 	require.Equal(t, "1", s.content("a"))
 }
 
@@ -133,16 +130,14 @@ func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
 		want.Kind = k
 		book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
 		wants := ledger.Wants{List: []ledger.Want{want}}
-		_, err := book.Apply(t.Context(), "step", wants)
-		require.NoError(t, err)
+		applied(t, book, "step", wants)
 		theirs := s.files["a"]
 		theirs.Identity, theirs.Changed = "a package's", time.Now().Add(-time.Hour)
 		s.files["a"] = theirs
 		if again { // the step agrees with it
-			_, err = book.Apply(t.Context(), "step", wants)
-			require.NoError(t, err)
+			applied(t, book, "step", wants)
 		}
-		_, err = book.Undo(t.Context(), ledger.Undo{})
+		_, err := book.Undo(t.Context(), nil)
 		if again {
 			require.NoError(t, err)
 		} else {
@@ -160,8 +155,7 @@ func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 	gone := func(change func(*ledger.Want)) {
 		w := ledger.Want{Kind: s.kind(), Object: "a"}
 		change(&w)
-		_, err := book.Apply(t.Context(), "step", ledger.Wants{List: []ledger.Want{w}})
-		require.NoError(t, err)
+		applied(t, book, "step", ledger.Wants{List: []ledger.Want{w}})
 		require.Empty(t, s.files)
 	}
 	s.put("a", "first")
@@ -170,8 +164,7 @@ func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 	gone(func(*ledger.Want) {})
 	s.put("a", "ours")
 	gone(func(w *ledger.Want) { w.OwnCopy = true })
-	_, err := book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book)
 	require.Equal(t, "second", s.content("a"))
 }
 
@@ -200,7 +193,7 @@ func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
 			s.put("theirs", "new")
 		}
 		fails = true
-		_, err = book.Undo(t.Context(), ledger.Undo{})
+		_, err = book.Undo(t.Context(), nil)
 		require.Error(t, err)
 		require.Equal(t, isBack, s.content("ours") == "", "ours goes if theirs is there")
 	}
@@ -215,14 +208,11 @@ func TestPLAN12_WhatIsLeftOnRequestStaysClaimed(t *testing.T) {
 	book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
 	needed, a, b := s.want("needed", "1"), s.want("a", "1"), s.want("b", "1")
 	a.Needs = ledger.IDs{needed.ID()}
-	_, err := book.Apply(t.Context(), "step", ledger.Wants{List: []ledger.Want{needed, a, b}})
-	require.NoError(t, err)
-	_, err = book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	applied(t, book, "step", ledger.Wants{List: []ledger.Want{needed, a, b}})
+	undoes(t, book)
 	require.Len(t, s.files, 2)
 	require.Empty(t, s.content("b"))
 	asked = false
-	_, err = book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book)
 	require.Empty(t, s.files)
 }
