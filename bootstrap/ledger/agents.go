@@ -71,7 +71,7 @@ func (a *Agent) saw(t time.Time) {
 func (s *sheet) count(a *Agent) (first int) {
 	first = s.last + 1
 	for _, r := range s.all() {
-		if !slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == a.Name }) {
+		if !r.isOf(a.Name) {
 			continue
 		}
 		first = min(first, r.Seq)

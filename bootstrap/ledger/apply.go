@@ -383,7 +383,7 @@ func (a *application) claimOf(t *target) Claim {
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Object) {
-		c.Boot, c.Again = a.boot, text(t.Again)
+		c.boot, c.again = a.boot, t.Again
 	}
 	return c
 }

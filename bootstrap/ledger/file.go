@@ -204,11 +204,10 @@ func writeFile(ctx context.Context, path string, to State) error {
 
 // sweepBeside removes what killed writers have left in a file's directory.
 func sweepBeside(_ context.Context, path string) error {
-	err := inParent(path, func(d *durable.Dir, _ string) error { return d.Sweep() })
-	if isGone(err) {
-		return nil
+	if err := durable.Sweep(filepath.Dir(path)); !isGone(err) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // isOver returns an error if the object that a write is about to make, replace or remove, in the

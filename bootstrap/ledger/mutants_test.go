@@ -43,7 +43,7 @@ var mutants = []mutant{
 	{"dependents are not undone first", "order.go", "for _, by := range first[w.id] {", "for _, by := range first[w.id][:0] {"},
 	{"what stays does not keep what it needs", "undo.go", "return u.held[w.id]", "return nil"},
 	{"nobody inherits a directory", "order.go", "if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {", "if false && !slices.ContainsFunc(w.rest, claims) {"},
-	{"a reboot ends nothing", "sheet.go", "return c.Boot != \"\" && c.Boot != boot })\n\t\tr.Causes", "return false })\n\t\tr.Causes"},
+	{"a reboot ends nothing", "sheet.go", "return c.boot != \"\" && c.boot != boot })\n\t\tr.Causes", "return false })\n\t\tr.Causes"},
 	{"contents of originals are collected", "sheet.go", "\t\tadd(r.Original)\n", ""},
 	{"contents are not collected", "book.go", "return b.store.collect(s.obsolete())", "return nil"},
 	{"a copy of a secret is kept", "book.go", "if s.SHA256 == \"\" || secret {", "if s.SHA256 == \"\" {"},

@@ -38,7 +38,7 @@ func (r *record) changedBy() (ids []string) {
 		ids = append(ids, string(c.ID))
 	}
 	for _, c := range r.Claims {
-		ids = append(ids, string(c.Again))
+		ids = append(ids, c.again)
 	}
 	return ids
 }
@@ -104,7 +104,7 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 		for _, c := range heirs[w.id] {
 			claims := func(o Claim) bool { return o.is(c.Agent, c.Step) }
 			if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, Boot: w.boot()})
+				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

@@ -248,11 +248,11 @@ func (s *sheet) reboot(boot string) {
 	s.changeAgain(boot)
 	for _, r := range s.records {
 		for _, c := range r.Claims {
-			if c.Boot != "" && c.Boot != boot {
+			if c.boot != "" && c.boot != boot {
 				s.ended[c.Agent]++
 			}
 		}
-		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.boot != "" && c.boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()
@@ -269,9 +269,9 @@ func (s *sheet) changeAgain(boot string) {
 	moved := map[string]bool{}
 	for id, r := range s.records {
 		for i, c := range r.Claims {
-			by := s.records[string(c.Again)]
-			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
-				r.Claims[i].Boot, moved[id] = boot, true
+			by := s.records[c.again]
+			if c.boot != "" && c.boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].boot, moved[id] = boot, true
 			}
 		}
 	}

@@ -156,7 +156,7 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 		switch {
 		case s.damaged[id]:
 			delete(s.damaged, id)
-		case r == nil || !slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == b.ledger.Agent }):
+		case r == nil || !r.isOf(b.ledger.Agent):
 			errs = append(errs, fmt.Errorf("%s: agent %q has no record of it", id, b.ledger.Agent))
 		default:
 			r.Claims, r.Kept = r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }), ""

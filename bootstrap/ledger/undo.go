@@ -151,7 +151,7 @@ func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 	for _, w := range works {
 		u.byID[w.id] = w
 		for _, c := range w.Claims {
-			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
+			u.again[c.again] = append(u.again[c.again], w)
 		}
 	}
 	return u
