@@ -199,12 +199,6 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 	}
 }
 
-// What a script says it reads again: a printed failure can be repeated.
-func TestScriptsAreReadAsTheyArePrinted(t *testing.T) {
-	const script = "override 0 2\napply 0 s \"v:c\\xff\\\\\"=1x,loose \"f:/h\"= kill=7\nundo 1 s kill=3\nother \"v:a\"=7\nforget 1 \"v:b[0]\"\nreboot\n"
-	require.Equal(t, script, scriptOf(parseScript(t, script)))
-}
-
 // What the kernel reads back otherwise is an error, and what was read is as it was left.
 func TestPLAN6_WhatIsReadIsAsLeft(t *testing.T) {
 	p := newPlay("")

@@ -725,45 +725,24 @@ func randomWants(r *rand.Rand, among []string) (wants []want) {
 	return wants
 }
 
-// shrink returns a script as short as can be that still fails.
+// shrink drops operations from a script, and wants from the others, as long as it still fails.
 func shrink(ops []op) []op {
-	for again := true; again; {
-		again = false
-		for _, smaller := range smallerThan(ops) {
-			if _, err := run(smaller); err != nil {
-				ops, again = smaller, true
-				break
+	fails := func(smaller []op) bool {
+		_, err := run(smaller)
+		return err != nil
+	}
+	for i := 0; i < len(ops); i++ {
+		if smaller := slices.Delete(slices.Clone(ops), i, i+1); fails(smaller) {
+			return shrink(smaller)
+		}
+		for j := range ops[i].wants {
+			smaller := slices.Clone(ops)
+			if smaller[i].wants = slices.Delete(slices.Clone(ops[i].wants), j, j+1); fails(smaller) {
+				return shrink(smaller)
 			}
 		}
 	}
 	return ops
-}
-
-func smallerThan(ops []op) (all [][]op) {
-	for i, o := range ops {
-		all = append(all, slices.Delete(slices.Clone(ops), i, i+1))
-		replaced := func(o op) {
-			c := slices.Clone(ops)
-			c[i] = o
-			all = append(all, c)
-		}
-		for j, w := range o.wants {
-			less := o
-			less.wants = slices.Delete(slices.Clone(o.wants), j, j+1)
-			replaced(less)
-			for f := range w.flags {
-				less.wants = slices.Clone(o.wants)
-				less.wants[j].flags = slices.Delete(slices.Clone(w.flags), f, f+1)
-				replaced(less)
-			}
-		}
-		if o.kill > 0 {
-			less := o
-			less.kill = 0
-			replaced(less)
-		}
-	}
-	return all
 }
 
 func scriptOf(ops []op) string {

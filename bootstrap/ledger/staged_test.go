@@ -58,10 +58,6 @@ func (s *shelf) kind() *ledger.Kind {
 	}
 }
 
-func (s *shelf) book(agent string) *ledger.Book {
-	return (&ledger.Ledger{Agent: agent, NoOwner: true, Kinds: []*ledger.Kind{s.kind()}}).OpenIn(&ledger.Memory{}, "boot")
-}
-
 // want is of an object whose content is staged.
 func (s *shelf) want(object, content string) ledger.Want {
 	to := ledger.State{Type: "file"}.WithContent([]byte(content))
@@ -85,7 +81,7 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 		for i := range wants.List[1:] {
 			wants.List[i+1].Needs = ledger.IDs{wants.List[0].ID()}
 		}
-		book := s.book("a")
+		book := openMemory(&ledger.Memory{}, "a", "boot", s.kind())
 		done, err := book.Apply(t.Context(), "step", wants)
 		require.ErrorIs(t, err, errBad)
 		require.Empty(t, done.Changes)
@@ -108,7 +104,7 @@ func TestPLAN17_WhatTheNodeLacksIsAsked(t *testing.T) {
 	s, lacking := newShelf(t), errors.New("a plugin is missing")
 	want, answer := s.want("a", "1"), lacking
 	want.Ready = func(context.Context) error { return answer }
-	book, wants := s.book("a"), ledger.Wants{List: []ledger.Want{want}}
+	book, wants := openMemory(&ledger.Memory{}, "a", "boot", s.kind()), ledger.Wants{List: []ledger.Want{want}}
 	_, err := book.Check(t.Context(), "step", wants)
 	require.ErrorIs(t, err, lacking)
 	_, err = book.Apply(t.Context(), "step", wants)
@@ -128,7 +124,7 @@ func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
 		k.Met = func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) }
 		want := s.want("a", "1")
 		want.Kind = k
-		book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
+		book := openMemory(&ledger.Memory{}, "a", "boot", k)
 		wants := ledger.Wants{List: []ledger.Want{want}}
 		applied(t, book, "step", wants)
 		theirs := s.files["a"]
@@ -151,7 +147,7 @@ func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
 // agent's own is none.
 func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 	s := newShelf(t)
-	book := s.book("a")
+	book := openMemory(&ledger.Memory{}, "a", "boot", s.kind())
 	gone := func(change func(*ledger.Want)) {
 		w := ledger.Want{Kind: s.kind(), Object: "a"}
 		change(&w)
@@ -181,7 +177,7 @@ func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
 			}
 			return write(ctx, o, to)
 		}
-		book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
+		book := openMemory(&ledger.Memory{}, "a", "boot", k)
 		s.put("theirs", "old")
 		ours := s.want("ours", "1")
 		ours.Kind = k
@@ -205,7 +201,7 @@ func TestPLAN12_WhatIsLeftOnRequestStaysClaimed(t *testing.T) {
 	s, asked := newShelf(t), true
 	k := s.kind()
 	k.Leave = func(_ context.Context, object string, _ ledger.Claim) bool { return asked && object == "a" }
-	book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
+	book := openMemory(&ledger.Memory{}, "a", "boot", k)
 	needed, a, b := s.want("needed", "1"), s.want("a", "1"), s.want("b", "1")
 	a.Needs = ledger.IDs{needed.ID()}
 	applied(t, book, "step", ledger.Wants{List: []ledger.Want{needed, a, b}})
