@@ -62,8 +62,8 @@ const modeBits = 0o1777
 
 // statOf describes what Lstat has found.
 func statOf(info fs.FileInfo) State {
-	s := State{Type: "other", Mode: filemode.Unix(info.Mode()) & modeBits, Changed: info.ModTime()}
-	s.UID, s.GID = ids(info)
+	st := stat(info)
+	s := State{Type: "other", Mode: filemode.Unix(info.Mode()) & modeBits, UID: st.uid, GID: st.gid, Changed: info.ModTime()}
 	switch {
 	case info.Mode().IsRegular():
 		s.Type = typeFile
@@ -318,7 +318,7 @@ func setAttributes(f *os.File, to State) error {
 	if err != nil {
 		return err
 	}
-	if uid, gid := ids(info); uid != to.UID || gid != to.GID { // else a process that may not change owners can go on
+	if st := stat(info); st.uid != to.UID || st.gid != to.GID { // else a process that may not change owners can go on
 		err = f.Chown(to.UID, to.GID)
 	}
 	if err == nil {

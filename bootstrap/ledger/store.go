@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -351,6 +352,41 @@ func (d *directory) remove() error {
 		return nil
 	}
 	return err
+}
+
+// fileStat is what the system knows of a file.
+type fileStat struct {
+	known                bool
+	uid, gid             int
+	links, inode, device uint64
+}
+
+// trusted returns an error unless it is a file or directory, and belongs to this process's
+// user and no other may write there. A group may; but if that user is root, only the group
+// root.
+func trusted(path string, info fs.FileInfo) error {
+	st, uid := stat(info), os.Geteuid()
+	groupMay := uid != 0 || st.gid == 0
+	switch {
+	case !st.known:
+		return nil
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a %s, not a file: %w (look at it, and move it away)", path, filemode.Type(info.Mode()), ErrUntrusted)
+	case st.uid != uid:
+		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.uid, ErrUntrusted, uid)
+	case info.Mode()&0o002 != 0, info.Mode()&0o020 != 0 && !groupMay:
+		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)",
+			path, filemode.Unix(info.Mode()), ErrUntrusted)
+	case !info.IsDir() && st.links > 1:
+		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, ErrUntrusted)
+	}
+	return nil
+}
+
+// identity is a file's inode and modification time: an equal file that a package puts in its
+// place has neither, one that is only touched the inode, and one on a copied disk the time.
+func identity(info fs.FileInfo) string {
+	return fmt.Sprint(stat(info).inode, " ", info.ModTime().UnixNano())
 }
 
 // ignoreGone returns nil for what is not there.
