@@ -164,11 +164,6 @@ func (b *Book) load() (*sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if content == nil {
-		s := newSheet()
-		s.place = b.place
-		return s, nil
-	}
 	s, err := parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.ledger.Dir, err)

@@ -304,8 +304,7 @@ func (a *agent) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON keeps the fields of a later version.
-func (a *agent) UnmarshalJSON(raw []byte) (err error) {
+func (a *agent) UnmarshalJSON(raw []byte) error {
 	type plain agent
-	a.unknown, err = unmarshal(raw, (*plain)(a))
-	return err
+	return unmarshal(raw, (*plain)(a), &a.unknown)
 }

@@ -237,19 +237,6 @@ func (r *record) replaceOriginal(k *Kind, now, copied State) {
 	r.Original = copied
 }
 
-// MarshalJSON is the record's line.
-func (r *record) MarshalJSON() ([]byte, error) {
-	type plain record
-	return marshal(plain(*r), r.unknown)
-}
-
-// UnmarshalJSON keeps the fields of a later version.
-func (r *record) UnmarshalJSON(raw []byte) (err error) {
-	type plain record
-	r.unknown, err = unmarshal(raw, (*plain)(r))
-	return err
-}
-
 // A claimJSON is a claim in the file.
 type claimJSON struct {
 	plainClaim
@@ -267,8 +254,8 @@ func (c Claim) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON keeps the fields of a later version.
 func (c *Claim) UnmarshalJSON(raw []byte) error {
 	var j claimJSON
-	more, err := unmarshal(raw, &j)
+	err := unmarshal(raw, &j, &j.unknown)
 	*c = Claim(j.plainClaim)
-	c.boot, c.again, c.unknown = j.Boot, string(j.Again), more
+	c.boot, c.again = j.Boot, string(j.Again)
 	return err
 }

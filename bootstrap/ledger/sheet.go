@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,15 +67,18 @@ func shortSum(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// parse reads the content of the file. An error is about all of it.
+// parse reads the content of the file, if there is one. An error is about all of it.
 func parse(content []byte) (*sheet, error) {
 	s := newSheet()
+	if content == nil {
+		return s, nil
+	}
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
 	raw := whole(line)
 	if raw == nil {
 		return nil, errHead
 	}
-	if err := json.Unmarshal(raw, &s.head); err != nil {
+	if err := unmarshal(raw, &s.head, &s.head.unknown); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	if s.head.Schema != schema {
@@ -111,7 +113,7 @@ func (s *sheet) add(r *record) {
 // readRecord reads a line. Nil: it is no record.
 func readRecord(line []byte) *record {
 	r := &record{}
-	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
+	if raw := whole(line); raw == nil || unmarshal(raw, r, &r.unknown) != nil || r.Kind == "" || r.Space == "" {
 		return nil
 	}
 	r.id = r.listed()
@@ -136,7 +138,7 @@ func (s *sheet) text() ([]byte, error) {
 	var lines bytes.Buffer
 	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))
 	for _, r := range s.all() {
-		raw, err := json.Marshal(r)
+		raw, err := marshal(r, r.unknown)
 		if err != nil {
 			return nil, fmt.Errorf("record %s: %w", r.id, err)
 		}
@@ -146,7 +148,7 @@ func (s *sheet) text() ([]byte, error) {
 		s.head.Objects = append(s.head.Objects, r.listed())
 		writeLine(&lines, raw)
 	}
-	raw, err := json.Marshal(s.head)
+	raw, err := marshal(s.head, s.head.unknown)
 	if err != nil {
 		return nil, err
 	}
@@ -338,17 +340,4 @@ func (s *sheet) claimedBefore(agent, step string) bool {
 		}
 	}
 	return len(s.damaged) > 0
-}
-
-// MarshalJSON writes the fields of a later version too.
-func (h head) MarshalJSON() ([]byte, error) {
-	type plain head
-	return marshal(plain(h), h.unknown)
-}
-
-// UnmarshalJSON keeps the fields of a later version.
-func (h *head) UnmarshalJSON(raw []byte) (err error) {
-	type plain head
-	h.unknown, err = unmarshal(raw, (*plain)(h))
-	return err
 }
