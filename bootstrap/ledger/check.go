@@ -41,7 +41,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (would Outco
 // it in the sheet, and nowhere else.
 func (a *application) records(ctx context.Context) bool {
 	s, dry := a.sheet, *a.Book
-	if len(s.head.Staging) > 0 || slices.ContainsFunc(s.sorted(), func(r *record) bool { return r.Intent != nil }) {
+	if len(s.head.Staging)+len(s.begun()) > 0 {
 		return true
 	}
 	dry.store, a.Book = &unrecorded{}, &dry

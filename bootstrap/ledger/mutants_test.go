@@ -23,7 +23,7 @@ var killMutants = flag.Bool("mutants", false, "run the random test on engines wi
 type mutant struct{ name, file, from, to string }
 
 var mutants = []mutant{
-	{"nothing is settled", "settle.go", "errs = append(errs, b.settle(ctx, s))", "for _, r := range begun {\n\t\tr.Intent = nil\n\t}"},
+	{"nothing is settled", "settle.go", "errs = append(errs, b.settle(ctx, s))", "for _, r := range s.records {\n\t\tr.Intent = nil\n\t}"},
 	{"what was changed along is not settled", "settle.go", "case now.IsZero() && k.Rounds, !written && !shows:", "case true || !written && !shows:"},
 	{"what was changed along is not put back", "settle.go", "return b.putBack(ctx, s, k, side, now)", "return nil"},
 	{"an object is recorded as it was after it was changed along", "settle.go", "s.of(k, string(side.Object), side.Was)", "s.of(k, string(side.Object), now)"},

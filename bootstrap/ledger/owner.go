@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -150,28 +151,20 @@ func (b *Book) claimFor(s *sheet, a *agent) *agent {
 	if a != nil {
 		a.Undoing = time.Time{}
 	}
-	if !b.claims(a) {
-		return a
-	}
-	if a == nil {
-		a = s.addAgent(b.ledger.Agent)
-	}
 	who, current := b.ledger.Owner, a.current()
-	if who == current.Name {
-		a.Owner.Process = b.process
+	switch {
+	case who == "":
 		return a
+	case who == current.Name:
+		a.Owner.Process = cmp.Or(b.process, current.Process)
+		return a
+	case a == nil:
+		a = s.addAgent(b.ledger.Agent)
 	}
 	a.Former = slices.DeleteFunc(append(a.Former, current.Name), func(o string) bool { return o == "" || o == who })
 	a.Former = a.Former[max(0, len(a.Former)-maxFormer):]
 	a.Owner = &owner{who, current.Generation + 1, time.Now().UTC().Truncate(time.Second), b.process}
 	return a
-}
-
-// claims reports whether the owner is another than the agent's, or has another process.
-func (b *Book) claims(a *agent) bool {
-	current := a.current()
-	return b.ledger.Owner != "" && (b.ledger.Owner != current.Name ||
-		b.process != nil && (current.Process == nil || *current.Process != *b.process))
 }
 
 // NeedsClaim reports whether Claim would record something, or remove what killed runs have
@@ -288,13 +281,6 @@ func (s *sheet) claiming() map[string]bool {
 		}
 	}
 	return all
-}
-
-// dismiss drops an agent without claims, with its owner and report.
-func (s *sheet) dismiss(name string) {
-	if !s.claiming()[name] {
-		delete(s.head.Agents, name)
-	}
 }
 
 // MarshalJSON writes the fields of a later version too.

@@ -111,8 +111,11 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 			s.head.Left = s.head.Left[max(0, len(s.head.Left)-maxLeft):]
 		}
 	}
+	claiming := s.claiming()
 	for _, name := range agents {
-		s.dismiss(name)
+		if !claiming[name] {
+			delete(s.head.Agents, name) // with its owner and report
+		}
 	}
 	return left
 }

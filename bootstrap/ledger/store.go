@@ -307,20 +307,13 @@ func (d *directory) writable() error {
 	if d.parent == nil {
 		return d.missing()
 	}
-	in, known := d.parent, false
+	isReadOnly := d.parent.ReadOnly()
 	err := d.inDir(func(dir *durable.Dir) error {
-		known = true
-		return d.notReadOnly(dir)
-	})
-	if known || err != nil {
-		return err
-	}
-	return d.notReadOnly(in)
-}
-
-func (d *directory) notReadOnly(dir *durable.Dir) error {
-	if !dir.ReadOnly() {
+		isReadOnly = dir.ReadOnly()
 		return nil
+	})
+	if err != nil || !isReadOnly {
+		return err
 	}
 	return fmt.Errorf("state directory %s: %w", d.path, remedy.Add(syscall.EROFS, "name another state directory, on a file system that can be written to"))
 }
