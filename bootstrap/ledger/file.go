@@ -251,27 +251,14 @@ func exchanged(path string) error {
 	return fmt.Errorf("%s is %w: another has taken its place just now", printable.Line(path), ErrChanged)
 }
 
-// stageFile writes a file under a temporary name, and reads its content once. What killed
-// writers have left beside it is removed.
-func stageFile(ctx context.Context, path string, to State) (staged *Staged, err error) {
+// stageFile writes a file under a temporary name, and reads its content once.
+func stageFile(ctx context.Context, path string, to State) (*Staged, error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
-	if err = to.isOver(d, filepath.Base(path)); err == nil {
-		err = d.Sweep()
-	}
-	var f *durable.File
-	if err == nil {
-		f, err = fill(ctx, d, filepath.Base(path), &to)
-	}
-	if err == nil {
-		err = f.Seal()
-	}
+	f, err := fill(ctx, d, filepath.Base(path), &to)
 	if err != nil {
-		if f != nil {
-			f.Abort()
-		}
 		return nil, errors.Join(remedy.File(err), d.Close())
 	}
 	discard := func() {
@@ -287,9 +274,17 @@ func stageFile(ctx context.Context, path string, to State) (staged *Staged, err 
 	}}, nil
 }
 
-// fill makes a temporary file in state to. If the content's hash is not known, to gets it.
+// fill makes a temporary file in state to. If the content's hash is not known, to gets it. What
+// killed writers have left beside it is removed.
 func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable.File, error) {
-	if err := mayHaveCapabilities(*to); err != nil {
+	err := to.isOver(d, name)
+	if err == nil {
+		err = mayHaveCapabilities(*to)
+	}
+	if err == nil {
+		err = d.Sweep()
+	}
+	if err != nil {
 		return nil, err
 	}
 	content, err := to.Reader()
@@ -303,6 +298,9 @@ func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable
 	}
 	if err = copyContent(ctx, f.File, content, to); err == nil {
 		err = setAttributes(f.File, *to)
+	}
+	if err == nil {
+		err = f.Seal()
 	}
 	if err != nil {
 		f.Abort()
