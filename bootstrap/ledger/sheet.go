@@ -43,7 +43,7 @@ type sheet struct {
 	ended   map[string]int     // by agent: claims that a reboot has ended
 
 	place place     // of the records
-	aside []*record // of other places
+	aside []*record // of other places, or of whichever before one is viewed
 }
 
 type head struct {
@@ -93,8 +93,8 @@ func parse(content []byte) (*sheet, error) {
 		s.damaged[id] = true // unless its line follows
 	}
 	for line := range bytes.SplitSeq(rest, []byte("\n")) {
-		if r := readRecord(line); r != nil && s.damaged[r.id] {
-			delete(s.damaged, r.id)
+		if r := readRecord(line); r != nil && s.damaged[r.listed()] {
+			delete(s.damaged, r.listed())
 			s.add(r)
 		}
 	}
@@ -104,9 +104,10 @@ func parse(content []byte) (*sheet, error) {
 var errHead = fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
 	"copy the directory, then salvage the other lines", ErrUnreadable)
 
-// add adds a record. Damaged ones may have been newer than the last: their order is lost.
+// add adds a record of whichever place. Damaged ones may have been newer than the last: their
+// order is lost.
 func (s *sheet) add(r *record) {
-	s.records[r.id] = r
+	s.aside = append(s.aside, r)
 	s.last = max(s.last, r.Seq)
 }
 
@@ -116,7 +117,7 @@ func readRecord(line []byte) *record {
 	if raw := whole(line); raw == nil || unmarshal(raw, r, &r.unknown) != nil || r.Kind == "" || r.Space == "" {
 		return nil
 	}
-	r.id = r.listed()
+	r.id = r.Space + " " + string(r.Object)
 	return r
 }
 
@@ -140,10 +141,10 @@ func (s *sheet) text() ([]byte, error) {
 	for _, r := range s.all() {
 		raw, err := marshal(r, r.unknown)
 		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.id, err)
+			return nil, fmt.Errorf("record %s: %w", r.listed(), err)
 		}
 		if len(raw) > maxLine {
-			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
+			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.listed(), len(raw), maxLine)
 		}
 		s.head.Objects = append(s.head.Objects, r.listed())
 		writeLine(&lines, raw)
@@ -189,11 +190,12 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 	id := k.id(object)
 	r := s.records[id]
 	if r == nil {
+		s.last++
 		r = &record{
-			Kind: k.Name, Space: k.space(), Object: text(object), Place: s.place, Seq: s.last + 1,
+			Kind: k.Name, Space: k.space(), Object: text(object), Place: s.place, Seq: s.last,
 			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
 		}
-		s.add(r)
+		s.records[id] = r
 		s.head.Left = slices.DeleteFunc(s.head.Left, func(left string) bool { return left == s.listed(id) })
 	}
 	return r
