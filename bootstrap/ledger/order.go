@@ -101,6 +101,9 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 		if made.IsZero() { // another program may have made it as it is wanted
 			made = prevailing(w.Claims).To
 		}
+		if top := prevailing(w.rest); top != nil && top.To.IsZero() { // then it is to go
+			made = State{}
+		}
 		for _, c := range heirs[w.id] {
 			claims := func(o Claim) bool { return o.is(c.Agent, c.Step) }
 			if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {

@@ -178,6 +178,12 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "m:/m"=theirs#100
 			apply 1 s "m:/m"=ours
 			other "m:/m"=`, nil},
+		"absent is a wish too, of what another agent's object needs": {`
+			override 0 1
+			apply 0 t "f:/h"=
+			apply 2 t "v:z"=3,needs
+			apply 1 t "f:/h"=2
+			undo 1`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
