@@ -71,31 +71,23 @@ func TestApplyReadsBackWhatAStepWants(t *testing.T) {
 
 // What is adopted is told, in JSON too.
 func TestPLAN15_TheReportSaysWhatIsAdopted(t *testing.T) {
-	s := newShelf("shelf")
-	s.values["a"] = "1"
-	adopting := wanter(func(ctx context.Context) (ledger.Wants, error) {
-		w, err := s.want("a=1").Wants(ctx)
-		w.List[0].Adopt = true
-		return w, err
-	})
-	p := on(node(t.TempDir()+"/state", "pod"), wants("s", adopting))
-	report, err := p.Apply(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"a"}, report.Results[0].Adopted)
-	require.Contains(t, report.Results[0].Details(), "adopted: a")
-	text, err := report.MarshalJSON()
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"adopted":["a"]`)
-	_, err = p.Revert(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, s.values)
-
 	present := t.TempDir() + "/file"
 	require.NoError(t, os.WriteFile(present, nil, 0o644))
-	p.Steps[0].Wants = file{present}
-	report, err = p.Check(t.Context())
+	p := on(node(t.TempDir()+"/state", "pod"), wants("s", file{present}))
+	report, err := p.Check(t.Context())
 	require.NoError(t, err)
 	require.Len(t, report.Results[0].Advice, 1, "check says what could be adopted")
+	p.Ledger.Adopt = true
+	report, err = p.Apply(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{present}, report.Results[0].Adopted)
+	require.Contains(t, report.Results[0].Details(), "adopted: "+present)
+	text, err := report.MarshalJSON()
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"adopted":["`+present)
+	_, err = p.Revert(t.Context())
+	require.NoError(t, err)
+	require.NoFileExists(t, present)
 }
 
 // wanter is a Wanter made of a function.

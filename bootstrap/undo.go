@@ -108,7 +108,7 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	if u.isDry {
 		undo = book.CheckUndo
 	}
-	objects, err := undo(ctx, ledger.Undo{Steps: steps})
+	objects, err := undo(ctx, steps)
 	step := "other steps"
 	for _, object := range objects {
 		step = cmp.Or(u.nameOf(object), step)

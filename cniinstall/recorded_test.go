@@ -34,7 +34,7 @@ func (r recorded) For(ctx context.Context, in cniinstall.Runtime, asked error) (
 	return placed, err
 }
 
-func (r recorded) look(ctx context.Context) (look ledger.Look, err error) {
+func (r recorded) look(ctx context.Context) (look ledger.Outcome, err error) {
 	wants, err := r.Wants(r.with(ctx))
 	if err == nil {
 		look, err = r.Book.Check(r.with(ctx), step, wants)
@@ -51,7 +51,7 @@ func (r recorded) Check(ctx context.Context) ([]string, error) {
 	return look.Changes, err
 }
 
-func (r recorded) apply(ctx context.Context) (done ledger.Applied, err error) {
+func (r recorded) apply(ctx context.Context) (done ledger.Outcome, err error) {
 	wants, err := r.Wants(r.with(ctx))
 	if err == nil {
 		done, err = r.Book.Apply(r.with(ctx), step, wants)
@@ -72,12 +72,12 @@ func (r recorded) Advise(ctx context.Context) ([]string, error) {
 }
 
 func (r recorded) Revert(ctx context.Context) error {
-	undone, err := r.Book.Undo(r.with(ctx), ledger.Undo{})
+	undone, err := r.Book.Undo(r.with(ctx), nil)
 	return failure(undone, err)
 }
 
 func (r recorded) CheckRevert(ctx context.Context) (changes []string, err error) {
-	would, err := r.Book.CheckUndo(r.with(ctx), ledger.Undo{})
+	would, err := r.Book.CheckUndo(r.with(ctx), nil)
 	return lines(would), failure(would, err)
 }
 
@@ -117,7 +117,7 @@ func (n node) book(u cniinstall.Uninstall) *ledger.Book {
 
 // undo undoes everything in another process.
 func (n node) undo(u cniinstall.Uninstall) ([]string, error) {
-	undone, err := n.book(u).Undo(n.t.Context(), ledger.Undo{})
+	undone, err := n.book(u).Undo(n.t.Context(), nil)
 	return lines(undone), failure(undone, err)
 }
 

@@ -72,18 +72,18 @@ func (b book) apply(ctx context.Context, w ledger.Wanter) error {
 }
 
 func (b book) Revert(ctx context.Context) error {
-	_, err := b.Undo(ctx, ledger.Undo{Steps: []string{b.step}})
+	_, err := b.Undo(ctx, []string{b.step})
 	return err
 }
 
 func (b book) CheckRevert(ctx context.Context) ([]string, error) {
-	undone, err := b.CheckUndo(ctx, ledger.Undo{Steps: []string{b.step}})
+	undone, err := b.CheckUndo(ctx, []string{b.step})
 	return changesOf(undone), err
 }
 
 // revertAll undoes everything of the agent.
 func (b book) revertAll(ctx context.Context) error {
-	_, err := b.Undo(ctx, ledger.Undo{})
+	_, err := b.Undo(ctx, nil)
 	return err
 }
 

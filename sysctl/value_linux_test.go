@@ -160,7 +160,7 @@ func TestSEC8_AValueThatLooksSecretIsMasked(t *testing.T) {
 		say(nil, err)
 		say(nil, sysctl.Kernel{}.Set(setTo(key, values[1]+"x")))
 		require.NoError(t, sysctl.Kernel{}.Set(setTo(key, values[1])))
-		undone, err := first.book.CheckUndo(t.Context(), ledger.Undo{})
+		undone, err := first.book.CheckUndo(t.Context(), nil)
 		say(nil, errors.Join(err, errors.New(fmt.Sprint(undone))))
 		d := sysctl.DropIn{Dir: t.TempDir(), Name: "50-x.conf", Settings: []sysctl.Setting{setTo(key, values[0])}}
 		require.NoError(t, os.WriteFile(filepath.Join(d.Dir, "60-y.conf"), []byte(string(key)+" = "+values[1]+"\n"), 0o644))

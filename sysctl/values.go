@@ -26,7 +26,7 @@ type values struct {
 // kind returns the kind of kernel values.
 func (v *values) kind() *ledger.Kind {
 	return &ledger.Kind{
-		Name: "sysctl", Rounds: true, Vanishes: true,
+		Name: "sysctl", Rounds: true,
 		Read: v.read, Write: v.write, Met: met, Describe: v.describe, Along: v.along, Lost: v.lost,
 		Canonical: v.canonical, Owns: owns, Permission: v.permission, Place: v.place,
 		EndsWithBoot: func(string) bool { return true },

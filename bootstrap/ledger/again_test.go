@@ -21,7 +21,7 @@ type boots struct {
 
 func (b *boots) kind(name string) *ledger.Kind {
 	return &ledger.Kind{
-		Name: name, Rounds: name == "value", Vanishes: name == "value", EndsWithBoot: func(string) bool { return name == "value" },
+		Name: name, Rounds: name == "value", EndsWithBoot: func(string) bool { return name == "value" },
 		Read: func(_ context.Context, object string) (ledger.State, error) {
 			if b.values[object] == "" {
 				return ledger.State{}, nil
@@ -66,14 +66,11 @@ func newBoots() (*boots, func(boot string) *ledger.Book, *ledger.Memory) {
 // boot has made it.
 func TestPLAN6_WhatAFileSetsAgainAtEachBootOutlastsIt(t *testing.T) {
 	b, open, m := newBoots()
-	look, err := open("1").Check(t.Context(), "s", b.wants())
-	require.NoError(t, err)
+	look := checked(t, open("1"), "s", b.wants())
 	require.Equal(t, []string{"write value again", "write file file", "change along"}, look.Changes)
-	_, err = open("1").Apply(t.Context(), "s", b.wants())
-	require.NoError(t, err)
+	applied(t, open("1"), "s", b.wants())
 	require.Equal(t, map[string]string{"again": "1", "along": "1", "file": "1"}, b.values)
-	undone, err := open("2").Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undone := undoes(t, open("2"))
 	require.Equal(t, map[string]string{"again": "0", "along": "1", "file": ""}, b.values)
 	require.Equal(t, "file", undone[0].Object, "first what needs the other")
 	require.Empty(t, m.Content)
@@ -83,10 +80,8 @@ func TestPLAN6_WhatAFileSetsAgainAtEachBootOutlastsIt(t *testing.T) {
 func TestPLAN6_WhatAFoundFileSetsEndsWithTheBoot(t *testing.T) {
 	b, open, m := newBoots()
 	b.values["file"] = "1"
-	_, err := open("1").Apply(t.Context(), "s", b.wants())
-	require.NoError(t, err)
-	_, err = open("2").Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	applied(t, open("1"), "s", b.wants())
+	undoes(t, open("2"))
 	require.Equal(t, map[string]string{"again": "1", "along": "0", "file": "1"}, b.values)
 	require.Empty(t, m.Content)
 }
@@ -106,7 +101,6 @@ func TestPLAN6_AValueThatALaterWriteChangesBackIsWrittenAgain(t *testing.T) {
 	b, open, _ := newBoots()
 	wants := b.wants()
 	wants.List[0].Object, wants.List[0].To.Value = "along", "2"
-	_, err := open("1").Apply(t.Context(), "s", wants)
-	require.NoError(t, err)
+	applied(t, open("1"), "s", wants)
 	require.Equal(t, "2", b.values["along"])
 }

@@ -49,7 +49,7 @@ func (b *Book) Agents(ctx context.Context) (all []Agent, err error) {
 		current := a.current()
 		d := Agent{Name: name, Owner: current.Name, Generation: current.Generation, Since: current.Since, Seen: current.Since, Undoing: a.Undoing, Ended: s.ended[name]}
 		d.Alive, d.AliveErr = b.alive(ctx, current)
-		_, reported, errReport := b.store.report(name)
+		_, reported, errReport := b.store.read(reportPrefix+name, maxReport)
 		err = errors.Join(err, errReport)
 		first[name] = s.count(&d)
 		d.saw(reported)
@@ -71,7 +71,7 @@ func (a *Agent) saw(t time.Time) {
 func (s *sheet) count(a *Agent) (first int) {
 	first = s.last + 1
 	for _, r := range s.all() {
-		if !slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == a.Name }) {
+		if !r.isOf(a.Name) {
 			continue
 		}
 		first = min(first, r.Seq)
@@ -155,7 +155,7 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 	}
 	var errs []error
 	for _, name := range names {
-		errs = append(errs, b.store.setReport(name, report))
+		errs = append(errs, b.store.write(reportPrefix+name, report))
 	}
 	return errors.Join(errs...)
 }
@@ -164,5 +164,5 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 // the time is zero.
 func (b *Book) LastReport(context.Context) (report []byte, when time.Time, err error) {
 	b = b.orAlone()
-	return b.store.report(b.ledger.Agent)
+	return b.store.read(reportPrefix+b.ledger.Agent, maxReport)
 }

@@ -17,12 +17,18 @@ import (
 // staged in a new directory waits until that is made.
 const passes = 3
 
-// Applied is what a step has done.
-type Applied struct {
+// Outcome is what a step has done or, as [Book.Check] returns it, would do.
+type Outcome struct {
 	Changes []string
+	Advice  []string // what a person should know, such as what does not work and need not
 	Adopted []string // objects that were found as wanted, and count as made from now on
 	Undone  []Undone // objects that the step no longer wants
-	Advice  []string // what did not work, and need not
+
+	// Of a check: whether Apply would record something, even if nothing changes; and which of
+	// the changes this process is not permitted to make, which is no error, since others may
+	// look.
+	Claims bool
+	Denied error
 }
 
 // application is one run of Apply.
@@ -36,23 +42,23 @@ type application struct {
 	first   bool                 // the step has never claimed before
 	atOnce  bool                 // all that differs is written, or nothing, and in order
 	waiting bool                 // a target waits for the next pass
-	done    Applied
+	done    Outcome
 	errs    []error
 }
 
 // Apply brings the objects to the wanted states, in order, and records them. An object that
 // fails stops those that need it, and no others. Before anything is written, all objects
 // were looked at, and all that is about to be written is recorded.
-func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Applied, error) {
+func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Outcome, error) {
 	b = b.orAlone()
 	s, err := b.load()
 	if err != nil {
-		return Applied{}, err
+		return Outcome{}, err
 	}
 	a := b.application(s, step, b.targets(wants))
 	a.atOnce = wants.AtOnce
 	if _, err := b.settleKilled(ctx, s); err != nil { // what cannot be settled cannot be looked at below, either
-		return Applied{}, err
+		return Outcome{}, err
 	}
 	todo := a.look(ctx)
 	for pass := 0; len(todo) > 0 && pass < passes && ctx.Err() == nil; pass++ {
@@ -118,13 +124,13 @@ func (a *application) look(ctx context.Context) (todo []*target) {
 		if t.waits = false; t.failed {
 			continue
 		}
-		if err := a.inspect(ctx, a.sheet, a.step, t); err != nil {
+		if err := a.inspect(ctx, t); err != nil {
 			a.fail(t, err)
 			continue
 		}
-		switch r := a.sheet.records[t.id]; {
-		case a.isMet(r, a.step, t):
-		case t.written && !t.verified && t.Kind.same(t.now, r.Left): // to write it again changes nothing
+		switch {
+		case a.isMet(t):
+		case t.written && !t.verified && t.Kind.same(t.now, a.sheet.records[t.id].Left): // to write it again changes nothing
 			a.fail(t, refused(t))
 		default:
 			todo = append(todo, t)
@@ -248,7 +254,7 @@ func (a *application) prepare(ctx context.Context, t *target) bool {
 		t.waits, a.waiting = true, true // its directory is made in this pass
 		return false
 	}
-	if err == nil && a.isMet(a.sheet.records[t.id], a.step, t) { // which is known only now
+	if err == nil && a.isMet(t) { // which is known only now
 		t.discard()
 		return false
 	}
@@ -377,7 +383,7 @@ func (a *application) claimOf(t *target) Claim {
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Object) {
-		c.Boot, c.Again = a.boot, text(t.Again)
+		c.boot, c.again = a.boot, t.Again
 	}
 	return c
 }
@@ -457,7 +463,7 @@ func (a *application) claimOne(ctx context.Context, t *target) error {
 	}
 	c := a.claimOf(t)
 	switch {
-	case !known && t.Adopt && a.first && !t.Loose && !t.To.IsZero():
+	case !known && t.adopts && a.first:
 		c.Adopted, r.Original = true, State{}
 		a.done.Adopted = append(a.done.Adopted, t.Object)
 	case !t.Kind.same(t.now, r.Left) && !t.Loose && !t.Rewritten:

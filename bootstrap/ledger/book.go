@@ -21,14 +21,13 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// DefaultDir is the directory of a [Ledger] without Dir.
-const DefaultDir = "/var/lib/slipway"
+const defaultDir = "/var/lib/slipway"
 
 // Ledger says where the records are, for which agent, and on whose behalf. It does no I/O
 // until it is opened. It remembers what this process has claimed: use one for all plans of a
 // process, and do not open it from two goroutines at once for the first time.
 type Ledger struct {
-	Dir   string // an absolute path; empty: DefaultDir
+	Dir   string // an absolute path; empty: /var/lib/slipway
 	Agent string // a DNS label
 	// Owner is on whose behalf the agent is applied, such as a pod's UID. NoOwner says that
 	// there is none: the process then claims nothing, and stops no other. One must be set.
@@ -39,7 +38,7 @@ type Ledger struct {
 	AnyOwner   bool // what another owner has made may be undone
 	Override   bool // the wants of other agents that differ are overridden
 	AcceptKept bool // undoing leaves what others have changed since to them for good
-	Adopt      bool // files that a step names, and finds as wanted, are adopted: see [Want].Adopt
+	Adopt      bool // files that a step names, and finds as wanted when it first claims, count as made by the agent
 	AllAgents  bool // undoing is of all agents of the node at once
 
 	// MayUndo is asked by [Book.MayUndo], to refuse what the program alone can tell, such as
@@ -80,7 +79,7 @@ func (l *Ledger) Validate() error {
 // maxOwner bounds the name of an owner, in bytes.
 const maxOwner = 253
 
-func (l *Ledger) dir() string { return filepath.Clean(cmp.Or(l.Dir, DefaultDir)) }
+func (l *Ledger) dir() string { return filepath.Clean(cmp.Or(l.Dir, defaultDir)) }
 
 // Book is an open ledger.
 type Book struct {
@@ -153,7 +152,7 @@ func (b *Book) Close() error {
 
 // read reads the file.
 func (b *Book) read() (content []byte, err error) {
-	if content, err = b.store.read(); err == nil { // else what was read before still counts
+	if content, _, err = b.store.read(fileName, maxFile); err == nil { // else what was read before still counts
 		b.saved = string(content)
 	}
 	return content, err
@@ -164,11 +163,6 @@ func (b *Book) load() (*sheet, error) {
 	content, err := b.read()
 	if err != nil {
 		return nil, err
-	}
-	if content == nil {
-		s := newSheet()
-		s.place = b.place
-		return s, nil
 	}
 	s, err := parse(content)
 	if err != nil {
@@ -189,8 +183,10 @@ func (b *Book) save(s *sheet) error {
 }
 
 func (b *Book) write(s *sheet) error {
-	s.tidy()
-	s.tidyAgents()
+	changed, text, err := b.changed(s)
+	if err != nil {
+		return err
+	}
 	if bound, a := b.bound.Load(), s.head.Agents[b.ledger.Agent]; bound != nil && bound.id == "" {
 		b.bind(a) // which has got its ID now
 	}
@@ -198,21 +194,27 @@ func (b *Book) write(s *sheet) error {
 		b.saved = ""
 		return b.store.remove()
 	}
-	text, err := s.text()
-	if err != nil {
-		return err
-	}
-	if string(text) != b.saved {
+	if changed {
 		if err := b.replace(text); err != nil {
 			return err
 		}
 	}
-	return b.store.collect(s.contents(), s.head.Agents)
+	return b.store.collect(s.obsolete())
+}
+
+// changed reports whether the file is to be replaced, and by which text. Nil: it is to go.
+func (b *Book) changed(s *sheet) (changed bool, text []byte, err error) {
+	s.tidy()
+	s.tidyAgents()
+	if !s.isEmpty() {
+		text, err = s.text()
+	}
+	return string(text) != b.saved, text, err
 }
 
 // replace replaces the file, unless another process has done so since it was read.
 func (b *Book) replace(text []byte) error {
-	now, err := b.store.read()
+	now, _, err := b.store.read(fileName, maxFile)
 	if err == nil && string(now) != b.saved {
 		err = fmt.Errorf("%s: another process has changed it meanwhile: a process that changes a node must hold the node's lock", b.ledger.Dir)
 	}
@@ -220,7 +222,7 @@ func (b *Book) replace(text []byte) error {
 		return err
 	}
 	b.saved = string(text)
-	if err = b.store.replace(text); err != nil {
+	if err = b.store.write(fileName, text); err != nil {
 		_, _ = b.read() // it may have been replaced all the same, and is written again
 	}
 	return err

@@ -15,75 +15,53 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Look is what a step would change, and what a person should know beforehand.
-type Look struct {
-	Changes []string
-	Advice  []string
-	Claims  bool // Apply would record something, even if nothing changes
-	// Denied says which of the changes this process is not permitted to make. It is no error
-	// of Check's: others may look.
-	Denied error
-}
-
 // Check returns what Apply would change. It changes nothing, settles nothing and needs no
 // lock.
-func (b *Book) Check(ctx context.Context, step string, wants Wants) (look Look, err error) {
+func (b *Book) Check(ctx context.Context, step string, wants Wants) (would Outcome, err error) {
 	b = b.orAlone()
 	err = b.look(ctx, func(s *sheet) error {
-		look = Look{}
-		var errs []error
-		targets := b.targets(wants)
-		for _, t := range targets {
-			err := b.checkOne(ctx, s, step, t, &look)
-			if t.failed = err != nil; t.failed && t.MayFail {
-				note(&look.Advice, err.Error())
-			} else {
-				errs = append(errs, err)
+		a := b.application(s, step, b.targets(wants))
+		for _, t := range a.targets {
+			if err := a.check(ctx, t); err != nil {
+				a.fail(t, err)
 			}
 		}
-		look.Denied = denied(targets)
 		lines, drops := b.planned(ctx, s, b.unlisted(s, step, wants))
-		look.Changes = append(look.Changes, lines...)
-		if err := errors.Join(errs...); err != nil || len(look.Changes) > 0 {
-			return err
+		would = a.done
+		would.Denied, would.Changes = denied(a.targets), append(would.Changes, lines...)
+		if len(a.errs)+len(would.Changes) == 0 {
+			would.Claims = drops || a.records(ctx)
 		}
-		look.Claims = drops || b.records(ctx, s, step, targets)
-		return nil
+		return errors.Join(a.errs...)
 	})
-	return look, err
+	return would, err
 }
 
 // records reports whether Apply would record something, although nothing changes: it records
-// it in s, and nowhere else.
-func (b *Book) records(ctx context.Context, s *sheet, step string, targets []*target) bool {
-	isBegun := func(r *record) bool { return r.Intent != nil }
-	if len(s.head.Staging) > 0 || slices.ContainsFunc(s.sorted(), isBegun) {
+// it in the sheet, and nowhere else.
+func (a *application) records(ctx context.Context) bool {
+	s, dry := a.sheet, *a.Book
+	if len(s.head.Staging)+len(s.begun()) > 0 {
 		return true
 	}
-	dry := *b
-	dry.store = &unrecorded{}
-	dry.application(s, step, targets).claim(ctx)
-	if s.tidy(); s.isEmpty() {
-		return false
-	}
-	s.tidyAgents()
-	text, err := s.text()
-	return err != nil || string(text) != b.saved
+	dry.store, a.Book = &unrecorded{}, &dry
+	a.claim(ctx)
+	changed, _, err := a.changed(s)
+	return changed || err != nil
 }
 
-// checkOne looks at one target as Apply would, and fails where that would. What it says
+// check looks at one target as Apply would, and fails where that would. What it says
 // beforehand are the things that cannot be mended afterwards: what will not come back, and
 // what is not adopted.
-func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, look *Look) error {
-	if err := b.inspect(ctx, s, step, t); err != nil {
+func (a *application) check(ctx context.Context, t *target) error {
+	if err := a.inspect(ctx, t); err != nil {
 		return err
 	}
-	r := s.records[t.id]
-	if b.isMet(r, step, t) {
-		note(&look.Advice, b.adoptable(s, step, t, r))
-		if other := b.sharedWith(r, step); other != "" {
-			line := fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other)
-			look.Changes = append(look.Changes, line)
+	r := a.sheet.records[t.id]
+	if a.isMet(t) {
+		note(&a.done.Advice, a.adoptable(t, r))
+		if other := a.sharedWith(r); other != "" {
+			note(&a.done.Changes, fmt.Sprintf("keep %s also for this agent: agent %q has made it", printable.Line(t.Object), other))
 		}
 		return nil
 	}
@@ -94,12 +72,12 @@ func (b *Book) checkOne(ctx context.Context, s *sheet, step string, t *target, l
 	if err != nil {
 		return err
 	}
-	note(&look.Changes, t.Kind.describe(t.Object, t.now, t.To))
+	note(&a.done.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {
-		note(&look.Changes, side.Change)
+		note(&a.done.Changes, side.Change)
 	}
 	if r == nil || r.isOriginal(t.Kind, t.now) {
-		note(&look.Advice, b.notBack(t))
+		note(&a.done.Advice, t.notBack())
 	}
 	return nil
 }
@@ -126,7 +104,7 @@ func note(lines *[]string, line string) {
 }
 
 // notBack says why undoing will not bring back what a step replaces.
-func (b *Book) notBack(t *target) string {
+func (t *target) notBack() string {
 	if t.now.IsZero() {
 		return ""
 	}
@@ -141,8 +119,8 @@ func (b *Book) notBack(t *target) string {
 }
 
 // adoptable says that an object could be adopted.
-func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
-	if r != nil || t.Adopt || t.NoAdopt || t.Loose || t.To.Type != typeFile || s.claimedBefore(b.ledger.Agent, step) {
+func (a *application) adoptable(t *target, r *record) string {
+	if r != nil || t.adopts || t.NoAdopt || t.Loose || t.To.Type != typeFile || !a.first {
 		return ""
 	}
 	return fmt.Sprintf("%s is present as wanted, and stays when the agent is undone, unless it is adopted", printable.Line(t.Object))
@@ -150,11 +128,11 @@ func (b *Book) adoptable(s *sheet, step string, t *target, r *record) string {
 
 // sharedWith names another agent that has made the object, which this step has not claimed
 // yet.
-func (b *Book) sharedWith(r *record, step string) string {
-	if r == nil || r.claim(b.ledger.Agent, step) != nil || !r.isMade(b.kinds[r.Kind]) {
+func (a *application) sharedWith(r *record) string {
+	if r == nil || r.claim(a.ledger.Agent, a.step) != nil || !r.isMade(a.kinds[r.Kind]) {
 		return ""
 	}
-	if top := b.ofOthers(r); top != nil {
+	if top := a.ofOthers(r); top != nil {
 		return top.Agent
 	}
 	return ""
@@ -170,6 +148,7 @@ type target struct {
 	Want
 	id      string
 	now     State
+	adopts  bool // where the step finds it as wanted when it first claims
 	failed  bool
 	denied  error
 	written bool // in this run, or about to be
@@ -187,8 +166,8 @@ func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
 		b.Learn(w.Kind)
 		w.Object = w.Kind.canonical(w.Object)
-		w.Adopt = w.Adopt || b.ledger.Adopt && !w.NoAdopt && w.To.Type == typeFile
-		all = append(all, &target{Want: w, id: w.Kind.id(w.Object)})
+		adopts := b.ledger.Adopt && !w.NoAdopt && !w.Loose && w.To.Type == typeFile
+		all = append(all, &target{Want: w, id: w.Kind.id(w.Object), adopts: adopts})
 	}
 	b.Learn(wants.Kinds...)
 	return all
@@ -205,11 +184,11 @@ func (b *Book) Learn(kinds ...*Kind) {
 }
 
 // inspect looks at the target's object, and returns an error if it must not be changed.
-func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (err error) {
-	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), s.unreadable(t.id)); err != nil {
+func (a *application) inspect(ctx context.Context, t *target) (err error) {
+	if err = errors.Join(ctx.Err(), t.Kind.owns(t.Object), a.sheet.unreadable(t.id)); err != nil {
 		return err
 	}
-	r := s.records[t.id]
+	r := a.sheet.records[t.id]
 	if r != nil && r.Kind != t.Kind.Name {
 		return fmt.Errorf("%s: %w: it is recorded as a %s", printable.Line(t.Object), ErrConflict, r.Kind)
 	}
@@ -218,7 +197,7 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 	} else if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
 		return err
 	}
-	if err := t.compare(ctx, r != nil && b.ofOthers(r) != nil); err != nil {
+	if err := t.compare(ctx, r != nil && a.ofOthers(r) != nil); err != nil {
 		return err
 	}
 	if t.Ready != nil {
@@ -226,7 +205,7 @@ func (b *Book) inspect(ctx context.Context, s *sheet, step string, t *target) (e
 			return err
 		}
 	}
-	return b.contested(ctx, s, step, t)
+	return a.contested(ctx, t)
 }
 
 // compare hashes content that is not known yet, where the object may have it already, or
@@ -247,9 +226,9 @@ func (t *target) compare(ctx context.Context, isShared bool) error {
 
 // isMet reports whether the object is as the step wants it. What others rewrite for the
 // agent is once the step has made it.
-func (b *Book) isMet(r *record, step string, t *target) bool {
-	if t.Rewritten && r != nil && !t.now.IsZero() {
-		if own := b.standing(r, t.Want, step); own != nil && own.Rewritten {
+func (a *application) isMet(t *target) bool {
+	if r := a.sheet.records[t.id]; t.Rewritten && r != nil && !t.now.IsZero() {
+		if own := a.standing(r, t.Want); own != nil && own.Rewritten {
 			return t.now.Type == t.To.Type
 		}
 	}
@@ -258,11 +237,11 @@ func (b *Book) isMet(r *record, step string, t *target) bool {
 
 // contested returns an error if another agent prevails, and wants the object or one that is
 // changed along to be different.
-func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) error {
-	if b.ledger.Override {
+func (a *application) contested(ctx context.Context, t *target) error {
+	if a.ledger.Override {
 		return nil
 	}
-	if err := b.conflict(s.records[t.id], t.Want, step); err != nil || t.Kind.met(t.now, t.Want) {
+	if err := a.conflict(a.sheet.records[t.id], t.Want); err != nil || t.Kind.met(t.now, t.Want) {
 		return err
 	}
 	sides, err := t.Kind.along(ctx, t.Object, t.To)
@@ -271,7 +250,7 @@ func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) 
 	}
 	for _, side := range sides {
 		w := Want{Kind: side.Kind, Object: side.Object, To: side.To}
-		if err := b.conflict(s.records[side.Kind.id(side.Object)], w, step); err != nil {
+		if err := a.conflict(a.sheet.records[side.Kind.id(side.Object)], w); err != nil {
 			return fmt.Errorf("%s would change it along: %w", printable.Line(t.Object), err)
 		}
 	}
@@ -281,11 +260,11 @@ func (b *Book) contested(ctx context.Context, s *sheet, step string, t *target) 
 // conflict returns an error if the agent that prevails does not agree. A step that has
 // overridden the others is not asked again. The steps of one agent never conflict: the last
 // one prevails.
-func (b *Book) conflict(r *record, w Want, step string) error {
-	if r == nil || b.standing(r, w, step) != nil {
+func (a *application) conflict(r *record, w Want) error {
+	if r == nil || a.standing(r, w) != nil {
 		return nil
 	}
-	top := b.ofOthers(r)
+	top := a.ofOthers(r)
 	if top == nil || w.Kind.agree(top.want(r, w.Kind), w) {
 		return nil
 	}
@@ -303,8 +282,8 @@ func difference(object string, theirs, ours State) string {
 }
 
 // standing returns the step's claim if it prevails, and wants what the step wants now.
-func (b *Book) standing(r *record, w Want, step string) *Claim {
-	own := r.claim(b.ledger.Agent, step)
+func (a *application) standing(r *record, w Want) *Claim {
+	own := r.claim(a.ledger.Agent, a.step)
 	if own == nil || own != prevailing(r.Claims) || !w.Kind.same(own.To, w.To) {
 		return nil
 	}

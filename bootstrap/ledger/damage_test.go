@@ -117,7 +117,7 @@ func TestPLAN14_ADamagedRecordStopsItsOwnObject(t *testing.T) {
 	require.ErrorIs(t, apply("f:/h", "2"), ledger.ErrUnreadable)
 	require.Equal(t, "1", p.node.state("f:/h"))
 	for agent := range 2 {
-		_, err := p.book(agent).Undo(t.Context(), ledger.Undo{})
+		_, err := p.book(agent).Undo(t.Context(), nil)
 		require.ErrorIs(t, err, ledger.ErrUnreadable)
 		require.ErrorContains(t, err, "path /h", "it is named")
 	}

@@ -78,7 +78,7 @@ func readDir(_ context.Context, path string) (State, error) {
 // are then of that one's top.
 func isCovered(d *durable.Dir, info fs.FileInfo) bool {
 	parent, err := d.Stat()
-	return err == nil && device(parent) != device(info)
+	return err == nil && stat(parent).device != stat(info).device
 }
 
 // sameDir takes a directory that something is mounted on for whichever it was: its own

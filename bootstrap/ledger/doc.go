@@ -15,7 +15,7 @@
 //	...
 //	done, err := book.Apply(ctx, "config", ledger.Wants{List: []ledger.Want{want}})
 //	...
-//	undone, err := book.Undo(ctx, ledger.Undo{})
+//	undone, err := book.Undo(ctx, nil)
 //
 // A bootstrap.Plan does this for its steps, in the host's namespaces. A leaf that is used
 // alone does its work by [Check] and [Apply], which record nothing.

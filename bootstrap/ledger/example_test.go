@@ -38,7 +38,7 @@ func Example() {
 		}
 	}
 	for _, book := range []*ledger.Book{acme, mesh} {
-		undone, err := book.Undo(ctx, ledger.Undo{})
+		undone, err := book.Undo(ctx, nil)
 		if err != nil {
 			log.Fatal(err)
 		}

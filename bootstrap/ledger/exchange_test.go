@@ -71,7 +71,7 @@ func TestSEC1_WhatIsWrittenOverIsWhatWasRead(t *testing.T) {
 			if c.undo {
 				require.NoError(t, err)
 				armed = true
-				_, err = book.Undo(t.Context(), ledger.Undo{})
+				_, err = book.Undo(t.Context(), nil)
 			}
 			require.ErrorIs(t, err, ledger.ErrChanged)
 			require.ErrorContains(t, err, "another has taken its place just now")

@@ -13,11 +13,10 @@ import (
 
 // Memory is a store in memory, for tests. Its process may be killed at each step.
 type Memory struct {
-	Content  []byte
-	Contents map[string][]byte
-	Reports  map[string][]byte
-	Step     func() // called before and after each change
-	Sync     error  // of the next change of the file, which is made all the same
+	Content  []byte            // of the ledger's file
+	Contents map[string][]byte // of the files beside it
+	Step     func()            // called before and after each change
+	Sync     error             // of the next change of the file, which is made all the same
 }
 
 // OpenIn opens the ledger in m.
@@ -30,40 +29,49 @@ func Line(raw []byte) []byte {
 	return b.Bytes()
 }
 
-func (m *Memory) step() {
-	if m.Step != nil {
-		m.Step()
-	}
-}
-
-func (m *Memory) read() ([]byte, error) { return bytes.Clone(m.Content), nil }
-func (m *Memory) close() error          { return nil }
-
-func (m *Memory) replace(content []byte) error {
-	m.step()
-	m.Content = bytes.Clone(content)
-	m.step()
-	err := m.Sync
-	m.Sync = nil
-	return err
-}
-
-func (m *Memory) keep(ctx context.Context, s State, r io.Reader) error {
-	m.step()
-	var b bytes.Buffer
-	if err := copyContent(ctx, &b, r, &s); err != nil {
-		return err
+// change makes a change, at which the process may be killed.
+func (m *Memory) change(f func()) {
+	if m.Step == nil {
+		m.Step = func() {}
 	}
 	if m.Contents == nil {
 		m.Contents = map[string][]byte{}
 	}
-	m.Contents[s.SHA256] = b.Bytes()
-	m.step()
-	return nil
+	m.Step()
+	f()
+	m.Step()
+}
+
+func (m *Memory) read(name string, _ int64) ([]byte, time.Time, error) {
+	if name == fileName {
+		return bytes.Clone(m.Content), time.Time{}, nil
+	}
+	return m.Contents[name], time.Time{}, nil
+}
+
+func (m *Memory) write(name string, content []byte) (err error) {
+	m.change(func() {
+		if name == fileName {
+			m.Content, err, m.Sync = bytes.Clone(content), m.Sync, nil
+		} else {
+			m.Contents[name] = content
+		}
+	})
+	return err
+}
+
+func (m *Memory) keep(ctx context.Context, s State, r io.Reader) (err error) {
+	m.change(func() {
+		var b bytes.Buffer
+		if err = copyContent(ctx, &b, r, &s); err == nil {
+			m.Contents[contentPrefix+s.SHA256] = b.Bytes()
+		}
+	})
+	return err
 }
 
 func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
-	content, ok := m.Contents[sha256]
+	content, ok := m.Contents[contentPrefix+sha256]
 	if !ok {
 		return nil, fmt.Errorf("the kept content %s is missing", sha256)
 	}
@@ -71,42 +79,20 @@ func (m *Memory) open(sha256 string) (io.ReadCloser, error) {
 }
 
 func (m *Memory) version() string { return string(m.Content) }
-
 func (m *Memory) writable() error { return nil }
+func (m *Memory) close() error    { return nil }
 
-func (m *Memory) report(agent string) ([]byte, time.Time, error) {
-	return m.Reports[agent], time.Time{}, nil
+func (m *Memory) leftovers(obsolete func(string) bool) (found bool, err error) {
+	for name := range m.Contents {
+		found = found || obsolete(name)
+	}
+	return found, nil
 }
 
-func (m *Memory) setReport(agent string, content []byte) error {
-	m.step()
-	if m.Reports == nil {
-		m.Reports = map[string][]byte{}
-	}
-	m.Reports[agent] = content
-	m.step()
-	return nil
-}
-
-func (m *Memory) leftovers(needed map[string]bool, agents map[string]*agent) (bool, error) {
-	for sha256 := range m.Contents {
-		if !needed[sha256] {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func (m *Memory) collect(needed map[string]bool, agents map[string]*agent) error {
-	for name := range m.Reports {
-		if agents[name] == nil {
-			delete(m.Reports, name)
-		}
-	}
-	for sha256 := range m.Contents {
-		if !needed[sha256] {
-			m.step()
-			delete(m.Contents, sha256)
+func (m *Memory) collect(obsolete func(string) bool) error {
+	for name := range m.Contents {
+		if obsolete(name) {
+			m.change(func() { delete(m.Contents, name) })
 		}
 	}
 	return nil
@@ -114,11 +100,9 @@ func (m *Memory) collect(needed map[string]bool, agents map[string]*agent) error
 
 func (m *Memory) remove() error {
 	if m.Content != nil {
-		m.step()
-		m.Content = nil
-		m.step()
+		m.change(func() { m.Content = nil })
 	}
-	return m.collect(nil, nil)
+	return m.collect(newSheet().obsolete())
 }
 
 // PodOf reports whether a cgroup path leads through a pod's cgroup.

@@ -62,8 +62,8 @@ const modeBits = 0o1777
 
 // statOf describes what Lstat has found.
 func statOf(info fs.FileInfo) State {
-	s := State{Type: "other", Mode: filemode.Unix(info.Mode()) & modeBits, Changed: info.ModTime()}
-	s.UID, s.GID = ids(info)
+	st := stat(info)
+	s := State{Type: "other", Mode: filemode.Unix(info.Mode()) & modeBits, UID: st.uid, GID: st.gid, Changed: info.ModTime()}
 	switch {
 	case info.Mode().IsRegular():
 		s.Type = typeFile
@@ -204,11 +204,10 @@ func writeFile(ctx context.Context, path string, to State) error {
 
 // sweepBeside removes what killed writers have left in a file's directory.
 func sweepBeside(_ context.Context, path string) error {
-	err := inParent(path, func(d *durable.Dir, _ string) error { return d.Sweep() })
-	if isGone(err) {
-		return nil
+	if err := durable.In(path, func(d *durable.Dir, _ string) error { return d.Sweep() }); !isGone(err) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // isOver returns an error if the object that a write is about to make, replace or remove, in the
@@ -252,27 +251,14 @@ func exchanged(path string) error {
 	return fmt.Errorf("%s is %w: another has taken its place just now", printable.Line(path), ErrChanged)
 }
 
-// stageFile writes a file under a temporary name, and reads its content once. What killed
-// writers have left beside it is removed.
-func stageFile(ctx context.Context, path string, to State) (staged *Staged, err error) {
+// stageFile writes a file under a temporary name, and reads its content once.
+func stageFile(ctx context.Context, path string, to State) (*Staged, error) {
 	d, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
-	if err = to.isOver(d, filepath.Base(path)); err == nil {
-		err = d.Sweep()
-	}
-	var f *durable.File
-	if err == nil {
-		f, err = fill(ctx, d, filepath.Base(path), &to)
-	}
-	if err == nil {
-		err = f.Seal()
-	}
+	f, err := fill(ctx, d, filepath.Base(path), &to)
 	if err != nil {
-		if f != nil {
-			f.Abort()
-		}
 		return nil, errors.Join(remedy.File(err), d.Close())
 	}
 	discard := func() {
@@ -288,9 +274,17 @@ func stageFile(ctx context.Context, path string, to State) (staged *Staged, err 
 	}}, nil
 }
 
-// fill makes a temporary file in state to. If the content's hash is not known, to gets it.
+// fill makes a temporary file in state to. If the content's hash is not known, to gets it. What
+// killed writers have left beside it is removed.
 func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable.File, error) {
-	if err := mayHaveCapabilities(*to); err != nil {
+	err := to.isOver(d, name)
+	if err == nil {
+		err = mayHaveCapabilities(*to)
+	}
+	if err == nil {
+		err = d.Sweep()
+	}
+	if err != nil {
 		return nil, err
 	}
 	content, err := to.Reader()
@@ -304,6 +298,9 @@ func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable
 	}
 	if err = copyContent(ctx, f.File, content, to); err == nil {
 		err = setAttributes(f.File, *to)
+	}
+	if err == nil {
+		err = f.Seal()
 	}
 	if err != nil {
 		f.Abort()
@@ -319,7 +316,7 @@ func setAttributes(f *os.File, to State) error {
 	if err != nil {
 		return err
 	}
-	if uid, gid := ids(info); uid != to.UID || gid != to.GID { // else a process that may not change owners can go on
+	if st := stat(info); st.uid != to.UID || st.gid != to.GID { // else a process that may not change owners can go on
 		err = f.Chown(to.UID, to.GID)
 	}
 	if err == nil {

@@ -18,16 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
-// opened is a ledger with the kinds of files, in a directory of its own.
-func opened(t *testing.T, root string) *ledger.Book {
+// opened is the ledger below root, as a process opens it.
+func opened(t *testing.T, root string, kinds ...*ledger.Kind) *ledger.Book {
 	t.Helper()
-	book, err := (&ledger.Ledger{Dir: filepath.Join(root, "state"), Agent: "acme", Kinds: []*ledger.Kind{ledger.File(), ledger.Dir()}, NoOwner: true}).Open(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
-	return book
+	return testledger.OpenFor(t, filepath.Join(root, "state"), "acme", kinds...)
 }
 
 func apply(t *testing.T, book *ledger.Book, wants ...ledger.Want) error {
@@ -38,7 +36,7 @@ func apply(t *testing.T, book *ledger.Book, wants ...ledger.Want) error {
 
 func undo(t *testing.T, book *ledger.Book) error {
 	t.Helper()
-	_, err := book.Undo(t.Context(), ledger.Undo{})
+	_, err := book.Undo(t.Context(), nil)
 	return err
 }
 
@@ -87,8 +85,7 @@ func TestPLAN6_OriginalsOfFilesComeBack(t *testing.T) {
 			for _, content := range []string{"ours", large + "ours", "ours"} { // short and long
 				require.NoError(t, apply(t, book, ledger.FileWant(path, 0o644, []byte(content))))
 				require.Contains(t, looksLike(t, path), content)
-				look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{ledger.FileWant(path, 0o644, []byte(content))}})
-				require.NoError(t, err)
+				look := checked(t, book, "s", ledger.Wants{List: []ledger.Want{ledger.FileWant(path, 0o644, []byte(content))}})
 				require.Empty(t, look.Changes)
 			}
 			require.NoError(t, undo(t, opened(t, root)))
@@ -122,8 +119,7 @@ func TestPLAN6_ASourceIsReadOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after))
 	require.Equal(t, 2, reads)
-	look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want("one")}})
-	require.NoError(t, err)
+	look := checked(t, book, "s", ledger.Wants{List: []ledger.Want{want("one")}})
 	require.Empty(t, look.Changes)
 	require.NoError(t, apply(t, book, want("two, longer")))
 	require.Equal(t, 5, reads)
@@ -188,8 +184,7 @@ func TestPLAN6_WhatIsAcceptedKeepsItsDirectories(t *testing.T) {
 			require.NoError(t, book.Forget(t.Context(), wants[1].ID()))
 			require.ErrorIs(t, undo(t, book), ledger.ErrChanged)
 		}
-		undone, err := book.Accepting().Undo(t.Context(), ledger.Undo{})
-		require.NoError(t, err)
+		undone := undoes(t, book.Accepting())
 		for _, u := range undone {
 			require.True(t, u.Stays)
 			require.Contains(t, u.Change, "leave ")
@@ -211,14 +206,13 @@ func TestPLAN6_WhatIsNeededStays(t *testing.T) {
 		return "", nil
 	}
 	root := t.TempDir()
-	book := opened2(t, root, k)
+	book := opened(t, root, k)
 	require.NoError(t, apply(t, book, wants.List...))
 	for _, accept := range []bool{false, true} {
 		if accept {
 			book.Accepting()
 		}
-		undone, err := book.Undo(t.Context(), ledger.Undo{})
-		require.NoError(t, err)
+		undone := undoes(t, book)
 		require.Len(t, undone, 1)
 		require.ErrorIs(t, undone[0].Err, ledger.ErrNeeded)
 		require.ErrorContains(t, undone[0].Err, "a is still needed: a pod uses it")
@@ -248,8 +242,7 @@ func TestSEC1_LinksAreNotFollowed(t *testing.T) {
 	require.DirExists(t, victim)
 	require.Contains(t, looksLike(t, dir), "-> "+victim)
 	require.Contains(t, looksLike(t, file), "-> "+victim)
-	_, err = book.Accepting().Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book.Accepting())
 }
 
 // A link on the way that another user could have put there is refused.
@@ -272,8 +265,7 @@ func TestPLAN17_WhatIsInTheWayIsSaidBeforehand(t *testing.T) {
 	book, path := opened(t, root), filepath.Join(root, "f")
 	require.NoError(t, unix.Mkfifo(path, 0o644))
 	want := ledger.FileWant(path, 0o644, []byte("x"))
-	look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want}})
-	require.NoError(t, err)
+	look := checked(t, book, "s", ledger.Wants{List: []ledger.Want{want}})
 	require.ErrorContains(t, look.Denied, "FIFO is in the way: move it away")
 	require.ErrorContains(t, apply(t, book, want), "FIFO")
 	require.Contains(t, looksLike(t, path), "p")
@@ -309,8 +301,7 @@ func TestPLAN14_APathHasOneName(t *testing.T) {
 	require.Empty(t, wants)
 	dir := ledger.Want{Kind: ledger.Dir(), Object: filepath.Join(root, "link", "f"), To: ledger.State{Type: "dir"}}
 	require.ErrorIs(t, apply(t, book, dir), ledger.ErrConflict)
-	status, err := book.Status(t.Context())
-	require.NoError(t, err)
+	status := statusOf(t, book)
 	require.Len(t, status.Records, 1)
 	require.NoError(t, undo(t, book))
 }

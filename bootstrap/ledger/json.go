@@ -65,15 +65,15 @@ func (ids *IDs) UnmarshalJSON(raw []byte) error {
 // keep theirs.
 type unknown map[string]json.RawMessage
 
-// unmarshal decodes a JSON object, and returns the fields that T does not have. Nearly all
+// unmarshal decodes a JSON object, and the fields that T does not have into more. Nearly all
 // objects have none, and are decoded once.
-func unmarshal[T any](raw []byte, to *T) (unknown, error) {
+func unmarshal[T any](raw []byte, to *T, more *unknown) error {
 	var exact, known T
 	strict := json.NewDecoder(bytes.NewReader(raw))
 	strict.DisallowUnknownFields()
 	if strict.Decode(&exact) == nil {
 		*to = exact
-		return nil, nil
+		return nil
 	}
 	var all unknown
 	err := errors.Join(json.Unmarshal(raw, &known), json.Unmarshal(raw, &all))
@@ -81,8 +81,8 @@ func unmarshal[T any](raw []byte, to *T) (unknown, error) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		delete(all, name)
 	}
-	*to = known
-	return all, err
+	*to, *more = known, all
+	return err
 }
 
 // marshal encodes a struct, and the fields of a later version.

@@ -36,13 +36,11 @@ type Kind struct {
 	// Name.
 	Name, Space string
 
-	// Rounds means that an object may be read otherwise than it was written, since the
-	// kernel stores it in its own way. An object with an identity that the kernel gives, such
-	// as a mount, does not round: Met recognizes it.
+	// Rounds means that an object is the kernel's. It may be read otherwise than it was
+	// written, since the kernel stores it in its own way, and it may go by itself, as the
+	// values of a link do: then there is nothing to bring back. An object with an identity
+	// that the kernel gives, such as a mount, does not round: Met recognizes it.
 	Rounds bool
-	// Vanishes means that objects go by themselves, as the values of a link do: then there
-	// is nothing to bring back.
-	Vanishes bool
 
 	// Read returns the present state, which is zero if there is no object. Write makes that
 	// state of the object, or removes it if the state is zero. It makes nothing else: a missing
@@ -134,11 +132,10 @@ type Want struct {
 
 	Loose     bool // any object of To's type will do once it is there
 	MayFail   bool // a failure is no error
-	Adopt     bool // if the step finds it as wanted when it first claims, it counts as made by the agent
 	Secret    bool // no copy is kept of what it replaces
 	Rewritten bool // others rewrite it for the agent, and it stays the agent's
 	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
-	NoAdopt   bool // it is not adopted, even if the ledger says so of all files
+	NoAdopt   bool // it is not adopted, even if the ledger says so of all files: see [Ledger].Adopt
 	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
 	Needs     IDs  // objects that come before it, and go after it
 

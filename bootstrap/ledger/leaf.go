@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 )
 
 // Wanter is a step that says which objects it wants. Wants changes nothing. It may look at
@@ -59,9 +60,11 @@ type unrecorded struct {
 	content []byte
 }
 
-func (u *unrecorded) read() ([]byte, error) { return u.content, nil }
+func (u *unrecorded) read(string, int64) ([]byte, time.Time, error) {
+	return u.content, time.Time{}, nil
+}
 
-func (u *unrecorded) replace(content []byte) error {
+func (u *unrecorded) write(_ string, content []byte) error {
 	u.content = content
 	return nil
 }
@@ -69,7 +72,6 @@ func (u *unrecorded) replace(content []byte) error {
 func (*unrecorded) keep(context.Context, State, io.Reader) error { return nil }
 func (*unrecorded) open(string) (io.ReadCloser, error)           { return inMemory(nil), nil }
 func (*unrecorded) writable() error                              { return nil }
-func (*unrecorded) setReport(string, []byte) error               { return nil }
 
 // bookKey is the context key of the book in which a plan records its steps.
 type bookKey struct{}

@@ -58,15 +58,14 @@ func TestWithoutABook(t *testing.T) {
 	require.NoError(t, book.Verify(t.Context()))
 	require.NoError(t, book.MayUndo(t.Context()))
 	require.Nil(t, book.Local("mnt:[1]"))
-	status, err := book.Status(t.Context())
-	require.NoError(t, err)
+	status := statusOf(t, book)
 	require.Empty(t, status.Records)
 	require.NoError(t, book.Close())
 
 	open := openMemory(&ledger.Memory{}, "acme", "boot")
 	require.Same(t, open, ledger.From(ledger.With(t.Context(), open)))
 	agent, dir = open.Mark()
-	require.Equal(t, []string{"acme", ledger.DefaultDir}, []string{agent, dir})
+	require.Equal(t, []string{"acme", "/var/lib/slipway"}, []string{agent, dir})
 }
 
 // Where objects are on the host is what their kind says, or a path.
@@ -96,8 +95,7 @@ func TestPLAN5_ACauseIsSaidOnce(t *testing.T) {
 		}
 		want := ledger.Want{Kind: of, Object: path(at), To: ledger.State{Type: "file"}}
 		book := openMemory(&ledger.Memory{}, "acme", "boot")
-		look, err := book.Check(t.Context(), "s", ledger.Wants{List: append(dirs, want)})
-		require.NoError(t, err)
+		look := checked(t, book, "s", ledger.Wants{List: append(dirs, want)})
 		return look.Denied
 	}
 	deny(dir, syscall.EROFS)

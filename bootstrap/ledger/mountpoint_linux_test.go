@@ -25,8 +25,7 @@ func TestPLAN6_AMountPointIsStillTheDirectory(t *testing.T) {
 	require.NoError(t, apply(t, book, wants...))
 
 	require.NoError(t, unix.Mount("tmpfs", point, "tmpfs", 0, "mode=700"))
-	look, err := book.Check(t.Context(), "step", ledger.Wants{List: wants})
-	require.NoError(t, err)
+	look := checked(t, book, "step", ledger.Wants{List: wants})
 	require.Empty(t, look.Changes)
 	err = undo(t, book)
 	require.ErrorContains(t, err, "something is mounted on it")

@@ -210,7 +210,7 @@ func (o *oracle) released(recorded map[string]bool) {
 func (e *expected) orphaned() { e.standing, e.unsure, e.value = true, true, "" }
 
 // wanted notes what an operation has asked for, and whether it was done.
-func (o *oracle) wanted(applied ledger.Applied, done bool) {
+func (o *oracle) wanted(applied ledger.Outcome, done bool) {
 	for _, w := range o.current.wants {
 		e := o.objects[w.object]
 		// What the kernel would have made of a loose wish that was never written, no run has seen.

@@ -38,7 +38,7 @@ func (r *record) changedBy() (ids []string) {
 		ids = append(ids, string(c.ID))
 	}
 	for _, c := range r.Claims {
-		ids = append(ids, string(c.Again))
+		ids = append(ids, c.again)
 	}
 	return ids
 }
@@ -101,10 +101,13 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 		if made.IsZero() { // another program may have made it as it is wanted
 			made = prevailing(w.Claims).To
 		}
+		if top := prevailing(w.rest); top != nil && top.To.IsZero() { // then it is to go
+			made = State{}
+		}
 		for _, c := range heirs[w.id] {
 			claims := func(o Claim) bool { return o.is(c.Agent, c.Step) }
 			if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, Boot: w.boot()})
+				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

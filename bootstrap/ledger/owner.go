@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -150,16 +151,15 @@ func (b *Book) claimFor(s *sheet, a *agent) *agent {
 	if a != nil {
 		a.Undoing = time.Time{}
 	}
-	if !b.claims(a) {
-		return a
-	}
-	if a == nil {
-		a = s.addAgent(b.ledger.Agent)
-	}
 	who, current := b.ledger.Owner, a.current()
-	if who == current.Name {
-		a.Owner.Process = b.process
+	switch {
+	case who == "":
 		return a
+	case who == current.Name:
+		a.Owner.Process = cmp.Or(b.process, current.Process)
+		return a
+	case a == nil:
+		a = s.addAgent(b.ledger.Agent)
 	}
 	a.Former = slices.DeleteFunc(append(a.Former, current.Name), func(o string) bool { return o == "" || o == who })
 	a.Former = a.Former[max(0, len(a.Former)-maxFormer):]
@@ -167,25 +167,21 @@ func (b *Book) claimFor(s *sheet, a *agent) *agent {
 	return a
 }
 
-// claims reports whether the owner is another than the agent's, or has another process.
-func (b *Book) claims(a *agent) bool {
-	current := a.current()
-	return b.ledger.Owner != "" && (b.ledger.Owner != current.Name ||
-		b.process != nil && (current.Process == nil || *current.Process != *b.process))
-}
-
-// NeedsClaim reports whether Claim would record another owner or process, or remove what
-// killed runs have left. If not, this process counts as having claimed.
+// NeedsClaim reports whether Claim would record something, or remove what killed runs have
+// left. If not, this process counts as having claimed.
 func (b *Book) NeedsClaim(context.Context) (bool, error) {
 	b = b.orAlone()
 	s, a, err := b.loadAgent()
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case !b.hasApplied() && b.claims(a), a != nil && !a.Undoing.IsZero(), b.ledger.Owner != "" && b.ledger.Owner != a.current().Name:
-		return true, nil
 	}
-	leftovers, err := b.store.leftovers(s.contents(), s.head.Agents)
+	if !b.hasApplied() {
+		b.claimFor(s, a)
+	}
+	if changed, _, err := b.changed(s); changed || err != nil {
+		return changed, err
+	}
+	leftovers, err := b.store.leftovers(s.obsolete())
 	if err == nil && !leftovers && !b.hasApplied() {
 		b.bind(a)
 	}
@@ -287,13 +283,6 @@ func (s *sheet) claiming() map[string]bool {
 	return all
 }
 
-// dismiss drops an agent without claims, with its owner and report.
-func (s *sheet) dismiss(name string) {
-	if !s.claiming()[name] {
-		delete(s.head.Agents, name)
-	}
-}
-
 // MarshalJSON writes the fields of a later version too.
 func (a *agent) MarshalJSON() ([]byte, error) {
 	type plain agent
@@ -301,8 +290,7 @@ func (a *agent) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON keeps the fields of a later version.
-func (a *agent) UnmarshalJSON(raw []byte) (err error) {
+func (a *agent) UnmarshalJSON(raw []byte) error {
 	type plain agent
-	a.unknown, err = unmarshal(raw, (*plain)(a))
-	return err
+	return unmarshal(raw, (*plain)(a), &a.unknown)
 }

@@ -37,6 +37,38 @@ func kept(values map[string]string) (*ledger.Kind, ledger.Wants) {
 	return k, ledger.Wants{List: []ledger.Want{{Kind: k, Object: "a", To: ledger.State{Type: "value", Value: "1"}}}}
 }
 
+// applied applies a step, without an error.
+func applied(t *testing.T, b *ledger.Book, step string, wants ledger.Wants) ledger.Outcome {
+	t.Helper()
+	done, err := b.Apply(t.Context(), step, wants)
+	require.NoError(t, err)
+	return done
+}
+
+// checked checks a step, without an error.
+func checked(t *testing.T, b *ledger.Book, step string, wants ledger.Wants) ledger.Outcome {
+	t.Helper()
+	would, err := b.Check(t.Context(), step, wants)
+	require.NoError(t, err)
+	return would
+}
+
+// undoes has all of an agent undone, without an error.
+func undoes(t *testing.T, b *ledger.Book) []ledger.Undone {
+	t.Helper()
+	all, err := b.Undo(t.Context(), nil)
+	require.NoError(t, err)
+	return all
+}
+
+// statusOf is what is recorded.
+func statusOf(t *testing.T, b *ledger.Book) ledger.Status {
+	t.Helper()
+	status, err := b.Status(t.Context())
+	require.NoError(t, err)
+	return status
+}
+
 // process is one of an owner's: its name is the owner's and a number. The owner A is a, told
 // to take over; nobody and any are processes without an owner.
 func process(t *testing.T, dir, name string, kinds ...*ledger.Kind) *ledger.Book {
@@ -73,7 +105,7 @@ func perform(t *testing.T, b *ledger.Book, wants ledger.Wants, op string) error 
 	if err := b.MayUndo(ctx); err != nil {
 		return err
 	}
-	_, err := b.Undo(ctx, ledger.Undo{})
+	_, err := b.Undo(ctx, nil)
 	return err
 }
 
@@ -189,7 +221,7 @@ func TestPLAN11_PLAN12_AnApplyKeepsItsOwner(t *testing.T) {
 		if reverts {
 			require.NoError(t, book.MayUndo(t.Context()))
 		}
-		_, err := book.Undo(t.Context(), ledger.Undo{Steps: []string{"one"}})
+		_, err := book.Undo(t.Context(), []string{"one"})
 		require.NoError(t, err)
 		name, generation, err := book.Owner()
 		require.NoError(t, err)
@@ -234,8 +266,7 @@ func TestPLAN1_WhoNeedsNoClaim(t *testing.T) {
 		return needs
 	}
 	claims := func(b *ledger.Book) bool {
-		look, err := b.Check(t.Context(), "one", wants)
-		require.NoError(t, err)
+		look := checked(t, b, "one", wants)
 		require.Empty(t, look.Changes)
 		return look.Claims
 	}
@@ -264,13 +295,11 @@ func TestPLAN19_WhatIsAsWantedIsRecordedToo(t *testing.T) {
 	k, wants := kept(values)
 	book := process(t, dir, "a1", k)
 	for _, claims := range []bool{true, false} {
-		look, err := book.Check(t.Context(), "one", wants)
-		require.NoError(t, err)
+		look := checked(t, book, "one", wants)
 		require.Empty(t, look.Changes)
 		require.Equal(t, claims, look.Claims)
 		require.Equal(t, claims, fileOf(t, dir) == nil, "a check records nothing")
-		_, err = book.Apply(t.Context(), "one", wants)
-		require.NoError(t, err)
+		applied(t, book, "one", wants)
 	}
 }
 

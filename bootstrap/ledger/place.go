@@ -37,32 +37,17 @@ func (b *Book) Local(namespace string) *Book {
 	return &local
 }
 
-// view leaves the records of one place in s.records, and the others aside. What has gone with
-// its namespace is dropped.
+// view moves the records of one place to s.records, and leaves the others aside. What has gone
+// with its namespace is dropped.
 func (s *sheet) view(at place, boot string) {
 	s.place = at
-	for id, r := range s.records {
+	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool {
 		if r.Place == at {
-			continue
+			s.records[r.id] = r
 		}
-		delete(s.records, id)
-		if r.Place == (place{}) || r.Place.Boot == boot && r.Place.Agent != at.Agent {
-			s.aside = append(s.aside, r)
-		}
-	}
-	if at != (place{}) {
-		s.rename()
-	}
-}
-
-// rename makes the IDs of a place's records such as their kinds make them.
-func (s *sheet) rename() {
-	named := map[string]*record{}
-	for _, r := range s.records {
-		r.id = r.Space + " " + string(r.Object)
-		named[r.id] = r
-	}
-	s.records = named
+		isOthers := r.Place == (place{}) || r.Place.Boot == boot && r.Place.Agent != at.Agent
+		return r.Place == at || !isOthers
+	})
 }
 
 // listed is the ID by which the head of the file lists an object of this view.

@@ -45,11 +45,9 @@ func TestPLAN6_PLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
 		if c.namespace != "" {
 			book = book.Local(c.namespace)
 		}
-		_, err := book.Apply(t.Context(), "s", c.wants)
-		require.NoError(t, err)
+		applied(t, book, "s", c.wants)
 	}
-	status, err := openMemory(m, "acme", "boot").Status(t.Context())
-	require.NoError(t, err)
+	status := statusOf(t, openMemory(m, "acme", "boot"))
 	var ids, namespaces []string
 	for _, r := range status.Records {
 		ids, namespaces = append(ids, r.ID), append(namespaces, r.Namespace)
@@ -62,8 +60,7 @@ func TestPLAN6_PLAN14_EachContainerHasItsOwnObjects(t *testing.T) {
 		if namespace != "" {
 			book = book.Local(namespace)
 		}
-		_, err := book.Undo(t.Context(), ledger.Undo{})
-		require.NoError(t, err)
+		undoes(t, book)
 	}
 	undo(host, "acme", "")
 	require.Equal(t, map[string]string{"a": "0"}, host.values)
@@ -81,19 +78,15 @@ func TestPLAN6_WhatAContainerHadGoesWithIt(t *testing.T) {
 	m := &ledger.Memory{}
 	first, next := newContainer(), newContainer()
 	next.values["a"] = "of the image"
-	_, err := openMemory(m, "acme", "boot", first.kind).Local("mnt:[2]").Apply(t.Context(), "s", first.wants)
-	require.NoError(t, err)
+	applied(t, openMemory(m, "acme", "boot", first.kind).Local("mnt:[2]"), "s", first.wants)
 	book := openMemory(m, "acme", "boot", next.kind).Local("mnt:[3]")
-	_, err = book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book)
 	require.Equal(t, "of the image", next.values["a"])
 	require.Nil(t, m.Content)
-	_, err = book.Apply(t.Context(), "s", next.wants)
-	require.NoError(t, err)
+	applied(t, book, "s", next.wants)
 	rebooted := openMemory(m, "acme", "another boot", next.kind).Local("mnt:[3]")
 	next.values["a"] = "of the image again"
-	_, err = rebooted.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, rebooted)
 	require.Equal(t, "of the image again", next.values["a"])
 }
 
@@ -103,15 +96,13 @@ func TestPLAN14_RecordsOfContainersAreForgottenAndReleased(t *testing.T) {
 	m := &ledger.Memory{}
 	c := newContainer()
 	local := func() *ledger.Book { return openMemory(m, "acme", "boot", c.kind).Local("mnt:[2]") }
-	_, err := local().Apply(t.Context(), "s", c.wants)
-	require.NoError(t, err)
+	applied(t, local(), "s", c.wants)
 	whole := m.Content
 	m.Content = append([]byte(nil), whole...)
 	m.Content[len(whole)-10] ^= 1
-	_, err = local().Apply(t.Context(), "s", c.wants)
+	_, err := local().Apply(t.Context(), "s", c.wants)
 	require.ErrorIs(t, err, ledger.ErrUnreadable)
-	status, err := openMemory(m, "acme", "boot").Status(t.Context())
-	require.NoError(t, err)
+	status := statusOf(t, openMemory(m, "acme", "boot"))
 	require.Equal(t, ledger.IDs{"value@acme@mnt:[2] a"}, status.Damaged)
 	require.NoError(t, local().Forget(t.Context(), status.Damaged...))
 	require.Nil(t, m.Content)
@@ -148,8 +139,7 @@ func TestPLAN18_Orphans(t *testing.T) {
 		return objects
 	}
 	apply := func() {
-		_, err := book().Apply(t.Context(), "s", c.wants)
-		require.NoError(t, err)
+		applied(t, book(), "s", c.wants)
 	}
 	require.Empty(t, orphans())
 	c.values["a"] = "1"
@@ -159,7 +149,7 @@ func TestPLAN18_Orphans(t *testing.T) {
 		"released":  func() error { _, err := book().Release(t.Context(), "acme"); return err },
 		"accepted": func() error {
 			c.values["a"] = "edited"
-			_, err := book().Accepting().Undo(t.Context(), ledger.Undo{})
+			_, err := book().Accepting().Undo(t.Context(), nil)
 			return err
 		},
 	} {
@@ -169,12 +159,10 @@ func TestPLAN18_Orphans(t *testing.T) {
 		require.NoError(t, leave(), what)
 		require.NotEmpty(t, c.values)
 		require.Empty(t, orphans(), what)
-		status, err := book().Status(t.Context())
-		require.NoError(t, err)
+		status := statusOf(t, book())
 		require.Equal(t, ledger.Status{Left: ledger.IDs{"value a"}}, status)
 		delete(c.values, "a")
-		_, err = book().Undo(t.Context(), ledger.Undo{})
-		require.NoError(t, err)
+		undoes(t, book())
 		require.Nil(t, m.Content, "it has gone")
 	}
 }
@@ -185,8 +173,7 @@ func TestPLAN12_PLAN14_AllAgentsAtOnce(t *testing.T) {
 	for _, agent := range []string{"acme", "mesh"} {
 		book := (&ledger.Ledger{Agent: agent, Owner: "of " + agent}).OpenIn(m, "boot")
 		require.NoError(t, book.Claim(t.Context()))
-		_, err := book.Apply(t.Context(), "s", c.wants)
-		require.NoError(t, err)
+		applied(t, book, "s", c.wants)
 	}
 	admin := ledger.Ledger{Agent: "admin", NoOwner: true, AllAgents: true, Kinds: []*ledger.Kind{c.kind}}
 	err := admin.OpenIn(m, "boot").MayUndo(t.Context())
@@ -196,8 +183,7 @@ func TestPLAN12_PLAN14_AllAgentsAtOnce(t *testing.T) {
 	admin.AnyOwner = true
 	book := admin.OpenIn(m, "boot")
 	require.NoError(t, book.MayUndo(t.Context()))
-	undone, err := book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undone := undoes(t, book)
 	require.Len(t, undone, 1)
 	require.Equal(t, "mesh/s", undone[0].Agent+"/"+undone[0].Step, "whose claim prevailed")
 	require.Empty(t, c.values)

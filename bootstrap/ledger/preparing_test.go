@@ -35,19 +35,17 @@ func TestPLAN6_AFileThatCouldNotBeMadeDurableIsWrittenAgain(t *testing.T) {
 	values, m := map[string]string{}, &ledger.Memory{}
 	k, wants := kept(values)
 	book := (&ledger.Ledger{Agent: "a"}).OpenIn(m, "boot0")
-	_, err := book.Apply(t.Context(), "s", wants)
-	require.NoError(t, err)
+	applied(t, book, "s", wants)
 	k.Parts = func(context.Context, string) ([]string, error) { // the undoing is saved before it is written
 		m.Sync = syscall.EIO
 		return nil, nil
 	}
-	_, err = book.Undo(t.Context(), ledger.Undo{})
+	_, err := book.Undo(t.Context(), nil)
 	require.ErrorIs(t, err, syscall.EIO)
 	require.NotContains(t, err.Error(), "another process")
 	require.NotEmpty(t, values)
 	k.Parts = nil
-	_, err = book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book)
 	require.Empty(t, values)
 	require.Nil(t, m.Content)
 }

@@ -66,10 +66,10 @@ type Claim struct {
 	Secret    bool   `json:"secret,omitempty"`
 	Rewritten bool   `json:"rewritten,omitempty"`
 	Adopted   bool   `json:"adopted,omitempty"`
-	Boot      string `json:"boot,omitempty"`  // it ends with this boot
-	Again     text   `json:"again,omitempty"` // the ID of what changes the object again at each boot
 	Needs     IDs    `json:"needs,omitempty"`
 
+	boot    string // it ends with this boot
+	again   string // the ID of what changes the object again at each boot
 	unknown unknown
 }
 
@@ -84,6 +84,11 @@ type cause struct {
 func bySeq(a, b *record) int { return a.Seq - b.Seq }
 
 func (c Claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
+
+// isOf reports whether an agent has a claim.
+func (r *record) isOf(agent string) bool {
+	return slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == agent })
+}
 
 // want is the claim's want, for the functions of its kind.
 func (c Claim) want(r *record, k *Kind) Want {
@@ -140,7 +145,7 @@ func (r *record) put(k *Kind, c Claim) {
 // boot returns the boot that the claims end with. Empty: one outlives it.
 func (r *record) boot() (boot string) {
 	for _, c := range r.Claims {
-		if boot = c.Boot; boot == "" {
+		if boot = c.boot; boot == "" {
 			break
 		}
 	}
@@ -216,7 +221,7 @@ func (r *record) stoodStill(now State) bool {
 func (r *record) isOriginal(k *Kind, now State) bool {
 	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
 	switch {
-	case isSecret, now.IsZero() && k.Vanishes:
+	case isSecret, now.IsZero() && k.Rounds:
 		return false
 	case k.same(now, r.Original):
 		return r.Original.secret
@@ -233,28 +238,25 @@ func (r *record) replaceOriginal(k *Kind, now, copied State) {
 	r.Original = copied
 }
 
-// MarshalJSON is the record's line.
-func (r *record) MarshalJSON() ([]byte, error) {
-	type plain record
-	return marshal(plain(*r), r.unknown)
+// A claimJSON is a claim in the file.
+type claimJSON struct {
+	plainClaim
+	Boot  string `json:"boot,omitempty"`
+	Again text   `json:"again,omitempty"`
 }
 
-// UnmarshalJSON keeps the fields of a later version.
-func (r *record) UnmarshalJSON(raw []byte) (err error) {
-	type plain record
-	r.unknown, err = unmarshal(raw, (*plain)(r))
-	return err
-}
+type plainClaim Claim
 
 // MarshalJSON writes the fields of a later version too.
 func (c Claim) MarshalJSON() ([]byte, error) {
-	type plain Claim
-	return marshal(plain(c), c.unknown)
+	return marshal(claimJSON{plainClaim(c), c.boot, text(c.again)}, c.unknown)
 }
 
 // UnmarshalJSON keeps the fields of a later version.
-func (c *Claim) UnmarshalJSON(raw []byte) (err error) {
-	type plain Claim
-	c.unknown, err = unmarshal(raw, (*plain)(c))
+func (c *Claim) UnmarshalJSON(raw []byte) error {
+	var j claimJSON
+	err := unmarshal(raw, &j, &j.unknown)
+	*c = Claim(j.plainClaim)
+	c.boot, c.again = j.Boot, string(j.Again)
 	return err
 }

@@ -178,6 +178,12 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "m:/m"=theirs#100
 			apply 1 s "m:/m"=ours
 			other "m:/m"=`, nil},
+		"absent is a wish too, of what another agent's object needs": {`
+			override 0 1
+			apply 0 t "f:/h"=
+			apply 2 t "v:z"=3,needs
+			apply 1 t "f:/h"=2
+			undo 1`, nil},
 		"absent is a wish too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
@@ -199,12 +205,6 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 	}
 }
 
-// What a script says it reads again: a printed failure can be repeated.
-func TestScriptsAreReadAsTheyArePrinted(t *testing.T) {
-	const script = "override 0 2\napply 0 s \"v:c\\xff\\\\\"=1x,loose \"f:/h\"= kill=7\nundo 1 s kill=3\nother \"v:a\"=7\nforget 1 \"v:b[0]\"\nreboot\n"
-	require.Equal(t, script, scriptOf(parseScript(t, script)))
-}
-
 // What the kernel reads back otherwise is an error, and what was read is as it was left.
 func TestPLAN6_WhatIsReadIsAsLeft(t *testing.T) {
 	p := newPlay("")
@@ -224,10 +224,9 @@ func TestPLAN14_AConflictNamesTheOtherAgent(t *testing.T) {
 	wants := func(object, value string) ledger.Wants {
 		return ledger.Wants{List: []ledger.Want{{Kind: k, Object: object, To: ledger.State{Type: "value", Value: value}}}}
 	}
-	_, err := p.book(0).Apply(t.Context(), "s", wants("b[0]", "1"))
-	require.NoError(t, err)
+	applied(t, p.book(0), "s", wants("b[0]", "1"))
 	for _, w := range []ledger.Wants{wants("b[0]", "2"), wants("a", "2")} { // a changes it along
-		_, err = p.book(1).Check(t.Context(), "s", w)
+		_, err := p.book(1).Check(t.Context(), "s", w)
 		require.ErrorIs(t, err, ledger.ErrConflict)
 		require.ErrorContains(t, err, `agent "agent0"`)
 		_, err = p.book(1).Apply(t.Context(), "s", w)
@@ -249,15 +248,13 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 		}
 		return w
 	}
-	apply := func(w ledger.Wants) ledger.Applied {
-		done, err := p.book(0).Apply(t.Context(), "s", w)
-		require.NoError(t, err)
+	apply := func(w ledger.Wants) ledger.Outcome {
+		done := applied(t, p.book(0), "s", w)
 		return done
 	}
 	apply(wants("/h", "/i"))
 	require.Empty(t, apply(wants()).Undone)
-	look, err := p.book(0).Check(t.Context(), "s", wants("/h"))
-	require.NoError(t, err)
+	look := checked(t, p.book(0), "s", wants("/h"))
 	require.Equal(t, []string{"remove file-in-memory /i"}, look.Changes)
 	require.Len(t, apply(wants("/h")).Undone, 1)
 	require.Equal(t, "", p.node.state("f:/i"))
@@ -266,8 +263,7 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 	apply(wants("/h", "/i"))
 	p.node.set("f:/i", "6")
 	require.ErrorIs(t, apply(wants("/h")).Undone[0].Err, ledger.ErrChanged, "it is theirs, and no failure of the step")
-	look, err = p.book(0).Check(t.Context(), "s", wants("/h"))
-	require.NoError(t, err)
+	look = checked(t, p.book(0), "s", wants("/h"))
 	require.Empty(t, look.Changes)
 	require.False(t, look.Claims, "to apply again changes nothing")
 }
@@ -275,18 +271,15 @@ func TestPLAN12_ACompleteListDropsWhatItNoLongerLists(t *testing.T) {
 // An agent that has gone is released without its kinds, and what it alone wanted is named.
 func TestPLAN14_AVanishedAgentIsReleased(t *testing.T) {
 	p := newPlay("")
-	_, err := p.book(0).Apply(t.Context(), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}, {object: "f:/h", to: "1"}}})})
-	require.NoError(t, err)
-	_, err = p.book(1).Apply(t.Context(), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}}})})
-	require.NoError(t, err)
+	applied(t, p.book(0), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}, {object: "f:/h", to: "1"}}})})
+	applied(t, p.book(1), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}}})})
 	stranger := (&ledger.Ledger{Agent: "stranger"}).OpenIn(p.memory, "boot0")
-	_, err = (&ledger.Ledger{Agent: "agent0"}).OpenIn(p.memory, "boot0").Undo(t.Context(), ledger.Undo{})
+	_, err := (&ledger.Ledger{Agent: "agent0"}).OpenIn(p.memory, "boot0").Undo(t.Context(), nil)
 	require.ErrorIs(t, err, ledger.ErrUnknownKind)
 	left, err := stranger.Release(t.Context(), "agent0")
 	require.NoError(t, err)
 	require.Equal(t, []string{"/h"}, left)
-	_, err = p.book(1).Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, p.book(1))
 	require.Equal(t, "0", p.node.state("v:z"))
 	require.Nil(t, p.memory.Content)
 }
@@ -300,10 +293,8 @@ func TestPLAN15_AdoptedOnlyAtTheFirstClaim(t *testing.T) {
 		if !first {
 			require.NoError(t, p.do(op{verb: "apply", step: "s", wants: []want{{object: "v:z", to: "1"}}}))
 		}
-		done, err := p.book(0).Apply(t.Context(), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "f:/h", to: "1", flags: []string{"adopt"}}}})})
-		require.NoError(t, err)
-		_, err = p.book(0).Undo(t.Context(), ledger.Undo{})
-		require.NoError(t, err)
+		done := applied(t, p.book(0), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "f:/h", to: "1", flags: []string{"adopt"}}}})})
+		undoes(t, p.book(0))
 		if first {
 			require.Equal(t, []string{"/h"}, done.Adopted)
 			require.Equal(t, "", p.node.state("f:/h"))
@@ -342,7 +333,7 @@ func TestPLAN2_ChecksBesideAppliesGiveNoFalseAnswer(t *testing.T) {
 		for {
 			_, err := book.Apply(context.Background(), "s", wants)
 			if err == nil {
-				_, err = book.Undo(context.Background(), ledger.Undo{})
+				_, err = book.Undo(context.Background(), nil)
 			}
 			select {
 			case <-stop:
@@ -359,8 +350,7 @@ func TestPLAN2_ChecksBesideAppliesGiveNoFalseAnswer(t *testing.T) {
 	book := open()
 	defer book.Close()
 	for range 10_000 {
-		look, err := book.Check(t.Context(), "s", wants)
-		require.NoError(t, err)
+		look := checked(t, book, "s", wants)
 		require.Subset(t, []string{"write value a"}, look.Changes)
 		require.Empty(t, look.Advice)
 	}

@@ -208,7 +208,7 @@ func problem(err error) string {
 
 // book opens the ledger as a new process.
 func (p *play) book(agent int) *ledger.Book {
-	l := &ledger.Ledger{Agent: fmt.Sprintf("agent%d", agent), Override: slices.Contains(p.override, agent)}
+	l := &ledger.Ledger{Agent: fmt.Sprintf("agent%d", agent), Adopt: true, Override: slices.Contains(p.override, agent)}
 	for _, k := range p.node.kinds() {
 		l.Kinds = append(l.Kinds, k)
 	}
@@ -304,7 +304,7 @@ func (p *play) act(o op) (err error) {
 	p.oracle.overrides = slices.Contains(p.override, o.agent)
 	switch o.verb {
 	case "apply":
-		var applied ledger.Applied
+		var applied ledger.Outcome
 		done := false
 		defer func() { p.oracle.wanted(applied, done) }()
 		applied, err = book.Apply(context.Background(), o.step, ledger.Wants{List: p.wants(o)})
@@ -320,11 +320,11 @@ func (p *play) act(o op) (err error) {
 		}
 	case "undo":
 		p.oracle.looksAtAll()
-		u := ledger.Undo{}
+		var steps []string
 		if o.step != "" {
-			u.Steps = []string{o.step}
+			steps = []string{o.step}
 		}
-		_, err = book.Undo(context.Background(), u)
+		_, err = book.Undo(context.Background(), steps)
 		if err != nil {
 			p.oracle.blur(o.agent)
 		}
@@ -368,7 +368,7 @@ func (p *play) wants(o op) (all []ledger.Want) {
 	kinds := p.node.kinds()
 	for _, w := range o.wants {
 		sort, _, _ := strings.Cut(w.object, ":")
-		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), Adopt: w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
+		l := ledger.Want{Kind: kinds[sort], Object: p.node.name(w.object), Loose: w.has("loose"), NoAdopt: !w.has("adopt"), Secret: w.has("secret"), Rewritten: w.has("rewritten")}
 		if w.has("needs") {
 			l.Needs = []string{ledger.Want{Kind: kinds["f"], Object: p.node.name("f:/h")}.ID()}
 		}
@@ -430,7 +430,8 @@ func (p *play) verify(o op, killed bool, err error) error {
 	if err := errors.Join(p.keepsLater(), p.oracle.broken); err != nil {
 		return err
 	}
-	for sha256 := range p.memory.Contents {
+	for name := range p.memory.Contents {
+		_, sha256, _ := strings.Cut(name, ".")
 		if (o.verb == "apply" || o.verb == "undo") && !killed && !bytes.Contains(p.memory.Content, []byte(sha256)) {
 			return fmt.Errorf("content that no record names is kept: %s", sha256)
 		}
@@ -517,7 +518,7 @@ func (p *play) end() error {
 	}
 	for agent := range 3 {
 		book := p.book(agent)
-		if _, err := book.Accepting().Undo(context.Background(), ledger.Undo{}); err != nil {
+		if _, err := book.Accepting().Undo(context.Background(), nil); err != nil {
 			return fmt.Errorf("at the end, leave what others have changed: %w", err)
 		}
 	}
@@ -724,45 +725,24 @@ func randomWants(r *rand.Rand, among []string) (wants []want) {
 	return wants
 }
 
-// shrink returns a script as short as can be that still fails.
+// shrink drops operations from a script, and wants from the others, as long as it still fails.
 func shrink(ops []op) []op {
-	for again := true; again; {
-		again = false
-		for _, smaller := range smallerThan(ops) {
-			if _, err := run(smaller); err != nil {
-				ops, again = smaller, true
-				break
+	fails := func(smaller []op) bool {
+		_, err := run(smaller)
+		return err != nil
+	}
+	for i := 0; i < len(ops); i++ {
+		if smaller := slices.Delete(slices.Clone(ops), i, i+1); fails(smaller) {
+			return shrink(smaller)
+		}
+		for j := range ops[i].wants {
+			smaller := slices.Clone(ops)
+			if smaller[i].wants = slices.Delete(slices.Clone(ops[i].wants), j, j+1); fails(smaller) {
+				return shrink(smaller)
 			}
 		}
 	}
 	return ops
-}
-
-func smallerThan(ops []op) (all [][]op) {
-	for i, o := range ops {
-		all = append(all, slices.Delete(slices.Clone(ops), i, i+1))
-		replaced := func(o op) {
-			c := slices.Clone(ops)
-			c[i] = o
-			all = append(all, c)
-		}
-		for j, w := range o.wants {
-			less := o
-			less.wants = slices.Delete(slices.Clone(o.wants), j, j+1)
-			replaced(less)
-			for f := range w.flags {
-				less.wants = slices.Clone(o.wants)
-				less.wants[j].flags = slices.Delete(slices.Clone(w.flags), f, f+1)
-				replaced(less)
-			}
-		}
-		if o.kill > 0 {
-			less := o
-			less.kill = 0
-			replaced(less)
-		}
-	}
-	return all
 }
 
 func scriptOf(ops []op) string {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,14 +38,11 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 // settleKilled settles what a killed run has begun, removes what it was preparing, and saves
 // that.
 func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error) {
-	begun := map[string]*record{}
-	maps.Copy(begun, s.records)
-	maps.DeleteFunc(begun, func(_ string, r *record) bool { return r.Intent == nil })
-	if len(begun)+len(s.head.Staging) == 0 {
+	ids := s.begun()
+	if len(ids)+len(s.head.Staging) == 0 {
 		return nil, nil
 	}
 	var errs []error
-	ids := slices.Collect(maps.Keys(begun))
 	if s.place == (place{}) {
 		ids, s.head.Staging = append(ids, s.head.Staging...), nil
 	}
@@ -56,6 +51,16 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 	}
 	errs = append(errs, b.settle(ctx, s))
 	return errors.Join(errs...), b.save(s)
+}
+
+// begun lists the objects whose write was begun.
+func (s *sheet) begun() (ids []string) {
+	for id, r := range s.records {
+		if r.Intent != nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // sweep removes what a killed write has left beside an object.
@@ -145,7 +150,7 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	}
 	shows := !k.same(now, side.Was) && (b.kinds[r.Kind].Rounds || k.same(now, side.To))
 	switch {
-	case now.IsZero() && k.Vanishes, !written && !shows:
+	case now.IsZero() && k.Rounds, !written && !shows:
 		return nil
 	case r.Intent.Undo:
 		return b.putBack(ctx, s, k, side, now)
@@ -208,7 +213,7 @@ func (b *Book) beginAlong(ctx context.Context, s *sheet, k *Kind, object string,
 		if err != nil {
 			return nil, err
 		}
-		if now.IsZero() && side.Kind.Vanishes {
+		if now.IsZero() && side.Kind.Rounds {
 			continue // it has just gone
 		}
 		was, err := b.keep(ctx, now, false)

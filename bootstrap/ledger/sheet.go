@@ -7,10 +7,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/printable"
@@ -43,7 +43,7 @@ type sheet struct {
 	ended   map[string]int     // by agent: claims that a reboot has ended
 
 	place place     // of the records
-	aside []*record // of other places
+	aside []*record // of other places, or of whichever before one is viewed
 }
 
 type head struct {
@@ -67,15 +67,18 @@ func shortSum(text []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// parse reads the content of the file. An error is about all of it.
+// parse reads the content of the file, if there is one. An error is about all of it.
 func parse(content []byte) (*sheet, error) {
 	s := newSheet()
+	if content == nil {
+		return s, nil
+	}
 	line, rest, _ := bytes.Cut(content, []byte("\n"))
 	raw := whole(line)
 	if raw == nil {
 		return nil, errHead
 	}
-	if err := json.Unmarshal(raw, &s.head); err != nil {
+	if err := unmarshal(raw, &s.head, &s.head.unknown); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	if s.head.Schema != schema {
@@ -90,8 +93,8 @@ func parse(content []byte) (*sheet, error) {
 		s.damaged[id] = true // unless its line follows
 	}
 	for line := range bytes.SplitSeq(rest, []byte("\n")) {
-		if r := readRecord(line); r != nil && s.damaged[r.id] {
-			delete(s.damaged, r.id)
+		if r := readRecord(line); r != nil && s.damaged[r.listed()] {
+			delete(s.damaged, r.listed())
 			s.add(r)
 		}
 	}
@@ -101,19 +104,20 @@ func parse(content []byte) (*sheet, error) {
 var errHead = fmt.Errorf("%w: its first line is damaged, without which no record counts: "+
 	"copy the directory, then salvage the other lines", ErrUnreadable)
 
-// add adds a record. Damaged ones may have been newer than the last: their order is lost.
+// add adds a record of whichever place. Damaged ones may have been newer than the last: their
+// order is lost.
 func (s *sheet) add(r *record) {
-	s.records[r.id] = r
+	s.aside = append(s.aside, r)
 	s.last = max(s.last, r.Seq)
 }
 
 // readRecord reads a line. Nil: it is no record.
 func readRecord(line []byte) *record {
 	r := &record{}
-	if raw := whole(line); raw == nil || json.Unmarshal(raw, r) != nil || r.Kind == "" || r.Space == "" {
+	if raw := whole(line); raw == nil || unmarshal(raw, r, &r.unknown) != nil || r.Kind == "" || r.Space == "" {
 		return nil
 	}
-	r.id = r.listed()
+	r.id = r.Space + " " + string(r.Object)
 	return r
 }
 
@@ -135,17 +139,17 @@ func (s *sheet) text() ([]byte, error) {
 	var lines bytes.Buffer
 	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))
 	for _, r := range s.all() {
-		raw, err := json.Marshal(r)
+		raw, err := marshal(r, r.unknown)
 		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", r.id, err)
+			return nil, fmt.Errorf("record %s: %w", r.listed(), err)
 		}
 		if len(raw) > maxLine {
-			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.id, len(raw), maxLine)
+			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.listed(), len(raw), maxLine)
 		}
 		s.head.Objects = append(s.head.Objects, r.listed())
 		writeLine(&lines, raw)
 	}
-	raw, err := json.Marshal(s.head)
+	raw, err := marshal(s.head, s.head.unknown)
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +190,12 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 	id := k.id(object)
 	r := s.records[id]
 	if r == nil {
+		s.last++
 		r = &record{
-			Kind: k.Name, Space: k.space(), Object: text(object), Place: s.place, Seq: s.last + 1,
+			Kind: k.Name, Space: k.space(), Object: text(object), Place: s.place, Seq: s.last,
 			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
 		}
-		s.add(r)
+		s.records[id] = r
 		s.head.Left = slices.DeleteFunc(s.head.Left, func(left string) bool { return left == s.listed(id) })
 	}
 	return r
@@ -247,11 +252,11 @@ func (s *sheet) reboot(boot string) {
 	s.changeAgain(boot)
 	for _, r := range s.records {
 		for _, c := range r.Claims {
-			if c.Boot != "" && c.Boot != boot {
+			if c.boot != "" && c.boot != boot {
 				s.ended[c.Agent]++
 			}
 		}
-		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.Boot != "" && c.Boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.boot != "" && c.boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()
@@ -268,9 +273,9 @@ func (s *sheet) changeAgain(boot string) {
 	moved := map[string]bool{}
 	for id, r := range s.records {
 		for i, c := range r.Claims {
-			by := s.records[string(c.Again)]
-			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
-				r.Claims[i].Boot, moved[id] = boot, true
+			by := s.records[c.again]
+			if c.boot != "" && c.boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].boot, moved[id] = boot, true
 			}
 		}
 	}
@@ -295,13 +300,17 @@ func (i *intent) outlive(before, after map[string]*record) {
 	}
 }
 
-// contents lists the kept contents that the records name, by their SHA-256.
-func (s *sheet) contents() map[string]bool {
-	all := map[string]bool{}
+// obsolete returns which of the store's files are no longer needed: contents that no record
+// names, and reports of agents that have gone.
+func (s *sheet) obsolete() func(name string) bool {
+	needed := map[string]bool{}
 	add := func(s State) {
 		if s.kept {
-			all[s.SHA256] = true
+			needed[contentPrefix+s.SHA256] = true
 		}
+	}
+	for name := range s.head.Agents {
+		needed[reportPrefix+name] = true
 	}
 	for _, r := range s.all() {
 		add(r.Original)
@@ -319,7 +328,9 @@ func (s *sheet) contents() map[string]bool {
 			}
 		}
 	}
-	return all
+	return func(name string) bool {
+		return !needed[name] && (strings.HasPrefix(name, contentPrefix) || strings.HasPrefix(name, reportPrefix))
+	}
 }
 
 // claimedBefore reports whether a step has claims, and so adopts nothing any more. They
@@ -331,17 +342,4 @@ func (s *sheet) claimedBefore(agent, step string) bool {
 		}
 	}
 	return len(s.damaged) > 0
-}
-
-// MarshalJSON writes the fields of a later version too.
-func (h head) MarshalJSON() ([]byte, error) {
-	type plain head
-	return marshal(plain(h), h.unknown)
-}
-
-// UnmarshalJSON keeps the fields of a later version.
-func (h *head) UnmarshalJSON(raw []byte) (err error) {
-	type plain head
-	h.unknown, err = unmarshal(raw, (*plain)(h))
-	return err
 }

@@ -58,10 +58,6 @@ func (s *shelf) kind() *ledger.Kind {
 	}
 }
 
-func (s *shelf) book(agent string) *ledger.Book {
-	return (&ledger.Ledger{Agent: agent, NoOwner: true, Kinds: []*ledger.Kind{s.kind()}}).OpenIn(&ledger.Memory{}, "boot")
-}
-
 // want is of an object whose content is staged.
 func (s *shelf) want(object, content string) ledger.Want {
 	to := ledger.State{Type: "file"}.WithContent([]byte(content))
@@ -85,13 +81,12 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 		for i := range wants.List[1:] {
 			wants.List[i+1].Needs = ledger.IDs{wants.List[0].ID()}
 		}
-		book := s.book("a")
+		book := openMemory(&ledger.Memory{}, "a", "boot", s.kind())
 		done, err := book.Apply(t.Context(), "step", wants)
 		require.ErrorIs(t, err, errBad)
 		require.Empty(t, done.Changes)
 		require.Empty(t, s.files)
-		status, err := book.Status(t.Context())
-		require.NoError(t, err)
+		status := statusOf(t, book)
 		require.Empty(t, status.Records)
 
 		s.missed, s.bad, s.busy = missed, "", "a"
@@ -99,8 +94,7 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 		require.ErrorIs(t, err, errBad)
 		require.NotContains(t, s.files, "b", "nothing is written after what could not be")
 		s.busy = ""
-		_, err = book.Apply(t.Context(), "step", wants)
-		require.NoError(t, err)
+		applied(t, book, "step", wants)
 		require.Len(t, s.files, 3)
 	}
 }
@@ -110,15 +104,14 @@ func TestPLAN17_WhatTheNodeLacksIsAsked(t *testing.T) {
 	s, lacking := newShelf(t), errors.New("a plugin is missing")
 	want, answer := s.want("a", "1"), lacking
 	want.Ready = func(context.Context) error { return answer }
-	book, wants := s.book("a"), ledger.Wants{List: []ledger.Want{want}}
+	book, wants := openMemory(&ledger.Memory{}, "a", "boot", s.kind()), ledger.Wants{List: []ledger.Want{want}}
 	_, err := book.Check(t.Context(), "step", wants)
 	require.ErrorIs(t, err, lacking)
 	_, err = book.Apply(t.Context(), "step", wants)
 	require.ErrorIs(t, err, lacking)
 	require.Empty(t, s.files)
 	answer = nil
-	_, err = book.Apply(t.Context(), "step", wants)
-	require.NoError(t, err)
+	applied(t, book, "step", wants)
 	require.Equal(t, "1", s.content("a"))
 }
 
@@ -131,18 +124,16 @@ func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
 		k.Met = func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) }
 		want := s.want("a", "1")
 		want.Kind = k
-		book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
+		book := openMemory(&ledger.Memory{}, "a", "boot", k)
 		wants := ledger.Wants{List: []ledger.Want{want}}
-		_, err := book.Apply(t.Context(), "step", wants)
-		require.NoError(t, err)
+		applied(t, book, "step", wants)
 		theirs := s.files["a"]
 		theirs.Identity, theirs.Changed = "a package's", time.Now().Add(-time.Hour)
 		s.files["a"] = theirs
 		if again { // the step agrees with it
-			_, err = book.Apply(t.Context(), "step", wants)
-			require.NoError(t, err)
+			applied(t, book, "step", wants)
 		}
-		_, err = book.Undo(t.Context(), ledger.Undo{})
+		_, err := book.Undo(t.Context(), nil)
 		if again {
 			require.NoError(t, err)
 		} else {
@@ -156,12 +147,11 @@ func TestPLAN6_AnEqualObjectOfAnotherIsItsOwners(t *testing.T) {
 // agent's own is none.
 func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 	s := newShelf(t)
-	book := s.book("a")
+	book := openMemory(&ledger.Memory{}, "a", "boot", s.kind())
 	gone := func(change func(*ledger.Want)) {
 		w := ledger.Want{Kind: s.kind(), Object: "a"}
 		change(&w)
-		_, err := book.Apply(t.Context(), "step", ledger.Wants{List: []ledger.Want{w}})
-		require.NoError(t, err)
+		applied(t, book, "step", ledger.Wants{List: []ledger.Want{w}})
 		require.Empty(t, s.files)
 	}
 	s.put("a", "first")
@@ -170,8 +160,7 @@ func TestPLAN6_WhatIsMovedAwayAndWhatIsACopy(t *testing.T) {
 	gone(func(*ledger.Want) {})
 	s.put("a", "ours")
 	gone(func(w *ledger.Want) { w.OwnCopy = true })
-	_, err := book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book)
 	require.Equal(t, "second", s.content("a"))
 }
 
@@ -188,7 +177,7 @@ func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
 			}
 			return write(ctx, o, to)
 		}
-		book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
+		book := openMemory(&ledger.Memory{}, "a", "boot", k)
 		s.put("theirs", "old")
 		ours := s.want("ours", "1")
 		ours.Kind = k
@@ -200,7 +189,7 @@ func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
 			s.put("theirs", "new")
 		}
 		fails = true
-		_, err = book.Undo(t.Context(), ledger.Undo{})
+		_, err = book.Undo(t.Context(), nil)
 		require.Error(t, err)
 		require.Equal(t, isBack, s.content("ours") == "", "ours goes if theirs is there")
 	}
@@ -212,17 +201,14 @@ func TestPLAN12_WhatIsLeftOnRequestStaysClaimed(t *testing.T) {
 	s, asked := newShelf(t), true
 	k := s.kind()
 	k.Leave = func(_ context.Context, object string, _ ledger.Claim) bool { return asked && object == "a" }
-	book := (&ledger.Ledger{Agent: "a", NoOwner: true, Kinds: []*ledger.Kind{k}}).OpenIn(&ledger.Memory{}, "boot")
+	book := openMemory(&ledger.Memory{}, "a", "boot", k)
 	needed, a, b := s.want("needed", "1"), s.want("a", "1"), s.want("b", "1")
 	a.Needs = ledger.IDs{needed.ID()}
-	_, err := book.Apply(t.Context(), "step", ledger.Wants{List: []ledger.Want{needed, a, b}})
-	require.NoError(t, err)
-	_, err = book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	applied(t, book, "step", ledger.Wants{List: []ledger.Want{needed, a, b}})
+	undoes(t, book)
 	require.Len(t, s.files, 2)
 	require.Empty(t, s.content("b"))
 	asked = false
-	_, err = book.Undo(t.Context(), ledger.Undo{})
-	require.NoError(t, err)
+	undoes(t, book)
 	require.Empty(t, s.files)
 }

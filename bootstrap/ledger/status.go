@@ -65,7 +65,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 // Version identifies the content of the file: it is another one after each change. To ask
 // for it costs less than to read the records.
 func (b *Book) Version() (string, error) {
-	content, err := b.store.read()
+	content, _, err := b.store.read(fileName, maxFile)
 	return shortSum(content), err
 }
 
@@ -111,8 +111,11 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 			s.head.Left = s.head.Left[max(0, len(s.head.Left)-maxLeft):]
 		}
 	}
+	claiming := s.claiming()
 	for _, name := range agents {
-		s.dismiss(name)
+		if !claiming[name] {
+			delete(s.head.Agents, name) // with its owner and report
+		}
 	}
 	return left
 }
@@ -156,7 +159,7 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 		switch {
 		case s.damaged[id]:
 			delete(s.damaged, id)
-		case r == nil || !slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == b.ledger.Agent }):
+		case r == nil || !r.isOf(b.ledger.Agent):
 			errs = append(errs, fmt.Errorf("%s: agent %q has no record of it", id, b.ledger.Agent))
 		default:
 			r.Claims, r.Kept = r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }), ""

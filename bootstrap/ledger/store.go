@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -34,24 +35,19 @@ const (
 // A store has the file and the contents beside it. Each change is whole and durable when it
 // returns.
 type store interface {
-	// read returns the file's content, nil if there is none.
-	read() (content []byte, err error)
-	// version differs before and after a change of the file, even if that was undone since.
+	// read returns a file's content, and when it was written. It is nil if there is none.
+	read(name string, limit int64) (content []byte, when time.Time, err error)
+	write(name string, content []byte) error
+	// version differs before and after a change of the records, even if that was undone since.
 	version() string
-	replace(content []byte) error
 	// keep stores the content of r, whose SHA-256 it verifies.
 	keep(ctx context.Context, s State, r io.Reader) error
 	open(sha256 string) (io.ReadCloser, error)
-	// collect removes contents, but those that are needed, reports but those of agents, and
-	// what killed writers have left.
-	collect(needed map[string]bool, agents map[string]*agent) error
+	// collect removes the files that are obsolete, and what killed writers have left.
+	collect(obsolete func(name string) bool) error
 	// leftovers reports whether collect would remove something.
-	leftovers(needed map[string]bool, agents map[string]*agent) (bool, error)
-	// report returns the report of an agent's last run, and its time. It is zero if there is
-	// none.
-	report(agent string) (content []byte, when time.Time, err error)
-	setReport(agent string, content []byte) error
-	// writable returns an error if replace would fail, as far as that is known.
+	leftovers(obsolete func(name string) bool) (bool, error)
+	// writable returns an error if write would fail, as far as that is known.
 	writable() error
 	// remove removes the file, all contents and the directory.
 	remove() error
@@ -125,17 +121,7 @@ func withTrusted(dir *durable.Dir, err error, f func(*durable.Dir) error) error 
 	return f(dir)
 }
 
-func (d *directory) read() (content []byte, err error) {
-	content, _, err = d.readFile(fileName, maxFile)
-	return content, err
-}
-
-func (d *directory) report(agent string) (content []byte, when time.Time, err error) {
-	return d.readFile(reportPrefix+agent, maxReport)
-}
-
-// readFile returns the content of a file, and when it was written. Nil: there is none.
-func (d *directory) readFile(name string, limit int64) (content []byte, when time.Time, err error) {
+func (d *directory) read(name string, limit int64) (content []byte, when time.Time, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
 		f, err := openTrusted(dir, name)
 		if f == nil || err != nil {
@@ -201,14 +187,8 @@ func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-func (d *directory) replace(content []byte) error { return d.writeFile(fileName, content) }
-
-func (d *directory) setReport(agent string, content []byte) error {
-	return d.writeFile(reportPrefix+agent, content)
-}
-
-// writeFile writes a file beside the present one, and renames it.
-func (d *directory) writeFile(name string, content []byte) error {
+// write writes a file beside the present one, and renames it.
+func (d *directory) write(name string, content []byte) error {
 	return d.inNewDir(func(dir *durable.Dir) error {
 		if err := dir.WriteFile(name, 0o600, content); err != nil {
 			return fmt.Errorf("write the ledger: %w", remedy.File(err))
@@ -295,11 +275,11 @@ func (d *directory) open(sha256 string) (f io.ReadCloser, err error) {
 
 // collect looks at all names, and not at what the last run knew: a killed run may have left
 // contents that no file has ever named.
-func (d *directory) collect(needed map[string]bool, agents map[string]*agent) error {
+func (d *directory) collect(obsolete func(name string) bool) error {
 	return d.inDir(func(dir *durable.Dir) error {
 		errs := []error{dir.Sweep()}
 		for name, err := range dir.All() {
-			if err == nil && isObsolete(name, needed, agents) {
+			if err == nil && obsolete(name) {
 				err = dir.Remove(name)
 			}
 			errs = append(errs, err)
@@ -308,21 +288,13 @@ func (d *directory) collect(needed map[string]bool, agents map[string]*agent) er
 	})
 }
 
-func isObsolete(name string, needed map[string]bool, agents map[string]*agent) bool {
-	if sum, isContent := strings.CutPrefix(name, contentPrefix); isContent {
-		return !needed[sum]
-	}
-	agent, isReport := strings.CutPrefix(name, reportPrefix)
-	return isReport && agents[agent] == nil
-}
-
-func (d *directory) leftovers(needed map[string]bool, agents map[string]*agent) (found bool, err error) {
+func (d *directory) leftovers(obsolete func(name string) bool) (found bool, err error) {
 	err = d.inDir(func(dir *durable.Dir) error {
 		for name, err := range dir.All() {
 			if err != nil {
 				return ignoreGone(err) // an uninstall has just removed it
 			}
-			found = found || durable.IsTemporary(name) || isObsolete(name, needed, agents)
+			found = found || durable.IsTemporary(name) || obsolete(name)
 		}
 		return nil
 	})
@@ -335,20 +307,13 @@ func (d *directory) writable() error {
 	if d.parent == nil {
 		return d.missing()
 	}
-	in, known := d.parent, false
+	isReadOnly := d.parent.ReadOnly()
 	err := d.inDir(func(dir *durable.Dir) error {
-		known = true
-		return d.notReadOnly(dir)
-	})
-	if known || err != nil {
-		return err
-	}
-	return d.notReadOnly(in)
-}
-
-func (d *directory) notReadOnly(dir *durable.Dir) error {
-	if !dir.ReadOnly() {
+		isReadOnly = dir.ReadOnly()
 		return nil
+	})
+	if err != nil || !isReadOnly {
+		return err
 	}
 	return fmt.Errorf("state directory %s: %w", d.path, remedy.Add(syscall.EROFS, "name another state directory, on a file system that can be written to"))
 }
@@ -368,7 +333,7 @@ func (d *directory) remove() error {
 			err = dir.Remove(fileName) // first: it names the contents
 		}
 		if err == nil {
-			err = d.collect(nil, nil)
+			err = d.collect(newSheet().obsolete())
 		}
 		return err
 	})
@@ -380,6 +345,41 @@ func (d *directory) remove() error {
 		return nil
 	}
 	return err
+}
+
+// fileStat is what the system knows of a file.
+type fileStat struct {
+	known                bool
+	uid, gid             int
+	links, inode, device uint64
+}
+
+// trusted returns an error unless it is a file or directory, and belongs to this process's
+// user and no other may write there. A group may; but if that user is root, only the group
+// root.
+func trusted(path string, info fs.FileInfo) error {
+	st, uid := stat(info), os.Geteuid()
+	groupMay := uid != 0 || st.gid == 0
+	switch {
+	case !st.known:
+		return nil
+	case !info.IsDir() && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is a %s, not a file: %w (look at it, and move it away)", path, filemode.Type(info.Mode()), ErrUntrusted)
+	case st.uid != uid:
+		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.uid, ErrUntrusted, uid)
+	case info.Mode()&0o002 != 0, info.Mode()&0o020 != 0 && !groupMay:
+		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)",
+			path, filemode.Unix(info.Mode()), ErrUntrusted)
+	case !info.IsDir() && st.links > 1:
+		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, ErrUntrusted)
+	}
+	return nil
+}
+
+// identity is a file's inode and modification time: an equal file that a package puts in its
+// place has neither, one that is only touched the inode, and one on a copied disk the time.
+func identity(info fs.FileInfo) string {
+	return fmt.Sprint(stat(info).inode, " ", info.ModTime().UnixNano())
 }
 
 // ignoreGone returns nil for what is not there.

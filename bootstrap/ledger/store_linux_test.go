@@ -207,23 +207,14 @@ func TestSEC6_ALedgerIsBounded(t *testing.T) {
 		root := t.TempDir()
 		book := opened(t, root)
 		book.Learn(k)
-		first, err := book.Apply(t.Context(), "first", ledger.Wants{List: []ledger.Want{value("a", "1")}})
-		require.NoError(t, err)
+		first := applied(t, book, "first", ledger.Wants{List: []ledger.Want{value("a", "1")}})
 		require.NotEmpty(t, first.Changes)
 		require.ErrorContains(t, apply(t, book, wants...), says)
 		require.Equal(t, map[string]string{"a": "1"}, values, "nothing was written")
-		require.NoError(t, undo(t, opened2(t, root, k)))
+		require.NoError(t, undo(t, opened(t, root, k)))
 		require.Empty(t, values)
 		require.NoDirExists(t, filepath.Join(root, "state"))
 	}
-}
-
-// opened2 is another process that opens the same ledger.
-func opened2(t *testing.T, root string, kinds ...*ledger.Kind) *ledger.Book {
-	t.Helper()
-	book := opened(t, root)
-	book.Learn(kinds...)
-	return book
 }
 
 // A file that is larger than a ledger ever writes is refused.
@@ -265,7 +256,7 @@ func TestPLAN6_AChangeForWhichThereIsNoSpace(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, unix.Unmount(root, unix.MNT_DETACH)) })
 	values := map[string]string{}
 	k, wants := kept(values)
-	book := opened2(t, root, k)
+	book := opened(t, root, k)
 	require.NoError(t, apply(t, book, wants.List...))
 	before := fileOf(t, filepath.Join(root, "state"))
 	fill := filepath.Join(root, "fill")
@@ -370,9 +361,9 @@ func TestPLAN2_WritersWithoutTheLockAreRefused(t *testing.T) {
 	want := func(object string) ledger.Want {
 		return ledger.Want{Kind: k, Object: object, To: ledger.State{Type: "value", Value: "1"}}
 	}
-	first := opened2(t, root, k)
+	first := opened(t, root, k)
 	require.NoError(t, apply(t, first, want("first")))
-	second := opened2(t, root, k)
+	second := opened(t, root, k)
 	interrupts := *k
 	interrupts.Write = func(ctx context.Context, object string, to ledger.State) error {
 		if object == "b" {
@@ -384,8 +375,7 @@ func TestPLAN2_WritersWithoutTheLockAreRefused(t *testing.T) {
 	b.Kind = &interrupts
 	err := apply(t, first, b)
 	require.ErrorContains(t, err, "another process has changed it meanwhile: a process that changes a node must hold the node's lock")
-	status, err := first.Status(t.Context())
-	require.NoError(t, err)
+	status := statusOf(t, first)
 	var recorded []string
 	for _, r := range status.Records {
 		recorded = append(recorded, r.Object)

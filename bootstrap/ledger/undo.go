@@ -14,23 +14,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// Undo selects what is undone of the ledger's agent, or of all of them if it says so.
-type Undo struct {
-	Steps []string // nil: all
-}
-
 // Undone is what became of one object, or would.
 type Undone struct {
-	Kind, Object string
-	Agent, Step  string // whose claim was dropped; empty: it was only changed along
-	Change       string // in one line; empty: there was nothing to do
-	Stays        bool   // nothing is written: Change says why
-	Err          error  // why the object stays as it is
+	Object      string
+	Agent, Step string // whose claim was dropped; empty: it was only changed along
+	Change      string // in one line; empty: there was nothing to do
+	Stays       bool   // nothing is written: Change says why
+	Err         error  // why the object stays as it is
 }
 
-// Undo drops claims, and brings each object to the state that the remaining claims want or,
-// after the last, to its original. The error joins those of the objects.
-func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
+// Undo drops the claims of steps, or of all if steps is nil: those of the ledger's agent, or
+// of all agents if it says so. It brings each object to the state that the remaining claims
+// want or, after the last, to its original. The error joins those of the objects.
+func (b *Book) Undo(ctx context.Context, steps []string) ([]Undone, error) {
 	s, err := b.load()
 	if err != nil {
 		return nil, err
@@ -39,13 +35,13 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
-	works := b.works(s, b.picked(ctx, u))
-	if err := b.beginUndoing(s, u, works); err != nil {
+	works := b.works(s, b.picked(ctx, steps))
+	if err := b.beginUndoing(s, steps, works); err != nil {
 		return nil, err
 	}
 	done, err := b.newUndoing(s, works).run(ctx)
 	var gone []string
-	if b.reverts || u.Steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
+	if b.reverts || steps == nil { // in an apply, an agent that wants nothing any more keeps its owner
 		gone = b.undoes(s)
 	}
 	b.drop(s, gone...)
@@ -58,8 +54,8 @@ func (b *Book) Undo(ctx context.Context, u Undo) ([]Undone, error) {
 }
 
 // beginUndoing says in the file that all of an agent is being undone.
-func (b *Book) beginUndoing(s *sheet, u Undo, works []*work) error {
-	if u.Steps != nil {
+func (b *Book) beginUndoing(s *sheet, steps []string, works []*work) error {
+	if steps != nil {
 		return nil
 	}
 	b.bound.Store(nil) // this process may apply again
@@ -83,9 +79,9 @@ func (b *Book) undoes(s *sheet) []string {
 }
 
 // CheckUndo returns what Undo would do. It changes and settles nothing.
-func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error) {
+func (b *Book) CheckUndo(ctx context.Context, steps []string) (would []Undone, err error) {
 	err = b.look(ctx, func(s *sheet) error {
-		p := b.newUndoing(s, b.works(s, b.picked(ctx, u)))
+		p := b.newUndoing(s, b.works(s, b.picked(ctx, steps)))
 		p.plan(ctx)
 		would = p.results()
 		return errors.Join(s.anyUnreadable(), p.failures())
@@ -94,10 +90,10 @@ func (b *Book) CheckUndo(ctx context.Context, u Undo) (would []Undone, err error
 }
 
 // picked returns which claims an undoing drops.
-func (b *Book) picked(ctx context.Context, u Undo) func(*record, Claim) bool {
+func (b *Book) picked(ctx context.Context, steps []string) func(*record, Claim) bool {
 	return func(r *record, c Claim) bool {
 		k := b.kinds[r.Kind]
-		isMeant := (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (u.Steps == nil || slices.Contains(u.Steps, c.Step))
+		isMeant := (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (steps == nil || slices.Contains(steps, c.Step))
 		return isMeant && (k == nil || k.Leave == nil || !k.Leave(ctx, string(r.Object), c))
 	}
 }
@@ -155,7 +151,7 @@ func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 	for _, w := range works {
 		u.byID[w.id] = w
 		for _, c := range w.Claims {
-			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
+			u.again[c.again] = append(u.again[c.again], w)
 		}
 	}
 	return u
@@ -230,7 +226,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
 	// It has gone by itself, or was never changed by an agent:
-	case now.IsZero() && w.kind.Vanishes, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
+	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
 	case !w.isAsLeft(u.Book, now):
 		u.leaveChanged(w)
 	case lost != "":
@@ -505,7 +501,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{w.Kind, string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
+			all = append(all, Undone{string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
 		}
 	}
 	return all

@@ -165,8 +165,7 @@ func TestSEC3_CapabilitiesComeBackOnlyWhereOnlyRootMayWrite(t *testing.T) {
 		require.NoError(t, spoil(path))
 		setXattr(t, path, capability, netRaw())
 		want := ledger.FileWant(path, 0o755, []byte("ours"))
-		look, err := book.Check(t.Context(), "s", ledger.Wants{List: []ledger.Want{want}})
-		require.NoError(t, err)
+		look := checked(t, book, "s", ledger.Wants{List: []ledger.Want{want}})
 		require.Contains(t, strings.Join(look.Advice, "\n"), "will not come back as it is: it has security.capability, belongs to uid ", name)
 		require.NoError(t, apply(t, book, want))
 		require.NoError(t, undo(t, book))
@@ -192,8 +191,7 @@ func TestPLAN7_AnAttributeThatCannotBeSetIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "CAP_SETFCAP")
 	require.Contains(t, looksLike(t, path), "ours")
 	require.Equal(t, []string{"file"}, namesIn(t, dir), "nothing else is left")
-	status, err := book.Status(t.Context())
-	require.NoError(t, err)
+	status := statusOf(t, book)
 	require.Len(t, status.Records, 1)
 }
 

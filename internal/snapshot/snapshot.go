@@ -64,114 +64,107 @@ func (s Snapshot) Machine() error {
 
 // Files adds every file below dirs, and dirs themselves, with type, mode,
 // owner and content. Other file systems mounted there are not entered.
-func (s Snapshot) Files(dirs ...string) error { return s.walk(dirs, describe) }
+func (s Snapshot) Files(dirs ...string) error { return s.files(dirs, sum) }
 
 // Unread is like Files, but adds a file's size and modification time instead of its
 // content, for folders that take long to read.
-func (s Snapshot) Unread(dirs ...string) error { return s.walk(dirs, describeUnread) }
+func (s Snapshot) Unread(dirs ...string) error { return s.files(dirs, changed) }
 
-func (s Snapshot) walk(dirs []string, describe func(path string, info fs.FileInfo) (string, error)) error {
-	var errs []error
-	for _, dir := range dirs {
-		root, err := os.Lstat(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+func (s Snapshot) files(dirs []string, content func(path string, info fs.FileInfo) (string, error)) error {
+	var device uint64
+	return walk(dirs, func(dir, path string, d fs.DirEntry) error {
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
+		on, owner := stat(info)
+		if path == dir {
+			device = on
+		}
+		text := fmt.Sprint(info.Mode(), " ", owner)
+		switch {
+		case on != device:
+			s["file "+path] = "on another device"
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case info.Mode().Type() == fs.ModeSymlink:
+			var target string
+			target, err = os.Readlink(path)
+			text += " to " + target
+		case info.Mode().IsRegular():
+			var state string
+			state, err = content(path, info)
+			text += " " + state
+		}
+		if err == nil {
+			s["file "+path] = text
+		}
+		return err
+	})
+}
+
+// walk calls add for all that is below dirs, and for dirs themselves. What is not there, or
+// was removed meanwhile, is left out.
+func walk(dirs []string, add func(dir, path string, d fs.DirEntry) error) error {
+	var errs []error
+	for _, dir := range dirs {
 		errs = append(errs, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it was removed meanwhile
+			if err == nil {
+				err = add(dir, path, d)
 			}
-			if err != nil {
-				return err
-			}
-			info, err := d.Info()
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err != nil {
-				return err
-			}
-			if !sameDevice(root, info) {
-				s["file "+path] = "on another device"
-				return skip(d)
-			}
-			s["file "+path], err = describe(path, info)
 			return err
 		}))
 	}
 	return errors.Join(errs...)
 }
 
-func skip(d fs.DirEntry) error {
-	if d.IsDir() {
-		return fs.SkipDir
+func sum(path string, _ fs.FileInfo) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), err
 }
 
-func describe(path string, info fs.FileInfo) (string, error) {
-	text := fmt.Sprintf("%s %s", info.Mode(), owner(info))
-	switch {
-	case info.Mode().Type() == fs.ModeSymlink:
-		target, err := os.Readlink(path)
-		return text + " to " + target, err
-	case info.Mode().IsRegular():
-		f, err := os.Open(path)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		sum := sha256.New()
-		_, err = io.Copy(sum, f)
-		return fmt.Sprintf("%s %x", text, sum.Sum(nil)[:8]), err
-	}
-	return text, nil
-}
-
-func describeUnread(path string, info fs.FileInfo) (string, error) {
-	if info.Mode().IsRegular() {
-		return fmt.Sprintf("%s %s %d %v", info.Mode(), owner(info), info.Size(), info.ModTime()), nil
-	}
-	return describe(path, info)
+func changed(_ string, info fs.FileInfo) (string, error) {
+	return fmt.Sprint(info.Size(), " ", info.ModTime()), nil
 }
 
 // Values adds the content of every file below the given directories of
 // /proc/sys, such as "net/ipv4/conf". Unreadable ones are left out.
 func (s Snapshot) Values(dirs ...string) error {
-	var errs []error
+	var paths []string
 	for _, dir := range dirs {
-		errs = append(errs, filepath.WalkDir(filepath.Join("/proc/sys", dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return ignoreGone(err)
-			}
-			if value, err := os.ReadFile(path); err == nil {
-				s["sysctl "+path] = strings.TrimSpace(string(value))
-			}
-			return nil
-		}))
+		paths = append(paths, filepath.Join("/proc/sys", dir))
 	}
-	return errors.Join(errs...)
+	return walk(paths, func(_, path string, d fs.DirEntry) error {
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		if value, err := os.ReadFile(path); err == nil {
+			s["sysctl "+path] = strings.TrimSpace(string(value))
+		}
+		return nil
+	})
 }
 
 // Cgroups adds the cgroups below dir, where a hierarchy is mounted; none if it is
 // missing. Their files, which depend on the running processes, are left out.
 func (s Snapshot) Cgroups(dir string) error {
-	return ignoreGone(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
+	return walk([]string{dir}, func(_, path string, d fs.DirEntry) error {
+		if d.IsDir() {
 			s["cgroup "+path] = "there"
 		}
-		return ignoreGone(err)
-	}))
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	return err
+	})
 }
 
 // Mounts adds the mounts of the calling thread's namespace, by mount point and

@@ -7,6 +7,4 @@ package snapshot
 
 import "io/fs"
 
-func owner(fs.FileInfo) string { return "" }
-
-func sameDevice(fs.FileInfo, fs.FileInfo) bool { return true }
+func stat(fs.FileInfo) (device uint64, owner string) { return 0, "" }

@@ -11,16 +11,11 @@ import (
 	"syscall"
 )
 
-func owner(info fs.FileInfo) string {
+// stat returns the file system that a file is on, and the file's owner.
+func stat(info fs.FileInfo) (device uint64, owner string) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return ""
+		return 0, ""
 	}
-	return fmt.Sprintf("%d:%d", st.Uid, st.Gid)
-}
-
-func sameDevice(a, b fs.FileInfo) bool {
-	x, ok1 := a.Sys().(*syscall.Stat_t)
-	y, ok2 := b.Sys().(*syscall.Stat_t)
-	return ok1 && ok2 && x.Dev == y.Dev
+	return uint64(st.Dev), fmt.Sprintf("%d:%d", st.Uid, st.Gid)
 }

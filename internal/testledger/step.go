@@ -45,7 +45,7 @@ func (s Step) Apply(ctx context.Context) error {
 
 // CheckUndo lists what Undo would change.
 func (s Step) CheckUndo(ctx context.Context) (changes []string, err error) {
-	would, err := s.Book.CheckUndo(ledger.With(ctx, s.Book), ledger.Undo{})
+	would, err := s.Book.CheckUndo(ledger.With(ctx, s.Book), nil)
 	for _, u := range would {
 		if u.Err == nil && u.Change != "" {
 			changes = append(changes, u.Change)
@@ -56,7 +56,7 @@ func (s Step) CheckUndo(ctx context.Context) (changes []string, err error) {
 
 // Undo undoes all that the book records.
 func (s Step) Undo(ctx context.Context) error {
-	_, err := s.Book.Undo(ledger.With(ctx, s.Book), ledger.Undo{})
+	_, err := s.Book.Undo(ledger.With(ctx, s.Book), nil)
 	return err
 }
 

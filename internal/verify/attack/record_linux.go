@@ -104,7 +104,7 @@ func (a *arena) undone(w ledger.Wanter) {
 	a.do(err)
 	a.undo = func(ctx context.Context) error {
 		return a.withLedger(all, func(b *ledger.Book) error {
-			_, err := b.Undo(ctx, ledger.Undo{})
+			_, err := b.Undo(ctx, nil)
 			return err
 		})
 	}
