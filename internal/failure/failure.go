@@ -65,7 +65,8 @@ func Certain(err error) error {
 
 type certain struct{ error }
 
-func (c certain) Unwrap() error      { return c.error }
+// Unwrap lets whoever takes joined errors apart go on.
+func (c certain) Unwrap() []error    { return []error{c.error} }
 func (certain) Is(target error) bool { return target == ErrCertain }
 
 // Sleep waits for d, or returns why ctx ended first.
