@@ -14,6 +14,10 @@ import (
 	"github.com/slipway-dev/slipway/mount"
 )
 
+// ErrPinned means that a BPF file system stays mounted, since it holds pins of which no record
+// knows.
+var ErrPinned = code.New(code.BPFFSHoldsPins, "it holds pins, which would be lost")
+
 // maxNamed is the number of pins that an error names.
 const maxNamed = 10
 
@@ -33,8 +37,7 @@ func holdsPins(k mount.Mounter, path string, goes func(path string) bool) error 
 	for n, pin := range first {
 		first[n] = strings.TrimPrefix(pin, path+string(filepath.Separator))
 	}
-	return code.Errorf(code.BPFFSHoldsPins, "left mounted: it holds pins, which would be lost: %s%s (remove them first)",
-		strings.Join(first, ", "), fsmount.More(len(pins)-len(first)))
+	return fmt.Errorf("left mounted: %w: %s%s (remove them first)", ErrPinned, strings.Join(first, ", "), fsmount.More(len(pins)-len(first)))
 }
 
 // maxDepth is far deeper than any agent's directories.

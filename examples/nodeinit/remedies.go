@@ -31,6 +31,7 @@ var remedies = []struct {
 	{ledger.ErrNotOwner, "take-over", "--take-over makes the node this owner's again"},
 	{hostns.ErrLocked, "lock-timeout", "--lock-timeout waits longer"},
 	{bpffs.ErrForeign, "bpf-shared", "--bpf-root names another place, and --bpf-fallback one for where that is taken"},
+	{bpffs.ErrPinned, "any-owner", "nodeinit cleanup --all-state removes an agent's leftovers there"},
 	{cgroup.ErrNotRoot, "cgroup-repair", "--cgroup-repair replaces it"},
 	{cgroup.ErrForeign, "cgroup-root", "--cgroup-root names another place"},
 	{sysctl.ErrReadOnlyDir, "sysctl-conf-dir", "--sysctl-conf-dir DIR chooses another directory, --sysctl-conf-dir= sets the values without a file, --skip " + stepSysctl + " leaves the step out"},
