@@ -31,7 +31,11 @@ func (a *app) forgetCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.recording(cmd, func(ctx context.Context) error {
 				if a.damaged {
-					return a.book.Salvage(ctx)
+					err := a.book.Salvage(ctx)
+					if err == nil {
+						fmt.Fprintln(a.stdout, "forgot what could not be read; the other records stay")
+					}
+					return err
 				}
 				if err := a.mayUndo(cmd); err != nil {
 					return err
