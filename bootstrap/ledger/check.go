@@ -194,7 +194,7 @@ func (a *application) inspect(ctx context.Context, t *target) (err error) {
 	}
 	if r != nil && r.settled != nil {
 		t.now, r.settled = *r.settled, nil
-	} else if t.now, err = t.Kind.Read(ctx, t.Object); err != nil {
+	} else if t.now, err = t.Kind.Read(t.likely(ctx, r), t.Object); err != nil {
 		return err
 	}
 	if err := t.compare(ctx, r != nil && a.ofOthers(r) != nil); err != nil {
@@ -213,6 +213,9 @@ func (a *application) inspect(ctx context.Context, t *target) (err error) {
 func (t *target) compare(ctx context.Context, isShared bool) error {
 	otherSize := t.To.Size > 0 && t.To.Size != t.now.Size
 	isOther := t.now.SHA256 == "" || otherSize && !t.Loose
+	if t.now.isLikely {
+		t.To.Size, t.To.SHA256 = t.now.Size, t.now.SHA256
+	}
 	if t.To.Open == nil || t.To.SHA256 != "" || isOther && !isShared {
 		return nil
 	}

@@ -147,6 +147,40 @@ func TestPLAN6_WhatWasWrittenIsReadOnce(t *testing.T) {
 	}
 }
 
+// A large file that is as it was left is compared with its source by reading both, whatever its
+// size and time say.
+func TestPLAN6_CNI1_ALargeFileIsComparedByReading(t *testing.T) {
+	old, other := bytes.Repeat([]byte("a"), 1<<20), bytes.Repeat([]byte("a"), 1<<20)
+	other[1<<19] = 'b'
+	for name, tc := range map[string]struct {
+		source, present []byte
+		changes         int
+	}{
+		"equal": {old, old, 0}, "another source": {other, old, 1}, "another file": {old, other, 1}, "a longer source": {append(old, 'a'), old, 1},
+		"both are others": {other, other, 0},
+	} {
+		root := t.TempDir()
+		path, book := filepath.Join(root, "plugin"), opened(t, root)
+		from := func(content []byte) ledger.Wants {
+			return ledger.Wants{List: []ledger.Want{ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })}}
+		}
+		_, err := book.Apply(t.Context(), "s", from(old))
+		require.NoError(t, err)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, tc.present, 0o755)) // in place
+		require.NoError(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
+		look, err := book.Check(t.Context(), "s", from(tc.source))
+		require.NoError(t, err)
+		require.Len(t, look.Changes, tc.changes, name)
+		_, err = book.Apply(t.Context(), "s", from(tc.source))
+		require.NoError(t, err)
+		now, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(tc.source, now), name)
+	}
+}
+
 // Missing directories are made with a file, and go with it, but not while others use them.
 func TestPLAN6_DirectoriesGoWithWhatIsInThem(t *testing.T) {
 	root := t.TempDir()

@@ -46,8 +46,9 @@ type State struct {
 	// Half: it is what a killed write has left, of an object that is not written at once.
 	Half bool `json:"-"`
 
-	kept   bool // the content is in a file of the store
-	secret bool // the content is not kept
+	kept     bool // the content is in a file of the store
+	secret   bool // the content is not kept
+	isLikely bool // it was compared with a likely content, and has it
 
 	seen fs.FileInfo // of a file or directory that was read
 	in   fs.FileInfo // of the directory in which it was looked for
@@ -88,7 +89,7 @@ func (s State) Equal(o State) bool {
 
 // bare returns s without its content.
 func (s State) bare() State {
-	s.Content, s.Open, s.kept, s.seen, s.in, s.over = nil, nil, false, nil, nil, nil
+	s.Content, s.Open, s.kept, s.isLikely, s.seen, s.in, s.over = nil, nil, false, false, nil, nil, nil
 	return s
 }
 
