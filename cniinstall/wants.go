@@ -303,7 +303,7 @@ func (j *job) confWant() ledger.Want {
 
 // needs lists what the configuration needs: plugins, some perhaps installed by another step,
 // and the caller's files.
-func (j *job) needs() (ids ledger.IDs) {
+func (j *job) needs() (ids []string) {
 	add := func(path string) {
 		if id := (ledger.Want{Kind: ledger.File(), Object: path}).ID(); !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -22,6 +22,14 @@ type Memory struct {
 // OpenIn opens the ledger in m.
 func (l *Ledger) OpenIn(m *Memory, boot string) *Book { return l.open(m, boot) }
 
+// Claims are the whole claims of a record.
+func Claims(r Record) (all []claim) {
+	for _, c := range r.Claims {
+		all = append(all, c.claim)
+	}
+	return all
+}
+
 // Line is a line of the file with this text, for tests that build one.
 func Line(raw []byte) []byte {
 	var b bytes.Buffer

@@ -19,12 +19,14 @@ import (
 type text string
 
 // MarshalText escapes what JSON cannot hold.
-func (t text) MarshalText() ([]byte, error) {
+func (t text) MarshalText() ([]byte, error) { return []byte(t.escaped()), nil }
+
+func (t text) escaped() string {
 	if utf8.ValidString(string(t)) && !strings.Contains(string(t), `\`) {
-		return []byte(t), nil
+		return string(t)
 	}
 	quoted := strconv.Quote(string(t))
-	return []byte(quoted[1 : len(quoted)-1]), nil
+	return quoted[1 : len(quoted)-1]
 }
 
 // UnmarshalText is the inverse of MarshalText.
@@ -38,11 +40,11 @@ func (t *text) UnmarshalText(raw []byte) error {
 	return err
 }
 
-// IDs are names of objects, each as [Want.ID] returns it. They may hold any byte.
-type IDs []string
+// idList is of names of objects, each as [Want.ID] returns it. They may hold any byte.
+type idList []string
 
 // MarshalJSON escapes what JSON cannot hold.
-func (ids IDs) MarshalJSON() ([]byte, error) {
+func (ids idList) MarshalJSON() ([]byte, error) {
 	texts := make([]text, len(ids))
 	for i, id := range ids {
 		texts[i] = text(id)
@@ -51,10 +53,10 @@ func (ids IDs) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON is the inverse of MarshalJSON.
-func (ids *IDs) UnmarshalJSON(raw []byte) error {
+func (ids *idList) UnmarshalJSON(raw []byte) error {
 	var texts []text
 	err := json.Unmarshal(raw, &texts)
-	*ids = make(IDs, len(texts))
+	*ids = make(idList, len(texts))
 	for i, t := range texts {
 		(*ids)[i] = string(t)
 	}

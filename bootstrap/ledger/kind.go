@@ -130,14 +130,14 @@ type Want struct {
 	Object string
 	To     State // zero: there shall be none
 
-	Loose     bool // any object of To's type will do once it is there
-	MayFail   bool // a failure is no error
-	Secret    bool // no copy is kept of what it replaces
-	Rewritten bool // others rewrite it for the agent, and it stays the agent's
-	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
-	NoAdopt   bool // it is not adopted, even if the ledger says so of all files: see [Ledger].Adopt
-	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
-	Needs     IDs  // objects that come before it, and go after it
+	Loose     bool     // any object of To's type will do once it is there
+	MayFail   bool     // a failure is no error
+	Secret    bool     // no copy is kept of what it replaces
+	Rewritten bool     // others rewrite it for the agent, and it stays the agent's
+	Unnamed   bool     // it only matches a pattern: it is not claimed where it is as wanted
+	NoAdopt   bool     // it is not adopted, even if the ledger says so of all files: see [Ledger].Adopt
+	OwnCopy   bool     // what it replaces is the agent's own, under another name: it is no original
+	Needs     []string // the IDs of objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
 	// each boot, and so needs it: what ends with the boot does not end before that object does.

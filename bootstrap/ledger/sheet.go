@@ -48,10 +48,10 @@ type sheet struct {
 
 type head struct {
 	Schema  int               `json:"schema"`
-	Objects IDs               `json:"objects"`
+	Objects idList            `json:"objects"`
 	Agents  map[string]*agent `json:"agents,omitempty"`
-	Staging IDs               `json:"staging,omitempty"` // objects beside which a run prepares something
-	Left    IDs               `json:"left,omitempty"`    // marked objects that are recorded no more, and no orphans
+	Staging idList            `json:"staging,omitempty"` // objects beside which a run prepares something
+	Left    idList            `json:"left,omitempty"`    // marked objects that are recorded no more, and no orphans
 
 	unknown unknown
 }
@@ -256,7 +256,7 @@ func (s *sheet) reboot(boot string) {
 				s.ended[c.Agent]++
 			}
 		}
-		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.boot != "" && c.boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.boot != "" && c.boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()

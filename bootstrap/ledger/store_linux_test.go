@@ -237,7 +237,7 @@ func TestSEC6_ManyObjects(t *testing.T) {
 	for i := range n {
 		w := ledger.Want{Kind: k, Object: fmt.Sprint(i), To: ledger.State{Type: "value", Value: "1"}}
 		if i > 0 {
-			w.Needs = ledger.IDs{wants[i-1].ID()}
+			w.Needs = []string{wants[i-1].ID()}
 		}
 		wants = append(wants, w)
 	}

@@ -69,8 +69,8 @@ type nodeStatus struct {
 	State    string          `json:"state"`
 	Agents   []agentStatus   `json:"agents"`
 	Records  []ledger.Record `json:"records"`
-	Damaged  ledger.IDs      `json:"damaged"`
-	Left     ledger.IDs      `json:"left"` // for good, with an agent's mark
+	Damaged  []string        `json:"damaged"`
+	Left     []string        `json:"left"` // for good, with an agent's mark
 	Orphans  []ledger.Marked `json:"orphans"`
 	Error    string          `json:"error,omitempty"`
 }
@@ -133,12 +133,12 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 
 // nodeStatus collects the status. An unreadable part hides no other.
 func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
-	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: ledger.IDs{}, Left: ledger.IDs{}, Orphans: []ledger.Marked{}}
+	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: []string{}, Left: []string{}, Orphans: []ledger.Marked{}}
 	agents, err := a.agents(ctx)
 	recorded, statusErr := a.book.Status(ctx)
 	for _, r := range recorded.Records {
 		if only == "" || slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == only }) {
-			v.Records = append(v.Records, withoutContent(r))
+			v.Records = append(v.Records, r)
 		}
 	}
 	v.Damaged, v.Left = append(v.Damaged, recorded.Damaged...), append(v.Left, recorded.Left...)
@@ -158,16 +158,6 @@ func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
 	}
 	v.State = v.worst()
 	return v
-}
-
-// withoutContent leaves out the content of files, which may be secret.
-func withoutContent(r ledger.Record) ledger.Record {
-	r.Original.Content, r.Left.Content = nil, nil
-	r.Claims = slices.Clone(r.Claims)
-	for i := range r.Claims {
-		r.Claims[i].To.Content = nil
-	}
-	return r
 }
 
 // worst is the state of the node: what cannot be read comes first, then the owner. Objects

@@ -68,7 +68,7 @@ func (s System) Wants(ctx context.Context, path string, to ledger.State, ready f
 	list, _ := ledger.DirWants(path, 0o755) // likewise
 	return ledger.Wants{AtOnce: true, List: append(list, ledger.Want{
 		Kind: s.Kind(), Object: path, To: to, Loose: true,
-		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: path}.ID()},
+		Needs: []string{ledger.Want{Kind: ledger.Dir(), Object: path}.ID()},
 		Ready: func(context.Context) error {
 			p, err := Look(Or(s.Kernel), path)
 			if err != nil || p.Shows(s.FSType) {
