@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/failure"
 )
 
 // If a node cannot be brought to the whole state, it is left as it is.
@@ -122,7 +123,7 @@ func TestPLAN6_ALedgerThatCannotBeWrittenEndsThePlan(t *testing.T) {
 		}
 	}
 	report, err := p.Apply(t.Context())
-	require.ErrorIs(t, err, ledger.ErrUnrecorded)
+	require.ErrorIs(t, err, failure.ErrUnrecorded)
 	require.Equal(t, lines("s failed", "next not-run"), statuses(report))
 	require.False(t, next.Applied())
 	require.Equal(t, 1, writes)

@@ -179,7 +179,7 @@ func TestPLAN12_ARecordOfAnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	p := on(l, wants("file", other))
 	report, err := p.RevertAll(t.Context())
-	require.ErrorIs(t, err, ledger.ErrUnknownKind)
+	require.Equal(t, "ledger.unknown-kind", bootstrap.Code(err))
 	require.Equal(t, lines("file changed", "shelf failed"), statuses(report))
 	require.ErrorContains(t, report.Results[1].Err, "shelf a")
 	ofTheStep := wanter(func(context.Context) (ledger.Wants, error) { return ledger.Wants{Kinds: []*ledger.Kind{s.kind()}}, nil })

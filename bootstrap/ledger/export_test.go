@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 )
 
@@ -123,4 +124,11 @@ var IsPod = isPod
 func (b *Book) Accepting() *Book {
 	b.ledger.AcceptKept = true
 	return b
+}
+
+// FileFrom wants a file whose content is read only once.
+func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error)) Want {
+	w := FileWant(path, mode, nil)
+	w.To.SHA256, w.To.Open = "", open
+	return w
 }

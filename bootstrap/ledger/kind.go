@@ -14,16 +14,16 @@ import (
 
 // The errors that callers branch on.
 var (
-	ErrConflict    = code.New(code.LedgerConflict, "another agent wants it differently")
-	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
-	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
-	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
-	ErrUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
-	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
-	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
-	ErrNeeded      = errors.New("still needed")
-	ErrUnrecorded  = errors.New("the ledger cannot be written")
-	ErrRefused     = code.New(code.LedgerRefused, "written, but it is still different")
+	ErrConflict   = code.New(code.LedgerConflict, "another agent wants it differently")
+	ErrChanged    = code.New(code.LedgerChanged, "no longer as it was left")
+	ErrUnreadable = code.New(code.LedgerUnreadable, "unreadable record")
+	ErrNotOwner   = code.New(code.LedgerNotOwner, "the agent has another owner")
+	ErrRevoked    = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
+	ErrNeeded     = errors.New("still needed")
+	ErrRefused    = code.New(code.LedgerRefused, "written, but it is still different")
+
+	errUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	errUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
 )
 
 // Kind is one sort of object, such as files or kernel values. Name, Read and Write are
@@ -32,8 +32,8 @@ var (
 // The functions are called on the calling thread, and start no goroutine.
 type Kind struct {
 	// Name is recorded, and so it never changes. Kinds with the same Space share their
-	// objects' names: a path is a file or a directory, and never both. If empty, Space is
-	// Name.
+	// objects' names: a path is a file or a directory, and never both. That of what is mounted
+	// on a path is "mount". If empty, Space is Name.
 	Name, Space string
 
 	// Rounds means that an object is the kernel's. It may be read otherwise than it was

@@ -139,7 +139,7 @@ func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, written bool) error {
 	k, name := b.kinds[side.Kind], string(side.Object)
 	if k == nil {
-		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), ErrUnknownKind)
+		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), errUnknownKind)
 	}
 	if err := k.owns(name); err != nil {
 		return err

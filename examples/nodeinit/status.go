@@ -79,6 +79,8 @@ type agentStatus struct {
 	ledger.Agent
 	State   string     `json:"state"`
 	LastRun *runStatus `json:"lastRun"` // null: it was cut short, or nothing was done
+	Changed int        `json:"changed"` // objects that its steps want and agents have changed
+	Found   int        `json:"found"`   // objects that were found as its steps want them
 	Adopted int        `json:"adopted"` // of the recorded objects
 	Begun   int        `json:"begun"`   // by a run that was cut short
 	Kept    int        `json:"kept"`    // since it was changed by others
@@ -137,7 +139,7 @@ func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
 	agents, err := a.agents(ctx)
 	recorded, statusErr := a.book.Status(ctx)
 	for _, r := range recorded.Records {
-		if only == "" || slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == only }) {
+		if only == "" || claimOf(r, only) >= 0 {
 			v.Records = append(v.Records, r)
 		}
 	}
@@ -204,10 +206,20 @@ func (a *app) agentStatus(ctx context.Context, agent ledger.Agent, records []led
 	return v
 }
 
+// claimOf is the index of the agent's first claim, or negative.
+func claimOf(r ledger.Record, agent string) int {
+	return slices.IndexFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == agent })
+}
+
 func (v *agentStatus) count(r ledger.Record) {
-	i := slices.IndexFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == v.Name })
+	i := claimOf(r, v.Name)
 	if i < 0 {
 		return
+	}
+	if !r.Begun && r.Left.Equal(r.Original) {
+		v.Found++
+	} else {
+		v.Changed++
 	}
 	if r.Claims[i].Adopted {
 		v.Adopted++

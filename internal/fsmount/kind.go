@@ -44,7 +44,7 @@ const (
 // read, the identity that the kernel gives.
 func (s System) Kind() *ledger.Kind {
 	k := &ledger.Kind{
-		Name: s.Name, Space: ledger.MountSpace,
+		Name: s.Name, Space: "mount",
 		Read: s.read, Write: s.write, Met: isMade, Same: same, Describe: s.describe, Keeps: s.keeps,
 		Lost: lost, Owns: owns, Find: s.find,
 		EndsWithBoot: func(string) bool { return true },
