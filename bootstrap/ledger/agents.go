@@ -88,7 +88,7 @@ func (b *Book) Orphans(ctx context.Context) (orphans []Marked, err error) {
 	}
 	found, _, err := b.find(ctx, s)
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		if s.find(id) == nil && !s.damaged[id] && !slices.Contains(s.head.Left, id) {
+		if s.find(id) == nil && !s.damaged[id] && !slices.Contains(s.head.Left, text(id)) {
 			orphans = append(orphans, found[id])
 		}
 	}

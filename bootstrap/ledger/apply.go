@@ -190,7 +190,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 func (a *application) announce(todo []*target) error {
 	for _, t := range todo {
 		if t.needsStage() && t.Kind.Sweep != nil && a.place == (place{}) {
-			a.sheet.head.Staging = append(a.sheet.head.Staging, t.id)
+			a.sheet.head.Staging = append(a.sheet.head.Staging, text(t.id))
 		}
 	}
 	if len(a.sheet.head.Staging) == 0 {
@@ -379,7 +379,7 @@ func (a *application) keepOverridden(ctx context.Context, r *record, t *target) 
 // another agent takes its place.
 func (a *application) claimOf(t *target) claim {
 	c := claim{
-		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: t.Needs,
+		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: convert[text](t.Needs),
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Object) {

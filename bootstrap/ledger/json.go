@@ -40,27 +40,12 @@ func (t *text) UnmarshalText(raw []byte) error {
 	return err
 }
 
-// idList is of names of objects, each as [Want.ID] returns it. They may hold any byte.
-type idList []string
-
-// MarshalJSON escapes what JSON cannot hold.
-func (ids idList) MarshalJSON() ([]byte, error) {
-	texts := make([]text, len(ids))
-	for i, id := range ids {
-		texts[i] = text(id)
+// convert converts texts to strings, or back.
+func convert[To, From ~string](list []From) (all []To) {
+	for _, s := range list {
+		all = append(all, To(s))
 	}
-	return json.Marshal(texts)
-}
-
-// UnmarshalJSON is the inverse of MarshalJSON.
-func (ids *idList) UnmarshalJSON(raw []byte) error {
-	var texts []text
-	err := json.Unmarshal(raw, &texts)
-	*ids = make(idList, len(texts))
-	for i, t := range texts {
-		(*ids)[i] = string(t)
-	}
-	return err
+	return all
 }
 
 // unknown are the fields that a later version has recorded. The head, records and claims

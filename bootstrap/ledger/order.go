@@ -26,7 +26,7 @@ func above(id string) (ids []string) {
 // name, and the directories that lead to it.
 func (r *record) needed() (ids []string) {
 	for _, c := range r.Claims {
-		ids = append(ids, c.Needs...)
+		ids = append(ids, convert[string](c.Needs)...)
 	}
 	return append(ids, above(r.id)...)
 }

@@ -66,7 +66,7 @@ type claim struct {
 	Secret    bool   `json:"secret,omitempty"`
 	Rewritten bool   `json:"rewritten,omitempty"`
 	Adopted   bool   `json:"adopted,omitempty"`
-	Needs     idList `json:"needs,omitempty"`
+	Needs     []text `json:"needs,omitempty"`
 
 	boot    string // it ends with this boot
 	again   string // the ID of what changes the object again at each boot

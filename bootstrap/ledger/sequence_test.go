@@ -462,7 +462,7 @@ func (p *play) needsStay(agent int, recorded map[string]bool) error {
 	for _, r := range p.status.Records {
 		for _, c := range ledger.Claims(r) {
 			for _, id := range c.Needs {
-				needed := "f:" + strings.TrimPrefix(strings.TrimPrefix(id, "path "), p.node.root)
+				needed := "f:" + strings.TrimPrefix(strings.TrimPrefix(string(id), "path "), p.node.root)
 				if r.Kept != "" && c.Agent == fmt.Sprintf("agent%d", agent) && p.oracle.recorded[needed] && !recorded[needed] {
 					return fmt.Errorf("%s stays, and %s, which it needs, does not", r.Object, needed)
 				}

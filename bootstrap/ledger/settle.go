@@ -44,7 +44,7 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 	}
 	var errs []error
 	if s.place == (place{}) {
-		ids, s.head.Staging = append(ids, s.head.Staging...), nil
+		ids, s.head.Staging = append(ids, convert[string](s.head.Staging)...), nil
 	}
 	for _, id := range ids {
 		errs = append(errs, b.sweep(ctx, id))

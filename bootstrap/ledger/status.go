@@ -30,7 +30,7 @@ type Record struct {
 	Original  State    `json:"original"`
 	Left      State    `json:"left"`
 	Claims    []Claim  `json:"claims,omitempty"` // the last one prevails, unless it is loose
-	Causes    []string `json:"-"`                // the IDs of objects whose write has changed this one along
+	Causes    []string `json:"causes,omitempty"` // the IDs of objects whose write has changed this one along
 	Begun     bool     `json:"begun,omitempty"`  // a write was begun, and its run was killed
 	Kept      string   `json:"kept,omitempty"`   // why it stays although its agent was undone
 
@@ -59,9 +59,8 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Object text `json:"object"`
 		plain
 		Claims  []claim `json:"claims,omitempty"`
-		Causes  idList  `json:"causes,omitempty"`
 		Unknown bool    `json:"unknown_kind,omitempty"`
-	}{text(r.Object), plain(r), claims, r.Causes, r.unknown})
+	}{text(r.Object), plain(r), claims, r.unknown})
 }
 
 // Status returns what is recorded, oldest first, also of objects inside containers. It
@@ -69,7 +68,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	b = b.orAlone()
 	err = b.look(ctx, func(s *sheet) error {
-		st = Status{Damaged: escaped(slices.Sorted(maps.Keys(s.damaged))), Left: escaped(s.head.Left)}
+		st = Status{Damaged: escaped(convert[text](slices.Sorted(maps.Keys(s.damaged)))), Left: escaped(s.head.Left)}
 		for _, r := range s.all() {
 			d := b.described(r)
 			d.unknown = b.kinds[d.Kind] == nil
@@ -97,16 +96,16 @@ func (b *Book) described(r *record) Record {
 		d.Claims = append(d.Claims, c.shown())
 	}
 	for _, c := range r.Causes {
-		d.Causes = append(d.Causes, string(c.ID))
+		d.Causes = append(d.Causes, c.ID.escaped())
 	}
 	return d
 }
 
 func (c claim) shown() Claim { return Claim{c.Agent, c.Step, c.To, c.Adopted, c} }
 
-func escaped(ids []string) (all []string) {
+func escaped(ids []text) (all []string) {
 	for _, id := range ids {
-		all = append(all, text(id).escaped())
+		all = append(all, id.escaped())
 	}
 	return all
 }
@@ -137,7 +136,7 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 		}
 		left = append(left, string(r.Object))
 		if k := b.kinds[r.Kind]; k != nil && k.Find != nil {
-			s.head.Left = append(s.head.Left, r.listed())
+			s.head.Left = append(s.head.Left, text(r.listed()))
 			s.head.Left = s.head.Left[max(0, len(s.head.Left)-maxLeft):]
 		}
 	}
@@ -159,7 +158,7 @@ func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
 	left := slices.Clone(s.head.Left)
 	for _, w := range works {
 		if w.err == nil && w.kind != nil && w.kind.Find != nil && s.records[w.id] == nil && !w.Original.IsZero() {
-			left = append(left, w.listed())
+			left = append(left, text(w.listed()))
 		}
 	}
 	if len(left) == 0 {
@@ -169,9 +168,9 @@ func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
 	if err != nil {
 		return
 	}
-	s.head.Left = slices.DeleteFunc(left, func(id string) bool {
-		space, _, _ := strings.Cut(id, " ")
-		_, there := found[id]
+	s.head.Left = slices.DeleteFunc(left, func(id text) bool {
+		space, _, _ := strings.Cut(string(id), " ")
+		_, there := found[string(id)]
 		return spaces[space] && !there
 	})
 }
