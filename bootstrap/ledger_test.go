@@ -258,8 +258,7 @@ func TestRevertGoesBackwardsAndOn(t *testing.T) {
 	report, err := plan.Revert(t.Context())
 	require.EqualError(t, err, "step b: revert: boom", "also of an optional step")
 	require.Equal(t, lines("d skipped", "c changed", "b failed", "a changed"), statuses(report))
-	require.False(t, a.Applied())
-	require.True(t, b.Applied())
+	require.Contains(t, a.Calls(), "undo")
 
 	report, err = plan.Revert(t.Context())
 	require.NoError(t, err)
