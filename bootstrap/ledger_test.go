@@ -179,7 +179,7 @@ func TestPLAN12_ARecordOfAnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	p := on(l, wants("file", other))
 	report, err := p.RevertAll(t.Context())
-	require.ErrorIs(t, err, ledger.ErrUnknownKind)
+	require.Equal(t, "ledger.unknown-kind", bootstrap.Code(err))
 	require.Equal(t, lines("file changed", "shelf failed"), statuses(report))
 	require.ErrorContains(t, report.Results[1].Err, "shelf a")
 	ofTheStep := wanter(func(context.Context) (ledger.Wants, error) { return ledger.Wants{Kinds: []*ledger.Kind{s.kind()}}, nil })
@@ -258,8 +258,7 @@ func TestRevertGoesBackwardsAndOn(t *testing.T) {
 	report, err := plan.Revert(t.Context())
 	require.EqualError(t, err, "step b: revert: boom", "also of an optional step")
 	require.Equal(t, lines("d skipped", "c changed", "b failed", "a changed"), statuses(report))
-	require.False(t, a.Applied())
-	require.True(t, b.Applied())
+	require.Contains(t, a.Calls(), "undo")
 
 	report, err = plan.Revert(t.Context())
 	require.NoError(t, err)

@@ -120,8 +120,7 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 
 // A report that is too large is kept without its changes and advice.
 func TestPLAN18_AReportThatIsTooLargeIsKeptInShort(t *testing.T) {
-	s, a := shared{t.TempDir()}, todo()
-	a.Advice = []string{strings.Repeat("long", 100<<10)}
+	s, a := shared{t.TempDir()}, adviser{todo(), strings.Repeat("long", 100<<10), nil}
 	report, err := s.plan("a", s.file(), step("a", a)).Apply(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, report.Results[1].Advice)

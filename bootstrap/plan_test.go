@@ -167,7 +167,11 @@ func TestCheckLooksAtEveryStep(t *testing.T) {
 }
 
 func TestApplyVerifies(t *testing.T) {
-	stuck := &bootstraptest.Script{Changes: []string{"set a = 1", "set b = 1"}, Left: []string{"set b = 1", "set c = 2"}}
+	left := []string{"set a = 1", "set b = 1"}
+	stuck := bootstrap.Func(func(context.Context) ([]string, error) { return left, nil }, func(context.Context) error {
+		left = []string{"set b = 1", "set c = 2"}
+		return nil
+	})
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", stuck)}}
 	report, err := plan.Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
@@ -337,10 +341,8 @@ func TestPLAN2_LockIsGivenBackAfterPanic(t *testing.T) {
 
 func TestAdviceIsShownInEachRun(t *testing.T) {
 	const advice = "another file sets it too"
-	a := todo()
-	a.Advice = []string{advice}
-	failing := broken()
-	failing.Advice = []string{advice}
+	a := adviser{todo(), advice, nil}
+	failing := adviser{broken(), advice, nil}
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
 	for i, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.Apply} {
 		report, err := run(t.Context())
@@ -355,13 +357,22 @@ func TestAdviceIsShownInEachRun(t *testing.T) {
 		}
 		require.Nil(t, report.Results[2].Advice)
 	}
-	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", cannotAdvise{todo()})}}).Check(t.Context())
+	report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("a", adviser{todo(), "", errBoom})}}).Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.WouldChange, report.Results[0].Status)
 	require.Equal(t, []string{"there may be more to say: boom"}, report.Results[0].Advice)
 }
 
-// cannotAdvise fails to advise, which is no failure of the step.
-type cannotAdvise struct{ *bootstraptest.Script }
+// adviser has advice, or fails to advise, which is no failure of the step.
+type adviser struct {
+	*bootstraptest.Script
+	advice string
+	err    error
+}
 
-func (cannotAdvise) Advise(context.Context) ([]string, error) { return nil, errBoom }
+func (a adviser) Advise(context.Context) ([]string, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	return []string{a.advice}, nil
+}

@@ -41,8 +41,8 @@ import (
 	"github.com/slipway-dev/slipway/mount"
 )
 
-// DefaultPath is the path on which a node's bpffs is mounted.
-const DefaultPath = "/sys/fs/bpf"
+// defaultPath is the path on which a node's bpffs is mounted.
+const defaultPath = "/sys/fs/bpf"
 
 // defaultMode is the default mode of a bpffs's top directory: only root can list
 // it.
@@ -67,7 +67,7 @@ func EnsureMounted(path string) error {
 type Mount struct {
 	// Path is the path to mount on; relative paths, "..", and symbolic links are
 	// resolved first. Missing directories are made with mode 0755. If empty, it is
-	// DefaultPath.
+	// /sys/fs/bpf.
 	Path string
 
 	// Mode is the mode of the top directory of a newly mounted bpffs. If zero, it is
@@ -104,7 +104,7 @@ func (m Mount) system() fsmount.System {
 // Wants wants a bpffs on Path or, if another file system is mounted there, on Fallback. On
 // it, no file can be executed, opened as a device or run setuid.
 func (m Mount) Wants(ctx context.Context) (ledger.Wants, error) {
-	s, path := m.system(), cmp.Or(m.Path, DefaultPath)
+	s, path := m.system(), cmp.Or(m.Path, defaultPath)
 	if p, isFallback, _ := m.look(fsmount.Or(m.Kernel)); isFallback { // another error is met again below
 		s.Note, path = " ("+path+" holds another file system)", p.Path
 	}
@@ -121,7 +121,7 @@ func (m Mount) mode() fs.FileMode { return cmp.Or(m.Mode, defaultMode) }
 
 // look finds the place: Path, or Fallback if Path is occupied.
 func (m Mount) look(k mount.Mounter) (p fsmount.Place, isFallback bool, err error) {
-	p, err = lookAt(k, cmp.Or(m.Path, DefaultPath))
+	p, err = lookAt(k, cmp.Or(m.Path, defaultPath))
 	if m.Fallback == "" || !errors.Is(err, ErrForeign) {
 		return p, false, err
 	}

@@ -25,8 +25,9 @@ import (
 
 // agentAlive looks at processes first, since that evidence names a process to stop.
 func (o Ownership) agentAlive(ctx context.Context, b *ledger.Book) error {
+	owner := func(ctx context.Context) (string, error) { return ownerAlive(ctx, b) }
 	var unknown error
-	for _, look := range []func(context.Context) (string, error){o.running, o.executing, b.OwnerAlive, o.locking, o.listening} {
+	for _, look := range []func(context.Context) (string, error){o.running, o.executing, owner, o.locking, o.listening} {
 		seen, err := look(ctx)
 		if seen != "" {
 			return fmt.Errorf("cleanup: %w: %s: stop it first", ErrAgentAlive, seen)
@@ -39,6 +40,18 @@ func (o Ownership) agentAlive(ctx context.Context, b *ledger.Book) error {
 		return fmt.Errorf("cleanup: look for a running agent: %w", unknown)
 	}
 	return nil
+}
+
+// ownerAlive looks for the owner of the ledger's agent.
+func ownerAlive(ctx context.Context, b *ledger.Book) (seen string, err error) {
+	agents, err := b.Agents(ctx)
+	name, _ := b.Mark()
+	for _, a := range agents {
+		if a.Name == name {
+			return a.Alive, a.AliveErr
+		}
+	}
+	return "", err
 }
 
 // running looks for the processes that the pid files name.

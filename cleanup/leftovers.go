@@ -107,8 +107,8 @@ func (l Leftovers) Remove(ctx context.Context, items []Item) error {
 //     namespace, sees that very file in its own root directory, and executes one
 //     of Executables; or, if there are no PidFiles, executes one of them in the calling
 //     thread's network namespace;
-//   - [ledger.Book.OwnerAlive] reports that the owner that b has recorded is alive; nil
-//     means that there is no ledger;
+//   - [ledger.Book.Agents] reports that the owner of b's agent is alive; nil means that there
+//     is no ledger;
 //   - one of PidFiles is locked exclusively. If users other than root can open the
 //     file, a process of root's must have the lock;
 //   - one of Sockets accepts a connection, or has a full queue.

@@ -213,8 +213,9 @@ func (j *job) pluginWant(dir, name string) (*ledger.Want, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CNI plugin to install: %w", err)
 	}
-	w := ledger.FileFrom(path, 0o755, func() (io.ReadCloser, error) { return openSteady(j.Plugins, name) })
-	w.Kind, w.To.Size = j.kinds.plugin, size
+	w := ledger.FileWant(path, 0o755, nil)
+	w.Kind, w.To.Size, w.To.SHA256 = j.kinds.plugin, size, ""
+	w.To.Open = func() (io.ReadCloser, error) { return openSteady(j.Plugins, name) }
 	w.Loose, w.NoAdopt = policy == IfMissing, slices.Contains(referencePlugins, name)
 	return &w, nil
 }
@@ -303,7 +304,7 @@ func (j *job) confWant() ledger.Want {
 
 // needs lists what the configuration needs: plugins, some perhaps installed by another step,
 // and the caller's files.
-func (j *job) needs() (ids ledger.IDs) {
+func (j *job) needs() (ids []string) {
 	add := func(path string) {
 		if id := (ledger.Want{Kind: ledger.File(), Object: path}).ID(); !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -80,7 +80,7 @@ func (d DropIn) Wants(ctx context.Context) (ledger.Wants, error) {
 }
 
 // named lists the IDs of wants that no pattern has made: of links there may be thousands.
-func named(list []ledger.Want) (ids ledger.IDs) {
+func named(list []ledger.Want) (ids []string) {
 	for _, w := range list {
 		if !w.Unnamed {
 			ids = append(ids, w.ID())

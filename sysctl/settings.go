@@ -57,7 +57,7 @@ func (w wanting) wants(targets []target, beyond []target) (list, late []ledger.W
 	guards, err := w.guards(slices.Concat(w.changes(targets, w.writer()), beyond))
 	direct := &values{Kernel: w.Kernel, wanted: map[Key]ledger.State{}, why: map[Key]string{}}
 	reloaded := &values{Kernel: w.Kernel, wanted: direct.wanted, reload: w.reload}
-	kind, kindLate, needs := direct.kind(), reloaded.kind(), ledger.IDs(nil)
+	kind, kindLate, needs := direct.kind(), reloaded.kind(), []string(nil)
 	for _, c := range guards {
 		direct.why[c.Key] = c.why
 		guard := ledger.Want{Kind: kind, Object: string(c.Key), To: state(c.Value), Unnamed: true}
@@ -81,7 +81,7 @@ func (w wanting) wants(targets []target, beyond []target) (list, late []ledger.W
 }
 
 // want is that of one target. If it turns IPv6 forwarding on, it needs the guards.
-func (w wanting) want(t target, kind *ledger.Kind, guards ledger.IDs) ledger.Want {
+func (w wanting) want(t target, kind *ledger.Kind, guards []string) ledger.Want {
 	want := ledger.Want{
 		Kind: kind, Object: string(t.Key), To: wantedState(t.path, t.Value),
 		Again: w.again, MayFail: t.IgnoreFailure, Unnamed: t.byGlob,

@@ -254,5 +254,7 @@ func TestConformCatchesStateInTheAction(t *testing.T) {
 func TestScriptConforms(t *testing.T) {
 	s := &bootstraptest.Script{Changes: []string{"first", "second"}}
 	bootstraptest.Conform(t, func() bootstrap.Action { return s }, nil)
-	require.False(t, s.Applied())
+	changes, err := s.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, s.Changes, changes, "it is undone")
 }

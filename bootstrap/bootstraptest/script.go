@@ -12,10 +12,9 @@ import (
 )
 
 var (
-	_ bootstrap.Action  = (*Script)(nil)
-	_ bootstrap.Gate    = (*Script)(nil)
-	_ bootstrap.Undoer  = (*Script)(nil)
-	_ bootstrap.Adviser = (*Script)(nil)
+	_ bootstrap.Action = (*Script)(nil)
+	_ bootstrap.Gate   = (*Script)(nil)
+	_ bootstrap.Undoer = (*Script)(nil)
 )
 
 // Script is an action, or a gate, that a test controls, and that records its calls. The
@@ -26,17 +25,11 @@ var (
 // method returns the context's error if the context is done, and changes
 // nothing then. A Script passes [Conform].
 //
-// To have an action without Undo, wrap it: bootstrap.Func(s.Check, s.Apply).
+// To have an action without Undo, wrap it: bootstrap.Func(s.Check, s.Apply). One that does not
+// converge is a bootstrap.Func whose check still names changes; one with advice embeds a Script.
 type Script struct {
 	// Changes are the changes that Check names while the script is not applied.
 	Changes []string
-
-	// Left are the changes that Check still names once it is applied: an action that does
-	// not converge.
-	Left []string
-
-	// Advice is what Advise returns. Calls does not list Advise.
-	Advice []string
 
 	// Errs are, by the call's name as in Calls, the errors of its first, second, ... call,
 	// which then does nothing else. Nil, and past the end, means success.
@@ -60,27 +53,14 @@ func (s *Script) Calls() []string {
 	return slices.Clone(s.calls)
 }
 
-// Applied reports whether the last change made was an Apply or a Wait.
-func (s *Script) Applied() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.applied
-}
-
 // Check implements [bootstrap.Action].
 func (s *Script) Check(ctx context.Context) (changes []string, err error) {
 	err = s.call(ctx, "check", func() {
-		changes = slices.Clone(s.Changes)
-		if s.applied {
-			changes = slices.Clone(s.Left)
+		if !s.applied {
+			changes = slices.Clone(s.Changes)
 		}
 	})
 	return changes, err
-}
-
-// Advise implements [bootstrap.Adviser].
-func (s *Script) Advise(ctx context.Context) ([]string, error) {
-	return slices.Clone(s.Advice), ctx.Err()
 }
 
 // Apply implements [bootstrap.Action].

@@ -27,7 +27,7 @@ import (
 // claimed if an agent has made it.
 func (p Pinned) mapWants(ctx context.Context, spec *ebpf.MapSpec) (wants []ledger.Want) {
 	pinned := ledger.Want{
-		Kind: pinKind(spec), Object: filepath.Join(p.Dir, spec.Name), Needs: ledger.IDs{ledger.Want{Kind: dirKind(), Object: p.Dir}.ID()},
+		Kind: pinKind(spec), Object: filepath.Join(p.Dir, spec.Name), Needs: []string{ledger.Want{Kind: dirKind(), Object: p.Dir}.ID()},
 		To: mapState(shape(spec.Type, spec.KeySize, spec.ValueSize, spec.MaxEntries, spec.Flags)), Unnamed: true, Ready: p.ready,
 	}
 	pinned.To.Open = unread // so that it is staged

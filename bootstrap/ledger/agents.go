@@ -26,9 +26,7 @@ type Agent struct {
 	Seen time.Time `json:"seen,omitzero"`
 	// Undoing is when an uninstall was begun that runs, or has not ended well.
 	Undoing time.Time `json:"undoing,omitzero"`
-	Changed int       `json:"changed"` // objects that its steps want and agents have changed
-	Found   int       `json:"found"`   // objects that were found as its steps want them
-	Ended   int       `json:"ended"`   // claims that a reboot has ended, and no run has renewed
+	Ended   int       `json:"ended"` // claims that a reboot has ended, and no run has renewed
 
 	// Alive is the evidence that the owner is alive. Empty: there is none, unless AliveErr
 	// says why it is not known.
@@ -51,7 +49,7 @@ func (b *Book) Agents(ctx context.Context) (all []Agent, err error) {
 		d.Alive, d.AliveErr = b.alive(ctx, current)
 		_, reported, errReport := b.store.read(reportPrefix+name, maxReport)
 		err = errors.Join(err, errReport)
-		first[name] = s.count(&d)
+		first[name] = s.first(&d)
 		d.saw(reported)
 		all = append(all, d)
 	}
@@ -67,8 +65,8 @@ func (a *Agent) saw(t time.Time) {
 	}
 }
 
-// count counts an agent's objects, and returns when the first of them was recorded.
-func (s *sheet) count(a *Agent) (first int) {
+// first is when the first of an agent's objects was recorded.
+func (s *sheet) first(a *Agent) (first int) {
 	first = s.last + 1
 	for _, r := range s.all() {
 		if !r.isOf(a.Name) {
@@ -76,11 +74,6 @@ func (s *sheet) count(a *Agent) (first int) {
 		}
 		first = min(first, r.Seq)
 		a.saw(r.LeftAt)
-		if r.Intent == nil && r.Left.Equal(r.Original) {
-			a.Found++
-		} else {
-			a.Changed++
-		}
 	}
 	return first
 }
@@ -95,7 +88,7 @@ func (b *Book) Orphans(ctx context.Context) (orphans []Marked, err error) {
 	}
 	found, _, err := b.find(ctx, s)
 	for _, id := range slices.Sorted(maps.Keys(found)) {
-		if s.find(id) == nil && !s.damaged[id] && !slices.Contains(s.head.Left, id) {
+		if s.find(id) == nil && !s.damaged[id] && !slices.Contains(s.head.Left, text(id)) {
 			orphans = append(orphans, found[id])
 		}
 	}

@@ -58,16 +58,6 @@ func (c claimant) alive(ctx context.Context, boot string) (bool, error) {
 	return false, ignoreGone(err)
 }
 
-// OwnerAlive returns the evidence that the agent's owner is alive: see [Agent].Alive.
-func (b *Book) OwnerAlive(ctx context.Context) (seen string, err error) {
-	b = b.orAlone()
-	_, a, err := b.loadAgent()
-	if err != nil {
-		return "", err
-	}
-	return b.alive(ctx, a.current())
-}
-
 // alive returns the evidence that an owner, of whichever agent, is alive.
 func (b *Book) alive(ctx context.Context, o owner) (seen string, err error) {
 	switch {

@@ -190,7 +190,7 @@ func (a *application) write(ctx context.Context, todo []*target) error {
 func (a *application) announce(todo []*target) error {
 	for _, t := range todo {
 		if t.needsStage() && t.Kind.Sweep != nil && a.place == (place{}) {
-			a.sheet.head.Staging = append(a.sheet.head.Staging, t.id)
+			a.sheet.head.Staging = append(a.sheet.head.Staging, text(t.id))
 		}
 	}
 	if len(a.sheet.head.Staging) == 0 {
@@ -207,7 +207,7 @@ func (a *application) takeBack(ctx context.Context) error {
 		return err
 	}
 	s.head.Staging = nil
-	works := a.works(s, func(r *record, c Claim) bool {
+	works := a.works(s, func(r *record, c claim) bool {
 		t := a.byID[r.id]
 		return t != nil && t.isNew && c.is(a.ledger.Agent, a.step)
 	})
@@ -235,7 +235,7 @@ func (a *application) yields(t *target, err error) bool {
 func (a *application) dropUnmade(t *target) {
 	r := a.sheet.records[t.id]
 	if t.failed && t.isNew && r != nil && r.Intent == nil && !r.isMade(t.Kind) {
-		r.Claims = r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) })
+		r.Claims = r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) })
 	}
 }
 
@@ -326,7 +326,7 @@ func (a *application) begin(ctx context.Context, t *target) error {
 }
 
 // claimFor makes c the step's claim on a target.
-func (a *application) claimFor(ctx context.Context, r *record, t *target, c Claim) error {
+func (a *application) claimFor(ctx context.Context, r *record, t *target, c claim) error {
 	if err := a.keepOverridden(ctx, r, t); err != nil {
 		return err
 	}
@@ -363,7 +363,7 @@ func (a *application) recordOf(ctx context.Context, t *target) (*record, error) 
 // its place: it comes back when this step is undone. Before, no copy is needed, since the
 // object itself has the content.
 func (a *application) keepOverridden(ctx context.Context, r *record, t *target) error {
-	top := prevailing(r.without(func(c Claim) bool { return c.is(a.ledger.Agent, a.step) }))
+	top := prevailing(r.without(func(c claim) bool { return c.is(a.ledger.Agent, a.step) }))
 	if top == nil || top.Secret || top.To.isContentKnown() || !t.Kind.same(t.now, top.To) {
 		return nil
 	}
@@ -377,9 +377,9 @@ func (a *application) keepOverridden(ctx context.Context, r *record, t *target) 
 
 // claimOf is the step's claim on a target. Its content is not in it: it is kept only when
 // another agent takes its place.
-func (a *application) claimOf(t *target) Claim {
-	c := Claim{
-		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: t.Needs,
+func (a *application) claimOf(t *target) claim {
+	c := claim{
+		Agent: a.ledger.Agent, Step: a.step, To: t.To.bare(), Needs: convert[text](t.Needs),
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Object) {
@@ -493,7 +493,7 @@ func (b *Book) unlisted(s *sheet, step string, wants Wants) []*work {
 	for _, w := range wants.List {
 		listed[w.ID()] = true
 	}
-	return b.works(s, func(r *record, c Claim) bool {
+	return b.works(s, func(r *record, c claim) bool {
 		k := b.kinds[r.Kind]
 		return c.is(b.ledger.Agent, step) && !listed[r.id] && k != nil && wants.Complete(k, string(r.Object))
 	})

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -177,7 +178,7 @@ func (b *Book) load() (*sheet, error) {
 // them, those of a killed run too, and the directory with the last record.
 func (b *Book) save(s *sheet) error {
 	if err := b.write(s); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnrecorded, err)
+		return fmt.Errorf("%w: %w", failure.ErrUnrecorded, err)
 	}
 	return nil
 }
@@ -246,7 +247,7 @@ func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 
 // unknownKind is the error for a record that this program can neither read nor write.
 func unknownKind(r *record) error {
-	return fmt.Errorf("%s %s: %w", r.Kind, r.Object, ErrUnknownKind)
+	return fmt.Errorf("%s %s: %w", r.Kind, r.Object, errUnknownKind)
 }
 
 // keep returns s with its content stored: in the record if it is short, else beside the

@@ -139,8 +139,8 @@ func (a *application) sharedWith(r *record) string {
 }
 
 // ofOthers is the claim that would prevail without this agent's. Nil: there is none.
-func (b *Book) ofOthers(r *record) *Claim {
-	return prevailing(r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }))
+func (b *Book) ofOthers(r *record) *claim {
+	return prevailing(r.without(func(c claim) bool { return c.Agent == b.ledger.Agent }))
 }
 
 // target is a want, and what was seen of its object.
@@ -285,7 +285,7 @@ func difference(object string, theirs, ours State) string {
 }
 
 // standing returns the step's claim if it prevails, and wants what the step wants now.
-func (a *application) standing(r *record, w Want) *Claim {
+func (a *application) standing(r *record, w Want) *claim {
 	own := r.claim(a.ledger.Agent, a.step)
 	if own == nil || own != prevailing(r.Claims) || !w.Kind.same(own.To, w.To) {
 		return nil

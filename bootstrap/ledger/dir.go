@@ -23,10 +23,9 @@ import (
 const (
 	typeDir = "dir"
 	covered = "mount point" // the value of a directory that something is mounted on
-)
 
-// MountSpace is the Space of kinds whose objects are what is mounted on a path.
-const MountSpace = "mount"
+	mountSpace = "mount"
+)
 
 // Dir returns the kind of directories. An object is an absolute path. A directory is
 // removed only if it is empty, but for what goes with it.
@@ -172,7 +171,7 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 	if to, changes := after(Dir(), path); changes && !to.IsZero() {
 		return "", nil
 	}
-	if to, changes := after(&Kind{Space: MountSpace}, path); changes && to.IsZero() {
+	if to, changes := after(&Kind{Space: mountSpace}, path); changes && to.IsZero() {
 		return "", nil
 	}
 	err = inParent(path, func(d *durable.Dir, name string) error {

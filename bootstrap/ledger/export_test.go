@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 )
 
@@ -21,6 +22,14 @@ type Memory struct {
 
 // OpenIn opens the ledger in m.
 func (l *Ledger) OpenIn(m *Memory, boot string) *Book { return l.open(m, boot) }
+
+// Claims are the whole claims of a record.
+func Claims(r Record) (all []claim) {
+	for _, c := range r.Claims {
+		all = append(all, c.claim)
+	}
+	return all
+}
 
 // Line is a line of the file with this text, for tests that build one.
 func Line(raw []byte) []byte {
@@ -115,4 +124,11 @@ var IsPod = isPod
 func (b *Book) Accepting() *Book {
 	b.ledger.AcceptKept = true
 	return b
+}
+
+// FileFrom wants a file whose content is read only once.
+func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error)) Want {
+	w := FileWant(path, mode, nil)
+	w.To.SHA256, w.To.Open = "", open
+	return w
 }

@@ -40,16 +40,10 @@ func File() *Kind {
 	}
 }
 
-// FileWant wants a file with this content and mode, of the process's user.
+// FileWant wants a file with this content and mode, of the process's user. If the content is
+// to be read only once, set To.Open, and leave To.SHA256 empty.
 func FileWant(path string, mode fs.FileMode, content []byte) Want {
 	return Want{Kind: File(), Object: path, To: ownedState(typeFile, mode).WithContent(content)}
-}
-
-// FileFrom is FileWant for content that is read only once.
-func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error)) Want {
-	to := ownedState(typeFile, mode)
-	to.Open = open
-	return Want{Kind: File(), Object: path, To: to}
 }
 
 // ownedState is of an object that this process makes.

@@ -19,12 +19,14 @@ import (
 type text string
 
 // MarshalText escapes what JSON cannot hold.
-func (t text) MarshalText() ([]byte, error) {
+func (t text) MarshalText() ([]byte, error) { return []byte(t.escaped()), nil }
+
+func (t text) escaped() string {
 	if utf8.ValidString(string(t)) && !strings.Contains(string(t), `\`) {
-		return []byte(t), nil
+		return string(t)
 	}
 	quoted := strconv.Quote(string(t))
-	return []byte(quoted[1 : len(quoted)-1]), nil
+	return quoted[1 : len(quoted)-1]
 }
 
 // UnmarshalText is the inverse of MarshalText.
@@ -38,27 +40,12 @@ func (t *text) UnmarshalText(raw []byte) error {
 	return err
 }
 
-// IDs are names of objects, each as [Want.ID] returns it. They may hold any byte.
-type IDs []string
-
-// MarshalJSON escapes what JSON cannot hold.
-func (ids IDs) MarshalJSON() ([]byte, error) {
-	texts := make([]text, len(ids))
-	for i, id := range ids {
-		texts[i] = text(id)
+// convert converts texts to strings, or back.
+func convert[To, From ~string](list []From) (all []To) {
+	for _, s := range list {
+		all = append(all, To(s))
 	}
-	return json.Marshal(texts)
-}
-
-// UnmarshalJSON is the inverse of MarshalJSON.
-func (ids *IDs) UnmarshalJSON(raw []byte) error {
-	var texts []text
-	err := json.Unmarshal(raw, &texts)
-	*ids = make(IDs, len(texts))
-	for i, t := range texts {
-		(*ids)[i] = string(t)
-	}
-	return err
+	return all
 }
 
 // unknown are the fields that a later version has recorded. The head, records and claims

@@ -14,16 +14,16 @@ import (
 
 // The errors that callers branch on.
 var (
-	ErrConflict    = code.New(code.LedgerConflict, "another agent wants it differently")
-	ErrChanged     = code.New(code.LedgerChanged, "no longer as it was left")
-	ErrUnreadable  = code.New(code.LedgerUnreadable, "unreadable record")
-	ErrUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
-	ErrUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
-	ErrNotOwner    = code.New(code.LedgerNotOwner, "the agent has another owner")
-	ErrRevoked     = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
-	ErrNeeded      = errors.New("still needed")
-	ErrUnrecorded  = errors.New("the ledger cannot be written")
-	ErrRefused     = code.New(code.LedgerRefused, "written, but it is still different")
+	ErrConflict   = code.New(code.LedgerConflict, "another agent wants it differently")
+	ErrChanged    = code.New(code.LedgerChanged, "no longer as it was left")
+	ErrUnreadable = code.New(code.LedgerUnreadable, "unreadable record")
+	ErrNotOwner   = code.New(code.LedgerNotOwner, "the agent has another owner")
+	ErrRevoked    = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
+	ErrNeeded     = errors.New("still needed")
+	ErrRefused    = code.New(code.LedgerRefused, "written, but it is still different")
+
+	errUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	errUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
 )
 
 // Kind is one sort of object, such as files or kernel values. Name, Read and Write are
@@ -32,8 +32,8 @@ var (
 // The functions are called on the calling thread, and start no goroutine.
 type Kind struct {
 	// Name is recorded, and so it never changes. Kinds with the same Space share their
-	// objects' names: a path is a file or a directory, and never both. If empty, Space is
-	// Name.
+	// objects' names: a path is a file or a directory, and never both. That of what is mounted
+	// on a path is "mount". If empty, Space is Name.
 	Name, Space string
 
 	// Rounds means that an object is the kernel's. It may be read otherwise than it was
@@ -130,14 +130,14 @@ type Want struct {
 	Object string
 	To     State // zero: there shall be none
 
-	Loose     bool // any object of To's type will do once it is there
-	MayFail   bool // a failure is no error
-	Secret    bool // no copy is kept of what it replaces
-	Rewritten bool // others rewrite it for the agent, and it stays the agent's
-	Unnamed   bool // it only matches a pattern: it is not claimed where it is as wanted
-	NoAdopt   bool // it is not adopted, even if the ledger says so of all files: see [Ledger].Adopt
-	OwnCopy   bool // what it replaces is the agent's own, under another name: it is no original
-	Needs     IDs  // objects that come before it, and go after it
+	Loose     bool     // any object of To's type will do once it is there
+	MayFail   bool     // a failure is no error
+	Secret    bool     // no copy is kept of what it replaces
+	Rewritten bool     // others rewrite it for the agent, and it stays the agent's
+	Unnamed   bool     // it only matches a pattern: it is not claimed where it is as wanted
+	NoAdopt   bool     // it is not adopted, even if the ledger says so of all files: see [Ledger].Adopt
+	OwnCopy   bool     // what it replaces is the agent's own, under another name: it is no original
+	Needs     []string // the IDs of objects that come before it, and go after it
 
 	// Again is the ID of an object that, once an agent has made it, changes this one again at
 	// each boot, and so needs it: what ends with the boot does not end before that object does.

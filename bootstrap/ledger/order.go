@@ -26,7 +26,7 @@ func above(id string) (ids []string) {
 // name, and the directories that lead to it.
 func (r *record) needed() (ids []string) {
 	for _, c := range r.Claims {
-		ids = append(ids, c.Needs...)
+		ids = append(ids, convert[string](c.Needs)...)
 	}
 	return append(ids, above(r.id)...)
 }
@@ -45,13 +45,13 @@ func (r *record) changedBy() (ids []string) {
 
 // works lists the records that lose the picked claims, and those that were only changed
 // along with records that go, in the order in which they are undone.
-func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
+func (b *Book) works(s *sheet, picked func(*record, claim) bool) []*work {
 	all := map[string]*work{}
 	var newest []*work
 	for _, r := range slices.Backward(s.sorted()) {
-		pick := func(c Claim) bool { return picked(r, c) }
+		pick := func(c claim) bool { return picked(r, c) }
 		if slices.ContainsFunc(r.Claims, pick) {
-			dropped := r.without(func(c Claim) bool { return !pick(c) })
+			dropped := r.without(func(c claim) bool { return !pick(c) })
 			top := prevailing(dropped)
 			all[r.id] = &work{record: r, agent: top.Agent, step: top.Step, kind: b.kinds[r.Kind], rest: r.without(pick)}
 			newest = append(newest, all[r.id])
@@ -83,8 +83,8 @@ func (b *Book) works(s *sheet, picked func(*record, Claim) bool) []*work {
 // undone. A claim says so in the file, so that it also holds when the record of what needs
 // the object is dropped first: by a reboot, or since its agent was released.
 func (s *sheet) inherit(ordered []*work, works map[string]*work) {
-	heirs := map[string][]Claim{}
-	bequeath := func(r *record, claims []Claim) {
+	heirs := map[string][]claim{}
+	bequeath := func(r *record, claims []claim) {
 		for _, id := range r.needed() {
 			if works[id] != nil {
 				heirs[id] = append(heirs[id], claims...)
@@ -105,9 +105,9 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 			made = State{}
 		}
 		for _, c := range heirs[w.id] {
-			claims := func(o Claim) bool { return o.is(c.Agent, c.Step) }
+			claims := func(o claim) bool { return o.is(c.Agent, c.Step) }
 			if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, Claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, boot: w.boot()})
+				w.rest = append(w.rest, claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

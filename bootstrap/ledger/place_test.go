@@ -103,7 +103,7 @@ func TestPLAN14_RecordsOfContainersAreForgottenAndReleased(t *testing.T) {
 	_, err := local().Apply(t.Context(), "s", c.wants)
 	require.ErrorIs(t, err, ledger.ErrUnreadable)
 	status := statusOf(t, openMemory(m, "acme", "boot"))
-	require.Equal(t, ledger.IDs{"value@acme@mnt:[2] a"}, status.Damaged)
+	require.Equal(t, []string{"value@acme@mnt:[2] a"}, status.Damaged)
 	require.NoError(t, local().Forget(t.Context(), status.Damaged...))
 	require.Nil(t, m.Content)
 
@@ -160,7 +160,7 @@ func TestPLAN18_Orphans(t *testing.T) {
 		require.NotEmpty(t, c.values)
 		require.Empty(t, orphans(), what)
 		status := statusOf(t, book())
-		require.Equal(t, ledger.Status{Left: ledger.IDs{"value a"}}, status)
+		require.Equal(t, ledger.Status{Left: []string{"value a"}}, status)
 		delete(c.values, "a")
 		undoes(t, book())
 		require.Nil(t, m.Content, "it has gone")

@@ -26,7 +26,7 @@ type record struct {
 	Intent   *intent   `json:"intent,omitempty"` // a write that was begun
 	Past     []string  `json:"past,omitempty"`   // hashes of states that agents left or wanted, the newest last
 	Kept     text      `json:"kept,omitempty"`   // why it could not be undone, although its agent is
-	Claims   []Claim   `json:"claims,omitempty"`
+	Claims   []claim   `json:"claims,omitempty"`
 	Causes   []cause   `json:"causes,omitempty"`
 
 	id      string
@@ -57,8 +57,8 @@ type along struct {
 
 func (a along) id() string { return a.Space + " " + string(a.Object) }
 
-// Claim is what one step of one agent wants.
-type Claim struct {
+// claim is what one step of one agent wants.
+type claim struct {
 	Agent     string `json:"agent"`
 	Step      string `json:"step"`
 	To        State  `json:"to"`
@@ -66,7 +66,7 @@ type Claim struct {
 	Secret    bool   `json:"secret,omitempty"`
 	Rewritten bool   `json:"rewritten,omitempty"`
 	Adopted   bool   `json:"adopted,omitempty"`
-	Needs     IDs    `json:"needs,omitempty"`
+	Needs     []text `json:"needs,omitempty"`
 
 	boot    string // it ends with this boot
 	again   string // the ID of what changes the object again at each boot
@@ -83,21 +83,21 @@ type cause struct {
 
 func bySeq(a, b *record) int { return a.Seq - b.Seq }
 
-func (c Claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
+func (c claim) is(agent, step string) bool { return c.Agent == agent && c.Step == step }
 
 // isOf reports whether an agent has a claim.
 func (r *record) isOf(agent string) bool {
-	return slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Agent == agent })
+	return slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Agent == agent })
 }
 
 // want is the claim's want, for the functions of its kind.
-func (c Claim) want(r *record, k *Kind) Want {
+func (c claim) want(r *record, k *Kind) Want {
 	return Want{Kind: k, Object: string(r.Object), To: c.To, Loose: c.Loose, Secret: c.Secret, Rewritten: c.Rewritten}
 }
 
 // claim returns the claim of a step, which can be changed in place. Nil: it has none.
-func (r *record) claim(agent, step string) *Claim {
-	i := slices.IndexFunc(r.Claims, func(c Claim) bool { return c.is(agent, step) })
+func (r *record) claim(agent, step string) *claim {
+	i := slices.IndexFunc(r.Claims, func(c claim) bool { return c.is(agent, step) })
 	if i < 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (r *record) addCause(by *record, to State, boot string) {
 
 // prevailing is the claim that decides: the last one, but a loose one only if it wants
 // another type, since else it is content with what the others want. Nil: there is none.
-func prevailing(claims []Claim) (top *Claim) {
+func prevailing(claims []claim) (top *claim) {
 	for i, c := range claims {
 		if top == nil || top.Loose || !c.Loose || top.To.Type != c.To.Type {
 			top = &claims[i]
@@ -124,7 +124,7 @@ func prevailing(claims []Claim) (top *Claim) {
 
 // put makes c the claim of its step. It becomes the last one, unless it wants what it
 // wanted before and still prevails.
-func (r *record) put(k *Kind, c Claim) {
+func (r *record) put(k *Kind, c claim) {
 	was := r.claim(c.Agent, c.Step)
 	if was == nil {
 		r.Claims = append(r.Claims, c)
@@ -139,7 +139,7 @@ func (r *record) put(k *Kind, c Claim) {
 		*was = c
 		return
 	}
-	r.Claims = append(r.without(func(o Claim) bool { return o.is(c.Agent, c.Step) }), c)
+	r.Claims = append(r.without(func(o claim) bool { return o.is(c.Agent, c.Step) }), c)
 }
 
 // boot returns the boot that the claims end with. Empty: one outlives it.
@@ -194,7 +194,7 @@ func (r *record) leaveRewritten(k *Kind, now State) {
 }
 
 // without returns the claims but those that are dropped. The record's own stay.
-func (r *record) without(drop func(Claim) bool) []Claim {
+func (r *record) without(drop func(claim) bool) []claim {
 	return slices.DeleteFunc(slices.Clone(r.Claims), drop)
 }
 
@@ -219,7 +219,7 @@ func (r *record) stoodStill(now State) bool {
 // program has made it, and an agent is about to write over it. The original itself does, if
 // it was not kept, and no step calls it a secret any more. What has gone by itself does not.
 func (r *record) isOriginal(k *Kind, now State) bool {
-	isSecret := slices.ContainsFunc(r.Claims, func(c Claim) bool { return c.Secret })
+	isSecret := slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Secret })
 	switch {
 	case isSecret, now.IsZero() && k.Rounds:
 		return false
@@ -245,18 +245,18 @@ type claimJSON struct {
 	Again text   `json:"again,omitempty"`
 }
 
-type plainClaim Claim
+type plainClaim claim
 
 // MarshalJSON writes the fields of a later version too.
-func (c Claim) MarshalJSON() ([]byte, error) {
+func (c claim) MarshalJSON() ([]byte, error) {
 	return marshal(claimJSON{plainClaim(c), c.boot, text(c.again)}, c.unknown)
 }
 
 // UnmarshalJSON keeps the fields of a later version.
-func (c *Claim) UnmarshalJSON(raw []byte) error {
+func (c *claim) UnmarshalJSON(raw []byte) error {
 	var j claimJSON
 	err := unmarshal(raw, &j, &j.unknown)
-	*c = Claim(j.plainClaim)
+	*c = claim(j.plainClaim)
 	c.boot, c.again = j.Boot, string(j.Again)
 	return err
 }

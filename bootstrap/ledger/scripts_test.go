@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // Sequences that broke a sketch of the engine, or an earlier state of it, each with the
@@ -275,7 +276,7 @@ func TestPLAN14_AVanishedAgentIsReleased(t *testing.T) {
 	applied(t, p.book(1), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "v:z", to: "1"}}})})
 	stranger := (&ledger.Ledger{Agent: "stranger"}).OpenIn(p.memory, "boot0")
 	_, err := (&ledger.Ledger{Agent: "agent0"}).OpenIn(p.memory, "boot0").Undo(t.Context(), nil)
-	require.ErrorIs(t, err, ledger.ErrUnknownKind)
+	require.Equal(t, code.LedgerUnknownKind, code.Of(err))
 	left, err := stranger.Release(t.Context(), "agent0")
 	require.NoError(t, err)
 	require.Equal(t, []string{"/h"}, left)

@@ -460,9 +460,9 @@ func hasReasons(err error) bool {
 // has changed it.
 func (p *play) needsStay(agent int, recorded map[string]bool) error {
 	for _, r := range p.status.Records {
-		for _, c := range r.Claims {
+		for _, c := range ledger.Claims(r) {
 			for _, id := range c.Needs {
-				needed := "f:" + strings.TrimPrefix(strings.TrimPrefix(id, "path "), p.node.root)
+				needed := "f:" + strings.TrimPrefix(strings.TrimPrefix(string(id), "path "), p.node.root)
 				if r.Kept != "" && c.Agent == fmt.Sprintf("agent%d", agent) && p.oracle.recorded[needed] && !recorded[needed] {
 					return fmt.Errorf("%s stays, and %s, which it needs, does not", r.Object, needed)
 				}
@@ -491,13 +491,14 @@ func (o *oracle) see(status ledger.Status) {
 		object := o.node.objectOf(r)
 		o.recorded[object] = true
 		o.begun = o.begun || r.Begun
-		for _, c := range r.Claims {
+		claims := ledger.Claims(r)
+		for _, c := range claims {
 			o.secrets[object] = o.secrets[object] || c.Secret
 			o.mayBeRewritten[object] = o.mayBeRewritten[object] || c.Rewritten
 		}
-		if n := len(r.Claims); n > 0 && !r.Begun { // the rule of which claim prevails, once more
-			top := r.Claims[0]
-			for _, c := range r.Claims {
+		if len(claims) > 0 && !r.Begun { // the rule of which claim prevails, once more
+			top := claims[0]
+			for _, c := range claims {
 				if top.Loose || !c.Loose || top.To.Type != c.To.Type {
 					top = c
 				}

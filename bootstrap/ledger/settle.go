@@ -44,7 +44,7 @@ func (b *Book) settleKilled(ctx context.Context, s *sheet) (unsettled, err error
 	}
 	var errs []error
 	if s.place == (place{}) {
-		ids, s.head.Staging = append(ids, s.head.Staging...), nil
+		ids, s.head.Staging = append(ids, convert[string](s.head.Staging)...), nil
 	}
 	for _, id := range ids {
 		errs = append(errs, b.sweep(ctx, id))
@@ -139,7 +139,7 @@ func (b *Book) settleAlong(ctx context.Context, s *sheet, r *record) error {
 func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, written bool) error {
 	k, name := b.kinds[side.Kind], string(side.Object)
 	if k == nil {
-		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), ErrUnknownKind)
+		return fmt.Errorf("%s %s: %w", side.Kind, printable.Line(name), errUnknownKind)
 	}
 	if err := k.owns(name); err != nil {
 		return err

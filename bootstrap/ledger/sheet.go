@@ -48,10 +48,10 @@ type sheet struct {
 
 type head struct {
 	Schema  int               `json:"schema"`
-	Objects IDs               `json:"objects"`
+	Objects []text            `json:"objects"`
 	Agents  map[string]*agent `json:"agents,omitempty"`
-	Staging IDs               `json:"staging,omitempty"` // objects beside which a run prepares something
-	Left    IDs               `json:"left,omitempty"`    // marked objects that are recorded no more, and no orphans
+	Staging []text            `json:"staging,omitempty"` // objects beside which a run prepares something
+	Left    []text            `json:"left,omitempty"`    // marked objects that are recorded no more, and no orphans
 
 	unknown unknown
 }
@@ -90,7 +90,7 @@ func parse(content []byte) (*sheet, error) {
 	}
 	maps.DeleteFunc(s.head.Agents, func(name string, a *agent) bool { return a == nil || !isLabel(name) })
 	for _, id := range s.head.Objects {
-		s.damaged[id] = true // unless its line follows
+		s.damaged[string(id)] = true // unless its line follows
 	}
 	for line := range bytes.SplitSeq(rest, []byte("\n")) {
 		if r := readRecord(line); r != nil && s.damaged[r.listed()] {
@@ -137,7 +137,7 @@ func (s *sheet) text() ([]byte, error) {
 		return nil, fmt.Errorf("%d objects are recorded, and %d is the limit: first undo what is no longer wanted", n, maxRecords)
 	}
 	var lines bytes.Buffer
-	s.head.Objects = slices.Sorted(maps.Keys(s.damaged))
+	s.head.Objects = append([]text{}, convert[text](slices.Sorted(maps.Keys(s.damaged)))...)
 	for _, r := range s.all() {
 		raw, err := marshal(r, r.unknown)
 		if err != nil {
@@ -146,7 +146,7 @@ func (s *sheet) text() ([]byte, error) {
 		if len(raw) > maxLine {
 			return nil, fmt.Errorf("record %s: it has %d bytes, and %d is the limit", r.listed(), len(raw), maxLine)
 		}
-		s.head.Objects = append(s.head.Objects, r.listed())
+		s.head.Objects = append(s.head.Objects, text(r.listed()))
 		writeLine(&lines, raw)
 	}
 	raw, err := marshal(s.head, s.head.unknown)
@@ -196,7 +196,7 @@ func (s *sheet) of(k *Kind, object string, now State) *record {
 			Original: now, Left: now.bare(), LeftAt: time.Now(), id: id,
 		}
 		s.records[id] = r
-		s.head.Left = slices.DeleteFunc(s.head.Left, func(left string) bool { return left == s.listed(id) })
+		s.head.Left = slices.DeleteFunc(s.head.Left, func(left text) bool { return string(left) == s.listed(id) })
 	}
 	return r
 }
@@ -256,7 +256,7 @@ func (s *sheet) reboot(boot string) {
 				s.ended[c.Agent]++
 			}
 		}
-		r.Claims = slices.DeleteFunc(r.Claims, func(c Claim) bool { return c.boot != "" && c.boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.boot != "" && c.boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()

@@ -79,7 +79,7 @@ func TestPLAN17_WhatIsWantedAtOnceIsWrittenWholeOrNotAtAll(t *testing.T) {
 		s.missed, s.bad = missed, "b"
 		wants := ledger.Wants{AtOnce: true, List: []ledger.Want{s.want("dir", ""), s.want("a", "1"), s.want("b", "1")}}
 		for i := range wants.List[1:] {
-			wants.List[i+1].Needs = ledger.IDs{wants.List[0].ID()}
+			wants.List[i+1].Needs = []string{wants.List[0].ID()}
 		}
 		book := openMemory(&ledger.Memory{}, "a", "boot", s.kind())
 		done, err := book.Apply(t.Context(), "step", wants)
@@ -182,7 +182,7 @@ func TestPLAN6_WhatIsThereAgainKeepsNothing(t *testing.T) {
 		ours := s.want("ours", "1")
 		ours.Kind = k
 		_, err := book.Apply(t.Context(), "step", ledger.Wants{List: []ledger.Want{
-			ours, {Kind: k, Object: "theirs", Needs: ledger.IDs{ours.ID()}},
+			ours, {Kind: k, Object: "theirs", Needs: []string{ours.ID()}},
 		}})
 		require.NoError(t, err)
 		if isBack {
@@ -203,7 +203,7 @@ func TestPLAN12_WhatIsLeftOnRequestStaysClaimed(t *testing.T) {
 	k.Leave = func(_ context.Context, object string, _ ledger.Claim) bool { return asked && object == "a" }
 	book := openMemory(&ledger.Memory{}, "a", "boot", k)
 	needed, a, b := s.want("needed", "1"), s.want("a", "1"), s.want("b", "1")
-	a.Needs = ledger.IDs{needed.ID()}
+	a.Needs = []string{needed.ID()}
 	applied(t, book, "step", ledger.Wants{List: []ledger.Want{needed, a, b}})
 	undoes(t, book)
 	require.Len(t, s.files, 2)

@@ -16,34 +16,51 @@ import (
 // Status is what is recorded.
 type Status struct {
 	Records []Record `json:"records,omitempty"`
-	Damaged IDs      `json:"damaged,omitempty"` // objects whose records cannot be read
-	Left    IDs      `json:"left,omitempty"`    // marked objects that were left for good
+	Damaged []string `json:"damaged,omitempty"` // the IDs of objects whose records cannot be read
+	Left    []string `json:"left,omitempty"`    // the IDs of marked objects that were left for good
 }
 
-// Record describes the record of an object. In JSON, what a string cannot hold has the
-// escapes of Go.
+// Record describes the record of an object. In IDs, and in JSON, what JSON cannot hold has the
+// escapes of Go. JSON has no content of files, which may be secret.
 type Record struct {
-	Kind      string  `json:"kind"`
-	Object    string  `json:"-"`
-	ID        string  `json:"-"`
-	Namespace string  `json:"namespace,omitempty"`    // of the container that has the object; empty: the host
-	Unknown   bool    `json:"unknown_kind,omitempty"` // this program does not know the kind
-	Original  State   `json:"original"`
-	Left      State   `json:"left"`
-	Claims    []Claim `json:"claims,omitempty"` // the last one prevails, unless it is loose
-	Causes    IDs     `json:"causes,omitempty"` // objects whose write has changed this one along
-	Begun     bool    `json:"begun,omitempty"`  // a write was begun, and its run was killed
-	Kept      string  `json:"kept,omitempty"`   // why it stays although its agent was undone
+	Kind      string   `json:"kind"`
+	Object    string   `json:"-"`
+	ID        string   `json:"id"`
+	Namespace string   `json:"namespace,omitempty"` // of the container that has the object; empty: the host
+	Original  State    `json:"original"`
+	Left      State    `json:"left"`
+	Claims    []Claim  `json:"claims,omitempty"` // the last one prevails, unless it is loose
+	Causes    []string `json:"causes,omitempty"` // the IDs of objects whose write has changed this one along
+	Begun     bool     `json:"begun,omitempty"`  // a write was begun, and its run was killed
+	Kept      string   `json:"kept,omitempty"`   // why it stays although its agent was undone
+
+	unknown bool // this program does not know the kind
 }
 
-// MarshalJSON escapes what JSON cannot hold.
+// Claim is what one step of one agent wants.
+type Claim struct {
+	Agent, Step string
+	To          State
+	Adopted     bool // it was found as wanted, and counts as made
+
+	claim claim
+}
+
+// MarshalJSON writes what the file has of a record, but for contents.
 func (r Record) MarshalJSON() ([]byte, error) {
 	type plain Record
+	claims := make([]claim, len(r.Claims))
+	for i, c := range r.Claims {
+		claims[i] = c.claim
+		claims[i].To.Content = nil
+	}
+	r.Original.Content, r.Left.Content = nil, nil
 	return json.Marshal(struct {
-		ID     text `json:"id"`
 		Object text `json:"object"`
 		plain
-	}{text(r.ID), text(r.Object), plain(r)})
+		Claims  []claim `json:"claims,omitempty"`
+		Unknown bool    `json:"unknown_kind,omitempty"`
+	}{text(r.Object), plain(r), claims, r.unknown})
 }
 
 // Status returns what is recorded, oldest first, also of objects inside containers. It
@@ -51,10 +68,10 @@ func (r Record) MarshalJSON() ([]byte, error) {
 func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	b = b.orAlone()
 	err = b.look(ctx, func(s *sheet) error {
-		st = Status{Damaged: slices.Sorted(maps.Keys(s.damaged)), Left: s.head.Left}
+		st = Status{Damaged: escaped(convert[text](slices.Sorted(maps.Keys(s.damaged)))), Left: escaped(s.head.Left)}
 		for _, r := range s.all() {
 			d := b.described(r)
-			d.Unknown = b.kinds[d.Kind] == nil
+			d.unknown = b.kinds[d.Kind] == nil
 			st.Records = append(st.Records, d)
 		}
 		return nil
@@ -72,13 +89,25 @@ func (b *Book) Version() (string, error) {
 // described leaves out what only the engine needs. The original's content can be read.
 func (b *Book) described(r *record) Record {
 	d := Record{
-		Kind: r.Kind, Object: string(r.Object), ID: r.listed(), Namespace: r.Place.Namespace, Original: b.writable(r.Original), Left: r.Left,
-		Claims: r.Claims, Begun: r.Intent != nil, Kept: string(r.Kept),
+		Kind: r.Kind, Object: string(r.Object), ID: text(r.listed()).escaped(), Namespace: r.Place.Namespace, Original: b.writable(r.Original), Left: r.Left,
+		Begun: r.Intent != nil, Kept: string(r.Kept),
+	}
+	for _, c := range r.Claims {
+		d.Claims = append(d.Claims, c.shown())
 	}
 	for _, c := range r.Causes {
-		d.Causes = append(d.Causes, string(c.ID))
+		d.Causes = append(d.Causes, c.ID.escaped())
 	}
 	return d
+}
+
+func (c claim) shown() Claim { return Claim{c.Agent, c.Step, c.To, c.Adopted, c} }
+
+func escaped(ids []text) (all []string) {
+	for _, id := range ids {
+		all = append(all, id.escaped())
+	}
+	return all
 }
 
 // Release drops the claims of an agent that has gone, and changes no object. It needs none
@@ -89,7 +118,7 @@ func (b *Book) Release(_ context.Context, agent string) (left []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range b.works(s, func(_ *record, c Claim) bool { return c.Agent == agent }) {
+	for _, w := range b.works(s, func(_ *record, c claim) bool { return c.Agent == agent }) {
 		w.Claims = w.rest
 	}
 	s.aside = slices.DeleteFunc(s.aside, func(r *record) bool { return r.Place.Agent == agent })
@@ -107,7 +136,7 @@ func (b *Book) drop(s *sheet, agents ...string) (left []string) {
 		}
 		left = append(left, string(r.Object))
 		if k := b.kinds[r.Kind]; k != nil && k.Find != nil {
-			s.head.Left = append(s.head.Left, r.listed())
+			s.head.Left = append(s.head.Left, text(r.listed()))
 			s.head.Left = s.head.Left[max(0, len(s.head.Left)-maxLeft):]
 		}
 	}
@@ -129,7 +158,7 @@ func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
 	left := slices.Clone(s.head.Left)
 	for _, w := range works {
 		if w.err == nil && w.kind != nil && w.kind.Find != nil && s.records[w.id] == nil && !w.Original.IsZero() {
-			left = append(left, w.listed())
+			left = append(left, text(w.listed()))
 		}
 	}
 	if len(left) == 0 {
@@ -139,14 +168,14 @@ func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
 	if err != nil {
 		return
 	}
-	s.head.Left = slices.DeleteFunc(left, func(id string) bool {
-		space, _, _ := strings.Cut(id, " ")
-		_, there := found[id]
+	s.head.Left = slices.DeleteFunc(left, func(id text) bool {
+		space, _, _ := strings.Cut(string(id), " ")
+		_, there := found[string(id)]
 		return spaces[space] && !there
 	})
 }
 
-// Forget drops the agent's claims on objects, which then stay as they are, and records of
+// Forget drops the agent's claims on objects, by their IDs, which then stay as they are, and records of
 // these objects that cannot be read, whoever they are of.
 func (b *Book) Forget(_ context.Context, ids ...string) error {
 	s, err := b.load()
@@ -155,6 +184,9 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 	}
 	var errs []error
 	for _, id := range ids {
+		if raw := text(""); s.find(id) == nil && !s.damaged[id] && raw.UnmarshalText([]byte(id)) == nil {
+			id = string(raw)
+		}
 		r := s.find(id)
 		switch {
 		case s.damaged[id]:
@@ -162,14 +194,14 @@ func (b *Book) Forget(_ context.Context, ids ...string) error {
 		case r == nil || !r.isOf(b.ledger.Agent):
 			errs = append(errs, fmt.Errorf("%s: agent %q has no record of it", id, b.ledger.Agent))
 		default:
-			r.Claims, r.Kept = r.without(func(c Claim) bool { return c.Agent == b.ledger.Agent }), ""
+			r.Claims, r.Kept = r.without(func(c claim) bool { return c.Agent == b.ledger.Agent }), ""
 		}
 	}
 	b.drop(s, b.ledger.Agent)
 	return errors.Join(append(errs, b.save(s))...)
 }
 
-// find returns the record of an object, of whichever place, by the ID that Status shows.
+// find returns the record of an object, of whichever place, by the ID that the head lists.
 // Nil: there is none.
 func (s *sheet) find(id string) *record {
 	for _, r := range s.all() {

@@ -167,7 +167,7 @@ func openTrusted(dir *durable.Dir, name string) (*os.File, error) {
 		err = trusted(dir.Path(name), info)
 	}
 	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s is a directory, not a file: %w (look at it, and move it away)", dir.Path(name), ErrUntrusted)
+		err = fmt.Errorf("%s is a directory, not a file: %w (look at it, and move it away)", dir.Path(name), errUntrusted)
 	}
 	if err == nil {
 		f, err = dir.Open(name)
@@ -364,14 +364,14 @@ func trusted(path string, info fs.FileInfo) error {
 	case !st.known:
 		return nil
 	case !info.IsDir() && !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a %s, not a file: %w (look at it, and move it away)", path, filemode.Type(info.Mode()), ErrUntrusted)
+		return fmt.Errorf("%s is a %s, not a file: %w (look at it, and move it away)", path, filemode.Type(info.Mode()), errUntrusted)
 	case st.uid != uid:
-		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.uid, ErrUntrusted, uid)
+		return fmt.Errorf("%s belongs to uid %d: %w (chown it to %d once you have looked at its content)", path, st.uid, errUntrusted, uid)
 	case info.Mode()&0o002 != 0, info.Mode()&0o020 != 0 && !groupMay:
 		return fmt.Errorf("%s has mode %04o: %w (chmod go-w it once you have looked at its content)",
-			path, filemode.Unix(info.Mode()), ErrUntrusted)
+			path, filemode.Unix(info.Mode()), errUntrusted)
 	case !info.IsDir() && st.links > 1:
-		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, ErrUntrusted)
+		return fmt.Errorf("%s has hard links: %w (look at its content, and replace it by a copy)", path, errUntrusted)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -59,7 +60,7 @@ func TestSEC2_WhatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 				require.Len(t, found, 1)
 				require.NoError(t, tc.spoil(found[0]))
 				err = undo(t, book)
-				require.ErrorIs(t, err, ledger.ErrUntrusted)
+				require.Equal(t, code.LedgerUntrusted, code.Of(err))
 				require.Equal(t, "ledger.untrusted", code.Of(err))
 				require.ErrorContains(t, err, tc.says)
 				require.ErrorContains(t, err, found[0])
@@ -237,7 +238,7 @@ func TestSEC6_ManyObjects(t *testing.T) {
 	for i := range n {
 		w := ledger.Want{Kind: k, Object: fmt.Sprint(i), To: ledger.State{Type: "value", Value: "1"}}
 		if i > 0 {
-			w.Needs = ledger.IDs{wants[i-1].ID()}
+			w.Needs = []string{wants[i-1].ID()}
 		}
 		wants = append(wants, w)
 	}
@@ -265,7 +266,7 @@ func TestPLAN6_AChangeForWhichThereIsNoSpace(t *testing.T) {
 	for range 2 {
 		err := apply(t, book, more)
 		require.ErrorIs(t, err, unix.ENOSPC)
-		require.ErrorIs(t, err, ledger.ErrUnrecorded)
+		require.ErrorIs(t, err, failure.ErrUnrecorded)
 		require.ErrorContains(t, err, root)
 		require.Equal(t, before, fileOf(t, filepath.Join(root, "state")))
 		require.NotContains(t, values, "b")

@@ -90,11 +90,11 @@ func (b *Book) CheckUndo(ctx context.Context, steps []string) (would []Undone, e
 }
 
 // picked returns which claims an undoing drops.
-func (b *Book) picked(ctx context.Context, steps []string) func(*record, Claim) bool {
-	return func(r *record, c Claim) bool {
+func (b *Book) picked(ctx context.Context, steps []string) func(*record, claim) bool {
+	return func(r *record, c claim) bool {
 		k := b.kinds[r.Kind]
 		isMeant := (b.ledger.AllAgents || c.Agent == b.ledger.Agent) && (steps == nil || slices.Contains(steps, c.Step))
-		return isMeant && (k == nil || k.Leave == nil || !k.Leave(ctx, string(r.Object), c))
+		return isMeant && (k == nil || k.Leave == nil || !k.Leave(ctx, string(r.Object), c.shown()))
 	}
 }
 
@@ -116,7 +116,7 @@ type work struct {
 	agent  string // of the last claim that is dropped
 	step   string
 	kind   *Kind   // nil: this program does not know it
-	rest   []Claim // that remain
+	rest   []claim // that remain
 	goes   bool    // nothing remains, so the original comes back
 	now    State
 	absent bool  // there is no object
@@ -457,7 +457,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 // value that came later, follows too.
 func (u *undoing) backAlong(side along, made map[string]State) *State {
 	k, id := u.kinds[side.Kind], side.id()
-	r, rest, goes := u.sheet.records[id], []Claim(nil), false
+	r, rest, goes := u.sheet.records[id], []claim(nil), false
 	if r != nil {
 		rest = r.Claims
 	}

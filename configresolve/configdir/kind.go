@@ -148,7 +148,7 @@ func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 	}
 	wants.List = append(wants.List, ledger.Want{
 		Kind: j.kind(), Object: j.dir, To: stateOf(j.values), Secret: true,
-		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: j.dir}.ID()},
+		Needs: []string{ledger.Want{Kind: ledger.Dir(), Object: j.dir}.ID()},
 		Ready: func(context.Context) error { return hint(j.dir, lookErr) },
 	})
 	return wants, nil

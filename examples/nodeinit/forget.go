@@ -87,8 +87,7 @@ func (a *app) forget(ctx context.Context, names []string) error {
 // cannot be read. If there is none, the name itself stands for the error.
 func (a *app) idsOf(recorded ledger.Status, name string) (ids []string) {
 	for _, r := range recorded.Records {
-		ours := slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == a.agent })
-		if ours && slices.Contains([]string{r.Object, r.ID, bootstrap.OneLine(r.Object)}, name) {
+		if claimOf(r, a.agent) >= 0 && slices.Contains([]string{r.Object, r.ID, bootstrap.OneLine(r.Object)}, name) {
 			ids = append(ids, r.ID)
 		}
 	}
@@ -133,7 +132,8 @@ type released struct {
 // release gives up the agent's records, unless it is alive.
 func (a *app) release(ctx context.Context) error {
 	agents, err := a.agents(ctx)
-	if err != nil {
+	recorded, statusErr := a.book.Status(ctx)
+	if err := errors.Join(err, statusErr); err != nil {
 		return err
 	}
 	v := released{Agent: a.agent, Left: []string{}}
@@ -141,7 +141,11 @@ func (a *app) release(ctx context.Context) error {
 		if err := a.hasGone(ctx, *agent); err != nil && !a.force {
 			return fmt.Errorf("release agent %q: %w (or give --force)", a.agent, err)
 		}
-		v.Recorded = agent.Changed + agent.Found
+		for _, r := range recorded.Records {
+			if claimOf(r, a.agent) >= 0 {
+				v.Recorded++
+			}
+		}
 		left, err := a.book.Release(ctx, a.agent)
 		if err != nil {
 			return err

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -80,7 +79,7 @@ func (a *app) complete(ctx context.Context, f *pflag.FlagSet) (err error) {
 	}
 	a.olderInstallerPaths(f)
 	a.cgroupRoot = cmp.Or(a.cgroupRoot, ciliumCgroupRoot)
-	a.bpfRoot = cmp.Or(a.bpfRoot, bpffs.DefaultPath)
+	a.bpfRoot = cmp.Or(a.bpfRoot, "/sys/fs/bpf")
 	return nil
 }
 

@@ -69,8 +69,8 @@ type nodeStatus struct {
 	State    string          `json:"state"`
 	Agents   []agentStatus   `json:"agents"`
 	Records  []ledger.Record `json:"records"`
-	Damaged  ledger.IDs      `json:"damaged"`
-	Left     ledger.IDs      `json:"left"` // for good, with an agent's mark
+	Damaged  []string        `json:"damaged"`
+	Left     []string        `json:"left"` // for good, with an agent's mark
 	Orphans  []ledger.Marked `json:"orphans"`
 	Error    string          `json:"error,omitempty"`
 }
@@ -79,6 +79,8 @@ type agentStatus struct {
 	ledger.Agent
 	State   string     `json:"state"`
 	LastRun *runStatus `json:"lastRun"` // null: it was cut short, or nothing was done
+	Changed int        `json:"changed"` // objects that its steps want and agents have changed
+	Found   int        `json:"found"`   // objects that were found as its steps want them
 	Adopted int        `json:"adopted"` // of the recorded objects
 	Begun   int        `json:"begun"`   // by a run that was cut short
 	Kept    int        `json:"kept"`    // since it was changed by others
@@ -133,12 +135,12 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 
 // nodeStatus collects the status. An unreadable part hides no other.
 func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
-	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: ledger.IDs{}, Left: ledger.IDs{}, Orphans: []ledger.Marked{}}
+	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: []string{}, Left: []string{}, Orphans: []ledger.Marked{}}
 	agents, err := a.agents(ctx)
 	recorded, statusErr := a.book.Status(ctx)
 	for _, r := range recorded.Records {
-		if only == "" || slices.ContainsFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == only }) {
-			v.Records = append(v.Records, withoutContent(r))
+		if only == "" || claimOf(r, only) >= 0 {
+			v.Records = append(v.Records, r)
 		}
 	}
 	v.Damaged, v.Left = append(v.Damaged, recorded.Damaged...), append(v.Left, recorded.Left...)
@@ -158,16 +160,6 @@ func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
 	}
 	v.State = v.worst()
 	return v
-}
-
-// withoutContent leaves out the content of files, which may be secret.
-func withoutContent(r ledger.Record) ledger.Record {
-	r.Original.Content, r.Left.Content = nil, nil
-	r.Claims = slices.Clone(r.Claims)
-	for i := range r.Claims {
-		r.Claims[i].To.Content = nil
-	}
-	return r
 }
 
 // worst is the state of the node: what cannot be read comes first, then the owner. Objects
@@ -214,10 +206,20 @@ func (a *app) agentStatus(ctx context.Context, agent ledger.Agent, records []led
 	return v
 }
 
+// claimOf is the index of the agent's first claim, or negative.
+func claimOf(r ledger.Record, agent string) int {
+	return slices.IndexFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == agent })
+}
+
 func (v *agentStatus) count(r ledger.Record) {
-	i := slices.IndexFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == v.Name })
+	i := claimOf(r, v.Name)
 	if i < 0 {
 		return
+	}
+	if !r.Begun && r.Left.Equal(r.Original) {
+		v.Found++
+	} else {
+		v.Changed++
 	}
 	if r.Claims[i].Adopted {
 		v.Adopted++

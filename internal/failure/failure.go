@@ -17,6 +17,9 @@ import (
 // ErrReplaced is matched if another object has taken the place of the one that was seen.
 var ErrReplaced = code.New(code.CleanupReplaced, "another one has taken its place; left as it is")
 
+// ErrUnrecorded is matched if the ledger cannot be written: no further step can be recorded.
+var ErrUnrecorded = errors.New("the ledger cannot be written")
+
 // Set joins errors that may be many and alike, such as those of thousands of links: it
 // keeps each text once, and the first few texts. The zero value is empty.
 type Set struct {

@@ -44,7 +44,7 @@ const (
 // read, the identity that the kernel gives.
 func (s System) Kind() *ledger.Kind {
 	k := &ledger.Kind{
-		Name: s.Name, Space: ledger.MountSpace,
+		Name: s.Name, Space: "mount",
 		Read: s.read, Write: s.write, Met: isMade, Same: same, Describe: s.describe, Keeps: s.keeps,
 		Lost: lost, Owns: owns, Find: s.find,
 		EndsWithBoot: func(string) bool { return true },
@@ -68,7 +68,7 @@ func (s System) Wants(ctx context.Context, path string, to ledger.State, ready f
 	list, _ := ledger.DirWants(path, 0o755) // likewise
 	return ledger.Wants{AtOnce: true, List: append(list, ledger.Want{
 		Kind: s.Kind(), Object: path, To: to, Loose: true,
-		Needs: ledger.IDs{ledger.Want{Kind: ledger.Dir(), Object: path}.ID()},
+		Needs: []string{ledger.Want{Kind: ledger.Dir(), Object: path}.ID()},
 		Ready: func(context.Context) error {
 			p, err := Look(Or(s.Kernel), path)
 			if err != nil || p.Shows(s.FSType) {
