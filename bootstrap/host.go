@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
@@ -35,7 +34,7 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	if err := w.plan.Host.CheckPlaces(places); err != nil {
 		return err
 	}
-	return w.plan.Host.Enter(ctx, namespaces, f)
+	return w.plan.Host.Do(ctx, namespaces, f)
 }
 
 // local is the ledger's view of this side, which is a container.
@@ -180,4 +179,4 @@ func (w *walk) keepFailure(ctx context.Context) {
 }
 
 // everywhere are the namespaces of steps with Wants.
-const everywhere = hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC
+var everywhere = []string{"mnt", "cgroup", "net", "uts", "ipc"}

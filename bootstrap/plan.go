@@ -194,7 +194,7 @@ func (p *Plan) withBook(ctx context.Context, f func(context.Context, *ledger.Boo
 		return f(ctx, nil)
 	}
 	var book *ledger.Book
-	if err := p.Host.Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+	if err := p.Host.Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		book, err = p.Ledger.Open(ctx)
 		return err
 	}); err != nil {

@@ -85,7 +85,7 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 			g.Waiting = func(bootstrap.Wait) { close(waiting) }
 			done := make(chan error, 1)
 			go func() {
-				done <- hostns.Host{Proc: n.Proc()}.Enter(t.Context(), g.Where, g.Wait)
+				done <- hostns.Host{Proc: n.Proc()}.Do(t.Context(), g.Where, g.Wait)
 			}()
 			<-waiting
 			run(mode.rules)

@@ -37,7 +37,7 @@ type Store struct {
 	Sandboxes func(context.Context) ([]string, error)
 
 	// Enter calls its last argument in the host's namespaces of the given names, such as
-	// hostns.Host.Enter, since DataDir is a path of the host. Sandboxes is called outside
+	// hostns.Host.Do, since DataDir is a path of the host. Sandboxes is called outside
 	// of it. If nil, the process's own namespaces are used.
 	Enter func(ctx context.Context, namespaces []string, f func(context.Context) error) error
 

@@ -42,9 +42,7 @@ type KernelFeatures struct {
 	// BTF says that the agent has programs that need the kernel's types.
 	BTF bool
 
-	// BTFFile is the file in which the kernel shows its types. Empty means
-	// /sys/kernel/btf/vmlinux.
-	BTFFile string
+	btfFile string // for tests; empty: /sys/kernel/btf/vmlinux, in which the kernel shows its types
 }
 
 // Findings tries each feature: for most the kernel verifies a program, which is neither
@@ -66,7 +64,7 @@ func (k KernelFeatures) Findings(ctx context.Context) (findings []error, err err
 			unknown = append(unknown, fmt.Errorf("%s: %w", f.Name, err))
 		}
 	}
-	file := cmp.Or(k.BTFFile, "/sys/kernel/btf/vmlinux")
+	file := cmp.Or(k.btfFile, "/sys/kernel/btf/vmlinux")
 	if _, err := os.Stat(file); k.BTF && errors.Is(err, fs.ErrNotExist) {
 		findings = append(findings, code.Errorf(code.PreflightNoBTF, "%s does not exist: programs of %s that are built for all kernels do not load (boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y)", file, agent))
 	} else if k.BTF && err != nil {

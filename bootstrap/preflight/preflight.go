@@ -10,7 +10,7 @@
 //		List: []preflight.Check{
 //			{Name: "kernel", Find: preflight.Cilium().Findings},
 //			{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
-//			{Name: "networkd", Find: preflight.Networkd{}.Findings},
+//			{Name: "networkd", Find: preflight.Networkd},
 //		},
 //	}}
 //
@@ -24,7 +24,7 @@
 // stable code (bootstrap.Code). One that is bootstrap.Certain is a failure: the
 // agent cannot work on this node. All others are warnings: the action's advice, with which
 // the plan goes on. Anything that cannot be examined, for example for lack of a
-// capability, is a warning too. A check that is ignored by its name does not run.
+// capability, is a warning too.
 //
 // # What it needs
 //
@@ -42,8 +42,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -53,7 +51,7 @@ import (
 
 // Check looks for one condition that causes a failure later.
 type Check struct {
-	// Name is that by which the check can be ignored.
+	// Name is at the start of each line about the check.
 	Name string
 
 	// Find returns the findings, which are errors as the package documentation says. The
@@ -65,9 +63,6 @@ type Check struct {
 // once.
 type Checks struct {
 	List []Check
-
-	// Ignore lists the names of checks to leave out. Names that List lacks are no error.
-	Ignore []string
 
 	// Where lists the host's namespaces in which a plan looks, by their names in
 	// /proc/PID/ns: "mnt" for files, "net" for routing. If it is empty, the plan looks in
@@ -113,23 +108,20 @@ func (c Checks) Advise(ctx context.Context) (advice []string, err error) {
 }
 
 // looked is the key under which a plan's run keeps the findings.
-type looked struct {
-	list   *Check
-	ignore string
-}
+type looked struct{ list *Check }
 
 // look returns the findings of all checks, with their names.
 func (c Checks) look(ctx context.Context) ([]error, error) {
 	if len(c.List) == 0 {
 		return c.find(ctx)
 	}
-	return once.Do(ctx, looked{&c.List[0], strings.Join(c.Ignore, ",")}, c.find)
+	return once.Do(ctx, looked{&c.List[0]}, c.find)
 }
 
 func (c Checks) find(ctx context.Context) (all []error, err error) {
 	for _, check := range c.List {
-		if slices.Contains(c.Ignore, check.Name) || ctx.Err() != nil {
-			continue
+		if ctx.Err() != nil {
+			break
 		}
 		findings, err := check.Find(ctx)
 		if err != nil {

@@ -37,7 +37,7 @@ var behind = preflight.APIServer([]string{"10.96.0.1"}, []string{"10.96.0.1"})
 func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	run := func(list ...preflight.Check) (*bootstrap.Report, error) {
 		p := bootstrap.Plan{Steps: []bootstrap.Step{
-			{Name: "preflight", Action: preflight.Checks{List: list, Ignore: []string{"ignored", "of another step"}}},
+			{Name: "preflight", Action: preflight.Checks{List: list}},
 			{Name: "other", Action: bootstrap.Func(
 				func(context.Context) ([]string, error) { return []string{"do it"}, nil },
 				func(context.Context) error { return nil },
@@ -45,14 +45,14 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 		}}
 		return p.Check(t.Context())
 	}
-	warning, ignored := preflight.Check{Name: "api-server", Find: behind}, preflight.Check{Name: "ignored", Find: lacks.Findings}
+	warning := preflight.Check{Name: "api-server", Find: behind}
 
-	report, err := run(ignored, preflight.Check{Name: "server", Find: preflight.APIServer(nil, nil)})
+	report, err := run(preflight.Check{Name: "server", Find: preflight.APIServer(nil, nil)})
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 	require.Empty(t, report.Results[0].Advice)
 
-	report, err = run(ignored, warning)
+	report, err = run(warning)
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 	require.Len(t, report.Results[0].Advice, 1)
@@ -137,7 +137,7 @@ func TestRDY8_APIServerBehindTheAgentsOwnService(t *testing.T) {
 
 func TestRDY8_KernelWithoutBTF(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vmlinux")
-	k := preflight.KernelFeatures{BTF: true, BTFFile: file}
+	k := preflight.BTFIn(file)
 	findings, err := k.Findings(t.Context())
 	require.NoError(t, err)
 	require.Len(t, findings, 1)

@@ -105,7 +105,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{
-			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Enter, Sandboxes: a.sandboxes,
+			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Do, Sandboxes: a.sandboxes,
 		}},
 		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare sets the folders
 	}

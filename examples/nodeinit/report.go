@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 	"github.com/slipway-dev/slipway/bootstrap/textfile"
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
@@ -142,7 +141,7 @@ func (a *app) metrics(ctx context.Context, do func(path string) error) error {
 	if a.reportMetrics == "" {
 		return nil
 	}
-	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return do(a.reportMetrics) })
+	err := a.host().Do(ctx, []string{"mnt"}, func(context.Context) error { return do(a.reportMetrics) })
 	if err != nil {
 		return fmt.Errorf("--report-metrics: %w", err)
 	}

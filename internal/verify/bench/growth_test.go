@@ -26,7 +26,7 @@ const module = "github.com/slipway-dev/slipway"
 var uses = []struct{ pkg, expression string }{
 	{"bootstrap", "(&bootstrap.Plan{}).Apply"},
 	{"bootstrap/ledger", "(&ledger.Ledger{}).Open"},
-	{"bootstrap/hostns", "hostns.Host{}.Enter"},
+	{"bootstrap/hostns", "hostns.Host{}.Do"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
 	{"bootstrap/cri", "cri.Endpoint{}.CNI"},
 	{"bootstrap/gate", "gate.KubeProxy"},

@@ -171,8 +171,18 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	require.ErrorContains(t, g.Wait(t.Context()), "nutz.agent.example.org is not established yet: ")
 }
 
+// asking is an agent that asks whether it comes back.
+type asking struct {
+	Client                dynamic.Interface
+	Namespace, Name, Node string
+}
+
+func (a asking) Decide(ctx context.Context) (uninstall bool, reason string, err error) {
+	return kube.Decide(ctx, a.Client, a.Namespace, a.Name, a.Node)
+}
+
 // daemonSet creates a DaemonSet with the template's spec, in the namespace.
-func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) kube.DaemonSet {
+func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) asking {
 	t.Helper()
 	all := fields{"containers": []any{fields{"name": "a", "image": "a"}}}
 	for key, value := range spec {
@@ -182,13 +192,13 @@ func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields)
 		"selector": fields{"matchLabels": fields{"app": name}},
 		"template": fields{"metadata": fields{"labels": fields{"app": name}}, "spec": all},
 	}})
-	return kube.DaemonSet{Client: client, Namespace: "kube-system", Name: name, Node: "decide"}
+	return asking{Client: client, Namespace: "kube-system", Name: name, Node: "decide"}
 }
 
 func TestRDY4_RestartOrUninstall(t *testing.T) {
 	createNode(t, "decide", fields{"zone": "a", "size": "8"})
 	c := admin(t)
-	decide := func(d kube.DaemonSet, uninstall bool, reason string) {
+	decide := func(d asking, uninstall bool, reason string) {
 		t.Helper()
 		goes, why, err := d.Decide(t.Context())
 		require.Equal(t, []any{uninstall, reason}, []any{goes, why}, "%v", err)
@@ -214,17 +224,17 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	d.Node = "nowhere"
 	decide(d, false, "unknown")
 
-	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
-	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
-	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
-	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
+	decide(asking{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(asking{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(asking{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
+	decide(asking{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
 
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
 	create(t, accounts, fields{"metadata": fields{"name": "going"}})
 	gone := client(t, tokenOf(t, "going", fields{}))
 	require.NoError(t, server.Admin().Delete(t.Context(), accounts+"/going"))
-	going := kube.DaemonSet{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
+	going := asking{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
 	eventually(t, func(ctx context.Context) error {
 		if uninstall, reason, err := going.Decide(ctx); !apierrors.IsUnauthorized(err) || uninstall {
 			return fmt.Errorf("%s: %w", reason, err)
@@ -262,7 +272,7 @@ func TestRDY4_NodesThatTheAffinitySelects(t *testing.T) {
 
 // An unreachable API server is no reason to take the network away.
 func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
-	d := kube.DaemonSet{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
+	d := asking{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
 	server.KillAPIServer()
 	defer func() { require.NoError(t, server.StartAPIServer(t.Context())) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
