@@ -29,19 +29,19 @@ func telling(name string, log *[]string) *bootstrap.Trace {
 		return context.WithValue(ctx, traceKey{}, own+by)
 	}
 	return &bootstrap.Trace{
-		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
-			say(ctx, "start "+string(op))
+		PlanStart: func(ctx context.Context, op string) context.Context {
+			say(ctx, "start "+op)
 			return mark(ctx, name)
 		},
-		PlanDone: func(ctx context.Context, r *bootstrap.Report) { say(ctx, "done "+string(r.Op)+", "+r.Summary()) },
-		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
-			say(ctx, "start "+string(op)+" "+step)
+		PlanDone: func(ctx context.Context, r *bootstrap.Report) { say(ctx, "done "+r.Op+", "+r.Summary()) },
+		StepStart: func(ctx context.Context, op, step string) context.Context {
+			say(ctx, "start "+op+" "+step)
 			return mark(ctx, step)
 		},
-		StepDone: func(ctx context.Context, op bootstrap.Op, r bootstrap.Result) {
-			say(ctx, "done "+string(op)+" "+r.Step+" "+string(r.Status))
+		StepDone: func(ctx context.Context, op string, r bootstrap.Result) {
+			say(ctx, "done "+op+" "+r.Step+" "+string(r.Status))
 		},
-		Waiting: func(ctx context.Context, w bootstrap.Wait) { say(ctx, w.Step+" waits for "+w.For) },
+		Waiting: func(ctx context.Context, step string, w bootstrap.Wait) { say(ctx, step+" waits for "+w.For) },
 	}
 }
 
@@ -74,8 +74,8 @@ func TestTraceIsNilSafe(t *testing.T) {
 		"no logger": bootstrap.LogTrace(nil),
 		"joined":    bootstrap.JoinTraces(),
 		"nil context": {
-			PlanStart: func(context.Context, bootstrap.Op) context.Context { return nil },
-			StepStart: func(context.Context, bootstrap.Op, string) context.Context { return nil },
+			PlanStart: func(context.Context, string) context.Context { return nil },
+			StepStart: func(context.Context, string, string) context.Context { return nil },
 		},
 	} {
 		a := todo()
@@ -142,9 +142,9 @@ func TestLogTraceWarnsOfTheSameAdviceOnce(t *testing.T) {
 		warns  bool
 	}{{advice, true}, {advice, false}, {[]string{"and at that"}, true}, {nil, false}, {advice, true}, {advice, false}} {
 		b.Reset()
-		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: "a", Status: bootstrap.Unchanged, Advice: tc.advice})
+		trace.StepDone(t.Context(), "apply", bootstrap.Result{Step: "a", Status: bootstrap.Unchanged, Advice: tc.advice})
 		require.Equal(t, tc.warns, strings.Contains(b.String(), "level=WARN"), b.String())
 	}
-	trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: "a", Status: bootstrap.Changed, Advice: advice})
+	trace.StepDone(t.Context(), "apply", bootstrap.Result{Step: "a", Status: bootstrap.Changed, Advice: advice})
 	require.Contains(t, b.String(), "level=WARN", "what changed is told with its advice")
 }

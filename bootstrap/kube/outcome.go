@@ -48,9 +48,9 @@ type Outcome struct {
 
 // OutcomeOf returns the outcome of a plan's report, without times.
 func OutcomeOf(r *bootstrap.Report) Outcome {
-	o := Outcome{Agent: r.Agent, Result: ready, Version: r.Version, Code: r.Code()}
+	o := Outcome{Agent: r.Agent, Result: ready, Version: r.Version}
 	if step, err := r.Cause(); err != nil {
-		o.Result, o.Step, o.Message = failed, step, short(err.Error())
+		o.Result, o.Step, o.Code, o.Message = failed, step, bootstrap.Code(err), short(err.Error())
 		return o
 	}
 	for _, s := range r.Results {

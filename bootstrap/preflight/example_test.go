@@ -20,13 +20,13 @@ func Example() {
 		}},
 	}}
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{
+		{Name: "preflight", Action: preflight.Checks{
 			{Name: "kernel", Find: needed.Findings},
 			{Name: "api-server", Find: preflight.APIServer([]string{"https://api.example.org:6443"}, nil)},
-		}}},
+		}},
 	}}
-	report, err := plan.Check(context.Background())
-	fmt.Println(report.Results[0].Code())
+	_, err := plan.Check(context.Background())
+	fmt.Println(bootstrap.Code(err))
 	fmt.Println(err)
 
 	// Output:

@@ -6,12 +6,9 @@
 // routing tables that others use, a systemd service that deletes the agent's routes.
 //
 //	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
-//		Where: []string{"mnt", "net"},
-//		List: []preflight.Check{
-//			{Name: "kernel", Find: preflight.Cilium().Findings},
-//			{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
-//			{Name: "networkd", Find: preflight.Networkd},
-//		},
+//		{Name: "kernel", Find: preflight.Cilium().Findings},
+//		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
+//		{Name: "networkd", Find: preflight.Networkd},
 //	}}
 //
 // [Checks] is a bootstrap.Action and a bootstrap.Gate that changes nothing, for a plan's Steps
@@ -61,17 +58,13 @@ type Check struct {
 
 // Checks is an action of a plan that looks, and changes nothing. A run of the plan looks
 // once.
-type Checks struct {
-	List []Check
+type Checks []Check
 
-	// Where lists the host's namespaces in which a plan looks, by their names in
-	// /proc/PID/ns: "mnt" for files, "net" for routing. If it is empty, the plan looks in
-	// the process's own, which suits checks that ask a cluster.
-	Where []string
+// OnHost has a plan look in the host's mount and network namespaces. A step with checks that
+// ask a cluster sets Local instead: it looks in the process's own.
+func (Checks) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"mnt", "net"}, nil
 }
-
-// OnHost returns Where.
-func (c Checks) OnHost() (namespaces []string, places map[string]string) { return c.Where, nil }
 
 // Check returns no changes, and all findings as the error if one of them is certain to
 // fail later.
@@ -112,14 +105,14 @@ type looked struct{ list *Check }
 
 // look returns the findings of all checks, with their names.
 func (c Checks) look(ctx context.Context) ([]error, error) {
-	if len(c.List) == 0 {
+	if len(c) == 0 {
 		return c.find(ctx)
 	}
-	return once.Do(ctx, looked{&c.List[0]}, c.find)
+	return once.Do(ctx, looked{&c[0]}, c.find)
 }
 
 func (c Checks) find(ctx context.Context) (all []error, err error) {
-	for _, check := range c.List {
+	for _, check := range c {
 		if ctx.Err() != nil {
 			break
 		}

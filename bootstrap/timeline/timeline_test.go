@@ -4,7 +4,6 @@
 package timeline_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -59,10 +58,12 @@ func (e element) bars() (found []element) {
 
 func drawn(t *testing.T, r *timeline.Recorder) (svg element, text string) {
 	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, r.WriteSVG(&b))
-	require.NoError(t, xml.Unmarshal(b.Bytes(), &svg), b.String())
-	return svg, b.String()
+	file := filepath.Join(t.TempDir(), "drawn.svg")
+	require.NoError(t, r.WriteFile(file))
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(content, &svg), string(content))
+	return svg, string(content)
 }
 
 func TestBarsAreWhereTheStepsWere(t *testing.T) {

@@ -79,9 +79,9 @@ func (a *agent) apiServer() bootstrap.Step {
 
 // mayMark checks, before anything is changed, whether the node may be marked in the end.
 func (a *agent) mayMark() bootstrap.Step {
-	return bootstrap.Step{Name: "gate access", Gate: preflight.Checks{List: []preflight.Check{
+	return bootstrap.Step{Name: "gate access", Local: true, Gate: preflight.Checks{
 		{Name: "access", Find: kube.Access(a.clients.dynamic, a.node().Rules()...)},
-	}}}
+	}}
 }
 
 func (a *agent) node() kube.Node {

@@ -25,7 +25,7 @@ var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cn
 
 // preflightStep looks for conditions that fail later, when the agent starts.
 func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {
-	checks := []preflight.Check{
+	checks := preflight.Checks{
 		{Name: "kernel", Find: preflight.Cilium().Findings},
 		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
 		{Name: "networkd", Find: preflight.Networkd},
@@ -38,7 +38,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 		checks = append(checks, preflight.Check{Name: "cni", Find: a.cniAsItIs(install).Findings})
 	}
 	checks = slices.DeleteFunc(checks, func(c preflight.Check) bool { return slices.Contains(a.ignorePreflight, c.Name) })
-	return bootstrap.Step{Name: stepPreflight, Action: looking{preflight.Checks{List: checks, Where: []string{"mnt", "net"}}}}
+	return bootstrap.Step{Name: stepPreflight, Action: looking{checks}}
 }
 
 // apiServerAddress returns how the agent reaches the API server: as its configuration says,

@@ -5,7 +5,7 @@
 // cri uses.
 //
 //	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "containerd.sock"))
-//	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+//	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")})
 //
 // It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
 // For the runtime of a throw-away node, make the listener with bootstraptest.Node.Listen.
@@ -44,15 +44,12 @@ type Runtime struct {
 }
 
 // Containerd returns the info of a containerd that looks in these directories, and has
-// loaded no network.
-func Containerd(confDir string, pluginDirs ...string) func() map[string]string {
-	return containerd("cni config load failed: no network config found in "+confDir+": cni plugin not initialized: failed to load cni config",
-		[]any{}, confDir, pluginDirs)
-}
-
-// ContainerdLoaded returns the info of a containerd that looks in these directories, and
-// has loaded a conflist.
-func ContainerdLoaded(conflist []byte, confDir string, pluginDirs ...string) func() map[string]string {
+// loaded the conflist; nil: no network.
+func Containerd(conflist []byte, confDir string, pluginDirs ...string) func() map[string]string {
+	if conflist == nil {
+		return containerd("cni config load failed: no network config found in "+confDir+": cni plugin not initialized: failed to load cni config",
+			[]any{}, confDir, pluginDirs)
+	}
 	var list struct {
 		Name    string
 		Plugins []json.RawMessage
@@ -98,7 +95,7 @@ func Serve(t testing.TB, l net.Listener, handler http.Handler) {
 // ServeHTTP answers like the runtime.
 func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	const service = "/runtime.v1.RuntimeService/"
-	answer, found := map[string]func() []byte{service + "Status": r.status, service + "Version": r.version, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
+	message, found := map[string]func() []byte{service + "Status": r.status, service + "Version": r.version, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
 	switch {
 	case req.URL.Path == "/config" && r.Config != "":
 		w.Header().Set("Content-Type", "application/toml")
@@ -106,22 +103,22 @@ func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.ProtoMajor != 2:
 		http.NotFound(w, req)
 	case !found || r.NoCRI:
-		Refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
+		refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
 	default:
-		Answer(w, answer())
+		answer(w, message())
 	}
 }
 
-// Answer sends a message of gRPC, and the status OK.
-func Answer(w http.ResponseWriter, message []byte) {
+// answer sends a message of gRPC, and the status OK.
+func answer(w http.ResponseWriter, message []byte) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Trailer", "Grpc-Status")
 	_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...))
 	w.Header().Set("Grpc-Status", "0")
 }
 
-// Refuse sends a gRPC error.
-func Refuse(w http.ResponseWriter, code int, message string) {
+// refuse sends a gRPC error.
+func refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Grpc-Status", encode(code))
 	w.Header().Set("Grpc-Message", url.PathEscape(message))

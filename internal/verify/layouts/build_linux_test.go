@@ -193,7 +193,7 @@ func (n *node) runtimes() {
 func answers(r line) http.Handler {
 	switch r.verb {
 	case "containerd":
-		return critest.Runtime{Info: critest.Containerd(r.args[1], r.args[2:]...)}
+		return critest.Runtime{Info: critest.Containerd(nil, r.args[1], r.args[2:]...)}
 	case "crio":
 		quoted := make([]string, len(r.args)-2)
 		for i, dir := range r.args[2:] {

@@ -21,17 +21,26 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 )
 
+// onceClosed returns a probe that calls f when it has first seen the gate closed.
+func onceClosed(probe func(context.Context) (string, error), f func()) func(context.Context) (string, error) {
+	var once sync.Once
+	return func(ctx context.Context) (string, error) {
+		seen, err := probe(ctx)
+		if seen != "" {
+			once.Do(f)
+		}
+		return seen, err
+	}
+}
+
 func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 	server.KillAPIServer()
 	g := kube.APIServer(config(t, denied.Token()))
 	g.Timeout = time.Minute
 	started := make(chan error, 1)
-	var once sync.Once
-	g.Waiting = func(w bootstrap.Wait) {
-		require.Equal(t, "the API server", w.For)
-		require.Error(t, w.Err)
-		once.Do(func() { go func() { started <- server.StartAPIServer(context.WithoutCancel(t.Context())) }() })
-	}
+	g.Probe = onceClosed(g.Probe, func() {
+		go func() { started <- server.StartAPIServer(context.WithoutCancel(t.Context())) }()
+	})
 	require.NoError(t, g.Wait(t.Context()))
 	require.NoError(t, <-started)
 	changes, err := g.Check(t.Context())
@@ -49,7 +58,7 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 		}
 		return nil
 	})
-	g.Waiting, g.Timeout = nil, 10*time.Second
+	g.Timeout = 10 * time.Second
 	require.ErrorContains(t, g.Wait(t.Context()), "wait for the API server: last seen: ")
 }
 
@@ -153,7 +162,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	changes, err := g.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"wait for the custom resources nuts.agent.example.org: nuts.agent.example.org is not installed"}, changes)
-	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts", "1").Object) }
+	g.Probe = onceClosed(g.Probe, func() { create(t, crds, crd("nuts", "1").Object) })
 	require.NoError(t, g.Wait(t.Context()))
 
 	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
