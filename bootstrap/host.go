@@ -79,7 +79,7 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 	if !w.plan.usesHost() {
 		return w.inside(ctx, may, f)
 	}
-	unlock, err := w.lock(ctx, func(what string, atMost time.Duration) { Waiting(ctx, Wait{For: what, Pause: atMost}) })
+	unlock, err := w.lock(ctx, func(what string, atMost time.Duration) { Waiting(ctx, what, atMost) })
 	if err != nil {
 		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}

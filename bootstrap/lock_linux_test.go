@@ -60,7 +60,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	second := s.plan("b", s.file())
 	var log bytes.Buffer
 	second.Trace = bootstrap.JoinTraces(bootstrap.LogTrace(slog.New(slog.NewTextHandler(&log, nil))),
-		&bootstrap.Trace{Waiting: func(_ context.Context, _ string, w bootstrap.Wait) { waits <- w.For }})
+		&bootstrap.Trace{Waiting: func(_ context.Context, _, what string, _ time.Duration) { waits <- what }})
 	go func() {
 		_, err := second.Apply(t.Context())
 		applied <- err

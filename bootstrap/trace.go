@@ -43,24 +43,11 @@ type Trace struct {
 	// including steps that were not tried.
 	StepDone func(ctx context.Context, op string, r Result)
 
-	// Waiting is called when the run begins to wait: see [Waiting]. Step is the step that
-	// waits. It is empty if no step has started yet, for example while another process holds
-	// the node's lock.
-	Waiting func(ctx context.Context, step string, w Wait)
-}
-
-// Wait is a pause in a run of a plan.
-type Wait struct {
-	// For is what the run waits for, such as "the lock, which ...".
-	For string
-
-	// Tries is the number of attempts so far, and Err the error of the last one.
-	// They are zero and nil if there was no attempt.
-	Tries int
-	Err   error
-
-	// Pause is the longest that the wait may take. Zero if that is not known.
-	Pause time.Duration
+	// Waiting is called when the run begins to wait for something, such as "the lock, which
+	// ...", or a gate with what it sees: see [Waiting]. Step is the step that waits. It is
+	// empty if no step has started yet, for example while another process holds the node's
+	// lock. AtMost is the longest that the wait may take, zero if that is not known.
+	Waiting func(ctx context.Context, step, what string, atMost time.Duration)
 }
 
 type runKey struct{}
@@ -73,9 +60,9 @@ type run struct {
 
 // Waiting calls the Waiting hook of the plan and the step that ctx belongs to. Locks and
 // actions that may take long call it before they wait. Outside of a plan it does nothing.
-func Waiting(ctx context.Context, w Wait) {
+func Waiting(ctx context.Context, what string, atMost time.Duration) {
 	r, _ := ctx.Value(runKey{}).(run)
-	r.trace.waiting(ctx, r.step, w)
+	r.trace.waiting(ctx, r.step, what, atMost)
 }
 
 // in returns the context of a step of the run that t traces; "": of the run itself.
@@ -117,9 +104,9 @@ func (t *Trace) stepDone(ctx context.Context, op string, r Result) {
 	}
 }
 
-func (t *Trace) waiting(ctx context.Context, step string, w Wait) {
+func (t *Trace) waiting(ctx context.Context, step, what string, atMost time.Duration) {
 	if t != nil && t.Waiting != nil {
-		t.Waiting(ctx, step, w)
+		t.Waiting(ctx, step, what, atMost)
 	}
 }
 
@@ -159,9 +146,9 @@ func (t *Trace) then(next *Trace) *Trace {
 			t.checking(ctx, step)
 			next.checking(ctx, step)
 		},
-		Waiting: func(ctx context.Context, step string, w Wait) {
-			t.waiting(ctx, step, w)
-			next.waiting(ctx, step, w)
+		Waiting: func(ctx context.Context, step, what string, atMost time.Duration) {
+			t.waiting(ctx, step, what, atMost)
+			next.waiting(ctx, step, what, atMost)
 		},
 	}
 }
@@ -193,7 +180,11 @@ func LogTrace(l *slog.Logger) *Trace {
 			before, _ := last.([]string)
 			logResult(ctx, l, op, r, !slices.Equal(before, r.Advice))
 		},
-		Waiting: func(ctx context.Context, step string, w Wait) { logWait(ctx, l, step, w) },
+		Waiting: func(ctx context.Context, step, what string, atMost time.Duration) {
+			l.LogAttrs(ctx, slog.LevelInfo, "waiting", given(
+				slog.String("for", what), slog.String("step", step), slog.Duration("pause", atMost),
+			)...)
+		},
 	}
 }
 
@@ -230,12 +221,6 @@ func logResult(ctx context.Context, l *slog.Logger, op string, r Result, news bo
 	)...)
 }
 
-func logWait(ctx context.Context, l *slog.Logger, step string, w Wait) {
-	l.LogAttrs(ctx, slog.LevelInfo, "waiting", given(
-		slog.String("for", w.For), slog.String("step", step), slog.Duration("pause", w.Pause), slog.Int("tries", w.Tries), slog.Any("error", w.Err),
-	)...)
-}
-
 // given leaves out what is empty.
 func given(attrs ...slog.Attr) []slog.Attr {
 	return slices.DeleteFunc(attrs, func(a slog.Attr) bool {
@@ -246,8 +231,6 @@ func given(attrs ...slog.Attr) []slog.Attr {
 			return v == ""
 		case []string:
 			return len(v) == 0
-		case int64:
-			return v == 0
 		case time.Duration:
 			return v == 0 && a.Key == "pause"
 		}

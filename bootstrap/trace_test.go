@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,7 +42,7 @@ func telling(name string, log *[]string) *bootstrap.Trace {
 		StepDone: func(ctx context.Context, op string, r bootstrap.Result) {
 			say(ctx, "done "+op+" "+r.Step+" "+string(r.Status))
 		},
-		Waiting: func(ctx context.Context, step string, w bootstrap.Wait) { say(ctx, step+" waits for "+w.For) },
+		Waiting: func(ctx context.Context, step, what string, _ time.Duration) { say(ctx, step+" waits for "+what) },
 	}
 }
 
@@ -49,7 +50,7 @@ func TestJoinTraces(t *testing.T) {
 	var log []string
 	a := todo()
 	a.Hook = func(ctx context.Context, _ string) error {
-		bootstrap.Waiting(ctx, bootstrap.Wait{For: "more"})
+		bootstrap.Waiting(ctx, "more", 0)
 		return nil
 	}
 	plan := &bootstrap.Plan{
@@ -79,7 +80,7 @@ func TestTraceIsNilSafe(t *testing.T) {
 		},
 	} {
 		a := todo()
-		a.Hook = func(ctx context.Context, _ string) error { bootstrap.Waiting(ctx, bootstrap.Wait{}); return nil }
+		a.Hook = func(ctx context.Context, _ string) error { bootstrap.Waiting(ctx, "", 0); return nil }
 		plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), skipped(step("b", nil))}, Trace: trace}
 		report, err := plan.Apply(t.Context())
 		require.NoError(t, err, name)

@@ -72,20 +72,20 @@ func TestLoadedWaits(t *testing.T) {
 	require.Equal(t, "cri.not-loaded", code.Of(err))
 
 	ctx, stop := context.WithCancel(t.Context())
-	asked := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "loaded", Action: step}}, Trace: &bootstrap.Trace{Waiting: func(context.Context, string, bootstrap.Wait) { stop() }}}
+	asked := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "loaded", Action: step}}, Trace: &bootstrap.Trace{Waiting: func(context.Context, string, string, time.Duration) { stop() }}}
 	_, err = asked.Apply(ctx)
 	require.ErrorContains(t, err, `it has loaded "theirs" (bridge, portmap)`)
 	require.Equal(t, "plan.canceled", bootstrap.Code(err), "the runtime has had no time")
 
-	waiting := make(chan bootstrap.Wait, 1)
+	waiting := make(chan string, 1)
 	plan := bootstrap.Plan{
 		Steps: []bootstrap.Step{{Name: "loaded", Action: step, Timeout: time.Minute}},
-		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, _ string, w bootstrap.Wait) { waiting <- w; loaded.Store(true) }},
+		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, _, what string, _ time.Duration) { waiting <- what; loaded.Store(true) }},
 	}
 	report, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Changed, report.Results[0].Status)
-	require.Contains(t, (<-waiting).For, `it has loaded "theirs" (bridge, portmap)`)
+	require.Contains(t, <-waiting, `it has loaded "theirs" (bridge, portmap)`)
 	changes, err = step.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)

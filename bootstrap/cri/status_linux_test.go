@@ -267,7 +267,7 @@ func TestCNI11_TheRuntimeIsAskedWhichItIs(t *testing.T) {
 
 	older := newHost(t).serve(critest.Runtime{Name: "containerd", Version: "1.7.27"})
 	require.ErrorContains(t, older.CallsStatus(t.Context()), `"containerd 1.7.27" does not call STATUS`)
-	require.ErrorIs(t, newHost(t).serve(critest.Runtime{NoCRI: true}).CallsStatus(t.Context()), errors.ErrUnsupported)
+	require.ErrorIs(t, newHost(t).serve(noCRI).CallsStatus(t.Context()), errors.ErrUnsupported)
 	require.ErrorContains(t, cri.Endpoint{HostProc: e.HostProc, Path: "x.sock"}.CallsStatus(t.Context()), "which it is")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -41,9 +41,9 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 }
 
 func TestCNISaysWhatDoesNotPass(t *testing.T) {
-	for want, runtime := range map[string]critest.Runtime{
-		"does not report where it looks": {},
-		"it has no CRI":                  {NoCRI: true},
+	for want, runtime := range map[string]http.Handler{
+		"does not report where it looks": critest.Runtime{},
+		"it has no CRI":                  noCRI,
 	} {
 		_, err := newHost(t).serve(runtime).CNI(t.Context())
 		require.ErrorContains(t, err, want)

@@ -87,7 +87,7 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 // timeout, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
 func (g Gate) Wait(ctx context.Context) error {
 	timeout := cmp.Or(g.Timeout, defaultTimeout)
-	start, said, tries := time.Now(), time.Time{}, 0
+	start, said := time.Now(), time.Time{}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, tooLong(timeout))
 	defer cancel()
 	seen := ""
@@ -104,8 +104,8 @@ func (g Gate) Wait(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return g.gaveUp(ctx, seen)
 		}
-		if tries++; time.Since(said) >= sayEvery {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: g.Name, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: (timeout - time.Since(start)).Round(time.Second)})
+		if time.Since(said) >= sayEvery {
+			bootstrap.Waiting(ctx, g.Name+": "+printable.Line(seen), (timeout - time.Since(start)).Round(time.Second))
 			said = time.Now()
 		}
 		if failure.Sleep(ctx, cmp.Or(g.Every, defaultEvery)) != nil {

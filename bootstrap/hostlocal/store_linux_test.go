@@ -236,7 +236,7 @@ func TestRDY4_TheLockIsHostLocals(t *testing.T) {
 	waits := make(chan string, 1)
 	plan := bootstrap.Plan{
 		Steps: []bootstrap.Step{{Name: "addresses", Action: n.store()}},
-		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, _ string, w bootstrap.Wait) { waits <- w.For }},
+		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, _, what string, _ time.Duration) { waits <- what }},
 	}
 	done := make(chan error, 1)
 	go func() {

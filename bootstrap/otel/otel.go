@@ -18,6 +18,7 @@ package otel
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -85,10 +86,8 @@ func stepDone(ctx context.Context, _ string, r bootstrap.Result) {
 	span.End()
 }
 
-func waiting(ctx context.Context, _ string, w bootstrap.Wait) {
-	attributes := []attribute.KeyValue{attribute.String("slipway.for", w.For), attribute.Float64("slipway.pause_seconds", w.Pause.Seconds())}
-	if w.Err != nil {
-		attributes = append(attributes, attribute.Int("slipway.tries", w.Tries), attribute.String("error", w.Err.Error()))
-	}
-	trace.SpanFromContext(ctx).AddEvent("waiting", trace.WithAttributes(attributes...))
+func waiting(ctx context.Context, _, what string, atMost time.Duration) {
+	trace.SpanFromContext(ctx).AddEvent("waiting", trace.WithAttributes(
+		attribute.String("slipway.for", what), attribute.Float64("slipway.pause_seconds", atMost.Seconds()),
+	))
 }

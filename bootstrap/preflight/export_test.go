@@ -10,5 +10,8 @@ func NetworkdBelow(ctx context.Context, root string) ([]error, error) {
 	return networkd{root}.findings(ctx)
 }
 
-// BTFIn needs BTF, which the kernel shows in the file.
-func BTFIn(file string) KernelFeatures { return KernelFeatures{BTF: true, btfFile: file} }
+// BTFIn is the check of BTF for a kernel that shows its types in the file.
+func BTFIn(file string) ([]error, error) { return btfIn(file, "Acme") }
+
+// CiliumFeatures are those of the check Cilium.
+func CiliumFeatures() []Feature { return ciliumFeatures() }

@@ -6,7 +6,7 @@
 // routing tables that others use, a systemd service that deletes the agent's routes.
 //
 //	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
-//		{Name: "kernel", Find: preflight.Cilium().Findings},
+//		{Name: "kernel", Find: preflight.Cilium},
 //		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
 //		{Name: "networkd", Find: preflight.Networkd},
 //	}}
@@ -25,7 +25,7 @@
 //
 // # What it needs
 //
-// [KernelFeatures] needs Linux, and CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, in the
+// [Kernel] needs Linux, and CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, in the
 // initial user namespace. The others here read files, and need nothing. Nothing is
 // changed on the node, and no goroutine is started.
 //

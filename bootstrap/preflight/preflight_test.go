@@ -26,10 +26,10 @@ var (
 )
 
 // lacks is a kernel without a feature.
-var lacks = preflight.KernelFeatures{Agent: "Acme", List: []preflight.Feature{
-	{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error { return fmt.Errorf("probe: %w", errors.ErrUnsupported) }},
-	{Name: "maps", Have: func() error { return nil }},
-}}
+var lacks = preflight.Kernel("Acme",
+	preflight.Feature{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error { return fmt.Errorf("probe: %w", errors.ErrUnsupported) }},
+	preflight.Feature{Name: "maps", Have: func() error { return nil }},
+)
 
 // behind is a warning.
 var behind = preflight.APIServer([]string{"10.96.0.1"}, []string{"10.96.0.1"})
@@ -58,7 +58,7 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	require.Len(t, report.Results[0].Advice, 1)
 	require.Regexp(t, `^api-server: the agent is to reach .* \(preflight\.service-address\)$`, report.Results[0].Advice[0])
 
-	report, err = run(warning, preflight.Check{Name: "kernel", Find: lacks.Findings})
+	report, err = run(warning, preflight.Check{Name: "kernel", Find: lacks})
 	require.Equal(t, "preflight.kernel-feature", bootstrap.Code(err))
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Regexp(t, `(?s)kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start \(boot Linux 5\.10.*api-server: `, err.Error(), "the certain one first, and all of them")
@@ -71,7 +71,7 @@ func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
 	changing := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"x"}, nil }, func(context.Context) error { return nil })
 	p := bootstrap.Plan{Steps: []bootstrap.Step{
 		{Name: "first", Action: changing},
-		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{{Name: "kernel", Find: lacks.Findings}}},
+		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{{Name: "kernel", Find: lacks}}},
 	}}
 	report, err := p.Check(t.Context())
 	require.Error(t, err)
@@ -101,8 +101,8 @@ func TestRDY7_ARunLooksOnce(t *testing.T) {
 }
 
 func TestWhatCannotBeLookedAtIsAWarning(t *testing.T) {
-	denied := preflight.KernelFeatures{List: []preflight.Feature{{Name: "a", Have: func() error { return fs.ErrPermission }}, {Name: "b", Have: func() error { return fs.ErrPermission }}}}
-	c := preflight.Checks{{Name: "kernel", Find: denied.Findings}, {Name: "routing", Find: preflight.Tables(nil)}}
+	denied := preflight.Kernel("Acme", preflight.Feature{Name: "a", Have: func() error { return fs.ErrPermission }}, preflight.Feature{Name: "b", Have: func() error { return fs.ErrPermission }})
+	c := preflight.Checks{{Name: "kernel", Find: denied}, {Name: "routing", Find: preflight.Tables(nil)}}
 	require.NoError(t, c.Apply(t.Context()))
 	advice, err := c.Advise(t.Context())
 	require.NoError(t, err)
@@ -136,14 +136,13 @@ func TestRDY8_APIServerBehindTheAgentsOwnService(t *testing.T) {
 
 func TestRDY8_KernelWithoutBTF(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vmlinux")
-	k := preflight.BTFIn(file)
-	findings, err := k.Findings(t.Context())
+	findings, err := preflight.BTFIn(file)
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.Equal(t, "preflight.no-btf", bootstrap.Code(findings[0]))
 
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	findings, err = k.Findings(t.Context())
+	findings, err = preflight.BTFIn(file)
 	require.NoError(t, err)
 	require.Empty(t, findings)
 }

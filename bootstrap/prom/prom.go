@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -114,6 +115,6 @@ func (m *metrics) stepDone(_ context.Context, op string, r bootstrap.Result) {
 	}
 }
 
-func (m *metrics) waiting(_ context.Context, step string, w bootstrap.Wait) {
+func (m *metrics) waiting(_ context.Context, step, _ string, _ time.Duration) {
 	m.waits.WithLabelValues(step).Inc()
 }

@@ -96,12 +96,12 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 			}
 			r.finish(started, string(result.Status), result.Details())
 		},
-		Waiting: func(ctx context.Context, _ string, w bootstrap.Wait) {
+		Waiting: func(ctx context.Context, _, what string, _ time.Duration) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if waits := r.rowOf(ctx); waits != nil {
 				r.resume()
-				r.waited = &wait{begin: time.Now(), what: w.For}
+				r.waited = &wait{begin: time.Now(), what: what}
 				waits.waits = append(waits.waits, r.waited)
 			}
 		},

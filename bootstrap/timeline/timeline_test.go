@@ -78,7 +78,7 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 			step("second", 100*time.Millisecond, errors.New("no <space> left")),
 			step("third", 0, nil, "second"),
 		}, Prepare: func(ctx context.Context, _ *bootstrap.Plan) error { // as for a lock, in no step
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock", Pause: time.Minute})
+			bootstrap.Waiting(ctx, "the lock", time.Minute)
 			time.Sleep(time.Until(free))
 			return nil
 		}}

@@ -26,7 +26,7 @@ var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cn
 // preflightStep looks for conditions that fail later, when the agent starts.
 func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {
 	checks := preflight.Checks{
-		{Name: "kernel", Find: preflight.Cilium().Findings},
+		{Name: "kernel", Find: preflight.Cilium},
 		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
 		{Name: "networkd", Find: preflight.Networkd},
 		{Name: checkAccess, Find: a.access.Findings},

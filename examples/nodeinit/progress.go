@@ -72,13 +72,9 @@ func (p *progress) start(ctx context.Context, _ string, step string) context.Con
 }
 
 // waiting shows what a step, or the plan before its first, waits for.
-func (p *progress) waiting(_ context.Context, step string, w bootstrap.Wait) {
-	line := "  waiting for " + bootstrap.OneLine(w.For)
-	if w.Err != nil { // what a gate sees
-		line += ": " + bootstrap.OneLine(w.Err.Error())
-	}
+func (p *progress) waiting(_ context.Context, step, what string, _ time.Duration) {
 	p.terminal.show("")
-	fmt.Fprintln(p.w, line)
+	fmt.Fprintln(p.w, "  waiting for "+bootstrap.OneLine(what))
 	if step != "" {
 		p.terminal.show(running(step))
 	}

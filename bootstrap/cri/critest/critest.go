@@ -25,10 +25,6 @@ import (
 // Runtime answers RuntimeService/Status, Version and ListPodSandbox. It is an
 // [http.Handler].
 type Runtime struct {
-	// NoCRI makes it reject all calls of version v1 of the CRI, like a containerd before
-	// 1.6, or a second one for the system's own containers.
-	NoCRI bool
-
 	// Info is called for each verbose status, and returns its map info. It may be nil.
 	Info func() map[string]string
 
@@ -102,7 +98,7 @@ func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		_, _ = w.Write([]byte(r.Config)) // a client that has gone needs no answer
 	case req.ProtoMajor != 2:
 		http.NotFound(w, req)
-	case !found || r.NoCRI:
+	case !found:
 		refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
 	default:
 		answer(w, message())

@@ -35,7 +35,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Apply"},
 	{"bootstrap/hostlocal", "hostlocal.Store{}.Apply"},
 	{"bootstrap/kube", "kube.Node{}.Apply"},
-	{"bootstrap/preflight", "preflight.Checks{{Find: preflight.Cilium().Findings}}.Apply"},
+	{"bootstrap/preflight", "preflight.Checks{{Find: preflight.Cilium}}.Apply"},
 	{"bootstrap/textfile", "textfile.WriteFile"},
 	{"bpffs", "bpffs.Mount{}.Apply"},
 	{"cgroup", "cgroup.Mount{}.Apply"},
