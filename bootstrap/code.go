@@ -64,27 +64,21 @@ func general(err error) string {
 	return code.PlanFailed
 }
 
-// Code returns the code of what the step failed by. It is empty for a step that did
-// not fail: one that is blocked by another has no code of its own.
-func (r Result) Code() string {
+// code is that of what the step failed by. It is empty for a step that did not fail: one that
+// is blocked by another has no code of its own.
+func (r Result) code() string {
 	if r.Status != Failed && r.Status != NotRun {
 		return ""
 	}
 	return Code(r.Err)
 }
 
-// Code returns the one code by which a run can be grouped with those of other nodes:
-// that of [Report.Cause]. It is empty if the run has not failed.
-func (r *Report) Code() string {
-	_, err := r.Cause()
-	return Code(err)
-}
-
 // Cause returns why a run has failed: Err, or otherwise the error of the first failed step that
-// is not optional, and that step's name. For a run that has not failed, both are empty.
+// is not optional, and that step's name. For a run that has not failed, both are empty. The
+// [Code] of err is the one by which a run can be grouped with those of other nodes.
 func (r *Report) Cause() (step string, err error) {
 	var in *StepError
-	first := slices.IndexFunc(r.Results, func(result Result) bool { return result.Code() != "" && !result.Excused })
+	first := slices.IndexFunc(r.Results, func(result Result) bool { return result.code() != "" && !result.Excused })
 	switch {
 	case errors.As(r.Err, &in):
 		return in.Step, r.Err

@@ -23,9 +23,9 @@ func ExampleCode() {
 		func(context.Context) error { return fmt.Errorf("open the tunnel: %w", noTunnel{8472}) },
 	)
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "tunnel", Action: tunnel}}}
-	report, err := plan.Apply(context.Background())
+	_, err := plan.Apply(context.Background())
 	fmt.Println(err)
-	fmt.Println(report.Code())
+	fmt.Println(bootstrap.Code(err))
 	// Output:
 	// step tunnel: apply: open the tunnel: port 8472 is taken
 	// tunnel.port-taken

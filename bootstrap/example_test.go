@@ -71,7 +71,7 @@ func ExampleTrace() {
 			{Name: "gates", Action: wait},
 			{Name: "config", Action: wait, After: []string{"gates"}},
 		},
-		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
+		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, _ string, r bootstrap.Result) {
 			fmt.Println(r.Step, r.Status)
 		}},
 	}

@@ -38,12 +38,12 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 		step("last", todo()),
 	)
 	p.Trace = &bootstrap.Trace{
-		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
-			log = append(log, "start "+step+" for "+string(op))
+		StepStart: func(ctx context.Context, op, step string) context.Context {
+			log = append(log, "start "+step+" for "+op)
 			return ctx
 		},
-		StepDone: func(_ context.Context, op bootstrap.Op, r bootstrap.Result) {
-			log = append(log, string(op)+" "+r.Step+" "+string(r.Status))
+		StepDone: func(_ context.Context, op string, r bootstrap.Result) {
+			log = append(log, op+" "+r.Step+" "+string(r.Status))
 		},
 	}
 	report, err := p.Apply(t.Context())
@@ -51,7 +51,7 @@ func TestPLAN17_ApplyChangesNothingIfAnyStepFailsItsCheck(t *testing.T) {
 	require.Equal(t, lines("file not-run", "first not-run", "done unchanged", "bad failed", "needs blocked", "pending not-run",
 		"out skipped", "spare failed", "worse failed", "last not-run"), statuses(report))
 	require.True(t, report.Failed())
-	require.Equal(t, bootstrap.OpApply, report.Op)
+	require.Equal(t, "apply", report.Op)
 	require.Equal(t, []string{"agent", "pod"}, []string{report.Agent, report.Owner})
 	require.Equal(t, []string{"check"}, first.Calls())
 	for _, r := range report.Results {
@@ -103,7 +103,7 @@ func TestPLAN17_PLAN22_WhatMayNotBeDoneIsKnownBeforeTheFirstChange(t *testing.T)
 	}
 	report, err = p.Apply(t.Context())
 	require.ErrorIs(t, err, fs.ErrPermission)
-	require.Equal(t, "plan.permission", report.Code())
+	require.Equal(t, "plan.permission", codeOf(report))
 	require.Empty(t, first.values)
 	s.values["a"] = "1"
 	_, err = p.Apply(t.Context())

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
@@ -35,7 +34,7 @@ func (w *walk) enter(ctx context.Context, s *Step, f func(context.Context) error
 	if err := w.plan.Host.CheckPlaces(places); err != nil {
 		return err
 	}
-	return w.plan.Host.Enter(ctx, namespaces, f)
+	return w.plan.Host.Do(ctx, namespaces, f)
 }
 
 // local is the ledger's view of this side, which is a container.
@@ -80,7 +79,7 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 	if !w.plan.usesHost() {
 		return w.inside(ctx, may, f)
 	}
-	unlock, err := w.lock(ctx, func(what string, atMost time.Duration) { Waiting(ctx, Wait{For: what, Pause: atMost}) })
+	unlock, err := w.lock(ctx, func(what string, atMost time.Duration) { Waiting(ctx, what, atMost) })
 	if err != nil {
 		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}
@@ -180,4 +179,4 @@ func (w *walk) keepFailure(ctx context.Context) {
 }
 
 // everywhere are the namespaces of steps with Wants.
-const everywhere = hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC
+var everywhere = []string{"mnt", "cgroup", "net", "uts", "ipc"}

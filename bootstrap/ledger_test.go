@@ -65,7 +65,7 @@ func TestApplyReadsBackWhatAStepWants(t *testing.T) {
 	report, err := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1"))).Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
 	require.ErrorIs(t, err, ledger.ErrRefused)
-	require.Equal(t, "ledger.refused", report.Code())
+	require.Equal(t, "ledger.refused", codeOf(report))
 	require.Equal(t, "s failed", statuses(report))
 }
 
@@ -145,18 +145,18 @@ func TestPLAN12_RevertAllReportsByStepsTheUnknownOnesLast(t *testing.T) {
 		return nil
 	}
 	var log []string
-	p.Trace = &bootstrap.Trace{StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { log = append(log, r.Step) }}
+	p.Trace = &bootstrap.Trace{StepDone: func(_ context.Context, _ string, r bootstrap.Result) { log = append(log, r.Step) }}
 	l.Kinds = []*ledger.Kind{ledger.File(), ledger.Dir()}
 	var would *bootstrap.Report
 	locked(t, p, func() { would, err = p.CheckRevertAll(t.Context()) })
 	require.NoError(t, err)
-	require.Equal(t, bootstrap.OpCheckRevert, would.Op)
+	require.Equal(t, "check-revert", would.Op)
 	require.Equal(t, lines("new unchanged", "b would-change", "a would-change", "gone-2 would-change", "gone-1 would-change"), statuses(would))
 
 	log = nil
 	report, err := p.RevertAll(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []any{bootstrap.OpRevert, "pod"}, []any{report.Op, report.Owner})
+	require.Equal(t, []any{"revert", "pod"}, []any{report.Op, report.Owner})
 	require.Equal(t, strings.ReplaceAll(statuses(would), "would-change", "changed"), statuses(report))
 	for i, r := range report.Results {
 		require.Equal(t, would.Results[i].Changes, r.Changes)

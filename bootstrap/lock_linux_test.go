@@ -60,7 +60,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	second := s.plan("b", s.file())
 	var log bytes.Buffer
 	second.Trace = bootstrap.JoinTraces(bootstrap.LogTrace(slog.New(slog.NewTextHandler(&log, nil))),
-		&bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }})
+		&bootstrap.Trace{Waiting: func(_ context.Context, _, what string, _ time.Duration) { waits <- what }})
 	go func() {
 		_, err := second.Apply(t.Context())
 		applied <- err
@@ -85,7 +85,7 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	first := last()
-	require.Equal(t, []any{bootstrap.OpApply, "v1", "a", 1, 1}, []any{first.Op, first.Version, first.Owner, first.Generation, first.Count(bootstrap.Changed)})
+	require.Equal(t, []any{"apply", "v1", "a", 1, 1}, []any{first.Op, first.Version, first.Owner, first.Generation, first.Count(bootstrap.Changed)})
 
 	_, err = plan.Apply(t.Context())
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 	require.Error(t, err)
 	failed := last()
 	require.True(t, failed.Failed())
-	require.Equal(t, "plan.failed", failed.Code())
+	require.Equal(t, "plan.failed", codeOf(&failed))
 
 	next := s.plan("b", step("fails", unreadable()))
 	_, err = next.Apply(t.Context())

@@ -130,7 +130,7 @@ func (p *Plan) Step(name string) *Step {
 // [Unknown], and Check returns no error for it. That is not so for an error of Wants, of a
 // conflict with another agent, of a missing permission, or one that is [Certain].
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpCheck, p.Validate, (*walk).checkPlan)
+	return p.run(ctx, opCheck, p.Validate, (*walk).checkPlan)
 }
 
 // Apply brings the node to the state of each step in turn, once it has waited for the gates
@@ -144,12 +144,12 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // are [Blocked], the other remaining steps are [NotRun]. It undoes nothing, and may be run
 // again. When ctx is done, the remaining steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpApply, p.Validate, (*walk).applyPlan)
+	return p.run(ctx, opApply, p.Validate, (*walk).applyPlan)
 }
 
 // CheckRevert reports what Revert would undo, and changes nothing.
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpCheckRevert, p.Validate, (*walk).revertPlan)
+	return p.run(ctx, opCheckRevert, p.Validate, (*walk).revertPlan)
 }
 
 // Revert undoes what Apply did, in this or another process, and calls the Undo of actions
@@ -161,19 +161,19 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // what they need. A step whose action has no Undo is [Skipped]. Revert goes on after a
 // failure.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpRevert, p.Validate, (*walk).revertPlan)
+	return p.run(ctx, opRevert, p.Validate, (*walk).revertPlan)
 }
 
 // CheckRevertAll reports what RevertAll would undo, and changes nothing.
 func (p *Plan) CheckRevertAll(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpCheckRevert, p.validateAll, (*walk).revertAll)
+	return p.run(ctx, opCheckRevert, p.validateAll, (*walk).revertAll)
 }
 
 // RevertAll undoes everything that is recorded for the agent, also for steps that are
 // not in the plan: they are in the report after the plan's own. It is what uninstalls an
 // agent. The plan's steps need not be complete.
 func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
-	return p.run(ctx, OpRevert, p.validateAll, (*walk).revertAll)
+	return p.run(ctx, opRevert, p.validateAll, (*walk).revertAll)
 }
 
 // Inside calls f in the host's namespaces, with the open ledger in its context (see
@@ -194,7 +194,7 @@ func (p *Plan) withBook(ctx context.Context, f func(context.Context, *ledger.Boo
 		return f(ctx, nil)
 	}
 	var book *ledger.Book
-	if err := p.Host.Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+	if err := p.Host.Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		book, err = p.Ledger.Open(ctx)
 		return err
 	}); err != nil {

@@ -190,7 +190,7 @@ func TestCancelledBetweenSteps(t *testing.T) {
 	first := todo()
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("a", first), step("b", todo(), "a"), skipped(step("c", nil)), step("d", todo())},
-		Trace: &bootstrap.Trace{StepDone: func(context.Context, bootstrap.Op, bootstrap.Result) { cancel(errBoom) }},
+		Trace: &bootstrap.Trace{StepDone: func(context.Context, string, bootstrap.Result) { cancel(errBoom) }},
 	}
 	report, err := plan.Apply(ctx)
 	require.Equal(t, lines("a changed", "b not-run", "c skipped", "d not-run"), statuses(report))
@@ -223,7 +223,7 @@ func TestPLAN8_PLAN21_APlanThatCannotBePrepared(t *testing.T) {
 	var seen []string
 	plan := &bootstrap.Plan{
 		Steps: []bootstrap.Step{step("gates", nil), step("config", nil), skipped(step("cleanup", nil)), step("bpffs", nil, "config")},
-		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { seen = append(seen, r.Step) }},
+		Trace: &bootstrap.Trace{StepDone: func(_ context.Context, _ string, r bootstrap.Result) { seen = append(seen, r.Step) }},
 		Host:  hostns.Host{Proc: "/nowhere"}, // there is nothing to do on the host
 	}
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {

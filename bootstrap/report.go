@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -35,9 +34,9 @@ const (
 // Report lists the outcome of each step of a plan, in the order in which the steps
 // ran.
 type Report struct {
-	// Op is what the plan was run for. It is empty, and Start and Elapsed are zero, in a
-	// report that was not made by a plan.
-	Op Op `json:"op,omitempty"`
+	// Op is what the plan was run for: "check", "apply", "check-revert" or "revert". It is
+	// empty, and Start and Elapsed are zero, in a report that was not made by a plan.
+	Op string `json:"op,omitempty"`
 
 	// Node is the node's name, Version that of the program, and Command its command, as
 	// the plan has them. They are empty where they are not known.
@@ -154,20 +153,21 @@ type (
 
 // MarshalJSON writes an object with "op", "node", "version", "command", "agent",
 // "generation", "start" (RFC 3339), "owner", "elapsedMs" (milliseconds, with microseconds as a
-// fraction), "code" (see [Report.Code]) and "error", each left out if it is zero, and
+// fraction), "code" (of [Report.Cause]) and "error", each left out if it is zero, and
 // "results" (never null). An owner that is empty, beside an agent, means that none is
 // configured. A result has "step", "status", "changes" (never null) and "elapsedMs", and,
 // unless it is zero, "reason", "excused", "adopted", "advice", "code" and "error".
 func (r Report) MarshalJSON() ([]byte, error) {
+	_, cause := r.Cause()
 	out := reportJSON{
-		plainReport: plainReport(r), ElapsedMs: milliseconds(r.Elapsed), Code: r.Code(), Error: errorText(r.Err), Results: []resultJSON{},
+		plainReport: plainReport(r), ElapsedMs: milliseconds(r.Elapsed), Code: Code(cause), Error: errorText(r.Err), Results: []resultJSON{},
 	}
 	if r.Agent != "" || r.Owner != "" {
 		out.Owner = &r.Owner
 	}
 	for _, result := range r.Results {
 		result.Changes = append([]string{}, result.Changes...)
-		out.Results = append(out.Results, resultJSON{plainResult(result), result.Code(), errorText(result.Err), milliseconds(result.Elapsed)})
+		out.Results = append(out.Results, resultJSON{plainResult(result), result.code(), errorText(result.Err), milliseconds(result.Elapsed)})
 	}
 	return marshal(out)
 }
@@ -221,17 +221,6 @@ func marshal(v any) ([]byte, error) {
 		return nil, fmt.Errorf("encode report: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// WriteJSON writes the report as one indented JSON document and a newline.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
 }
 
 // maxKept is the size of a report that a ledger keeps.

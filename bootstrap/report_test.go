@@ -64,7 +64,10 @@ func TestReportText(t *testing.T) {
 
 func TestPLAN4_ReportJSON(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, everything().WriteJSON(&b))
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(everything()))
 	golden(t, "report.json", b.Bytes())
 
 	compact, err := json.Marshal(everything())
@@ -78,7 +81,7 @@ func TestPLAN4_ReportJSON(t *testing.T) {
 
 func TestAReportIsReadBackFromJSON(t *testing.T) {
 	want := everything()
-	want.Op, want.Start, want.Elapsed = bootstrap.OpApply, time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
+	want.Op, want.Start, want.Elapsed = "apply", time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), 91*time.Second
 	want.Node, want.Version, want.Command, want.Agent, want.Owner, want.Generation = "node-1", "v1.2.3", "mount-cgroup", "cilium", "a pod's UID", 3
 	want.Err = errors.New("take the node's lock: held")
 	text, err := json.Marshal(want)

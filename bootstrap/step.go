@@ -80,7 +80,7 @@ func (w *walk) onItsSide(ctx context.Context, s *Step, do do) (r Result) {
 		return nil
 	})
 	if err != nil {
-		return s.failed(string(w.op), nil, err)
+		return s.failed(w.op, nil, err)
 	}
 	return r
 }

@@ -11,32 +11,29 @@ import (
 	"time"
 )
 
-// Op is what a plan is run for. Its text is part of the report's JSON.
-type Op string
-
-// The operations of a plan.
+// The operations of a plan: what it is run for.
 const (
-	OpCheck       Op = "check"
-	OpApply       Op = "apply"
-	OpCheckRevert Op = "check-revert"
-	OpRevert      Op = "revert"
+	opCheck       = "check"
+	opApply       = "apply"
+	opCheckRevert = "check-revert"
+	opRevert      = "revert"
 )
 
 // Trace is a set of hooks that a plan calls while it runs. Any hook may be nil.
 // Hooks are called one after the other, on the goroutine that runs the plan. A
 // context that a hook returns must be derived from the one that it got; to keep
-// that one, a hook may return nil.
+// that one, a hook may return nil. The op is that of the report, as in [Report].Op.
 type Trace struct {
 	// PlanStart is called first, before the plan is prepared and locked. Everything
 	// else in the run gets the context that it returns.
-	PlanStart func(ctx context.Context, op Op) context.Context
+	PlanStart func(ctx context.Context, op string) context.Context
 
 	// PlanDone is called last, with the report of the whole run.
 	PlanDone func(ctx context.Context, r *Report)
 
 	// StepStart is called before a step is tried. The action and StepDone get the
 	// context that it returns.
-	StepStart func(ctx context.Context, op Op, step string) context.Context
+	StepStart func(ctx context.Context, op, step string) context.Context
 
 	// Checking is called before each check of the look at all steps that comes before an
 	// apply, which tells nothing else: what hangs there can be named.
@@ -44,28 +41,13 @@ type Trace struct {
 
 	// StepDone is called once for each step of the plan, in the order of the report,
 	// including steps that were not tried.
-	StepDone func(ctx context.Context, op Op, r Result)
+	StepDone func(ctx context.Context, op string, r Result)
 
-	// Waiting is called when the run begins to wait: see [Waiting].
-	Waiting func(ctx context.Context, w Wait)
-}
-
-// Wait is a pause in a run of a plan.
-type Wait struct {
-	// Step is the step that waits. It is empty if no step has started yet, for
-	// example while another process holds the node's lock.
-	Step string
-
-	// For is what the run waits for, such as "the lock, which ...".
-	For string
-
-	// Tries is the number of attempts so far, and Err the error of the last one.
-	// They are zero and nil if there was no attempt.
-	Tries int
-	Err   error
-
-	// Pause is the longest that the wait may take. Zero if that is not known.
-	Pause time.Duration
+	// Waiting is called when the run begins to wait for something, such as "the lock, which
+	// ...", or a gate with what it sees: see [Waiting]. Step is the step that waits. It is
+	// empty if no step has started yet, for example while another process holds the node's
+	// lock. AtMost is the longest that the wait may take, zero if that is not known.
+	Waiting func(ctx context.Context, step, what string, atMost time.Duration)
 }
 
 type runKey struct{}
@@ -76,13 +58,11 @@ type run struct {
 	step  string
 }
 
-// Waiting calls the Waiting hook of the plan that ctx belongs to, and fills in the
-// step that ctx belongs to. Locks and actions that may take long call it before
-// they wait. Outside of a plan it does nothing.
-func Waiting(ctx context.Context, w Wait) {
+// Waiting calls the Waiting hook of the plan and the step that ctx belongs to. Locks and
+// actions that may take long call it before they wait. Outside of a plan it does nothing.
+func Waiting(ctx context.Context, what string, atMost time.Duration) {
 	r, _ := ctx.Value(runKey{}).(run)
-	w.Step = r.step
-	r.trace.waiting(ctx, w)
+	r.trace.waiting(ctx, r.step, what, atMost)
 }
 
 // in returns the context of a step of the run that t traces; "": of the run itself.
@@ -92,7 +72,7 @@ func (t *Trace) in(ctx context.Context, step string) context.Context {
 
 // The following call the hooks of a Trace, which may be nil, as may each of them.
 
-func (t *Trace) planStart(ctx context.Context, op Op) context.Context {
+func (t *Trace) planStart(ctx context.Context, op string) context.Context {
 	if t == nil || t.PlanStart == nil {
 		return ctx
 	}
@@ -105,7 +85,7 @@ func (t *Trace) planDone(ctx context.Context, r *Report) {
 	}
 }
 
-func (t *Trace) stepStart(ctx context.Context, op Op, step string) context.Context {
+func (t *Trace) stepStart(ctx context.Context, op, step string) context.Context {
 	if t == nil || t.StepStart == nil {
 		return ctx
 	}
@@ -118,15 +98,15 @@ func (t *Trace) checking(ctx context.Context, step string) {
 	}
 }
 
-func (t *Trace) stepDone(ctx context.Context, op Op, r Result) {
+func (t *Trace) stepDone(ctx context.Context, op string, r Result) {
 	if t != nil && t.StepDone != nil {
 		t.StepDone(ctx, op, r)
 	}
 }
 
-func (t *Trace) waiting(ctx context.Context, w Wait) {
+func (t *Trace) waiting(ctx context.Context, step, what string, atMost time.Duration) {
 	if t != nil && t.Waiting != nil {
-		t.Waiting(ctx, w)
+		t.Waiting(ctx, step, what, atMost)
 	}
 }
 
@@ -150,15 +130,15 @@ func JoinTraces(traces ...*Trace) *Trace {
 
 func (t *Trace) then(next *Trace) *Trace {
 	return &Trace{
-		PlanStart: func(ctx context.Context, op Op) context.Context { return next.planStart(t.planStart(ctx, op), op) },
+		PlanStart: func(ctx context.Context, op string) context.Context { return next.planStart(t.planStart(ctx, op), op) },
 		PlanDone: func(ctx context.Context, r *Report) {
 			next.planDone(ctx, r)
 			t.planDone(ctx, r)
 		},
-		StepStart: func(ctx context.Context, op Op, step string) context.Context {
+		StepStart: func(ctx context.Context, op, step string) context.Context {
 			return next.stepStart(t.stepStart(ctx, op, step), op, step)
 		},
-		StepDone: func(ctx context.Context, op Op, r Result) {
+		StepDone: func(ctx context.Context, op string, r Result) {
 			next.stepDone(ctx, op, r)
 			t.stepDone(ctx, op, r)
 		},
@@ -166,9 +146,9 @@ func (t *Trace) then(next *Trace) *Trace {
 			t.checking(ctx, step)
 			next.checking(ctx, step)
 		},
-		Waiting: func(ctx context.Context, w Wait) {
-			t.waiting(ctx, w)
-			next.waiting(ctx, w)
+		Waiting: func(ctx context.Context, step, what string, atMost time.Duration) {
+			t.waiting(ctx, step, what, atMost)
+			next.waiting(ctx, step, what, atMost)
 		},
 	}
 }
@@ -186,25 +166,30 @@ func LogTrace(l *slog.Logger) *Trace {
 	}
 	var said sync.Map // step: the advice of its last result
 	return &Trace{
-		PlanStart: func(ctx context.Context, op Op) context.Context {
+		PlanStart: func(ctx context.Context, op string) context.Context {
 			l.DebugContext(ctx, "plan started", "op", op)
 			return ctx
 		},
 		PlanDone: func(ctx context.Context, r *Report) { logReport(ctx, l, r) },
-		StepStart: func(ctx context.Context, op Op, step string) context.Context {
+		StepStart: func(ctx context.Context, op, step string) context.Context {
 			l.DebugContext(ctx, "step started", "op", op, "step", step)
 			return ctx
 		},
-		StepDone: func(ctx context.Context, op Op, r Result) {
+		StepDone: func(ctx context.Context, op string, r Result) {
 			last, _ := said.Swap(r.Step, r.Advice)
 			before, _ := last.([]string)
 			logResult(ctx, l, op, r, !slices.Equal(before, r.Advice))
 		},
-		Waiting: func(ctx context.Context, w Wait) { logWait(ctx, l, w) },
+		Waiting: func(ctx context.Context, step, what string, atMost time.Duration) {
+			l.LogAttrs(ctx, slog.LevelInfo, "waiting", given(
+				slog.String("for", what), slog.String("step", step), slog.Duration("pause", atMost),
+			)...)
+		},
 	}
 }
 
 func logReport(ctx context.Context, l *slog.Logger, r *Report) {
+	_, cause := r.Cause()
 	level := slog.LevelDebug
 	switch {
 	case r.Err != nil:
@@ -213,13 +198,13 @@ func logReport(ctx context.Context, l *slog.Logger, r *Report) {
 		level = slog.LevelInfo
 	}
 	l.LogAttrs(ctx, level, "plan done", given(
-		slog.String("op", string(r.Op)), slog.String("summary", r.Summary()), slog.Duration("elapsed", r.Elapsed),
-		slog.Any("error", r.Err), slog.String("code", r.Code()),
+		slog.String("op", r.Op), slog.String("summary", r.Summary()), slog.Duration("elapsed", r.Elapsed),
+		slog.Any("error", r.Err), slog.String("code", Code(cause)),
 	)...)
 }
 
 // logResult logs the result of a step; news says that its advice is not that of the last one.
-func logResult(ctx context.Context, l *slog.Logger, op Op, r Result, news bool) {
+func logResult(ctx context.Context, l *slog.Logger, op string, r Result, news bool) {
 	level := slog.LevelDebug
 	switch {
 	case r.Status == Failed:
@@ -230,15 +215,9 @@ func logResult(ctx context.Context, l *slog.Logger, op Op, r Result, news bool) 
 		level = slog.LevelInfo
 	}
 	l.LogAttrs(ctx, level, "step done", given(
-		slog.String("op", string(op)), slog.String("step", r.Step), slog.String("status", string(r.Status)), slog.Duration("elapsed", r.Elapsed),
+		slog.String("op", op), slog.String("step", r.Step), slog.String("status", string(r.Status)), slog.Duration("elapsed", r.Elapsed),
 		slog.Any("changes", r.Changes), slog.Any("adopted", r.Adopted), slog.Any("advice", r.Advice),
-		slog.Any("error", r.Err), slog.String("code", r.Code()), slog.String("reason", r.Reason),
-	)...)
-}
-
-func logWait(ctx context.Context, l *slog.Logger, w Wait) {
-	l.LogAttrs(ctx, slog.LevelInfo, "waiting", given(
-		slog.String("for", w.For), slog.String("step", w.Step), slog.Duration("pause", w.Pause), slog.Int("tries", w.Tries), slog.Any("error", w.Err),
+		slog.Any("error", r.Err), slog.String("code", r.code()), slog.String("reason", r.Reason),
 	)...)
 }
 
@@ -252,8 +231,6 @@ func given(attrs ...slog.Attr) []slog.Attr {
 			return v == ""
 		case []string:
 			return len(v) == 0
-		case int64:
-			return v == 0
 		case time.Duration:
 			return v == 0 && a.Key == "pause"
 		}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,19 +30,19 @@ func telling(name string, log *[]string) *bootstrap.Trace {
 		return context.WithValue(ctx, traceKey{}, own+by)
 	}
 	return &bootstrap.Trace{
-		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
-			say(ctx, "start "+string(op))
+		PlanStart: func(ctx context.Context, op string) context.Context {
+			say(ctx, "start "+op)
 			return mark(ctx, name)
 		},
-		PlanDone: func(ctx context.Context, r *bootstrap.Report) { say(ctx, "done "+string(r.Op)+", "+r.Summary()) },
-		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
-			say(ctx, "start "+string(op)+" "+step)
+		PlanDone: func(ctx context.Context, r *bootstrap.Report) { say(ctx, "done "+r.Op+", "+r.Summary()) },
+		StepStart: func(ctx context.Context, op, step string) context.Context {
+			say(ctx, "start "+op+" "+step)
 			return mark(ctx, step)
 		},
-		StepDone: func(ctx context.Context, op bootstrap.Op, r bootstrap.Result) {
-			say(ctx, "done "+string(op)+" "+r.Step+" "+string(r.Status))
+		StepDone: func(ctx context.Context, op string, r bootstrap.Result) {
+			say(ctx, "done "+op+" "+r.Step+" "+string(r.Status))
 		},
-		Waiting: func(ctx context.Context, w bootstrap.Wait) { say(ctx, w.Step+" waits for "+w.For) },
+		Waiting: func(ctx context.Context, step, what string, _ time.Duration) { say(ctx, step+" waits for "+what) },
 	}
 }
 
@@ -49,7 +50,7 @@ func TestJoinTraces(t *testing.T) {
 	var log []string
 	a := todo()
 	a.Hook = func(ctx context.Context, _ string) error {
-		bootstrap.Waiting(ctx, bootstrap.Wait{For: "more"})
+		bootstrap.Waiting(ctx, "more", 0)
 		return nil
 	}
 	plan := &bootstrap.Plan{
@@ -74,12 +75,12 @@ func TestTraceIsNilSafe(t *testing.T) {
 		"no logger": bootstrap.LogTrace(nil),
 		"joined":    bootstrap.JoinTraces(),
 		"nil context": {
-			PlanStart: func(context.Context, bootstrap.Op) context.Context { return nil },
-			StepStart: func(context.Context, bootstrap.Op, string) context.Context { return nil },
+			PlanStart: func(context.Context, string) context.Context { return nil },
+			StepStart: func(context.Context, string, string) context.Context { return nil },
 		},
 	} {
 		a := todo()
-		a.Hook = func(ctx context.Context, _ string) error { bootstrap.Waiting(ctx, bootstrap.Wait{}); return nil }
+		a.Hook = func(ctx context.Context, _ string) error { bootstrap.Waiting(ctx, "", 0); return nil }
 		plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), skipped(step("b", nil))}, Trace: trace}
 		report, err := plan.Apply(t.Context())
 		require.NoError(t, err, name)
@@ -142,9 +143,9 @@ func TestLogTraceWarnsOfTheSameAdviceOnce(t *testing.T) {
 		warns  bool
 	}{{advice, true}, {advice, false}, {[]string{"and at that"}, true}, {nil, false}, {advice, true}, {advice, false}} {
 		b.Reset()
-		trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: "a", Status: bootstrap.Unchanged, Advice: tc.advice})
+		trace.StepDone(t.Context(), "apply", bootstrap.Result{Step: "a", Status: bootstrap.Unchanged, Advice: tc.advice})
 		require.Equal(t, tc.warns, strings.Contains(b.String(), "level=WARN"), b.String())
 	}
-	trace.StepDone(t.Context(), bootstrap.OpApply, bootstrap.Result{Step: "a", Status: bootstrap.Changed, Advice: advice})
+	trace.StepDone(t.Context(), "apply", bootstrap.Result{Step: "a", Status: bootstrap.Changed, Advice: advice})
 	require.Contains(t, b.String(), "level=WARN", "what changed is told with its advice")
 }

@@ -39,7 +39,7 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 	case len(steps) > 0 && ctx.Err() != nil:
 		return w.cutShort(ctx, &steps[0])
 	}
-	u := &undoing{walk: w, isDry: w.op == OpCheck || w.op == OpCheckRevert, isAbsent: !w.reverts()}
+	u := &undoing{walk: w, isDry: w.op == opCheck || w.op == opCheckRevert, isAbsent: !w.reverts()}
 	for i := range steps {
 		o := u.of(steps[i].Name)
 		o.step, o.ctx = &steps[i], w.start(ctx, steps[i].Name)

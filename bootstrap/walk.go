@@ -20,7 +20,7 @@ import (
 // walk is one run of a plan.
 type walk struct {
 	plan   Plan // complete, once it is prepared
-	op     Op
+	op     string
 	trace  *Trace
 	report *Report
 	book   *ledger.Book // nil: the ledger is not open, or there is none
@@ -36,7 +36,7 @@ type walk struct {
 }
 
 // run runs the plan by one of the methods below.
-func (p *Plan) run(ctx context.Context, op Op, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
+func (p *Plan) run(ctx context.Context, op string, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.in(p.Trace.planStart(once.With(ctx), op), "")
 	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind)}
@@ -56,7 +56,7 @@ func (p *Plan) run(ctx context.Context, op Op, validate func() error, by func(*w
 }
 
 // reverts reports whether the run undoes the plan, or says what that would change.
-func (w *walk) reverts() bool { return w.op == OpRevert || w.op == OpCheckRevert }
+func (w *walk) reverts() bool { return w.op == opRevert || w.op == opCheckRevert }
 
 // backward lists the steps, the last one first.
 func backward(steps []Step) []Step {
@@ -182,9 +182,9 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 
 // lookBefore returns the walk that looks before an apply. It calls no hooks but Checking.
 func (w *walk) lookBefore() *walk {
-	look := &walk{plan: w.plan, op: OpCheck, report: &Report{}, isBefore: true, kinds: w.kinds}
+	look := &walk{plan: w.plan, op: opCheck, report: &Report{}, isBefore: true, kinds: w.kinds}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
-	look.trace = &Trace{Waiting: w.trace.waiting, StepStart: func(ctx context.Context, _ Op, step string) context.Context {
+	look.trace = &Trace{Waiting: w.trace.waiting, StepStart: func(ctx context.Context, _ string, step string) context.Context {
 		w.trace.checking(ctx, step)
 		return ctx
 	}}
@@ -212,7 +212,7 @@ func (w *walk) revertAll(ctx context.Context) error {
 
 func (w *walk) revert(ctx context.Context, all bool) error {
 	undo := func(ctx context.Context) error { return w.undo(ctx, backward(w.plan.Steps), all) }
-	if w.op == OpCheckRevert {
+	if w.op == opCheckRevert {
 		return w.inside(ctx, (*ledger.Book).MayUndo, undo)
 	}
 	return w.changing(ctx, (*ledger.Book).MayUndo, undo)
@@ -361,7 +361,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 		w.cause[s.Name] = s.Name
 		r.Excused = s.Optional && !w.reverts()
 		if !r.Excused {
-			w.stopped = w.stopped || w.stops && !s.Absent || (w.op == OpApply || w.isBefore) && endsPlan(ctx, r.Err)
+			w.stopped = w.stopped || w.stops && !s.Absent || (w.op == opApply || w.isBefore) && endsPlan(ctx, r.Err)
 			return r, r.Err
 		}
 	}

@@ -34,7 +34,7 @@ func host(t *testing.T, n fsmounttest.Node) (procDir, cgroupDir string) {
 // inside is a mount whose methods are called in namespaces of another process.
 type inside struct {
 	procDir string
-	ns      hostns.Namespace
+	ns      []string
 	m       recorded
 }
 
@@ -57,7 +57,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			n := fsmounttest.NewReal(t, old)
 			procDir, cgroupDir := host(t, n)
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
-			action := inside{procDir, hostns.Mount | hostns.Cgroup, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
+			action := inside{procDir, []string{"mnt", "cgroup"}, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
 
 			require.NoError(t, action.Apply(t.Context()))
 			require.Empty(t, changesOf(t, action))
@@ -73,7 +73,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 
 			// With only the mount namespace entered, the mount has the container's
 			// root, and the host reports it.
-			half := inside{procDir, hostns.Mount, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
+			half := inside{procDir, []string{"mnt"}, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
 			require.NoError(t, half.Apply(t.Context()))
 			_, err = action.Check(t.Context())
 			require.ErrorIs(t, err, cgroup.ErrNotRoot)

@@ -273,7 +273,7 @@ func (w watcher) read() (events []inotifyEvent) {
 // action in the host's.
 func onHost(t *testing.T, f func(context.Context) error) error {
 	t.Helper()
-	return hostns.Do(t.Context(), "/proc/self", hostns.Mount, f)
+	return hostns.Do(t.Context(), "/proc/self", []string{"mnt"}, f)
 }
 
 // Run in its own mount namespace, like a container: the plugins exist only there, the folders
@@ -311,7 +311,7 @@ func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
 	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
 	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
-		return hostns.Do(ctx, "/proc/self", hostns.Mount, g.Run)
+		return hostns.Do(ctx, "/proc/self", []string{"mnt"}, g.Run)
 	})
 	for _, damage := range []func() error{ // one at a time, since the guard may still be repairing the first
 		func() error { return os.Remove(n.confFile()) },

@@ -50,7 +50,7 @@ func exampleNode() (hostProc string, stop func()) {
 	l, err := net.Listen("unix", filepath.Join(root, socket))
 	must(err)
 	k3s := &http.Server{
-		Handler:   critest.Runtime{Info: critest.Containerd("/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/lib/rancher/k3s/data/cni")},
+		Handler:   critest.Runtime{Info: critest.Containerd(nil, "/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/lib/rancher/k3s/data/cni")},
 		Protocols: &http.Protocols{},
 	}
 	k3s.Protocols.SetUnencryptedHTTP2(true)

@@ -4,10 +4,13 @@
 package cri_test
 
 import (
+	"encoding/binary"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,3 +119,21 @@ func listenOn(t *testing.T, node *bootstraptest.Node, path string) net.Listener 
 	require.NoError(t, err)
 	return l
 }
+
+// send sends a message of gRPC, and the status OK.
+func send(w http.ResponseWriter, message []byte) {
+	w.Header().Set("Content-Type", "application/grpc")
+	w.Header().Set("Trailer", "Grpc-Status")
+	_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)) // a client that has gone needs none
+	w.Header().Set("Grpc-Status", "0")
+}
+
+// refuse sends a gRPC error.
+func refuse(w http.ResponseWriter, code int, message string) {
+	w.Header().Set("Content-Type", "application/grpc")
+	w.Header().Set("Grpc-Status", strconv.Itoa(code))
+	w.Header().Set("Grpc-Message", url.PathEscape(message))
+}
+
+// noCRI is a containerd before 1.6, or a second one for the system's own containers.
+var noCRI = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, 12, "unknown service") })

@@ -166,7 +166,7 @@ func TestSEC11_NoProcessIsTheKubeletByName(t *testing.T) {
 			dir := reachable(t, t.TempDir())
 			his, err := net.Listen("unix", filepath.Join(dir, "s"))
 			require.NoError(t, err)
-			critest.Serve(t, his, critest.Runtime{Info: critest.Containerd("/etc/his", "/tmp/his")})
+			critest.Serve(t, his, critest.Runtime{Info: critest.Containerd(nil, "/etc/his", "/tmp/his")})
 
 			path := program(t, "kubelet", tc.mode)
 			if tc.program != "" {

@@ -102,7 +102,7 @@ func (l Loaded) Apply(ctx context.Context) error {
 			return err
 		}
 		if said == "" {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the container runtime to load the configuration: " + now})
+			bootstrap.Waiting(ctx, "the container runtime to load the configuration: "+now, 0)
 		}
 		if said == "" || ctx.Err() == nil { // else the error only shows that there was no time to answer
 			said = now

@@ -32,7 +32,7 @@ func content(text string) func(context.Context) ([]byte, error) {
 
 func TestLoads(t *testing.T) {
 	h := newHost(t)
-	s, err := h.serve(critest.Runtime{Info: critest.ContainerdLoaded([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")}).Status(t.Context())
+	s, err := h.serve(critest.Runtime{Info: critest.Containerd([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")}).Status(t.Context())
 	require.NoError(t, err)
 	for conf, want := range map[string]bool{
 		ours: true, ours + "\n": true, theirs: false, `{"type":"our-cni"}`: true, `{"type":"bridge"}`: false,
@@ -54,9 +54,9 @@ func TestLoadedWaits(t *testing.T) {
 	var loaded atomic.Bool
 	info := func() map[string]string {
 		if loaded.Load() {
-			return critest.ContainerdLoaded([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")()
+			return critest.Containerd([]byte(ours), "/etc/cni/net.d", "/opt/cni/bin")()
 		}
-		return critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")()
+		return critest.Containerd([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")()
 	}
 	h.serve(critest.Runtime{Info: info})
 	step := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}
@@ -72,20 +72,20 @@ func TestLoadedWaits(t *testing.T) {
 	require.Equal(t, "cri.not-loaded", code.Of(err))
 
 	ctx, stop := context.WithCancel(t.Context())
-	asked := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "loaded", Action: step}}, Trace: &bootstrap.Trace{Waiting: func(context.Context, bootstrap.Wait) { stop() }}}
+	asked := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "loaded", Action: step}}, Trace: &bootstrap.Trace{Waiting: func(context.Context, string, string, time.Duration) { stop() }}}
 	_, err = asked.Apply(ctx)
 	require.ErrorContains(t, err, `it has loaded "theirs" (bridge, portmap)`)
 	require.Equal(t, "plan.canceled", bootstrap.Code(err), "the runtime has had no time")
 
-	waiting := make(chan bootstrap.Wait, 1)
+	waiting := make(chan string, 1)
 	plan := bootstrap.Plan{
 		Steps: []bootstrap.Step{{Name: "loaded", Action: step, Timeout: time.Minute}},
-		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waiting <- w; loaded.Store(true) }},
+		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, _, what string, _ time.Duration) { waiting <- what; loaded.Store(true) }},
 	}
 	report, err := plan.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Changed, report.Results[0].Status)
-	require.Contains(t, (<-waiting).For, `it has loaded "theirs" (bridge, portmap)`)
+	require.Contains(t, <-waiting, `it has loaded "theirs" (bridge, portmap)`)
 	changes, err = step.Check(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, changes)
@@ -102,7 +102,7 @@ func TestLoadedEndsWhileItAsks(t *testing.T) {
 			end()
 			<-ended
 		}
-		return critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")()
+		return critest.Containerd([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")()
 	}})
 	err := cri.Loaded{Endpoint: cri.Endpoint{HostProc: h.proc}, Conf: content(ours)}.Apply(ctx)
 	close(ended)
@@ -116,7 +116,7 @@ func TestLoadedWaitsForTheRuntimeItself(t *testing.T) {
 	changes, err := step.Check(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, changes[0], "no container runtime listens")
-	h.serve(critest.Runtime{Info: critest.Containerd("/etc/\x1b[2J", "/opt/cni/bin")})
+	h.serve(critest.Runtime{Info: critest.Containerd(nil, "/etc/\x1b[2J", "/opt/cni/bin")})
 	changes, err = step.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, `wait for the container runtime to load the configuration: it has loaded none; it says: cni config load failed: no network config found in /etc/\x1b[2J: cni plugin not initialized: failed to load cni config`, changes[0])

@@ -24,7 +24,7 @@ import (
 
 func TestStatusOfARuntimeThatHasLoadedNothing(t *testing.T) {
 	h := newHost(t)
-	e := h.serve(critest.Runtime{Info: critest.Containerd("/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")})
+	e := h.serve(critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")})
 	s, err := e.Status(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1}, s.CNI)
@@ -35,7 +35,7 @@ func TestStatusOfARuntimeThatHasLoadedNothing(t *testing.T) {
 func TestStatusOfWhatIsLoaded(t *testing.T) {
 	const conflist = `{"cniVersion":"1.0.0","name":"ours","plugins":[{"type":"our-cni"},{"type":"portmap"}]}`
 	h := newHost(t)
-	e := h.serve(critest.Runtime{Info: critest.ContainerdLoaded([]byte(conflist), "/etc/cni/net.d", "/opt/cni/bin")})
+	e := h.serve(critest.Runtime{Info: critest.Containerd([]byte(conflist), "/etc/cni/net.d", "/opt/cni/bin")})
 	e.Path = "unix://" + e.Path
 	s, err := e.Status(t.Context())
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestStatusOfWhatIsLoaded(t *testing.T) {
 
 func TestStatusThroughALinkOfTheHost(t *testing.T) {
 	h := newHost(t)
-	e := h.serve(critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+	e := h.serve(critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")})
 	require.NoError(t, os.MkdirAll(filepath.Join(h.root, "var"), 0o755))
 	require.NoError(t, os.Symlink("/run", filepath.Join(h.root, "var/run"))) // absolute: it leads to the test machine
 	long := strings.Repeat("/long", 40)
@@ -65,7 +65,7 @@ func TestWhoBringsUpLoopback(t *testing.T) {
 		`{"cni":{"useInternalLoopback":false}}`: false,
 		`{"cni":{"useInternalLoopback":true}}`:  true,
 	} {
-		info := critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")()
+		info := critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")()
 		info["config"] = config
 		s, err := newHost(t).serve(critest.Runtime{Info: func() map[string]string { return info }}).Status(t.Context())
 		require.NoError(t, err)
@@ -101,15 +101,15 @@ func TestErrorsOfTheRuntime(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"refused": {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 14, "not ready\x1b[2J\n yet: 100%") }, 14, `the runtime answered: not ready\x1b[2J\n yet: 100% (gRPC code 14)`},
-		"no CRI":  {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 12, "unknown service") }, 12, "it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: the runtime answered: unknown service (gRPC code 12)"},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) { refuse(w, 14, "not ready\x1b[2J\n yet: 100%") }, 14, `the runtime answered: not ready\x1b[2J\n yet: 100% (gRPC code 14)`},
+		"no CRI":  {func(w http.ResponseWriter, _ *http.Request) { refuse(w, 12, "unknown service") }, 12, "it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: the runtime answered: unknown service (gRPC code 12)"},
 		"error after data": {func(w http.ResponseWriter, _ *http.Request) {
-			critest.Answer(w, nil)
+			send(w, nil)
 			w.Header().Set("Grpc-Status", "2")
 		}, 2, "(gRPC code 2)"},
 		"no gRPC":          {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) }, 0, `it does not speak gRPC: HTTP status 404, content type "text/plain; charset=utf-8"`},
 		"no status":        {grpc("\x00\x00\x00\x00\x00"), 0, `its status "" is not a gRPC code`},
-		"empty":            {func(w http.ResponseWriter, _ *http.Request) { critest.Refuse(w, 0, "") }, 0, "it is empty"},
+		"empty":            {func(w http.ResponseWriter, _ *http.Request) { refuse(w, 0, "") }, 0, "it is empty"},
 		"cut off":          {grpc("\x00\x00\x00\x00\x09\x0a"), 0, "unexpected EOF"},
 		"cut off head":     {grpc("\x00\x00"), 0, "unexpected EOF"},
 		"compressed":       {grpc("\x01\x00\x00\x00\x00"), 0, "it is compressed"},
@@ -149,7 +149,7 @@ func grpc(body string) http.HandlerFunc {
 }
 
 func answer(message string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { critest.Answer(w, []byte(message)) }
+	return func(w http.ResponseWriter, _ *http.Request) { send(w, []byte(message)) }
 }
 
 func info(key, value string) http.HandlerFunc {
@@ -267,7 +267,7 @@ func TestCNI11_TheRuntimeIsAskedWhichItIs(t *testing.T) {
 
 	older := newHost(t).serve(critest.Runtime{Name: "containerd", Version: "1.7.27"})
 	require.ErrorContains(t, older.CallsStatus(t.Context()), `"containerd 1.7.27" does not call STATUS`)
-	require.ErrorIs(t, newHost(t).serve(critest.Runtime{NoCRI: true}).CallsStatus(t.Context()), errors.ErrUnsupported)
+	require.ErrorIs(t, newHost(t).serve(noCRI).CallsStatus(t.Context()), errors.ErrUnsupported)
 	require.ErrorContains(t, cri.Endpoint{HostProc: e.HostProc, Path: "x.sock"}.CallsStatus(t.Context()), "which it is")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

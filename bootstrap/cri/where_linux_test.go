@@ -23,10 +23,10 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 	var asked atomic.Int64
 	h.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) <= 3 {
-			critest.Refuse(w, 2, "server is not initialized yet")
+			refuse(w, 2, "server is not initialized yet")
 			return
 		}
-		critest.Runtime{Info: critest.Containerd("/etc/there", "/opt/there")}.ServeHTTP(w, r)
+		critest.Runtime{Info: critest.Containerd(nil, "/etc/there", "/opt/there")}.ServeHTTP(w, r)
 	}))
 	got, err := cri.Endpoint{HostProc: h.proc}.CNI(t.Context())
 	require.NoError(t, err)
@@ -41,9 +41,9 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 }
 
 func TestCNISaysWhatDoesNotPass(t *testing.T) {
-	for want, runtime := range map[string]critest.Runtime{
-		"does not report where it looks": {},
-		"it has no CRI":                  {NoCRI: true},
+	for want, runtime := range map[string]http.Handler{
+		"does not report where it looks": critest.Runtime{},
+		"it has no CRI":                  noCRI,
 	} {
 		_, err := newHost(t).serve(runtime).CNI(t.Context())
 		require.ErrorContains(t, err, want)

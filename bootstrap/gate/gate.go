@@ -9,8 +9,8 @@
 //	plan := bootstrap.Plan{Gates: []bootstrap.Step{{Name: "api-server-port", Gate: g}}, ...}
 //	err := g.Wait(ctx) // or alone
 //
-// A [Gate] is a bootstrap.Gate: its Wait polls until the gate is open, reports every five
-// seconds what it waits for, and fails at its deadline with its last observation. It is made
+// A [Gate] is a bootstrap.Gate: its Wait polls until the gate is open, tells a plan's
+// bootstrap.Trace every five seconds what it waits for, and fails at its deadline with its last observation. It is made
 // for Plan.Gates, which a plan waits for before it locks the node. Gates that ask a cluster are in package bootstrap/kube.
 //
 // # Where it looks
@@ -69,11 +69,6 @@ type Gate struct {
 
 	// Every is the interval between calls of Probe. Zero means 250 ms.
 	Every time.Duration
-
-	// Waiting is called while Wait waits, the first time at once and then every five
-	// seconds, with the last observation as the error. It may be nil: a plan's own
-	// bootstrap.Trace is called in any case.
-	Waiting func(bootstrap.Wait)
 }
 
 // OnHost returns Where. A gate changes nothing.
@@ -92,7 +87,7 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 // timeout, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
 func (g Gate) Wait(ctx context.Context) error {
 	timeout := cmp.Or(g.Timeout, defaultTimeout)
-	start, said, tries := time.Now(), time.Time{}, 0
+	start, said := time.Now(), time.Time{}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, tooLong(timeout))
 	defer cancel()
 	seen := ""
@@ -109,8 +104,8 @@ func (g Gate) Wait(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return g.gaveUp(ctx, seen)
 		}
-		if tries++; time.Since(said) >= sayEvery {
-			g.say(ctx, bootstrap.Wait{For: g.Name, Tries: tries, Err: errors.New(printable.Line(seen)), Pause: (timeout - time.Since(start)).Round(time.Second)})
+		if time.Since(said) >= sayEvery {
+			bootstrap.Waiting(ctx, g.Name+": "+printable.Line(seen), (timeout - time.Since(start)).Round(time.Second))
 			said = time.Now()
 		}
 		if failure.Sleep(ctx, cmp.Or(g.Every, defaultEvery)) != nil {
@@ -125,13 +120,6 @@ func (g Gate) gaveUp(ctx context.Context, seen string) error {
 		return code.Wrap(code.GateTimeout, err)
 	}
 	return err
-}
-
-func (g Gate) say(ctx context.Context, w bootstrap.Wait) {
-	bootstrap.Waiting(ctx, w)
-	if g.Waiting != nil {
-		g.Waiting(w)
-	}
 }
 
 // look calls Probe with a short deadline, so that progress can be reported.

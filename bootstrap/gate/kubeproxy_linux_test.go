@@ -82,10 +82,10 @@ func TestRDY1_KubeProxysRules(t *testing.T) {
 			require.Equal(t, []string{"wait for kube-proxy's rules: neither nf_tables nor legacy iptables have any, for IPv4 or IPv6"}, changes)
 			g.Every = 20 * time.Millisecond
 			waiting := make(chan struct{})
-			g.Waiting = func(bootstrap.Wait) { close(waiting) }
+			g.Probe = onceClosed(g.Probe, func(string) { close(waiting) })
 			done := make(chan error, 1)
 			go func() {
-				done <- hostns.Host{Proc: n.Proc()}.Enter(t.Context(), g.Where, g.Wait)
+				done <- hostns.Host{Proc: n.Proc()}.Do(t.Context(), g.Where, g.Wait)
 			}()
 			<-waiting
 			run(mode.rules)

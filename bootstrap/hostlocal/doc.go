@@ -16,7 +16,7 @@
 // # Which addresses are released
 //
 // An address whose file names a sandbox that the runtime does not list, and is older than
-// [Store.MinAge], even by the clock as it ran before it was set forward since the boot.
+// ten minutes, even by the clock as it ran before it was set forward since the boot.
 // The runtime is asked after the store is read, and each file is read again under
 // host-local's own lock, just before it is removed: a sandbox created meanwhile keeps its
 // address. If the runtime does not answer, that is an error, and nothing is released.

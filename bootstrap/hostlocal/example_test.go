@@ -17,7 +17,7 @@ func Example() {
 	host := hostns.Host{Proc: "/hostproc"}
 	step := bootstrap.Step{Name: "addresses", Optional: true, Action: hostlocal.Store{
 		Network:   "agent",
-		Enter:     host.Enter,
+		Enter:     host.Do,
 		Sandboxes: cri.Endpoint{HostProc: host.Proc}.SandboxIDs,
 	}}
 	plan := bootstrap.Plan{Host: host, Steps: []bootstrap.Step{step}}

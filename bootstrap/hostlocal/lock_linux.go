@@ -55,7 +55,7 @@ func take(ctx context.Context, f *os.File, path string) error {
 			return code.Errorf(code.LockHeld, "another process still holds it after %v (find it with fuser or lslocks)", lockWait)
 		}
 		if !told {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "host-local's lock " + path, Pause: lockWait})
+			bootstrap.Waiting(ctx, "host-local's lock "+path, lockWait)
 			told = true
 		}
 		if err := failure.Sleep(ctx, lockEvery); err != nil {

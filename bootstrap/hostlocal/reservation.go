@@ -61,7 +61,7 @@ func (s Store) read(ctx context.Context, dir *durable.Dir) (all []reservation, e
 		case isGone(err):
 		case err != nil:
 			return nil, fmt.Errorf("host-local's store: %w", err)
-		case age(r.since, now, ofBoot) >= cmp.Or(s.MinAge, defaultMinAge):
+		case age(r.since, now, ofBoot) >= cmp.Or(s.minAge, defaultMinAge):
 			all = append(all, r)
 		}
 	}

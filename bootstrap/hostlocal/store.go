@@ -16,9 +16,10 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// DefaultDataDir is host-local's default, used if its configuration has no dataDir.
-const DefaultDataDir = "/var/lib/cni/networks"
+// defaultDataDir is host-local's, used if its configuration has no dataDir.
+const defaultDataDir = "/var/lib/cni/networks"
 
+// defaultMinAge is more than twice as long as the kubelet waits for a sandbox.
 const defaultMinAge = 10 * time.Minute
 
 // Store is the state in which host-local holds no address of the network for a
@@ -29,7 +30,7 @@ type Store struct {
 	Network string
 
 	// DataDir is host-local's dataDir, an absolute path. If empty, it is
-	// DefaultDataDir.
+	// /var/lib/cni/networks.
 	DataDir string
 
 	// Sandboxes returns the IDs of all sandboxes that the runtime knows, such as
@@ -37,14 +38,11 @@ type Store struct {
 	Sandboxes func(context.Context) ([]string, error)
 
 	// Enter calls its last argument in the host's namespaces of the given names, such as
-	// hostns.Host.Enter, since DataDir is a path of the host. Sandboxes is called outside
+	// hostns.Host.Do, since DataDir is a path of the host. Sandboxes is called outside
 	// of it. If nil, the process's own namespaces are used.
 	Enter func(ctx context.Context, namespaces []string, f func(context.Context) error) error
 
-	// MinAge keeps the addresses of sandboxes that are being created, which no runtime
-	// lists yet. Zero means 10 minutes, more than twice as long as the kubelet waits for
-	// a sandbox; a negative value keeps none.
-	MinAge time.Duration
+	minAge time.Duration // for tests; zero: defaultMinAge, negative: none
 }
 
 // Check lists what Apply would release or move aside. It takes no lock.
@@ -67,7 +65,7 @@ func (s Store) Advise(ctx context.Context) (advice []string, err error) {
 	for _, r := range all {
 		if r.stuck != "" {
 			advice = append(advice, fmt.Sprintf("host-local cannot assign the address %s while %s exists: %s (inspect it, and remove it)",
-				r.name, filepath.Join(cmp.Or(s.DataDir, DefaultDataDir), s.Network, r.name), r.stuck))
+				r.name, filepath.Join(cmp.Or(s.DataDir, defaultDataDir), s.Network, r.name), r.stuck))
 		}
 	}
 	return advice, err
@@ -112,7 +110,7 @@ func (s Store) on(ctx context.Context, f func(context.Context) error) error {
 
 // open opens the network's directory; nil if there is none.
 func (s Store) open() (*durable.Dir, error) {
-	base := cmp.Or(s.DataDir, DefaultDataDir)
+	base := cmp.Or(s.DataDir, defaultDataDir)
 	switch {
 	case s.Sandboxes == nil:
 		return nil, errors.New("host-local's store: no function given that lists the sandboxes")

@@ -197,7 +197,7 @@ func TestRDY4_ASandboxThatIsBeingMadeKeepsItsAddress(t *testing.T) {
 	require.Equal(t, []string{"10.9.0.2", "10.9.0.3"}, n.names())
 	require.Zero(t, n.asked)
 	s := n.store()
-	s.MinAge = -1
+	s = hostlocal.OfAnyAge(s)
 	require.NoError(t, s.Apply(t.Context()))
 	require.Equal(t, []string{"10.9.0.3.corrupt"}, n.names())
 
@@ -236,7 +236,7 @@ func TestRDY4_TheLockIsHostLocals(t *testing.T) {
 	waits := make(chan string, 1)
 	plan := bootstrap.Plan{
 		Steps: []bootstrap.Step{{Name: "addresses", Action: n.store()}},
-		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, w bootstrap.Wait) { waits <- w.For }},
+		Trace: &bootstrap.Trace{Waiting: func(_ context.Context, _, what string, _ time.Duration) { waits <- what }},
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -298,7 +298,7 @@ func TestSEC1_LinksInTheStoreAreNotFollowed(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(n.path("10.9.0.3"), 0o600))
 	require.NoError(t, os.Symlink(elsewhere, n.path("lock")))
 	s := n.store()
-	s.MinAge = -1
+	s = hostlocal.OfAnyAge(s)
 	require.ErrorContains(t, s.Apply(t.Context()), "not a regular file")
 	require.NoError(t, os.Remove(n.path("lock")))
 	require.NoError(t, s.Apply(t.Context()))

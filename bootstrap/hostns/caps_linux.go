@@ -20,7 +20,7 @@ func (t target) fail(op string, err error) error {
 		switch {
 		case op == "open":
 			lacks = missing(remedy.SysPtrace)
-		case op == "setns" && t.ns == Mount:
+		case op == "setns" && t.ns == "mnt":
 			lacks = missing(remedy.SysAdmin, remedy.SysChroot)
 		case op == "setns" || op == "unshare": // the latter by the profiles of container runtimes
 			lacks = missing(remedy.SysAdmin)
@@ -29,7 +29,7 @@ func (t target) fail(op string, err error) error {
 			err = remedy.Add(err, "with the capabilities: "+remedy.Refused)
 		}
 	}
-	return notEntered(t.ns.String()+" namespace "+t.path, op, err, lacks)
+	return notEntered(t.ns+" namespace "+t.path, op, err, lacks)
 }
 
 // notEntered is the error of a namespace, or a process's directory, that could not be entered:

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,27 +24,27 @@ import (
 
 func TestNS1_EntersWhatIsNamedAndNothingElse(t *testing.T) {
 	target := foreign(t)
-	for _, ns := range []hostns.Namespace{
-		hostns.Mount, hostns.Cgroup, hostns.Net, hostns.UTS, hostns.IPC, hostns.Mount | hostns.Net, everyNamespace,
+	for _, ns := range [][]string{
+		{"mnt"}, {"cgroup"}, {"net"}, {"uts"}, {"ipc"}, {"mnt", "net"}, everyNamespace,
 	} {
-		t.Run(ns.String(), func(t *testing.T) {
-			inside := map[hostns.Namespace]string{}
+		t.Run(strings.Join(ns, "|"), func(t *testing.T) {
+			inside := map[string]string{}
 			require.NoError(t, hostns.Do(t.Context(), target, ns, func(context.Context) (err error) {
-				for kind, file := range namespaceFiles {
-					inside[kind], err = os.Readlink("/proc/thread-self/ns/" + file)
+				for _, file := range everyNamespace {
+					inside[file], err = os.Readlink("/proc/thread-self/ns/" + file)
 					if err != nil {
 						return err
 					}
 				}
 				return nil
 			}))
-			for kind, file := range namespaceFiles {
+			for _, file := range everyNamespace {
 				side := "/proc/self"
-				if ns&kind != 0 {
+				if slices.Contains(ns, file) {
 					side = target
 					require.NotEqual(t, namespaceOf(t, "/proc/self", file), namespaceOf(t, target, file))
 				}
-				require.Equal(t, namespaceOf(t, side, file), inside[kind], kind)
+				require.Equal(t, namespaceOf(t, side, file), inside[file], file)
 			}
 		})
 	}
@@ -53,7 +54,7 @@ func TestWorkingDirectoryIsTheTargetsRoot(t *testing.T) {
 	for _, target := range []string{foreign(t), "/proc/self"} {
 		before, err := os.Getwd()
 		require.NoError(t, err)
-		require.NoError(t, hostns.Do(t.Context(), target, hostns.Mount, func(context.Context) error {
+		require.NoError(t, hostns.Do(t.Context(), target, []string{"mnt"}, func(context.Context) error {
 			cwd, err := os.Readlink("/proc/thread-self/cwd")
 			require.NoError(t, err)
 			require.Equal(t, "/", cwd)
@@ -69,8 +70,8 @@ func TestWorkingDirectoryIsTheTargetsRoot(t *testing.T) {
 // or a nested call would fall back to the machine's.
 func TestNestedCallsAddUp(t *testing.T) {
 	outer, inner := foreign(t), foreign(t)
-	require.NoError(t, hostns.Do(t.Context(), outer, hostns.Mount|hostns.Net, func(ctx context.Context) error {
-		return hostns.Do(ctx, inner, hostns.UTS|hostns.IPC, func(context.Context) error {
+	require.NoError(t, hostns.Do(t.Context(), outer, []string{"mnt", "net"}, func(ctx context.Context) error {
+		return hostns.Do(ctx, inner, []string{"uts", "ipc"}, func(context.Context) error {
 			for file, owner := range map[string]string{"mnt": outer, "net": outer, "uts": inner, "ipc": inner, "cgroup": "/proc/self"} {
 				require.Equal(t, namespaceOf(t, owner, file), namespaceOf(t, "/proc/thread-self", file), file)
 			}
@@ -80,7 +81,7 @@ func TestNestedCallsAddUp(t *testing.T) {
 	t.Run("of a test", func(t *testing.T) {
 		testns.Enter(t, testns.Net)
 		own := namespaceOf(t, "/proc/thread-self", "net")
-		require.NoError(t, hostns.Do(t.Context(), outer, hostns.Mount, func(context.Context) error {
+		require.NoError(t, hostns.Do(t.Context(), outer, []string{"mnt"}, func(context.Context) error {
 			require.Equal(t, own, namespaceOf(t, "/proc/thread-self", "net"))
 			return nil
 		}))
@@ -90,7 +91,7 @@ func TestNestedCallsAddUp(t *testing.T) {
 func TestNS3_PanicIsAnErrorWithItsStack(t *testing.T) {
 	cause := errors.New("cause")
 	for _, v := range []any{cause, "cause"} {
-		err := hostns.Do(t.Context(), foreign(t), hostns.UTS, func(context.Context) error { explode(v); return nil })
+		err := hostns.Do(t.Context(), foreign(t), []string{"uts"}, func(context.Context) error { explode(v); return nil })
 		require.ErrorContains(t, err, "panic in a namespace: cause\n")
 		require.ErrorContains(t, err, "hostns_test.explode(")
 		if v == cause {
@@ -103,7 +104,7 @@ func explode(v any) { panic(v) }
 
 func TestNS3_GoexitIsAnError(t *testing.T) {
 	inner := &testing.T{}
-	err := hostns.Do(t.Context(), foreign(t), hostns.UTS, func(context.Context) error {
+	err := hostns.Do(t.Context(), foreign(t), []string{"uts"}, func(context.Context) error {
 		inner.FailNow()
 		return nil
 	})
@@ -114,7 +115,7 @@ func TestNS3_GoexitIsAnError(t *testing.T) {
 func TestNS4_AlwaysWaitsAndPassesTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), testing.TB(t), "value"))
 	finished := false
-	err := hostns.Do(ctx, foreign(t), hostns.UTS, func(ctx context.Context) error {
+	err := hostns.Do(ctx, foreign(t), []string{"uts"}, func(ctx context.Context) error {
 		require.Equal(t, "value", ctx.Value(testing.TB(t)))
 		cancel()
 		<-ctx.Done()
@@ -151,7 +152,7 @@ func TestNS5_CallersFilesAreOpenedBeforeEntry(t *testing.T) {
 		require.NoError(t, err)
 		defer root.Close()
 
-		require.NoError(t, hostns.Do(t.Context(), host, hostns.Mount, func(context.Context) error {
+		require.NoError(t, hostns.Do(t.Context(), host, []string{"mnt"}, func(context.Context) error {
 			require.NoError(t, unix.Mount("host", destination, "tmpfs", 0, ""))
 			require.NoFileExists(t, filepath.Join(source, "plugin"), "a path is the host's")
 			content, err := root.ReadFile("plugin")
@@ -228,7 +229,7 @@ func TestNS6_APlanRunsEveryMethodInside(t *testing.T) {
 func TestNS2_EnterReturnsTheFunctionsErrorsOrItsOwn(t *testing.T) {
 	cause := errors.New("cause")
 	host := hostOf(t, foreign(t))
-	require.ErrorIs(t, host.Enter(t.Context(), []string{"uts"}, func(context.Context) error { return cause }), cause)
+	require.ErrorIs(t, host.Do(t.Context(), []string{"uts"}, func(context.Context) error { return cause }), cause)
 
 	plan := bootstrap.Plan{Host: hostns.Host{Proc: "/does/not/exist"}, Steps: []bootstrap.Step{{Name: "name", Action: hostname{}}}}
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply} {
@@ -244,28 +245,28 @@ func TestNS2_EnterReturnsTheFunctionsErrorsOrItsOwn(t *testing.T) {
 func TestNS1_WhoIsInsideStaysOnTheThread(t *testing.T) {
 	host, other := hostOf(t, foreign(t)), hostOf(t, foreign(t))
 	both := []string{"uts", "net"}
-	require.NoError(t, host.Enter(t.Context(), both, func(ctx context.Context) error {
+	require.NoError(t, host.Do(t.Context(), both, func(ctx context.Context) error {
 		tid, name := unix.Gettid(), namespaceOf(t, "/proc/thread-self", "uts")
 		for _, namespaces := range [][]string{{"uts"}, {"net"}, both, nil} {
-			require.NoError(t, host.Enter(ctx, namespaces, func(context.Context) error {
+			require.NoError(t, host.Do(ctx, namespaces, func(context.Context) error {
 				require.Equal(t, tid, unix.Gettid(), namespaces)
 				return nil
 			}))
 		}
-		require.NoError(t, host.Enter(ctx, []string{"uts", "ipc"}, func(context.Context) error {
+		require.NoError(t, host.Do(ctx, []string{"uts", "ipc"}, func(context.Context) error {
 			require.NotEqual(t, tid, unix.Gettid(), "one more")
 			require.Equal(t, name, namespaceOf(t, "/proc/thread-self", "uts"))
 			return nil
 		}))
-		return other.Enter(ctx, []string{"uts"}, func(context.Context) error {
+		return other.Do(ctx, []string{"uts"}, func(context.Context) error {
 			require.NotEqual(t, name, namespaceOf(t, "/proc/thread-self", "uts"), "another host's")
 			return nil
 		})
 	}))
 	kept := t.Context()
-	require.NoError(t, host.Enter(t.Context(), both, func(ctx context.Context) error { kept = ctx; return nil }))
+	require.NoError(t, host.Do(t.Context(), both, func(ctx context.Context) error { kept = ctx; return nil }))
 	mine := namespaceOf(t, "/proc/thread-self", "uts")
-	require.NoError(t, host.Enter(kept, []string{"uts"}, func(context.Context) error {
+	require.NoError(t, host.Do(kept, []string{"uts"}, func(context.Context) error {
 		require.NotEqual(t, mine, namespaceOf(t, "/proc/thread-self", "uts"), "a context kept after the call is no longer inside")
 		return nil
 	}))

@@ -42,19 +42,19 @@ func TestNS2_WrongDirectoryIsNamed(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(filepath.Join(fifo, "ns", "mnt"), 0o600))
 	for _, c := range []struct {
 		name, procDir string
-		ns            hostns.Namespace
+		ns            []string
 		want          string
 	}{
-		{"missing", empty + "/1", hostns.Mount, "enter " + empty + "/1: open: no such file or directory: is the host's /proc mounted there?"},
-		{"not proc", empty, hostns.Mount, "enter " + empty + ": open: not in a proc file system: no ns inside: "},
-		{"proc itself", "/proc", hostns.Mount, "enter /proc: open: not the directory of a running process in a proc file system (as /hostproc/1 is): "},
-		{"no such process", "/proc/4194305", hostns.Mount, "enter /proc/4194305: open: no such process: "},
-		{"a file", "/proc/version", hostns.Mount, "enter /proc/version: open: not a directory"},
-		{"no cgroup namespaces", noCgroup, hostns.Mount | hostns.Cgroup | hostns.Net,
+		{"missing", empty + "/1", []string{"mnt"}, "enter " + empty + "/1: open: no such file or directory: is the host's /proc mounted there?"},
+		{"not proc", empty, []string{"mnt"}, "enter " + empty + ": open: not in a proc file system: no ns inside: "},
+		{"proc itself", "/proc", []string{"mnt"}, "enter /proc: open: not the directory of a running process in a proc file system (as /hostproc/1 is): "},
+		{"no such process", "/proc/4194305", []string{"mnt"}, "enter /proc/4194305: open: no such process: "},
+		{"a file", "/proc/version", []string{"mnt"}, "enter /proc/version: open: not a directory"},
+		{"no cgroup namespaces", noCgroup, []string{"mnt", "cgroup", "net"},
 			"enter cgroup namespace " + noCgroup + "/ns/cgroup: open: the kernel has no cgroup namespaces: "},
-		{"not a namespace", regular, hostns.Mount, "enter mount namespace " + regular + "/ns/mnt: open: not a namespace file"},
-		{"a fifo", fifo, hostns.Mount, "enter mount namespace " + fifo + "/ns/mnt: open: not a namespace file"},
-		{"nothing there", fakeProcess(t), hostns.Mount, "/1/ns/mnt: open: no such file or directory"},
+		{"not a namespace", regular, []string{"mnt"}, "enter mnt namespace " + regular + "/ns/mnt: open: not a namespace file"},
+		{"a fifo", fifo, []string{"mnt"}, "enter mnt namespace " + fifo + "/ns/mnt: open: not a namespace file"},
+		{"nothing there", fakeProcess(t), []string{"mnt"}, "/1/ns/mnt: open: no such file or directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := descriptors(t)
@@ -74,10 +74,10 @@ func TestNS2_EndedProcess(t *testing.T) {
 	dir := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid))
 	var info unix.Siginfo
 	require.NoError(t, unix.Waitid(unix.P_PID, cmd.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil))
-	err := hostns.Do(t.Context(), dir, hostns.Mount, mustNotRun(t))
-	require.ErrorContains(t, err, "enter mount namespace "+dir+"/ns/mnt: open: the process has ended: ")
+	err := hostns.Do(t.Context(), dir, []string{"mnt"}, mustNotRun(t))
+	require.ErrorContains(t, err, "enter mnt namespace "+dir+"/ns/mnt: open: the process has ended: ")
 	require.NoError(t, cmd.Wait())
-	err = hostns.Do(t.Context(), dir, hostns.Mount, mustNotRun(t))
+	err = hostns.Do(t.Context(), dir, []string{"mnt"}, mustNotRun(t))
 	require.ErrorContains(t, err, "enter "+dir+": open: no such process: ")
 }
 
@@ -87,22 +87,22 @@ func TestNS2_MissingCapabilityIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		without []uintptr
-		ns      hostns.Namespace
+		ns      []string
 		target  string
 		want    string
 	}{
-		{"ptrace", []uintptr{unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN}, hostns.Mount, target,
-			"enter mount namespace " + target + "/ns/mnt: open: permission denied: missing CAP_SYS_PTRACE\n"},
-		{"admin", []uintptr{unix.CAP_SYS_ADMIN}, hostns.Net, target,
+		{"ptrace", []uintptr{unix.CAP_SYS_PTRACE, unix.CAP_SYS_ADMIN}, []string{"mnt"}, target,
+			"enter mnt namespace " + target + "/ns/mnt: open: permission denied: missing CAP_SYS_PTRACE\n"},
+		{"admin", []uintptr{unix.CAP_SYS_ADMIN}, []string{"net"}, target,
 			"enter net namespace " + target + "/ns/net: setns: operation not permitted: missing CAP_SYS_ADMIN\n"},
-		{"chroot", []uintptr{unix.CAP_SYS_CHROOT}, hostns.Mount, target,
-			"enter mount namespace " + target + "/ns/mnt: setns: operation not permitted: missing CAP_SYS_CHROOT\n"},
-		{"both", []uintptr{unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN}, hostns.Mount, target,
-			"enter mount namespace " + target + "/ns/mnt: setns: operation not permitted: missing CAP_SYS_ADMIN and CAP_SYS_CHROOT\n"},
-		{"none needed for its own", []uintptr{unix.CAP_SYS_ADMIN}, hostns.Net | hostns.Cgroup, "/proc/self", "<nil>\n"},
+		{"chroot", []uintptr{unix.CAP_SYS_CHROOT}, []string{"mnt"}, target,
+			"enter mnt namespace " + target + "/ns/mnt: setns: operation not permitted: missing CAP_SYS_CHROOT\n"},
+		{"both", []uintptr{unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN}, []string{"mnt"}, target,
+			"enter mnt namespace " + target + "/ns/mnt: setns: operation not permitted: missing CAP_SYS_ADMIN and CAP_SYS_CHROOT\n"},
+		{"none needed for its own", []uintptr{unix.CAP_SYS_ADMIN}, []string{"net", "cgroup"}, "/proc/self", "<nil>\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, helper(t, "do", c.without, c.target, strconv.Itoa(int(c.ns))))
+			require.Equal(t, c.want, helper(t, "do", c.without, append([]string{c.target}, c.ns...)...))
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestNS2_MissingCapabilityIsNamed(t *testing.T) {
 // has none outside.
 func TestNS2_RefusedWithAllCapabilities(t *testing.T) {
 	testns.Root(t)
-	cmd := exec.Command("/proc/self/exe", foreign(t), strconv.Itoa(int(hostns.Net)))
+	cmd := exec.Command("/proc/self/exe", foreign(t), "net")
 	cmd.Env = append(os.Environ(), helperEnv+"=do")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER,

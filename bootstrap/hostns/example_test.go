@@ -23,7 +23,7 @@ func ExampleDo() {
 	}
 	defer plugins.Close()
 
-	err = hostns.Do(context.Background(), "/hostproc/1", hostns.Mount, func(context.Context) error {
+	err = hostns.Do(context.Background(), "/hostproc/1", []string{"mnt"}, func(context.Context) error {
 		content, err := plugins.ReadFile("bridge")
 		if err != nil {
 			return err

@@ -51,42 +51,34 @@ type Host struct {
 	LockTimeout time.Duration
 }
 
-// Check returns an error unless Proc is empty or shows a host (see [CheckProc]).
+// Check returns an error unless Proc is empty or shows a host: a proc file system whose pid 1
+// is not in the calling thread's mount namespace, as one sees it from a container. If pid 1 is
+// in the thread's own, the error matches [ErrNotHost], except for "/proc", as a process that
+// runs on the host may give it. On systems other than Linux it matches [errors.ErrUnsupported].
 func (h Host) Check() error {
 	if h.Proc == "" {
 		return nil
 	}
-	err := CheckProc(h.Proc)
+	err := checkProc(h.Proc)
 	if errors.Is(err, ErrNotHost) && filepath.Clean(h.Proc) == "/proc" {
 		return nil
 	}
 	return err
 }
 
-// Do runs f in the host's namespaces (see [Do]). If Proc is empty, or an enclosing Do has
-// already moved the calling thread into all of them, it just calls f.
-func (h Host) Do(ctx context.Context, ns Namespace, f func(context.Context) error) error {
+// Do runs f in the host's namespaces (see [Do]). If none is named, Proc is empty, or an
+// enclosing Do has already moved the calling thread into all of them, it just calls f.
+func (h Host) Do(ctx context.Context, namespaces []string, f func(context.Context) error) error {
 	if f == nil {
 		return errNoFunction
 	}
-	if h.Proc == "" || inside(ctx, h.init(), ns) {
-		return f(ctx)
-	}
-	return Do(ctx, h.init(), ns, f)
-}
-
-// Enter is like Do, with the namespaces given by the names of their files in
-// /proc/PID/ns: "mnt", "net", "cgroup", "uts", "ipc". A plan enters those that an action or
-// a gate names.
-func (h Host) Enter(ctx context.Context, namespaces []string, f func(context.Context) error) error {
-	ns, err := byName(namespaces)
-	if err != nil {
+	if err := check(namespaces); err != nil {
 		return err
 	}
-	if ns == 0 && f != nil {
+	if len(namespaces) == 0 || h.Proc == "" || inside(ctx, h.init(), namespaces) {
 		return f(ctx)
 	}
-	return h.Do(ctx, ns, f)
+	return Do(ctx, h.init(), namespaces, f)
 }
 
 // CheckPlaces returns an error that matches [ErrNotHost] if a change at one of the places
@@ -126,7 +118,7 @@ func (h Host) refusal(err error) error {
 // too: do not call it inside a plan.
 func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, atMost time.Duration)) (unlock func() error, err error) {
 	file := flock.File{Path: cmp.Or(h.LockFile, flock.DefaultPath), Timeout: h.LockTimeout, Owner: owner, Waiting: waiting}
-	err = h.Do(ctx, Mount, func(ctx context.Context) (err error) {
+	err = h.Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		unlock, err = file.Lock(ctx)
 		return err
 	})

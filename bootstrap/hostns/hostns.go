@@ -14,7 +14,7 @@
 //
 // # What it needs
 //
-// Linux. CAP_SYS_ADMIN for every namespace, for [Mount] also CAP_SYS_CHROOT
+// Linux. CAP_SYS_ADMIN for every namespace, for "mnt" also CAP_SYS_CHROOT
 // (setns(2)), and CAP_SYS_PTRACE to open the namespace files of a process that has
 // capabilities which this one lacks, such as pid 1 (namespaces(7)). A container
 // needs the host's /proc at some path (a hostPath volume, or hostPID). On other
@@ -23,7 +23,7 @@
 // # What the function sees
 //
 // It runs in the requested namespaces of the target process and, for all other
-// kinds, in those of the caller's thread. With [Mount], its root and working
+// kinds, in those of the caller's thread. With "mnt", its root and working
 // directory are the root of the target's mount namespace, even if that is the
 // caller's own; every path is resolved there. Open files on the caller's side
 // before calling Do: an [os.Root] opened before keeps referring to the caller's
@@ -45,16 +45,15 @@
 // steps want in all the host's namespaces, and each action in those that the action names
 // (bootstrap.Hosted).
 // The zero Host is for a process that runs on the host itself. A program without a plan
-// uses [Host.Enter] and [Host.Lock]. There is one lock for the whole node; package
+// uses [Host.Do] and [Host.Lock]. There is one lock for the whole node; package
 // bootstrap documents which operations exclude each other.
 //
 // # Container or host
 //
 // A change that is made in a container without entering the host's namespaces stays
-// in the container, unless it is made on a volume of the host's. [CheckProc],
+// in the container, unless it is made on a volume of the host's.
 // [Host.CheckPlaces] detects that before anything is changed on the wrong side.
-// A plan that enters no host, and whose Host does not set Here, calls them through
-// [Host.CheckPlaces] for the places of the objects that its steps want (ledger.Kind.Place).
+// A plan that enters no host, and whose Host does not set Here, calls it for the places of the objects that its steps want (ledger.Kind.Place).
 //
 // # When not to use it
 //
@@ -72,66 +71,23 @@ import (
 	"strings"
 )
 
-// Namespace is a set of kinds of namespaces, joined by the or-operator.
-type Namespace uint8
+// kinds lists what can be entered, by the names of the files in /proc/PID/ns, in the order of
+// entry. The mount namespace comes last: once it is entered, the caller's /proc is out of sight.
+var kinds = []string{"cgroup", "net", "uts", "ipc", "mnt"}
 
-// The kinds that can be entered.
-const (
-	Mount  Namespace = 1 << iota // mount points and the root directory
-	Cgroup                       // the root that cgroup paths and new cgroup mounts have
-	Net                          // links, routes, sockets, net sysctls
-	UTS                          // host name
-	IPC                          // System V IPC, message queues, their sysctls
-)
-
-// kinds lists what can be entered, in the order of entry. The mount namespace comes
-// last: once it is entered, the caller's /proc is out of sight.
-var kinds = [...]kind{
-	{Cgroup, "cgroup", "cgroup"},
-	{Net, "net", "net"},
-	{UTS, "uts", "uts"},
-	{IPC, "ipc", "ipc"},
-	{Mount, "mount", "mnt"},
-}
-
-type kind struct {
-	ns         Namespace
-	name, file string
-}
-
-const all = Mount | Cgroup | Net | UTS | IPC
-
-// String returns the names of the kinds in ns, as in "cgroup|mount".
-func (ns Namespace) String() string {
-	var names []string
-	for _, k := range kinds {
-		if ns&k.ns != 0 {
-			names = append(names, k.name)
+// check returns an error if one of the namespaces cannot be entered.
+func check(namespaces []string) error {
+	for _, name := range namespaces {
+		if !slices.Contains(kinds, name) {
+			return fmt.Errorf("enter namespaces: there is no kind %q, or it cannot be entered", name)
 		}
 	}
-	if rest := ns &^ all; rest != 0 {
-		names = append(names, fmt.Sprintf("%#x", uint8(rest)))
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, "|")
+	return nil
 }
 
-// byName returns the kinds with the given file names.
-func byName(names []string) (ns Namespace, err error) {
-	for _, name := range names {
-		i := slices.IndexFunc(kinds[:], func(k kind) bool { return k.file == name })
-		if i < 0 {
-			return 0, fmt.Errorf("enter namespaces: there is no kind %q, or it cannot be entered", name)
-		}
-		ns |= kinds[i].ns
-	}
-	return ns, nil
-}
-
-// Do calls f in the namespaces ns of the process whose directory in a proc file
-// system is procDir, such as /hostproc/1, and returns what f returns. The package comment
+// Do calls f in namespaces of the process whose directory in a proc file system is procDir,
+// such as /hostproc/1, and returns what f returns. The namespaces are given by the names of
+// their files in /proc/PID/ns: "mnt", "cgroup", "net", "uts", "ipc". The package comment
 // describes what f sees and what it may do.
 //
 // Do always waits for f. Only f can react when ctx is cancelled: Do does not return
@@ -143,19 +99,20 @@ func byName(names []string) (ns Namespace, err error) {
 // entering it also sets the root and the working directory. If entering fails, f is
 // not called. If f panics, or ends by [runtime.Goexit] as
 // testing.T.FailNow does, Do returns an error that holds the stack.
-func Do(ctx context.Context, procDir string, ns Namespace, f func(context.Context) error) error {
+func Do(ctx context.Context, procDir string, namespaces []string, f func(context.Context) error) error {
 	switch {
 	case procDir == "":
 		return errors.New("enter namespaces: no proc directory of a process given, such as /hostproc/1")
-	case ns == 0:
+	case len(namespaces) == 0:
 		return fmt.Errorf("enter namespaces of %s: none named", procDir)
 	case f == nil:
 		return fmt.Errorf("enter namespaces of %s: no function given to call there", procDir)
-	case ns&^all != 0:
-		return fmt.Errorf("enter namespaces of %s: unknown kind %v", procDir, ns&^all)
+	}
+	if err := check(namespaces); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("enter %v namespaces of %s: %w", ns, procDir, err)
+		return fmt.Errorf("enter %s namespaces of %s: %w", strings.Join(namespaces, ", "), procDir, err)
 	}
-	return do(ctx, procDir, ns, f)
+	return do(ctx, procDir, namespaces, f)
 }

@@ -9,14 +9,15 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-func do(ctx context.Context, procDir string, ns Namespace, f func(context.Context) error) error {
+func do(ctx context.Context, procDir string, namespaces []string, f func(context.Context) error) error {
 	// Opened on the caller's thread: procDir is a path of its mount namespace,
 	// which need not be the process's.
-	targets, err := openTargets(procDir, ns)
+	targets, err := openTargets(procDir, namespaces)
 	if err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func do(ctx context.Context, procDir string, ns Namespace, f func(context.Contex
 			result = err
 			return
 		}
-		result = f(context.WithValue(ctx, threadKey{}, thread{procDir, ns, unix.Gettid()}))
+		result = f(context.WithValue(ctx, threadKey{}, thread{procDir, namespaces, unix.Gettid()}))
 	})
 	return result
 }
@@ -40,15 +41,16 @@ func do(ctx context.Context, procDir string, ns Namespace, f func(context.Contex
 type threadKey struct{}
 
 type thread struct {
-	procDir string
-	ns      Namespace
-	tid     int
+	procDir    string
+	namespaces []string
+	tid        int
 }
 
 // inside reports whether the calling thread is in all of the namespaces already.
-func inside(ctx context.Context, procDir string, ns Namespace) bool {
+func inside(ctx context.Context, procDir string, namespaces []string) bool {
 	t, _ := ctx.Value(threadKey{}).(thread)
-	return t.tid == unix.Gettid() && t.procDir == procDir && ns&^t.ns == 0
+	isOther := func(name string) bool { return !slices.Contains(t.namespaces, name) }
+	return t.tid == unix.Gettid() && t.procDir == procDir && !slices.ContainsFunc(namespaces, isOther)
 }
 
 func panicError(p any) error {
@@ -92,17 +94,17 @@ func enter(targets []target) error {
 	defer closeTargets(targets)
 	for _, t := range targets {
 		own := t.isOwn()
-		if own && (t.ns != Mount || t.inherited) {
+		if own && (t.ns != "mnt" || t.inherited) {
 			continue
 		}
-		if t.ns == Mount {
+		if t.ns == "mnt" {
 			// Root and working directory are shared between a program's threads;
 			// setns of a mount namespace refuses a thread that shares them.
 			if err := unix.Unshare(unix.CLONE_FS); err != nil {
 				return t.fail("unshare", err)
 			}
 		}
-		if err := unix.Setns(t.fd, t.cloneFlag()); err != nil {
+		if err := unix.Setns(t.fd, cloneFlags[t.ns]); err != nil {
 			return t.fail("setns", err)
 		}
 	}

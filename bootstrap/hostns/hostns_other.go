@@ -10,10 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 )
 
-func inside(context.Context, string, Namespace) bool { return false }
+func inside(context.Context, string, []string) bool { return false }
 
-func do(_ context.Context, procDir string, ns Namespace, _ func(context.Context) error) error {
-	return fmt.Errorf("enter %v namespaces of %s: %s has none: %w", ns, procDir, runtime.GOOS, errors.ErrUnsupported)
+func do(_ context.Context, procDir string, namespaces []string, _ func(context.Context) error) error {
+	return fmt.Errorf("enter %s namespaces of %s: %s has none: %w", strings.Join(namespaces, ", "), procDir, runtime.GOOS, errors.ErrUnsupported)
 }

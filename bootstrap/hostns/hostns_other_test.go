@@ -15,6 +15,6 @@ import (
 )
 
 func TestDoIsUnsupported(t *testing.T) {
-	require.ErrorIs(t, hostns.Do(t.Context(), "/proc/1", hostns.Mount, mustNotRun(t)), errors.ErrUnsupported)
-	require.ErrorIs(t, hostns.Host{Proc: "/proc"}.Enter(t.Context(), []string{"mnt"}, mustNotRun(t)), errors.ErrUnsupported)
+	require.ErrorIs(t, hostns.Do(t.Context(), "/proc/1", []string{"mnt"}, mustNotRun(t)), errors.ErrUnsupported)
+	require.ErrorIs(t, hostns.Host{Proc: "/proc"}.Do(t.Context(), []string{"mnt"}, mustNotRun(t)), errors.ErrUnsupported)
 }

@@ -50,7 +50,7 @@ func foreignThreads(t testing.TB) (threads, foreign int) {
 	entries, err := os.ReadDir("/proc/self/task")
 	require.NoError(t, err)
 	for _, e := range entries {
-		for _, file := range namespaceFiles {
+		for _, file := range everyNamespace {
 			link, err := os.Readlink(filepath.Join("/proc/self/task", e.Name(), "ns", file))
 			if err == nil && link != namespaceOf(t, "/proc/self", file) {
 				foreign++
@@ -92,7 +92,7 @@ func watch(own map[string]string, stop <-chan struct{}, found chan<- string) *sy
 func TestNS1_TenThousandCallsLeaveNothing(t *testing.T) {
 	target := foreign(t)
 	own := map[string]string{}
-	for _, file := range namespaceFiles {
+	for _, file := range everyNamespace {
 		own[file] = namespaceOf(t, "/proc/self", file)
 	}
 	run := func(calls int) {

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,12 +24,7 @@ import (
 
 const helperEnv = "SLIPWAY_HOSTNS_TEST_HELPER"
 
-const everyNamespace = hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC
-
-// namespaceFiles names each kind's file in /proc/PID/ns.
-var namespaceFiles = map[hostns.Namespace]string{
-	hostns.Mount: "mnt", hostns.Cgroup: "cgroup", hostns.Net: "net", hostns.UTS: "uts", hostns.IPC: "ipc",
-}
+var everyNamespace = []string{"mnt", "cgroup", "net", "uts", "ipc"}
 
 // TestMain plays the helper programs that some tests start.
 func TestMain(m *testing.M) {
@@ -38,14 +32,12 @@ func TestMain(m *testing.M) {
 	case "main-thread":
 		fmt.Println(fromMainThread(os.Args[1]))
 	case "do":
-		ns, _ := strconv.Atoi(os.Args[2])
-		err := hostns.Do(context.Background(), os.Args[1], hostns.Namespace(ns), func(context.Context) error { return nil })
+		err := hostns.Do(context.Background(), os.Args[1], os.Args[2:], func(context.Context) error { return nil })
 		fmt.Println(err)
 		if denied := code.Of(err) == "host.entry-denied"; denied != errors.Is(err, fs.ErrPermission) {
 			fmt.Println("its code is", code.Of(err))
 		}
 	case "check":
-		fmt.Println(hostns.CheckProc(os.Args[1]))
 		fmt.Println(hostns.Host{Proc: os.Args[1]}.Check())
 	default:
 		os.Exit(m.Run())

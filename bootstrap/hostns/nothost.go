@@ -12,16 +12,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/mountinfo"
 )
 
-// ErrNotHost is matched by the errors of [CheckProc] and [Host.CheckPlaces]:
+// ErrNotHost is matched by the errors of [Host.Check] and [Host.CheckPlaces]:
 // the path belongs to this container or systemd unit, not to the host.
 var ErrNotHost = code.New(code.HostNotHost, "not the host's")
-
-// CheckProc returns an error unless proc, such as /hostproc, is a proc file system
-// whose pid 1 is not in the calling thread's mount namespace: the proc file system of a
-// host, seen from a container. If pid 1 is in the thread's own mount namespace, the error
-// matches [ErrNotHost]. On systems other than Linux the error matches
-// [errors.ErrUnsupported].
-func CheckProc(proc string) error { return checkProc(proc) }
 
 // checkFile returns an error that matches [ErrNotHost] if a file that is made at
 // path, without entering the host's namespaces, would stay in the calling thread's

@@ -21,13 +21,13 @@ func checkProc(proc string) error {
 	if _, err := os.Stat(proc); err == nil && !isProcFS(proc) {
 		return code.Errorf(code.HostNotHost, "%s: it is not a proc file system: mount the host's /proc there (hostPath: {path: /proc})", proc)
 	}
-	targets, err := openTargets(dir, Mount)
+	targets, err := openTargets(dir, []string{"mnt"})
 	if err != nil {
 		return err
 	}
 	defer closeTargets(targets)
 	for _, t := range targets {
-		if t.ns == Mount && t.isOwn() {
+		if t.ns == "mnt" && t.isOwn() {
 			return fmt.Errorf("%s: %w: its pid 1 is in this mount namespace: mount the host's /proc there (hostPath: {path: /proc})", proc, ErrNotHost)
 		}
 	}

@@ -7,46 +7,45 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
 // target is one open namespace file.
 type target struct {
-	ns        Namespace
+	ns        string // the name of its kind
 	path      string
 	fd        int
 	inherited bool // of the caller's own thread, not of the process to enter
 }
 
-var cloneFlags = map[Namespace]int{
-	Mount:  unix.CLONE_NEWNS,
-	Cgroup: unix.CLONE_NEWCGROUP,
-	Net:    unix.CLONE_NEWNET,
-	UTS:    unix.CLONE_NEWUTS,
-	IPC:    unix.CLONE_NEWIPC,
+var cloneFlags = map[string]int{
+	"mnt":    unix.CLONE_NEWNS,
+	"cgroup": unix.CLONE_NEWCGROUP,
+	"net":    unix.CLONE_NEWNET,
+	"uts":    unix.CLONE_NEWUTS,
+	"ipc":    unix.CLONE_NEWIPC,
 }
 
-func (t target) cloneFlag() int { return cloneFlags[t.ns] }
-
-// openTargets opens the namespaces ns of the process and, for the other kinds,
+// openTargets opens the namespaces of the process and, for the other kinds,
 // those of the calling thread: a thread that is itself locked in a namespace
 // (nested calls of Do) passes it on, whereas a new thread would have the process's.
-func openTargets(procDir string, ns Namespace) ([]target, error) {
+func openTargets(procDir string, namespaces []string) ([]target, error) {
 	dir, err := openProcess(procDir)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(dir)
 	targets := make([]target, 0, len(kinds))
-	for _, k := range kinds {
-		if ns&k.ns == 0 {
-			if t, ok := openOwn(k.ns, k.file); ok {
+	for _, ns := range kinds {
+		if !slices.Contains(namespaces, ns) {
+			if t, ok := openOwn(ns); ok {
 				targets = append(targets, t)
 			}
 			continue
 		}
-		t, err := openTarget(dir, procDir, k.ns, k.file)
+		t, err := openTarget(dir, procDir, ns)
 		if err != nil {
 			closeTargets(targets)
 			return nil, err
@@ -64,8 +63,8 @@ func closeTargets(targets []target) {
 
 // openOwn opens a namespace of the calling thread. It cannot if /proc is not
 // mounted; the new thread then has the process's.
-func openOwn(ns Namespace, file string) (target, bool) {
-	t := target{ns: ns, path: "/proc/thread-self/ns/" + file, inherited: true}
+func openOwn(ns string) (target, bool) {
+	t := target{ns: ns, path: "/proc/thread-self/ns/" + ns, inherited: true}
 	var err error
 	t.fd, err = openRetry(unix.AT_FDCWD, t.path, unix.O_RDONLY)
 	return t, err == nil
@@ -74,7 +73,7 @@ func openOwn(ns Namespace, file string) (target, bool) {
 // isOwn reports whether the calling thread is in the namespace already.
 func (t target) isOwn() bool {
 	var want, have unix.Stat_t
-	if unix.Fstat(t.fd, &want) != nil || unix.Stat("/proc/thread-self/ns/"+filepath.Base(t.path), &have) != nil {
+	if unix.Fstat(t.fd, &want) != nil || unix.Stat("/proc/thread-self/ns/"+t.ns, &have) != nil {
 		return false
 	}
 	return want.Dev == have.Dev && want.Ino == have.Ino
@@ -109,11 +108,11 @@ func isProcFS(path string) bool {
 	return unix.Statfs(path, &st) == nil && int64(st.Type) == unix.PROC_SUPER_MAGIC
 }
 
-func openTarget(dir int, procDir string, ns Namespace, file string) (target, error) {
-	t := target{ns: ns, path: filepath.Join(procDir, "ns", file)}
+func openTarget(dir int, procDir, ns string) (target, error) {
+	t := target{ns: ns, path: filepath.Join(procDir, "ns", ns)}
 	var err error
-	if t.fd, err = openRetry(dir, "ns/"+file, unix.O_RDONLY|unix.O_NONBLOCK); err != nil {
-		return t, t.fail("open", openCause(dir, ns, file, err))
+	if t.fd, err = openRetry(dir, "ns/"+ns, unix.O_RDONLY|unix.O_NONBLOCK); err != nil {
+		return t, t.fail("open", openCause(dir, ns, err))
 	}
 	var st unix.Statfs_t
 	err = unix.Fstatfs(t.fd, &st)
@@ -128,7 +127,7 @@ func openTarget(dir int, procDir string, ns Namespace, file string) (target, err
 }
 
 // openCause finds out why a namespace file does not open.
-func openCause(dir int, ns Namespace, file string, err error) error {
+func openCause(dir int, ns string, err error) error {
 	var st unix.Stat_t
 	lstat := func(name string) error { return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) }
 	switch {
@@ -136,10 +135,10 @@ func openCause(dir int, ns Namespace, file string, err error) error {
 		return fmt.Errorf("the process is gone: %w", err)
 	case !errors.Is(err, unix.ENOENT):
 		return err
-	case lstat("ns/"+file) == nil:
+	case lstat("ns/"+ns) == nil:
 		return fmt.Errorf("the process has ended: %w", err) // a zombie has the link, but no namespace behind it
 	case lstat("ns/mnt") == nil:
-		return fmt.Errorf("the kernel has no %v namespaces: %w", ns, err)
+		return fmt.Errorf("the kernel has no %s namespaces: %w", ns, err)
 	}
 	return err
 }

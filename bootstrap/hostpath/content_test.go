@@ -102,13 +102,13 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 		report, err := run(t.Context())
 		require.NoError(t, err)
 		switch report.Op {
-		case bootstrap.OpCheckRevert, bootstrap.OpRevert:
+		case "check-revert", "revert":
 			require.Equal(t, []string{"remove file " + path}, report.Results[0].Changes)
 		default:
 			if report.Results[0].Status != bootstrap.Unchanged {
 				require.Equal(t, []string{"replace file " + path}, report.Results[0].Changes)
 			}
-			if report.Op == bootstrap.OpCheck {
+			if report.Op == "check" {
 				require.Equal(t, []string{notKept}, report.Results[0].Advice)
 			}
 		}

@@ -26,7 +26,7 @@
 // # What it needs
 //
 // Linux, with the node's sysfs. It acts in the calling thread's mount namespace, and so
-// must run in the host's (hostns.Mount), where the modules and modprobe are. Its only
+// must run in the host's ("mnt"), where the modules and modprobe are. Its only
 // goroutines feed modprobe, and end with it. Loading takes CAP_SYS_MODULE in the initial
 // user namespace, and a kernel that still loads modules (kernel.modules_disabled is 0).
 // On other systems its errors match [errors.ErrUnsupported].

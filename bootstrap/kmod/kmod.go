@@ -9,13 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/slipway-dev/slipway/internal/code"
 )
-
-// ErrMissing is matched by the error for a module that is neither built into the kernel
-// nor available for loading.
-var ErrMissing = code.New(code.ModuleMissing, "the kernel does not have this module")
 
 // Modules is the state of a node whose kernel has all modules of a list. It is a
 // bootstrap.Adviser; the zero value does nothing.

@@ -61,7 +61,7 @@ func (k *kernel) has(ctx context.Context, name string) (bool, error) {
 			"in a container, enter the host's mount namespace, or mount its /lib/modules; if the kernel's package was upgraded or removed, reboot; leave out built-in modules",
 			name, filepath.Join(trees[0], k.release))
 	}
-	return false, fmt.Errorf("kernel module %s: %w (%s): install the package with the rest of its modules, such as linux-modules-extra or kernel-modules-extra, or boot a kernel that has it", name, ErrMissing, k.release)
+	return false, code.Errorf(code.ModuleMissing, "kernel module %s: the kernel does not have this module (%s): install the package with the rest of its modules, such as linux-modules-extra or kernel-modules-extra, or boot a kernel that has it", name, k.release)
 }
 
 // loaded reports whether a module is ready, or built in with something to set. One that

@@ -119,11 +119,10 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 	for _, load := range []bool{false, true} {
 		m := kmod.Modules{List: []string{"xt_none", "tunnel4", "xt_nada"}, Load: load}.Below(dir)
 		_, err := m.Check(t.Context())
-		require.ErrorIs(t, err, kmod.ErrMissing)
 		require.Equal(t, "module.missing", code.Of(err))
 		require.ErrorContains(t, err, "kernel module xt_none: the kernel does not have this module ("+kmod.Release()+"): install the package")
 		require.ErrorContains(t, err, "kernel module xt_nada: ")
-		require.ErrorIs(t, m.Apply(t.Context()), kmod.ErrMissing)
+		require.Equal(t, "module.missing", code.Of(m.Apply(t.Context())))
 	}
 	m := kmod.Modules{List: []string{"ip_set"}}.Below(dir)
 	disabled := filepath.Join(dir, "proc/sys/kernel/modules_disabled")
@@ -148,7 +147,6 @@ func TestHP2_WhatIsMissingIsNamedWithTheRemedy(t *testing.T) {
 	for range 2 {
 		_, err = m.Check(t.Context())
 		require.ErrorContains(t, err, "kernel module ip_set: it is not loaded, and cannot tell whether the kernel has it, since its lists of modules are not in /lib/modules/"+kmod.Release())
-		require.NotErrorIs(t, err, kmod.ErrMissing)
 		require.Equal(t, "module.undetermined", code.Of(err))
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, "lib")))
 	}

@@ -27,16 +27,9 @@ const (
 	unknown      = "unknown"
 )
 
-// DaemonSet is an agent's own DaemonSet. On SIGTERM, the agent's pod asks whether another
-// pod will take its place.
-type DaemonSet struct {
-	Client          dynamic.Interface
-	Namespace, Name string
-	Node            string // on which the agent runs
-}
-
-// Decide asks the cluster whether an agent that ends should undo its work. Set a deadline in
-// ctx, shorter than the pod's terminationGracePeriodSeconds.
+// Decide asks the cluster whether an agent that ends should undo its work on its node, or
+// another pod of its DaemonSet will take its place there. An agent's pod calls it on SIGTERM.
+// Set a deadline in ctx, shorter than the pod's terminationGracePeriodSeconds.
 //
 // Uninstall is true if the agent does not come back, so that its changes to the node may be
 // undone. It is false unless that is certain: an agent that undoes the node and then comes
@@ -56,40 +49,40 @@ type DaemonSet struct {
 // its signing key answers the same to every agent, so uninstall is false then: keep the
 // account for longer than the DaemonSet, or decide by the reason yourself. Taints are
 // ignored, since they come and go.
-func (d DaemonSet) Decide(ctx context.Context) (uninstall bool, reason string, err error) {
-	reason, err = d.reason(ctx)
+func Decide(ctx context.Context, client dynamic.Interface, namespace, daemonSet, node string) (uninstall bool, reason string, err error) {
+	reason, err = decide(ctx, client, namespace, daemonSet, node)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		reason = unauthorized
 	}
 	return slices.Contains([]string{gone, deleting, notMatching}, reason), reason, err
 }
 
-func (d DaemonSet) reason(ctx context.Context) (string, error) {
+func decide(ctx context.Context, client dynamic.Interface, namespace, name, nodeName string) (string, error) {
 	switch {
-	case d.Client == nil:
+	case client == nil:
 		return unknown, errNoClient
-	case d.Namespace == "" || d.Name == "" || d.Node == "":
+	case namespace == "" || name == "" || nodeName == "":
 		return unknown, errors.New("needs the namespace and name of the DaemonSet, and the name of the node")
 	}
-	set, err := get(ctx, d.Client, daemonSets, d.Namespace, d.Name)
+	set, err := get(ctx, client, daemonSets, namespace, name)
 	switch {
 	case err != nil && isGone(err):
 		return gone, nil
 	case err != nil:
-		return unknown, explain(err, "get", daemonSets, "", d.Namespace, d.Name)
+		return unknown, explain(err, "get", daemonSets, "", namespace, name)
 	case set.GetDeletionTimestamp() != nil && slices.Contains(set.GetFinalizers(), metav1.FinalizerOrphanDependents):
 		return restarting, nil // its pods stay
 	case set.GetDeletionTimestamp() != nil:
 		return deleting, nil
 	}
-	node, err := get(ctx, d.Client, nodes, "", d.Node)
+	node, err := get(ctx, client, nodes, "", nodeName)
 	if err != nil {
-		return unknown, explain(err, "get", nodes, "", "", d.Node)
+		return unknown, explain(err, "get", nodes, "", "", nodeName)
 	}
 	matches, err := selects(set, node)
 	switch {
 	case err != nil:
-		return unknown, fmt.Errorf("daemonset %s/%s: %w", d.Namespace, d.Name, err)
+		return unknown, fmt.Errorf("daemonset %s/%s: %w", namespace, name, err)
 	case !matches:
 		return notMatching, nil
 	}

@@ -14,7 +14,7 @@
 //		},
 //	}
 //	...
-//	uninstall, reason, err := kube.DaemonSet{Client: client, Namespace: namespace, Name: "agent", Node: name}.Decide(ctx)
+//	uninstall, reason, err := kube.Decide(ctx, client, namespace, "agent", name)
 //
 // It uses client-go's dynamic client, and its metadata client in a [Reporter]. [Node] and
 // [Definitions] are steps of a plan, and the gates are those of package bootstrap/gate.

@@ -51,13 +51,13 @@ func Example() {
 }
 
 // An agent stops because its DaemonSet was deleted.
-func ExampleDaemonSet_Decide() {
+func ExampleDecide() {
 	empty := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "worker-1"},
 	}})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	uninstall, reason, err := kube.DaemonSet{Client: empty, Namespace: "kube-system", Name: "agent", Node: "worker-1"}.Decide(ctx)
+	uninstall, reason, err := kube.Decide(ctx, empty, "kube-system", "agent", "worker-1")
 	fmt.Println(uninstall, reason, err)
 	// Output: true gone <nil>
 }

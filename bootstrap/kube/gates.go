@@ -42,11 +42,11 @@ func APIServer(config *rest.Config) gate.Gate {
 		if err != nil {
 			return "", err
 		}
-		return ready(ctx, client, server)
+		return readyz(ctx, client, server)
 	}}
 }
 
-func ready(ctx context.Context, client *http.Client, server *url.URL) (string, error) {
+func readyz(ctx context.Context, client *http.Client, server *url.URL) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.JoinPath("/readyz").String(), nil)
 	if err != nil {
 		return "", err

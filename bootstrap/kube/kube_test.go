@@ -110,7 +110,7 @@ func TestRDY4_NotEvery404MeansGone(t *testing.T) {
 			"/api/v1/nodes/me": `200 {"apiVersion":"v1","kind":"Node","metadata":{"name":"me","labels":{"a":"b"}}}`,
 		}))
 		require.NoError(t, err)
-		uninstall, reason, err := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
+		uninstall, reason, err := kube.Decide(t.Context(), client, "kube-system", "agent", "me")
 		require.Equal(t, want, reason, "%s: %v", answer, err)
 		require.Equal(t, want == "gone" || want == "not-matching", uninstall)
 	}
@@ -127,7 +127,7 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameDecidesNothing(t *testing.T) {
 	} {
 		client, err := dynamic.NewForConfig(serve(t, map[string]string{"/apis/apps/v1/namespaces/kube-system/daemonsets/agent": answer}))
 		require.NoError(t, err)
-		uninstall, reason, err := kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
+		uninstall, reason, err := kube.Decide(t.Context(), client, "kube-system", "agent", "me")
 		require.Equal(t, want, reason, "%s: %v", answer, err)
 		require.Equal(t, want == "deleting", uninstall)
 	}
@@ -180,7 +180,7 @@ func TestCFG8_TheRuleThatIsNamedGrants(t *testing.T) {
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a.b": "404 " + strings.Replace(strings.TrimPrefix(denied, "403 "), "Forbidden", "NotFound", 1),
 	}))
 	require.NoError(t, err)
-	_, _, err = kube.DaemonSet{Client: client, Namespace: "kube-system", Name: "agent", Node: "me"}.Decide(t.Context())
+	_, _, err = kube.Decide(t.Context(), client, "kube-system", "agent", "me")
 	require.ErrorContains(t, err, `(grant it by a Role in namespace kube-system with the rule {apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: ["agent"], verbs: ["get"]})`)
 
 	crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a.b", "labels": map[string]any{"v": "1.0"}}}}

@@ -14,22 +14,24 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// Result is the result of a run for a node.
-type Result string
-
 // The results of runs.
 const (
-	Ready   Result = "ready"   // the node is in the state that the plan describes
-	Drifted Result = "drifted" // a check found something to do
-	Failed  Result = "failed"  // something went wrong
-	Garbled Result = "garbled" // the annotation cannot be read
+	ready   = "ready"
+	drifted = "drifted"
+	failed  = "failed"
+	garbled = "garbled"
 )
 
 // Outcome is the outcome of a run of an agent's plan, as reported to the cluster: the
 // value of an annotation of the node, in JSON.
 type Outcome struct {
-	Agent   string `json:"agent"`
-	Result  Result `json:"result"`
+	Agent string `json:"agent"`
+
+	// Result is "ready" if the node is in the state that the plan describes, "drifted" if
+	// a check found something to do, "failed" if something went wrong, and "garbled" if the
+	// annotation cannot be read.
+	Result string `json:"result"`
+
 	Step    string `json:"step,omitempty"` // the step that failed, or has something to do
 	Code    string `json:"code,omitempty"` // see bootstrap.Code
 	Version string `json:"version,omitempty"`
@@ -46,14 +48,14 @@ type Outcome struct {
 
 // OutcomeOf returns the outcome of a plan's report, without times.
 func OutcomeOf(r *bootstrap.Report) Outcome {
-	o := Outcome{Agent: r.Agent, Result: Ready, Version: r.Version, Code: r.Code()}
+	o := Outcome{Agent: r.Agent, Result: ready, Version: r.Version}
 	if step, err := r.Cause(); err != nil {
-		o.Result, o.Step, o.Message = Failed, step, short(err.Error())
+		o.Result, o.Step, o.Code, o.Message = failed, step, bootstrap.Code(err), short(err.Error())
 		return o
 	}
 	for _, s := range r.Results {
 		if s.Status == bootstrap.WouldChange || s.Status == bootstrap.Unknown {
-			o.Result, o.Step, o.Message = Drifted, s.Step, short(strings.Join(s.Details(), "; "))
+			o.Result, o.Step, o.Message = drifted, s.Step, short(strings.Join(s.Details(), "; "))
 			break
 		}
 	}
@@ -80,7 +82,7 @@ const (
 )
 
 // Outcomes returns the outcomes in a node's annotations, by agent. The Result of an
-// unreadable one is Garbled.
+// unreadable one is "garbled".
 func Outcomes(annotations map[string]string) (all []Outcome) {
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		if agent, ok := strings.CutPrefix(key, annotation); ok {
@@ -93,8 +95,8 @@ func Outcomes(annotations map[string]string) (all []Outcome) {
 // parse reads an annotation. The key names the agent.
 func parse(agent, text string) Outcome {
 	var o Outcome
-	if len(text) > maxReport || json.Unmarshal([]byte(text), &o) != nil || !slices.Contains([]Result{Ready, Drifted, Failed}, o.Result) {
-		return Outcome{Agent: agent, Result: Garbled}
+	if len(text) > maxReport || json.Unmarshal([]byte(text), &o) != nil || !slices.Contains([]string{ready, drifted, failed}, o.Result) {
+		return Outcome{Agent: agent, Result: garbled}
 	}
 	o.Agent = agent
 	return o
@@ -106,7 +108,7 @@ func (o Outcome) Condition() string { return "Slipway" + camel(o.Agent) + "Ready
 
 // status is the status of the condition.
 func (o Outcome) status() string {
-	if o.Result == Ready {
+	if o.Result == ready {
 		return "True"
 	}
 	return "False"
@@ -114,10 +116,10 @@ func (o Outcome) status() string {
 
 // reason is the reason of the condition: SysctlReadOnly for the code sysctl.read-only.
 func (o Outcome) reason() string {
-	if o.Result == Failed {
+	if o.Result == failed {
 		return camel(o.Code)
 	}
-	return camel(string(o.Result))
+	return camel(o.Result)
 }
 
 func camel(text string) string {

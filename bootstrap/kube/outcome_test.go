@@ -22,28 +22,28 @@ func TestRDY5_WhatAReportComesTo(t *testing.T) {
 		want   kube.Outcome
 	}{
 		"nothing to do": {
-			bootstrap.Report{Op: bootstrap.OpCheck, Agent: "a", Version: "1", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Unchanged}}},
-			kube.Outcome{Agent: "a", Version: "1", Result: kube.Ready},
+			bootstrap.Report{Op: "check", Agent: "a", Version: "1", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Unchanged}}},
+			kube.Outcome{Agent: "a", Version: "1", Result: "ready"},
 		},
 		"applied": {
-			bootstrap.Report{Op: bootstrap.OpApply, Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Changed}}},
-			kube.Outcome{Result: kube.Ready},
+			bootstrap.Report{Op: "apply", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Changed}}},
+			kube.Outcome{Result: "ready"},
 		},
 		"something to do": {
-			bootstrap.Report{Op: bootstrap.OpCheck, Results: []bootstrap.Result{
+			bootstrap.Report{Op: "check", Results: []bootstrap.Result{
 				{Step: "cgroup", Status: bootstrap.Unchanged}, {Step: "bpffs", Status: bootstrap.WouldChange, Changes: []string{"mount /sys/fs/bpf", "x"}}}},
-			kube.Outcome{Result: kube.Drifted, Step: "bpffs", Message: "mount /sys/fs/bpf; x"},
+			kube.Outcome{Result: "drifted", Step: "bpffs", Message: "mount /sys/fs/bpf; x"},
 		},
 		"failed": {
-			bootstrap.Report{Op: bootstrap.OpApply, Results: []bootstrap.Result{
+			bootstrap.Report{Op: "apply", Results: []bootstrap.Result{
 				{Step: "optional", Status: bootstrap.Failed, Excused: true, Err: errors.New("x")},
 				{Step: "cni", Status: bootstrap.WouldChange},
 				{Step: "sysctl", Status: bootstrap.Failed, Err: code.New(code.SysctlReadOnly, "a\nhttps://u:p@b")}}},
-			kube.Outcome{Result: kube.Failed, Step: "sysctl", Code: code.SysctlReadOnly, Message: "a; https://b"},
+			kube.Outcome{Result: "failed", Step: "sysctl", Code: code.SysctlReadOnly, Message: "a; https://b"},
 		},
 		"before its steps": {
-			bootstrap.Report{Op: bootstrap.OpApply, Err: &bootstrap.StepError{Step: "config", Op: "resolve", Err: errors.New(long)}},
-			kube.Outcome{Result: kube.Failed, Step: "config", Code: code.PlanFailed, Message: "step \"config\": resolve: " + long},
+			bootstrap.Report{Op: "apply", Err: &bootstrap.StepError{Step: "config", Op: "resolve", Err: errors.New(long)}},
+			kube.Outcome{Result: "failed", Step: "config", Code: code.PlanFailed, Message: "step \"config\": resolve: " + long},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,10 +60,10 @@ func TestRDY5_WhatAReportComesTo(t *testing.T) {
 
 func TestRDY5_AnnotationsAreReadByAgent(t *testing.T) {
 	require.Equal(t, []kube.Outcome{
-		{Agent: "a", Result: kube.Failed, Code: "sysctl.read-only"},
-		{Agent: "b", Result: kube.Garbled},
-		{Agent: "c", Result: kube.Garbled},
-		{Agent: "d", Result: kube.Garbled},
+		{Agent: "a", Result: "failed", Code: "sysctl.read-only"},
+		{Agent: "b", Result: "garbled"},
+		{Agent: "c", Result: "garbled"},
+		{Agent: "d", Result: "garbled"},
 	}, kube.Outcomes(map[string]string{
 		"report.slipway.dev/d": `{"result":"ready","version":"` + strings.Repeat("1", 2100) + `"}`,
 		"report.slipway.dev/c": `{"result":"well"}`,

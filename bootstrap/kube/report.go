@@ -42,7 +42,7 @@ func (r Reporter) Report(ctx context.Context, o Outcome) (sent bool, err error) 
 	if text, ok := node.GetAnnotations()[annotation+o.Agent]; ok {
 		was = parse(o.Agent, text)
 	}
-	if o.sameCause(was) && o.Version == was.Version || o.Result == Drifted && was.Result == Failed {
+	if o.sameCause(was) && o.Version == was.Version || o.Result == drifted && was.Result == failed {
 		return false, nil
 	}
 	o.Time = time.Now().UTC().Truncate(time.Second)
@@ -59,7 +59,7 @@ func (r Reporter) Report(ctx context.Context, o Outcome) (sent bool, err error) 
 	}); err != nil {
 		return false, err
 	}
-	if o.Result != Failed || o.sameCause(was) {
+	if o.Result != failed || o.sameCause(was) {
 		return true, nil
 	}
 	return true, r.event(ctx, o, node.GetUID())

@@ -18,6 +18,7 @@ package otel
 
 import (
 	"context"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -33,13 +34,13 @@ func Trace(t trace.Tracer) *bootstrap.Trace {
 		t = noop.NewTracerProvider().Tracer("")
 	}
 	return &bootstrap.Trace{
-		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
-			ctx, _ = t.Start(ctx, "slipway "+string(op), trace.WithAttributes(attribute.String("slipway.op", string(op))))
+		PlanStart: func(ctx context.Context, op string) context.Context {
+			ctx, _ = t.Start(ctx, "slipway "+op, trace.WithAttributes(attribute.String("slipway.op", op)))
 			return ctx
 		},
 		PlanDone: planDone,
-		StepStart: func(ctx context.Context, op bootstrap.Op, step string) context.Context {
-			ctx, _ = t.Start(ctx, step, trace.WithAttributes(attribute.String("slipway.op", string(op)), attribute.String("slipway.step", step)))
+		StepStart: func(ctx context.Context, op, step string) context.Context {
+			ctx, _ = t.Start(ctx, step, trace.WithAttributes(attribute.String("slipway.op", op), attribute.String("slipway.step", step)))
 			return context.WithValue(ctx, triedKey{}, true)
 		},
 		StepDone: stepDone,
@@ -56,8 +57,8 @@ func planDone(ctx context.Context, r *bootstrap.Report) {
 	case r.Failed():
 		span.SetStatus(codes.Error, r.Summary())
 	}
-	if code := r.Code(); code != "" {
-		span.SetAttributes(attribute.String("slipway.code", code))
+	if _, cause := r.Cause(); cause != nil {
+		span.SetAttributes(attribute.String("slipway.code", bootstrap.Code(cause)))
 	}
 	span.End()
 }
@@ -67,7 +68,7 @@ type triedKey struct{}
 
 // stepDone ends the step's span. A step that was not tried has none: its context
 // is the run's, which says so in an event.
-func stepDone(ctx context.Context, _ bootstrap.Op, r bootstrap.Result) {
+func stepDone(ctx context.Context, _ string, r bootstrap.Result) {
 	span := trace.SpanFromContext(ctx)
 	status := attribute.String("slipway.status", string(r.Status))
 	if ctx.Value(triedKey{}) == nil {
@@ -80,15 +81,13 @@ func stepDone(ctx context.Context, _ bootstrap.Op, r bootstrap.Result) {
 	}
 	if r.Status == bootstrap.Failed {
 		span.SetStatus(codes.Error, r.Err.Error())
-		span.SetAttributes(attribute.String("slipway.code", r.Code()))
+		span.SetAttributes(attribute.String("slipway.code", bootstrap.Code(r.Err)))
 	}
 	span.End()
 }
 
-func waiting(ctx context.Context, w bootstrap.Wait) {
-	attributes := []attribute.KeyValue{attribute.String("slipway.for", w.For), attribute.Float64("slipway.pause_seconds", w.Pause.Seconds())}
-	if w.Err != nil {
-		attributes = append(attributes, attribute.Int("slipway.tries", w.Tries), attribute.String("error", w.Err.Error()))
-	}
-	trace.SpanFromContext(ctx).AddEvent("waiting", trace.WithAttributes(attributes...))
+func waiting(ctx context.Context, _, what string, atMost time.Duration) {
+	trace.SpanFromContext(ctx).AddEvent("waiting", trace.WithAttributes(
+		attribute.String("slipway.for", what), attribute.Float64("slipway.pause_seconds", atMost.Seconds()),
+	))
 }

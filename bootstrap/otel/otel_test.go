@@ -26,7 +26,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	a := &bootstraptest.Script{Changes: []string{"do it"}}
 	a.Hook = func(ctx context.Context, call string) error {
 		if call == "apply" {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "a device", Err: errors.New("not yet")})
+			bootstrap.Waiting(ctx, "a device: not yet", 0)
 			_, span := tracer.Start(ctx, "inside")
 			span.End()
 		}
@@ -61,7 +61,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	require.Contains(t, spans["a"].Attributes(), attribute.StringSlice("slipway.changes", []string{"do it"}))
 	require.Contains(t, spans["a"].Attributes(), attribute.String("slipway.op", "apply"))
 	require.Equal(t, "waiting", spans["a"].Events()[0].Name)
-	require.Contains(t, spans["a"].Events()[0].Attributes, attribute.String("error", "not yet"))
+	require.Contains(t, spans["a"].Events()[0].Attributes, attribute.String("slipway.for", "a device: not yet"))
 	require.Equal(t, codes.Unset, spans["a"].Status().Code)
 	require.Equal(t, trace.Status{Code: codes.Error, Description: "step c: check: boom"}, spans["c"].Status())
 	require.Contains(t, spans["c"].Attributes(), attribute.String("slipway.code", "plan.failed"))

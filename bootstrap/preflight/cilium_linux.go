@@ -11,13 +11,10 @@ import (
 	"github.com/cilium/ebpf/features"
 )
 
-// Cilium returns the kernel features that Cilium's agent needs and that can be tried
+// ciliumFeatures are the kernel features that Cilium's agent needs and that can be tried
 // without side effects: the agent exits at its start if one is missing (CheckRequirements
-// of pkg/datapath/linux/requirements.go, those that 1.18.3 and 1.20.2 have in common). BTF
-// is among the base requirements of 1.20 (CONFIG_DEBUG_INFO_BTF=y of
-// Documentation/operations/system_requirements.rst). On systems other than Linux, its
-// Findings returns an error that matches [errors.ErrUnsupported].
-func Cilium() KernelFeatures {
+// of pkg/datapath/linux/requirements.go, those that 1.18.3 and 1.20.2 have in common).
+func ciliumFeatures() []Feature {
 	helper := func(name, since string, helper asm.BuiltinFunc, programs ...ebpf.ProgramType) Feature {
 		return Feature{Name: "the helper " + name, Since: since, Have: func() error {
 			var errs []error
@@ -27,7 +24,7 @@ func Cilium() KernelFeatures {
 			return errors.Join(errs...)
 		}}
 	}
-	return KernelFeatures{Agent: "Cilium", BTF: true, List: []Feature{
+	return []Feature{
 		{"the syscall bpf (CONFIG_BPF_SYSCALL)", "4.4", func() error { return features.HaveMapType(ebpf.Hash) }},
 		{"cgroup programs for socket addresses (CONFIG_CGROUP_BPF)", "4.17", func() error { return features.HaveProgramType(ebpf.CGroupSockAddr) }},
 		{"programs of a million instructions", "5.2", features.HaveLargeInstructions},
@@ -39,7 +36,7 @@ func Cilium() KernelFeatures {
 		helper("bpf_csum_level", "5.8", asm.FnCsumLevel, ebpf.SchedCLS),
 		helper("bpf_redirect_neigh", "5.10", asm.FnRedirectNeigh, ebpf.SchedCLS),
 		helper("bpf_redirect_peer", "5.10", asm.FnRedirectPeer, ebpf.SchedCLS),
-	}}
+	}
 }
 
 // isMissing reports whether the error says that the kernel lacks the feature.

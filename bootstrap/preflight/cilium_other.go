@@ -11,12 +11,11 @@ import (
 	"runtime"
 )
 
-// Cilium is for Linux. Here its Findings returns an error that matches
-// [errors.ErrUnsupported].
-func Cilium() KernelFeatures {
-	return KernelFeatures{Agent: "Cilium", List: []Feature{{Name: "the syscall bpf", Have: func() error {
+// ciliumFeatures are for Linux. Here they cannot be determined.
+func ciliumFeatures() []Feature {
+	return []Feature{{Name: "the syscall bpf", Have: func() error {
 		return fmt.Errorf("%w on %s", errNotLinux, runtime.GOOS)
-	}}}}
+	}}}
 }
 
 var errNotLinux = fmt.Errorf("the kernel cannot be asked: %w", errors.ErrUnsupported)

@@ -14,19 +14,17 @@ import (
 
 // An agent that needs something of the kernel says so before anything is changed.
 func Example() {
-	needed := preflight.KernelFeatures{Agent: "Acme", List: []preflight.Feature{
-		{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error {
-			return fmt.Errorf("not here: %w", errors.ErrUnsupported) // features.HaveProgramHelper(ebpf.SchedCLS, asm.FnRedirectPeer)
-		}},
+	peer := preflight.Feature{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error {
+		return fmt.Errorf("not here: %w", errors.ErrUnsupported) // features.HaveProgramHelper(ebpf.SchedCLS, asm.FnRedirectPeer)
 	}}
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{
-		{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{
-			{Name: "kernel", Find: needed.Findings},
+		{Name: "preflight", Action: preflight.Checks{
+			{Name: "kernel", Find: preflight.Kernel("Acme", peer)},
 			{Name: "api-server", Find: preflight.APIServer([]string{"https://api.example.org:6443"}, nil)},
-		}}},
+		}},
 	}}
-	report, err := plan.Check(context.Background())
-	fmt.Println(report.Results[0].Code())
+	_, err := plan.Check(context.Background())
+	fmt.Println(bootstrap.Code(err))
 	fmt.Println(err)
 
 	// Output:

@@ -4,7 +4,6 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,50 +28,57 @@ type Feature struct {
 	Have func() error
 }
 
-// KernelFeatures checks for the kernel features that an agent needs. The zero value needs
-// none. A missing feature is a failure; missing BTF is a warning, since an agent may have
-// programs for kernels without it.
-type KernelFeatures struct {
-	// Agent is the agent's name, for the texts; empty: "the agent".
-	Agent string
-
-	// List holds the features without which the agent does not start.
-	List []Feature
-
-	// BTF says that the agent has programs that need the kernel's types.
-	BTF bool
-
-	// BTFFile is the file in which the kernel shows its types. Empty means
-	// /sys/kernel/btf/vmlinux.
-	BTFFile string
-}
-
-// Findings tries each feature: for most the kernel verifies a program, which is neither
+// Kernel returns a check for the kernel features without which an agent, of the name given for
+// the texts, does not start. A missing one is a failure.
+//
+// The check tries each feature: for most the kernel verifies a program, which is neither
 // attached nor kept. Results are remembered for the life of the process. It needs CAP_BPF
 // and CAP_PERFMON, or CAP_SYS_ADMIN, and before Linux 5.11 room for locked memory
 // (setrlimit(2)).
-func (k KernelFeatures) Findings(ctx context.Context) (findings []error, err error) {
-	var unknown []error
-	agent := cmp.Or(k.Agent, "the agent")
-	for _, f := range k.List {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+func Kernel(agent string, features ...Feature) func(context.Context) (findings []error, err error) {
+	return func(ctx context.Context) (findings []error, err error) {
+		var unknown []error
+		for _, f := range features {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			switch err := f.Have(); {
+			case err == nil:
+			case isMissing(err):
+				findings = append(findings, bootstrap.Certain(code.Errorf(code.PreflightKernelFeature, "the kernel lacks %s, without which %s does not start%s: %w", f.Name, agent, f.since(), err)))
+			default:
+				unknown = append(unknown, fmt.Errorf("%s: %w", f.Name, err))
+			}
 		}
-		switch err := f.Have(); {
-		case err == nil:
-		case isMissing(err):
-			findings = append(findings, bootstrap.Certain(code.Errorf(code.PreflightKernelFeature, "the kernel lacks %s, without which %s does not start%s: %w", f.Name, agent, f.since(), err)))
-		default:
-			unknown = append(unknown, fmt.Errorf("%s: %w", f.Name, err))
-		}
+		return findings, few(unknown)
 	}
-	file := cmp.Or(k.BTFFile, "/sys/kernel/btf/vmlinux")
-	if _, err := os.Stat(file); k.BTF && errors.Is(err, fs.ErrNotExist) {
-		findings = append(findings, code.Errorf(code.PreflightNoBTF, "%s does not exist: programs of %s that are built for all kernels do not load (boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y)", file, agent))
-	} else if k.BTF && err != nil {
-		unknown = append(unknown, err)
+}
+
+// BTF returns a check whether the kernel shows its types, which programs of the agent need. A
+// finding is a warning, since an agent may have programs for kernels without them.
+func BTF(agent string) func(context.Context) (findings []error, err error) {
+	return func(context.Context) ([]error, error) { return btfIn("/sys/kernel/btf/vmlinux", agent) }
+}
+
+func btfIn(file, agent string) ([]error, error) {
+	_, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []error{code.Errorf(code.PreflightNoBTF, "%s does not exist: programs of %s that are built for all kernels do not load (boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y)", file, agent)}, nil
 	}
-	return findings, few(unknown)
+	return nil, err
+}
+
+// Cilium checks for the kernel features that Cilium's agent needs. BTF is among the base
+// requirements of 1.20 (CONFIG_DEBUG_INFO_BTF=y of
+// Documentation/operations/system_requirements.rst). On systems other than Linux, the error
+// matches [errors.ErrUnsupported].
+func Cilium(ctx context.Context) (findings []error, err error) {
+	findings, err = Kernel("Cilium", ciliumFeatures()...)(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return findings, err
+	}
+	more, errBTF := BTF("Cilium")(ctx)
+	return append(findings, more...), errors.Join(err, errBTF)
 }
 
 func (f Feature) since() string {

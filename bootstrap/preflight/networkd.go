@@ -4,7 +4,6 @@
 package preflight
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -18,26 +17,25 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// Networkd checks whether systemd-networkd removes routes and rules of other programs, as it
+// Networkd is a check whether systemd-networkd removes routes and rules of other programs, as it
 // does by default when it starts and when a link comes up again: ManageForeignRoutes=
 // (since systemd 246) and ManageForeignRoutingPolicyRules= (249) of networkd.conf(5). Its
 // finding is a warning: nothing fails until then. Networkd spares routes and rules with
 // protocol kernel; an agent may have some. If networkd has not run since the node's boot
 // and is not enabled, nothing is checked.
-type Networkd struct {
-	// Root is the root of the node's files. Empty means "/".
-	Root string
-}
+//
+// It reads networkd's configuration as networkd does: the first main file that exists in
+// /etc, /run, /usr/local/lib and /usr/lib, and then the drop-ins, sorted by name.
+func Networkd(ctx context.Context) (findings []error, err error) { return networkd{"/"}.findings(ctx) }
+
+type networkd struct{ root string }
 
 const maxNetworkd = 1 << 20 // bytes of one of networkd's files
 
 // foreign are the settings, both "yes" by default.
 var foreign = []string{"ManageForeignRoutes", "ManageForeignRoutingPolicyRules"}
 
-// Findings reads networkd's configuration as networkd does: the first main file that
-// exists in /etc, /run, /usr/local/lib and /usr/lib, and then the drop-ins, sorted by
-// name.
-func (n Networkd) Findings(ctx context.Context) ([]error, error) {
+func (n networkd) findings(ctx context.Context) ([]error, error) {
 	if active, err := n.active(); err != nil || !active {
 		return nil, err
 	}
@@ -59,7 +57,7 @@ func (n Networkd) Findings(ctx context.Context) ([]error, error) {
 }
 
 // active reports whether networkd has run since the node's boot, or will at the next one.
-func (n Networkd) active() (bool, error) {
+func (n networkd) active() (bool, error) {
 	for _, sign := range []string{
 		"/run/systemd/netif/state", // it keeps its state there
 		"/etc/systemd/system/multi-user.target.wants/systemd-networkd.service",
@@ -75,10 +73,10 @@ func (n Networkd) active() (bool, error) {
 	return false, nil
 }
 
-func (n Networkd) path(name string) string { return filepath.Join(cmp.Or(n.Root, "/"), name) }
+func (n networkd) path(name string) string { return filepath.Join(n.root, name) }
 
 // files lists the files that networkd reads, in its order: later ones win.
-func (n Networkd) files(ctx context.Context) (files []string, err error) {
+func (n networkd) files(ctx context.Context) (files []string, err error) {
 	dirs := []string{"/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"}
 	var dropins []string
 	for _, dir := range dirs {

@@ -54,7 +54,7 @@ func TestRDY8_Networkd(t *testing.T) {
 				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755))
 				require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(content), 0o644))
 			}
-			findings, err := preflight.Networkd{Root: root}.Findings(t.Context())
+			findings, err := preflight.NetworkdBelow(t.Context(), root)
 			require.NoError(t, err)
 			if test.found == "" {
 				require.Empty(t, findings)

@@ -6,12 +6,9 @@
 // routing tables that others use, a systemd service that deletes the agent's routes.
 //
 //	step := bootstrap.Step{Name: "preflight", Action: preflight.Checks{
-//		Where: []string{"mnt", "net"},
-//		List: []preflight.Check{
-//			{Name: "kernel", Find: preflight.Cilium().Findings},
-//			{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
-//			{Name: "networkd", Find: preflight.Networkd{}.Findings},
-//		},
+//		{Name: "kernel", Find: preflight.Cilium},
+//		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
+//		{Name: "networkd", Find: preflight.Networkd},
 //	}}
 //
 // [Checks] is a bootstrap.Action and a bootstrap.Gate that changes nothing, for a plan's Steps
@@ -24,11 +21,11 @@
 // stable code (bootstrap.Code). One that is bootstrap.Certain is a failure: the
 // agent cannot work on this node. All others are warnings: the action's advice, with which
 // the plan goes on. Anything that cannot be examined, for example for lack of a
-// capability, is a warning too. A check that is ignored by its name does not run.
+// capability, is a warning too.
 //
 // # What it needs
 //
-// [KernelFeatures] needs Linux, and CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, in the
+// [Kernel] needs Linux, and CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN, in the
 // initial user namespace. The others here read files, and need nothing. Nothing is
 // changed on the node, and no goroutine is started.
 //
@@ -42,8 +39,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -53,7 +48,7 @@ import (
 
 // Check looks for one condition that causes a failure later.
 type Check struct {
-	// Name is that by which the check can be ignored.
+	// Name is at the start of each line about the check.
 	Name string
 
 	// Find returns the findings, which are errors as the package documentation says. The
@@ -63,20 +58,13 @@ type Check struct {
 
 // Checks is an action of a plan that looks, and changes nothing. A run of the plan looks
 // once.
-type Checks struct {
-	List []Check
+type Checks []Check
 
-	// Ignore lists the names of checks to leave out. Names that List lacks are no error.
-	Ignore []string
-
-	// Where lists the host's namespaces in which a plan looks, by their names in
-	// /proc/PID/ns: "mnt" for files, "net" for routing. If it is empty, the plan looks in
-	// the process's own, which suits checks that ask a cluster.
-	Where []string
+// OnHost has a plan look in the host's mount and network namespaces. A step with checks that
+// ask a cluster sets Local instead: it looks in the process's own.
+func (Checks) OnHost() (namespaces []string, places map[string]string) {
+	return []string{"mnt", "net"}, nil
 }
-
-// OnHost returns Where.
-func (c Checks) OnHost() (namespaces []string, places map[string]string) { return c.Where, nil }
 
 // Check returns no changes, and all findings as the error if one of them is certain to
 // fail later.
@@ -113,23 +101,20 @@ func (c Checks) Advise(ctx context.Context) (advice []string, err error) {
 }
 
 // looked is the key under which a plan's run keeps the findings.
-type looked struct {
-	list   *Check
-	ignore string
-}
+type looked struct{ list *Check }
 
 // look returns the findings of all checks, with their names.
 func (c Checks) look(ctx context.Context) ([]error, error) {
-	if len(c.List) == 0 {
+	if len(c) == 0 {
 		return c.find(ctx)
 	}
-	return once.Do(ctx, looked{&c.List[0], strings.Join(c.Ignore, ",")}, c.find)
+	return once.Do(ctx, looked{&c[0]}, c.find)
 }
 
 func (c Checks) find(ctx context.Context) (all []error, err error) {
-	for _, check := range c.List {
-		if slices.Contains(c.Ignore, check.Name) || ctx.Err() != nil {
-			continue
+	for _, check := range c {
+		if ctx.Err() != nil {
+			break
 		}
 		findings, err := check.Find(ctx)
 		if err != nil {

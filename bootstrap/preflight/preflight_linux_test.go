@@ -21,14 +21,13 @@ import (
 // Every kernel of the module's floor has what Cilium needs; BTF depends on its build.
 func TestRDY8_ThisKernelHasWhatCiliumNeeds(t *testing.T) {
 	testns.Root(t)
-	k := preflight.Cilium()
-	k.BTF = false
-	findings, err := k.Findings(t.Context())
+	features := preflight.CiliumFeatures()
+	findings, err := preflight.Kernel("Cilium", features...)(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, findings)
 
-	k.List = append(k.List, preflight.Feature{Name: "the map of tomorrow", Have: func() error { return errors.Join(nil, ebpf.ErrNotSupported) }})
-	findings, err = k.Findings(t.Context())
+	features = append(features, preflight.Feature{Name: "the map of tomorrow", Have: func() error { return errors.Join(nil, ebpf.ErrNotSupported) }})
+	findings, err = preflight.Kernel("Cilium", features...)(t.Context())
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.ErrorContains(t, findings[0], "the kernel lacks the map of tomorrow, without which Cilium does not start")

@@ -26,10 +26,10 @@ var (
 )
 
 // lacks is a kernel without a feature.
-var lacks = preflight.KernelFeatures{Agent: "Acme", List: []preflight.Feature{
-	{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error { return fmt.Errorf("probe: %w", errors.ErrUnsupported) }},
-	{Name: "maps", Have: func() error { return nil }},
-}}
+var lacks = preflight.Kernel("Acme",
+	preflight.Feature{Name: "the helper bpf_redirect_peer", Since: "5.10", Have: func() error { return fmt.Errorf("probe: %w", errors.ErrUnsupported) }},
+	preflight.Feature{Name: "maps", Have: func() error { return nil }},
+)
 
 // behind is a warning.
 var behind = preflight.APIServer([]string{"10.96.0.1"}, []string{"10.96.0.1"})
@@ -37,7 +37,7 @@ var behind = preflight.APIServer([]string{"10.96.0.1"}, []string{"10.96.0.1"})
 func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 	run := func(list ...preflight.Check) (*bootstrap.Report, error) {
 		p := bootstrap.Plan{Steps: []bootstrap.Step{
-			{Name: "preflight", Action: preflight.Checks{List: list, Ignore: []string{"ignored", "of another step"}}},
+			{Name: "preflight", Action: preflight.Checks(list)},
 			{Name: "other", Action: bootstrap.Func(
 				func(context.Context) ([]string, error) { return []string{"do it"}, nil },
 				func(context.Context) error { return nil },
@@ -45,25 +45,24 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 		}}
 		return p.Check(t.Context())
 	}
-	warning, ignored := preflight.Check{Name: "api-server", Find: behind}, preflight.Check{Name: "ignored", Find: lacks.Findings}
+	warning := preflight.Check{Name: "api-server", Find: behind}
 
-	report, err := run(ignored, preflight.Check{Name: "server", Find: preflight.APIServer(nil, nil)})
+	report, err := run(preflight.Check{Name: "server", Find: preflight.APIServer(nil, nil)})
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 	require.Empty(t, report.Results[0].Advice)
 
-	report, err = run(ignored, warning)
+	report, err = run(warning)
 	require.NoError(t, err)
 	require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 	require.Len(t, report.Results[0].Advice, 1)
 	require.Regexp(t, `^api-server: the agent is to reach .* \(preflight\.service-address\)$`, report.Results[0].Advice[0])
 
-	report, err = run(warning, preflight.Check{Name: "kernel", Find: lacks.Findings})
+	report, err = run(warning, preflight.Check{Name: "kernel", Find: lacks})
 	require.Equal(t, "preflight.kernel-feature", bootstrap.Code(err))
 	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Regexp(t, `(?s)kernel: the kernel lacks the helper bpf_redirect_peer, without which Acme does not start \(boot Linux 5\.10.*api-server: `, err.Error(), "the certain one first, and all of them")
 	require.Equal(t, bootstrap.Failed, report.Results[0].Status)
-	require.Equal(t, "preflight.kernel-feature", report.Results[0].Code())
 	require.Equal(t, bootstrap.WouldChange, report.Results[1].Status, "the others are looked at")
 }
 
@@ -72,7 +71,7 @@ func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
 	changing := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"x"}, nil }, func(context.Context) error { return nil })
 	p := bootstrap.Plan{Steps: []bootstrap.Step{
 		{Name: "first", Action: changing},
-		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{List: []preflight.Check{{Name: "kernel", Find: lacks.Findings}}}},
+		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{{Name: "kernel", Find: lacks}}},
 	}}
 	report, err := p.Check(t.Context())
 	require.Error(t, err)
@@ -90,8 +89,8 @@ func (c counting) Findings(context.Context) ([]error, error) {
 func TestRDY7_ARunLooksOnce(t *testing.T) {
 	looks := 0
 	p := bootstrap.Plan{
-		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{List: []preflight.Check{{Name: "a", Find: counting{&looks}.Findings}}}}},
-		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{List: []preflight.Check{{Name: "b", Find: counting{&looks}.Findings}}}}},
+		Gates: []bootstrap.Step{{Name: "before", Gate: preflight.Checks{{Name: "a", Find: counting{&looks}.Findings}}}},
+		Steps: []bootstrap.Step{{Name: "preflight", Action: preflight.Checks{{Name: "b", Find: counting{&looks}.Findings}}}},
 	}
 	for run, f := range []func(context.Context) (*bootstrap.Report, error){p.Check, p.Apply} {
 		report, err := f(t.Context())
@@ -102,8 +101,8 @@ func TestRDY7_ARunLooksOnce(t *testing.T) {
 }
 
 func TestWhatCannotBeLookedAtIsAWarning(t *testing.T) {
-	denied := preflight.KernelFeatures{List: []preflight.Feature{{Name: "a", Have: func() error { return fs.ErrPermission }}, {Name: "b", Have: func() error { return fs.ErrPermission }}}}
-	c := preflight.Checks{List: []preflight.Check{{Name: "kernel", Find: denied.Findings}, {Name: "routing", Find: preflight.Tables(nil)}}}
+	denied := preflight.Kernel("Acme", preflight.Feature{Name: "a", Have: func() error { return fs.ErrPermission }}, preflight.Feature{Name: "b", Have: func() error { return fs.ErrPermission }})
+	c := preflight.Checks{{Name: "kernel", Find: denied}, {Name: "routing", Find: preflight.Tables(nil)}}
 	require.NoError(t, c.Apply(t.Context()))
 	advice, err := c.Advise(t.Context())
 	require.NoError(t, err)
@@ -137,14 +136,13 @@ func TestRDY8_APIServerBehindTheAgentsOwnService(t *testing.T) {
 
 func TestRDY8_KernelWithoutBTF(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "vmlinux")
-	k := preflight.KernelFeatures{BTF: true, BTFFile: file}
-	findings, err := k.Findings(t.Context())
+	findings, err := preflight.BTFIn(file)
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.Equal(t, "preflight.no-btf", bootstrap.Code(findings[0]))
 
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	findings, err = k.Findings(t.Context())
+	findings, err = preflight.BTFIn(file)
 	require.NoError(t, err)
 	require.Empty(t, findings)
 }

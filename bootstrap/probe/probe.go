@@ -56,12 +56,7 @@ func (p *Probe) Done(report *bootstrap.Report, err error) {
 	p.report, p.err, p.at = report, err, time.Now()
 }
 
-// Err returns why the agent is not healthy; nil if it is.
-func (p *Probe) Err(ctx context.Context) error {
-	_, err := p.look(ctx)
-	return err
-}
-
+// look returns the last run's report, and why the agent is not healthy; nil if it is.
 func (p *Probe) look(ctx context.Context) (*bootstrap.Report, error) {
 	p.mu.Lock()
 	report, err, at := p.report, p.err, p.at

@@ -26,6 +26,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -92,11 +93,11 @@ func share[C prometheus.Collector](r prometheus.Registerer, c *C) error {
 }
 
 func (m *metrics) planDone(_ context.Context, r *bootstrap.Report) {
-	op, outcome := string(r.Op), "unchanged"
-	switch {
-	case r.Failed():
+	op, outcome := r.Op, "unchanged"
+	switch _, cause := r.Cause(); {
+	case cause != nil:
 		outcome = "failed"
-		m.failures.WithLabelValues(op, r.Code()).Inc()
+		m.failures.WithLabelValues(op, bootstrap.Code(cause)).Inc()
 	case r.Changed():
 		outcome = "changed"
 	}
@@ -107,13 +108,13 @@ func (m *metrics) planDone(_ context.Context, r *bootstrap.Report) {
 	}
 }
 
-func (m *metrics) stepDone(_ context.Context, op bootstrap.Op, r bootstrap.Result) {
-	m.steps.WithLabelValues(string(op), r.Step, string(r.Status)).Inc()
+func (m *metrics) stepDone(_ context.Context, op string, r bootstrap.Result) {
+	m.steps.WithLabelValues(op, r.Step, string(r.Status)).Inc()
 	if r.Elapsed > 0 {
-		m.stepSeconds.WithLabelValues(string(op), r.Step).Observe(r.Elapsed.Seconds())
+		m.stepSeconds.WithLabelValues(op, r.Step).Observe(r.Elapsed.Seconds())
 	}
 }
 
-func (m *metrics) waiting(_ context.Context, w bootstrap.Wait) {
-	m.waits.WithLabelValues(w.Step).Inc()
+func (m *metrics) waiting(_ context.Context, step, _ string, _ time.Duration) {
+	m.waits.WithLabelValues(step).Inc()
 }

@@ -33,7 +33,7 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 
 	a := &bootstraptest.Script{Changes: []string{"do it"}, Hook: func(ctx context.Context, call string) error {
 		if call == "apply" {
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "a device"})
+			bootstrap.Waiting(ctx, "a device", 0)
 		}
 		return nil
 	}}

@@ -34,7 +34,7 @@ import (
 
 const (
 	defaultInterval = 5 * time.Minute
-	defaultRetry    = time.Second
+	retry           = time.Second
 )
 
 // Loop applies a plan again and again.
@@ -44,14 +44,11 @@ type Loop struct {
 	// later runs skip it.
 	Plan *bootstrap.Plan
 
-	// Interval is the longest time from one run to the next. Zero means 5 minutes.
-	// Each wait is up to a fifth shorter, at random, so that the nodes of a cluster
+	// Interval is the longest time from one run to the next. Zero means 5 minutes. After
+	// a run that failed it is a second, which doubles with each further failure, up to
+	// Interval. Each wait is up to a fifth shorter, at random, so that the nodes of a cluster
 	// do not all run at the same time.
 	Interval time.Duration
-
-	// Retry is the longest wait after a run that failed. It doubles with each
-	// further failure, up to Interval. Zero means one second.
-	Retry time.Duration
 
 	// Trigger starts the next run at once, even during the wait after a failure. A
 	// value that is sent while the plan runs starts another run afterwards: use a
@@ -68,8 +65,8 @@ type Loop struct {
 // node no longer belongs to this process, it returns an error that matches
 // ledger.ErrRevoked or ledger.ErrNotOwner.
 func (l Loop) Run(ctx context.Context) error {
-	if l.Plan == nil || l.Interval < 0 || l.Retry < 0 {
-		return errors.New("reconcile: a loop needs a plan, and neither a negative Interval nor a negative Retry")
+	if l.Plan == nil || l.Interval < 0 {
+		return errors.New("reconcile: a loop needs a plan, and no negative Interval")
 	}
 	plan, trigger, failures := *l.Plan, l.Trigger, 0
 	for {
@@ -113,7 +110,7 @@ func (l Loop) pause(failures int) time.Duration {
 	interval := cmp.Or(l.Interval, defaultInterval)
 	longest := interval
 	if failures > 0 {
-		longest = cmp.Or(l.Retry, defaultRetry)
+		longest = retry
 		for ; failures > 1 && longest < interval; failures-- {
 			longest *= 2
 		}

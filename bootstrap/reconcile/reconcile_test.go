@@ -118,21 +118,21 @@ func TestLoopRunsAtOnceWhenTriggered(t *testing.T) {
 		r.err = errBoom
 		done := make(chan error)
 		go func() {
-			done <- reconcile.Loop{Plan: r.plan(), Retry: time.Hour, Interval: 10 * time.Hour, Trigger: trigger}.Run(ctx)
+			done <- reconcile.Loop{Plan: r.plan(), Interval: 10 * time.Hour, Trigger: trigger}.Run(ctx)
 		}()
 		synctest.Wait()
 		require.Len(t, r.at(), 1)
 		for i := range 3 {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second / 2)
 			trigger <- struct{}{}
 			synctest.Wait()
 			require.Len(t, r.at(), 2+i, "even while it waits after a failure")
-			require.Equal(t, time.Second, r.waits()[i])
+			require.Equal(t, time.Second/2, r.waits()[i])
 		}
 		close(trigger)
 		synctest.Wait()
 		require.Len(t, r.at(), 4, "a closed channel triggers no run")
-		time.Sleep(10 * time.Hour)
+		time.Sleep(8 * time.Second)
 		synctest.Wait()
 		require.Len(t, r.at(), 5)
 		cancel()
@@ -167,7 +167,7 @@ func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 	require.NoError(t, err)
 	held, err := here(dir).Lock(t.Context(), "another program", nil)
 	require.NoError(t, err)
-	loop := reconcile.Loop{Plan: plan, Interval: time.Microsecond, Retry: time.Microsecond, Done: func(_ *bootstrap.Report, err error) {
+	loop := reconcile.Loop{Plan: plan, Interval: time.Microsecond, Done: func(_ *bootstrap.Report, err error) {
 		switch n++; n {
 		case 1, 2: // it only looks, although another program has the lock
 			require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestLoopTouchesNothingWhereTheConfigurationIsMissing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	loop := reconcile.Loop{Plan: p, Retry: time.Microsecond, Interval: time.Microsecond, Done: func(r *bootstrap.Report, err error) {
+	loop := reconcile.Loop{Plan: p, Interval: time.Microsecond, Done: func(r *bootstrap.Report, err error) {
 		switch n++; {
 		case n == 1:
 			require.NoError(t, err)

@@ -53,13 +53,13 @@ func WriteFile(path string, r *bootstrap.Report) error {
 // https://prometheus.io/docs/instrumenting/exposition_formats/.
 func text(r *bootstrap.Report) []byte {
 	var b bytes.Buffer
-	of := labels("agent", r.Agent, "op", string(r.Op))
+	of := labels("agent", r.Agent, "op", r.Op)
 	gauge := func(name, help, labels string, value float64) {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n%s{%s} %g\n", name, help, name, name, labels, value)
 	}
 	failed, why := 0.0, of
 	if step, err := r.Cause(); err != nil {
-		failed, why = 1, of+","+labels("step", step, "code", r.Code())
+		failed, why = 1, of+","+labels("step", step, "code", bootstrap.Code(err))
 	}
 	gauge("slipway_run_failed", "Whether the last run failed, by the step and the code of the cause.", why, failed)
 	gauge("slipway_run_pending_steps", "Steps in which a check found something to do.", of, float64(r.Count(bootstrap.WouldChange, bootstrap.Unknown)))

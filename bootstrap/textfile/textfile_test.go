@@ -21,7 +21,7 @@ import (
 func TestRDY5_MetricsOfARun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "slipway.prom")
 	r := &bootstrap.Report{
-		Op: bootstrap.OpApply, Agent: `a"\` + "\n", Start: time.UnixMilli(1700000000500), Elapsed: 1500 * time.Millisecond,
+		Op: "apply", Agent: `a"\` + "\n", Start: time.UnixMilli(1700000000500), Elapsed: 1500 * time.Millisecond,
 		Results: []bootstrap.Result{
 			{Step: "cgroup", Status: bootstrap.Changed},
 			{Step: "sysctl", Status: bootstrap.Failed, Err: code.New(code.SysctlReadOnly, "no")},
@@ -50,7 +50,7 @@ slipway_run_duration_seconds{agent="a\"\\\n",op="apply"} 1.5
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode(), "the collector is another user")
 
-	r = &bootstrap.Report{Op: bootstrap.OpCheck, Agent: "a", Err: errors.New("no")}
+	r = &bootstrap.Report{Op: "check", Agent: "a", Err: errors.New("no")}
 	require.NoError(t, textfile.WriteFile(path, r))
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ slipway_run_duration_seconds{agent="a\"\\\n",op="apply"} 1.5
 
 // An init container leaves its result for the node's exporter.
 func ExampleWriteFile() {
-	err := textfile.WriteFile("/nonexistent/slipway-cilium.prom", &bootstrap.Report{Op: bootstrap.OpApply, Agent: "cilium"})
+	err := textfile.WriteFile("/nonexistent/slipway-cilium.prom", &bootstrap.Report{Op: "apply", Agent: "cilium"})
 	fmt.Println(errors.Is(err, os.ErrNotExist))
 	// Output: true
 }

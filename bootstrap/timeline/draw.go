@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"html"
-	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -32,17 +31,8 @@ var fills = map[bootstrap.Status]string{
 	bootstrap.Failed: "#cf222e", bootstrap.Unknown: "#8250df",
 }
 
-// WriteSVG draws what was recorded so far as one image with plain fills on white, which
-// every viewer renders alike. Text is escaped.
-func (r *Recorder) WriteSVG(w io.Writer) error {
-	p := r.picture(time.Now())
-	if _, err := w.Write(p.Bytes()); err != nil {
-		return fmt.Errorf("write the timeline: %w", err)
-	}
-	return nil
-}
-
-// WriteFile writes the image to the file at path, mode 0644, replacing an existing one: a
+// WriteFile draws what was recorded so far as one image with plain fills on white, which
+// every viewer renders alike. Text is escaped. The file at path, mode 0644, is replaced: a
 // reader finds the old image or the new one.
 func (r *Recorder) WriteFile(path string) error {
 	path, err := filepath.Abs(path)

@@ -73,20 +73,20 @@ func (r *Recorder) Begin(name string) (end func(status bootstrap.Status, details
 // Trace returns the hooks to be given to a plan.
 func (r *Recorder) Trace() *bootstrap.Trace {
 	return &bootstrap.Trace{
-		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
+		PlanStart: func(ctx context.Context, op string) context.Context {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			started := r.start(string(op))
+			started := r.start(op)
 			started.run = true
 			return context.WithValue(ctx, rowKey{r}, started)
 		},
-		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
+		StepStart: func(ctx context.Context, _ string, step string) context.Context {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.resume()
 			return context.WithValue(ctx, rowKey{r}, r.start(step))
 		},
-		StepDone: func(ctx context.Context, _ bootstrap.Op, result bootstrap.Result) {
+		StepDone: func(ctx context.Context, _ string, result bootstrap.Result) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			started := r.rowOf(ctx)
@@ -96,12 +96,12 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 			}
 			r.finish(started, string(result.Status), result.Details())
 		},
-		Waiting: func(ctx context.Context, w bootstrap.Wait) {
+		Waiting: func(ctx context.Context, _, what string, _ time.Duration) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if waits := r.rowOf(ctx); waits != nil {
 				r.resume()
-				r.waited = &wait{begin: time.Now(), what: w.For}
+				r.waited = &wait{begin: time.Now(), what: what}
 				waits.waits = append(waits.waits, r.waited)
 			}
 		},

@@ -4,7 +4,6 @@
 package timeline_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -59,10 +58,12 @@ func (e element) bars() (found []element) {
 
 func drawn(t *testing.T, r *timeline.Recorder) (svg element, text string) {
 	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, r.WriteSVG(&b))
-	require.NoError(t, xml.Unmarshal(b.Bytes(), &svg), b.String())
-	return svg, b.String()
+	file := filepath.Join(t.TempDir(), "drawn.svg")
+	require.NoError(t, r.WriteFile(file))
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, xml.Unmarshal(content, &svg), string(content))
+	return svg, string(content)
 }
 
 func TestBarsAreWhereTheStepsWere(t *testing.T) {
@@ -77,7 +78,7 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 			step("second", 100*time.Millisecond, errors.New("no <space> left")),
 			step("third", 0, nil, "second"),
 		}, Prepare: func(ctx context.Context, _ *bootstrap.Plan) error { // as for a lock, in no step
-			bootstrap.Waiting(ctx, bootstrap.Wait{For: "the lock", Pause: time.Minute})
+			bootstrap.Waiting(ctx, "the lock", time.Minute)
 			time.Sleep(time.Until(free))
 			return nil
 		}}

@@ -79,9 +79,9 @@ func (a *agent) apiServer() bootstrap.Step {
 
 // mayMark checks, before anything is changed, whether the node may be marked in the end.
 func (a *agent) mayMark() bootstrap.Step {
-	return bootstrap.Step{Name: "gate access", Gate: preflight.Checks{List: []preflight.Check{
+	return bootstrap.Step{Name: "gate access", Local: true, Gate: preflight.Checks{
 		{Name: "access", Find: kube.Access(a.clients.dynamic, a.node().Rules()...)},
-	}}}
+	}}
 }
 
 func (a *agent) node() kube.Node {
@@ -124,7 +124,7 @@ func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	defer cancel()
 	short, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	uninstall, reason, err := kube.DaemonSet{Client: a.clients.dynamic, Namespace: namespace, Name: name, Node: a.cluster.node}.Decide(short)
+	uninstall, reason, err := kube.Decide(short, a.clients.dynamic, namespace, name, a.cluster.node)
 	a.log.Info("asked to end", "uninstall", uninstall, "reason", reason, "error", err)
 	if !uninstall {
 		return nil

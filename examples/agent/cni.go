@@ -38,7 +38,7 @@ func (c *cniFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: the node has them")
 	f.StringVar(&c.binDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: the container runtime's, or /opt/cni/bin if it reports none")
 	f.StringVar(&c.confDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: the container runtime's, or /etc/cni/net.d if it reports none")
-	f.StringVar(&c.dataDir, "cni-data-dir", hostlocal.DefaultDataDir, "host-local's store, on the host")
+	f.StringVar(&c.dataDir, "cni-data-dir", "/var/lib/cni/networks", "host-local's store, on the host")
 	f.StringVar(&c.runtimePath, "runtime-endpoint", "", "socket of the container runtime, on the host; empty: search for it")
 	f.DurationVar(&c.waitLoaded, "wait-loaded", 0, "how long to wait until the container runtime has loaded the configuration; 0: do not")
 }
@@ -105,7 +105,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{
-			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Enter, Sandboxes: a.sandboxes,
+			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Do, Sandboxes: a.sandboxes,
 		}},
 		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare sets the folders
 	}

@@ -163,7 +163,7 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 
 // watchLinks triggers a run as soon as a link appears.
 func (a *agent) watchLinks(ctx context.Context, changed chan<- struct{}) {
-	err := a.host.Do(ctx, hostns.Net, func(ctx context.Context) error {
+	err := a.host.Do(ctx, []string{"net"}, func(ctx context.Context) error {
 		return sysctl.Watch(ctx, func() { tell(changed) })
 	})
 	if ctx.Err() == nil {

@@ -37,7 +37,7 @@ var network = []string{"--cni=ptp", "--subnet=10.244.1.0/24", "--plugins=/usr/li
 
 func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
 	n := bootstraptest.NewNode(t)
-	runtime(t, n, "/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd("/etc/a/net.d", "/opt/a/bin")})
+	runtime(t, n, "/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd(nil, "/etc/a/net.d", "/opt/a/bin")})
 	runtime(t, n, "/run/crio/crio.sock", critest.Runtime{Config: "[crio.network]\nnetwork_dir = \"/etc/b/net.d/\"\nplugin_dirs = [\"/opt/b/bin\"]\n"})
 	cmd, lines := start(t, n, network...)
 	eventually(t, lines, "the error", func() bool {

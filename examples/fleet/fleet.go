@@ -24,29 +24,29 @@ import (
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
 // silent is the result of a node that has no report.
-const silent kube.Result = "no report"
+const silent = "no report"
 
 // tooMuch is the outcome of a node that writes more than is read.
-var tooMuch = kube.Outcome{Result: kube.Garbled}
+var tooMuch = kube.Outcome{Result: "garbled"}
 
 // fleet is the state of the nodes.
 type fleet struct {
-	Nodes    int                 `json:"nodes"`
-	Results  map[kube.Result]int `json:"results"`  // nodes, by the worst of their results
-	Versions map[string]int      `json:"versions"` // reports, by the version of the program
-	Groups   []*group            `json:"groups"`   // of the nodes that are not ready
+	Nodes    int            `json:"nodes"`
+	Results  map[string]int `json:"results"`  // nodes, by the worst of their results
+	Versions map[string]int `json:"versions"` // reports, by the version of the program
+	Groups   []*group       `json:"groups"`   // of the nodes that are not ready
 }
 
 // group describes the nodes with the same failure.
 type group struct {
-	Agent  string      `json:"agent,omitempty"`
-	Result kube.Result `json:"result"`
-	Step   string      `json:"step,omitempty"`
-	Code   string      `json:"code,omitempty"`
-	Cause  string      `json:"cause,omitempty"`
-	Remedy string      `json:"remedy,omitempty"`
-	Since  time.Time   `json:"since,omitzero"` // the first of them
-	Nodes  []string    `json:"nodes"`
+	Agent  string    `json:"agent,omitempty"`
+	Result string    `json:"result"`
+	Step   string    `json:"step,omitempty"`
+	Code   string    `json:"code,omitempty"`
+	Cause  string    `json:"cause,omitempty"`
+	Remedy string    `json:"remedy,omitempty"`
+	Since  time.Time `json:"since,omitzero"` // the first of them
+	Nodes  []string  `json:"nodes"`
 }
 
 func (f *fleet) well() bool { return len(f.Groups) == 0 }
@@ -65,7 +65,7 @@ func readFleet(ctx context.Context, client *configkube.Client, selector, agent s
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{Results: map[kube.Result]int{}, Versions: map[string]int{}, Groups: []*group{}}
+	f := &fleet{Results: map[string]int{}, Versions: map[string]int{}, Groups: []*group{}}
 	groups := map[kube.Outcome]*group{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f.add(groups, name, all[name])
@@ -95,8 +95,8 @@ func outcomes(annotations map[string]string, agent string) []kube.Outcome {
 }
 
 // severity orders results: the worst is the highest.
-func severity(r kube.Result) int {
-	return slices.Index([]kube.Result{kube.Ready, kube.Drifted, silent, kube.Garbled, kube.Failed}, r)
+func severity(r string) int {
+	return slices.Index([]string{"ready", "drifted", silent, "garbled", "failed"}, r)
 }
 
 func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outcome) {
@@ -106,7 +106,7 @@ func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outc
 		if o.Version != "" {
 			f.Versions[o.Version]++
 		}
-		if o.Result == kube.Ready {
+		if o.Result == "ready" {
 			continue
 		}
 		key := kube.Outcome{Agent: o.Agent, Result: o.Result, Step: o.Step, Code: o.Code}
@@ -127,9 +127,9 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 	switch o.Result {
 	case silent:
 		return "Nothing has been reported, or all was uninstalled.", "Look at the agent's pod on the node: it may never have started, or have no right to report."
-	case kube.Drifted:
+	case "drifted":
 		return "A check found something to do.", "Restart the agent's pod on the node, which applies again, and look for the program that changes the node."
-	case kube.Garbled:
+	case "garbled":
 		if o.Agent == "" {
 			return fmt.Sprintf("One node has reports of more than %d agents, or more metadata than is read.", maxAgents), "Look at the node's annotations, and for what writes them."
 		}
@@ -169,7 +169,7 @@ type report struct {
 }
 
 func (n *node) well() bool {
-	return !slices.ContainsFunc(n.Reports, func(r report) bool { return r.Result != kube.Ready })
+	return !slices.ContainsFunc(n.Reports, func(r report) bool { return r.Result != "ready" })
 }
 
 // readNode reads one node as a whole: its condition has the error.
@@ -181,7 +181,7 @@ func readNode(ctx context.Context, client *configkube.Client, name, agent string
 	n := &node{Name: name}
 	for _, o := range outcomes(object.GetAnnotations(), agent) {
 		r := report{Outcome: o, Message: message(object, o.Condition())}
-		if o.Result != kube.Ready {
+		if o.Result != "ready" {
 			r.Cause, r.Remedy = meaning(o)
 		}
 		n.Reports = append(n.Reports, r)

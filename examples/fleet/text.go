@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/kube"
 )
 
 // width is the width of text in columns: that of a terminal by default.
@@ -51,7 +50,7 @@ func (f *fleet) text(now time.Time) string {
 // results are the numbers of nodes, the well ones first.
 func (f *fleet) results() string {
 	var all []string
-	for _, r := range []kube.Result{kube.Ready, kube.Failed, kube.Drifted, kube.Garbled, silent} {
+	for _, r := range []string{"ready", "failed", "drifted", "garbled", silent} {
 		if n := f.Results[r]; n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", n, r))
 		}

@@ -26,7 +26,7 @@ func (a *app) applyCommand() *cobra.Command {
 		Use: "apply", Args: arguments(0),
 		Short: "Bring the node to the state that the agent needs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.reporting(cmd, bootstrap.OpApply, a.stepsToRun(), func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
+			return a.reporting(cmd, "apply", a.stepsToRun(), func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
 		},
 	}
 	a.planFlags(c)
@@ -42,7 +42,7 @@ func (a *app) checkCommand() *cobra.Command {
 				return a.checkEvery(cmd.Context())
 			}
 			a.cniWait, a.preflight = 0, true // a dry run waits for nothing
-			return a.reporting(cmd, bootstrap.OpCheck, append([]string{stepPreflight}, a.stepsToRun()...), func() error { return a.runPlan(cmd.Context(), checkPlan) })
+			return a.reporting(cmd, "check", append([]string{stepPreflight}, a.stepsToRun()...), func() error { return a.runPlan(cmd.Context(), checkPlan) })
 		},
 	}
 	a.planFlags(c)
@@ -167,7 +167,7 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))
 		report, err := run(ctx)
 		a.ran = report
-		return withShowing(err, errors.Join(report.WriteJSON(a.stdout), a.timeline.save()))
+		return withShowing(err, errors.Join(a.writeJSON(report), a.timeline.save()))
 	}
 	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace()))
 	start := time.Now()

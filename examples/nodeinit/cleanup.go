@@ -250,7 +250,7 @@ func (a *app) bpfRoots() []string {
 // enter calls f where the leftovers are.
 func (a *app) enter(ctx context.Context, c cleanup.Leftovers, f func(context.Context) error) error {
 	namespaces, _ := c.OnHost()
-	return a.host().Enter(ctx, namespaces, f)
+	return a.host().Do(ctx, namespaces, f)
 }
 
 // cleanUp shows the items that it found, asks, and removes exactly these: an item that has

@@ -28,7 +28,7 @@ func (a *app) installCNICommand() *cobra.Command {
 		Use: "install-cni", Args: arguments(0),
 		Short: "Install CNI plugins, and the network configuration after them",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.reporting(cmd, bootstrap.OpApply, []string{stepCNI}, func() error {
+			return a.reporting(cmd, "apply", []string{stepCNI}, func() error {
 				install, err := a.installFromFlags(cmd.Context())
 				if err != nil {
 					return err

@@ -69,7 +69,7 @@ func (a *app) giveUp(why error) {
 		report, err := a.at.unfinished("wait", why)
 		a.printError(fmt.Errorf("given up: %w", err))
 		if a.output == formatJSON {
-			_ = report.WriteJSON(a.stdout) // it ends with an error anyway
+			_ = a.writeJSON(report) // it ends with an error anyway
 		} else if report.Op != "" {
 			_ = report.WriteText(a.stdout)
 		}
@@ -87,7 +87,7 @@ func (a *app) giveUp(why error) {
 // noting is trace, and remembers the step in progress, and the finished ones.
 func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 	return bootstrap.JoinTraces(trace, &bootstrap.Trace{
-		PlanStart: func(ctx context.Context, op bootstrap.Op) context.Context {
+		PlanStart: func(ctx context.Context, op string) context.Context {
 			run := bootstrap.Report{Op: op, Start: time.Now(), Node: a.nodeName, Version: version()}
 			if a.stateDir != "" {
 				run.Agent, run.Owner = a.agent, a.owner
@@ -96,11 +96,11 @@ func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
 			return ctx
 		},
 		Checking: func(_ context.Context, step string) { a.at.work(step, a.placesOf(step)) },
-		StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
+		StepStart: func(ctx context.Context, _ string, step string) context.Context {
 			a.at.work(step, a.placesOf(step))
 			return ctx
 		},
-		StepDone: func(_ context.Context, _ bootstrap.Op, r bootstrap.Result) { a.at.finish(r) },
+		StepDone: func(_ context.Context, _ string, r bootstrap.Result) { a.at.finish(r) },
 	})
 }
 

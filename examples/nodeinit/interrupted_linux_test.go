@@ -96,7 +96,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 				release := n.locked("/run/slipway.lock")
 				then = func(pid int) { n.dead("/run/dead"); release(); n.awaitCall(pid) }
 			} else {
-				n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: critest.ContainerdLoaded([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")})
+				n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd([]byte(theirs), "/etc/cni/net.d", "/opt/cni/bin")})
 			}
 			defer n.asItWas()()
 			o := n.interrupted(then, c.args...)

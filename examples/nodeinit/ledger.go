@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
@@ -86,7 +85,7 @@ func (a *app) bookOf(ctx context.Context, l *ledger.Ledger) (b *ledger.Book, err
 
 // seeing calls f where the host's files are seen, and by its cgroups which pods exist.
 func (a *app) seeing(ctx context.Context, f func(context.Context) error) error {
-	return a.host().Do(ctx, hostns.Mount|hostns.Cgroup, f)
+	return a.host().Do(ctx, []string{"mnt", "cgroup"}, f)
 }
 
 // needBook opens the ledger, without which there is nothing to show or undo. In a container
@@ -112,7 +111,7 @@ func (a *app) agents(ctx context.Context) (all []ledger.Agent, err error) {
 
 // orphans lists the objects with a mark of an agent that are not recorded.
 func (a *app) orphans(ctx context.Context) (all []ledger.Marked, err error) {
-	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) { all, err = a.book.Orphans(ctx); return err })
+	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) { all, err = a.book.Orphans(ctx); return err })
 	return all, err
 }
 

@@ -122,7 +122,7 @@ func TestCLN12_ResultsOfSandboxesThatDoNotExist(t *testing.T) {
 		return n, listed
 	}
 	proven := func(n *node, sandboxes func() []string) {
-		n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin"), Sandboxes: sandboxes})
+		n.runtime("/run/containerd/containerd.sock", critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin"), Sandboxes: sandboxes})
 	}
 	none := func(n *node, _ func() []string) { n.shell("mkdir -p /run/containerd") }
 	kept := func(o outcome, file, flag string) {
@@ -180,7 +180,7 @@ func TestCLN12_ResultsOfSandboxesThatDoNotExist(t *testing.T) {
 	var his net.Listener
 	n.do(func() (err error) { his, err = net.Listen("unix", "/run/containerd/containerd.sock"); return err })
 	his.(*net.UnixListener).SetUnlinkOnClose(false) // its path is on the node
-	critest.Serve(t, his, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+	critest.Serve(t, his, critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")})
 	leave(n)
 	o = n.exits(1, "cleanup", "--all-state", "-f", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")
 	require.Contains(t, o.stderr, unproven)

@@ -200,7 +200,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	if a.output == formatJSON && !a.shown {
 		report := &bootstrap.Report{Results: []bootstrap.Result{{Step: cmd.Name(), Status: bootstrap.Failed, Err: err}}}
-		err = errors.Join(err, report.WriteJSON(a.stdout))
+		err = errors.Join(err, a.writeJSON(report))
 	}
 	if a.shown && a.terminal == nil {
 		time.Sleep(pipesRead)

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -24,10 +25,10 @@ var preflightNames = []string{"kernel", "routing", "networkd", "api-server", "cn
 
 // preflightStep looks for conditions that fail later, when the agent starts.
 func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Install) bootstrap.Step {
-	checks := []preflight.Check{
-		{Name: "kernel", Find: preflight.Cilium().Findings},
+	checks := preflight.Checks{
+		{Name: "kernel", Find: preflight.Cilium},
 		{Name: "routing", Find: preflight.Tables(cleanup.Cilium())},
-		{Name: "networkd", Find: preflight.Networkd{}.Findings},
+		{Name: "networkd", Find: preflight.Networkd},
 		{Name: checkAccess, Find: a.access.Findings},
 	}
 	if replacesKubeProxy(config) {
@@ -36,9 +37,8 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 	if install.Config == nil && !a.userManagedConf { // otherwise the step cni reports it
 		checks = append(checks, preflight.Check{Name: "cni", Find: a.cniAsItIs(install).Findings})
 	}
-	return bootstrap.Step{Name: stepPreflight, Action: looking{preflight.Checks{
-		List: checks, Ignore: a.ignorePreflight, Where: []string{"mnt", "net"},
-	}}}
+	checks = slices.DeleteFunc(checks, func(c preflight.Check) bool { return slices.Contains(a.ignorePreflight, c.Name) })
+	return bootstrap.Step{Name: stepPreflight, Action: looking{checks}}
 }
 
 // apiServerAddress returns how the agent reaches the API server: as its configuration says,

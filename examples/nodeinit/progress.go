@@ -66,27 +66,23 @@ func (p *progress) trace() *bootstrap.Trace {
 	return &bootstrap.Trace{StepStart: p.start, StepDone: p.done, Waiting: p.waiting}
 }
 
-func (p *progress) start(ctx context.Context, _ bootstrap.Op, step string) context.Context {
+func (p *progress) start(ctx context.Context, _ string, step string) context.Context {
 	p.terminal.show(running(step))
 	return ctx
 }
 
 // waiting shows what a step, or the plan before its first, waits for.
-func (p *progress) waiting(_ context.Context, w bootstrap.Wait) {
-	line := "  waiting for " + bootstrap.OneLine(w.For)
-	if w.Err != nil { // what a gate sees
-		line += ": " + bootstrap.OneLine(w.Err.Error())
-	}
+func (p *progress) waiting(_ context.Context, step, what string, _ time.Duration) {
 	p.terminal.show("")
-	fmt.Fprintln(p.w, line)
-	if w.Step != "" {
-		p.terminal.show(running(w.Step))
+	fmt.Fprintln(p.w, "  waiting for "+bootstrap.OneLine(what))
+	if step != "" {
+		p.terminal.show(running(step))
 	}
 }
 
 func running(step string) string { return fmt.Sprintf("  %-12s ...", bootstrap.OneLine(step)) }
 
-func (p *progress) done(_ context.Context, _ bootstrap.Op, r bootstrap.Result) {
+func (p *progress) done(_ context.Context, _ string, r bootstrap.Result) {
 	p.terminal.show("")
 	details := p.folded(r.Details())
 	first := ""

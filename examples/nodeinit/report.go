@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 	"github.com/slipway-dev/slipway/bootstrap/textfile"
 	"github.com/slipway-dev/slipway/bootstrap/timeline"
@@ -26,7 +25,7 @@ const longestReport = 10 * time.Second
 
 // reporting calls run, sees to it that there is a report of the steps, and reports the
 // result elsewhere too, if requested.
-func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, steps []string, run func() error) error {
+func (a *app) reporting(cmd *cobra.Command, op string, steps []string, run func() error) error {
 	whole := cmd.Context()
 	ctx, cancel := a.withoutReport(whole)
 	defer cancel()
@@ -36,7 +35,7 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, steps []string, run
 	}
 	a.at.begin(bootstrap.Report{Op: op, Node: a.nodeName, Version: version(), Command: a.name, Agent: a.agent, Start: time.Now()}, steps)
 	err := a.timeline.save() // before anything is changed, too
-	if err == nil && (op == bootstrap.OpApply || op == bootstrap.OpRevert) {
+	if err == nil && (op == "apply" || op == "revert") {
 		err = needsRoot(os.Geteuid(), cmd.Name())
 	}
 	if err == nil {
@@ -49,7 +48,7 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, steps []string, run
 	default:
 		err = a.unplanned(ctx, op, steps, err)
 	}
-	if whole.Err() != nil || op == bootstrap.OpCheckRevert {
+	if whole.Err() != nil || op == "check-revert" {
 		return err // it was asked to end, and has no time left
 	}
 	if failed := errors.Join(a.tellNode(whole, a.ran), a.writeMetrics(whole, a.ran)); failed != nil {
@@ -60,11 +59,11 @@ func (a *app) reporting(cmd *cobra.Command, op bootstrap.Op, steps []string, run
 
 // unplanned shows the report of a run that ended before it had a plan, as that of a plan of
 // which no step could run. Its error is that of the step that was being prepared, if any.
-func (a *app) unplanned(ctx context.Context, op bootstrap.Op, steps []string, err error) error {
+func (a *app) unplanned(ctx context.Context, op string, steps []string, err error) error {
 	if !errors.As(err, new(*bootstrap.StepError)) {
 		_, err = a.at.unfinished("prepare", err)
 	}
-	p, reverts := a.plan(ctx), op == bootstrap.OpRevert || op == bootstrap.OpCheckRevert
+	p, reverts := a.plan(ctx), op == "revert" || op == "check-revert"
 	for _, name := range steps {
 		why := a.lacks()[name]
 		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: why != "" && !reverts, SkipReason: why})
@@ -72,7 +71,7 @@ func (a *app) unplanned(ctx context.Context, op bootstrap.Op, steps []string, er
 	a.choose(p)
 	p.Prepare = func(context.Context, *bootstrap.Plan) error { return err }
 	return a.showPlan(ctx, p, func(p *bootstrap.Plan, ctx context.Context) (report *bootstrap.Report, err error) {
-		if op == bootstrap.OpApply {
+		if op == "apply" {
 			return p.Apply(ctx) // which keeps the report
 		}
 		report, err = p.Check(ctx)
@@ -105,7 +104,7 @@ func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {
 		return fmt.Errorf("--report-node: %w", err)
 	}
 	to := kube.Reporter{Dynamic: client.Dynamic, Metadata: client.Metadata, Node: a.nodeName}
-	if report.Op == bootstrap.OpRevert && !report.Failed() {
+	if report.Op == "revert" && !report.Failed() {
 		err = a.withdraw(ctx, to, report.Agent)
 	} else {
 		outcome := kube.OutcomeOf(report)
@@ -142,7 +141,7 @@ func (a *app) metrics(ctx context.Context, do func(path string) error) error {
 	if a.reportMetrics == "" {
 		return nil
 	}
-	err := a.host().Do(ctx, hostns.Mount, func(context.Context) error { return do(a.reportMetrics) })
+	err := a.host().Do(ctx, []string{"mnt"}, func(context.Context) error { return do(a.reportMetrics) })
 	if err != nil {
 		return fmt.Errorf("--report-metrics: %w", err)
 	}

@@ -164,7 +164,7 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 
 	require.Zero(t, run("apply").code)
 	require.Equal(t, []string{read, wrote}, s.since())
-	require.Equal(t, kube.Ready, s.outcome().Result)
+	require.Equal(t, "ready", s.outcome().Result)
 	require.Equal(t, "True Ready", fmt.Sprint(s.condition["status"], " ", s.condition["reason"]))
 	require.Zero(t, run("apply").code)
 	require.Zero(t, run("check").code)
@@ -177,7 +177,7 @@ func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
 	s.requireNoMark()
 
 	require.Equal(t, 1, run("apply", "--host-proc", "/run/none").code)
-	require.Equal(t, kube.Failed, s.outcome().Result)
+	require.Equal(t, "failed", s.outcome().Result)
 	require.Zero(t, run("uninstall").code)
 	s.requireNoMark("though nothing is recorded on the node")
 	require.Contains(t, n.read(metrics), `op="revert"`)
@@ -207,7 +207,7 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	s := newAPIServer(t, n)
 	flags := []string{"--report-node", "--node-name", "worker", "--k8s-api-server-urls", "http://127.0.0.1:" + s.port}
 	n.ok(n.args("apply", append(flags, "--owner", "pod-1")...)...)
-	require.Equal(t, kube.Ready, s.outcome().Result)
+	require.Equal(t, "ready", s.outcome().Result)
 	var stdout, stderr bytes.Buffer
 	cmd := n.Command(binary, n.args("check", append(flags, "--every", "100ms", "--timeout", "30s")...)...)
 	cmd.Env = append(cmd.Environ(), "SLIPWAY_EVERY=100ms")
@@ -236,7 +236,7 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 	require.Empty(t, n.shell("ls /etc/cni/net.d"), "nothing is changed")
 	n.ok(n.args("apply", "--owner", "pod-1")...)
 	looks(3)
-	require.Equal(t, kube.Ready, s.outcome().Result)
+	require.Equal(t, "ready", s.outcome().Result)
 
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), "told to end, it ends well: %s", &stderr)

@@ -40,7 +40,7 @@ begins, and does not pass on their former state.`,
 			h := handover{args: args, told: make(chan os.Signal, 1)}
 			signal.Notify(h.told, toEnd()...)
 			a.stdout, a.terminal = a.stderr, nil // the command has a use for its own
-			err := a.reporting(cmd, bootstrap.OpApply, a.stepsToRun(), func() (err error) {
+			err := a.reporting(cmd, "apply", a.stepsToRun(), func() (err error) {
 				if h.drop, err = capabilityNumbers(drop); err != nil {
 					return err
 				}

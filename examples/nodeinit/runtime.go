@@ -17,7 +17,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
@@ -49,7 +48,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 	if err != nil {
 		return i, err
 	}
-	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		i, err = i.For(ledger.With(ctx, a.book), cniinstall.Runtime(looks), asked)
 		return err
 	})
@@ -71,7 +70,7 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 	binDir, confDir := folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
 	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir}
 	var notes []string
-	err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		if known, err = known.For(ledger.With(ctx, a.book), cniinstall.Runtime{}, asked); err == nil {
 			notes, err = known.Advise(ctx)
 		}
@@ -118,7 +117,9 @@ func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
 }
 
 func (a *app) seesHost() error {
-	if a.hostProc == "" && hostns.CheckProc("/proc") == nil {
+	own, ownErr := os.Readlink("/proc/self/ns/mnt")
+	init, err := os.Readlink("/proc/1/ns/mnt")
+	if a.hostProc == "" && ownErr == nil && err == nil && own != init {
 		return errors.New("this is a container: give --host-proc")
 	}
 	return nil
@@ -183,7 +184,7 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 	return append(steps, bootstrap.Step{
 		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded, Skip: a.leftOut(stepCNI),
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
-			err = a.host().Do(ctx, hostns.Mount, func(ctx context.Context) (err error) {
+			err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 				conf, err = cniinstall.ReadWhole(ctx, path)
 				return err
 			})

@@ -35,7 +35,7 @@ func (n *node) containerd(confDir string, pluginDirs ...string) *containerd {
 }
 
 func (c *containerd) looksIn(confDir string, pluginDirs ...string) {
-	c.info.Store(critest.Containerd(confDir, pluginDirs...))
+	c.info.Store(critest.Containerd(nil, confDir, pluginDirs...))
 }
 
 func TestInstallsWhereTheRuntimeLooksAndMovesWithIt(t *testing.T) {
@@ -161,7 +161,7 @@ func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
 	args := func(more ...string) []string {
 		return append([]string{"install-cni", "--plugins", n.plugins, "--cni-template", "none"}, more...)
 	}
-	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "1.7.27", Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+	n.runtime("/run/containerd/containerd.sock", critest.Runtime{Name: "containerd", Version: "1.7.27", Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")})
 	before := n.state()
 	o := n.exits(1, args("--cni-version", "1.1.0")...)
 	require.Contains(t, o.stderr, `"containerd 1.7.27" does not call STATUS of CNI 1.1.0, which it does since 2.0.1`)

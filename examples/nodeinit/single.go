@@ -68,7 +68,7 @@ func (a *app) singleFlags(c *cobra.Command) {
 // to take over from, it takes no lock and writes nothing: it is called at every start of a
 // pod.
 func (a *app) single(cmd *cobra.Command, name string, wants func() (ledger.Wanter, error)) error {
-	return a.reporting(cmd, bootstrap.OpApply, []string{name}, func() error {
+	return a.reporting(cmd, "apply", []string{name}, func() error {
 		if err := a.checkHost(); err != nil {
 			return err
 		}

@@ -261,23 +261,23 @@ func (a *app) lastRun(ctx context.Context, agent string) (*runStatus, error) {
 		return nil, fmt.Errorf("read the last report: %w", err)
 	}
 	run := &runStatus{
-		Time: report.Start, Command: cmp.Or(report.Command, string(report.Op)), Result: "ok", Version: report.Version, Node: report.Node,
+		Time: report.Start, Command: cmp.Or(report.Command, report.Op), Result: "ok", Version: report.Version, Node: report.Node,
 		Owner: report.Owner, Summary: report.Summary(),
 	}
 	if run.Time.IsZero() {
 		run.Time = when
 	}
 	if report.Failed() {
-		run.Result, run.Code = stateFailed, report.Code()
-		run.Cause, run.Remedy = bootstrap.Meaning(run.Code)
 		step, failure := report.Cause()
-		run.Step, run.Error = step, failure.Error()
+		run.Result, run.Step, run.Code, run.Error = stateFailed, step, bootstrap.Code(failure), failure.Error()
+		run.Cause, run.Remedy = bootstrap.Meaning(run.Code)
 	}
 	return run, nil
 }
 
 func (a *app) writeJSON(v any) error {
 	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

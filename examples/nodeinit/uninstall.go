@@ -64,11 +64,11 @@ func hideBut(f *pflag.FlagSet, shown string) {
 	})
 }
 
-func revertOp(dryRun bool) bootstrap.Op {
+func revertOp(dryRun bool) string {
 	if dryRun {
-		return bootstrap.OpCheckRevert
+		return "check-revert"
 	}
-	return bootstrap.OpRevert
+	return "revert"
 }
 
 // uninstall undoes the recorded changes of the steps, or all of them if steps is nil. If
@@ -116,7 +116,7 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...
 		if dryRun {
 			return dry(report, err)
 		}
-		report.Op = bootstrap.OpRevert
+		report.Op = "revert"
 		return report, err
 	})
 }

@@ -60,8 +60,8 @@ func TestPLAN6_InAnotherMountNamespaceTheSourceTells(t *testing.T) {
 			fsmounttest.Mkdir(t, n, "run", "point") // else its removal would detach the mount everywhere
 			m := l.applied(t, n)
 			copied := testns.Process(t, testns.Mount, "")
-			undo := func() error { return hostns.Do(t.Context(), copied, hostns.Mount, m.Undo) }
-			require.NoError(t, hostns.Do(t.Context(), copied, hostns.Mount, func(context.Context) error {
+			undo := func() error { return hostns.Do(t.Context(), copied, []string{"mnt"}, m.Undo) }
+			require.NoError(t, hostns.Do(t.Context(), copied, []string{"mnt"}, func(context.Context) error {
 				n.Unmount(m.path)
 				n.Put(m.path, l.fstype, "")
 				return nil

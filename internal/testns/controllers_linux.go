@@ -90,7 +90,7 @@ func (c *cgroup) onJoinedThread(f func() error) error {
 	if len(c.joined) == 0 {
 		return f()
 	}
-	return hostns.Do(context.Background(), "/proc/self", hostns.UTS, func(context.Context) error {
+	return hostns.Do(context.Background(), "/proc/self", []string{"uts"}, func(context.Context) error {
 		if err := c.join(); err != nil {
 			return err
 		}

@@ -25,8 +25,9 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 )
 
+var everyNamespace = []string{"mnt", "cgroup", "net", "uts", "ipc"}
+
 const (
-	everyNamespace  = hostns.Mount | hostns.Cgroup | hostns.Net | hostns.UTS | hostns.IPC
 	defaultHostname = "slipway-node"
 	closeTimeout    = 10 * time.Second
 )

@@ -5,7 +5,7 @@
 // cri uses.
 //
 //	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "containerd.sock"))
-//	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")})
+//	critest.Serve(t, listener, critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")})
 //
 // It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
 // For the runtime of a throw-away node, make the listener with bootstraptest.Node.Listen.
@@ -25,10 +25,6 @@ import (
 // Runtime answers RuntimeService/Status, Version and ListPodSandbox. It is an
 // [http.Handler].
 type Runtime struct {
-	// NoCRI makes it reject all calls of version v1 of the CRI, like a containerd before
-	// 1.6, or a second one for the system's own containers.
-	NoCRI bool
-
 	// Info is called for each verbose status, and returns its map info. It may be nil.
 	Info func() map[string]string
 
@@ -44,15 +40,12 @@ type Runtime struct {
 }
 
 // Containerd returns the info of a containerd that looks in these directories, and has
-// loaded no network.
-func Containerd(confDir string, pluginDirs ...string) func() map[string]string {
-	return containerd("cni config load failed: no network config found in "+confDir+": cni plugin not initialized: failed to load cni config",
-		[]any{}, confDir, pluginDirs)
-}
-
-// ContainerdLoaded returns the info of a containerd that looks in these directories, and
-// has loaded a conflist.
-func ContainerdLoaded(conflist []byte, confDir string, pluginDirs ...string) func() map[string]string {
+// loaded the conflist; nil: no network.
+func Containerd(conflist []byte, confDir string, pluginDirs ...string) func() map[string]string {
+	if conflist == nil {
+		return containerd("cni config load failed: no network config found in "+confDir+": cni plugin not initialized: failed to load cni config",
+			[]any{}, confDir, pluginDirs)
+	}
 	var list struct {
 		Name    string
 		Plugins []json.RawMessage
@@ -98,30 +91,30 @@ func Serve(t testing.TB, l net.Listener, handler http.Handler) {
 // ServeHTTP answers like the runtime.
 func (r Runtime) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	const service = "/runtime.v1.RuntimeService/"
-	answer, found := map[string]func() []byte{service + "Status": r.status, service + "Version": r.version, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
+	message, found := map[string]func() []byte{service + "Status": r.status, service + "Version": r.version, service + "ListPodSandbox": r.sandboxes}[req.URL.Path]
 	switch {
 	case req.URL.Path == "/config" && r.Config != "":
 		w.Header().Set("Content-Type", "application/toml")
 		_, _ = w.Write([]byte(r.Config)) // a client that has gone needs no answer
 	case req.ProtoMajor != 2:
 		http.NotFound(w, req)
-	case !found || r.NoCRI:
-		Refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
+	case !found:
+		refuse(w, 12, "unknown service "+strings.TrimPrefix(req.URL.Path, "/"))
 	default:
-		Answer(w, answer())
+		answer(w, message())
 	}
 }
 
-// Answer sends a message of gRPC, and the status OK.
-func Answer(w http.ResponseWriter, message []byte) {
+// answer sends a message of gRPC, and the status OK.
+func answer(w http.ResponseWriter, message []byte) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Trailer", "Grpc-Status")
 	_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...))
 	w.Header().Set("Grpc-Status", "0")
 }
 
-// Refuse sends a gRPC error.
-func Refuse(w http.ResponseWriter, code int, message string) {
+// refuse sends a gRPC error.
+func refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Content-Type", "application/grpc")
 	w.Header().Set("Grpc-Status", encode(code))
 	w.Header().Set("Grpc-Message", url.PathEscape(message))

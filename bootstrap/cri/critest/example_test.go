@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleContainerd() {
-	info := critest.Containerd("/etc/cni/net.d", "/opt/cni/bin")()
+	info := critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin")()
 	fmt.Println(info["cniconfig"])
 	// Output: {"Networks":[],"PluginConfDir":"/etc/cni/net.d","PluginDirs":["/opt/cni/bin"],"PluginMaxConfNum":1,"Prefix":"eth"}
 }

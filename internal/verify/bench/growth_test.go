@@ -26,7 +26,7 @@ const module = "github.com/slipway-dev/slipway"
 var uses = []struct{ pkg, expression string }{
 	{"bootstrap", "(&bootstrap.Plan{}).Apply"},
 	{"bootstrap/ledger", "(&ledger.Ledger{}).Open"},
-	{"bootstrap/hostns", "hostns.Host{}.Enter"},
+	{"bootstrap/hostns", "hostns.Host{}.Do"},
 	{"bootstrap/reconcile", "reconcile.Loop{}.Run"},
 	{"bootstrap/cri", "cri.Endpoint{}.CNI"},
 	{"bootstrap/gate", "gate.KubeProxy"},
@@ -35,7 +35,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Apply"},
 	{"bootstrap/hostlocal", "hostlocal.Store{}.Apply"},
 	{"bootstrap/kube", "kube.Node{}.Apply"},
-	{"bootstrap/preflight", "preflight.Checks{List: []preflight.Check{{Find: preflight.Cilium().Findings}}}.Apply"},
+	{"bootstrap/preflight", "preflight.Checks{{Find: preflight.Cilium}}.Apply"},
 	{"bootstrap/textfile", "textfile.WriteFile"},
 	{"bpffs", "bpffs.Mount{}.Apply"},
 	{"cgroup", "cgroup.Mount{}.Apply"},

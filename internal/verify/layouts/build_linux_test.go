@@ -193,7 +193,7 @@ func (n *node) runtimes() {
 func answers(r line) http.Handler {
 	switch r.verb {
 	case "containerd":
-		return critest.Runtime{Info: critest.Containerd(r.args[1], r.args[2:]...)}
+		return critest.Runtime{Info: critest.Containerd(nil, r.args[1], r.args[2:]...)}
 	case "crio":
 		quoted := make([]string, len(r.args)-2)
 		for i, dir := range r.args[2:] {
@@ -201,7 +201,10 @@ func answers(r line) http.Handler {
 		}
 		return critest.Runtime{Config: fmt.Sprintf("[crio.network]\nnetwork_dir = %q\nplugin_dirs = [%s]\n", r.args[1], strings.Join(quoted, ", "))}
 	}
-	return critest.Runtime{NoCRI: true}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // it has no CRI
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Grpc-Status", "12")
+	})
 }
 
 // processes starts processes under the names that the kernel shows, which are the base

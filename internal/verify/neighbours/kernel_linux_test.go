@@ -71,7 +71,7 @@ func (o onKernel) apply(agent string, version int, cut string) {
 	defer cancel()
 	p := o.plan(agent, version)
 	p.Ledger.Override = cut == override
-	p.Trace = &bootstrap.Trace{StepStart: func(ctx context.Context, _ bootstrap.Op, step string) context.Context {
+	p.Trace = &bootstrap.Trace{StepStart: func(ctx context.Context, _ string, step string) context.Context {
 		if step == cut {
 			cancel()
 		}

@@ -207,7 +207,7 @@ func connect(ctx context.Context, address string, mark uint32) (conn net.Conn, e
 		}
 		return err
 	}}
-	err = hostns.Do(ctx, filepath.Join(node.Proc(), "1"), hostns.Net, func(ctx context.Context) (err error) {
+	err = hostns.Do(ctx, filepath.Join(node.Proc(), "1"), []string{"net"}, func(ctx context.Context) (err error) {
 		conn, err = dialer.DialContext(ctx, "tcp", address)
 		return err
 	})
@@ -232,7 +232,7 @@ func serveOutside(t *testing.T) {
 			rm `+namespace)
 	})
 	var listener net.Listener
-	require.NoError(t, hostns.Do(t.Context(), filepath.Join(node.Proc(), "1"), hostns.Net, func(context.Context) error {
+	require.NoError(t, hostns.Do(t.Context(), filepath.Join(node.Proc(), "1"), []string{"net"}, func(context.Context) error {
 		ns, err := os.Open(filepath.Join(node.Root(), namespace))
 		if err != nil {
 			return err

@@ -60,7 +60,7 @@ func (c *Cluster) writeCredentials() error {
 // dial connects from the node. The address is no name, so nothing but this
 // thread is at work.
 func (c *Cluster) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	err = hostns.Do(ctx, filepath.Join(c.node.Proc(), "1"), hostns.Net, func(ctx context.Context) (err error) {
+	err = hostns.Do(ctx, filepath.Join(c.node.Proc(), "1"), []string{"net"}, func(ctx context.Context) (err error) {
 		conn, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
 		return err
 	})

@@ -88,12 +88,12 @@ func (c *counted) Read(p []byte) (int, error) {
 
 // outcome is the report of the i-th node: 3 in 100 fail, in two ways.
 func outcome(i int) kube.Outcome {
-	o := kube.Outcome{Agent: "cilium", Result: kube.Ready, Version: "v0.9.0 (commit 0123456789abcdef0123456789abcdef01234567), go1.25.0 linux/amd64"}
+	o := kube.Outcome{Agent: "cilium", Result: "ready", Version: "v0.9.0 (commit 0123456789abcdef0123456789abcdef01234567), go1.25.0 linux/amd64"}
 	switch i % 100 {
 	case 0, 1:
-		o.Result, o.Step, o.Code, o.Message = kube.Failed, "sysctl", "sysctl.read-only", `step "sysctl": apply: write /proc/sys/net/ipv4/ip_forward: read-only file system`
+		o.Result, o.Step, o.Code, o.Message = "failed", "sysctl", "sysctl.read-only", `step "sysctl": apply: write /proc/sys/net/ipv4/ip_forward: read-only file system`
 	case 2:
-		o.Result, o.Step, o.Code, o.Message = kube.Failed, "cni", "cni.no-loopback", `step "cni": check: the plugin loopback is not there`
+		o.Result, o.Step, o.Code, o.Message = "failed", "cni", "cni.no-loopback", `step "cni": check: the plugin loopback is not there`
 	}
 	return o
 }

@@ -21,17 +21,26 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 )
 
+// onceClosed returns a probe that calls f when it has first seen the gate closed.
+func onceClosed(probe func(context.Context) (string, error), f func()) func(context.Context) (string, error) {
+	var once sync.Once
+	return func(ctx context.Context) (string, error) {
+		seen, err := probe(ctx)
+		if seen != "" {
+			once.Do(f)
+		}
+		return seen, err
+	}
+}
+
 func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 	server.KillAPIServer()
 	g := kube.APIServer(config(t, denied.Token()))
 	g.Timeout = time.Minute
 	started := make(chan error, 1)
-	var once sync.Once
-	g.Waiting = func(w bootstrap.Wait) {
-		require.Equal(t, "the API server", w.For)
-		require.Error(t, w.Err)
-		once.Do(func() { go func() { started <- server.StartAPIServer(context.WithoutCancel(t.Context())) }() })
-	}
+	g.Probe = onceClosed(g.Probe, func() {
+		go func() { started <- server.StartAPIServer(context.WithoutCancel(t.Context())) }()
+	})
 	require.NoError(t, g.Wait(t.Context()))
 	require.NoError(t, <-started)
 	changes, err := g.Check(t.Context())
@@ -49,7 +58,7 @@ func TestRDY1_TheAPIServerIsWaitedFor(t *testing.T) {
 		}
 		return nil
 	})
-	g.Waiting, g.Timeout = nil, 10*time.Second
+	g.Timeout = 10 * time.Second
 	require.ErrorContains(t, g.Wait(t.Context()), "wait for the API server: last seen: ")
 }
 
@@ -153,7 +162,7 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	changes, err := g.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"wait for the custom resources nuts.agent.example.org: nuts.agent.example.org is not installed"}, changes)
-	g.Waiting = func(bootstrap.Wait) { create(t, crds, crd("nuts", "1").Object) }
+	g.Probe = onceClosed(g.Probe, func() { create(t, crds, crd("nuts", "1").Object) })
 	require.NoError(t, g.Wait(t.Context()))
 
 	_, err = kube.Established(client(t, denied.Token()), "nuts.agent.example.org").Check(t.Context())
@@ -171,8 +180,18 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	require.ErrorContains(t, g.Wait(t.Context()), "nutz.agent.example.org is not established yet: ")
 }
 
+// asking is an agent that asks whether it comes back.
+type asking struct {
+	Client                dynamic.Interface
+	Namespace, Name, Node string
+}
+
+func (a asking) Decide(ctx context.Context) (uninstall bool, reason string, err error) {
+	return kube.Decide(ctx, a.Client, a.Namespace, a.Name, a.Node)
+}
+
 // daemonSet creates a DaemonSet with the template's spec, in the namespace.
-func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) kube.DaemonSet {
+func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) asking {
 	t.Helper()
 	all := fields{"containers": []any{fields{"name": "a", "image": "a"}}}
 	for key, value := range spec {
@@ -182,13 +201,13 @@ func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields)
 		"selector": fields{"matchLabels": fields{"app": name}},
 		"template": fields{"metadata": fields{"labels": fields{"app": name}}, "spec": all},
 	}})
-	return kube.DaemonSet{Client: client, Namespace: "kube-system", Name: name, Node: "decide"}
+	return asking{Client: client, Namespace: "kube-system", Name: name, Node: "decide"}
 }
 
 func TestRDY4_RestartOrUninstall(t *testing.T) {
 	createNode(t, "decide", fields{"zone": "a", "size": "8"})
 	c := admin(t)
-	decide := func(d kube.DaemonSet, uninstall bool, reason string) {
+	decide := func(d asking, uninstall bool, reason string) {
 		t.Helper()
 		goes, why, err := d.Decide(t.Context())
 		require.Equal(t, []any{uninstall, reason}, []any{goes, why}, "%v", err)
@@ -214,17 +233,17 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	d.Node = "nowhere"
 	decide(d, false, "unknown")
 
-	decide(kube.DaemonSet{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
-	decide(kube.DaemonSet{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
-	decide(kube.DaemonSet{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
-	decide(kube.DaemonSet{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
+	decide(asking{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(asking{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
+	decide(asking{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
+	decide(asking{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
 
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
 	create(t, accounts, fields{"metadata": fields{"name": "going"}})
 	gone := client(t, tokenOf(t, "going", fields{}))
 	require.NoError(t, server.Admin().Delete(t.Context(), accounts+"/going"))
-	going := kube.DaemonSet{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
+	going := asking{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
 	eventually(t, func(ctx context.Context) error {
 		if uninstall, reason, err := going.Decide(ctx); !apierrors.IsUnauthorized(err) || uninstall {
 			return fmt.Errorf("%s: %w", reason, err)
@@ -262,7 +281,7 @@ func TestRDY4_NodesThatTheAffinitySelects(t *testing.T) {
 
 // An unreachable API server is no reason to take the network away.
 func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
-	d := kube.DaemonSet{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
+	d := asking{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
 	server.KillAPIServer()
 	defer func() { require.NoError(t, server.StartAPIServer(t.Context())) }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -189,7 +189,7 @@ func TestRDY3_TheManifestGrantsTheLeast(t *testing.T) {
 			return err
 		}
 		err := ready(agent, "least").Apply(ctx)
-		_, _, errDecide := kube.DaemonSet{Client: agent, Namespace: "kube-system", Name: "agent", Node: "least"}.Decide(ctx)
+		_, _, errDecide := kube.Decide(ctx, agent, "kube-system", "agent", "least")
 		return cmp.Or(err, errDecide)
 	}
 	eventually(t, work)

@@ -67,7 +67,7 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 		"capacity": fields{"cpu": "4"}, "conditions": []any{fields{"type": "Ready", "status": "True"}},
 	}}))
 	r := reporterOn(t, tokenOn(t, "reporter", name), name)
-	failed := kube.Outcome{Agent: "cilium", Result: kube.Failed, Step: "sysctl", Code: "sysctl.read-only", Version: "v1", Message: "no"}
+	failed := kube.Outcome{Agent: "cilium", Result: "failed", Step: "sysctl", Code: "sysctl.read-only", Version: "v1", Message: "no"}
 	tell := func(o kube.Outcome) bool {
 		t.Helper()
 		before := getNode(t, name).GetResourceVersion()
@@ -94,7 +94,7 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 	other := failed
 	other.Message = "no, after 3s"
 	require.False(t, tell(other), "a new message alone is no news")
-	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: kube.Drifted, Step: "cni", Version: "v1"}), "a failure says more")
+	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: "drifted", Step: "cni", Version: "v1"}), "a failure says more")
 
 	other = failed
 	other.Version = "v2"
@@ -107,11 +107,11 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 	require.ElementsMatch(t, []string{"SysctlReadOnly", "CniNoLoopback"}, eventsOf(t, name))
 	require.Equal(t, first.Since, outcome().Since)
 
-	require.True(t, tell(kube.Outcome{Agent: "cilium", Result: kube.Ready, Version: "v2"}))
+	require.True(t, tell(kube.Outcome{Agent: "cilium", Result: "ready", Version: "v2"}))
 	ours = conditionsOf(t, name)["SlipwayCiliumReady"]
 	require.Equal(t, []any{"True", "Ready"}, []any{ours["status"], ours["reason"]})
-	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: kube.Ready, Version: "v2"}))
-	require.True(t, tell(kube.Outcome{Agent: "acme", Result: kube.Ready}), "each agent has its own")
+	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: "ready", Version: "v2"}))
+	require.True(t, tell(kube.Outcome{Agent: "acme", Result: "ready"}), "each agent has its own")
 	require.Len(t, conditionsOf(t, name), 3)
 
 	sent, err := r.Withdraw(t.Context(), "cilium")
@@ -132,7 +132,7 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 // An error names the rule that would grant the missing right.
 func TestRDY5_WhatIsMissingToReportIsSaid(t *testing.T) {
 	createNode(t, "mute", nil)
-	_, err := reporterOn(t, denied.Token(), "mute").Report(t.Context(), kube.Outcome{Agent: "cilium", Result: kube.Ready})
+	_, err := reporterOn(t, denied.Token(), "mute").Report(t.Context(), kube.Outcome{Agent: "cilium", Result: "ready"})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `{apiGroups: [""], resources: ["nodes"], resourceNames: ["mute"], verbs: ["get"]}`)
 }
@@ -150,7 +150,7 @@ func TestRDY5_TheReportersAccountChangesNothingElse(t *testing.T) {
 	token := tokenOn(t, "reporter", "guarded")
 	r := reporterOn(t, token, "guarded")
 	eventually(t, func(ctx context.Context) error {
-		_, err := r.Report(ctx, kube.Outcome{Agent: "cilium", Result: kube.Ready})
+		_, err := r.Report(ctx, kube.Outcome{Agent: "cilium", Result: "ready"})
 		return err
 	})
 	as := realkube.NewClient(server.URL, server.CAPEM, token, nil)
