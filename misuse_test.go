@@ -76,22 +76,21 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		call func(ctx context.Context) error
 		want string
 	}{
-		"nil source":                {resolve(nil), "read source nil: no source given"},
-		"nil source after another":  {resolve(configresolve.Static{}, nil), "read source nil: no source given"},
-		"optional nil source":       {resolve(configresolve.Optional(nil)), "read source nil: no source given"},
-		"optional optional nil":     {resolve(configresolve.Optional(configresolve.Optional(nil))), "read source nil: no source given"},
-		"dir without path":          {resolve(configresolve.Optional(configresolve.Dir{})), "no path given"},
-		"file without path":         {resolve(configresolve.Optional(configresolve.File{})), "no path given"},
-		"env without prefix":        {resolve(configresolve.Optional(configresolve.Env{})), "empty prefix"},
-		"config map without client": {resolve(configresolve.Optional(kube.ConfigMap{Namespace: "n", Name: "c"})), "no client given"},
-		"zero client":               {resolve(configresolve.Optional(kube.ConfigMap{Client: zero, Namespace: "n", Name: "c"})), "no client given"},
-		"node configs, zero client": {resolve(configresolve.Optional(kube.NodeConfigs{Client: zero, Namespace: "n"})), "no client given"},
-		"node configs, no resource": {resolve(configresolve.Optional(kube.NodeConfigs{Namespace: "n"})), "no client given"},
-		"node, zero client":         {resolve(configresolve.Optional(kube.Node{Client: zero, Name: "n", Prefix: "p"})), "no client given"},
-		"node without prefix":       {resolve(configresolve.Optional(kube.Node{Client: zero, Name: "n"})), "needs the prefix"},
-		"watch of a nil source": {func(ctx context.Context) error {
-			return kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{nil}}, func(configresolve.Update) error { return nil })
-		}, "no source given"},
+		"zero source":               {resolve(configresolve.Source{}), "read source: one has no function Read"},
+		"zero source after another": {resolve(configresolve.Static("", nil), configresolve.Source{}), "read source: one has no function Read"},
+		"optional zero source":      {resolve(configresolve.Optional(configresolve.Source{})), "read source: one has no function Read"},
+		"dir without path":          {resolve(configresolve.Optional(configresolve.Dir(""))), "no path given"},
+		"file without path":         {resolve(configresolve.Optional(configresolve.File(""))), "no path given"},
+		"env without prefix":        {resolve(configresolve.Optional(configresolve.Env("", nil))), "empty prefix"},
+		"config map without client": {resolve(configresolve.Optional((*kube.Client)(nil).ConfigMap("n", "c"))), "no client given"},
+		"zero client":               {resolve(configresolve.Optional(zero.ConfigMap("n", "c"))), "no client given"},
+		"node configs, zero client": {resolve(configresolve.Optional(zero.NodeConfigs("n", ""))), "no client given"},
+		"node configs, no resource": {resolve(configresolve.Optional((*kube.Client)(nil).NodeConfigs("n", ""))), "no client given"},
+		"node, zero client":         {resolve(configresolve.Optional(zero.Node("n", "p"))), "no client given"},
+		"node without prefix":       {resolve(configresolve.Optional(zero.Node("n", ""))), "needs the prefix"},
+		"watch of a zero source": {func(ctx context.Context) error {
+			return kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{{}}}, func(configresolve.Update) error { return nil })
+		}, "no function Read"},
 		"watch without report":           {func(ctx context.Context) error { return kube.Watch(ctx, configresolve.Resolver{}, nil) }, "no function given to report to"},
 		"zero connection, no pod":        {func(context.Context) error { return second(kube.Connection{}.Client()) }, "outside a pod, give a kubeconfig"},
 		"directory without path":         {wants(configdir.Writer{Config: &configresolve.Config{}}), "no directory given"},

@@ -31,7 +31,7 @@ import (
 // on the host, and its JSON the codes that operators group by.
 func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
-	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: map[string]string{"a": "b"}})
+	config, err := configresolve.Resolve(t.Context(), configresolve.Static("", map[string]string{"a": "b"}))
 	require.NoError(t, err)
 	codes := map[string]string{
 		"bpffs.ErrForeign": "bpffs.foreign", "cgroup.ErrForeign": "cgroup.foreign", "cgroup.ErrNotRoot": "cgroup.not-root",

@@ -69,7 +69,7 @@ const configInvalid = "config.invalid"
 // an error, as is another version.
 func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
 	var plan cleanup.Plan
-	switch err := (configresolve.File{Path: path}).Decode(ctx, &plan); {
+	switch err := configresolve.DecodeFile(ctx, path, &plan); {
 	case err == nil, plan.Version > cleanup.PlanVersion: // which has other fields
 	case bootstrap.Code(err) == configInvalid:
 		return nil, usageError{fmt.Errorf("--plan: %w", err)}

@@ -129,7 +129,7 @@ func configure(a *arena, dir, value string) error {
 }
 
 func config(a *arena, value string) *configresolve.Config {
-	c, err := configresolve.Resolve(a.ctx, configresolve.Static{Values: map[string]string{"key": value}})
+	c, err := configresolve.Resolve(a.ctx, configresolve.Static("", map[string]string{"key": value}))
 	a.do(err)
 	return c
 }
