@@ -116,7 +116,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"everything, and no ledger":      {func(ctx context.Context) error { return second((&bootstrap.Plan{}).RevertAll(ctx)) }, "the plan has no ledger, so nothing is recorded that could be undone"},
 		"ledger in a relative directory": {recorded(&ledger.Ledger{Dir: "state", Agent: "agent", NoOwner: true}), "is not an absolute path"},
 		"nil kind":                       {recorded(&ledger.Ledger{Agent: "agent", NoOwner: true, Kinds: []*ledger.Kind{ledger.Dir(), nil}}), "kind 2 of 2 is nil"},
-		"host path without path":         {wants(hostpath.Paths{{Type: hostpath.Directory}}), "is not absolute"},
+		"host path without path":         {wants(hostpath.Paths{{Type: "Directory"}}), "is not absolute"},
 		"any host path without path":     {wants(hostpath.Paths{{}}), "is not absolute"},
 		"content without path":           {wants(hostpath.Content{Bytes: []byte("x")}), "is not absolute"},
 		"file without content":           {wants(hostpath.Content{Path: "/nowhere"}), "no content is given"},

@@ -44,9 +44,9 @@ const stepModules = "modules"
 
 // hostPaths are the paths that an agent's pod mounts from the host and expects to exist.
 var hostPaths = hostpath.Paths{
-	{Path: "/var/run/cilium", Type: hostpath.DirectoryOrCreate},
-	{Path: "/var/run/netns", Type: hostpath.DirectoryOrCreate},
-	{Path: "/run/xtables.lock", Type: hostpath.FileOrCreate},
+	{Path: "/var/run/cilium", Type: "DirectoryOrCreate"},
+	{Path: "/var/run/netns", Type: "DirectoryOrCreate"},
+	{Path: "/run/xtables.lock", Type: "FileOrCreate"},
 }
 
 // nodePlan is the whole plan. Its steps need config, which is resolved
