@@ -135,7 +135,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"values of a nil kernel":         {wants(sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
 		"CNI without name":               {wants(cniinstall.Install{Config: cniinstall.Whole("{}")}), "no file name given"},
 		"zero CNI agent":                 {func(ctx context.Context) error { return second(cniinstall.Agent{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
-		"zero chained":                   {func(ctx context.Context) error { return second(cniinstall.Chained{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
+		"zero chained":                   {wants(cniinstall.Install{Config: cniinstall.Chained{}, ConfDir: "/nowhere", ConfName: "05-x.conflist"}), "no agent plugin given"},
 		"uninstall by no directory":      {func(context.Context) error { return second(cniinstall.UninstallEnabled("")) }, "no directory of the agent's configuration given"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestNoZeroValueIsOneAgents(t *testing.T) {
 		"sysctl.Settings":          says(sysctl.Settings{Kernel: sysctl.Kernel{Files: kernel}}),
 		"cniinstall.Install":       says(cniinstall.Install{}) + says(network),
 		"cniinstall.Agent":         second(cniinstall.Agent{}.Render(t.Context(), node)).Error(),
-		"cniinstall.Chained":       second(cniinstall.Chained{}.Render(t.Context(), node)).Error(),
+		"cniinstall.Chained":       says(cniinstall.Install{Config: cniinstall.Chained{}, BinDir: node, ConfDir: conf, ConfName: "05-x.conflist"}),
 		"hostpath.Paths":           says(hostpath.Paths{}),
 		"configdir.Writer":         says(configdir.Writer{}),
 		"configresolve.Dir":        read(configresolve.Dir("")),
