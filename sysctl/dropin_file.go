@@ -77,12 +77,8 @@ func whenApplied(s ledger.State) ledger.State {
 // refused returns an error if no process can make the file, or its directory. Missing
 // permissions of this process alone do not count.
 func (d DropIn) refused(path string) error {
-	dir := filepath.Dir(path)
-	nearest, err := durable.Writable(dir)
-	switch {
-	case d.ExistingDir && nearest != dir:
-		return fmt.Errorf("directory %s does not exist, and must not be made", dir)
-	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EPERM):
+	nearest, err := durable.Writable(filepath.Dir(path))
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("%w: %s: %w", ErrReadOnlyDir, nearest, remedy.File(err))
 	}
 	return nil

@@ -63,13 +63,11 @@ func (n node) book(step string) book {
 }
 func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
 func (n node) dropInWith(r sysctl.Reloader) recordedFile {
-	var reload *sysctl.Systemd
+	d := sysctl.DropIn{Dir: n.dir(), Kernel: sysctl.Kernel{Files: n.Kernel}}.Reading(n.dir(), filepath.Join(n.root, "usr"))
 	if r != nil {
-		reload = sysctl.Instead(r)
+		d = d.Reloads(sysctl.Instead(r))
 	}
-	return cilium(recordedFile{sysctl.DropIn{
-		Dir: n.dir(), Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
-	}.Reading(n.dir(), filepath.Join(n.root, "usr")), n.book("drop-in")})
+	return cilium(recordedFile{d, n.book("drop-in")})
 }
 
 // cilium fills in the fields that d leaves empty.
@@ -106,19 +104,12 @@ func settingLines(text string) []string {
 	return all
 }
 
-func TestSYS3_AMissingDirectoryIsMadeUnlessItShallExist(t *testing.T) {
+func TestSYS3_AMissingDirectoryIsMade(t *testing.T) {
 	n := newNode(t)
 	d := n.dropIn()
-	d.Dir, d.ExistingDir = filepath.Join(n.root, "none"), true
-	_, err := d.Check(t.Context())
-	require.ErrorContains(t, err, "directory "+d.Dir+" does not exist, and must not be made")
-	require.ErrorContains(t, d.Apply(t.Context()), "directory "+d.Dir+" does not exist, and must not be made")
-	require.Empty(t, n.Writes())
-	require.NoDirExists(t, d.Dir)
-
 	recorded := d.book
 	for name, b := range map[string]book{"recorded": recorded, "not recorded": {}} {
-		d.ExistingDir, d.book = false, b
+		d.book = b
 		d.Dir = filepath.Join(n.root, name)
 		require.Equal(t, "make directory "+d.Dir, check(t, d)[0])
 		require.NoError(t, d.Apply(t.Context()))

@@ -228,7 +228,7 @@ func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	for _, pattern := range there.SetAside {
 		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Dir(pattern)})
 	}
-	return cleanup.Leftovers{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
+	return cleanup.Leftovers{Ownership: there, Scope: "all-state", BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 
 // listed is setup, followed by listing the owned objects; undo removes them.
