@@ -28,13 +28,13 @@ func validScope(scope string) error {
 }
 
 // CiliumScope returns the larger of the scopes of [Leftovers] that the environment and a
-// configuration select, or "". In the environment, as Cilium's init container reads it, CILIUM_ALL_STATE or
-// CLEAN_CILIUM_STATE is all-state, CILIUM_BPF_STATE or CLEAN_CILIUM_BPF_STATE is
-// bpf-state; in a configuration, clean-cilium-state and clean-cilium-bpf-state are. Each
-// counts if it is "true", and anything else selects nothing. The function env is
-// [os.LookupEnv] or one like it, config that of a configuration that is whole in trusted
-// hands; where Nodes are among its sources, it is configresolve.Config.Trusted. Nil is for
-// none.
+// configuration select, or "". In the environment, as Cilium's init container reads it,
+// CILIUM_ALL_STATE or CLEAN_CILIUM_STATE is all-state, CILIUM_BPF_STATE or
+// CLEAN_CILIUM_BPF_STATE is bpf-state; in a configuration, clean-cilium-state and
+// clean-cilium-bpf-state are. Each counts if it is "true", and anything else selects
+// nothing. The function env is [os.LookupEnv] or one like it, config that of a
+// configuration that is whole in trusted hands; where Nodes are among its sources, it is
+// configresolve.Config.Trusted. Nil is for none.
 func CiliumScope(env, config func(string) (string, bool)) (scope string) {
 	for _, from := range []struct {
 		lookup func(string) (string, bool)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // listing is an installation that lists its plugins; an earlier one also installed portmap and

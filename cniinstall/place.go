@@ -18,15 +18,15 @@ import (
 )
 
 // For returns i for a node whose container runtime looks there: a cri.CNI, which
-// cri.Endpoint.CNI returns. Its zero value stands for a runtime that was not queried. An empty ConfDir becomes the
-// runtime's, and an empty BinDir the first of its plugin folders that is on a file
-// system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are searched too. If, according to the context's ledger,
-// the agent has already installed in one of the runtime's folders, that one is kept.
-// If the runtime does not report its folders, for the reason asked, they remain
-// those in which the agent has installed before, or become the defaults. A ConfDir
-// of the runtime's that is not for CNI by its name is an error; the folders given
-// in i are not checked for that.
+// cri.Endpoint.CNI returns. Its zero value stands for a runtime that was not queried. An
+// empty ConfDir becomes the runtime's, and an empty BinDir the first of its plugin
+// folders that is on a file system mounted writable and executable, and is for CNI by its
+// name; the other plugin folders are searched too. If, according to the context's ledger,
+// the agent has already installed in one of the runtime's folders, that one is kept. If
+// the runtime does not report its folders, for the reason asked, they remain those in
+// which the agent has installed before, or become the defaults. A ConfDir of the
+// runtime's that is not for CNI by its name is an error; the folders given in i are not
+// checked for that.
 //
 // A step of the returned Install also undoes its files in other folders,
 // once everything is installed in these; its Advise reports whether the runtime

@@ -14,12 +14,12 @@ import (
 	"github.com/slipway-dev/slipway/internal/input/onedoc"
 )
 
-// File is the source that reads a YAML or JSON file, which contains either a map of keys to scalars or the
-// manifest of a ConfigMap, whose data is read but not its binaryData. A scalar that
-// is not a string is taken as written (0.0025, true, 1e3), and null is the empty
-// value. A duplicate key, a list or map as a value, a second document that is not empty
-// and a manifest of another kind are errors, and so are a FIFO, a device, and a file over
-// 8 MiB. If the file does not exist, the error matches [ErrMissing].
+// File is the source that reads a YAML or JSON file, which contains either a map of keys
+// to scalars or the manifest of a ConfigMap, whose data is read but not its binaryData. A
+// scalar that is not a string is taken as written (0.0025, true, 1e3), and null is the
+// empty value. A duplicate key, a list or map as a value, a second document that is not
+// empty and a manifest of another kind are errors, and so are a FIFO, a device, and a
+// file over 8 MiB. If the file does not exist, the error matches [ErrMissing].
 func File(path string) Source {
 	ref := Ref{Kind: kindFile, Name: path}
 	return Source{

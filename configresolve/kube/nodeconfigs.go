@@ -33,8 +33,9 @@ var (
 // bytewise, and a later one overrides an earlier one. Objects without defaults are skipped.
 // [Client.Source] uses a named object instead, whatever its selector.
 //
-// If the cluster does not have the custom resource, or not the named object, there are no keys, and that is not an error. An invalid selector is an error, and
-// so is a missing Node if a selector needs its labels, which is read only then.
+// If the cluster does not have the custom resource, or not the named object, there are no
+// keys, and that is not an error. An invalid selector is an error, and so is a missing Node
+// if a selector needs its labels; it is read only then.
 //
 // Of the versions of the custom resource, the first that the cluster serves is read. One is
 // required; an agent's preset, such as [Cilium], has them. The source's kind is
