@@ -76,22 +76,21 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		call func(ctx context.Context) error
 		want string
 	}{
-		"nil source":                {resolve(nil), "read source nil: no source given"},
-		"nil source after another":  {resolve(configresolve.Static{}, nil), "read source nil: no source given"},
-		"optional nil source":       {resolve(configresolve.Optional(nil)), "read source nil: no source given"},
-		"optional optional nil":     {resolve(configresolve.Optional(configresolve.Optional(nil))), "read source nil: no source given"},
-		"dir without path":          {resolve(configresolve.Optional(configresolve.Dir{})), "no path given"},
-		"file without path":         {resolve(configresolve.Optional(configresolve.File{})), "no path given"},
-		"env without prefix":        {resolve(configresolve.Optional(configresolve.Env{})), "empty prefix"},
-		"config map without client": {resolve(configresolve.Optional(kube.ConfigMap{Namespace: "n", Name: "c"})), "no client given"},
-		"zero client":               {resolve(configresolve.Optional(kube.ConfigMap{Client: zero, Namespace: "n", Name: "c"})), "no client given"},
-		"node configs, zero client": {resolve(configresolve.Optional(kube.NodeConfigs{Client: zero, Namespace: "n"})), "no client given"},
-		"node configs, no resource": {resolve(configresolve.Optional(kube.NodeConfigs{Namespace: "n"})), "no client given"},
-		"node, zero client":         {resolve(configresolve.Optional(kube.Node{Client: zero, Name: "n", Prefix: "p"})), "no client given"},
-		"node without prefix":       {resolve(configresolve.Optional(kube.Node{Client: zero, Name: "n"})), "needs the prefix"},
-		"watch of a nil source": {func(ctx context.Context) error {
-			return kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{nil}}, func(configresolve.Update) error { return nil })
-		}, "no source given"},
+		"zero source":               {resolve(configresolve.Source{}), "read source: one has no function Read"},
+		"zero source after another": {resolve(configresolve.Static("", nil), configresolve.Source{}), "read source: one has no function Read"},
+		"optional zero source":      {resolve(configresolve.Optional(configresolve.Source{})), "read source: one has no function Read"},
+		"dir without path":          {resolve(configresolve.Optional(configresolve.Dir(""))), "no path given"},
+		"file without path":         {resolve(configresolve.Optional(configresolve.File(""))), "no path given"},
+		"env without prefix":        {resolve(configresolve.Optional(configresolve.Env("", nil))), "empty prefix"},
+		"config map without client": {resolve(configresolve.Optional((*kube.Client)(nil).ConfigMap("n", "c"))), "no client given"},
+		"zero client":               {resolve(configresolve.Optional(zero.ConfigMap("n", "c"))), "no client given"},
+		"node configs, zero client": {resolve(configresolve.Optional(zero.NodeConfigs("n", ""))), "no client given"},
+		"node configs, no resource": {resolve(configresolve.Optional((*kube.Client)(nil).NodeConfigs("n", ""))), "no client given"},
+		"node, zero client":         {resolve(configresolve.Optional(zero.Node("n", "p"))), "no client given"},
+		"node without prefix":       {resolve(configresolve.Optional(zero.Node("n", ""))), "needs the prefix"},
+		"watch of a zero source": {func(ctx context.Context) error {
+			return kube.Watch(ctx, configresolve.Resolver{Sources: []configresolve.Source{{}}}, func(configresolve.Update) error { return nil })
+		}, "no function Read"},
 		"watch without report":           {func(ctx context.Context) error { return kube.Watch(ctx, configresolve.Resolver{}, nil) }, "no function given to report to"},
 		"zero connection, no pod":        {func(context.Context) error { return second(kube.Connection{}.Client()) }, "outside a pod, give a kubeconfig"},
 		"directory without path":         {wants(configdir.Writer{Config: &configresolve.Config{}}), "no directory given"},
@@ -117,7 +116,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"everything, and no ledger":      {func(ctx context.Context) error { return second((&bootstrap.Plan{}).RevertAll(ctx)) }, "the plan has no ledger, so nothing is recorded that could be undone"},
 		"ledger in a relative directory": {recorded(&ledger.Ledger{Dir: "state", Agent: "agent", NoOwner: true}), "is not an absolute path"},
 		"nil kind":                       {recorded(&ledger.Ledger{Agent: "agent", NoOwner: true, Kinds: []*ledger.Kind{ledger.Dir(), nil}}), "kind 2 of 2 is nil"},
-		"host path without path":         {wants(hostpath.Paths{{Type: hostpath.Directory}}), "is not absolute"},
+		"host path without path":         {wants(hostpath.Paths{{Type: "Directory"}}), "is not absolute"},
 		"any host path without path":     {wants(hostpath.Paths{{}}), "is not absolute"},
 		"content without path":           {wants(hostpath.Content{Bytes: []byte("x")}), "is not absolute"},
 		"file without content":           {wants(hostpath.Content{Path: "/nowhere"}), "no content is given"},
@@ -136,7 +135,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"values of a nil kernel":         {wants(sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
 		"CNI without name":               {wants(cniinstall.Install{Config: cniinstall.Whole("{}")}), "no file name given"},
 		"zero CNI agent":                 {func(ctx context.Context) error { return second(cniinstall.Agent{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
-		"zero chained":                   {func(ctx context.Context) error { return second(cniinstall.Chained{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
+		"zero chained":                   {wants(cniinstall.Install{Config: cniinstall.Chained{}, ConfDir: "/nowhere", ConfName: "05-x.conflist"}), "no agent plugin given"},
 		"uninstall by no directory":      {func(context.Context) error { return second(cniinstall.UninstallEnabled("")) }, "no directory of the agent's configuration given"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,9 +44,9 @@ func TestNoZeroValueIsOneAgents(t *testing.T) {
 	}
 	read := func(s configresolve.Source) string {
 		layers, err := s.Read(context.Background())
-		return fmt.Sprint(s.Ref(), layers, err)
+		return fmt.Sprint(s.Ref, layers, err)
 	}
-	specs, specErr := configresolve.ParseSpecs([]string{"config-map"}, configresolve.SpecDefaults{Namespace: "n"})
+	specs, specErr := configresolve.ParseSpecs([]string{"config-map"}, configresolve.Ref{Namespace: "n"}, "")
 	network := cniinstall.Install{
 		BinDir: node, ConfDir: conf, ConfName: "05-x.conf", Exclusive: true, Config: cniinstall.Whole(`{"name":"n","type":"x"}`), Optional: []string{"loopback"},
 	}
@@ -58,17 +58,17 @@ func TestNoZeroValueIsOneAgents(t *testing.T) {
 		"sysctl.Settings":          says(sysctl.Settings{Kernel: sysctl.Kernel{Files: kernel}}),
 		"cniinstall.Install":       says(cniinstall.Install{}) + says(network),
 		"cniinstall.Agent":         second(cniinstall.Agent{}.Render(t.Context(), node)).Error(),
-		"cniinstall.Chained":       second(cniinstall.Chained{}.Render(t.Context(), node)).Error(),
+		"cniinstall.Chained":       says(cniinstall.Install{Config: cniinstall.Chained{}, BinDir: node, ConfDir: conf, ConfName: "05-x.conflist"}),
 		"hostpath.Paths":           says(hostpath.Paths{}),
 		"configdir.Writer":         says(configdir.Writer{}),
-		"configresolve.Dir":        read(configresolve.Dir{}),
-		"configresolve.File":       read(configresolve.File{}),
-		"configresolve.Env":        read(configresolve.Env{}),
-		"configresolve.Static":     read(configresolve.Static{}),
+		"configresolve.Dir":        read(configresolve.Dir("")),
+		"configresolve.File":       read(configresolve.File("")),
+		"configresolve.Env":        read(configresolve.Env("", nil)),
+		"configresolve.Static":     read(configresolve.Static("", nil)),
 		"configresolve.ParseSpecs": fmt.Sprint(specs, specErr),
-		"kube.ConfigMap":           read(kube.ConfigMap{}),
-		"kube.NodeConfigs":         read(kube.NodeConfigs{}),
-		"kube.Node":                read(kube.Node{}),
+		"kube.ConfigMap":           read((*kube.Client)(nil).ConfigMap("", "")),
+		"kube.NodeConfigs":         read((*kube.Client)(nil).NodeConfigs("", "")),
+		"kube.Node":                read((*kube.Client)(nil).Node("", "")),
 		"cleanup.Ownership":        fmt.Sprintf("%+v", cleanup.Ownership{}),
 	} {
 		require.NotContains(t, strings.ToLower(text), "cilium", what)

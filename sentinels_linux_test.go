@@ -31,7 +31,7 @@ import (
 // on the host, and its JSON the codes that operators group by.
 func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 	node := bootstraptest.NewNode(t)
-	config, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: map[string]string{"a": "b"}})
+	config, err := configresolve.Resolve(t.Context(), configresolve.Static("", map[string]string{"a": "b"}))
 	require.NoError(t, err)
 	codes := map[string]string{
 		"bpffs.ErrForeign": "bpffs.foreign", "cgroup.ErrForeign": "cgroup.foreign", "cgroup.ErrNotRoot": "cgroup.not-root",
@@ -63,7 +63,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 		"sysctl.ErrReadOnlyDir": {sysctl.ErrReadOnlyDir, sysctl.DropIn{Dir: "/run/sysctl.d", Name: "50-x.conf", Settings: sysctl.Forwarding()}, func() error {
 			return errors.Join(tmpfs("/run/sysctl.d"), unix.Mount("", "/run/sysctl.d", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 		}},
-		"a path's type": {want: unix.ENOTDIR, wants: hostpath.Paths{{Path: "/etc/hostname/x", Type: hostpath.DirectoryOrCreate}},
+		"a path's type": {want: unix.ENOTDIR, wants: hostpath.Paths{{Path: "/etc/hostname/x", Type: "DirectoryOrCreate"}},
 			before: func() error { return os.WriteFile("/etc/hostname", nil, 0o644) }},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestPLAN18_SentinelsOfALedgerHoldThroughAPlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dir", "file")
 	lock := filepath.Join(t.TempDir(), "lock")
 	plan := func(owner string) *bootstrap.Plan {
-		paths := hostpath.Paths{{Path: filepath.Dir(path), Type: hostpath.DirectoryOrCreate}, {Path: path, Type: hostpath.FileOrCreate}}
+		paths := hostpath.Paths{{Path: filepath.Dir(path), Type: "DirectoryOrCreate"}, {Path: path, Type: "FileOrCreate"}}
 		return &bootstrap.Plan{
 			Host:   hostns.Host{Here: true, LockFile: lock},
 			Ledger: &ledger.Ledger{Dir: state, Agent: "agent", Owner: owner},

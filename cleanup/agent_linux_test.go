@@ -80,7 +80,7 @@ func (n agentNode) start(script string) (end func()) {
 func (n agentNode) cleanUp() error {
 	own := cleanup.Cilium()
 	own = cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, PidFiles: own.PidFiles, Executables: own.Executables, Sockets: own.Sockets}
-	return n.Do(n.t.Context(), cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Apply)
+	return n.Do(n.t.Context(), cleanup.Leftovers{Ownership: own, Scope: "all-state"}.Apply)
 }
 
 func (n agentNode) requireRefused(says string) {
@@ -343,7 +343,7 @@ func TestCLN7_AUsersCleanup(t *testing.T) {
 					}
 				}
 				own := cleanup.Ownership{Agent: "cilium", StateDirs: cleanup.Cilium().StateDirs, PidFiles: []string{pidPath}, Executables: cleanup.Cilium().Executables}
-				return cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Apply(ctx)
+				return cleanup.Leftovers{Ownership: own, Scope: "all-state"}.Apply(ctx)
 			})
 			require.ErrorIs(t, err, c.want)
 			n.start("test -d /var/run/cilium/state && echo ready")()
@@ -357,7 +357,7 @@ func TestCLN7_WhileAlive(t *testing.T) {
 	n := newAgentNode(t)
 	n.listen(unix.SOCK_STREAM)
 	own := cleanup.Cilium()
-	l := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, Sockets: own.Sockets}, Scope: cleanup.AllState}
+	l := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: own.Agent, StateDirs: own.StateDirs, Sockets: own.Sockets}, Scope: "all-state"}
 	require.NoError(t, n.Do(t.Context(), func(ctx context.Context) error {
 		changes, err := l.Check(ctx)
 		require.Len(t, changes, 1)

@@ -23,7 +23,7 @@ import (
 // dirtyNode makes one of each kind, beside foreign twins.
 func dirtyNode(t testing.TB) cleanup.Leftovers {
 	t.Helper()
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	dir := testns.TempDir(t)
 	c.Ownership.StateDirs = []string{filepath.Join(dir, "cilium")}
 	c.Ownership = excepting(c.Ownership)
@@ -133,7 +133,7 @@ func TestItemThatNoInventoryListed(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	veth(t, "cilium_host", "cilium_net")
 	before := everything(t)
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state"}
 	err := c.Remove(context.Background(), []cleanup.Item{{Kind: "link", Object: "cilium_host"}})
 	require.ErrorContains(t, err, "remove link cilium_host: it was not listed by an inventory")
 	items := inventory(t, c).Items

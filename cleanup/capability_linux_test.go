@@ -49,7 +49,7 @@ func TestCLN4_AMissingCapabilityIsNamed(t *testing.T) {
 	}{
 		"links, deleted in groups": {func(t *testing.T) cleanup.Leftovers {
 			endpoints(t, 20)
-			return cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+			return cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 		}, []uint{admin}, []string{needsAdmin, "bpf cil_from_container-x pref 1 is on it; left as it is"}, []string{"find iptables-nft rules: list chains: ", needsAdmin}, 60},
 		"routes and rules": {func(t *testing.T) cleanup.Leftovers {
 			noAddresses(t)
@@ -78,7 +78,7 @@ func TestCLN4_AMissingCapabilityIsNamed(t *testing.T) {
 		"xfrm": {func(t *testing.T) cleanup.Leftovers {
 			keepStates(t)
 			ip(t, "xfrm state allocspi src 10.0.0.1 dst 10.0.0.2 proto esp mode tunnel mark 0xd00 mask 0xf00 min 3 max 3")
-			return cleanup.Leftovers{Ownership: cleanup.Ownership{XFRM: cleanup.CiliumOnRequest().XFRM}, Scope: cleanup.AllState}
+			return cleanup.Leftovers{Ownership: cleanup.Ownership{XFRM: cleanup.CiliumOnRequest().XFRM}, Scope: "all-state"}
 		}, []uint{admin}, []string{needsAdmin}, []string{"list xfrm policy: netlink dump: " + needsAdmin}, 0},
 		"iptables-nft": {func(t *testing.T) cleanup.Leftovers {
 			enterNetfilter(t, "iptables-nft")

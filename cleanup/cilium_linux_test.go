@@ -105,7 +105,7 @@ func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
 				continue
 			}
 			tested++
-			c := cleanup.Leftovers{Ownership: cleanup.Ownership{Rules: []cleanup.PolicyRule{wide}}, Scope: cleanup.AllState}
+			c := cleanup.Leftovers{Ownership: cleanup.Ownership{Rules: []cleanup.PolicyRule{wide}}, Scope: "all-state"}
 			inv, err := c.Inventory(t.Context())
 			require.True(t, err != nil || len(inv.Items) > 0, "%s of %+v takes no neighbour's", name, rule)
 		}
@@ -121,7 +121,7 @@ func TestCLN6_EachConditionOfCiliumsRulesKeepsANeighbour(t *testing.T) {
 		{Table: 11, Type: "unicast", Dst: "any", Link: "any", Protocol: 2},
 		{Table: 11, Type: "unicast", Dst: "default", Link: "any", Gateway: "any"},
 	} {
-		c := cleanup.Leftovers{Ownership: cleanup.Ownership{Routes: []cleanup.RouteRule{wide}}, Scope: cleanup.AllState}
+		c := cleanup.Leftovers{Ownership: cleanup.Ownership{Routes: []cleanup.RouteRule{wide}}, Scope: "all-state"}
 		require.NotEmpty(t, inventory(t, c).Items, fmt.Sprintf("%+v", wide))
 	}
 }

@@ -17,7 +17,7 @@
 //
 // The agent's property is described by data, an [Ownership]: [Cilium] returns Cilium's,
 // and package ownershipfile reads that of another agent from a file. The zero value owns
-// nothing. A [Scope] selects how much of it is removed; the zero value is an error.
+// nothing. Its scope selects how much of it is removed; the zero value is an error.
 //
 // It acts on the network namespace and the mount namespace of the calling thread, and
 // starts no goroutines except those that feed a tool, which end with it. Objects are

@@ -31,7 +31,7 @@ func ExampleLeftovers_Remove() {
 	ctx := context.Background()
 	c := cleanup.Leftovers{
 		Ownership: cleanup.Cilium(),
-		Scope:     cleanup.AllState,
+		Scope:     "all-state",
 		Progress: func(done, total int, item string, err error) {
 			fmt.Printf("%d/%d %s\n", done, total, item)
 		},

@@ -130,3 +130,24 @@ func (o *owned) ownsPath(name string) bool {
 			return is && inRun(path.Dir(pattern)) == path.Dir(name) && file(path.Join(path.Dir(name), a.name))
 		})
 }
+
+// Moved returns o with the paths below from below to instead.
+func (o Ownership) Moved(from, to string) Ownership {
+	from, to = path.Clean(from), path.Clean(to)
+	moved := func(list []string) []string {
+		list = slices.Clone(list)
+		for i, name := range list {
+			if rest, below := strings.CutPrefix(name, from); below && (rest == "" || rest[0] == '/') {
+				list[i] = to + rest
+			}
+		}
+		return list
+	}
+	o.Files, o.SetAside = moved(o.Files), moved(o.SetAside)
+	o.StateDirs, o.PidFiles, o.Sockets = moved(o.StateDirs), moved(o.PidFiles), moved(o.Sockets)
+	o.Mounts = slices.Clone(o.Mounts)
+	for i, m := range o.Mounts {
+		o.Mounts[i].Path = moved([]string{m.Path})[0]
+	}
+	return o
+}

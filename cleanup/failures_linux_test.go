@@ -81,7 +81,7 @@ func TestCLN4_EachFailureIsNamedAndTheRestGoes(t *testing.T) {
 func TestCLN4_LinkThatDisappearsAtEachStep(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	for step := range 4 {
-		c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
+		c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
 		endpoints(t, 1)
 		ip(t, "link set dev p00000000 up")
 		ip(t, "link set dev lxc00000000 up")

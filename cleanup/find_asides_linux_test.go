@@ -144,7 +144,7 @@ func TestCLN1_FilesAreListedOnce(t *testing.T) {
 		own.SetAside = append(own.SetAside, at+"/*.cilium_bak", at+"/*_bak")
 		own.StateDirs = append(own.StateDirs, at+"/state")
 	}
-	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: excepting(own), Scope: "all-state"}
 	inv := listed(t, context.Background(), c)
 	real := filepath.Join(dir, "real")
 	require.Equal(t, []string{

@@ -31,7 +31,7 @@ func filesOnly(dir string) cleanup.Leftovers {
 	}
 	return cleanup.Leftovers{
 		Ownership: cleanup.Ownership{Agent: own.Agent, Files: own.Files, SetAside: own.SetAside},
-		Scope:     cleanup.AllState,
+		Scope:     "all-state",
 	}
 }
 

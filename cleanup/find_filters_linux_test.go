@@ -18,7 +18,7 @@ import (
 )
 
 func bpfState(t testing.TB) cleanup.Leftovers {
-	return cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	return cleanup.Leftovers{Ownership: ours(), Scope: "bpf-state", CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 }
 
 // Each way in which a filter is known to be ours, on both sides of a clsact.

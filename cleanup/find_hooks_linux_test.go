@@ -116,7 +116,7 @@ func TestCLN2_TCX(t *testing.T) {
 	tcxLink(t, "lxcnothex", ebpf.AttachTCXIngress, program(t, ebpf.SchedCLS, "cil_from_contai"))
 	tcxLink(t, "lxcforeign", ebpf.AttachTCXIngress, program(t, ebpf.SchedCLS, "foreign"))
 	twin := listing(t, "lxcforeign")
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
 	require.Equal(t, []string{"tcx program lxcnothex ingress cil_from_contai", "link lxcnothex"}, objects(inventory(t, c).Items))
 	apply(t, c)
 	require.Equal(t, twin, listing(t, "lxcforeign"))
@@ -207,7 +207,7 @@ func TestCLN2_Netkit(t *testing.T) {
 	apply(t, c)
 	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))
 
-	c.Scope = cleanup.AllState
+	c.Scope = "all-state"
 	require.Equal(t, []string{"link lxc0123456789ab"}, objects(inventory(t, c).Items))
 	apply(t, c)
 	require.Equal(t, before, onNetkit(t, "nk0", "lxcfoo"))

@@ -42,7 +42,7 @@ func TestCLN2_IPSets(t *testing.T) {
 // Rules of a built-in chain and of another's chain use our sets, by match and by target, in each
 // variant of iptables. They stay, and the commands in the error remove them and nothing else.
 func TestCLN4_CLN12_ARuleOfOthersThatUsesOurSetIsNamedWithTheCommandThatDeletesIt(t *testing.T) {
-	own := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: "ovn-kubernetes", IPSetPrefixes: []string{"ovn40"}}, Scope: cleanup.AllState}
+	own := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: "ovn-kubernetes", IPSetPrefixes: []string{"ovn40"}}, Scope: "all-state"}
 	sets := map[string]string{"iptables-nft": "ovn40v4", "iptables-legacy": "ovn40v4", "ip6tables-nft": "ovn40v6", "ip6tables-legacy": "ovn40v6"}
 	tools := slices.Sorted(maps.Keys(sets))
 	enterNetfilter(t, append(tools, "ipset")...)
@@ -91,7 +91,7 @@ func TestCLN12_TheCommandIsOneThatTheHostHas(t *testing.T) {
 	run(t, "ipset", "add", "foreign", "ovn40member")
 	rules(t, "iptables-nft", append(append([]string{"*filter"}, slices.Repeat([]string{"-A FORWARD -m set --match-set ovn40subnets src -j ACCEPT"}, 7)...), "COMMIT")...)
 	restore := toolsOnly(t, map[string]string{"iptables": "xtables-nft-multi", "iptables-save": "xtables-nft-multi", "iptables-restore": "xtables-nft-multi"})
-	err := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: "ovn-kubernetes", IPSetPrefixes: []string{"ovn40"}}, Scope: cleanup.AllState}.Apply(t.Context())
+	err := cleanup.Leftovers{Ownership: cleanup.Ownership{Agent: "ovn-kubernetes", IPSetPrefixes: []string{"ovn40"}}, Scope: "all-state"}.Apply(t.Context())
 	restore()
 	require.ErrorContains(t, err, ", to delete with: iptables -t filter -D FORWARD -m set --match-set ovn40subnets src -j ACCEPT; ")
 	require.ErrorContains(t, err, "; 2 more)")

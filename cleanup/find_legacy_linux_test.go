@@ -285,11 +285,11 @@ func TestCLN2_CLN12_AWSLeftovers(t *testing.T) {
 			"*raw", `-A OUTPUT -o vlan+ -m comment --comment "AWS, conntrack zone for SGP strict mode" -j CT --zone 1`, "COMMIT")
 	}
 	dirty := all()
-	for _, scope := range []cleanup.Scope{cleanup.BPFState, cleanup.AllState} {
+	for _, scope := range []string{"bpf-state", "all-state"} {
 		inv := listed(t, context.Background(), cleanup.Leftovers{Ownership: ours(), Scope: scope, CgroupRoot: noCgroup})
 		require.Empty(t, inv.Items, "no scope takes them")
 	}
-	c := cleanup.Leftovers{Ownership: exampleOwnership(t, "aws-leftovers"), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: exampleOwnership(t, "aws-leftovers"), Scope: "all-state"}
 	inv := listed(t, context.Background(), c)
 	require.Len(t, inv.Items, 4*(2+6+3)+2)
 	for _, item := range []string{

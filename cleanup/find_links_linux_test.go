@@ -35,7 +35,7 @@ func TestCLN9_LinksInGroups(t *testing.T) {
 	twins := func() string { return listing(t, "lo") + listing(t, "eth0") + listing(t, "eth1") }
 	before := twins()
 
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	total := len(inv.Items)
 	require.Equal(t, 60*3+4, total, "filters, clsact qdiscs, links")
@@ -61,7 +61,7 @@ func tap(t testing.TB, name string) {
 func TestCancelledSaysWhatIsLeft(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
 	endpoints(t, 50)
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	inv := inventory(t, c)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.Progress = func(int, int, string, error) { cancel() }
@@ -82,7 +82,7 @@ func TestCLN9_Churn(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
 	endpoints(t, 30)
 	stop := churn(t)
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{bpfDir(t)}}
 	for range 15 {
 		inv := listed(t, context.Background(), c)
 		require.Len(t, inv.Items, 90)

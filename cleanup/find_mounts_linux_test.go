@@ -46,7 +46,7 @@ func TestCLN2_Mounts(t *testing.T) {
 		{Path: dir + "/kept", Type: "cgroup2"},
 		{Path: dir + "/nothing/here", Type: "bpf"},
 	}
-	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, BPFRoots: []string{dir + "/nothing"}, CgroupRoot: noCgroup, Keep: []string{dir + "/kept"}}
+	c := cleanup.Leftovers{Ownership: excepting(own), Scope: "all-state", BPFRoots: []string{dir + "/nothing"}, CgroupRoot: noCgroup, Keep: []string{dir + "/kept"}}
 	before := mounted(t, dir)
 	inv := listed(t, context.Background(), c)
 	require.Equal(t, before, mounted(t, dir))
@@ -68,7 +68,7 @@ func TestCLN6_BPFFSWithForeignPinsStays(t *testing.T) {
 	root := bpfDir(t)
 	own := ours()
 	own.Mounts = []cleanup.MountRule{{Path: root, Type: "bpf"}}
-	c := cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, BPFRoots: []string{root}, CgroupRoot: noCgroup}
+	c := cleanup.Leftovers{Ownership: excepting(own), Scope: "all-state", BPFRoots: []string{root}, CgroupRoot: noCgroup}
 	pinAt(t, array(t, "x"), root, "cilium/x")
 	inv := listed(t, context.Background(), c)
 	require.Equal(t, []string{"pin " + root + "/cilium/x", "pin directory " + root + "/cilium", "mount " + root}, objects(inv.Items))

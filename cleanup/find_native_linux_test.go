@@ -98,7 +98,7 @@ func TestSEC9_NativeRoutingBesideForeignTwins(t *testing.T) {
 		"-4 rule add pref 99 not fwmark 0x200000/0x200000 lookup 1",
 		"-4 rule add pref 600 lookup 79",
 	)
-	c := cleanup.Leftovers{Ownership: nativeOwnership(), Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	c := cleanup.Leftovers{Ownership: nativeOwnership(), Scope: "all-state", CgroupRoot: noCgroup}
 	dirty := routing(t)
 	inv := inventory(t, c)
 	require.Equal(t, dirty, routing(t), "looking changes nothing")
@@ -137,7 +137,7 @@ func TestCLN1_RuleBesideAMoreSpecialOneIsLeft(t *testing.T) {
 	enter(t, testns.Mount|testns.Net)
 	nativeCards(t)
 	ip(t, "-4 rule add pref 60 from 10.3.0.0/16 lookup 78")
-	c := cleanup.Leftovers{Ownership: nativeOwnership(), Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	c := cleanup.Leftovers{Ownership: nativeOwnership(), Scope: "all-state", CgroupRoot: noCgroup}
 	inv := inventory(t, c)
 	require.Len(t, inv.Items, 1)
 	for _, more := range []string{"fwmark 0x1/0x1", "iif eth0", "to 10.4.0.0/16", "proto 99", "suppress_prefixlength 0", "tos 0x10"} {
@@ -166,7 +166,7 @@ func TestSEC9_TablesOfNftables(t *testing.T) {
 		add map ip acme m { type inet_service : verdict; elements = { 80 : jump other }; }; add rule ip acme base tcp dport vmap @m;
 		add table ip6 acme; add table arp acme-arp; add table netdev acme; add table bridge acme`
 	run(t, "nft", dirty)
-	c := cleanup.Leftovers{Scope: cleanup.AllState, CgroupRoot: noCgroup, Ownership: cleanup.Ownership{NFTables: []cleanup.NFTable{
+	c := cleanup.Leftovers{Scope: "all-state", CgroupRoot: noCgroup, Ownership: cleanup.Ownership{NFTables: []cleanup.NFTable{
 		{Family: "ip", Name: "acme"}, {Family: "ip6", Name: "acme"}, {Family: "arp", Name: "acme-arp"},
 		{Family: "netdev", Name: "acme"}, {Family: "bridge", Name: "acme"}, {Family: "inet", Name: "none"},
 	}}}

@@ -26,7 +26,7 @@ func ownRun(t testing.TB) {
 }
 
 func netnsOnly() cleanup.Leftovers {
-	return cleanup.Leftovers{Ownership: cleanup.Ownership{NetNS: cleanup.CiliumOnRequest().NetNS}, Scope: cleanup.AllState}
+	return cleanup.Leftovers{Ownership: cleanup.Ownership{NetNS: cleanup.CiliumOnRequest().NetNS}, Scope: "all-state"}
 }
 
 func TestCLN2_NetworkNamespaces(t *testing.T) {

@@ -83,7 +83,7 @@ func netfilterOnly() cleanup.Leftovers {
 	own := cleanup.Cilium()
 	return cleanup.Leftovers{
 		Ownership: cleanup.Ownership{Agent: own.Agent, ChainPrefixes: own.ChainPrefixes, IPSetPrefixes: own.IPSetPrefixes},
-		Scope:     cleanup.AllState,
+		Scope:     "all-state",
 	}
 }
 

@@ -25,7 +25,7 @@ func TestCLN5_MountAmongPinsIsNotEntered(t *testing.T) {
 	require.NoError(t, os.Mkdir(hole, 0o700))
 	require.NoError(t, unix.Mount(other, hole, "", unix.MS_BIND, ""))
 
-	c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{bpf}}
+	c := cleanup.Leftovers{Ownership: ours(), Scope: "bpf-state", CgroupRoot: noCgroup, BPFRoots: []string{bpf}}
 	inv := inventory(t, c)
 	require.Equal(t, []string{"pin " + hole}, objects(inv.Left))
 
@@ -44,7 +44,7 @@ func TestCLN2_PinsInDeepDirectories(t *testing.T) {
 	pinAt(t, array(t, "x"), bpf, "tc", "globals", "cilium_x")
 	theirs := pinAt(t, array(t, "x"), bpf, "other", "cilium", "x")
 	require.NoError(t, os.Symlink(filepath.Join(bpf, "other"), filepath.Join(bpf, "cilium", "link")))
-	apply(t, cleanup.Leftovers{Ownership: ours(), Scope: cleanup.BPFState, CgroupRoot: noCgroup, BPFRoots: []string{"/nowhere", "/tmp", bpf}})
+	apply(t, cleanup.Leftovers{Ownership: ours(), Scope: "bpf-state", CgroupRoot: noCgroup, BPFRoots: []string{"/nowhere", "/tmp", bpf}})
 	require.NoDirExists(t, filepath.Join(bpf, "cilium"))
 	require.FileExists(t, theirs)
 }

@@ -53,7 +53,7 @@ func ip(t testing.TB, commands ...string) {
 func netOnly() cleanup.Leftovers {
 	own := ours()
 	own.Pins, own.Programs, own.Filters = nil, nil, nil
-	return cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	return cleanup.Leftovers{Ownership: own, Scope: "all-state", CgroupRoot: noCgroup}
 }
 
 func ofKind(kind string, items []cleanup.Item) []string {
@@ -117,7 +117,7 @@ func TestCLN2_RoutesThatForwardNothing(t *testing.T) {
 		want = append(want, fmt.Sprintf("%s fd00:3::/64 dev lo table 4711 metric %d", typ, 1+len(want)))
 	}
 	through := func(link string) cleanup.Leftovers {
-		return cleanup.Leftovers{Scope: cleanup.AllState, Ownership: cleanup.Ownership{
+		return cleanup.Leftovers{Scope: "all-state", Ownership: cleanup.Ownership{
 			Agent: "acme", Routes: []cleanup.RouteRule{{Table: 4711, Type: "any", Dst: "any", Link: link, Gateway: "any"}},
 		}}
 	}

@@ -38,7 +38,7 @@ func files(t testing.TB, dir string, names ...string) {
 }
 
 func stateOnly(dirs ...string) cleanup.Leftovers {
-	return cleanup.Leftovers{Ownership: excepting(cleanup.Ownership{StateDirs: dirs}), Scope: cleanup.AllState}
+	return cleanup.Leftovers{Ownership: excepting(cleanup.Ownership{StateDirs: dirs}), Scope: "all-state"}
 }
 
 func TestCLN5_StateDir(t *testing.T) {

@@ -15,7 +15,7 @@ func (o Ownership) Foreign(ctx context.Context) (found []string, err error) {
 	if len(o.SharedTables)+len(o.Rules) == 0 {
 		return nil, nil
 	}
-	l := Leftovers{Ownership: o, Scope: AllState}
+	l := Leftovers{Ownership: o, Scope: allState}
 	own, err := l.compile()
 	if err != nil {
 		return nil, err

@@ -34,8 +34,9 @@ type Leftovers struct {
 	// Ownership describes the agent's property.
 	Ownership Ownership
 
-	// Scope selects how much of it is removed.
-	Scope Scope
+	// Scope selects how much of it is removed: "bpf-state", the BPF programs (tc filters,
+	// tcx, netkit, XDP, those of cgroups) and the pins, or "all-state", everything.
+	Scope string
 
 	// BPFRoots are the mount points of BPF file systems to look for [Ownership.Pins] in;
 	// none means /sys/fs/bpf. Paths with another file system are skipped.
@@ -150,7 +151,7 @@ func (l Leftovers) Apply(ctx context.Context) error {
 
 // compile returns what is owned. No step of a plan mends an error in the fields.
 func (l Leftovers) compile() (*owned, error) {
-	err := l.Scope.validate()
+	err := validScope(l.Scope)
 	for _, keep := range slices.Concat(l.Keep, l.KeepDirs) {
 		err = cmp.Or(err, validDir("path to keep", keep))
 	}

@@ -43,30 +43,6 @@ func (t NFTable) validate() error {
 	return nil
 }
 
-// Moved returns the ownership with the directory from replaced by to, in
-// [Ownership.Mounts], [Ownership.Files], [Ownership.SetAside], [Ownership.StateDirs],
-// [Ownership.PidFiles] and [Ownership.Sockets]: for a node with other directories, such
-// as Moved("/etc/cni/net.d", "/etc/kubernetes/cni/net.d").
-func (o Ownership) Moved(from, to string) Ownership {
-	from, to = path.Clean(from), path.Clean(to)
-	moved := func(list []string) []string {
-		list = slices.Clone(list)
-		for i, name := range list {
-			if rest, below := strings.CutPrefix(name, from); below && (rest == "" || rest[0] == '/') {
-				list[i] = to + rest
-			}
-		}
-		return list
-	}
-	o.Files, o.SetAside = moved(o.Files), moved(o.SetAside)
-	o.StateDirs, o.PidFiles, o.Sockets = moved(o.StateDirs), moved(o.PidFiles), moved(o.Sockets)
-	o.Mounts = slices.Clone(o.Mounts)
-	for i, m := range o.Mounts {
-		o.Mounts[i].Path = moved([]string{m.Path})[0]
-	}
-	return o
-}
-
 func validPrefix(prefix string) error {
 	if prefix == "" {
 		return errors.New("cleanup: ownership: an empty prefix would own every iptables chain, or every ipset")

@@ -95,7 +95,7 @@ func TestCLN2_SEC9_OwnershipThatIsRefused(t *testing.T) {
 		for _, text := range texts {
 			var own cleanup.Ownership
 			require.NoError(t, yaml.Unmarshal([]byte(text), &own))
-			l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}
+			l := cleanup.Leftovers{Ownership: own, Scope: "all-state"}
 			inv, err := l.Inventory(context.Background())
 			require.ErrorContains(t, err, want, text)
 			require.ErrorContains(t, err, "cleanup: ", text)
@@ -131,7 +131,7 @@ func TestSEC9_OwnershipOfTheNodesOwn(t *testing.T) {
 		"built-in chain":     {ChainPrefixes: []string{"IN"}},
 	} {
 		require.ErrorContains(t, own.Validate(), "cleanup: ownership: ", name)
-		inv, err := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState}.Inventory(context.Background())
+		inv, err := cleanup.Leftovers{Ownership: own, Scope: "all-state"}.Inventory(context.Background())
 		require.EqualError(t, own.Validate(), err.Error(), name)
 		require.Empty(t, inv.Items)
 	}
@@ -179,7 +179,7 @@ func TestCLN2_ZeroOwnershipOwnsNothing(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
 	}
-	c := cleanup.Leftovers{Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Scope: "all-state"}
 	inv, err := c.Inventory(context.Background())
 	require.NoError(t, err)
 	require.Empty(t, inv.Items)

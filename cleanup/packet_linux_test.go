@@ -132,7 +132,7 @@ func TestCLN3_NoPacketIsDropped(t *testing.T) {
 			if way == "tcx" {
 				needsTCX(t)
 			}
-			c := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
+			c := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", BPFRoots: []string{bpfDir(t)}, CgroupRoot: noCgroup}
 			w := newWire(t)
 			pin := filepath.Join(c.BPFRoots[0], "tc", "globals", "cilium_calls")
 			attachCaller(t, way, pin)

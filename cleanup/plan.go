@@ -10,20 +10,20 @@ import (
 	"slices"
 )
 
-// PlanVersion is the version of the plans that this package makes, and the only one that
+// planVersion is the version of the plans that this package makes, and the only one that
 // it takes.
-const PlanVersion = 1
+const planVersion = 1
 
 // Plan lists the things that may be removed, reviewed once and then applied to many
 // nodes. It identifies them by attributes that are the same on all nodes (names, paths,
 // tables, priorities), and never by a number that the kernel assigns, such as a link's
 // index, a program's id or a rule's handle.
 type Plan struct {
-	// Version is [PlanVersion].
+	// Version is 1.
 	Version int `json:"version"`
 
-	// Agent is the owner of the things ([Ownership].Agent), and Scope the text of the
-	// [Scope] in which they were found.
+	// Agent is the owner of the things ([Ownership].Agent), and Scope that of the [Leftovers]
+	// with which they were found.
 	Agent string `json:"agent,omitempty" yaml:"agent,omitempty"`
 	Scope string `json:"scope"`
 
@@ -54,7 +54,7 @@ func (g Group) name() string { return g.Kind + " " + g.Object + g.Match }
 
 // Plan returns a plan of all items that an Inventory of these Leftovers has found.
 func (l Leftovers) Plan(found *Inventory) Plan {
-	p := Plan{Version: PlanVersion, Agent: l.Ownership.Agent, Scope: l.Scope.String(), Groups: []Group{}}
+	p := Plan{Version: planVersion, Agent: l.Ownership.Agent, Scope: l.Scope, Groups: []Group{}}
 	for _, items := range groups(found.Items) {
 		g := Group{Kind: items[0].Kind, Object: items[0].Object}
 		for _, item := range items[1:] {
@@ -68,12 +68,12 @@ func (l Leftovers) Plan(found *Inventory) Plan {
 // Validate returns an error for each invalid part of the plan: an unknown version, scope
 // or kind, or a group listed twice.
 func (p Plan) Validate() error {
-	if p.Version != PlanVersion {
-		return fmt.Errorf("plan: version %d: this program takes version %d", p.Version, PlanVersion)
+	if p.Version != planVersion {
+		return fmt.Errorf("plan: version %d: this program takes version %d", p.Version, planVersion)
 	}
 	var errs []error
-	if p.Scope != AllState.String() && p.Scope != BPFState.String() {
-		errs = append(errs, fmt.Errorf("plan: scope %q: want %s or %s", p.Scope, AllState, BPFState))
+	if validScope(p.Scope) != nil {
+		errs = append(errs, fmt.Errorf("plan: scope %q: want %s or %s", p.Scope, allState, bpfState))
 	}
 	seen := map[string]bool{}
 	for i, g := range p.Groups {

@@ -35,7 +35,7 @@ func planNode(t *testing.T, root string, others int) cleanup.Leftovers {
 	filter(t, "cilium_host", ingress, 1, "", program(t, ebpf.SchedCLS, "cil_from_host"))
 	run(t, "ip", "rule", "add", "pref", "9", "fwmark", "0x200/0xf00", "lookup", "2004", "proto", "kernel")
 	pinAt(t, array(t, "x"), root, "cilium", "x")
-	return cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{root}}
+	return cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{root}}
 }
 
 // Items reviewed on one node are removed on another, but no neighbour's, no objects that the
@@ -139,7 +139,7 @@ func TestCLN11_AChainWithItsRules(t *testing.T) {
 		run(t, tool, "-A", "CILIUM_called", "-g", "CILIUM_callee")
 		run(t, tool, "-A", "FORWARD", "-j", "CILIUM_called")
 	}
-	l := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	l := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup}
 	for _, kind := range []string{"iptables-nft ", "iptables-legacy "} {
 		rules := []string{kind + "ip nat rule OUTPUT -> CILIUM_POST_nat", kind + "ip nat rule POSTROUTING -> CILIUM_POST_nat"}
 		var names [][]string
@@ -166,7 +166,7 @@ func TestCLN11_APinWithItsLinkAndProgram(t *testing.T) {
 		pins[dev] = "pin " + pinAt(t, attached, root, "cilium", "links", dev)
 		require.NoError(t, attached.Close())
 	}
-	l := cleanup.Leftovers{Ownership: ours(), Scope: cleanup.AllState, CgroupRoot: noCgroup, BPFRoots: []string{root}}
+	l := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{root}}
 	found := inventory(t, l)
 	p := l.Plan(found)
 	names := groups(p)
@@ -188,7 +188,7 @@ func TestCLN11_MountsGoWithTheDirectoryAndPinsWithTheMount(t *testing.T) {
 	require.NoError(t, unix.Mount("bpf", dir+"/bpf", "bpf", 0, ""))
 	pinAt(t, array(t, "x"), dir, "bpf", "cilium", "x")
 	own := excepting(cleanup.Ownership{StateDirs: []string{dir + "/link/state"}, Mounts: []cleanup.MountRule{{Path: dir + "/bpf", Type: "bpf"}}, Pins: []string{"cilium"}})
-	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	l := cleanup.Leftovers{Ownership: own, Scope: "all-state", CgroupRoot: noCgroup}
 	names := groups(l.Plan(inventory(t, l)))
 	require.Equal(t, [][]string{
 		{"mount " + dir + "/bpf", "pin " + dir + "/bpf/cilium/x", "pin directory " + dir + "/bpf/cilium"},
@@ -209,7 +209,7 @@ func TestCLN11_AStateDirectoryWithAllInIt(t *testing.T) {
 		Files:     []string{dir + "/state/f", dir + "/state2"},
 		SetAside:  []string{dir + "/state/net.d/*.bak"},
 	})
-	l := cleanup.Leftovers{Ownership: own, Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	l := cleanup.Leftovers{Ownership: own, Scope: "all-state", CgroupRoot: noCgroup}
 	names := groups(l.Plan(inventory(t, l)))
 	require.ElementsMatch(t, [][]string{
 		{"state directory " + dir + "/link/state", "state directory " + dir + "/state/inner", "configuration set aside " + dir + "/state/net.d/9.conf.bak", "file " + dir + "/state/f"},

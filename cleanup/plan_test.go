@@ -15,7 +15,7 @@ import (
 )
 
 func ExamplePlan() {
-	l := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.AllState}
+	l := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}
 	reviewed := l.Plan(&cleanup.Inventory{Items: []cleanup.Item{
 		{Kind: "tc filter", Object: "cilium_host ingress cil_from_host", Group: "link cilium_host"},
 		{Kind: "link", Object: "cilium_host", Detail: "veth"},
@@ -40,7 +40,7 @@ func TestCLN11_APlanNamesWhatIsTheSameOnEachNode(t *testing.T) {
 	again := inv.Items[1]
 	again.Group = again.String()
 	inv.Items = append(inv.Items, again)
-	p := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.AllState}.Plan(inv)
+	p := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}.Plan(inv)
 	require.NoError(t, p.Validate())
 	require.Equal(t, cleanup.Group{Kind: "clsact qdisc", Object: "eth0", Members: []string{"tc filter eth0 ingress cil_from_netdev", "clsact qdisc eth0"}}, p.Groups[0])
 	text, err := json.Marshal(p)
@@ -89,7 +89,7 @@ func TestCLN11_AGroupGoesOrStays(t *testing.T) {
 		"a pattern's peer":  {[]string{"link~ lxc*"}, []string{"link: lxc1", "< pin: p", "< link: lxc2"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := cleanup.Plan{Version: cleanup.PlanVersion, Scope: "all-state"}
+			p := cleanup.Plan{Version: 1, Scope: "all-state"}
 			for _, text := range c.plan {
 				kind, object, _ := strings.Cut(text, ": ")
 				g := cleanup.Group{Kind: kind, Object: object}

@@ -161,5 +161,5 @@ func tmpfsOnly(t *testing.T) (at string, found cleanup.Leftovers) {
 	require.NoError(t, unix.Mount("ours", at, "tmpfs", 0, ""))
 	own := ours()
 	own.Mounts = []cleanup.MountRule{{Path: at, Type: "tmpfs"}}
-	return at, cleanup.Leftovers{Ownership: excepting(own), Scope: cleanup.AllState, CgroupRoot: noCgroup}
+	return at, cleanup.Leftovers{Ownership: excepting(own), Scope: "all-state", CgroupRoot: noCgroup}
 }

@@ -25,26 +25,26 @@ func TestCLN8_Scope(t *testing.T) {
 	type vars = map[string]string
 	for _, c := range []struct {
 		env, config vars
-		want        cleanup.Scope
+		want        string
 	}{
-		{nil, nil, 0},
-		{vars{"CILIUM_BPF_STATE": "true"}, nil, cleanup.BPFState},
-		{vars{"CLEAN_CILIUM_BPF_STATE": "true"}, nil, cleanup.BPFState},
-		{vars{"CILIUM_ALL_STATE": "true"}, nil, cleanup.AllState},
-		{vars{"CLEAN_CILIUM_STATE": "true"}, nil, cleanup.AllState},
-		{vars{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "true"}, nil, cleanup.AllState},
-		{vars{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "false"}, nil, cleanup.BPFState},
-		{vars{"CILIUM_ALL_STATE": ""}, nil, 0},
-		{vars{"CILIUM_ALL_STATE": "1"}, nil, 0},
-		{vars{"CILIUM_ALL_STATE": "True"}, nil, 0},
-		{vars{"clean-cilium-state": "true"}, nil, 0},
-		{nil, vars{"clean-cilium-state": "false", "clean-cilium-bpf-state": "false"}, 0},
-		{nil, vars{"clean-cilium-bpf-state": "true"}, cleanup.BPFState},
-		{nil, vars{"clean-cilium-state": "true"}, cleanup.AllState},
-		{nil, vars{"clean-cilium-state": "true", "clean-cilium-bpf-state": "true"}, cleanup.AllState},
-		{nil, vars{"CILIUM_ALL_STATE": "true"}, 0},
-		{vars{"CILIUM_ALL_STATE": "true"}, vars{"clean-cilium-bpf-state": "true"}, cleanup.AllState},
-		{vars{"CILIUM_BPF_STATE": "true"}, vars{"clean-cilium-state": "true"}, cleanup.AllState},
+		{nil, nil, ""},
+		{vars{"CILIUM_BPF_STATE": "true"}, nil, "bpf-state"},
+		{vars{"CLEAN_CILIUM_BPF_STATE": "true"}, nil, "bpf-state"},
+		{vars{"CILIUM_ALL_STATE": "true"}, nil, "all-state"},
+		{vars{"CLEAN_CILIUM_STATE": "true"}, nil, "all-state"},
+		{vars{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "true"}, nil, "all-state"},
+		{vars{"CILIUM_BPF_STATE": "true", "CILIUM_ALL_STATE": "false"}, nil, "bpf-state"},
+		{vars{"CILIUM_ALL_STATE": ""}, nil, ""},
+		{vars{"CILIUM_ALL_STATE": "1"}, nil, ""},
+		{vars{"CILIUM_ALL_STATE": "True"}, nil, ""},
+		{vars{"clean-cilium-state": "true"}, nil, ""},
+		{nil, vars{"clean-cilium-state": "false", "clean-cilium-bpf-state": "false"}, ""},
+		{nil, vars{"clean-cilium-bpf-state": "true"}, "bpf-state"},
+		{nil, vars{"clean-cilium-state": "true"}, "all-state"},
+		{nil, vars{"clean-cilium-state": "true", "clean-cilium-bpf-state": "true"}, "all-state"},
+		{nil, vars{"CILIUM_ALL_STATE": "true"}, ""},
+		{vars{"CILIUM_ALL_STATE": "true"}, vars{"clean-cilium-bpf-state": "true"}, "all-state"},
+		{vars{"CILIUM_BPF_STATE": "true"}, vars{"clean-cilium-state": "true"}, "all-state"},
 	} {
 		require.Equal(t, c.want, cleanup.CiliumScope(lookup(c.env), lookup(c.config)), "%v %v", c.env, c.config)
 	}
@@ -52,7 +52,7 @@ func TestCLN8_Scope(t *testing.T) {
 
 func TestCLN2_ZeroScopeIsAnError(t *testing.T) {
 	ctx := context.Background()
-	for _, scope := range []cleanup.Scope{0, 99} {
+	for _, scope := range []string{"", "odd"} {
 		c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: scope}
 		inv, err := c.Inventory(ctx)
 		require.ErrorIs(t, err, cleanup.ErrNoScope)
@@ -62,7 +62,7 @@ func TestCLN2_ZeroScopeIsAnError(t *testing.T) {
 		_, err = c.Check(ctx)
 		require.ErrorIs(t, err, cleanup.ErrNoScope)
 	}
-	_, err := cleanup.Leftovers{Scope: cleanup.AllState, Keep: []string{"/"}}.Check(ctx)
+	_, err := cleanup.Leftovers{Scope: "all-state", Keep: []string{"/"}}.Check(ctx)
 	require.ErrorContains(t, err, "path to keep")
 }
 
@@ -70,7 +70,7 @@ func TestOtherPlatforms(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		return
 	}
-	c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}
 	_, err := c.Inventory(context.Background())
 	require.ErrorContains(t, err, runtime.GOOS)
 }

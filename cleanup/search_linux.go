@@ -17,7 +17,7 @@ import (
 // finder lists one sort of things, and removes them.
 type finder struct {
 	name  string // plural, for errors
-	least Scope  // the smallest scope that it belongs to
+	least string // the smallest scope that it belongs to
 	kinds []string
 
 	// find adds owned objects to the inventory.
@@ -31,25 +31,25 @@ type finder struct {
 // are back before the agent's goes: a directory is at no time without one.
 func finders() []finder {
 	return []finder{
-		{"tc filters", BPFState, []string{kindFilter, kindClsact}, findFilters, singly},
-		{"tcx programs", BPFState, []string{kindTCX}, findTCX, singly},
-		{"netkit programs", BPFState, []string{kindNetkit}, findNetkit, singly},
-		{"xdp programs", BPFState, []string{kindXDP}, findXDP, singly},
-		{"cgroup programs", BPFState, []string{kindCgroup}, findCgroupPrograms, singly},
-		{"ip rules", AllState, []string{kindRule}, findRules, singly},
-		{"routes", AllState, []string{kindRoute}, findRoutes, singly},
-		{"xfrm policies and states", AllState, []string{kindXFRMPolicy, kindXFRMState}, findXFRM, singly},
-		{"links", AllState, []string{kindLink}, findLinks, together(removeLinks)},
-		{"network namespaces", AllState, []string{kindNetNS}, findNetNS, singly},
-		{"iptables-nft rules", AllState, []string{kindNFT}, findNFT, together(removeNFT)},
-		{"nftables tables", AllState, []string{kindNFTable}, findNFTables, singly},
-		{"iptables-legacy rules", AllState, []string{kindLegacy}, findLegacy, together(removeLegacy)},
-		{"ipsets", AllState, []string{kindIPSet}, findIPSets, together(removeIPSets)},
-		{"pins", BPFState, []string{kindPin, kindPinDir}, findPins, singly},
-		{"mounts", AllState, []string{kindMount}, findMounts, singly},
-		{"state directories", AllState, []string{kindStateDir}, findStateDirs, singly},
-		{"configurations set aside", AllState, []string{kindAside}, findAsides, singly},
-		{"files", AllState, []string{kindFile}, findFiles, singly},
+		{"tc filters", bpfState, []string{kindFilter, kindClsact}, findFilters, singly},
+		{"tcx programs", bpfState, []string{kindTCX}, findTCX, singly},
+		{"netkit programs", bpfState, []string{kindNetkit}, findNetkit, singly},
+		{"xdp programs", bpfState, []string{kindXDP}, findXDP, singly},
+		{"cgroup programs", bpfState, []string{kindCgroup}, findCgroupPrograms, singly},
+		{"ip rules", allState, []string{kindRule}, findRules, singly},
+		{"routes", allState, []string{kindRoute}, findRoutes, singly},
+		{"xfrm policies and states", allState, []string{kindXFRMPolicy, kindXFRMState}, findXFRM, singly},
+		{"links", allState, []string{kindLink}, findLinks, together(removeLinks)},
+		{"network namespaces", allState, []string{kindNetNS}, findNetNS, singly},
+		{"iptables-nft rules", allState, []string{kindNFT}, findNFT, together(removeNFT)},
+		{"nftables tables", allState, []string{kindNFTable}, findNFTables, singly},
+		{"iptables-legacy rules", allState, []string{kindLegacy}, findLegacy, together(removeLegacy)},
+		{"ipsets", allState, []string{kindIPSet}, findIPSets, together(removeIPSets)},
+		{"pins", bpfState, []string{kindPin, kindPinDir}, findPins, singly},
+		{"mounts", allState, []string{kindMount}, findMounts, singly},
+		{"state directories", allState, []string{kindStateDir}, findStateDirs, singly},
+		{"configurations set aside", allState, []string{kindAside}, findAsides, singly},
+		{"files", allState, []string{kindFile}, findFiles, singly},
 	}
 }
 
@@ -167,7 +167,7 @@ func (l Leftovers) inventory(ctx context.Context, own *owned) (*Inventory, error
 func (l Leftovers) foreign(ctx context.Context, own *owned) (*Inventory, error) {
 	return l.find(ctx, own, append(slices.DeleteFunc(finders(), func(f finder) bool {
 		return !slices.Contains(f.kinds, kindRule) && !slices.Contains(f.kinds, kindRoute)
-	}), finder{name: "ip rules by marks", least: AllState, find: findMarkedRules}))
+	}), finder{name: "ip rules by marks", least: allState, find: findMarkedRules}))
 }
 
 // find has the finders look, in their order, as far as they are in scope.
@@ -180,7 +180,7 @@ func (l Leftovers) find(ctx context.Context, own *owned, finders []finder) (*Inv
 	s := &search{node: n, attached: map[bpfattach.Program][]int{}, left: map[leftGroup]int{}, seen: map[filetree.Location]bool{}}
 	var errs []error
 	for _, f := range finders {
-		if l.Scope < f.least {
+		if l.Scope == bpfState && f.least == allState {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

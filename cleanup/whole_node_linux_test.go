@@ -41,7 +41,7 @@ func nodeOwnership() cleanup.Ownership {
 	return own
 }
 
-func nodeCleanup(scope cleanup.Scope) cleanup.Leftovers {
+func nodeCleanup(scope string) cleanup.Leftovers {
 	return cleanup.Leftovers{Ownership: nodeOwnership(), Scope: scope, CgroupRoot: "/sys/fs/cgroup"}
 }
 
@@ -183,7 +183,7 @@ func TestCLN2_DirtyNode(t *testing.T) {
 			}
 			require.NotEqual(t, clean[subject], dirty[subject], subject)
 		}
-		c := nodeCleanup(cleanup.AllState)
+		c := nodeCleanup("all-state")
 
 		first := listed(t, ctx, c)
 		require.Empty(t, missing(all, first))
@@ -222,7 +222,7 @@ func TestCLN8_DirtyNodeBPFState(t *testing.T) {
 	onNode(t, func(ctx context.Context) {
 		all := leftovers(t)
 		clean, dirty := makeAll(t, all)
-		c := nodeCleanup(cleanup.BPFState)
+		c := nodeCleanup("bpf-state")
 		inv := listed(t, ctx, c)
 		bpf := slices.DeleteFunc(slices.Clone(all), func(l leftover) bool { return !l.bpf })
 		require.Empty(t, missing(bpf, inv))

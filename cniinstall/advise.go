@@ -44,7 +44,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if raw, err := i.Config.renderIn(ctx, f); err == nil { // Check reports other errors
 		advice = append(advice, i.unasked(ctx, raw)...)
 	}
-	names, err := i.Before(ctx)
+	names, err := i.before(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +57,9 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	return advice, nil
 }
 
-// Before lists the files in ConfDir that sort before the configuration and that
+// before lists the files in ConfDir that sort before the configuration and that
 // Apply leaves in place: runtimes use the first of them, not ours.
-func (i Install) Before(ctx context.Context) ([]string, error) {
+func (i Install) before(ctx context.Context) ([]string, error) {
 	i, err := i.withDefaults()
 	if err != nil || i.Config == nil || i.Exclusive {
 		return nil, err

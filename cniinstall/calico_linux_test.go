@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -66,7 +65,7 @@ func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
 	n, i, second := calico(t)
 	write(t, n.plugin("calico"), "stub", 0o755)
 	write(t, n.plugin("calico-ipam"), "stub", 0o755)
-	i.DefaultPolicy, i.Names = cniinstall.IfMissing, []string{"calico", "calico-ipam"}
+	i.Replace, i.Names = []string{}, []string{"calico", "calico-ipam"}
 	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
 	open := mountReadOnly(t, n.bin)
 	mountReadOnly(t, second)

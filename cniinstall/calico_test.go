@@ -46,7 +46,7 @@ func calico(t *testing.T) (node, recorded, string) {
 func TestCNI10_NamesOfOneProgram(t *testing.T) {
 	n, i, also := calico(t)
 	write(t, n.plugin("calico-ipam"), "theirs", 0o755)
-	i.Policy = map[string]cniinstall.Policy{"calico-ipam": cniinstall.IfMissing}
+	i.Replace = []string{"calico"}
 	i.Names = []string{"calico", "calico-ipam", "portmap"}
 	require.NoError(t, i.Apply(t.Context()))
 	requireContent(t, n.plugin("calico-ipam"), "theirs", 0o755)

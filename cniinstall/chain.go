@@ -42,14 +42,8 @@ type Chained struct {
 	Plugin json.RawMessage
 }
 
-// Render returns the configuration as a list (.conflist) with the target's name and
-// version. If no valid configuration in dir fits, the error matches
-// [ErrTargetMissing]. In an [Install], its ConfName and BackupSuffix determine
-// which files are ours; otherwise Render takes no file for ours.
-func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
-	return c.renderIn(ctx, Install{ConfDir: dir, BackupSuffix: defaultBackupSuffix}.folder(recorded{}))
-}
-
+// renderIn returns the configuration as a list (.conflist) with the target's name and
+// version. The folder's ConfName and BackupSuffix determine which files are ours.
 func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
 	plugin, err := c.plugin()
 	if err != nil {

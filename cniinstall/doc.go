@@ -16,7 +16,7 @@
 // but not run. [Install.Advise] names those whose versions are unknown, also because
 // a plugin that others have installed did not answer. A file that is equal is not
 // written, so a folder that is part of a read-only image is no error; a plugin whose
-// Policy is IfMissing is not compared, and stays as it is.
+// Replace does not name is not compared, and stays as it is.
 //
 // The configuration is given as a [Whole], made from a template ([Agent]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
 // other configurations are set aside (renamed) once ours is published, the last

@@ -38,7 +38,7 @@ func ExampleChained() {
 	if err := os.WriteFile(filepath.Join(conf, "10-blue.conf"), []byte(other), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	list, err := chained.Render(ctx, conf)
+	list, err := cniinstall.Chain([]byte(other), chained.Plugin) // what Apply publishes
 	if err != nil {
 		log.Fatal(err)
 	}

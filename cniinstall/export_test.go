@@ -5,6 +5,11 @@ package cniinstall
 
 import "context"
 
+// Render renders c onto a network in dir, where no file is ours.
+func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
+	return RenderIn(ctx, c, Install{ConfDir: dir, BackupSuffix: defaultBackupSuffix})
+}
+
 // RenderIn calls c.Render within an Install with these names.
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder(recorded{}))

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // listing is an installation that lists its plugins; an earlier one also installed portmap and
@@ -57,9 +55,6 @@ func TestCNI10_AnEmptyOrOptionalListRemovesNothing(t *testing.T) {
 		"an optional one":       func(n node, i *recorded) { i.Names, i.Optional = nil, []string{"portmap"} },
 		"optional, and missing": func(n node, i *recorded) { i.Optional = []string{"bridge"} },
 		"no plugins at all":     func(n node, i *recorded) { i.Plugins = nil },
-		"excluded by policy": func(n node, i *recorded) {
-			i.Names, i.Policy = append(i.Names, "bridge"), map[string]cniinstall.Policy{"bridge": cniinstall.Never}
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, i := listing(t, "cilium-cni", "loopback", "portmap")

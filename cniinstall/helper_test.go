@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
@@ -92,7 +93,7 @@ func (n node) onePlugin() recorded {
 // seeing is the installation for a runtime that also looks for plugins in another folder.
 func (n node) seeing(i cniinstall.Install, dir string) cniinstall.Install {
 	n.t.Helper()
-	i, err := i.For(n.t.Context(), cniinstall.Runtime{PluginDirs: []string{n.bin, dir}}, nil)
+	i, err := i.For(n.t.Context(), cri.CNI{PluginDirs: []string{n.bin, dir}}, nil)
 	require.NoError(n.t, err)
 	return i
 }

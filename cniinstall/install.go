@@ -36,9 +36,7 @@ type Install struct {
 	// Names lists those to install. If nil, all are, except names that start with a
 	// dot or end as a configuration's does (.conflist, .conf, .json) and, of
 	// OpenPlugins, files that are not executable, which Advise names. A missing
-	// plugin is an error, unless it is in Optional or its Policy excludes it. A
-	// plugin without a Policy has DefaultPolicy, except loopback, which has
-	// IfMissing.
+	// plugin is an error, unless it is in Optional.
 	//
 	// If Names is not empty, plugins that the step has installed in these
 	// folders and that are no longer in Names or Optional are undone, unless they
@@ -49,10 +47,10 @@ type Install struct {
 	// does not apply if Optional names it, or the runtime given to For needs none.
 	Names    []string
 	Optional []string
-	Policy   map[string]Policy
 
-	// DefaultPolicy applies to the plugins that Policy does not name.
-	DefaultPolicy Policy
+	// Replace lists the plugins that are replaced if their file differs; any other is
+	// installed only where it is missing. "*" stands for all but loopback, and so does nil.
+	Replace []string
 
 	// BinDir is the folder in which plugins are installed. If empty, it is
 	// /opt/cni/bin. They are also installed in AlsoBinDirs. With these, a folder

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
@@ -89,27 +90,24 @@ func TestCNI1_AnErrorIsNotAMissingPlugin(t *testing.T) {
 
 func TestCNI1_Policy(t *testing.T) {
 	const there, coming = "is there", "comes"
-	type policies = map[string]cniinstall.Policy
 	for name, tt := range map[string]struct {
-		plugin    string
-		byDefault cniinstall.Policy
-		policy    policies
-		there     bool
-		want      string // empty: absent
+		plugin  string
+		replace []string
+		there   bool
+		want    string
 	}{
-		"always replaces":                       {"cilium-cni", 0, nil, true, coming},
-		"always installs":                       {"cilium-cni", 0, nil, false, coming},
-		"loopback is left alone":                {"loopback", 0, nil, true, there},
-		"loopback is installed":                 {"loopback", 0, nil, false, coming},
-		"loopback is overwritten where asked":   {"loopback", 0, policies{"loopback": cniinstall.Always}, true, coming},
-		"if missing, there":                     {"cilium-cni", 0, policies{"cilium-cni": cniinstall.IfMissing}, true, there},
-		"if missing, missing":                   {"cilium-cni", 0, policies{"cilium-cni": cniinstall.IfMissing}, false, coming},
-		"never, there":                          {"cilium-cni", 0, policies{"cilium-cni": cniinstall.Never}, true, there},
-		"never, missing":                        {"cilium-cni", 0, policies{"cilium-cni": cniinstall.Never}, false, ""},
-		"none is replaced by default":           {"cilium-cni", cniinstall.IfMissing, nil, true, there},
-		"none but one":                          {"cilium-cni", cniinstall.IfMissing, policies{"cilium-cni": cniinstall.Always}, true, coming},
-		"none but loopback":                     {"loopback", cniinstall.IfMissing, policies{"loopback": cniinstall.Always}, true, coming},
-		"loopback is left alone by default too": {"loopback", cniinstall.Always, nil, true, there},
+		"always replaces":                       {"cilium-cni", nil, true, coming},
+		"always installs":                       {"cilium-cni", nil, false, coming},
+		"loopback is left alone":                {"loopback", nil, true, there},
+		"loopback is installed":                 {"loopback", nil, false, coming},
+		"loopback is overwritten where asked":   {"loopback", []string{"loopback"}, true, coming},
+		"if missing, there":                     {"cilium-cni", []string{"portmap"}, true, there},
+		"if missing, missing":                   {"cilium-cni", []string{"portmap"}, false, coming},
+		"none is replaced":                      {"cilium-cni", []string{}, true, there},
+		"none but one":                          {"cilium-cni", []string{"cilium-cni"}, true, coming},
+		"all":                                   {"cilium-cni", []string{"*"}, true, coming},
+		"all and loopback":                      {"loopback", []string{"*", "loopback"}, true, coming},
+		"loopback is left alone by default too": {"loopback", []string{"*"}, true, there},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
@@ -118,13 +116,9 @@ func TestCNI1_Policy(t *testing.T) {
 				write(t, n.plugin(tt.plugin), there, 0o755)
 			}
 			i := n.install()
-			i.Config, i.Policy, i.DefaultPolicy, i.Names = nil, tt.policy, tt.byDefault, []string{tt.plugin}
+			i.Config, i.Replace, i.Names = nil, tt.replace, []string{tt.plugin}
 			require.NoError(t, i.Apply(t.Context()))
-			if tt.want == "" {
-				require.NoFileExists(t, n.plugin(tt.plugin))
-			} else {
-				requireContent(t, n.plugin(tt.plugin), tt.want, 0o755)
-			}
+			requireContent(t, n.plugin(tt.plugin), tt.want, 0o755)
 			requireConverged(t, i, n.root)
 		})
 	}
@@ -176,14 +170,14 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
 
 	theirs := []string{n.bin}
-	own, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true}, nil)
+	own, err := i.For(t.Context(), cri.CNI{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true}, nil)
 	require.NoError(t, err)
 	said, err = own.Advise(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, said)
 	_, err = own.Check(t.Context())
 	require.NoError(t, err)
-	asked, err := i.For(t.Context(), cniinstall.Runtime{PluginDirs: theirs, ConfDir: n.conf}, nil)
+	asked, err := i.For(t.Context(), cri.CNI{PluginDirs: theirs, ConfDir: n.conf}, nil)
 	require.NoError(t, err)
 	_, err = asked.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)

@@ -55,11 +55,11 @@ func uninstalled(t *testing.T, p *bootstrap.Plan) {
 }
 
 func TestPLAN14_APluginOfTwoAgents(t *testing.T) {
-	for _, policy := range []cniinstall.Policy{cniinstall.Always, cniinstall.IfMissing} {
+	for _, replace := range [][]string{nil, {}} {
 		for _, order := range [][]int{{0, 1}, {1, 0}} {
 			n := newNode(t)
 			plans := []*bootstrap.Plan{n.agent("acme", "", nil), n.agent("chained", "", func(i *cniinstall.Install, _ *ledger.Ledger) {
-				i.Policy = map[string]cniinstall.Policy{"portmap": policy}
+				i.Replace = replace
 			})}
 			applied(t, plans[0])
 			check, err := plans[1].Check(background)

@@ -17,35 +17,27 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Runtime holds the CNI folders that the node's container runtime reports. It
-// mirrors the CNI type of package bootstrap/cri, which queries the runtime, and can
-// be converted from it: Runtime(looks). The zero value stands for a runtime that
-// was not queried.
-type Runtime struct {
-	PluginDirs []string // in its order
-	ConfDir    string
-	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or unknown
-
-	// OwnLoopback means that the runtime brings up the loopback device of pods
-	// itself, without a plugin.
-	OwnLoopback bool
-}
-
-// For returns i for a node with the given runtime. An empty ConfDir becomes the
-// runtime's, and an empty BinDir the first of its plugin folders that is on a file
-// system mounted writable and executable, and is for CNI by its name; the other
-// plugin folders are searched too. If, according to the context's ledger,
-// the agent has already installed in one of the runtime's folders, that one is kept.
-// If the runtime does not report its folders, for the reason asked, they remain
-// those in which the agent has installed before, or become the defaults. A ConfDir
-// of the runtime's that is not for CNI by its name is an error; the folders given
-// in i are not checked for that.
+// For returns i for a node whose container runtime looks there: a cri.CNI, which
+// cri.Endpoint.CNI returns. Its zero value stands for a runtime that was not queried. An
+// empty ConfDir becomes the runtime's, and an empty BinDir the first of its plugin
+// folders that is on a file system mounted writable and executable, and is for CNI by its
+// name; the other plugin folders are searched too. If, according to the context's ledger,
+// the agent has already installed in one of the runtime's folders, that one is kept. If
+// the runtime does not report its folders, for the reason asked, they remain those in
+// which the agent has installed before, or become the defaults. A ConfDir of the
+// runtime's that is not for CNI by its name is an error; the folders given in i are not
+// checked for that.
 //
 // A step of the returned Install also undoes its files in other folders,
 // once everything is installed in these; its Advise reports whether the runtime
 // uses other folders, or unknown ones. Call For in the namespace in which Apply
 // will run: the host's mount namespace.
-func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, error) {
+func (i Install) For(ctx context.Context, r struct {
+	PluginDirs  []string
+	ConfDir     string
+	MaxConfNum  int
+	OwnLoopback bool
+}, asked error) (Install, error) {
 	known, err := i.installed(ctx)
 	if err != nil {
 		return i, fmt.Errorf("choose CNI folders: %w", err)
@@ -58,17 +50,25 @@ func (i Install) For(ctx context.Context, r Runtime, asked error) (Install, erro
 		}
 	}
 	if i.BinDir == "" {
-		if i.BinDir, err = r.binDir(known.bin); err != nil {
+		if i.BinDir, err = binDir(r.PluginDirs, known.bin); err != nil {
 			return i, fmt.Errorf("choose CNI folders: %w%s", err, i.remedy())
 		}
 	}
 	return i, nil
 }
 
+// runtime is the type of what For is given, that of a cri.CNI.
+type runtime = struct {
+	PluginDirs  []string // in its order
+	ConfDir     string
+	MaxConfNum  int
+	OwnLoopback bool // it brings up the loopback device of pods itself, without a plugin
+}
+
 // place is the runtime for which the folders of an Install were chosen.
 type place struct {
 	isSet   bool
-	runtime Runtime
+	runtime runtime
 	asked   error // why the runtime did not report its folders; nil: it did
 	chosen  bool  // For chose at least one
 }
@@ -96,14 +96,14 @@ func (i Install) remedy() string {
 	return " (" + i.Remedy + ")"
 }
 
-// binDir chooses among the folders in which the runtime looks; last is the folder
+// binDir chooses among dirs, where the runtime looks; last is the folder
 // of already installed plugins.
-func (r Runtime) binDir(last string) (string, error) {
-	if len(r.PluginDirs) == 0 {
+func binDir(dirs []string, last string) (string, error) {
+	if len(dirs) == 0 {
 		return cmp.Or(last, defaultBinDir), nil
 	}
 	var errs []error
-	for _, dir := range append(intersection(last, r.PluginDirs), r.PluginDirs...) {
+	for _, dir := range append(intersection(last, dirs), dirs...) {
 		err := usable(dir)
 		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems(dir)) {
 			err = code.Errorf(code.CNIDirectoryUnusable, "%s is by its name not a folder for CNI plugins", dir)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -27,7 +27,7 @@ func TestForTheFirstUsablePluginFolder(t *testing.T) {
 		return dir
 	}
 	readOnly, noExec, good := mounted("read-only", unix.MS_RDONLY), mounted("noexec", unix.MS_NOEXEC), mounted("good", 0)
-	r := cniinstall.Runtime{PluginDirs: []string{filepath.Join(readOnly, "cni"), filepath.Join(noExec, "cni"), filepath.Join(good, "cni/bin")}}
+	r := cri.CNI{PluginDirs: []string{filepath.Join(readOnly, "cni"), filepath.Join(noExec, "cni"), filepath.Join(good, "cni/bin")}}
 	i := n.auto(r)
 	require.Equal(t, filepath.Join(good, "cni/bin"), i.BinDir)
 

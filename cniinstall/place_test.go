@@ -11,11 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // auto is the agent's installation, using the folders that a runtime reports.
-func (n node) auto(r cniinstall.Runtime, asked ...error) recorded {
+func (n node) auto(r cri.CNI, asked ...error) recorded {
 	n.t.Helper()
 	i := n.install()
 	i.BinDir, i.ConfDir = "", ""
@@ -25,8 +26,8 @@ func (n node) auto(r cniinstall.Runtime, asked ...error) recorded {
 }
 
 // at is a runtime that looks in folders below a place on the node.
-func (n node) at(place string) cniinstall.Runtime {
-	return cniinstall.Runtime{PluginDirs: []string{filepath.Join(n.root, place, "bin")}, ConfDir: filepath.Join(n.root, place, "net.d")}
+func (n node) at(place string) cri.CNI {
+	return cri.CNI{PluginDirs: []string{filepath.Join(n.root, place, "bin")}, ConfDir: filepath.Join(n.root, place, "net.d")}
 }
 
 func TestForWhereTheRuntimeLooks(t *testing.T) {
@@ -56,7 +57,7 @@ func TestForGivenFoldersStay(t *testing.T) {
 	}, n.advice(i))
 
 	require.NoError(t, os.Symlink(filepath.Join(n.root, "etc/cni"), filepath.Join(n.root, "link")))
-	linked := cniinstall.Runtime{PluginDirs: []string{n.bin}, ConfDir: filepath.Join(n.root, "link/net.d")}
+	linked := cri.CNI{PluginDirs: []string{n.bin}, ConfDir: filepath.Join(n.root, "link/net.d")}
 	i, err = n.install().For(t.Context(), linked, nil)
 	require.NoError(t, err)
 	require.Empty(t, n.advice(i), "it is one folder")
@@ -65,13 +66,13 @@ func TestForGivenFoldersStay(t *testing.T) {
 func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	n := newNode(t)
 	unknown := errors.New("no runtime answers")
-	i := n.auto(cniinstall.Runtime{}, unknown)
+	i := n.auto(cri.CNI{}, unknown)
 	require.Equal(t, []string{"/opt/cni/bin", "/etc/cni/net.d"}, []string{i.BinDir, i.ConfDir})
 	i.Plugins, i.Config = nil, nil // they are the test machine's
 	require.Equal(t, []string{"no container runtime says where it looks, so it is assumed to be in /opt/cni/bin and /etc/cni/net.d: no runtime answers"}, n.advice(i))
 
 	require.NoError(t, n.auto(n.at("k3s")).Apply(t.Context()))
-	i = n.auto(cniinstall.Runtime{}, unknown)
+	i = n.auto(cri.CNI{}, unknown)
 	require.Equal(t, n.at("k3s").ConfDir, i.ConfDir, "where it was installed")
 	requireConverged(t, i, n.root)
 }
@@ -81,7 +82,7 @@ func TestForTheFolderInUseIsKept(t *testing.T) {
 	n := newNode(t)
 	first := n.at("first")
 	require.NoError(t, n.auto(first).Apply(t.Context()))
-	both := cniinstall.Runtime{PluginDirs: []string{n.bin, first.PluginDirs[0]}, ConfDir: first.ConfDir}
+	both := cri.CNI{PluginDirs: []string{n.bin, first.PluginDirs[0]}, ConfDir: first.ConfDir}
 	i := n.auto(both)
 	require.Equal(t, first.PluginDirs[0], i.BinDir)
 	requireConverged(t, i, n.root)
@@ -97,7 +98,7 @@ func TestForAMoveUndoesTheOldPlace(t *testing.T) {
 	i.Exclusive = true
 	require.NoError(t, i.Apply(t.Context()))
 	require.NoFileExists(t, other)
-	for _, r := range []cniinstall.Runtime{
+	for _, r := range []cri.CNI{
 		n.at("new"),
 		{PluginDirs: n.at("newer").PluginDirs, ConfDir: n.at("new").ConfDir},
 		{PluginDirs: n.at("newer").PluginDirs, ConfDir: n.at("newest").ConfDir},
@@ -133,14 +134,14 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/etc/cni/net.d/../../cron.d": false, "/opt/cni/../../etc/sudoers.d": false,
 	}
 	for dir, good := range confs {
-		i, err := cniinstall.Install{BinDir: "/opt/cni/bin", Remedy: "give others"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir}, nil)
+		i, err := cniinstall.Install{BinDir: "/opt/cni/bin", Remedy: "give others"}.For(t.Context(), cri.CNI{ConfDir: dir}, nil)
 		if good {
 			require.NoError(t, err, dir)
 			require.Equal(t, dir, i.ConfDir)
 			continue
 		}
 		require.EqualError(t, err, `choose CNI folders: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
-		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{ConfDir: dir}, nil)
+		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cri.CNI{ConfDir: dir}, nil)
 		require.NoError(t, err, "a folder set explicitly is not checked")
 		require.Equal(t, "/etc/cni/net.d", i.ConfDir)
 	}
@@ -149,7 +150,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/usr/bin": false, "/bin": false, "/usr/local/bin": false, "/root/bin": false, "/etc/cron.daily": false, "/etc/ssh": false, "/usr/lib": false,
 		"/etc/cni/net.d/../../cron.d": false,
 	} {
-		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cniinstall.Runtime{PluginDirs: []string{dir}}, nil)
+		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cri.CNI{PluginDirs: []string{dir}}, nil)
 		if !good {
 			require.ErrorContains(t, err, dir+" is by its name not a folder for CNI plugins")
 		} else if err != nil {

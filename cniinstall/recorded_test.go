@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/cri"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
@@ -28,7 +29,7 @@ type recorded struct {
 // with returns a context as a plan gives it.
 func (r recorded) with(ctx context.Context) context.Context { return ledger.With(ctx, r.Book) }
 
-func (r recorded) For(ctx context.Context, in cniinstall.Runtime, asked error) (placed recorded, err error) {
+func (r recorded) For(ctx context.Context, in cri.CNI, asked error) (placed recorded, err error) {
 	placed.Book = r.Book
 	placed.Install, err = r.Install.For(r.with(ctx), in, asked)
 	return placed, err

@@ -17,27 +17,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-// Policy determines when a plugin is installed.
-type Policy uint8
-
-// The policies. Under either policy, an equal file is not written.
-const (
-	Always    Policy = iota // replaces a plugin that differs
-	IfMissing               // never replaces an existing file
-	Never
-)
-
-// policyOf returns the plugin's policy. Distributions ship a loopback plugin, which
-// is not replaced unless the caller names it.
-func (i Install) policyOf(name string) Policy {
-	if p, ok := i.Policy[name]; ok {
-		return p
-	}
-	if name == loopback {
-		return IfMissing
-	}
-	return i.DefaultPolicy
+// replaces reports whether a plugin that differs is replaced. Distributions ship a loopback
+// plugin, which is not, unless the caller names it.
+func (i Install) replaces(name string) bool {
+	return slices.Contains(i.Replace, name) || name != loopback && (i.Replace == nil || slices.Contains(i.Replace, anyPlugin))
 }
+
+// anyPlugin is in Install.Replace for all but loopback.
+const anyPlugin = "*"
 
 // pluginNames returns the plugins asked for, or all that the source has. Without a source there
 // are none.
@@ -139,7 +126,7 @@ func (i Install) lacking() (texts []string) {
 		optional = append(slices.Clone(optional), loopback)
 	}
 	for _, name := range optional {
-		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || i.policyOf(name) == Never || slices.Contains(i.Elsewhere, name) {
+		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || slices.Contains(i.Elsewhere, name) {
 			continue
 		}
 		if _, err := find(name, i.searchDirs()); err != nil {

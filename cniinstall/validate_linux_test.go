@@ -151,7 +151,7 @@ func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
 		"theirs speaks another":     {theirs: script("0.1.0"), fail: "plugin portmap does not speak cniVersion 1.0.0"},
 		"ours fails":                {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version: exit status 7"},
 		"ours fails, installed before": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",
-			alter: func(i *cniinstall.Install) { i.DefaultPolicy = cniinstall.IfMissing }},
+			alter: func(i *cniinstall.Install) { i.Replace = []string{} }},
 		"ours fails, brought by another step": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",
 			alter: func(i *cniinstall.Install) { i.Plugins = nil }},
 		"the agent's in a chain fails": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",

@@ -192,22 +192,22 @@ func (j *job) lacks(ctx context.Context, dir string, names []string) bool {
 	})
 }
 
-// pluginWant returns nil for a plugin that its policy excludes, that is missing but
-// optional, or that exists as a link and is only installed if missing.
+// pluginWant returns nil for a plugin that is missing but
+// optional, or that exists as a link and is not replaced.
 func (j *job) pluginWant(dir, name string) (*ledger.Want, error) {
 	path := filepath.Join(dir, name)
-	policy := j.policyOf(name)
+	keeps := !j.replaces(name)
 	size, err := j.sourceSize(name)
-	if policy == Never || errors.Is(err, fs.ErrNotExist) && slices.Contains(j.Optional, name) {
-		return nil, nil // Advise reports the latter
+	if errors.Is(err, fs.ErrNotExist) && slices.Contains(j.Optional, name) {
+		return nil, nil // Advise reports it
 	}
 	present, errPresent := os.Lstat(path)
-	if isLink := errPresent == nil && present.Mode().Type() == fs.ModeSymlink; policy == IfMissing && isLink {
+	if isLink := errPresent == nil && present.Mode().Type() == fs.ModeSymlink; keeps && isLink {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	if err != nil && policy == IfMissing && errPresent == nil {
+	if err != nil && keeps && errPresent == nil {
 		return nil, nil // it exists, and is not needed here
 	}
 	if err != nil {
@@ -216,7 +216,7 @@ func (j *job) pluginWant(dir, name string) (*ledger.Want, error) {
 	w := ledger.FileWant(path, 0o755, nil)
 	w.Kind, w.To.Size, w.To.SHA256 = j.kinds.plugin, size, ""
 	w.To.Open = func() (io.ReadCloser, error) { return openSteady(j.Plugins, name) }
-	w.Loose, w.NoAdopt = policy == IfMissing, slices.Contains(referencePlugins, name)
+	w.Loose, w.NoAdopt = keeps, slices.Contains(referencePlugins, name)
 	return &w, nil
 }
 

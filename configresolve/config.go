@@ -18,6 +18,7 @@ type Config struct {
 	findings    []Finding
 	sources     []Ref
 	allow, deny []string
+	revealed    bool
 }
 
 // Entry is one key: its value, where the value came from, and which values it
@@ -44,6 +45,8 @@ func newConfig(r Resolver) *Config {
 		trusted: map[string]string{},
 		allow:   slices.Clone(r.AllowKeys),
 		deny:    slices.Clone(r.DenyKeys),
+
+		revealed: r.Revealed,
 	}
 }
 

@@ -35,7 +35,7 @@ import (
 // netip.Prefix.
 //
 // Decode returns all errors joined, each with its key and source, and still sets
-// the fields that it can. A key that v does not have is no error: see [Keys].
+// the fields that it can. A key that v does not have is no error: see [Config.Unknown].
 func Decode(c *Config, v any) error {
 	fields, err := fieldsOf(v)
 	errs := []error{err}
@@ -47,17 +47,6 @@ func Decode(c *Config, v any) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// Keys lists the keys that [Decode] reads into v, in the order of its fields. Pass
-// them to [Config.Unknown] to find set keys that v does not have.
-func Keys(v any) []string {
-	fields, _ := fieldsOf(v) // Decode reports errors in v
-	keys := make([]string, len(fields))
-	for i, f := range fields {
-		keys[i] = f.key
-	}
-	return keys
 }
 
 // target is one field of a struct that is decoded into.

@@ -19,12 +19,6 @@ type Change struct {
 	revealed bool
 }
 
-// Revealed returns a copy of c whose String masks no values.
-func (c Change) Revealed() Change {
-	c.revealed = true
-	return c
-}
-
 // String formats c as one line: the new value and its source, and the old ones.
 // Values that look like secrets are masked as by [Explanation.String].
 func (c Change) String() string {
@@ -55,7 +49,7 @@ func diff(old, now *Config) []Change {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		was, is := before[key], after[key]
 		if was.Set != is.Set || was.Given != is.Given {
-			changes = append(changes, Change{Key: key, Old: was, New: is})
+			changes = append(changes, Change{Key: key, Old: was, New: is, revealed: now != nil && now.revealed})
 		}
 	}
 	return changes

@@ -12,8 +12,8 @@
 //
 // The sources of this package need no cluster: [Static], [Dir], [File] and [Env].
 // The sources that read a cluster are in configresolve/kube, so that a program that
-// does not need client-go does not link it. [File.Content] reads a file of another
-// format, under the same bounds. [Watch] reports when a mounted
+// does not need client-go does not link it. [ReadFile] and [DecodeFile] read a file of
+// another format, under the same bounds. [Watch] reports when a mounted
 // ConfigMap has changed.
 //
 // The package needs no capability and no root, only permission to read the sources.

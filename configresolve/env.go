@@ -11,27 +11,28 @@ import (
 	"strings"
 )
 
-// Env is the set of environment variables whose names start with Prefix. The rest
-// of the name is the key, in lower case and with '-' for '_': with the prefix
-// CILIUM_, the variable CILIUM_ENABLE_IPV4 sets enable-ipv4.
-type Env struct {
-	Prefix  string   // as written, not empty
-	Environ []string // NAME=VALUE, as os.Environ returns; the package reads no environment itself
+// Env is the source that reads the environment variables whose names start with prefix,
+// which must not be empty, from environ, which is usually os.Environ(): the package reads
+// no environment itself. The rest of the name is the key, in lower case and with '-' for
+// '_': with the prefix CILIUM_, the variable CILIUM_ENABLE_IPV4 sets enable-ipv4. If no
+// variable has the prefix, there are no keys, which is not an error. If two variables give
+// the same key, that is an error.
+func Env(prefix string, environ []string) Source {
+	ref := Ref{Kind: kindEnv, Name: prefix}
+	return Source{Ref: ref, trusted: true, Read: func(context.Context) ([]Layer, error) {
+		values, err := variables(prefix, environ)
+		return []Layer{{Ref: ref, Values: values}}, err
+	}}
 }
 
-// Ref identifies the source as env:PREFIX.
-func (e Env) Ref() Ref { return Ref{Kind: kindEnv, Name: e.Prefix} }
-
-// Read picks the variables. If no variable has the prefix, there are no keys, which
-// is not an error. If two variables give the same key, that is an error.
-func (e Env) Read(context.Context) ([]Layer, error) {
-	if e.Prefix == "" {
+func variables(prefix string, environ []string) (map[string]string, error) {
+	if prefix == "" {
 		return nil, errors.New("empty prefix: the whole environment is not a configuration")
 	}
 	values, names := map[string]string{}, map[string]string{}
-	for _, variable := range slices.Sorted(slices.Values(e.Environ)) {
+	for _, variable := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(variable, "=")
-		rest, ok := strings.CutPrefix(name, e.Prefix)
+		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok {
 			continue
 		}
@@ -41,5 +42,5 @@ func (e Env) Read(context.Context) ([]Layer, error) {
 		}
 		names[key], values[key] = name, value
 	}
-	return []Layer{{Ref: e.Ref(), Values: values}}, nil
+	return values, nil
 }

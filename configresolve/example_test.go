@@ -17,9 +17,9 @@ import (
 func Example() {
 	resolver := configresolve.Resolver{
 		Sources: []configresolve.Source{
-			configresolve.Static{Name: "defaults", Values: map[string]string{"cluster-id": "7", "mtu": "1500"}},
-			configresolve.Optional(configresolve.Dir{Path: "/no/such/config-map"}),
-			configresolve.Env{Prefix: "AGENT_", Environ: []string{"AGENT_MTU=9000", "AGENT_CLUSTER_ID=1"}},
+			configresolve.Static("defaults", map[string]string{"cluster-id": "7", "mtu": "1500"}),
+			configresolve.Optional(configresolve.Dir("/no/such/config-map")),
+			configresolve.Env("AGENT_", []string{"AGENT_MTU=9000", "AGENT_CLUSTER_ID=1"}),
 		},
 		DenyKeys: []string{"cluster-id"},
 	}
@@ -50,15 +50,13 @@ func ExampleDecode() {
 		Devices []string      `config:"devices"`
 	}
 	settings.Mode, settings.Period = "tunnel", 5*time.Minute
-	config, err := configresolve.Resolve(context.Background(), configresolve.Static{
-		Name: "defaults", Values: map[string]string{"mtu": "9000", "devices": "eth0 eth1", "routing-mod": "native"},
-	})
+	config, err := configresolve.Resolve(context.Background(), configresolve.Static("defaults", map[string]string{"mtu": "9000", "devices": "eth0 eth1", "routing-mod": "native"}))
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(configresolve.Decode(config, &settings))
 	fmt.Printf("%+v\n", settings)
-	for _, unknown := range config.Unknown(configresolve.Keys(&settings)...) {
+	for _, unknown := range config.Unknown(&settings) {
 		fmt.Println(unknown)
 	}
 	// Output:

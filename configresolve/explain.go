@@ -26,12 +26,6 @@ type Explanation struct {
 	revealed bool
 }
 
-// Revealed returns a copy of x whose String masks no values.
-func (x Explanation) Revealed() Explanation {
-	x.revealed = true
-	return x
-}
-
 // Explain explains keys, in the order given. If none are given, it explains every
 // key that any source gave, sorted. A key that no source gave has an entry with Set
 // false.
@@ -40,7 +34,7 @@ func (c *Config) Explain(keys ...string) Explanation {
 	if all {
 		keys = slices.Sorted(maps.Keys(c.entries))
 	}
-	x := Explanation{Keys: []Entry{}, Sources: append([]Ref{}, c.sources...), Findings: []Finding{}}
+	x := Explanation{Keys: []Entry{}, Sources: append([]Ref{}, c.sources...), Findings: []Finding{}, revealed: c.revealed}
 	for _, key := range keys {
 		x.Keys = append(x.Keys, c.explain(key))
 	}
@@ -70,7 +64,8 @@ func (c *Config) explain(key string) Entry {
 // dockerconfig, or names a key that is private, pre-shared, or for an API, access,
 // encryption, authentication, TLS, fast open, a client, a server or an authority
 // ("etcd-password", "api_key", "tls.key"). A name that ends in namespace, file, path or
-// dir is only the location of a secret. JSON contains all values.
+// dir is only the location of a secret. JSON contains all values, and so does the text if the
+// resolver has Revealed.
 func (x Explanation) String() string {
 	var b strings.Builder
 	for _, e := range x.Keys {

@@ -34,10 +34,10 @@ func explained(t *testing.T) *configresolve.Config {
 		DenyKeys: []string{"cluster-id", "only-denied"},
 		Sources: []configresolve.Source{
 			static("defaults", values{"mtu": "1500", "cluster-id": "1", "script": "line one\nline two\n", "../evil": "x"}),
-			configresolve.Optional(scripted{err: configresolve.ErrMissing}),
-			scripted{layers: []configresolve.Layer{layer("a", values{"mtu": "1450"}), layer("b", values{"mtu": "9000", "cluster-id": "2"})}},
+			configresolve.Optional(scripted{err: configresolve.ErrMissing}.source()),
+			scripted{layers: []configresolve.Layer{layer("a", values{"mtu": "1450"}), layer("b", values{"mtu": "9000", "cluster-id": "2"})}}.source(),
 			scripted{layers: []configresolve.Layer{{Ref: configresolve.Ref{Kind: "node", Name: "worker"}, Part: "annotations",
-				Values: values{"cluster-id": "3", "only-denied": ""}}}},
+				Values: values{"cluster-id": "3", "only-denied": ""}}}}.source(),
 		}})
 }
 

@@ -6,7 +6,7 @@ package configresolve
 // Diff is what Watch reports.
 var Diff = diff
 
-// ParseFile is File.Read's parser.
+// ParseFile is File's parser.
 func ParseFile(content []byte) (map[string]string, error) {
 	values, _, err := parse(content)
 	return values, err

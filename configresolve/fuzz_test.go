@@ -18,7 +18,7 @@ func FuzzEnv(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, environ string) {
-		c, err := configresolve.Resolve(t.Context(), configresolve.Env{Prefix: "A_", Environ: strings.Split(environ, "\x00")})
+		c, err := configresolve.Resolve(t.Context(), configresolve.Env("A_", strings.Split(environ, "\x00")))
 		if err != nil {
 			return
 		}

@@ -24,7 +24,7 @@ func read(t *testing.T, s configresolve.Source) values {
 	layers, err := s.Read(t.Context())
 	require.NoError(t, err)
 	require.Len(t, layers, 1)
-	require.Equal(t, s.Ref(), layers[0].Ref)
+	require.Equal(t, s.Ref, layers[0].Ref)
 	return layers[0].Values
 }
 
@@ -53,25 +53,25 @@ func TestDirReadsAMountedConfigMap(t *testing.T) {
 	dir := mounted(t, "..2026_01_02_03_04_05.123", want)
 	write(t, filepath.Join(dir, "..other"), "not a key")
 	write(t, filepath.Join(dir, "sub", "file"), "not a key")
-	require.Equal(t, want, read(t, configresolve.Dir{Path: dir}))
+	require.Equal(t, want, read(t, configresolve.Dir(dir)))
 }
 
 func TestDirErrors(t *testing.T) {
 	dir := t.TempDir()
-	_, err := configresolve.Dir{Path: filepath.Join(dir, "no")}.Read(t.Context())
+	_, err := configresolve.Dir(filepath.Join(dir, "no")).Read(t.Context())
 	require.ErrorIs(t, err, configresolve.ErrMissing)
 	require.Equal(t, "config.source-missing", code.Of(err))
 
 	for i := range 20 {
 		require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, fmt.Sprintf("dangling-%02d", i))))
 	}
-	_, err = configresolve.Dir{Path: dir}.Read(t.Context())
+	_, err = configresolve.Dir(dir).Read(t.Context())
 	require.ErrorContains(t, err, "dangling-00", "always the same one")
 	require.NotErrorIs(t, err, configresolve.ErrMissing, "a broken directory is not a missing one")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = configresolve.Dir{Path: mounted(t, "..v", values{"a": ""})}.Read(ctx)
+	_, err = configresolve.Dir(mounted(t, "..v", values{"a": ""})).Read(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -100,7 +100,7 @@ func TestDirReadsOneVersion(t *testing.T) {
 	}()
 	good := 0
 	for len(written) == 0 {
-		layers, err := configresolve.Dir{Path: dir}.Read(t.Context())
+		layers, err := configresolve.Dir(dir).Read(t.Context())
 		if err != nil {
 			require.ErrorContains(t, err, "changes faster than it can be read")
 			continue
@@ -144,7 +144,7 @@ func TestFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "f"), test.content)
-			require.Equal(t, test.want, read(t, configresolve.File{Path: path}))
+			require.Equal(t, test.want, read(t, configresolve.File(path)))
 		})
 	}
 }
@@ -159,17 +159,17 @@ func TestCFG4_ASourceThatExistsAndGivesNoKeysIsReported(t *testing.T) {
 		manifest + "data: {a: b}\nstringData: {c: d}": "",
 		"kind: ConfigMap\n":                           "",
 	} {
-		f := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), content)}
+		f := configresolve.File(write(t, filepath.Join(t.TempDir(), "f"), content))
 		config, err := configresolve.Resolve(t.Context(), f)
 		require.NoError(t, err)
 		if why == "" {
 			require.Empty(t, config.Explain().Findings, content)
 			continue
 		}
-		require.Equal(t, []configresolve.Finding{{Problem: "empty", Source: f.Ref(), Reason: why}}, config.Explain().Findings, content)
-		require.Contains(t, config.Explain().String(), "! empty file:"+f.Path+": "+why)
+		require.Equal(t, []configresolve.Finding{{Problem: "empty", Source: f.Ref, Reason: why}}, config.Explain().Findings, content)
+		require.Contains(t, config.Explain().String(), "! empty file:"+f.Ref.Name+": "+why)
 	}
-	config, err := configresolve.Resolve(t.Context(), configresolve.Dir{Path: t.TempDir()}, configresolve.Env{Prefix: "NONE_"})
+	config, err := configresolve.Resolve(t.Context(), configresolve.Dir(t.TempDir()), configresolve.Env("NONE_", nil))
 	require.NoError(t, err)
 	require.Len(t, config.Explain().Findings, 1)
 	require.Equal(t, "it has no files", config.Explain().Findings[0].Reason)
@@ -199,31 +199,31 @@ func TestFileErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, filepath.Join(t.TempDir(), "f"), test.content)
-			_, err := configresolve.File{Path: path}.Read(t.Context())
+			_, err := configresolve.File(path).Read(t.Context())
 			require.ErrorContains(t, err, test.want)
 			require.ErrorContains(t, err, path)
 		})
 	}
-	_, err := configresolve.File{Path: filepath.Join(t.TempDir(), "no")}.Read(t.Context())
+	_, err := configresolve.File(filepath.Join(t.TempDir(), "no")).Read(t.Context())
 	require.ErrorIs(t, err, configresolve.ErrMissing)
-	f := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b\n---\nc: d\n")}
-	require.ErrorContains(t, f.Decode(t.Context(), new(struct{ A string })), "parse "+f.Path+": line 3 starts a second document")
-	_, err = configresolve.File{Path: t.TempDir()}.Read(t.Context())
+	f := configresolve.File(write(t, filepath.Join(t.TempDir(), "f"), "a: b\n---\nc: d\n"))
+	require.ErrorContains(t, configresolve.DecodeFile(t.Context(), f.Ref.Name, new(struct{ A string })), "parse "+f.Ref.Name+": line 3 starts a second document")
+	_, err = configresolve.File(t.TempDir()).Read(t.Context())
 	require.Error(t, err)
 	require.NotErrorIs(t, err, configresolve.ErrMissing)
 }
 
 func TestEnv(t *testing.T) {
-	e := configresolve.Env{Prefix: "CILIUM_", Environ: []string{
-		"CILIUM_ENABLE_IPV4=true", "CILIUM_EMPTY=", "CILIUM_TEXT=a=b\n", "CILIUMX=no", "OTHER_CILIUM_X=no", "cilium_x=no", "CILIUM_bpf-root=/x"}}
+	e := configresolve.Env("CILIUM_", []string{
+		"CILIUM_ENABLE_IPV4=true", "CILIUM_EMPTY=", "CILIUM_TEXT=a=b\n", "CILIUMX=no", "OTHER_CILIUM_X=no", "cilium_x=no", "CILIUM_bpf-root=/x"})
 	require.Equal(t, values{"enable-ipv4": "true", "empty": "", "text": "a=b\n", "bpf-root": "/x"}, read(t, e))
 
-	_, err := configresolve.Env{Environ: []string{"A=1"}}.Read(t.Context())
+	_, err := configresolve.Env("", []string{"A=1"}).Read(t.Context())
 	require.ErrorContains(t, err, "empty prefix")
-	_, err = configresolve.Env{Prefix: "A_", Environ: []string{"A_B_C=1", "A_b-c=2"}}.Read(t.Context())
+	_, err = configresolve.Env("A_", []string{"A_B_C=1", "A_b-c=2"}).Read(t.Context())
 	require.ErrorContains(t, err, `"A_B_C" and "A_b-c" both give the key "b-c"`)
 
-	c, err := configresolve.Resolve(t.Context(), configresolve.Env{Prefix: "A_", Environ: []string{"A_=x", "A_OK=1"}})
+	c, err := configresolve.Resolve(t.Context(), configresolve.Env("A_", []string{"A_=x", "A_OK=1"}))
 	require.NoError(t, err)
 	require.Equal(t, values{"ok": "1"}, all(c))
 	require.Equal(t, "invalid", c.Explain().Findings[0].Problem)
@@ -231,7 +231,7 @@ func TestEnv(t *testing.T) {
 
 func TestStaticIsNotShared(t *testing.T) {
 	given := values{"a": "1"}
-	got := read(t, configresolve.Static{Name: "s", Values: given})
+	got := read(t, configresolve.Static("s", given))
 	got["a"] = "2"
 	require.Equal(t, "1", given["a"])
 }

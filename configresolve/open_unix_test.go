@@ -25,26 +25,26 @@ func TestSourcesThatAreNoFiles(t *testing.T) {
 	device, directory := filepath.Join(t.TempDir(), "device"), t.TempDir()
 	require.NoError(t, os.Symlink("/dev/zero", device))
 	for path, kind := range map[string]string{fifo: "a FIFO", device: "a device", directory: "a directory"} {
-		_, err := configresolve.File{Path: path}.Read(t.Context())
+		_, err := configresolve.File(path).Read(t.Context())
 		require.EqualError(t, err, path+" is "+kind+", not a regular file")
 		require.NotErrorIs(t, err, configresolve.ErrMissing)
-		_, err = configresolve.File{Path: path}.Content(t.Context())
+		_, err = configresolve.ReadFile(t.Context(), path)
 		require.EqualError(t, err, path+" is "+kind+", not a regular file")
 	}
 	for path, kind := range map[string]string{fifo: "a FIFO", device: "a device"} {
-		_, err := configresolve.Dir{Path: filepath.Dir(path)}.Read(t.Context())
+		_, err := configresolve.Dir(filepath.Dir(path)).Read(t.Context())
 		require.EqualError(t, err, path+" is "+kind+", not a regular file")
 	}
-	f := configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "flags"), "[of: another, format]")}
-	content, err := f.Content(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, "[of: another, format]", string(content))
-	require.NoError(t, os.Truncate(f.Path, 8<<20+1))
-	_, err = f.Content(t.Context())
+	flags := write(t, filepath.Join(t.TempDir(), "flags"), "[of: another, format]")
+	var content any
+	require.NoError(t, configresolve.DecodeFile(t.Context(), flags, &content))
+	require.Equal(t, []any{map[string]any{"of": "another"}, "format"}, content)
+	require.NoError(t, os.Truncate(flags, 8<<20+1))
+	err := configresolve.DecodeFile(t.Context(), flags, &content)
 	require.ErrorContains(t, err, "is larger than 8388608 bytes")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = configresolve.File{Path: write(t, filepath.Join(t.TempDir(), "f"), "a: b")}.Read(ctx)
+	_, err = configresolve.File(write(t, filepath.Join(t.TempDir(), "f"), "a: b")).Read(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -30,6 +30,10 @@ type Resolver struct {
 	// Strict makes an invalid or reserved key an error. Otherwise such a key is
 	// reported in the findings and left out.
 	Strict bool
+
+	// Revealed lets the texts of explanations and changes show values that look like
+	// secrets, which are masked otherwise.
+	Revealed bool
 }
 
 // Resolve merges sources without restricting which keys each may set.
@@ -42,8 +46,8 @@ func Resolve(ctx context.Context, sources ...Source) (*Config, error) {
 // then all others at the same time. It stops at the first source in order that
 // cannot be read, with an error that names that source.
 func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
-	if slices.ContainsFunc(r.Sources, func(s Source) bool { return required(s) == nil }) {
-		return nil, errors.New("read source nil: no source given")
+	if slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Read == nil }) {
+		return nil, errors.New("read source: one has no function Read")
 	}
 	ctx, cancel := context.WithCancel(once.WithResolution(ctx))
 	var running sync.WaitGroup
@@ -53,7 +57,7 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	for i, source := range r.Sources {
 		reads[i] = func() ([]Layer, error) { return source.Read(ctx) }
 	}
-	inCluster := func(s Source) bool { return s.Ref().Cluster() }
+	inCluster := func(s Source) bool { return s.Ref.Cluster() }
 	firstRemote := slices.IndexFunc(r.Sources, inCluster)
 	m := merge{r, newConfig(r)}
 	var bad []error
@@ -63,9 +67,9 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 		}
 		layers, err := reads[i]()
 		if layers, err = m.tolerate(source, layers, err); err != nil {
-			return nil, fmt.Errorf("read source %s: %w", source.Ref(), err)
+			return nil, fmt.Errorf("read source %s: %w", source.Ref, err)
 		}
-		bad = append(bad, m.add(layers, i > 0, isTrusted(source, i == 0))...)
+		bad = append(bad, m.add(layers, i > 0, source.trusted || i == 0 && source.Ref.Kind != KindNode)...)
 		for j := i + 1; i == firstRemote && j < len(reads); j++ {
 			if inCluster(r.Sources[j]) {
 				reads[j] = ahead(&running, reads[j])
@@ -103,8 +107,8 @@ type merge struct {
 
 // tolerate adds a finding instead of the error if an optional source is missing.
 func (m *merge) tolerate(source Source, layers []Layer, err error) ([]Layer, error) {
-	if _, tolerant := source.(optional); tolerant && errors.Is(err, ErrMissing) {
-		m.config.report(Finding{Problem: problemMissing, Source: source.Ref(), Reason: err.Error()})
+	if source.optional && errors.Is(err, ErrMissing) {
+		m.config.report(Finding{Problem: problemMissing, Source: source.Ref, Reason: err.Error()})
 		return nil, nil
 	}
 	return layers, err

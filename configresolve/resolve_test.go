@@ -26,7 +26,7 @@ const (
 )
 
 func static(name string, v values) configresolve.Source {
-	return configresolve.Static{Name: name, Values: v}
+	return configresolve.Static(name, v)
 }
 
 func ref(name string) configresolve.Ref {
@@ -40,11 +40,12 @@ type scripted struct {
 	err    error
 }
 
-func (s scripted) Ref() configresolve.Ref {
-	return cmp.Or(s.ref, configresolve.Ref{Kind: "scripted", Name: "all"})
+func (s scripted) source() configresolve.Source {
+	return configresolve.Source{
+		Ref:  cmp.Or(s.ref, configresolve.Ref{Kind: "scripted", Name: "all"}),
+		Read: func(context.Context) ([]configresolve.Layer, error) { return s.layers, s.err },
+	}
 }
-
-func (s scripted) Read(context.Context) ([]configresolve.Layer, error) { return s.layers, s.err }
 
 func layer(name string, v values) configresolve.Layer {
 	return configresolve.Layer{Ref: configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: "ns", Name: name}, Values: v}
@@ -79,7 +80,7 @@ func TestCFG1_LaterSourceOverridesKeyByKey(t *testing.T) {
 func TestCFG2_OverridePolicy(t *testing.T) {
 	base := static("base", values{"a": "1", "b": "1"})
 	later := static("later", values{"a": "2", "new": "2"})
-	missing := configresolve.Optional(scripted{err: configresolve.ErrMissing})
+	missing := configresolve.Optional(scripted{err: configresolve.ErrMissing}.source())
 	for name, test := range map[string]struct {
 		resolver configresolve.Resolver
 		want     values
@@ -120,7 +121,7 @@ func TestCFG2_OverridePolicy(t *testing.T) {
 }
 
 func TestCFG4_MissingSource(t *testing.T) {
-	missing := scripted{err: errors.Join(errors.New("ConfigMap ns/name"), configresolve.ErrMissing)}
+	missing := scripted{err: errors.Join(errors.New("ConfigMap ns/name"), configresolve.ErrMissing)}.source()
 	_, err := configresolve.Resolve(t.Context(), missing)
 	require.ErrorIs(t, err, configresolve.ErrMissing)
 	require.ErrorContains(t, err, "read source scripted:all")
@@ -132,7 +133,7 @@ func TestCFG4_MissingSource(t *testing.T) {
 	require.Contains(t, c.Explain().Findings[0].String(), "missing scripted:all: ConfigMap ns/name")
 
 	broken := errors.New("connection refused")
-	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(scripted{err: broken}))
+	_, err = configresolve.Resolve(t.Context(), configresolve.Optional(scripted{err: broken}.source()))
 	require.ErrorIs(t, err, broken, "Optional tolerates only absence")
 }
 
@@ -187,7 +188,7 @@ func TestCFG5_WriterKeysAreReserved(t *testing.T) {
 
 func TestCFG6_SourcesAsAgentsReadThem(t *testing.T) {
 	configMap := scripted{layers: []configresolve.Layer{{
-		Ref: configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: "kube-system", Name: "cilium-config"}, Values: values{"a": "1"}}}}
+		Ref: configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: "kube-system", Name: "cilium-config"}, Values: values{"a": "1"}}}}.source()
 	node := configresolve.Ref{Kind: configresolve.KindNode, Name: "worker"}
 	for name, test := range map[string]struct {
 		resolver           configresolve.Resolver
@@ -196,21 +197,21 @@ func TestCFG6_SourcesAsAgentsReadThem(t *testing.T) {
 		"nothing": {configresolve.Resolver{}, `[]`, `{"allowConfigKeys":[],"denyConfigKeys":[]}`},
 		"one entry for each matching object": {
 			configresolve.Resolver{Sources: []configresolve.Source{configMap,
-				scripted{layers: []configresolve.Layer{layer("one", values{"b": "1"}), layer("two", values{"c": "1"})}}}},
+				scripted{layers: []configresolve.Layer{layer("one", values{"b": "1"}), layer("two", values{"c": "1"})}}.source()}},
 			`[{"kind":"config-map","namespace":"kube-system","name":"cilium-config"},` +
 				`{"kind":"cilium-node-config","namespace":"ns","name":"one"},{"kind":"cilium-node-config","namespace":"ns","name":"two"}]`,
 			`{"allowConfigKeys":[],"denyConfigKeys":[]}`},
 		"a node's labels and annotations are one entry": {
 			configresolve.Resolver{Sources: []configresolve.Source{scripted{layers: []configresolve.Layer{
-				{Ref: node, Part: "labels", Values: values{"a": "1"}}, {Ref: node, Part: "annotations", Values: values{"b": "1"}}}}}},
+				{Ref: node, Part: "labels", Values: values{"a": "1"}}, {Ref: node, Part: "annotations", Values: values{"b": "1"}}}}.source()}},
 			`[{"kind":"node","namespace":"","name":"worker"}]`, `{"allowConfigKeys":[],"denyConfigKeys":[]}`},
 		"a source left without keys is none": {
 			configresolve.Resolver{AllowKeys: []string{"z"}, Sources: []configresolve.Source{configMap,
-				scripted{layers: []configresolve.Layer{layer("one", values{"b": "1"})}}}},
+				scripted{layers: []configresolve.Layer{layer("one", values{"b": "1"})}}.source()}},
 			`[{"kind":"config-map","namespace":"kube-system","name":"cilium-config"}]`, `{"allowConfigKeys":["z"],"denyConfigKeys":[]}`},
 		"every object of a source that keeps a key": {
 			configresolve.Resolver{DenyKeys: []string{"b"}, Sources: []configresolve.Source{configMap,
-				scripted{layers: []configresolve.Layer{layer("one", values{"b": "1"}), layer("two", values{"c": "1"})}}}},
+				scripted{layers: []configresolve.Layer{layer("one", values{"b": "1"}), layer("two", values{"c": "1"})}}.source()}},
 			`[{"kind":"config-map","namespace":"kube-system","name":"cilium-config"},` +
 				`{"kind":"cilium-node-config","namespace":"ns","name":"one"},{"kind":"cilium-node-config","namespace":"ns","name":"two"}]`,
 			`{"allowConfigKeys":[],"denyConfigKeys":["b"]}`},
@@ -228,7 +229,7 @@ func TestCFG6_SourcesAsAgentsReadThem(t *testing.T) {
 
 func TestCFG3_DoubledKeyAmongObjectsOfOneSource(t *testing.T) {
 	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{
-		scripted{layers: []configresolve.Layer{layer("a", values{"k": "1"}), layer("b", values{"k": "2"})}}}})
+		scripted{layers: []configresolve.Layer{layer("a", values{"k": "1"}), layer("b", values{"k": "2"})}}.source()}})
 	require.Equal(t, values{"k": "2"}, all(c))
 	require.Len(t, c.Explain().Findings, 1)
 	require.Equal(t, `doubled key "k" from cilium-node-config:ns/b: also set by cilium-node-config:ns/a, which it overrides`, c.Explain().Findings[0].String())
@@ -247,10 +248,10 @@ func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
 	const key = "clean-cilium-state"
 	from := func(kind, value string) configresolve.Source {
 		ref := configresolve.Ref{Kind: kind, Name: "x"}
-		return scripted{ref: ref, layers: []configresolve.Layer{{Ref: ref, Values: values{key: value, "more": value}}}}
+		return scripted{ref: ref, layers: []configresolve.Layer{{Ref: ref, Values: values{key: value, "more": value}}}}.source()
 	}
 	env := func(value string) configresolve.Source {
-		return configresolve.Env{Prefix: "A_", Environ: []string{"A_CLEAN_CILIUM_STATE=" + value}}
+		return configresolve.Env("A_", []string{"A_CLEAN_CILIUM_STATE=" + value})
 	}
 	const file, cm, crs, node = "file", configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode
 	for name, c := range map[string]struct {
@@ -267,7 +268,7 @@ func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
 		"a later node config":         {[]configresolve.Source{from(cm, "false"), from(crs, "true")}, ""},
 		"a later ConfigMap":           {[]configresolve.Source{from(crs, "false"), from(cm, "true")}, ""},
 		"a later file":                {[]configresolve.Source{from(cm, "false"), from(file, "true")}, ""},
-		"the first is missing":        {[]configresolve.Source{configresolve.Optional(scripted{err: configresolve.ErrMissing}), from(cm, "true")}, ""},
+		"the first is missing":        {[]configresolve.Source{configresolve.Optional(scripted{err: configresolve.ErrMissing}.source()), from(cm, "true")}, ""},
 		"the environment, later":      {[]configresolve.Source{from(node, "false"), env("true")}, "true"},
 		"the program, later":          {[]configresolve.Source{from(node, "false"), static("flags", values{key: "true"})}, "true"},
 		"a Node over the environment": {[]configresolve.Source{env("false"), from(node, "true")}, ""},

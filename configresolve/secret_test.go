@@ -30,16 +30,16 @@ func TestSEC8_SecretKeys(t *testing.T) {
 
 const pem = "-----BEGIN EC PRIVATE KEY-----\nhunter2\n"
 
-func secrets(t *testing.T) *configresolve.Config {
+func secrets(t *testing.T, revealed bool) *configresolve.Config {
 	t.Helper()
-	return resolve(t, configresolve.Resolver{DenyKeys: []string{"api-token"}, Sources: []configresolve.Source{
+	return resolve(t, configresolve.Resolver{Revealed: revealed, DenyKeys: []string{"api-token"}, Sources: []configresolve.Source{
 		static("one", values{"etcd-password": "hunter1", "api-token": "t0", "endpoint": "https://u:hunter2@h:2379", "some.pem": pem}),
 		static("two", values{"etcd-password": "hunter2", "api-token": "hunter2", "enable-secrets-sync": "true", "empty-token": ""}),
 	}})
 }
 
 func TestSEC8_ExplainMasksWhatLooksSecret(t *testing.T) {
-	x := secrets(t).Explain()
+	x := secrets(t, false).Explain()
 	text := x.String()
 	require.NotContains(t, text, "hunter")
 	require.NotContains(t, text, "t0")
@@ -50,7 +50,7 @@ func TestSEC8_ExplainMasksWhatLooksSecret(t *testing.T) {
 	require.Contains(t, text, `enable-secrets-sync = "true"`)
 	require.Contains(t, text, `empty-token = ""`)
 
-	text = x.Revealed().String()
+	text = secrets(t, true).Explain().String()
 	require.NotContains(t, text, "masked")
 	for _, shown := range []string{`"hunter1"`, `"hunter2"`, `"t0"`, `"https://u:hunter2@h:2379"`} {
 		require.Contains(t, text, shown)
@@ -58,15 +58,17 @@ func TestSEC8_ExplainMasksWhatLooksSecret(t *testing.T) {
 	encoded, err := json.Marshal(x)
 	require.NoError(t, err)
 	require.NotContains(t, string(encoded), "masked", "a program reads all of it")
-	require.Equal(t, "hunter2", secrets(t).Data()["etcd-password"])
+	require.Equal(t, "hunter2", secrets(t, true).Data()["etcd-password"])
 }
 
 func TestSEC8_ChangesMaskWhatLooksSecret(t *testing.T) {
 	old := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("zero", values{"etcd-password": "hunter0", "gone-token": "hunter0"})}})
 	revealed := ""
-	for _, change := range configresolve.Diff(old, secrets(t)) {
+	for _, change := range configresolve.Diff(old, secrets(t, false)) {
 		require.NotContains(t, change.String(), "hunter")
-		revealed += change.Revealed().String() + "\n"
+	}
+	for _, change := range configresolve.Diff(old, secrets(t, true)) {
+		revealed += change.String() + "\n"
 	}
 	require.Contains(t, revealed, `etcd-password = "hunter2" from static:two (was "hunter0" from static:zero)`)
 	require.Contains(t, revealed, `gone-token is no longer set (was "hunter0" from static:zero)`)
@@ -86,7 +88,7 @@ func TestSEC8_NamesOfSourcesStayOnTheirLine(t *testing.T) {
 	name := "a\nnodeinit: all is well\x1b[2J"
 	config := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{scripted{layers: []configresolve.Layer{
 		layer(name, values{"mtu": "1"}), layer("b", values{"mtu": "2", "../x": "3"}), layer(name, values{"mtu": "3"}),
-	}}}})
+	}}.source()}})
 	text := config.Explain().String()
 	for _, f := range config.Explain().Findings {
 		text += f.String() + "\n"

@@ -61,58 +61,41 @@ type Layer struct {
 	Empty  string // why there are no values, for a finding; may be empty
 }
 
-// Source is one place from which configuration is read.
+// Source is one place from which configuration is read: one that this package or
+// configresolve/kube makes, or one of a program's own.
 //
 // [Resolver.Resolve] reads the first source that is in a cluster ([Ref.Cluster]) alone, which
 // makes the connection and shows that the server is healthy, and then all others that are,
 // each in its own goroutine. So their Read must not depend on the calling thread, such as on
 // the files of its mount namespace. Other sources are read in the goroutine that called
 // Resolve.
-type Source interface {
+type Source struct {
 	// Ref identifies the source as a whole, even if it cannot be read.
-	Ref() Ref
+	Ref Ref
 	// Read returns the layers: a later one overrides an earlier one. Having no layer
 	// is not an error. If an object that was asked for does not exist, the error
 	// matches ErrMissing. The resolver validates the keys, and does not change the
 	// maps.
-	Read(ctx context.Context) ([]Layer, error)
-}
+	Read func(ctx context.Context) ([]Layer, error)
 
-// required returns what [Optional] was given, or the source itself.
-func required(source Source) Source {
-	for o, ok := source.(optional); ok; o, ok = source.(optional) {
-		source = o.Source
-	}
-	return source
-}
-
-// isTrusted reports whether a source is trusted with destructive keys: see
-// [Config.Trusted].
-func isTrusted(source Source, first bool) bool {
-	switch required(source).(type) {
-	case Env, Static:
-		return true
-	}
-	return first && source.Ref().Kind != KindNode
+	optional bool
+	trusted  bool                             // with destructive keys, whatever its place: see Config.Trusted
+	state    func(ctx context.Context) string // for Watch: differs when the content may; nil if only Read can tell
 }
 
 // Optional returns source with one difference: if it does not exist ([ErrMissing]),
 // it has no keys, and the [Config] has a finding about that. Any other error, such
 // as denied access, remains an error.
-func Optional(source Source) Source { return optional{source} }
-
-type optional struct{ Source }
-
-// Static is a source whose values the program provides, such as defaults or flags.
-type Static struct {
-	Name   string // shown in explanations
-	Values map[string]string
+func Optional(source Source) Source {
+	source.optional = true
+	return source
 }
 
-// Ref identifies the source as static:NAME.
-func (s Static) Ref() Ref { return Ref{Kind: kindStatic, Name: s.Name} }
-
-// Read returns the values as one layer.
-func (s Static) Read(context.Context) ([]Layer, error) {
-	return []Layer{{Ref: s.Ref(), Values: maps.Clone(s.Values)}}, nil
+// Static is a source whose values the program provides, such as defaults or flags. The
+// name is shown in explanations.
+func Static(name string, values map[string]string) Source {
+	ref := Ref{Kind: kindStatic, Name: name}
+	return Source{Ref: ref, trusted: true, Read: func(context.Context) ([]Layer, error) {
+		return []Layer{{Ref: ref, Values: maps.Clone(values)}}, nil
+	}}
 }

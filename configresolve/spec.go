@@ -12,15 +12,6 @@ import (
 	"strings"
 )
 
-// SpecDefaults provides the parts that a source string leaves out. The caller fills
-// it from flags and environment variables. If a default is needed and empty, that
-// is an error.
-type SpecDefaults struct {
-	Namespace string
-	ConfigMap string // name
-	NodeName  string
-}
-
 // sourceKinds are the kinds of source strings, with the parts that may follow.
 var sourceKinds = []struct{ name, parts string }{
 	{KindConfigMap, "[:[NAMESPACE/]NAME]"},
@@ -45,16 +36,19 @@ var sourceKinds = []struct{ name, parts string }{
 // it comes from variables that are not set. An empty list returns nothing. The error for an
 // unknown kind lists the known ones.
 //
+// What a string leaves out is the namespace and the name of configMap, or nodeName. If
+// it is needed and empty, that is an error.
+//
 // [Ref.Source] makes a source of a local kind; package configresolve/kube makes one of a
 // kind in a cluster ([Ref.Cluster]).
-func ParseSpecs(list []string, defaults SpecDefaults) ([]Ref, error) {
+func ParseSpecs(list []string, configMap Ref, nodeName string) ([]Ref, error) {
 	var specs []Ref
 	var errs []error
 	for _, text := range strings.Split(strings.Join(list, ","), ",") {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		s, err := parseSpec(text, defaults)
+		s, err := parseSpec(text, configMap, nodeName)
 		specs, errs = append(specs, s), append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -66,7 +60,7 @@ func ParseSpecs(list []string, defaults SpecDefaults) ([]Ref, error) {
 	return specs, nil
 }
 
-func parseSpec(text string, defaults SpecDefaults) (Ref, error) {
+func parseSpec(text string, configMap Ref, nodeName string) (Ref, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	var known []string
 	for _, k := range sourceKinds {
@@ -75,7 +69,7 @@ func parseSpec(text string, defaults SpecDefaults) (Ref, error) {
 			continue
 		}
 		r := Ref{Kind: kind}
-		r.fill(rest, defaults)
+		r.fill(rest, configMap, nodeName)
 		if err := r.check(rest); err != nil {
 			return Ref{}, fmt.Errorf("source %s: %w (want %s%s)", quote(text), err, k.name, k.parts)
 		}
@@ -85,17 +79,17 @@ func parseSpec(text string, defaults SpecDefaults) (Ref, error) {
 }
 
 // fill reads what follows the kind, and adds what that leaves out.
-func (r *Ref) fill(rest string, d SpecDefaults) {
+func (r *Ref) fill(rest string, configMap Ref, nodeName string) {
 	before, after, both := strings.Cut(rest, "/")
 	switch {
 	case r.Kind == KindConfigMap && both, r.Kind == KindNodeConfig && rest != "":
 		r.Namespace, r.Name = before, after
 	case r.Kind == KindConfigMap:
-		r.Namespace, r.Name = d.Namespace, cmp.Or(rest, d.ConfigMap)
+		r.Namespace, r.Name = configMap.Namespace, cmp.Or(rest, configMap.Name)
 	case r.Kind == KindNodeConfig:
-		r.Namespace = d.Namespace
+		r.Namespace = configMap.Namespace
 	case r.Kind == KindNode:
-		r.Name = cmp.Or(rest, d.NodeName)
+		r.Name = cmp.Or(rest, nodeName)
 	default:
 		r.Name = rest
 	}
@@ -142,14 +136,14 @@ func (r Ref) Cluster() bool {
 func (r Ref) Source(environ []string) (Source, error) {
 	switch r.Kind {
 	case kindDir:
-		return Dir{Path: r.Name}, nil
+		return Dir(r.Name), nil
 	case kindFile:
-		return File{Path: r.Name}, nil
+		return File(r.Name), nil
 	case kindEnv:
-		return Env{Prefix: r.Name, Environ: environ}, nil
+		return Env(r.Name, environ), nil
 	}
 	if r.Cluster() {
-		return nil, fmt.Errorf("source %s needs a cluster", r)
+		return Source{}, fmt.Errorf("source %s needs a cluster", r)
 	}
-	return nil, fmt.Errorf("source %s: unknown kind %s", r, quote(r.Kind))
+	return Source{}, fmt.Errorf("source %s: unknown kind %s", r, quote(r.Kind))
 }

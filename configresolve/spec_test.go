@@ -4,6 +4,7 @@
 package configresolve_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,13 +13,19 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-var specDefaults = configresolve.SpecDefaults{Namespace: "here", ConfigMap: "cilium-config", NodeName: "me"}
+var specDefaults = specs{configresolve.Ref{Namespace: "here", Name: "cilium-config"}, "me"}
+
+// specs is what a source string may leave out.
+type specs struct {
+	configMap configresolve.Ref
+	nodeName  string
+}
 
 // The limits are those of RFC 1123, as Kubernetes applies them to the names of objects.
 var longest = strings.Repeat("a", 63)
 
-func parseSpec(text string, defaults configresolve.SpecDefaults) (configresolve.Ref, error) {
-	specs, err := configresolve.ParseSpecs([]string{text}, defaults)
+func parseSpec(text string, defaults specs) (configresolve.Ref, error) {
+	specs, err := configresolve.ParseSpecs([]string{text}, defaults.configMap, defaults.nodeName)
 	if err != nil {
 		return configresolve.Ref{}, err
 	}
@@ -48,11 +55,11 @@ func TestParseSpec(t *testing.T) {
 		got, err := parseSpec(text, specDefaults)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
-		again, err := parseSpec(got.String(), configresolve.SpecDefaults{})
+		again, err := parseSpec(got.String(), specs{})
 		require.NoError(t, err, text)
 		require.Equal(t, want, again, text)
 	}
-	got, err := parseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns", ConfigMap: "other"})
+	got, err := parseSpec("config-map", specs{configMap: configresolve.Ref{Namespace: "ns", Name: "other"}})
 	require.NoError(t, err)
 	require.Equal(t, "config-map:ns/other", got.String())
 }
@@ -92,46 +99,43 @@ func TestParseSpecErrors(t *testing.T) {
 		require.ErrorContains(t, err, want, text)
 	}
 	for _, text := range []string{"config-map", "cilium-node-config", "node"} {
-		_, err := parseSpec(text, configresolve.SpecDefaults{})
+		_, err := parseSpec(text, specs{})
 		require.Error(t, err, "%s without a default", text)
 	}
-	_, err := parseSpec("config-map", configresolve.SpecDefaults{Namespace: "ns"})
+	_, err := parseSpec("config-map", specs{configMap: configresolve.Ref{Namespace: "ns"}})
 	require.EqualError(t, err, `source "config-map": no name given (want config-map[:[NAMESPACE/]NAME])`)
 }
 
 func TestParseSpecs(t *testing.T) {
-	specs, err := configresolve.ParseSpecs([]string{"config-map:a/b, node", "", "dir:/x,"}, specDefaults)
+	specs, err := configresolve.ParseSpecs([]string{"config-map:a/b, node", "", "dir:/x,"}, specDefaults.configMap, specDefaults.nodeName)
 	require.NoError(t, err)
 	require.Equal(t, []configresolve.Ref{
 		{Kind: "config-map", Namespace: "a", Name: "b"}, {Kind: "node", Name: "me"}, {Kind: "dir", Name: "/x"}}, specs)
 
-	_, err = configresolve.ParseSpecs([]string{"what", "node,ever"}, specDefaults)
+	_, err = configresolve.ParseSpecs([]string{"what", "node,ever"}, specDefaults.configMap, specDefaults.nodeName)
 	require.ErrorContains(t, err, `"what"`)
 	require.ErrorContains(t, err, `"ever"`)
 
-	specs, err = configresolve.ParseSpecs(nil, specDefaults)
+	specs, err = configresolve.ParseSpecs(nil, specDefaults.configMap, specDefaults.nodeName)
 	require.NoError(t, err)
 	require.Empty(t, specs)
 	for _, list := range [][]string{{""}, {","}, {" ", ",,"}} { // from variables that are not set
-		_, err = configresolve.ParseSpecs(list, specDefaults)
+		_, err = configresolve.ParseSpecs(list, specDefaults.configMap, specDefaults.nodeName)
 		require.ErrorContains(t, err, "names no source", "%q", list)
 	}
 }
 
 func TestSpecSource(t *testing.T) {
 	environ := []string{"X_A=1"}
-	for text, want := range map[string]configresolve.Source{
-		"dir:/d":  configresolve.Dir{Path: "/d"},
-		"file:/f": configresolve.File{Path: "/f"},
-		"env:X_":  configresolve.Env{Prefix: "X_", Environ: environ},
-	} {
+	dir, file := mounted(t, "..v", values{"a": "1"}), write(t, filepath.Join(t.TempDir(), "f"), "a: 1")
+	for _, text := range []string{"dir:" + dir, "file:" + file, "env:X_"} {
 		spec, err := parseSpec(text, specDefaults)
 		require.NoError(t, err)
 		require.False(t, spec.Cluster())
 		source, err := spec.Source(environ)
 		require.NoError(t, err)
-		require.Equal(t, want, source)
-		require.Equal(t, text, source.Ref().String())
+		require.Equal(t, values{"a": "1"}, read(t, source))
+		require.Equal(t, text, source.Ref.String())
 	}
 	for _, text := range []string{"config-map", "cilium-node-config", "node"} {
 		spec, err := parseSpec(text, specDefaults)
@@ -155,7 +159,7 @@ func FuzzParseSpec(f *testing.F) {
 			require.Zero(t, spec)
 			return
 		}
-		again, err := parseSpec(spec.String(), configresolve.SpecDefaults{})
+		again, err := parseSpec(spec.String(), specs{})
 		require.NoError(t, err)
 		require.Equal(t, spec, again)
 		require.NotContains(t, spec.Namespace, "/")

@@ -56,9 +56,14 @@ func (c *Config) deniedNote(key string) string {
 	return fmt.Sprintf(" (%s gives it, but it is %s)", last.Source, last.Rule)
 }
 
-// Unknown returns, sorted, a finding for each key that is set but not among known. Its
-// reason names the known key that it may be a misspelling of.
-func (c *Config) Unknown(known ...string) (findings []Finding) {
+// Unknown returns, sorted, a finding for each key that is set, but is neither among those
+// that [Decode] reads into v, unless that is nil, nor among known. Its reason names the key
+// that it may be a misspelling of.
+func (c *Config) Unknown(v any, known ...string) (findings []Finding) {
+	fields, _ := fieldsOf(v) // Decode reports errors in v
+	for _, f := range fields {
+		known = append(known, f.key)
+	}
 	for key := range c.All() {
 		if slices.Contains(known, key) {
 			continue

@@ -58,7 +58,7 @@ func TestCFG11_Unknown(t *testing.T) {
 		"enable-ipv4": "", "enable-ipv5": "", "enabel-ipv6": "", "routing_mode": "", "mut": "", "zebra-crossing": "", "d": "",
 	})}})
 	nearest := map[string]string{}
-	for _, u := range c.Unknown(known...) {
+	for _, u := range c.Unknown(nil, known...) {
 		nearest[u.Key] = strings.TrimPrefix(u.Reason, "is not known")
 		require.Equal(t, ref("s"), u.Source)
 	}
@@ -66,6 +66,6 @@ func TestCFG11_Unknown(t *testing.T) {
 		"enable-ipv5": ` ("enable-ipv4" is)`, "enabel-ipv6": ` ("enable-ipv6" is)`, "routing_mode": ` ("routing-mode" is)`,
 		"mut": ` ("mtu" is)`, "zebra-crossing": "", "d": "",
 	}, nearest)
-	require.Len(t, c.Unknown(), 7, "with no known keys every key is unknown")
-	require.Empty(t, resolve(t, configresolve.Resolver{}).Unknown(known...))
+	require.Len(t, c.Unknown(nil), 7, "with no known keys every key is unknown")
+	require.Empty(t, resolve(t, configresolve.Resolver{}).Unknown(nil, known...))
 }

@@ -139,11 +139,8 @@ func (w *watcher) wait(ctx context.Context) error {
 // content does. It reads no content.
 func (w *watcher) versions(ctx context.Context) (all []string) {
 	for _, source := range w.resolver.Sources {
-		switch s := required(source).(type) {
-		case Dir:
-			all = append(all, s.state(ctx))
-		case File:
-			all = append(all, stat(s.Path))
+		if source.state != nil {
+			all = append(all, source.state(ctx))
 		}
 	}
 	return all
@@ -151,18 +148,18 @@ func (w *watcher) versions(ctx context.Context) (all []string) {
 
 // state returns the target of ..data, or for a plain directory the state of each file. A
 // path that cannot be examined counts as missing.
-func (d Dir) state(ctx context.Context) string {
+func (d dir) state(ctx context.Context) string {
 	if version := d.version(); version != "" {
 		return version
 	}
-	names, err := input.ReadNames(ctx, d.Path, func(name string) bool { return !strings.HasPrefix(name, "..") })
+	names, err := input.ReadNames(ctx, d.path, func(name string) bool { return !strings.HasPrefix(name, "..") })
 	if err != nil {
 		return ""
 	}
 	slices.Sort(names)
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(name + " " + stat(filepath.Join(d.Path, name)) + "\n")
+		b.WriteString(name + " " + stat(filepath.Join(d.path, name)) + "\n")
 	}
 	return b.String()
 }

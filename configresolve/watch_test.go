@@ -62,7 +62,7 @@ func (w *watching) end() {
 
 func publish(t *testing.T, dir string, v values) {
 	t.Helper()
-	c, err := configresolve.Resolve(t.Context(), configresolve.Static{Values: v})
+	c, err := configresolve.Resolve(t.Context(), configresolve.Static("", v))
 	require.NoError(t, err)
 	_, err = configdir.Write(t.Context(), dir, c)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestCFG10_WatchReportsAMountedConfigMapsDrift(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config")
 	publish(t, dir, values{"a": "1", "b": "1"})
 	before := runtime.NumGoroutine()
-	w := watch(t, static("defaults", values{"c": "0"}), configresolve.Optional(configresolve.Dir{Path: dir}))
+	w := watch(t, static("defaults", values{"c": "0"}), configresolve.Optional(configresolve.Dir(dir)))
 	require.Len(t, lines(w.next()), 3)
 
 	publish(t, dir, values{"a": "2", "b": "1"})
@@ -106,7 +106,7 @@ func TestCFG10_WatchReportsAMountedConfigMapsDrift(t *testing.T) {
 func TestWatchReportsWhatCannotBeReadOnceAndThatItIsOver(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config")
 	publish(t, dir, values{"a": "1"})
-	w := watch(t, configresolve.Dir{Path: dir})
+	w := watch(t, configresolve.Dir(dir))
 	w.next()
 	away := dir + ".away"
 	require.NoError(t, os.Rename(dir, away))
@@ -125,7 +125,7 @@ func TestWatchOfPlainFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a"), "1")
 	require.NoError(t, os.Chtimes(dir, time.Time{}, time.Unix(1, 0)))
-	w := watch(t, configresolve.Dir{Path: dir})
+	w := watch(t, configresolve.Dir(dir))
 	require.Len(t, lines(w.next()), 1)
 	write(t, filepath.Join(dir, "b"), "2")
 	require.Equal(t, []string{`b = "2" from dir:` + dir}, lines(w.next()))
@@ -137,7 +137,7 @@ func TestWatchOfPlainFiles(t *testing.T) {
 func TestCFG10_WatchOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	write(t, path, "a: one\n")
-	w := watch(t, configresolve.Optional(configresolve.File{Path: path}))
+	w := watch(t, configresolve.Optional(configresolve.File(path)))
 	require.Len(t, lines(w.next()), 1)
 	write(t, path, "a: one\nb: two\n")
 	require.Equal(t, []string{`b = "two" from file:` + path}, lines(w.next()))
@@ -149,10 +149,10 @@ func TestCFG10_WatchOfAFile(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	dir := t.TempDir()
 	full := errors.New("full")
-	r := configresolve.Resolver{Sources: []configresolve.Source{configresolve.Dir{Path: dir}}}
+	r := configresolve.Resolver{Sources: []configresolve.Source{configresolve.Dir(dir)}}
 	require.ErrorIs(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return full }), full)
 
-	r.Sources = []configresolve.Source{configresolve.Dir{Path: filepath.Join(dir, "missing")}}
+	r.Sources = []configresolve.Source{configresolve.Dir(filepath.Join(dir, "missing"))}
 	require.ErrorIs(t, configresolve.Watch(t.Context(), r, func(configresolve.Update) error { return nil }), configresolve.ErrMissing)
 
 	r.Sources = []configresolve.Source{static("s", nil)}

@@ -36,11 +36,11 @@ func (d DropIn) Advise(ctx context.Context) (advice []string, err error) {
 	lines := withPatterns(own, d.lines())
 	say(d.Kernel.overridden(lines, all, "at the next boot"), err)
 	say(d.readLater(ctx, lines))
-	say(append(d.Kernel.ignored(own, writer(d.Reload != nil)), d.shared()...), nil)
+	say(append(d.Kernel.ignored(own, writer(d.Reload != "")), d.shared()...), nil)
 	say(d.Kernel.adviseRPFilter(own))
 	say(d.Kernel.adviseRouters(own))
-	if d.Reload != nil {
-		if _, err := d.Reload.reloader().Reloading(ctx); err != nil {
+	if d.Reload != "" {
+		if _, err := d.reloader().Reloading(ctx); err != nil {
 			say([]string{fmt.Sprintf("values are set directly, without a reload: %v", err)}, nil)
 		}
 	}

@@ -46,7 +46,7 @@ func bootedDropIn(t *testing.T) recordedFile {
 	t.Helper()
 	return recordedFile{sysctl.DropIn{
 		Name: "50-x.conf", Settings: []sysctl.Setting{{Key: bad, Value: "2"}},
-		Reload: &sysctl.Systemd{},
+		Reload: "systemd-sysctl.service",
 	}, real(t, filepath.Join(t.TempDir(), "state"))}
 }
 

@@ -21,21 +21,34 @@ import (
 type DropIn struct {
 	// Dir is the file's directory. If empty, it is /etc/sysctl.d.
 	Dir string
+	// ExistingDir makes a missing Dir an error. Otherwise Dir is made, with mode
+	// 0755.
+	ExistingDir bool
 	// Name is the file's name, which must end with .conf. It is required.
 	Name string
 	// Settings are the file's lines. At least one is required.
 	Settings []Setting
-	// ExistingDir makes a missing Dir an error. Otherwise Dir is made, with mode
-	// 0755.
-	ExistingDir bool
-	// Reload applies all sysctl.d files after the file is written. If nil, or if there is no
-	// systemd, only this file's values are set, directly.
-	Reload *Systemd
+	// Reload is the unit of systemd that applies all sysctl.d files, usually
+	// systemd-sysctl.service. It is restarted over D-Bus after the file is written, and
+	// waited for; a job that does not end with "done" is an error. If it is empty, or if
+	// there is no systemd, only this file's values are set, directly; so they are for a
+	// process in a unit that the service is ordered after, which would wait for itself: the
+	// service applies the files afterwards.
+	//
+	// The service applies every file, not only ours, and so overwrites values that an
+	// administrator has set at run time. It acts on the machine's values and on those of
+	// systemd's own network namespace, whatever the calling thread's is.
+	//
+	// The calling thread connects to /run/systemd/private or /run/dbus/system_bus_socket,
+	// tried in this order, in its mount namespace. Each connection has its own goroutines,
+	// which only read from and write to it, and end with the call. A reload needs root.
+	Reload string
 	// Kernel is the kernel whose values are read and set. The zero value is the
 	// calling thread's.
 	Kernel Kernel
 
-	read []string // the directories that are read at boot; nil: see dirs
+	read    []string // the directories that are read at boot; nil: see dirs
+	instead reloader // nil: the unit
 }
 
 func (d DropIn) dir() string {

@@ -88,9 +88,8 @@ func TestDropInActsInTheHostsNamespaces(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
 	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
-	dropIn := cilium(recordedFile{DropIn: sysctl.DropIn{
-		Dir: filepath.Join(host, "sysctl.d"), Reload: sysctl.SystemdAt(filepath.Join(host, "root"), service),
-	}}).DropIn
+	dropIn := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: filepath.Join(host, "sysctl.d")}.
+		Reloads(sysctl.SystemdAt(filepath.Join(host, "root"), service))}).DropIn
 	target, err := os.Readlink("/proc/thread-self")
 	require.NoError(t, err)
 
@@ -127,7 +126,7 @@ func TestSYS4_TheZeroValuesAreTheHostsAndFallBackWithoutSystemd(t *testing.T) {
 	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.all.rp_filter", Value: "2"}))
 	higher := "/usr/lib/sysctl.d/99-zzzz.conf"
 	require.NoError(t, os.WriteFile(higher, []byte("net.ipv4.conf.all.rp_filter = 1\n"), 0o644))
-	d := cilium(recordedFile{sysctl.DropIn{Reload: &sysctl.Systemd{}}, real(t, "/run/state")})
+	d := cilium(recordedFile{sysctl.DropIn{Reload: "systemd-sysctl.service"}, real(t, "/run/state")})
 	require.Equal(t, []string{"set net.ipv4.conf.all.rp_filter = 0 (is 2)", "write file /etc/sysctl.d/99-zzz-override_cilium.conf"}, check(t, d))
 	require.Contains(t, strings.Join(advise(t, d), "\n"), "values are set directly, without a reload: no systemd")
 	require.NoError(t, d.Apply(t.Context()))
@@ -212,14 +211,14 @@ func TestSYS4_AReadOnlyRealKernelIsLeftToTheReloader(t *testing.T) {
 	before := values(t)
 	require.NoError(t, unix.Mount("", "/proc/sys/net", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 
-	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Reload: sysctl.Instead(o), Settings: []sysctl.Setting{
+	d := recordedFile{sysctl.DropIn{Dir: o.dir, Name: "90-x.conf", Settings: []sysctl.Setting{
 		{Key: bad, Value: "0"},
 		{Key: "net.ipv4.ip_forward", Value: "1", IgnoreFailure: true},
 		{Key: "kernel.random.boot_id", Value: "0", IgnoreFailure: true}, // no reload sets it
-	}}, real(t, filepath.Join(root, "state"))}
+	}}.Reloads(sysctl.Instead(o)), real(t, filepath.Join(root, "state"))}
 	require.Contains(t, check(t, d), "set "+bad+" = 0 (is 2)")
 	direct := d
-	direct.Reload = nil
+	direct.Reload = ""
 	require.ErrorIs(t, direct.Apply(t.Context()), unix.EROFS)
 	require.NoFileExists(t, filepath.Join(o.dir, "90-x.conf"), "there is no other process")
 	require.NoError(t, d.Apply(t.Context()))

@@ -63,13 +63,11 @@ func (n node) book(step string) book {
 }
 func (n node) dropIn() recordedFile { return n.dropInWith(nil) }
 func (n node) dropInWith(r sysctl.Reloader) recordedFile {
-	var reload *sysctl.Systemd
+	d := sysctl.DropIn{Dir: n.dir(), Kernel: sysctl.Kernel{Files: n.Kernel}}.Reading(n.dir(), filepath.Join(n.root, "usr"))
 	if r != nil {
-		reload = sysctl.Instead(r)
+		d = d.Reloads(sysctl.Instead(r))
 	}
-	return cilium(recordedFile{sysctl.DropIn{
-		Dir: n.dir(), Kernel: sysctl.Kernel{Files: n.Kernel}, Reload: reload,
-	}.Reading(n.dir(), filepath.Join(n.root, "usr")), n.book("drop-in")})
+	return cilium(recordedFile{d, n.book("drop-in")})
 }
 
 // cilium fills in the fields that d leaves empty.

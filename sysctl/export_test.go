@@ -36,11 +36,22 @@ func (d DropIn) Reading(dirs ...string) DropIn {
 
 type Reloader = reloader
 
+// Systemd is a service of systemd, usually systemd-sysctl.service.
+type Systemd struct{ instead Reloader }
+
 // Instead makes a Systemd that is r.
-func Instead(r Reloader) *Systemd { return &Systemd{instead: r} }
+func Instead(r Reloader) *Systemd { return &Systemd{r} }
 
 // SystemdAt has its sockets below root.
-func SystemdAt(root, unit string) *Systemd { return &Systemd{instead: service{unit, root}} }
+func SystemdAt(root, unit string) *Systemd { return &Systemd{service{unit, root}} }
+
+// Reloads returns d with s as what reloads.
+func (d DropIn) Reloads(s *Systemd) DropIn {
+	d.Reload, d.instead = "systemd-sysctl.service", s.instead
+	return d
+}
+
+func (s *Systemd) reloader() Reloader { return DropIn{}.Reloads(s).reloader() }
 
 func (s *Systemd) Reload(ctx context.Context) error { return s.reloader().Reload(ctx) }
 

@@ -96,8 +96,12 @@ func TestSYS4_SYS8_SYS9_AKillAtEachStepIsMadeGood(t *testing.T) {
 	want := n.Values()
 
 	kills := map[string]func(d *recordedFile, n node){
-		"before the reload": func(d *recordedFile, n node) { d.Reload = sysctl.Instead(&fatal{manager{node: n}, false}) },
-		"after the reload":  func(d *recordedFile, n node) { d.Reload = sysctl.Instead(&fatal{manager{node: n}, true}) },
+		"before the reload": func(d *recordedFile, n node) {
+			d.DropIn = d.DropIn.Reloads(sysctl.Instead(&fatal{manager{node: n}, false}))
+		},
+		"after the reload": func(d *recordedFile, n node) {
+			d.DropIn = d.DropIn.Reloads(sysctl.Instead(&fatal{manager{node: n}, true}))
+		},
 	}
 	for lives := range 6 {
 		kills[fmt.Sprint("at a write of the kernel, ", lives)] = func(d *recordedFile, n node) { d.Kernel.Files = &mortal{Kernel: n.Kernel, lives: lives} }

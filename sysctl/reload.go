@@ -50,7 +50,7 @@ func (k Kernel) setsDenied(own []target) bool {
 // reloading returns what applies the files, if that is due: the file is not as wanted, or
 // a value differs that this process may not write. Nil: it is not, or there is no systemd.
 func (d DropIn) reloading(ctx context.Context, file ledger.Want, own []target) (*reload, error) {
-	if d.Reload == nil {
+	if d.Reload == "" {
 		return nil, nil
 	}
 	now, err := file.Kind.Read(ctx, file.Object)
@@ -58,14 +58,14 @@ func (d DropIn) reloading(ctx context.Context, file ledger.Want, own []target) (
 	if !follows && !d.Kernel.setsDenied(own) {
 		return nil, nil
 	}
-	how, err := d.Reload.reloader().Reloading(ctx)
+	how, err := d.reloader().Reloading(ctx)
 	switch {
 	case errors.Is(err, errNoSystemd):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reload: %w", err)
 	}
-	return &reload{reloader: d.Reload.reloader(), how: how, follows: follows}, nil
+	return &reload{reloader: d.reloader(), how: how, follows: follows}, nil
 }
 
 // beyond lists the changes that a reload makes besides our keys, because of other files. Like

@@ -86,7 +86,7 @@ func (c Content) validate() error {
 	return nil
 }
 
-func (c Content) path() Path    { return Path{c.Path, FileOrCreate} }
+func (c Content) path() Path    { return Path{c.Path, typeFileOrCreate} }
 func (c Content) clean() string { return c.path().clean() }
 
 // Check reports whether Apply would write the file, and which directories it would make.
@@ -146,7 +146,7 @@ func (c Content) look() error {
 	}
 	info, err := os.Lstat(c.clean())
 	if err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
-		return code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s: move it away", c.Path, kind(info.Mode()), File)
+		return code.Errorf(code.HostpathWrongType, "host path %s is a %s, and must be a %s: move it away", c.Path, kind(info.Mode()), typeFile)
 	}
 	return nil // that it cannot be read is said when it is
 }

@@ -215,7 +215,7 @@ func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	file := filepath.Join(dir, "config")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
-	p := on(root, hostpath.Paths{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}})
+	p := on(root, hostpath.Paths{{Path: dir, Type: "DirectoryOrCreate"}, {Path: file, Type: "FileOrCreate"}})
 	p.Ledger.Adopt = true
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)

@@ -64,8 +64,8 @@ func Example() {
 		Host:   hostns.Host{LockFile: filepath.Join(node, "lock")}, // the program runs on the host
 		Ledger: &ledger.Ledger{Dir: filepath.Join(node, "state"), Agent: "agent", NoOwner: true},
 		Steps: []bootstrap.Step{{Name: "host-paths", Wants: hostpath.Paths{
-			{Path: filepath.Join(node, "run/agent"), Type: hostpath.DirectoryOrCreate},
-			{Path: filepath.Join(node, "run/agent/pid"), Type: hostpath.FileOrCreate},
+			{Path: filepath.Join(node, "run/agent"), Type: "DirectoryOrCreate"},
+			{Path: filepath.Join(node, "run/agent/pid"), Type: "FileOrCreate"},
 		}}},
 	}
 	show := func(report *bootstrap.Report, err error) {

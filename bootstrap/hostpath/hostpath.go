@@ -32,7 +32,7 @@ func (p Paths) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
 // Wants lists what has to be made. An existing path is only looked at, unless an agent has made
 // it: then it stays until no agent wants it any more.
 func (p Paths) Wants(context.Context) (ledger.Wants, error) {
-	l := list{planned: map[string]Type{}}
+	l := list{planned: map[string]string{}}
 	var errs []error
 	for _, path := range p {
 		err := path.validate()
@@ -47,7 +47,7 @@ func (p Paths) Wants(context.Context) (ledger.Wants, error) {
 // list collects wants, each object once.
 type list struct {
 	wants   []ledger.Want
-	planned map[string]Type // what is to be made, by ID
+	planned map[string]string // what is to be made, by ID
 }
 
 // add adds what path wants. An error is about the list, whatever is on the node.
@@ -63,10 +63,10 @@ func (l *list) add(path Path) error {
 		l.wants = append(l.wants, path.seen())
 		l.wants = append(l.wants, path.accepted(info)...)
 	case l.planned[idOf(path.clean())] == path.wanted():
-	case path.Type == DirectoryOrCreate:
+	case path.Type == typeDirOrCreate:
 		return l.addDirectories(path)
-	case path.Type == FileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == Directory || path.orphan("") == nil):
-		l.planned[idOf(path.clean())] = File
+	case path.Type == typeFileOrCreate && (l.planned[idOf(filepath.Dir(path.clean()))] == typeDir || path.orphan("") == nil):
+		l.planned[idOf(path.clean())] = typeFile
 		l.wants = append(l.wants, newFile(path.clean()))
 	default:
 		l.wants = append(l.wants, path.seen())
@@ -81,7 +81,7 @@ func idOf(path string) string { return ledger.Want{Kind: ledger.Dir(), Object: p
 func (l *list) addDirectories(path Path) error {
 	wants, err := ledger.DirWants(path.clean(), dirMode)
 	if err == nil && len(wants) > 0 {
-		outermost := Path{wants[0].Object, Directory}
+		outermost := Path{wants[0].Object, typeDir}
 		if _, err = outermost.look(); err != nil { // a link that leads nowhere
 			path = outermost
 		}
@@ -92,10 +92,10 @@ func (l *list) addDirectories(path Path) error {
 	}
 	for _, w := range wants {
 		switch l.planned[w.ID()] {
-		case File:
-			return code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", path.Path, w.Object, File, Directory)
+		case typeFile:
+			return code.Errorf(code.HostpathWrongType, "host path %s: %s is listed as a %s, but must be a %s", path.Path, w.Object, typeFile, typeDir)
 		case "":
-			l.planned[w.ID()] = Directory
+			l.planned[w.ID()] = typeDir
 			l.wants = append(l.wants, w)
 		}
 	}
@@ -119,9 +119,9 @@ func (p Path) seen() ledger.Want {
 		switch {
 		case err != nil || info != nil:
 			return err
-		case p.Type == FileOrCreate:
-			return p.orphan("list it before as " + string(DirectoryOrCreate))
-		case p.Type == DirectoryOrCreate:
+		case p.Type == typeFileOrCreate:
+			return p.orphan("list it before as " + typeDirOrCreate)
+		case p.Type == typeDirOrCreate:
 			_, err := ledger.DirWants(p.clean(), dirMode)
 			return hint("make host path "+p.Path, err)
 		}
@@ -131,7 +131,7 @@ func (p Path) seen() ledger.Want {
 
 // orphan returns an error if p's directory is missing, with the remedy for that.
 func (p Path) orphan(remedy string) error {
-	dir := Path{filepath.Dir(p.clean()), Directory}
+	dir := Path{filepath.Dir(p.clean()), typeDir}
 	info, err := dir.look()
 	switch {
 	case err != nil:

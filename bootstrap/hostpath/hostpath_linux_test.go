@@ -27,13 +27,13 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 	if err := unix.Mknod(node+"/block", unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))); err != nil {
 		testns.Skip(t, "mknod of a block device: "+err.Error())
 	}
-	there := map[string]hostpath.Type{
-		node + "/dir": hostpath.Directory, node + "/file": hostpath.File, node + "/socket": "Socket",
+	there := map[string]string{
+		node + "/dir": "Directory", node + "/file": "File", node + "/socket": "Socket",
 		"/dev/null": "CharDevice", node + "/block": "BlockDevice", node + "/pipe": "FIFO",
 	}
 	for path, is := range there {
-		for _, want := range []hostpath.Type{
-			hostpath.Directory, hostpath.File, "Socket", "CharDevice", "BlockDevice",
+		for _, want := range []string{
+			"Directory", "File", "Socket", "CharDevice", "BlockDevice",
 		} {
 			_, err := one(path, want).Check(t.Context())
 			if is == want {
@@ -50,7 +50,7 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	node := t.TempDir()
 	require.NoError(t, unix.Mount("tmpfs", node, "tmpfs", unix.MS_RDONLY, ""))
 	defer unix.Unmount(node, unix.MNT_DETACH)
-	err := one(node+"/x", hostpath.DirectoryOrCreate).Apply(t.Context())
+	err := one(node+"/x", "DirectoryOrCreate").Apply(t.Context())
 	require.ErrorIs(t, err, unix.EROFS)
 	require.ErrorContains(t, err, "make directory "+node+"/x")
 	require.ErrorContains(t, err, "mounted read-write")
@@ -59,7 +59,7 @@ func TestPLAN5_ErrorsNameTheRemedy(t *testing.T) {
 	require.NoError(t, unix.Setfsuid(65534)) // this thread only; takes CAP_DAC_OVERRIDE away
 	defer unix.Setfsuid(0)
 	for _, path := range []string{node + "/x", node + "/x/y"} {
-		_, err = one(path, hostpath.DirectoryOrCreate).Check(t.Context())
+		_, err = one(path, "DirectoryOrCreate").Check(t.Context())
 		require.ErrorIs(t, err, unix.EACCES)
 		require.ErrorContains(t, err, "look at host path "+path)
 		require.ErrorContains(t, err, "CAP_DAC_OVERRIDE")
@@ -73,7 +73,7 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	old := unix.Umask(0)
 	defer unix.Umask(old)
 	a := hostpath.Paths{
-		{Path: node + "/run/xtables.lock", Type: hostpath.FileOrCreate}, {Path: node + "/run/other.lock", Type: hostpath.FileOrCreate},
+		{Path: node + "/run/xtables.lock", Type: "FileOrCreate"}, {Path: node + "/run/other.lock", Type: "FileOrCreate"},
 	}
 	require.NoError(t, a.Apply(t.Context()))
 	for name, mode := range map[string]os.FileMode{"xtables.lock": 0o600, "other.lock": 0o644} {
@@ -91,8 +91,8 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink("/proc/self/root"+dir+"/host", dir+"/shared/link"))
 	require.NoError(t, os.Chown(dir+"/shared", stranger, stranger))
-	for path, typ := range map[string]hostpath.Type{
-		"/shared/link/dir": hostpath.DirectoryOrCreate, "/shared/link/file": hostpath.FileOrCreate,
+	for path, typ := range map[string]string{
+		"/shared/link/dir": "DirectoryOrCreate", "/shared/link/file": "FileOrCreate",
 	} {
 		err := hostpath.Paths{{Path: dir + path, Type: typ}}.Apply(t.Context())
 		require.ErrorContains(t, err, "a symbolic link that others may change", path)

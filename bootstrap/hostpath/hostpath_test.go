@@ -19,7 +19,7 @@ import (
 )
 
 // one is the action for a single path.
-func one(path string, t hostpath.Type) testledger.Step {
+func one(path string, t string) testledger.Step {
 	return testledger.Step{Wanter: hostpath.Paths{{Path: path, Type: t}}}
 }
 
@@ -46,11 +46,11 @@ func requireContent(t *testing.T, path, want string) {
 func TestHP1_Makes(t *testing.T) {
 	node := t.TempDir()
 	a := hostpath.Paths{
-		{node + "/a/b/", hostpath.DirectoryOrCreate},
-		{node + "/a/c", hostpath.DirectoryOrCreate},
-		{node + "/a/b", hostpath.Directory},
-		{node + "/a/b/file", hostpath.FileOrCreate},
-		{node + "/a/b/file", hostpath.File},
+		{node + "/a/b/", "DirectoryOrCreate"},
+		{node + "/a/c", "DirectoryOrCreate"},
+		{node + "/a/b", "Directory"},
+		{node + "/a/b/file", "FileOrCreate"},
+		{node + "/a/b/file", "File"},
 	}
 	require.Equal(t, []string{
 		"make directory " + node + "/a",
@@ -74,7 +74,7 @@ func TestHP1_WhatExistsIsLeftAsItIs(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
 	a := testledger.Step{Wanter: hostpath.Paths{
-		{dir, hostpath.DirectoryOrCreate}, {file, hostpath.FileOrCreate},
+		{dir, "DirectoryOrCreate"}, {file, "FileOrCreate"},
 	}, Book: testledger.Open(t, state)}
 	require.NoError(t, a.Apply(t.Context()))
 	require.NoDirExists(t, state, "nothing changed, nothing testledger.Step")
@@ -98,23 +98,23 @@ func TestHP1_Refuses(t *testing.T) {
 		path hostpath.Path
 		want string
 	}{
-		"file for directory":       {hostpath.Path{file, hostpath.Directory}, file + " is a File, and must be a Directory"},
-		"file for made directory":  {hostpath.Path{file, hostpath.DirectoryOrCreate}, file + " is a File, and must be a Directory"},
-		"directory for file":       {hostpath.Path{dir, hostpath.File}, dir + " is a Directory, and must be a File"},
-		"directory for made file":  {hostpath.Path{dir, hostpath.FileOrCreate}, dir + " is a Directory, and must be a File"},
-		"missing directory":        {hostpath.Path{missing, hostpath.Directory}, missing + " does not exist, and must be a Directory"},
-		"parent is not made":       {hostpath.Path{missing + "/file", hostpath.FileOrCreate}, "directory " + missing + " does not exist; list it before as DirectoryOrCreate"},
-		"parent is a file":         {hostpath.Path{file + "/dir/x", hostpath.DirectoryOrCreate}, "not a directory"},
-		"file in a file":           {hostpath.Path{file + "/x", hostpath.FileOrCreate}, "not a directory"},
-		"link to nowhere":          {hostpath.Path{dangling, hostpath.DirectoryOrCreate}, dangling + " is a symbolic link to " + missing + ", which does not exist"},
-		"file for a link's target": {hostpath.Path{dangling, hostpath.FileOrCreate}, "which does not exist; it must be a File"},
-		"below a link to nowhere":  {hostpath.Path{dangling + "/x", hostpath.DirectoryOrCreate}, dangling + " is a symbolic link to " + missing},
+		"file for directory":       {hostpath.Path{file, "Directory"}, file + " is a File, and must be a Directory"},
+		"file for made directory":  {hostpath.Path{file, "DirectoryOrCreate"}, file + " is a File, and must be a Directory"},
+		"directory for file":       {hostpath.Path{dir, "File"}, dir + " is a Directory, and must be a File"},
+		"directory for made file":  {hostpath.Path{dir, "FileOrCreate"}, dir + " is a Directory, and must be a File"},
+		"missing directory":        {hostpath.Path{missing, "Directory"}, missing + " does not exist, and must be a Directory"},
+		"parent is not made":       {hostpath.Path{missing + "/file", "FileOrCreate"}, "directory " + missing + " does not exist; list it before as DirectoryOrCreate"},
+		"parent is a file":         {hostpath.Path{file + "/dir/x", "DirectoryOrCreate"}, "not a directory"},
+		"file in a file":           {hostpath.Path{file + "/x", "FileOrCreate"}, "not a directory"},
+		"link to nowhere":          {hostpath.Path{dangling, "DirectoryOrCreate"}, dangling + " is a symbolic link to " + missing + ", which does not exist"},
+		"file for a link's target": {hostpath.Path{dangling, "FileOrCreate"}, "which does not exist; it must be a File"},
+		"below a link to nowhere":  {hostpath.Path{dangling + "/x", "DirectoryOrCreate"}, dangling + " is a symbolic link to " + missing},
 		"unknown type":             {hostpath.Path{dir, "Folder"}, `has the unknown type "Folder"; known are ["Directory" "DirectoryOrCreate" `},
-		"relative":                 {hostpath.Path{"run/x", hostpath.DirectoryOrCreate}, `"run/x" is not absolute`},
+		"relative":                 {hostpath.Path{"run/x", "DirectoryOrCreate"}, `"run/x" is not absolute`},
 		"relative, of any type":    {hostpath.Path{"run/x", ""}, `"run/x" is not absolute`},
-		"empty":                    {hostpath.Path{"", hostpath.Directory}, `"" is not absolute`},
-		"back steps":               {hostpath.Path{dir + "/../x", hostpath.DirectoryOrCreate}, `has a ".." in it`},
-		"zero byte":                {hostpath.Path{dir + "/\x00", hostpath.DirectoryOrCreate}, "holds a zero byte"},
+		"empty":                    {hostpath.Path{"", "Directory"}, `"" is not absolute`},
+		"back steps":               {hostpath.Path{dir + "/../x", "DirectoryOrCreate"}, `has a ".." in it`},
+		"zero byte":                {hostpath.Path{dir + "/\x00", "DirectoryOrCreate"}, "holds a zero byte"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := testledger.Step{Wanter: hostpath.Paths{tc.path}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
@@ -152,8 +152,8 @@ func names(t *testing.T, dir string) (names []string) {
 func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 	node := t.TempDir()
 	a := hostpath.Paths{
-		{node + "/no", hostpath.File},
-		{node + "/yes", hostpath.DirectoryOrCreate},
+		{node + "/no", "File"},
+		{node + "/yes", "DirectoryOrCreate"},
 		{node + "/never", "Socket"},
 	}
 	changes, err := a.Check(t.Context())
@@ -171,9 +171,9 @@ func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 	node := t.TempDir()
 	lock := node + "/run/xtables.lock"
 	a := testledger.Step{Wanter: hostpath.Paths{
-		{node + "/run", hostpath.DirectoryOrCreate},
-		{lock, hostpath.FileOrCreate},
-		{node + "/run/other.lock", hostpath.FileOrCreate},
+		{node + "/run", "DirectoryOrCreate"},
+		{lock, "FileOrCreate"},
+		{node + "/run/other.lock", "FileOrCreate"},
 	}, Book: testledger.Open(t, filepath.Join(node, "slipway"))}
 	require.NoError(t, a.Apply(t.Context()))
 	require.FileExists(t, lock)
@@ -194,7 +194,7 @@ func TestHP1_LockOfIptablesIsNeverRemoved(t *testing.T) {
 // A path that one agent made stays for another that needs it, even if the other reaches it
 // through a link, or would not make it.
 func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
-	for _, types := range [][2]hostpath.Type{{hostpath.DirectoryOrCreate, hostpath.FileOrCreate}, {hostpath.Directory, hostpath.File}} {
+	for _, types := range [][2]string{{"DirectoryOrCreate", "FileOrCreate"}, {"Directory", "File"}} {
 		root := t.TempDir()
 		links := filepath.Join(root, "links")
 		require.NoError(t, os.Mkdir(links, 0o755))
@@ -202,7 +202,7 @@ func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
 		for _, path := range []string{dir, file} {
 			require.NoError(t, os.Symlink(path, filepath.Join(links, filepath.Base(path))))
 		}
-		makes := hostpath.Paths{{Path: dir, Type: hostpath.DirectoryOrCreate}, {Path: file, Type: hostpath.FileOrCreate}}
+		makes := hostpath.Paths{{Path: dir, Type: "DirectoryOrCreate"}, {Path: file, Type: "FileOrCreate"}}
 		needs := hostpath.Paths{{Path: filepath.Join(links, "dir"), Type: types[0]}, {Path: filepath.Join(links, "file"), Type: types[1]}}
 		first, second := on(root, makes), on(root, needs)
 		second.Ledger.Agent = "second"

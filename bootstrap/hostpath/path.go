@@ -18,21 +18,15 @@ import (
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
-// Type is the type that a path must have: that of a hostPath volume, also "Socket",
-// "CharDevice" or "BlockDevice", all of which must exist. If it is empty, nothing is checked.
-// A symbolic link at the path's end is followed.
-type Type string
-
-// The types of what is made, or must exist.
+// The types of paths.
 const (
-	Directory         Type = "Directory"         // must exist
-	DirectoryOrCreate Type = "DirectoryOrCreate" // made, with its parents, with mode 0755
-	File              Type = "File"              // a regular file, must exist
-	FileOrCreate      Type = "FileOrCreate"      // made empty with mode 0644; its parent must exist
-
-	socket      Type = "Socket"
-	charDevice  Type = "CharDevice"
-	blockDevice Type = "BlockDevice"
+	typeDir          = "Directory"
+	typeDirOrCreate  = "DirectoryOrCreate"
+	typeFile         = "File"
+	typeFileOrCreate = "FileOrCreate"
+	typeSocket       = "Socket"
+	typeCharDevice   = "CharDevice"
+	typeBlockDevice  = "BlockDevice"
 )
 
 // The modes of new files and directories are those that the kubelet uses. If every user could
@@ -51,7 +45,13 @@ func isLock(path string) bool {
 // Path is a path on the node, and the type that it must have.
 type Path struct {
 	Path string // absolute, without ".." elements
-	Type Type
+
+	// Type is that of a hostPath volume: "DirectoryOrCreate", which is made, with its
+	// parents, with mode 0755; "FileOrCreate", which is made empty with mode 0644, and whose
+	// parent must exist; or "Directory", "File" (a regular one), "Socket", "CharDevice" or
+	// "BlockDevice", which must exist. If it is empty, nothing is checked. A symbolic link at
+	// the path's end is followed.
+	Type string
 }
 
 // clean returns p's path as made and recorded.
@@ -59,7 +59,7 @@ func (p Path) clean() string { return filepath.Clean(p.Path) }
 
 // validate checks what can be checked without looking at the node.
 func (p Path) validate() error {
-	types := []Type{Directory, DirectoryOrCreate, File, FileOrCreate, socket, charDevice, blockDevice}
+	types := []string{typeDir, typeDirOrCreate, typeFile, typeFileOrCreate, typeSocket, typeCharDevice, typeBlockDevice}
 	switch {
 	case p.Type != "" && !slices.Contains(types, p.Type):
 		return fmt.Errorf("host path %q has the unknown type %q; known are %q", p.Path, p.Type, types)
@@ -106,31 +106,31 @@ func (p Path) target() string {
 }
 
 // wanted is the type that p must have when it exists.
-func (p Path) wanted() Type {
+func (p Path) wanted() string {
 	switch p.Type {
-	case DirectoryOrCreate:
-		return Directory
-	case FileOrCreate:
-		return File
+	case typeDirOrCreate:
+		return typeDir
+	case typeFileOrCreate:
+		return typeFile
 	}
 	return p.Type
 }
 
-// kind is the Type of an existing object, or words if there is no Type for it.
-func kind(m fs.FileMode) Type {
+// kind is the type of an existing object, or words if there is none for it.
+func kind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
-		return Directory
+		return typeDir
 	case m.IsRegular():
-		return File
+		return typeFile
 	case m&fs.ModeSocket != 0:
-		return socket
+		return typeSocket
 	case m&fs.ModeCharDevice != 0:
-		return charDevice
+		return typeCharDevice
 	case m&fs.ModeDevice != 0:
-		return blockDevice
+		return typeBlockDevice
 	}
-	return Type(filemode.Type(m))
+	return filemode.Type(m)
 }
 
 // hint wraps err, and names a missing permission that the caller can grant.

@@ -112,7 +112,7 @@ func TestCFG7_AConfigurationIsNotReplacedByNone(t *testing.T) {
 		if !records {
 			w.state = ""
 		}
-		none, err := configresolve.Resolve(t.Context(), configresolve.File{Path: write(t, filepath.Join(root, "empty.yaml"), "")})
+		none, err := configresolve.Resolve(t.Context(), configresolve.File(write(t, filepath.Join(root, "empty.yaml"), "")))
 		require.NoError(t, err)
 		w.Config = none
 		require.NoError(t, w.Apply(t.Context()), "nothing is lost")

@@ -19,7 +19,7 @@ func ExampleWrite() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	config, err := configresolve.Resolve(context.Background(), configresolve.Static{Values: map[string]string{"mtu": "1500"}})
+	config, err := configresolve.Resolve(context.Background(), configresolve.Static("", map[string]string{"mtu": "1500"}))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -18,7 +18,7 @@ type values = map[string]string
 
 func config(t testing.TB, v values) *configresolve.Config {
 	t.Helper()
-	c, err := configresolve.Resolve(t.Context(), configresolve.Static{Name: "s", Values: v})
+	c, err := configresolve.Resolve(t.Context(), configresolve.Static("s", v))
 	require.NoError(t, err)
 	return c
 }

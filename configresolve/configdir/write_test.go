@@ -95,7 +95,7 @@ func state(t *testing.T, dir string) string {
 
 func wholeConfig(t *testing.T) *configresolve.Config {
 	t.Helper()
-	c, err := configresolve.Resolve(t.Context(), configresolve.File{Path: "../testdata/configmap.yaml"})
+	c, err := configresolve.Resolve(t.Context(), configresolve.File("../testdata/configmap.yaml"))
 	require.NoError(t, err)
 	return c
 }
@@ -109,7 +109,7 @@ func TestCFG7_WritesAWholeConfigMap(t *testing.T) {
 	requireMode(t, dir, fs.ModeDir|0o755)
 	requireMode(t, filepath.Dir(dir), fs.ModeDir|0o755)
 
-	again, err := configresolve.Resolve(t.Context(), configresolve.Dir{Path: dir})
+	again, err := configresolve.Resolve(t.Context(), configresolve.Dir(dir))
 	require.NoError(t, err)
 	require.Equal(t, all(c), all(again), "read back as a mounted ConfigMap")
 }

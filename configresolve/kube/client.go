@@ -234,11 +234,11 @@ func inCluster() (*rest.Config, error) {
 func (c *Client) Source(spec configresolve.Ref, agent Agent, nodeName string) (configresolve.Source, error) {
 	switch spec.Kind {
 	case configresolve.KindConfigMap:
-		return ConfigMap{Client: c, Namespace: spec.Namespace, Name: spec.Name}, nil
+		return c.ConfigMap(spec.Namespace, spec.Name), nil
 	case configresolve.KindNodeConfig:
-		return NodeConfigs{Client: c, Namespace: spec.Namespace, Name: spec.Name, NodeName: nodeName, Versions: agent.NodeConfigs}, nil
+		return nodeConfigs{c, spec.Namespace, spec.Name, nodeName, agent.NodeConfigs}.source(), nil
 	case configresolve.KindNode:
-		return Node{Client: c, Name: spec.Name, Prefix: agent.Prefix}, nil
+		return c.Node(spec.Name, agent.Prefix), nil
 	}
-	return nil, fmt.Errorf("source %s does not live in a cluster", spec)
+	return configresolve.Source{}, fmt.Errorf("source %s does not live in a cluster", spec)
 }

@@ -30,39 +30,39 @@ func (c *Client) reads() error {
 	return nil
 }
 
-// ConfigMap is the source that reads the data of one ConfigMap, without its
+// ConfigMap returns the source that reads the data of one ConfigMap, without its
 // binaryData. If the ConfigMap does not exist, the error matches
 // configresolve.ErrMissing.
-type ConfigMap struct {
-	Client          *Client
-	Namespace, Name string
+func (c *Client) ConfigMap(namespace, name string) configresolve.Source {
+	ref := configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: namespace, Name: name}
+	return configresolve.Source{Ref: ref, Read: func(ctx context.Context) ([]configresolve.Layer, error) {
+		data, err := c.configMap(ctx, namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		return []configresolve.Layer{{Ref: ref, Values: data, Empty: "it has no data (binaryData is not read)"}}, nil
+	}}
 }
 
-// Ref identifies the source as config-map:NAMESPACE/NAME.
-func (s ConfigMap) Ref() configresolve.Ref {
-	return configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: s.Namespace, Name: s.Name}
-}
-
-// Read gets the ConfigMap.
-func (s ConfigMap) Read(ctx context.Context) ([]configresolve.Layer, error) {
-	if err := s.Client.reads(); err != nil {
+func (c *Client) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	if err := c.reads(); err != nil {
 		return nil, err
 	}
-	if s.Namespace == "" || s.Name == "" {
+	if namespace == "" || name == "" {
 		return nil, errors.New("needs a namespace and a name")
 	}
-	object, err := feedKey{s.Client, configMaps, s.Namespace, s.Name}.get(ctx)
+	object, err := feedKey{c, configMaps, namespace, name}.get(ctx)
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, configresolve.ErrMissing)
+		return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, name, configresolve.ErrMissing)
 	}
 	if err != nil {
 		return nil, err
 	}
 	data, err := stringMap(object, "data")
 	if err != nil {
-		return nil, fmt.Errorf("ConfigMap %s/%s: %w", s.Namespace, s.Name, err)
+		return nil, fmt.Errorf("ConfigMap %s/%s: %w", namespace, name, err)
 	}
-	return []configresolve.Layer{{Ref: s.Ref(), Values: data, Empty: "it has no data (binaryData is not read)"}}, nil
+	return data, nil
 }
 
 // stringMap returns the map of strings at path in o, or nil if there is none.

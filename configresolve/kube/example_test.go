@@ -27,9 +27,9 @@ func Example() {
 	}
 	node := os.Getenv("NODE_NAME")
 	config, err := configresolve.Resolve(ctx,
-		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
-		kube.NodeConfigs{Client: client, Namespace: "kube-system", NodeName: node, Versions: kube.Cilium().NodeConfigs},
-		kube.Node{Client: client, Name: node, Prefix: kube.Cilium().Prefix})
+		client.ConfigMap("kube-system", "cilium-config"),
+		client.NodeConfigs("kube-system", node, kube.Cilium().NodeConfigs...),
+		client.Node(node, kube.Cilium().Prefix))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,8 +47,8 @@ func ExampleWatch() {
 		return
 	}
 	resolver := configresolve.Resolver{Sources: []configresolve.Source{
-		kube.ConfigMap{Client: client, Namespace: "kube-system", Name: "cilium-config"},
-		kube.Node{Client: client, Name: os.Getenv("NODE_NAME"), Prefix: kube.Cilium().Prefix},
+		client.ConfigMap("kube-system", "cilium-config"),
+		client.Node(os.Getenv("NODE_NAME"), kube.Cilium().Prefix),
 	}}
 	err = kube.Watch(ctx, resolver, func(u configresolve.Update) error {
 		if u.Err != nil {

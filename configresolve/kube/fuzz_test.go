@@ -41,7 +41,7 @@ func FuzzAnswers(f *testing.F) {
 				require.NotEmpty(t, err.Error())
 				continue
 			}
-			_, err = configresolve.Resolve(t.Context(), configresolve.Static{Name: "s", Values: values{}})
+			_, err = configresolve.Resolve(t.Context(), configresolve.Static("s", values{}))
 			require.NoError(t, err)
 		}
 	})

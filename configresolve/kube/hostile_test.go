@@ -30,7 +30,7 @@ var requests = map[string]func(context.Context, *kube.Client) error{
 		return err
 	},
 	"list": func(ctx context.Context, c *kube.Client) error {
-		_, err := kube.NodeConfigs{Client: c, Namespace: namespace, Versions: kube.Cilium().NodeConfigs}.Read(ctx)
+		_, err := c.NodeConfigs(namespace, "", kube.Cilium().NodeConfigs...).Read(ctx)
 		return err
 	},
 	"watch": func(ctx context.Context, c *kube.Client) error {

@@ -49,16 +49,25 @@ func clientOf(t *testing.T, network http.RoundTripper, servers ...string) *kube.
 	return client
 }
 
-func mapOf(c *kube.Client) kube.ConfigMap {
-	return kube.ConfigMap{Client: c, Namespace: namespace, Name: "cfg"}
+func mapOf(c *kube.Client) configresolve.Source {
+	return c.ConfigMap(namespace, "cfg")
 }
 
-func nodeConfigsOf(c *kube.Client) kube.NodeConfigs {
-	return kube.NodeConfigs{Client: c, Namespace: namespace, NodeName: "me", Versions: kube.Cilium().NodeConfigs}
+func nodeConfigsOf(c *kube.Client) configresolve.Source {
+	return c.NodeConfigs(namespace, "me", kube.Cilium().NodeConfigs...)
 }
 
-func nodeOf(c *kube.Client) kube.Node {
-	return kube.Node{Client: c, Name: "me", Prefix: kube.Cilium().Prefix}
+// named returns a source of the one node config of that name, whatever its selector.
+func named(c *kube.Client, namespace, name string) configresolve.Source {
+	source, err := c.Source(configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: namespace, Name: name}, kube.Cilium(), "")
+	if err != nil {
+		panic(err)
+	}
+	return source
+}
+
+func nodeOf(c *kube.Client) configresolve.Source {
+	return c.Node("me", kube.Cilium().Prefix)
 }
 
 // cluster is an API server without a network, and a client of it.
@@ -132,18 +141,18 @@ func all(c *configresolve.Config) values { return maps.Collect(c.All()) }
 func TestCFG3_ConfigMap(t *testing.T) {
 	want := values{"a": "1", "empty": "", "text": " kept \n\n"}
 	c := newCluster(t, configMap("cilium-config", want), configMap("without", nil))
-	config := resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"})
+	config := resolve(t, c.Client.ConfigMap(namespace, "cilium-config"))
 	require.Equal(t, want, all(config), "binaryData does not count")
 	require.Equal(t, "config-map:kube-system/cilium-config", config.Explain().Sources[0].String())
 
-	config = resolve(t, kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "without"})
+	config = resolve(t, c.Client.ConfigMap(namespace, "without"))
 	require.Empty(t, all(config))
 	require.Empty(t, config.Explain().Sources)
 }
 
 func TestCFG4_MissingConfigMap(t *testing.T) {
 	c := newCluster(t)
-	missing := kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "none"}
+	missing := c.Client.ConfigMap(namespace, "none")
 	_, err := configresolve.Resolve(t.Context(), missing)
 	require.ErrorIs(t, err, configresolve.ErrMissing)
 	require.ErrorContains(t, err, "ConfigMap kube-system/none")
@@ -164,26 +173,25 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 	}
 	nodeConfigs := func(name string) func(*kube.Client) configresolve.Source {
 		return func(c *kube.Client) configresolve.Source {
-			configs := nodeConfigsOf(c)
-			configs.Name = name
-			return configs
+			if name == "" {
+				return nodeConfigsOf(c)
+			}
+			return named(c, namespace, name)
 		}
 	}
-	configMap := func(c *kube.Client) configresolve.Source { return mapOf(c) }
-	node := func(c *kube.Client) configresolve.Source { return nodeOf(c) }
 	const ours = `"namespace":"kube-system"`
 	for _, test := range []struct {
 		source func(*kube.Client) configresolve.Source
 		answer string
 		says   string // "": it is what was asked for
 	}{
-		{configMap, whole("v1", "ConfigMap", name+","+ours), ""},
-		{configMap, whole("v1", "Secret", name+","+ours), `"v1 Secret kube-system/cfg" instead of "v1 ConfigMap kube-system/cfg"`},
-		{configMap, whole("v1", "ConfigMap", `"name":"other",`+ours), `kube-system/other`},
-		{configMap, whole("v1", "ConfigMap", name+`,"namespace":"default"`), `default/cfg`},
-		{configMap, whole("v2", "ConfigMap", name+","+ours), `v2 ConfigMap`},
-		{configMap, whole("v1", "ConfigMap", ""), `"v1 ConfigMap /"`},
-		{configMap, `{"apiVersion":"v1","kind":"Status","status":"Success"}`, `Status`},
+		{mapOf, whole("v1", "ConfigMap", name+","+ours), ""},
+		{mapOf, whole("v1", "Secret", name+","+ours), `"v1 Secret kube-system/cfg" instead of "v1 ConfigMap kube-system/cfg"`},
+		{mapOf, whole("v1", "ConfigMap", `"name":"other",`+ours), `kube-system/other`},
+		{mapOf, whole("v1", "ConfigMap", name+`,"namespace":"default"`), `default/cfg`},
+		{mapOf, whole("v2", "ConfigMap", name+","+ours), `v2 ConfigMap`},
+		{mapOf, whole("v1", "ConfigMap", ""), `"v1 ConfigMap /"`},
+		{mapOf, `{"apiVersion":"v1","kind":"Status","status":"Success"}`, `Status`},
 		{nodeConfigs("cfg"), whole("cilium.io/v2", "CiliumNodeConfig", name+","+ours), ""},
 		{nodeConfigs("cfg"), whole("cilium.io/v2", "CiliumNodeConfig", `"name":"other",`+ours), `kube-system/other`},
 		{nodeConfigs("cfg"), whole("v1", "ConfigMap", name+","+ours), `v1 ConfigMap`},
@@ -191,8 +199,8 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 		{nodeConfigs(""), fmt.Sprintf(list, "default"), `default/cfg`},
 		{nodeConfigs(""), whole("cilium.io/v2", "CiliumNodeConfig", name+","+ours), `"CiliumNodeConfig" instead of a list`},
 		{nodeConfigs(""), `{"apiVersion":"v1","kind":"ConfigMapList","metadata":{},"items":[{"metadata":{"name":"cfg","namespace":"kube-system"}}]}`, `v1 ConfigMap`},
-		{node, strings.Replace(labelled, "other", "me", 1), ""},
-		{node, labelled, `"/other" instead of "/me"`},
+		{nodeOf, strings.Replace(labelled, "other", "me", 1), ""},
+		{nodeOf, labelled, `"/other" instead of "/me"`},
 	} {
 		client := clientOf(t, roundTripper(func(*http.Request) (*http.Response, error) { return respond(200, test.answer) }))
 		config, err := configresolve.Resolve(t.Context(), configresolve.Optional(test.source(client)))
@@ -203,7 +211,7 @@ func TestCFG4_AnAnswerOfAnotherKindOrNameIsAnError(t *testing.T) {
 		}
 		require.ErrorContains(t, err, test.says, test.answer)
 		require.Empty(t, code.Of(err), "the cluster is there")
-		require.ErrorContains(t, err, "read source "+test.source(client).Ref().String())
+		require.ErrorContains(t, err, "read source "+test.source(client).Ref.String())
 	}
 }
 
@@ -246,7 +254,7 @@ func TestCFG3_NodeLabelsThenAnnotations(t *testing.T) {
 	require.Len(t, config.Explain().Findings, 2, "a/b and the empty key")
 
 	c = newCluster(t, node("me", values{"agent.example.org/a": "1", "config.cilium.io/b": "2"}, nil))
-	require.Equal(t, values{"a": "1"}, all(resolve(t, kube.Node{Client: c.Client, Name: "me", Prefix: "agent.example.org"})))
+	require.Equal(t, values{"a": "1"}, all(resolve(t, c.Client.Node("me", "agent.example.org"))))
 }
 
 func refs(c *configresolve.Config) []string {
@@ -313,12 +321,11 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 
 func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
 	c := newCluster(t, nodeConfig(v2, "mine", `{"matchLabels":{"no":"such"}}`, values{"k": "mine"}), nodeConfig(v2, "all", "{}", values{"k": "all"}))
-	source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "mine", Versions: kube.Cilium().NodeConfigs}
+	source := named(c.Client, namespace, "mine")
 	require.Equal(t, values{"k": "mine"}, all(resolve(t, source)))
 	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked())
 
-	source.Name = "none"
-	require.Empty(t, all(resolve(t, source)))
+	require.Empty(t, all(resolve(t, named(c.Client, namespace, "none"))))
 	require.Equal(t, []string{"get ciliumnodeconfigs"}, c.asked(), "v2 is served, so v2alpha1 is not asked")
 }
 
@@ -326,7 +333,7 @@ func TestCFG3_OlderVersion(t *testing.T) {
 	for _, name := range []string{"", "cr"} {
 		c := newCluster(t, nodeConfig(v2alpha1, "cr", "{}", values{"k": "old"}))
 		delete(c.objects, v2Path)
-		source := kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: name, Versions: kube.Cilium().NodeConfigs}
+		source := named(c.Client, namespace, name)
 		require.Equal(t, values{"k": "old"}, all(resolve(t, source)))
 		require.Len(t, c.asked(), 2)
 
@@ -352,8 +359,7 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	object.SetKind("NodeSetting")
 	c := newCluster(t)
 	c.objects["/apis/agent.example.org/v1/namespaces/kube-system/nodesettings"] = map[string]fields{"cr": object.Object}
-	config := resolve(t, kube.NodeConfigs{Client: c.Client, Namespace: namespace,
-		Versions: []schema.GroupVersionResource{gvr}})
+	config := resolve(t, c.Client.NodeConfigs(namespace, "", gvr))
 	require.Equal(t, values{"k": "v"}, all(config))
 	require.Equal(t, "k = \"v\" from nodesettings.agent.example.org:kube-system/cr\n", config.Explain().String())
 	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
@@ -364,7 +370,7 @@ func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {
 		nodeConfig(v2, "cr", `{"matchLabels":{"zone":"a"}}`, values{"a": "2"}),
 		node("me", values{"zone": "a"}, values{"config.cilium.io/a": "3"}))
 	r := configresolve.Resolver{Sources: []configresolve.Source{
-		kube.ConfigMap{Client: c.Client, Namespace: namespace, Name: "cilium-config"},
+		c.Client.ConfigMap(namespace, "cilium-config"),
 		nodeConfigsOf(c.Client),
 		nodeOf(c.Client),
 	}}
@@ -452,7 +458,7 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 		`list ciliumnodeconfigs.cilium.io in namespace kube-system`:                                                                                 nodeConfigsOf(c.Client),
 		`(grant it by a Role in namespace kube-system with the rule {apiGroups: ["cilium.io"], resources: ["ciliumnodeconfigs"], verbs: ["list"]})`: nodeConfigsOf(c.Client),
 		`(grant it by a ClusterRole with the rule {apiGroups: [""], resources: ["nodes"], resourceNames: ["me"], verbs: ["get"]})`:                  nodeOf(c.Client),
-		`resourceNames: ["one"], verbs: ["get"]`: kube.NodeConfigs{Client: c.Client, Namespace: namespace, Name: "one", Versions: kube.Cilium().NodeConfigs},
+		`resourceNames: ["one"], verbs: ["get"]`: named(c.Client, namespace, "one"),
 	} {
 		_, err := configresolve.Resolve(t.Context(), configresolve.Optional(source))
 		require.ErrorContains(t, err, want)
@@ -475,19 +481,24 @@ func TestCFG8_DeniedAccessSaysWhatToGrant(t *testing.T) {
 }
 
 func TestClientSource(t *testing.T) {
-	c := newCluster(t).Client
+	c := newCluster(t, configMap("cilium-config", values{"a": "1"}), nodeConfig(v2, "cr", "{}", values{"a": "2"}),
+		node("that", nil, values{"config.cilium.io/a": "3"})).Client
 	for text, want := range map[string]configresolve.Source{
-		"config-map":                   kube.ConfigMap{Client: c, Namespace: namespace, Name: "cilium-config"},
+		"config-map":                   c.ConfigMap(namespace, "cilium-config"),
 		"cilium-node-config":           nodeConfigsOf(c),
-		"cilium-node-config:other/one": kube.NodeConfigs{Client: c, Namespace: "other", Name: "one", NodeName: "me", Versions: kube.Cilium().NodeConfigs},
-		"node:that":                    kube.Node{Client: c, Name: "that", Prefix: kube.Cilium().Prefix},
+		"cilium-node-config:other/one": named(c, "other", "one"),
+		"node:that":                    c.Node("that", kube.Cilium().Prefix),
 	} {
-		specs, err := configresolve.ParseSpecs([]string{text}, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: "me"})
+		specs, err := configresolve.ParseSpecs([]string{text}, configresolve.Ref{Namespace: namespace, Name: kube.Cilium().ConfigMap}, "me")
 		require.NoError(t, err)
 		got, err := c.Source(specs[0], kube.Cilium(), "me")
 		require.NoError(t, err)
-		require.Equal(t, want, got)
-		require.Equal(t, specs[0].String(), got.Ref().String())
+		layers, err := got.Read(t.Context())
+		require.NoError(t, err)
+		wanted, err := want.Read(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, wanted, layers)
+		require.Equal(t, specs[0].String(), got.Ref.String())
 	}
 	_, err := c.Source(configresolve.Ref{Kind: "dir", Name: "/x"}, kube.Cilium(), "me")
 	require.ErrorContains(t, err, "does not live in a cluster")
@@ -500,16 +511,16 @@ func TestSourcesWithoutWhatTheyNeed(t *testing.T) {
 		source configresolve.Source
 		says   string
 	}{
-		{kube.ConfigMap{Namespace: "a", Name: "b"}, "no client given"}, {kube.ConfigMap{Client: c, Name: "b"}, "needs a namespace and a name"},
-		{kube.ConfigMap{Client: c, Namespace: "a"}, "needs a namespace and a name"}, {kube.NodeConfigs{Namespace: "a", Versions: versions}, "no client given"},
-		{kube.NodeConfigs{Client: c, Versions: versions}, "needs a namespace"}, {kube.NodeConfigs{Client: c, Namespace: namespace, Versions: versions}, "no node name given"},
-		{kube.NodeConfigs{Client: c, Namespace: "a"}, "read source node-config:a: needs the group, versions and plural of a custom resource"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Resource: "b"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Version: "v1", Resource: "b"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Version: "v1"}}}, "needs the group, versions and plural"},
-		{kube.NodeConfigs{Client: c, Namespace: "a", Versions: []schema.GroupVersionResource{{Group: "a", Version: "v1", Resource: "b"}, {Group: "a", Version: "v2", Resource: "c"}}}, "needs the group, versions and plural"},
-		{kube.Node{Name: "me", Prefix: "p"}, "no client given"}, {kube.Node{Client: c, Prefix: "p"}, "no node name given"},
-		{kube.Node{Client: c, Name: "me"}, "read source node:me: needs the prefix of the keys of its labels and annotations"},
+		{(*kube.Client)(nil).ConfigMap("a", "b"), "no client given"}, {c.ConfigMap("", "b"), "needs a namespace and a name"},
+		{c.ConfigMap("a", ""), "needs a namespace and a name"}, {(*kube.Client)(nil).NodeConfigs("a", "", versions...), "no client given"},
+		{c.NodeConfigs("", "", versions...), "needs a namespace"}, {c.NodeConfigs(namespace, "", versions...), "no node name given"},
+		{c.NodeConfigs("a", ""), "read source node-config:a: needs the group, versions and plural of a custom resource"},
+		{c.NodeConfigs("a", "", schema.GroupVersionResource{Group: "a", Resource: "b"}), "needs the group, versions and plural"},
+		{c.NodeConfigs("a", "", schema.GroupVersionResource{Version: "v1", Resource: "b"}), "needs the group, versions and plural"},
+		{c.NodeConfigs("a", "", schema.GroupVersionResource{Group: "a", Version: "v1"}), "needs the group, versions and plural"},
+		{c.NodeConfigs("a", "", schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "b"}, schema.GroupVersionResource{Group: "a", Version: "v2", Resource: "c"}), "needs the group, versions and plural"},
+		{(*kube.Client)(nil).Node("me", "p"), "no client given"}, {c.Node("", "p"), "no node name given"},
+		{c.Node("me", ""), "read source node:me: needs the prefix of the keys of its labels and annotations"},
 	} {
 		_, err := configresolve.Resolve(t.Context(), test.source)
 		require.ErrorContains(t, err, test.says)

@@ -20,40 +20,32 @@ import (
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// Node is the source that reads those labels and annotations of a Node whose names
-// have the form PREFIX/KEY. An annotation overrides a label. If the Node does not
-// exist, the error matches configresolve.ErrMissing.
-type Node struct {
-	Client *Client
-	Name   string
-	Prefix string // without the slash; an agent's preset, such as [Cilium], has it
+// Node returns the source that reads those labels and annotations of a Node whose names
+// have the form PREFIX/KEY, of which an agent's preset, such as [Cilium], has the prefix. An
+// annotation overrides a label. If the Node does not exist, the error matches
+// configresolve.ErrMissing. A Node that another source of the same resolution has read is
+// not read again.
+func (c *Client) Node(name, prefix string) configresolve.Source {
+	ref := configresolve.Ref{Kind: configresolve.KindNode, Name: name}
+	return configresolve.Source{Ref: ref, Read: func(ctx context.Context) ([]configresolve.Layer, error) {
+		if prefix == "" {
+			return nil, errors.New("needs the prefix of the keys of its labels and annotations")
+		}
+		meta, err := c.node(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return []configresolve.Layer{
+			{Ref: ref, Part: "labels", Values: pick(meta.Labels, prefix)},
+			{Ref: ref, Part: "annotations", Values: pick(meta.Annotations, prefix)},
+		}, nil
+	}}
 }
 
-// Ref identifies the source as node:NAME.
-func (s Node) Ref() configresolve.Ref {
-	return configresolve.Ref{Kind: configresolve.KindNode, Name: s.Name}
-}
-
-// Read gets the Node's metadata, unless another source of this resolution already
-// has.
-func (s Node) Read(ctx context.Context) ([]configresolve.Layer, error) {
-	if s.Prefix == "" {
-		return nil, errors.New("needs the prefix of the keys of its labels and annotations")
-	}
-	meta, err := s.Client.node(ctx, s.Name)
-	if err != nil {
-		return nil, err
-	}
-	return []configresolve.Layer{
-		{Ref: s.Ref(), Part: "labels", Values: s.pick(meta.Labels)},
-		{Ref: s.Ref(), Part: "annotations", Values: s.pick(meta.Annotations)},
-	}, nil
-}
-
-func (s Node) pick(from map[string]string) map[string]string {
+func pick(from map[string]string, prefix string) map[string]string {
 	values := map[string]string{}
 	for name, value := range from {
-		if key, ok := strings.CutPrefix(name, s.Prefix+"/"); ok {
+		if key, ok := strings.CutPrefix(name, prefix+"/"); ok {
 			values[key] = value
 		}
 	}

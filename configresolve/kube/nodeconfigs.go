@@ -25,32 +25,40 @@ var (
 	errVersions       = errors.New("needs the group, versions and plural of a custom resource")
 )
 
-// NodeConfigs is the source that reads the node configs of a namespace: objects
+// NodeConfigs returns the source that reads the node configs of a namespace: objects
 // with spec.nodeSelector and spec.defaults, a map of keys to values.
 //
-// Without a Name, it uses every object whose selector matches the labels of the
-// Node: an absent selector matches no Node, an empty one matches every Node. The
-// objects are sorted by name, bytewise, and a later one overrides an earlier one.
-// With a Name, it uses that object, whatever its selector. Objects without defaults
-// are skipped.
+// It uses every object whose selector matches the labels of the Node nodeName: an absent
+// selector matches no Node, an empty one matches every Node. The objects are sorted by name,
+// bytewise, and a later one overrides an earlier one. Objects without defaults are skipped.
+// [Client.Source] uses a named object instead, whatever its selector.
 //
-// If the cluster does not have the custom resource, or no object has that Name,
-// there are no keys, and that is not an error. An invalid selector is an error, and
-// so is a missing Node if a selector needs its labels.
-type NodeConfigs struct {
-	Client    *Client
-	Namespace string
-	Name      string // empty: those that select the node
-	NodeName  string
+// If the cluster does not have the custom resource, or not the named object, there are no
+// keys, and that is not an error. An invalid selector is an error, and so is a missing Node
+// if a selector needs its labels; it is read only then.
+//
+// Of the versions of the custom resource, the first that the cluster serves is read. One is
+// required; an agent's preset, such as [Cilium], has them. The source's kind is
+// cilium-node-config, or the full name of another agent's resource, PLURAL.GROUP.
+func (c *Client) NodeConfigs(namespace, nodeName string, versions ...schema.GroupVersionResource) configresolve.Source {
+	return nodeConfigs{client: c, namespace: namespace, nodeName: nodeName, versions: versions}.source()
+}
 
-	// Versions are those of the custom resource, of which the first that the cluster serves
-	// is read. One is required; an agent's preset, such as [Cilium], has them.
-	Versions []schema.GroupVersionResource
+type nodeConfigs struct {
+	client    *Client
+	namespace string
+	name      string // empty: those that select the node
+	nodeName  string
+	versions  []schema.GroupVersionResource
+}
+
+func (s nodeConfigs) source() configresolve.Source {
+	return configresolve.Source{Ref: s.ref(s.name), Read: s.layers}
 }
 
 // resource names the custom resource without its version.
-func (s NodeConfigs) resource() (r schema.GroupResource, err error) {
-	for i, v := range s.Versions {
+func (s nodeConfigs) resource() (r schema.GroupResource, err error) {
+	for i, v := range s.versions {
 		if i > 0 && v.GroupResource() != r {
 			return r, errVersions
 		}
@@ -58,18 +66,14 @@ func (s NodeConfigs) resource() (r schema.GroupResource, err error) {
 			return r, errVersions
 		}
 	}
-	if len(s.Versions) == 0 {
+	if len(s.versions) == 0 {
 		return r, errVersions
 	}
 	return r, nil
 }
 
-// Ref identifies the source as KIND:NAMESPACE, followed by /NAME if it has one,
-// where KIND is cilium-node-config, or the full name of another agent's resource,
-// PLURAL.GROUP. The layers identify each object in the same way.
-func (s NodeConfigs) Ref() configresolve.Ref { return s.ref(s.Name) }
-
-func (s NodeConfigs) ref(name string) configresolve.Ref {
+// ref identifies the source, or one of its objects.
+func (s nodeConfigs) ref(name string) configresolve.Ref {
 	r, err := s.resource()
 	kind := r.String()
 	switch {
@@ -78,15 +82,15 @@ func (s NodeConfigs) ref(name string) configresolve.Ref {
 	case r == ciliumNodeConfigs:
 		kind = configresolve.KindNodeConfig
 	}
-	return configresolve.Ref{Kind: kind, Namespace: s.Namespace, Name: name}
+	return configresolve.Ref{Kind: kind, Namespace: s.namespace, Name: name}
 }
 
-// Read reads the objects, and the Node only if a selector needs its labels.
-func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
-	if err := s.Client.reads(); err != nil {
+// layers reads the objects, and the Node only if a selector needs its labels.
+func (s nodeConfigs) layers(ctx context.Context) ([]configresolve.Layer, error) {
+	if err := s.client.reads(); err != nil {
 		return nil, err
 	}
-	if s.Namespace == "" {
+	if s.namespace == "" {
 		return nil, errors.New("needs a namespace")
 	}
 	resource, err := s.resource()
@@ -103,7 +107,7 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 	for _, object := range objects {
 		layer, ok, err := s.layer(ctx, object)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s/%s: %w", resource.Resource, s.Namespace, object.GetName(), err)
+			return nil, fmt.Errorf("%s %s/%s: %w", resource.Resource, s.namespace, object.GetName(), err)
 		}
 		if ok {
 			layers = append(layers, layer)
@@ -114,18 +118,18 @@ func (s NodeConfigs) Read(ctx context.Context) ([]configresolve.Layer, error) {
 
 // counts reports whether an object of a list has keys for the node, or is invalid.
 // The others, perhaps one for each node, are not kept.
-func (s NodeConfigs) counts(ctx context.Context, o metav1.Object) bool {
+func (s nodeConfigs) counts(ctx context.Context, o metav1.Object) bool {
 	_, ok, err := s.layer(ctx, o)
 	return ok || err != nil
 }
 
 // layer returns the keys that object sets, and false if it does not count.
-func (s NodeConfigs) layer(ctx context.Context, object metav1.Object) (configresolve.Layer, bool, error) {
+func (s nodeConfigs) layer(ctx context.Context, object metav1.Object) (configresolve.Layer, bool, error) {
 	defaults, err := stringMap(object, "spec", "defaults")
 	if err != nil || len(defaults) == 0 {
 		return configresolve.Layer{}, false, err
 	}
-	if s.Name == "" {
+	if s.name == "" {
 		if selected, err := s.selected(ctx, object); err != nil || !selected {
 			return configresolve.Layer{}, false, err
 		}
@@ -133,7 +137,7 @@ func (s NodeConfigs) layer(ctx context.Context, object metav1.Object) (configres
 	return configresolve.Layer{Ref: s.ref(object.GetName()), Values: defaults}, true, nil
 }
 
-func (s NodeConfigs) selected(ctx context.Context, object metav1.Object) (bool, error) {
+func (s nodeConfigs) selected(ctx context.Context, object metav1.Object) (bool, error) {
 	selector, err := selectorOf(object)
 	if err != nil || selector == nil {
 		return false, err
@@ -141,9 +145,9 @@ func (s NodeConfigs) selected(ctx context.Context, object metav1.Object) (bool, 
 	if selector.Empty() {
 		return true, nil
 	}
-	node, err := s.Client.node(ctx, s.NodeName)
+	node, err := s.client.node(ctx, s.nodeName)
 	if errors.Is(err, configresolve.ErrMissing) {
-		return false, fmt.Errorf("its selector needs the labels of Node %s, which does not exist", s.NodeName) // an Optional source does not stand for its Node
+		return false, fmt.Errorf("its selector needs the labels of Node %s, which does not exist", s.nodeName) // an Optional source does not stand for its Node
 	}
 	if err != nil {
 		return false, fmt.Errorf("its selector needs the labels of the node: %w", err)
@@ -180,12 +184,12 @@ type listKey struct {
 }
 
 // objects reads the first version that is served.
-func (s NodeConfigs) objects(ctx context.Context) ([]metav1.Object, error) {
-	key := listKey{feedKey{s.Client, s.Versions[0], s.Namespace, s.Name}, s.NodeName}
+func (s nodeConfigs) objects(ctx context.Context) ([]metav1.Object, error) {
+	key := listKey{feedKey{s.client, s.versions[0], s.namespace, s.name}, s.nodeName}
 	return once.Read(ctx, key, func(ctx context.Context) ([]metav1.Object, error) {
-		for _, version := range s.Versions {
+		for _, version := range s.versions {
 			objects, err := s.read(ctx, version)
-			if s.Name == "" && apierrors.IsNotFound(err) || kube.NotServed(err) {
+			if s.name == "" && apierrors.IsNotFound(err) || kube.NotServed(err) {
 				continue
 			}
 			return objects, err
@@ -194,9 +198,9 @@ func (s NodeConfigs) objects(ctx context.Context) ([]metav1.Object, error) {
 	})
 }
 
-func (s NodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]metav1.Object, error) {
-	key := feedKey{s.Client, gvr, s.Namespace, s.Name}
-	if s.Name == "" {
+func (s nodeConfigs) read(ctx context.Context, gvr schema.GroupVersionResource) ([]metav1.Object, error) {
+	key := feedKey{s.client, gvr, s.namespace, s.name}
+	if s.name == "" {
 		return key.getAll(ctx, func(o metav1.Object) bool { return s.counts(ctx, o) })
 	}
 	object, err := key.get(ctx)

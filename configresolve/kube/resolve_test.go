@@ -138,7 +138,7 @@ func TestCFG8_OneFailureDelaysNoOtherRead(t *testing.T) {
 			var failing sync.WaitGroup
 			for i := range 5 {
 				failing.Go(func() {
-					_, err := kube.ConfigMap{Client: client, Namespace: namespace, Name: fmt.Sprint("bad-", i)}.Read(ctx)
+					_, err := client.ConfigMap(namespace, fmt.Sprint("bad-", i)).Read(ctx)
 					require.ErrorIs(t, err, context.DeadlineExceeded)
 				})
 			}

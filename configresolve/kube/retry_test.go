@@ -33,12 +33,18 @@ type transport func(n int, req *http.Request) (*http.Response, error)
 // requests they received.
 func connect(t *testing.T, answer transport, servers ...string) (configresolve.Source, *[]string) {
 	t.Helper()
+	client, seen := dial(t, answer, servers...)
+	return mapOf(client), seen
+}
+
+func dial(t *testing.T, answer transport, servers ...string) (*kube.Client, *[]string) {
+	t.Helper()
 	var seen []string
 	client := clientOf(t, roundTripper(func(req *http.Request) (*http.Response, error) {
 		seen = append(seen, req.URL.Host)
 		return answer(len(seen), req)
 	}), servers...)
-	return mapOf(client), &seen
+	return client, &seen
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -287,14 +293,14 @@ func TestCFG8_ServersAreTriedInTurn(t *testing.T) {
 // A write may have been done, so it is not repeated, but the next request spares its server.
 func TestCFG8_AFailedWriteIsSentOnceAndTheNextRequestGoesElsewhere(t *testing.T) {
 	for code, asked := range map[int][]string{0: {"a", "b", "a"}, 500: {"a", "b", "a"}, 409: {"a", "a", "a"}} {
-		source, seen := connect(t, func(int, *http.Request) (*http.Response, error) {
+		client, seen := dial(t, func(int, *http.Request) (*http.Response, error) {
 			if code == 0 {
 				return nil, errors.New("connection refused")
 			}
 			return respond(code, fmt.Sprintf(status, "Conflict", code))
 		}, "http://a", "http://b")
 		for range asked {
-			require.Error(t, requests["patch"](t.Context(), source.(kube.ConfigMap).Client))
+			require.Error(t, requests["patch"](t.Context(), client))
 		}
 		require.Equal(t, asked, *seen, code)
 	}

@@ -60,5 +60,5 @@ func orFile(ctx context.Context, data []byte, path string) ([]byte, error) {
 	if path == "" {
 		return data, nil
 	}
-	return configresolve.File{Path: path}.Content(ctx)
+	return configresolve.ReadFile(ctx, path)
 }

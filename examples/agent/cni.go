@@ -135,7 +135,7 @@ func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (ledger.Wanter, er
 	install, asked := a.install, err
 	install.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories"
 	err = p.Inside(ctx, func(ctx context.Context) (err error) {
-		install, err = install.For(ctx, cniinstall.Runtime(looks), asked)
+		install, err = install.For(ctx, looks, asked)
 		return err
 	})
 	return install, err

@@ -22,7 +22,7 @@ import (
 )
 
 func (a *agent) sourceList() ([]configresolve.Source, error) {
-	specs, err := configresolve.ParseSpecs(strings.Split(a.sources, ","), configresolve.SpecDefaults{})
+	specs, err := configresolve.ParseSpecs(strings.Split(a.sources, ","), configresolve.Ref{}, "")
 	if err != nil {
 		return nil, err
 	}

@@ -139,11 +139,11 @@ func (a *app) resolver() (configresolve.Resolver, error) {
 		return configresolve.Resolver{}, usageError{fmt.Errorf("--source: %w (--k8s-namespace gives the namespace)", err)} // the one default that may be missing
 	}
 	sources, err := a.open(specs)
-	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict}, err
+	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict, Revealed: a.showValues}, err
 }
 
 func (a *app) specs() ([]configresolve.Ref, error) {
-	return configresolve.ParseSpecs(a.sources, configresolve.SpecDefaults{Namespace: a.namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: a.nodeName})
+	return configresolve.ParseSpecs(a.sources, configresolve.Ref{Namespace: a.namespace, Name: kube.Cilium().ConfigMap}, a.nodeName)
 }
 
 // open makes sources of specs, with one client for all that need a cluster.
@@ -252,9 +252,6 @@ func (a *app) showExplanation(x configresolve.Explanation) error {
 	if a.output == formatJSON {
 		return a.writeJSON(x)
 	}
-	if a.showValues {
-		x = x.Revealed()
-	}
 	_, err := fmt.Fprint(a.stdout, x)
 	return err
 }
@@ -298,9 +295,6 @@ func (a *app) showChanges(changes []configresolve.Change) error {
 		}{a.dest, changes})
 	}
 	for _, change := range changes {
-		if a.showValues {
-			change = change.Revealed()
-		}
 		if _, err := fmt.Fprintln(a.stdout, change); err != nil {
 			return err
 		}

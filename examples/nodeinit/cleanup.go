@@ -75,7 +75,7 @@ func (a *app) cleanupCommand() *cobra.Command {
 func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	scope := a.cleanupScope(cmd, o)
 	asked := o.netns || o.xfrm || len(o.eniTables) > 0
-	if asked && scope != cleanup.AllState {
+	if asked && scope != "all-state" {
 		return usageError{errors.New("--netns, --xfrm and --eni-tables go with --all-state")}
 	}
 	if o.ownership != "" && (asked || o.aws) {
@@ -85,13 +85,13 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 		return err
 	}
 	if o.aws {
-		scope = cleanup.AllState
+		scope = "all-state"
 	}
 	scope, err := o.planned(cmd, scope)
 	if err != nil {
 		return err
 	}
-	if scope == 0 {
+	if scope == "" {
 		_, ignored := a.scopeFrom(nil)
 		fmt.Fprintln(a.stderr, strings.Join(append([]string{"nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true"}, ignored...), "; "))
 		return a.showInventory(&cleanup.Inventory{})
@@ -125,14 +125,14 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 }
 
 // cleanupScope is the scope of the flags, if one is given, else of the environment.
-func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) cleanup.Scope {
+func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) string {
 	switch f := cmd.Flags(); {
 	case o.allState:
-		return cleanup.AllState
+		return "all-state"
 	case o.bpfState:
-		return cleanup.BPFState
+		return "bpf-state"
 	case f.Changed("all-state"), f.Changed("bpf-state"), o.ownership != "": // the environment speaks of Cilium
-		return 0
+		return ""
 	}
 	return cleanup.CiliumScope(a.getenv, nil)
 }
@@ -199,7 +199,7 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 	}
 	own := cleanup.Cilium()
 	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
-	own = own.Moved(defaultSysctlConfDir, sysctlConfDir)
+	own.Files = inEach(own.Files, defaultSysctlConfDir, []string{sysctlConfDir})
 	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {
 		if name != filepath.Base(name) || name == "." || name == ".." {
 			return own, usageError{fmt.Errorf("--%s %q is not the name of a file", flag, name)}
@@ -297,7 +297,7 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 // addUnasked adds to what is left the items that further flags would add to Cilium's state.
 // Namespaces of pods are not among them.
 func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, found *cleanup.Inventory) error {
-	if c.Scope != cleanup.AllState || o.ownership != "" || o.aws {
+	if c.Scope != "all-state" || o.ownership != "" || o.aws {
 		return nil
 	}
 	tables, err := cleanup.CiliumENITables(ctx)

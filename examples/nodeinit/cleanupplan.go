@@ -28,30 +28,26 @@ const planHead = `# The only items that nodeinit cleanup --plan FILE removes, wh
 
 // planned reads the plan, if one is given, and returns the scope: that of the plan, or
 // the flags and the environment.
-func (o *cleanupOptions) planned(cmd *cobra.Command, scope cleanup.Scope) (cleanup.Scope, error) {
+func (o *cleanupOptions) planned(cmd *cobra.Command, scope string) (string, error) {
 	switch {
 	case o.planTo != "" && !o.dryRun:
-		return 0, usageError{errors.New("--output-file goes with --dry-run")}
+		return "", usageError{errors.New("--output-file goes with --dry-run")}
 	case o.planTo != "" && o.planFrom != "":
-		return 0, usageError{errors.New("--output-file goes without --plan")}
-	case o.planTo != "" && scope == 0:
-		return 0, usageError{errors.New("--output-file: nothing is selected: give --all-state or --bpf-state")}
+		return "", usageError{errors.New("--output-file goes without --plan")}
+	case o.planTo != "" && scope == "":
+		return "", usageError{errors.New("--output-file: nothing is selected: give --all-state or --bpf-state")}
 	case o.planFrom == "":
 		return scope, nil
 	}
 	plan, err := readPlan(cmd.Context(), o.planFrom)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	o.plan = plan
-	its := cleanup.AllState
-	if plan.Scope == cleanup.BPFState.String() {
-		its = cleanup.BPFState
+	if (o.allState || o.bpfState) && plan.Scope != scope {
+		return "", usageError{fmt.Errorf("--plan %s: it is for %s, and the flags select %s", o.planFrom, plan.Scope, scope)}
 	}
-	if (o.allState || o.bpfState) && its != scope {
-		return 0, usageError{fmt.Errorf("--plan %s: it is for %s, and the flags select %s", o.planFrom, its, scope)}
-	}
-	return its, nil
+	return plan.Scope, nil
 }
 
 // selected returns the items to remove, and the parts of the plan that were not found.
@@ -69,8 +65,8 @@ const configInvalid = "config.invalid"
 // an error, as is another version.
 func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
 	var plan cleanup.Plan
-	switch err := (configresolve.File{Path: path}).Decode(ctx, &plan); {
-	case err == nil, plan.Version > cleanup.PlanVersion: // which has other fields
+	switch err := configresolve.DecodeFile(ctx, path, &plan); {
+	case err == nil, plan.Version > 1: // which has other fields
 	case bootstrap.Code(err) == configInvalid:
 		return nil, usageError{fmt.Errorf("--plan: %w", err)}
 	default:

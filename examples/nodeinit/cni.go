@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,7 +234,7 @@ func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
 	advice = append(advice, i.advice...)
-	if before, _ := i.Before(ctx); len(before) > 0 {
+	if slices.ContainsFunc(advice, func(text string) bool { return strings.Contains(text, " sorts before "+i.ConfName) }) {
 		advice = append(advice, "--cni-exclusive sets aside what sorts before "+i.ConfName+", and uninstall brings it back; --cni-conf-name names ours otherwise")
 	}
 	return advice, err
@@ -276,11 +277,12 @@ func (a *app) withPlugins(i *cniinstall.Install) error {
 	}
 	a.cleanups = append(a.cleanups, func() { _ = closeAll() }) // nothing was written
 	i.Plugins = plugins
-	if !a.overwritePlugins {
-		i.DefaultPolicy = cniinstall.IfMissing
+	i.Replace = []string{}
+	if a.overwritePlugins {
+		i.Replace = append(i.Replace, "*")
 	}
 	if a.overwriteLoopback {
-		i.Policy = map[string]cniinstall.Policy{"loopback": cniinstall.Always}
+		i.Replace = append(i.Replace, "loopback")
 	}
 	return nil
 }

@@ -44,9 +44,9 @@ const stepModules = "modules"
 
 // hostPaths are the paths that an agent's pod mounts from the host and expects to exist.
 var hostPaths = hostpath.Paths{
-	{Path: "/var/run/cilium", Type: hostpath.DirectoryOrCreate},
-	{Path: "/var/run/netns", Type: hostpath.DirectoryOrCreate},
-	{Path: "/run/xtables.lock", Type: hostpath.FileOrCreate},
+	{Path: "/var/run/cilium", Type: "DirectoryOrCreate"},
+	{Path: "/var/run/netns", Type: "DirectoryOrCreate"},
+	{Path: "/run/xtables.lock", Type: "FileOrCreate"},
 }
 
 // nodePlan is the whole plan. Its steps need config, which is resolved
@@ -57,7 +57,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 		return nil, err
 	}
 	a.at.work(stepSysctl, "")
-	sysctls, err := a.sysctlStep(nil)
+	sysctls, err := a.sysctlStep("")
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (a *app) bpffsMount() bpffs.Mount {
 	return bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
 }
 
-func (a *app) sysctlStep(reload *sysctl.Systemd) (ledger.Wanter, error) {
+func (a *app) sysctlStep(reload string) (ledger.Wanter, error) {
 	d := sysctl.Cilium()
 	d.Dir, d.Name, d.Reload = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload
 	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
@@ -168,7 +168,7 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 	for _, text := range ignored {
 		a.logger().Warn(bootstrap.OneLine(text), "step", stepCleanup)
 	}
-	if scope != 0 && !a.leftOut(stepCleanup) {
+	if scope != "" && !a.leftOut(stepCleanup) {
 		if err := a.search(ctx, a.warn); err != nil {
 			return bootstrap.Step{}, err
 		}
@@ -196,7 +196,7 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
 	return bootstrap.Step{
-		Name: stepCleanup, Skip: scope == 0, Action: cleaning{c, ignored},
+		Name: stepCleanup, Skip: scope == "", Action: cleaning{c, ignored},
 		SkipReason: strings.Join(append([]string{"neither the environment nor the configuration asks for it"}, ignored...), "; "),
 	}, nil
 }
@@ -211,7 +211,7 @@ func (c cleaning) Advise(context.Context) ([]string, error) { return c.ignored, 
 
 // scopeFrom is the scope that the environment and the configuration select, and what does
 // not count there although it is set: exactly "true" destroys, from a trusted source.
-func (a *app) scopeFrom(config *configresolve.Config) (scope cleanup.Scope, ignored []string) {
+func (a *app) scopeFrom(config *configresolve.Config) (scope string, ignored []string) {
 	exact := func(name string, lookup func(string) (string, bool)) (string, bool) {
 		value, ok := lookup(name)
 		if value != "true" && !slices.Contains([]string{"", "false"}, strings.TrimSpace(value)) {

@@ -49,7 +49,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 		return i, err
 	}
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		i, err = i.For(ledger.With(ctx, a.book), cniinstall.Runtime(looks), asked)
+		i, err = i.For(ledger.With(ctx, a.book), looks, asked)
 		return err
 	})
 	if err == nil {
@@ -71,7 +71,7 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir}
 	var notes []string
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		if known, err = known.For(ledger.With(ctx, a.book), cniinstall.Runtime{}, asked); err == nil {
+		if known, err = known.For(ledger.With(ctx, a.book), cri.CNI{}, asked); err == nil {
 			notes, err = known.Advise(ctx)
 		}
 		return err

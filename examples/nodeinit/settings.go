@@ -232,7 +232,7 @@ func (a *app) fromFile(ctx context.Context, f *pflag.FlagSet) error {
 	}
 	a.at.work("", "--config "+a.configFile)
 	var top yaml.Node
-	if err := (configresolve.File{Path: a.configFile}).Decode(ctx, &top); err != nil {
+	if err := configresolve.DecodeFile(ctx, a.configFile, &top); err != nil {
 		return usageError{fmt.Errorf("--config: %w", err)}
 	}
 	if top.Kind == 0 {

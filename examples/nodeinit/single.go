@@ -4,13 +4,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/sysctl"
 )
 
 func (a *app) mountCgroupCommand() *cobra.Command {
@@ -43,18 +43,21 @@ func (a *app) mountCommand(name, short, step string, path *string, wants func() 
 	return c
 }
 
+// systemdSysctl is the unit that applies drop-ins.
+const systemdSysctl = "systemd-sysctl.service"
+
 func (a *app) sysctlfixCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "sysctlfix", Args: arguments(0),
 		Short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.single(cmd, stepSysctl, func() (ledger.Wanter, error) {
-				return a.sysctlStep(&sysctl.Systemd{Unit: a.sysctlUnit})
+				return a.sysctlStep(cmp.Or(a.sysctlUnit, systemdSysctl))
 			})
 		},
 	}
 	a.sysctlFlags(c.Flags())
-	c.Flags().StringVar(&a.sysctlUnit, "systemd-sysctl-unit", "systemd-sysctl.service", "the systemd unit that applies sysctl drop-ins")
+	c.Flags().StringVar(&a.sysctlUnit, "systemd-sysctl-unit", systemdSysctl, "the systemd unit that applies sysctl drop-ins")
 	a.singleFlags(c)
 	return c
 }

@@ -213,7 +213,7 @@ func invalid(why []string) error {
 func (a *app) checkSources() error {
 	kinds := []string{configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode, "dir", "file", "env"}
 	for source := range strings.SplitSeq(strings.Join(a.sources, ","), ",") {
-		_, err := configresolve.ParseSpecs([]string{source}, configresolve.SpecDefaults{Namespace: "x", ConfigMap: "x", NodeName: "x"})
+		_, err := configresolve.ParseSpecs([]string{source}, configresolve.Ref{Namespace: "x", Name: "x"}, "x")
 		if kind, _, _ := strings.Cut(strings.TrimSpace(source), ":"); err != nil && kind != "" {
 			return usageError{mistyped{fmt.Errorf("--source: %w", err), near(kind, kinds)}}
 		}

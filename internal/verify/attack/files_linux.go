@@ -45,10 +45,10 @@ func fileTargets() []target {
 		naive: naivelyBelow(func(path string) error { return os.Remove(strings.TrimSuffix(path, "x") + leftover) }),
 	}, {
 		name: "host path: directory", pairs: parent, setup: nothing, naive: naivelyBelow(makeDir),
-		try: func(a *arena) error { return hostPath(a, "pub/p/x/y", hostpath.DirectoryOrCreate) },
+		try: func(a *arena) error { return hostPath(a, "pub/p/x/y", "DirectoryOrCreate") },
 	}, {
 		name: "host path: file", pairs: parent, setup: nothing, naive: naivelyBelow(makeNew),
-		try: func(a *arena) error { return hostPath(a, "pub/p/x", hostpath.FileOrCreate) },
+		try: func(a *arena) error { return hostPath(a, "pub/p/x", "FileOrCreate") },
 	}, {
 		name: "host path: content, in a directory", pairs: parent, setup: besideLink(holding("earlier")), naive: naivelyBelow(overwrite),
 		try: func(a *arena) error { return content(a, "pub/p/x", false) },
@@ -86,7 +86,7 @@ func makeModeDir(d *durable.Dir, name string) error {
 	return made.Close()
 }
 
-func hostPath(a *arena, name string, typ hostpath.Type) error {
+func hostPath(a *arena, name string, typ string) error {
 	return hostpath.Paths{{Path: a.path(name), Type: typ}}.Apply(a.ctx)
 }
 

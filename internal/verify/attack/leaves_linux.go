@@ -129,7 +129,7 @@ func configure(a *arena, dir, value string) error {
 }
 
 func config(a *arena, value string) *configresolve.Config {
-	c, err := configresolve.Resolve(a.ctx, configresolve.Static{Values: map[string]string{"key": value}})
+	c, err := configresolve.Resolve(a.ctx, configresolve.Static("", map[string]string{"key": value}))
 	a.do(err)
 	return c
 }
@@ -228,7 +228,7 @@ func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
 	for _, pattern := range there.SetAside {
 		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Dir(pattern)})
 	}
-	return cleanup.Leftovers{Ownership: there, Scope: cleanup.AllState, BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
+	return cleanup.Leftovers{Ownership: there, Scope: "all-state", BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 
 // listed is setup, followed by listing the owned objects; undo removes them.

@@ -89,7 +89,7 @@ type way struct {
 
 // removeAll runs a whole cleanup.
 func removeAll(b *testing.B) {
-	c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: cleanup.AllState, BPFRoots: []string{bpfRoot}, CgroupRoot: "/nowhere"}
+	c := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state", BPFRoots: []string{bpfRoot}, CgroupRoot: "/nowhere"}
 	inventory, err := c.Inventory(b.Context())
 	require.NoError(b, err)
 	require.NoError(b, c.Remove(b.Context(), inventory.Items))

@@ -69,7 +69,7 @@ func podRules(b *testing.B) (own []netlink.Rule) {
 }
 
 func removeRules(b *testing.B) {
-	c := cleanup.Leftovers{Ownership: cleanup.CiliumENI(eniTable), Scope: cleanup.AllState}
+	c := cleanup.Leftovers{Ownership: cleanup.CiliumENI(eniTable), Scope: "all-state"}
 	inventory, err := c.Inventory(b.Context())
 	require.NoError(b, err)
 	require.NoError(b, c.Remove(b.Context(), inventory.Items))

@@ -52,7 +52,7 @@ func (o onKernel) plan(agent string, version int) *bootstrap.Plan {
 		Host:   hostns.Host{Proc: o.node.Proc()},
 		Ledger: &ledger.Ledger{Dir: "/var/slipway-test", Agent: agent, NoOwner: true},
 		Steps: []bootstrap.Step{
-			{Name: "paths", Wants: hostpath.Paths{{Path: dir + "/run", Type: hostpath.DirectoryOrCreate}}},
+			{Name: "paths", Wants: hostpath.Paths{{Path: dir + "/run", Type: "DirectoryOrCreate"}}},
 			{Name: "shared", Wants: hostpath.Content{Path: dir + "/shared", Bytes: []byte("shared")}, After: []string{"paths"}, Absent: version > 1},
 			{Name: "own", Wants: hostpath.Content{Path: dir + "/" + agent, Bytes: fmt.Append(nil, agent, version)}, After: []string{"paths"}},
 			{Name: "cgroup", Wants: cgroup.Mount{Path: dir + "/run/cgroup"}},

@@ -103,7 +103,7 @@ func kubeconfig(t testing.TB, s *realkube.Server, u realkube.User) string {
 // sources parses source strings.
 func sources(t testing.TB, client *kube.Client, namespace, node string, specs ...string) []configresolve.Source {
 	t.Helper()
-	parsed, err := configresolve.ParseSpecs(specs, configresolve.SpecDefaults{Namespace: namespace, ConfigMap: kube.Cilium().ConfigMap, NodeName: node})
+	parsed, err := configresolve.ParseSpecs(specs, configresolve.Ref{Namespace: namespace, Name: kube.Cilium().ConfigMap}, node)
 	require.NoError(t, err)
 	var list []configresolve.Source
 	for _, spec := range parsed {
