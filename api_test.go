@@ -119,7 +119,9 @@ func typeLines(object *types.TypeName, in types.Qualifier, add func(...string)) 
 			add(head, "has", types.TypeString(embedded, in))
 		}
 		for method := range under.ExplicitMethods() {
-			add(types.ObjectString(method, in))
+			if method.Exported() {
+				add(types.ObjectString(method, in))
+			}
 		}
 	default:
 		add(head, types.TypeString(under, in))

@@ -120,7 +120,7 @@ func (c *Config) All() iter.Seq2[string, string] {
 }
 
 // Data returns the keys to write for an agent: every key that is set, and the two
-// that describe the resolution, [KeySources] and [KeyOverrides].
+// that describe the resolution, config-sources and config-sources-overrides.
 func (c *Config) Data() map[string]string {
 	data := make(map[string]string, len(c.entries)+2)
 	for key, e := range c.entries {
@@ -128,8 +128,8 @@ func (c *Config) Data() map[string]string {
 			data[key] = e.Value
 		}
 	}
-	data[KeySources] = c.sourcesJSON()
-	data[KeyOverrides] = c.overridesJSON()
+	data[keySources] = c.sourcesJSON()
+	data[keyOverrides] = c.overridesJSON()
 	return data
 }
 

@@ -40,7 +40,7 @@ func (c Change) given(e Entry) string {
 }
 
 // diff lists the keys in which two configurations differ, sorted, including
-// [KeySources] and [KeyOverrides]. A nil Config has no keys.
+// config-sources and config-sources-overrides. A nil Config has no keys.
 func diff(old, now *Config) []Change {
 	before, after := old.written(), now.written()
 	keys := maps.Clone(before)

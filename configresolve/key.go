@@ -14,11 +14,11 @@ import (
 // configuration's origin. If a source sets one of them, it is reported and left
 // out.
 const (
-	KeySources   = "config-sources"           // JSON array of Ref
-	KeyOverrides = "config-sources-overrides" // JSON object with allowConfigKeys and denyConfigKeys
+	keySources   = "config-sources"           // JSON array of Ref
+	keyOverrides = "config-sources-overrides" // JSON object with allowConfigKeys and denyConfigKeys
 )
 
-func reserved(key string) bool { return key == KeySources || key == KeyOverrides }
+func reserved(key string) bool { return key == keySources || key == keyOverrides }
 
 const maxKey = 253 // bytes
 

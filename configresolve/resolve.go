@@ -69,7 +69,7 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 		if layers, err = m.tolerate(source, layers, err); err != nil {
 			return nil, fmt.Errorf("read source %s: %w", source.Ref, err)
 		}
-		bad = append(bad, m.add(layers, i > 0, source.trusted || i == 0 && source.Ref.Kind != KindNode)...)
+		bad = append(bad, m.add(layers, i > 0, source.trusted || i == 0 && source.Ref.Kind != kindNode)...)
 		for j := i + 1; i == firstRemote && j < len(reads); j++ {
 			if inCluster(r.Sources[j]) {
 				reads[j] = ahead(&running, reads[j])

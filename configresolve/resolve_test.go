@@ -48,7 +48,7 @@ func (s scripted) source() configresolve.Source {
 }
 
 func layer(name string, v values) configresolve.Layer {
-	return configresolve.Layer{Ref: configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: "ns", Name: name}, Values: v}
+	return configresolve.Layer{Ref: configresolve.Ref{Kind: "cilium-node-config", Namespace: "ns", Name: name}, Values: v}
 }
 
 func resolve(t *testing.T, r configresolve.Resolver) *configresolve.Config {
@@ -188,8 +188,8 @@ func TestCFG5_WriterKeysAreReserved(t *testing.T) {
 
 func TestCFG6_SourcesAsAgentsReadThem(t *testing.T) {
 	configMap := scripted{layers: []configresolve.Layer{{
-		Ref: configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: "kube-system", Name: "cilium-config"}, Values: values{"a": "1"}}}}.source()
-	node := configresolve.Ref{Kind: configresolve.KindNode, Name: "worker"}
+		Ref: configresolve.Ref{Kind: "config-map", Namespace: "kube-system", Name: "cilium-config"}, Values: values{"a": "1"}}}}.source()
+	node := configresolve.Ref{Kind: "node", Name: "worker"}
 	for name, test := range map[string]struct {
 		resolver           configresolve.Resolver
 		sources, overrides string
@@ -221,8 +221,8 @@ func TestCFG6_SourcesAsAgentsReadThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := resolve(t, test.resolver).Data()
-			require.Equal(t, test.sources, data[configresolve.KeySources])
-			require.Equal(t, test.overrides, data[configresolve.KeyOverrides])
+			require.Equal(t, test.sources, data["config-sources"])
+			require.Equal(t, test.overrides, data["config-sources-overrides"])
 		})
 	}
 }
@@ -253,7 +253,7 @@ func TestCLN10_KeysThatDestroyAreTakenFromWhoRunsTheProgram(t *testing.T) {
 	env := func(value string) configresolve.Source {
 		return configresolve.Env("A_", []string{"A_CLEAN_CILIUM_STATE=" + value})
 	}
-	const file, cm, crs, node = "file", configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode
+	const file, cm, crs, node = "file", "config-map", "cilium-node-config", "node"
 	for name, c := range map[string]struct {
 		sources []configresolve.Source
 		want    string

@@ -17,9 +17,9 @@ var ErrMissing = code.New(code.ConfigSourceMissing, "source does not exist")
 // The kinds of sources in a cluster, as they are written in a spec string and in a
 // [Ref]. Package configresolve/kube reads them.
 const (
-	KindConfigMap  = "config-map"
-	KindNodeConfig = "cilium-node-config"
-	KindNode       = "node"
+	kindConfigMap  = "config-map"
+	kindNodeConfig = "cilium-node-config"
+	kindNode       = "node"
 )
 
 // The kinds of the sources of this package.

@@ -14,9 +14,9 @@ import (
 
 // sourceKinds are the kinds of source strings, with the parts that may follow.
 var sourceKinds = []struct{ name, parts string }{
-	{KindConfigMap, "[:[NAMESPACE/]NAME]"},
-	{KindNodeConfig, "[:NAMESPACE[/NAME]]"},
-	{KindNode, "[:NAME]"},
+	{kindConfigMap, "[:[NAMESPACE/]NAME]"},
+	{kindNodeConfig, "[:NAMESPACE[/NAME]]"},
+	{kindNode, "[:NAME]"},
 	{kindDir, ":PATH"},
 	{kindFile, ":PATH"},
 	{kindEnv, ":PREFIX"},
@@ -82,13 +82,13 @@ func parseSpec(text string, configMap Ref, nodeName string) (Ref, error) {
 func (r *Ref) fill(rest string, configMap Ref, nodeName string) {
 	before, after, both := strings.Cut(rest, "/")
 	switch {
-	case r.Kind == KindConfigMap && both, r.Kind == KindNodeConfig && rest != "":
+	case r.Kind == kindConfigMap && both, r.Kind == kindNodeConfig && rest != "":
 		r.Namespace, r.Name = before, after
-	case r.Kind == KindConfigMap:
+	case r.Kind == kindConfigMap:
 		r.Namespace, r.Name = configMap.Namespace, cmp.Or(rest, configMap.Name)
-	case r.Kind == KindNodeConfig:
+	case r.Kind == kindNodeConfig:
 		r.Namespace = configMap.Namespace
-	case r.Kind == KindNode:
+	case r.Kind == kindNode:
 		r.Name = cmp.Or(rest, nodeName)
 	default:
 		r.Name = rest
@@ -103,7 +103,7 @@ var (
 
 // check returns an error if r, of which rest followed the kind, is invalid.
 func (r Ref) check(rest string) error {
-	isNamespaced := r.Kind == KindConfigMap || r.Kind == KindNodeConfig
+	isNamespaced := r.Kind == kindConfigMap || r.Kind == kindNodeConfig
 	switch {
 	case r.Kind == kindEnv && (rest == "" || strings.ContainsAny(rest, "=\x00")):
 		return errors.New("no prefix of variable names given")
@@ -115,7 +115,7 @@ func (r Ref) check(rest string) error {
 		return errors.New("no namespace given, and no default known")
 	case isNamespaced && !isNamespace(r.Namespace):
 		return fmt.Errorf("%s is not a namespace", quote(r.Namespace))
-	case r.Kind == KindNodeConfig && !strings.Contains(rest, "/"):
+	case r.Kind == kindNodeConfig && !strings.Contains(rest, "/"):
 		return nil // all of the namespace
 	case r.Name == "":
 		return errors.New("no name given")
@@ -128,7 +128,7 @@ func (r Ref) check(rest string) error {
 // Cluster reports whether the source is in a Kubernetes cluster: it has one of the Kind
 // constants, or is a custom resource, which the dot in its full name tells.
 func (r Ref) Cluster() bool {
-	return slices.Contains([]string{KindConfigMap, KindNodeConfig, KindNode}, r.Kind) || strings.Contains(r.Kind, ".")
+	return slices.Contains([]string{kindConfigMap, kindNodeConfig, kindNode}, r.Kind) || strings.Contains(r.Kind, ".")
 }
 
 // Source returns the source that r names. An env source reads environ, which is

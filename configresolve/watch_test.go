@@ -71,7 +71,7 @@ func publish(t *testing.T, dir string, v values) {
 // lines returns the changed keys, without those that describe the sources.
 func lines(u configresolve.Update) (all []string) {
 	for _, c := range u.Changes {
-		if c.Key != configresolve.KeySources && c.Key != configresolve.KeyOverrides {
+		if c.Key != "config-sources" && c.Key != "config-sources-overrides" {
 			all = append(all, c.String())
 		}
 	}

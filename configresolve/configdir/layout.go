@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
@@ -258,7 +257,7 @@ func (l *layout) compare(d *durable.Dir) {
 
 // reserved reports whether the resolver itself sets the key.
 func reserved(key string) bool {
-	return key == configresolve.KeySources || key == configresolve.KeyOverrides
+	return key == "config-sources" || key == "config-sources-overrides"
 }
 
 // emptied returns an error if no keys are wanted but the existing configuration has some.

@@ -29,7 +29,7 @@ var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 // Write writes config to dir in the layout in which the kubelet mounts a ConfigMap:
 // files of mode 0644 in one dated directory, a symbolic link ..data to that
 // directory, and a link for each key. Besides the keys that are set, it writes
-// [configresolve.KeySources] and [configresolve.KeyOverrides]. Missing directories
+// config-sources and config-sources-overrides. Missing directories
 // are made with mode 0755.
 //
 // A reader sees either the old values or the new ones: ..data is swapped by a

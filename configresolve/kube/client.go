@@ -233,11 +233,11 @@ func inCluster() (*rest.Config, error) {
 // is an error: use spec.Source instead.
 func (c *Client) Source(spec configresolve.Ref, agent Agent, nodeName string) (configresolve.Source, error) {
 	switch spec.Kind {
-	case configresolve.KindConfigMap:
+	case "config-map":
 		return c.ConfigMap(spec.Namespace, spec.Name), nil
-	case configresolve.KindNodeConfig:
+	case "cilium-node-config":
 		return nodeConfigs{c, spec.Namespace, spec.Name, nodeName, agent.NodeConfigs}.source(), nil
-	case configresolve.KindNode:
+	case "node":
 		return c.Node(spec.Name, agent.Prefix), nil
 	}
 	return configresolve.Source{}, fmt.Errorf("source %s does not live in a cluster", spec)

@@ -34,7 +34,7 @@ func (c *Client) reads() error {
 // binaryData. If the ConfigMap does not exist, the error matches
 // configresolve.ErrMissing.
 func (c *Client) ConfigMap(namespace, name string) configresolve.Source {
-	ref := configresolve.Ref{Kind: configresolve.KindConfigMap, Namespace: namespace, Name: name}
+	ref := configresolve.Ref{Kind: "config-map", Namespace: namespace, Name: name}
 	return configresolve.Source{Ref: ref, Read: func(ctx context.Context) ([]configresolve.Layer, error) {
 		data, err := c.configMap(ctx, namespace, name)
 		if err != nil {

@@ -59,7 +59,7 @@ func nodeConfigsOf(c *kube.Client) configresolve.Source {
 
 // named returns a source of the one node config of that name, whatever its selector.
 func named(c *kube.Client, namespace, name string) configresolve.Source {
-	source, err := c.Source(configresolve.Ref{Kind: configresolve.KindNodeConfig, Namespace: namespace, Name: name}, kube.Cilium(), "")
+	source, err := c.Source(configresolve.Ref{Kind: "cilium-node-config", Namespace: namespace, Name: name}, kube.Cilium(), "")
 	if err != nil {
 		panic(err)
 	}
@@ -316,7 +316,7 @@ func TestCFG3_SeveralMatchInTheOrderOfTheirNames(t *testing.T) {
 	}
 	require.JSONEq(t, `[{"kind":"cilium-node-config","namespace":"kube-system","name":"a-10"},
 		{"kind":"cilium-node-config","namespace":"kube-system","name":"a-9"},{"kind":"cilium-node-config","namespace":"kube-system","name":"b"}]`,
-		config.Data()[configresolve.KeySources])
+		config.Data()["config-sources"])
 }
 
 func TestCFG3_NamedIgnoresItsSelector(t *testing.T) {
@@ -349,7 +349,7 @@ func TestCFG3_OlderVersion(t *testing.T) {
 		delete(c.objects, olderPath)
 		config := resolve(t, source)
 		require.Empty(t, all(config), "the custom resource is not installed")
-		require.Equal(t, "[]", config.Data()[configresolve.KeySources])
+		require.Equal(t, "[]", config.Data()["config-sources"])
 	}
 }
 
@@ -362,7 +362,7 @@ func TestCFG3_OtherAgentsResource(t *testing.T) {
 	config := resolve(t, c.Client.NodeConfigs(namespace, "", gvr))
 	require.Equal(t, values{"k": "v"}, all(config))
 	require.Equal(t, "k = \"v\" from nodesettings.agent.example.org:kube-system/cr\n", config.Explain().String())
-	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()[configresolve.KeySources])
+	require.JSONEq(t, `[{"kind":"nodesettings.agent.example.org","namespace":"kube-system","name":"cr"}]`, config.Data()["config-sources"])
 }
 
 func TestCFG9_ThreeRequestsAndOneNodeRead(t *testing.T) {

@@ -26,7 +26,7 @@ var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 // configresolve.ErrMissing. A Node that another source of the same resolution has read is
 // not read again.
 func (c *Client) Node(name, prefix string) configresolve.Source {
-	ref := configresolve.Ref{Kind: configresolve.KindNode, Name: name}
+	ref := configresolve.Ref{Kind: "node", Name: name}
 	return configresolve.Source{Ref: ref, Read: func(ctx context.Context) ([]configresolve.Layer, error) {
 		if prefix == "" {
 			return nil, errors.New("needs the prefix of the keys of its labels and annotations")

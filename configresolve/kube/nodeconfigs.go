@@ -80,7 +80,7 @@ func (s nodeConfigs) ref(name string) configresolve.Ref {
 	case err != nil:
 		kind = "node-config"
 	case r == ciliumNodeConfigs:
-		kind = configresolve.KindNodeConfig
+		kind = "cilium-node-config"
 	}
 	return configresolve.Ref{Kind: kind, Namespace: s.namespace, Name: name}
 }

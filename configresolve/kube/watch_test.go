@@ -165,7 +165,7 @@ func (r *reports) add(u configresolve.Update) error {
 		r.lines = append(r.lines, "error: "+u.Err.Error())
 	}
 	for _, c := range u.Changes {
-		if !strings.HasPrefix(c.Key, configresolve.KeySources) {
+		if !strings.HasPrefix(c.Key, "config-sources") {
 			r.lines = append(r.lines, c.String())
 		}
 	}

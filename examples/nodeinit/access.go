@@ -75,11 +75,11 @@ func (a *app) sourceRules() (rules []kube.Rule) {
 	for _, spec := range specs {
 		rule := kube.Rule{Verb: "get", Namespace: spec.Namespace, Name: spec.Name}
 		switch spec.Kind {
-		case configresolve.KindConfigMap:
+		case "config-map":
 			rule.Resource = "configmaps"
-		case configresolve.KindNode:
+		case "node":
 			rule.Resource = "nodes"
-		case configresolve.KindNodeConfig:
+		case "cilium-node-config":
 			r := configkube.Cilium().NodeConfigs[0]
 			if rule.Group, rule.Resource = r.Group, r.Resource; spec.Name == "" {
 				rule.Verb = "list"

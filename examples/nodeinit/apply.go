@@ -129,7 +129,7 @@ func (a *app) cgroupRootFrom(config *configresolve.Config) error {
 	switch {
 	case root == "":
 		return nil
-	case entry.Source.Kind == configresolve.KindNode:
+	case entry.Source.Kind == "node":
 		a.logger().Warn(bootstrap.OneLine(fmt.Sprintf("ignored: %s = %s from %s: a Node must not choose a mount point", a.cgroupRootKey, root, entry.Source)), "step", stepCgroup)
 		return nil
 	case !path.IsAbs(root):

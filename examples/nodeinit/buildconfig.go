@@ -85,7 +85,7 @@ func (a *app) prepareConfig(ctx context.Context, p *bootstrap.Plan) error {
 // defaultSources are those of Cilium's init container.
 func (a *app) defaultSources() {
 	if len(a.sources) == 0 {
-		a.sources = []string{configresolve.KindConfigMap, configresolve.KindNodeConfig}
+		a.sources = []string{"config-map", "cilium-node-config"}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
@@ -42,7 +41,7 @@ func words(list []string) []string {
 func inCluster(sources []string) bool {
 	return !slices.ContainsFunc(sources, func(source string) bool {
 		kind, _, _ := strings.Cut(source, ":")
-		return kind != configresolve.KindConfigMap && kind != configresolve.KindNodeConfig && kind != configresolve.KindNode
+		return kind != "config-map" && kind != "cilium-node-config" && kind != "node"
 	})
 }
 

@@ -211,7 +211,7 @@ func invalid(why []string) error {
 // checkSources returns an error if --source names no source. Names that the environment may
 // give may be missing.
 func (a *app) checkSources() error {
-	kinds := []string{configresolve.KindConfigMap, configresolve.KindNodeConfig, configresolve.KindNode, "dir", "file", "env"}
+	kinds := []string{"config-map", "cilium-node-config", "node", "dir", "file", "env"}
 	for source := range strings.SplitSeq(strings.Join(a.sources, ","), ",") {
 		_, err := configresolve.ParseSpecs([]string{source}, configresolve.Ref{Namespace: "x", Name: "x"}, "x")
 		if kind, _, _ := strings.Cut(strings.TrimSpace(source), ":"); err != nil && kind != "" {

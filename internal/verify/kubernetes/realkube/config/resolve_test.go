@@ -105,15 +105,15 @@ func requireDir(t testing.TB, dir string, want values, origins []string) {
 	t.Helper()
 	got := readDir(t, dir)
 	var refs []configresolve.Ref
-	require.NoError(t, json.Unmarshal([]byte(got[configresolve.KeySources]), &refs))
+	require.NoError(t, json.Unmarshal([]byte(got["config-sources"]), &refs))
 	var list []string
 	for _, ref := range refs {
 		list = append(list, ref.String())
 	}
 	require.Equal(t, origins, list)
-	require.Contains(t, got, configresolve.KeyOverrides)
-	delete(got, configresolve.KeySources)
-	delete(got, configresolve.KeyOverrides)
+	require.Contains(t, got, "config-sources-overrides")
+	delete(got, "config-sources")
+	delete(got, "config-sources-overrides")
 	require.Equal(t, want, got)
 }
 

@@ -72,7 +72,7 @@ func (w *watching) expect(lines ...string) configresolve.Update {
 		u := w.next()
 		require.NoError(w.t, u.Err)
 		for _, c := range u.Changes {
-			if c.Key != configresolve.KeySources {
+			if c.Key != "config-sources" {
 				got = append(got, c.String())
 			}
 		}
@@ -190,7 +190,7 @@ func TestCFG10_ExpiredVersions(t *testing.T) {
 		u := w.next()
 		require.NoError(t, u.Err)
 		for _, c := range u.Changes {
-			if c.Key != configresolve.KeySources {
+			if c.Key != "config-sources" {
 				got[c.Key] = c.New.Value
 			}
 		}
