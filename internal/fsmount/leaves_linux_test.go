@@ -52,6 +52,23 @@ func TestBPF6_SameCostWith10And10000Mounts(t *testing.T) {
 	}
 }
 
+// The time of a look when all is mounted, beside that with a thousand times the mounts.
+func BenchmarkBPF6_EnsureMounted(b *testing.B) {
+	for name, l := range leaves {
+		for _, count := range []int{10, 10_000} {
+			b.Run(fmt.Sprintf("%s/mounts=%d", name, count), func(b *testing.B) {
+				n := fsmounttest.NewReal(b, false)
+				path := filepath.Join(n.Dir(), "point")
+				require.NoError(b, l.ensure(path))
+				crowd(b, n, count)
+				for b.Loop() {
+					require.NoError(b, l.ensure(path))
+				}
+			})
+		}
+	}
+}
+
 // In another mount namespace, only its source tells a mount.
 func TestPLAN6_InAnotherMountNamespaceTheSourceTells(t *testing.T) {
 	for name, l := range leaves {
