@@ -345,7 +345,7 @@ func fill(ctx context.Context, d *durable.Dir, name string, to *State) (*durable
 	if err != nil {
 		return nil, err
 	}
-	if err = copyContent(ctx, f.File, content, to); err == nil {
+	if err = copyInto(ctx, f.File, content, to); err == nil {
 		err = setAttributes(f.File, *to)
 	}
 	if err == nil {

@@ -197,8 +197,8 @@ func (d *directory) write(name string, content []byte) error {
 	})
 }
 
-// keep copies and does not link: whoever has the original open could write into a link, and
-// what is kept counts only with one link.
+// keep copies or clones and does not link: whoever has the original open could write into a
+// link, and what is kept counts only with one link.
 func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
 	return d.inNewDir(func(dir *durable.Dir) error {
 		total, err := kept(dir)
@@ -214,7 +214,7 @@ func (d *directory) keep(ctx context.Context, s State, r io.Reader) error {
 			return remedy.File(err)
 		}
 		defer f.Abort()
-		if err := copyContent(ctx, f.File, r, &s); err != nil {
+		if err := copyInto(ctx, f.File, r, &s); err != nil {
 			return err
 		}
 		return f.Commit()
@@ -233,6 +233,15 @@ func kept(dir *durable.Dir) (total int64, err error) {
 		}
 	}
 	return total, nil
+}
+
+// copyInto is copyContent into a new file, which shares the blocks of another where the file
+// system can.
+func copyInto(ctx context.Context, f *os.File, r io.Reader, s *State) error {
+	if clone(f, r) {
+		return copyContent(ctx, io.Discard, f, s)
+	}
+	return copyContent(ctx, f, r, s)
 }
 
 // copyContent copies the content of state s, and returns an error if r has another. If its
