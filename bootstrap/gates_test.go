@@ -125,6 +125,10 @@ func TestPLAN9_CheckWhileAGateIsClosed(t *testing.T) {
 	require.Equal(t, bootstrap.Failed, report.Results[2].Status)
 }
 
+type undoesOnly struct{ bootstrap.Action }
+
+func (undoesOnly) Undo(context.Context) error { return nil }
+
 func TestPLAN19_WhatAPlanConsistsOfIsValidated(t *testing.T) {
 	var none *bootstraptest.Script
 	both := struct {
@@ -135,6 +139,7 @@ func TestPLAN19_WhatAPlanConsistsOfIsValidated(t *testing.T) {
 		`step "a" has a nil *bootstraptest.Script`:      {Steps: []bootstrap.Step{step("a", none)}},
 		`gate "a gate" has a nil *bootstraptest.Script`: {Gates: []bootstrap.Step{gate("a gate", none)}},
 		"nothing would be recorded: set Wants":          {Steps: []bootstrap.Step{step("s", both)}},
+		"whose Undo would never be called":              {Steps: []bootstrap.Step{step("s", undoesOnly{todo()})}},
 		"gate 1 has no name":                            {Gates: []bootstrap.Step{gate("", todo())}},
 		`gate "g" has no Gate`:                          {Gates: []bootstrap.Step{gate("g", nil)}, Prepare: func(context.Context, *bootstrap.Plan) error { return nil }},
 		`gate "g" can neither be absent`:                {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Absent: true}}},

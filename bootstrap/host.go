@@ -79,7 +79,11 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 	if !w.plan.usesHost() {
 		return w.inside(ctx, may, f)
 	}
-	unlock, err := w.lock(ctx, func(what string, atMost time.Duration) { Waiting(ctx, what, atMost) })
+	waiting := func(what string, atMost time.Duration) { Waiting(ctx, what, atMost) }
+	if w.isOver {
+		waiting = nil
+	}
+	unlock, err := w.lock(ctx, waiting)
 	if err != nil {
 		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}
@@ -174,7 +178,10 @@ func (w *walk) keepFailure(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
 	defer cancel()
 	why := w.report.Err
-	_ = w.changing(ctx, (*ledger.Book).MayApply, func(context.Context) error { return nil })
+	if w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error { return book.MayApply(ctx) }) == nil {
+		w.isOver = true
+		_ = w.changing(ctx, (*ledger.Book).MayApply, func(context.Context) error { return nil })
+	}
 	w.report.Err = why
 }
 

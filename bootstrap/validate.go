@@ -4,6 +4,7 @@
 package bootstrap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -56,6 +57,8 @@ func invalid(err error) error {
 // consist of nothing yet.
 func (s *Step) validate(kind string, place int, isComplete bool) error {
 	_, isWanter := s.Action.(ledger.Wanter)
+	_, isUndoer := s.Action.(Undoer)
+	_, undoes := s.Action.(interface{ Undo(context.Context) error })
 	isGate := kind == "gate"
 	switch {
 	case s.Name == "":
@@ -78,6 +81,8 @@ func (s *Step) validate(kind string, place int, isComplete bool) error {
 		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
 	case isWanter:
 		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, s.Action)
+	case undoes && !isUndoer:
+		return fmt.Errorf("step %q has a %T as its Action, whose Undo would never be called: it needs a CheckUndo beside it", s.Name, s.Action)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ type walk struct {
 	cause    map[string]string       // step -> the failed step that blocks what comes after it
 	pending  map[string]bool         // steps that are, or come after, one that would change
 	waits    bool                    // a gate is not open
+	isOver   bool                    // only its failure is still to be kept
 	claims   bool                    // a step would record something, although nothing changes
 	kinds    map[string]*ledger.Kind // that the steps are known to want
 }

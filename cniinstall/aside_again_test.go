@@ -4,11 +4,15 @@
 package cniinstall_test
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // Our file is moved or copied over another CNI's name or to a new name: it is removed, and the
@@ -110,4 +114,31 @@ func TestCNI5_BackupsThatChanged(t *testing.T) {
 			require.Equal(t, tt.stays, read(t, n.other(backup)))
 		})
 	}
+}
+
+// A run was killed before it set a file aside, and the file's owner has written it anew since:
+// the newer one comes back, however soon the next run was.
+func TestCNI5_PLAN6_WhatIsWrittenAfterAKilledRunComesBack(t *testing.T) {
+	n := newNode(t)
+	n.others()
+	i, other := n.exclusive(), n.other("10-aws.conflist")
+	wants, err := i.Wants(i.with(t.Context()))
+	require.NoError(t, err)
+	for _, w := range wants.List {
+		if write := w.Kind.Write; w.Object == other {
+			w.Kind.Write = func(ctx context.Context, path string, to ledger.State) error {
+				if path == other {
+					panic("killed")
+				}
+				return write(ctx, path, to)
+			}
+		}
+	}
+	require.PanicsWithValue(t, "killed", func() { _, _ = i.Book.Apply(i.with(t.Context()), step, wants) })
+	newer := awsConf + "\n"
+	write(t, other, newer, 0o644)
+	i.Book = n.book(cniinstall.Uninstall{})
+	require.NoError(t, i.Apply(t.Context()))
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, other, newer, 0o644)
 }

@@ -22,6 +22,9 @@ type pluginDirs []*os.Root
 // plugin only if [Install.Names] lists it. Opening a file never blocks. The caller closes
 // the folders after the last installation.
 func OpenPlugins(dirs ...string) (plugins fs.FS, closeAll func() error, err error) {
+	if len(dirs) == 0 {
+		return nil, nil, errors.New("no folder of CNI plugins to install given")
+	}
 	var p pluginDirs
 	for _, dir := range dirs {
 		root, err := os.OpenRoot(dir)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -116,15 +117,36 @@ func decodeValue(v reflect.Value, text string) error {
 	case kind == reflect.Slice:
 		return decodeList(v, trimmed)
 	case kind == reflect.Bool || v.CanInt() || v.CanUint() || v.CanFloat():
-		scanned := reflect.New(v.Type())
-		if _, err := fmt.Sscanln(trimmed, scanned.Interface()); err != nil {
+		value := reflect.New(v.Type()).Elem()
+		if !setScalar(value, trimmed) {
 			return fmt.Errorf("%s does not fit into a field of the type %s", quote(trimmed), v.Type())
 		}
-		v.Set(scanned.Elem())
+		v.Set(value)
 	default:
 		return fmt.Errorf("a field of the type %s cannot be decoded into", v.Type())
 	}
 	return nil
+}
+
+// setScalar sets a bool or a number, and reports whether text is one of v's size.
+func setScalar(v reflect.Value, text string) bool {
+	switch {
+	case v.Kind() == reflect.Bool:
+		b, err := strconv.ParseBool(strings.ToLower(text))
+		v.SetBool(b)
+		return err == nil
+	case v.CanInt():
+		n, err := strconv.ParseInt(text, 0, v.Type().Bits())
+		v.SetInt(n)
+		return err == nil
+	case v.CanUint():
+		n, err := strconv.ParseUint(text, 0, v.Type().Bits())
+		v.SetUint(n)
+		return err == nil
+	}
+	n, err := strconv.ParseFloat(text, v.Type().Bits())
+	v.SetFloat(n)
+	return err == nil
 }
 
 // decodeList sets v to the list's elements; an empty list, unlike a missing one,

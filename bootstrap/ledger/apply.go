@@ -85,6 +85,9 @@ func (b *Book) application(s *sheet, step string, targets []*target) *applicatio
 	}
 	for _, t := range targets {
 		a.byID[t.id] = t
+		if r := s.records[t.id]; r != nil && r.Kind == t.Kind.Name {
+			r.kind = t.Kind
+		}
 	}
 	for _, t := range targets {
 		for _, id := range t.Needs {
@@ -317,6 +320,7 @@ func (a *application) begin(ctx context.Context, t *target) error {
 	if err := a.claimFor(ctx, r, t, a.claimOf(t)); err != nil {
 		return err
 	}
+	r.kind = t.Kind
 	r.Intent, t.written = &intent{To: t.To.bare(), Was: t.now.bare(), Along: sides}, true
 	note(&a.done.Changes, t.Kind.describe(t.Object, t.now, t.To))
 	for _, side := range sides {

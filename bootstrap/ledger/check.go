@@ -192,7 +192,7 @@ func (a *application) inspect(ctx context.Context, t *target) (err error) {
 	if r != nil && r.Kind != t.Kind.Name {
 		return fmt.Errorf("%s: %w: it is recorded as a %s", printable.Line(t.Object), ErrConflict, r.Kind)
 	}
-	if r != nil && r.settled != nil {
+	if r != nil && r.settled != nil && r.kind == t.Kind {
 		t.now, r.settled = *r.settled, nil
 	} else if t.now, err = t.Kind.Read(t.likely(ctx, r), t.Object); err != nil {
 		return err

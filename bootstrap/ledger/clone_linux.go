@@ -14,5 +14,9 @@ import (
 // and reports whether it did. Unlike a link, f keeps its content when r is written to.
 func clone(f *os.File, r io.Reader) bool {
 	source, isFile := r.(*os.File)
-	return isFile && unix.IoctlFileClone(int(f.Fd()), int(source.Fd())) == nil
+	if !isFile {
+		return false
+	}
+	at, err := source.Seek(0, io.SeekCurrent)
+	return at == 0 && err == nil && unix.IoctlFileClone(int(f.Fd()), int(source.Fd())) == nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/printable"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
@@ -140,7 +141,7 @@ func readRegular(ctx context.Context, d *durable.Dir, name string) (State, error
 	s, first := statOf(info), &bytes.Buffer{}
 	s.Identity, s.seen = identity(info), info
 	r := io.MultiReader(io.TeeReader(io.LimitReader(f, maxInline+1), first), f)
-	if l, isSet := ctx.Value(likelyKey{}).(likely); isSet && l.isContentOf(f, &s, info.Size()) {
+	if l, isSet := ctx.Value(likelyKey{}).(likely); isSet && l.isContentOf(ctx, f, &s, info.Size()) {
 		s.isLikely = true
 	} else if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return s, err
@@ -177,7 +178,7 @@ func (t *target) likely(ctx context.Context, r *record) context.Context {
 }
 
 // isContentOf reports whether f, in state s, has the source's content. Then s gets its hash.
-func (l likely) isContentOf(f io.Reader, s *State, size int64) bool {
+func (l likely) isContentOf(ctx context.Context, f io.Reader, s *State, size int64) bool {
 	if l.left.Identity != s.Identity || l.left.Size != size {
 		return false
 	}
@@ -186,7 +187,7 @@ func (l likely) isContentOf(f io.Reader, s *State, size int64) bool {
 		return false
 	}
 	defer source.Close()
-	if !isEqual(f, source) {
+	if !isEqual(input.WithContext(ctx, f), input.WithContext(ctx, source)) {
 		return false
 	}
 	s.Size, s.SHA256 = l.left.Size, l.left.SHA256

@@ -168,18 +168,21 @@ func (b *Book) claimFor(s *sheet, a *agent) *agent {
 }
 
 // NeedsClaim reports whether Claim would record something, or remove what killed runs have
-// left. If not, this process counts as having claimed.
+// left. If not, this process counts as having claimed. The lines of damaged records stay until
+// something is recorded.
 func (b *Book) NeedsClaim(context.Context) (bool, error) {
 	b = b.orAlone()
 	s, a, err := b.loadAgent()
 	if err != nil {
 		return false, err
 	}
-	if !b.hasApplied() {
+	_, before, err := b.changed(s)
+	if err == nil && !b.hasApplied() {
 		b.claimFor(s, a)
 	}
-	if changed, _, err := b.changed(s); changed || err != nil {
-		return changed, err
+	_, after, errAfter := b.changed(s)
+	if err := errors.Join(err, errAfter); err != nil || string(after) != string(before) {
+		return err == nil, err
 	}
 	leftovers, err := b.store.leftovers(s.obsolete())
 	if err == nil && !leftovers && !b.hasApplied() {

@@ -31,6 +31,7 @@ type record struct {
 
 	id      string
 	unknown unknown
+	kind    *Kind  // of the want that is being applied; nil: as the book knows it
 	settled *State // as it was read when its write was settled: the next look need not read it again
 }
 

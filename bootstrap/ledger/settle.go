@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	var errs []error
 	var settled []*record
 	for _, r := range s.sorted() { // first what was changed along: its own record may be begun too
-		if r.Intent == nil || b.kinds[r.Kind] == nil {
+		if r.Intent == nil || b.kindOf(r) == nil {
 			continue
 		}
 		err := b.settleAlong(ctx, s, r)
@@ -34,6 +35,10 @@ func (b *Book) settle(ctx context.Context, s *sheet) error {
 	}
 	return errors.Join(errs...)
 }
+
+// kindOf is the kind that reads and writes the record's object: of what is wanted now, if a step
+// lists it, since kinds of one name may differ in what they remember.
+func (b *Book) kindOf(r *record) *Kind { return cmp.Or(r.kind, b.kinds[r.Kind]) }
 
 // settleKilled settles what a killed run has begun, removes what it was preparing, and saves
 // that.
@@ -75,7 +80,7 @@ func (b *Book) sweep(ctx context.Context, id string) error {
 
 // outcome looks at an object whose write was begun, and reports whether it was written.
 func (b *Book) outcome(ctx context.Context, r *record) (now State, written bool, err error) {
-	k := b.kinds[r.Kind]
+	k := b.kindOf(r)
 	if now, err = k.Read(ctx, string(r.Object)); err != nil {
 		return now, false, fmt.Errorf("settle %s: %w", printable.Line(string(r.Object)), err)
 	}
@@ -94,7 +99,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err erro
 		r.Left, r.LeftAt = now.bare(), time.Now() // it is no state of an agent's
 	case written:
 		r.leave(now)
-	case b.kinds[r.Kind].same(now, r.Left):
+	case b.kindOf(r).same(now, r.Left):
 		r.LeftAt = time.Now()
 	case top != nil && !i.Undo:
 		top.Rewritten = false // what others have written there is not for the agent
@@ -148,7 +153,7 @@ func (b *Book) settleSide(ctx context.Context, s *sheet, r *record, side along, 
 	if err != nil {
 		return fmt.Errorf("settle %s: %w", printable.Line(name), err)
 	}
-	shows := !k.same(now, side.Was) && (b.kinds[r.Kind].Rounds || k.same(now, side.To))
+	shows := !k.same(now, side.Was) && (b.kindOf(r).Rounds || k.same(now, side.To))
 	switch {
 	case now.IsZero() && k.Rounds, !written && !shows:
 		return nil

@@ -5,8 +5,11 @@ package configdir_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
@@ -55,4 +58,16 @@ func (r recorded) applyStep(ctx context.Context, step func(string)) error {
 
 func (r recorded) undoStep(ctx context.Context, step func(string)) error {
 	return r.as(nil, configdir.KindStep(step)).Undo(ctx)
+}
+
+// A process has a plan with two configurations, and writes one of them anew later.
+func TestCFG7_OneLedgerHasSeveralConfigurations(t *testing.T) {
+	root := t.TempDir()
+	step := testledger.Step{Book: testledger.Open(t, filepath.Join(root, "state"))}
+	for i, name := range []string{"one", "two", "one"} {
+		w := configdir.Writer{Path: filepath.Join(root, name), Config: config(t, values{"k": fmt.Sprint(i)})}
+		step.Wanter = w
+		require.NoError(t, step.Apply(t.Context()))
+		requireLayout(t, w.Path, w.Config)
+	}
 }

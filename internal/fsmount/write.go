@@ -27,7 +27,8 @@ func (s System) write(_ context.Context, path string, to ledger.State) error {
 		options += fmt.Sprintf(",mode=%o", to.Mode)
 	}
 	err := s.mount(k, newSource(to.Value), path, options)
-	if err != nil {
+	isRace := func(errno syscall.Errno) bool { return errors.Is(err, errno) } // the others are of one who has lost it
+	if isRace(syscall.EBUSY) || isRace(syscall.EINVAL) || isRace(syscall.ENOENT) {
 		if p, lookErr := Look(k, path); lookErr == nil && p.Shows(s.FSType) {
 			return nil // another process was first
 		}
