@@ -56,15 +56,14 @@
 //
 // Each is a page of documentation or an example that runs as a test:
 //
-//   - Embed it in an agent: package bootstrap, Example (Embed), and examples/agent.
-//   - Describe objects of your own, with the same guarantees: package bootstrap/ledger,
-//     and its example.
+//   - Embed it in an agent: the example of package bootstrap, and examples/agent.
+//   - Describe objects of your own, with the same guarantees: [ledger.Kind], and
+//     [bootstraptest.ConformKind] to test it.
 //   - Replace Cilium's init containers: examples/deploy/README.md.
 //   - Clean up after your agent: the example of [cleanup.Ownership], and
 //     examples/ownership for YAML.
 //   - Share a node with other agents: package bootstrap/ledger.
-//   - Move from your own installer: package cniinstall, Example
-//     (MovingFromYourInstaller).
+//   - Move from your own installer: the field Adopt of [ledger.Ledger].
 //   - Test without root: the example of [bootstraptest.Kernel].
 //   - Operate it: the documentation of examples/nodeinit.
 //

@@ -49,7 +49,7 @@
 // and applies step after step. A step that fails in the check of all leaves the node as it
 // was. Where the check finds nothing to do or to record, and the owner has the node
 // already, Apply is done without the lock. The ledger keeps the report of the last run that
-// changed something or failed.
+// has taken the lock, as the first one of a process does, or failed.
 //
 // # What excludes what
 //

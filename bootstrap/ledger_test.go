@@ -121,7 +121,7 @@ func TestPLAN12_RevertUndoesWhatIsRecordedForTheStepsOfThePlan(t *testing.T) {
 	report, err = p.Revert(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("skipped unchanged", "kept unchanged"), statuses(report))
-	require.Equal(t, "nothing is recorded of it", report.Results[0].Reason)
+	require.Equal(t, "there is nothing to undo", report.Results[0].Reason)
 
 	_, err = p.RevertAll(t.Context())
 	require.NoError(t, err)

@@ -229,6 +229,6 @@ func (u *undoing) conclude(o *undone) {
 	case u.book == nil:
 		o.Status, o.Reason = Skipped, "nothing is recorded, since the plan has no ledger"
 	default:
-		o.Reason = "nothing is recorded of it"
+		o.Reason = "there is nothing to undo"
 	}
 }

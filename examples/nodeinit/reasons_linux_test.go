@@ -58,8 +58,8 @@ func TestPLAN4_WhatMayBeTakenForSuccessHasItsReason(t *testing.T) {
 	n.ok("uninstall", "--only", "bpffs")
 	o = n.ok("uninstall", "--only", "bpffs", "--output", "json")
 	require.Equal(t, "unchanged", o.report(t).Results[0].Status)
-	require.Equal(t, "nothing is recorded of it", o.report(t).Results[0].Reason)
-	require.Regexp(t, `bpffs +unchanged +\S+( ms)? +nothing is recorded of it\n`, n.ok("uninstall").stdout)
+	require.Equal(t, "there is nothing to undo", o.report(t).Results[0].Reason)
+	require.Regexp(t, `bpffs +unchanged +\S+( ms)? +there is nothing to undo\n`, n.ok("uninstall").stdout)
 }
 
 // A refusal names the flags that avoid it.
