@@ -39,7 +39,7 @@ type Ledger struct {
 	AnyOwner   bool // what another owner has made may be undone
 	Override   bool // the wants of other agents that differ are overridden
 	AcceptKept bool // undoing leaves what others have changed since to them for good
-	Adopt      bool // files that a step names, and finds as wanted when it first claims, count as made by the agent
+	Adopt      bool // files that a step names, and finds as wanted when it first claims, count as made by the agent; not those that may be others' (Want.NoAdopt)
 	AllAgents  bool // undoing is of all agents of the node at once
 
 	// MayUndo is asked by [Book.MayUndo], to refuse what the program alone can tell, such as
