@@ -27,6 +27,11 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 0 s "f:/h"=2
 			other "f:/h"=1
 			apply 0 s "f:/h"=2`, nil},
+		"what a secret was about to replace stays, although another agent wants nothing there": {`
+			override 0 1
+			apply 1 t "f:/h"=
+			other "f:/h"=6
+			apply 0 t "f:/conf"=1 "f:/h"=1,secret kill=4`, map[string]string{"f:/h": "6"}},
 		"half a file of another program is no original": {`
 			other "f:/h"=7
 			apply 0 s "f:/h"=1

@@ -417,6 +417,7 @@ func (p *play) verify(o op, killed bool, err error) error {
 			if e.reset(p.node.state(object)); begun {
 				maps.Copy(e.originals, was.originals)
 				maps.Copy(e.originals, was.ours)
+				maps.Copy(e.originals, was.maybe) // what failed may have been there before the killed write
 				maps.Copy(e.maybe, was.maybe)
 			}
 		case recorded[object] || begun:

@@ -225,8 +225,8 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	switch {
 	case satisfied || w.kind.same(now, to):
 		w.leaveToOthers()
-	// It has gone by itself, or was never changed by an agent:
-	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && !w.isOurs(w.kind, now):
+	// It has gone by itself, or was never changed by an agent, and could not come back:
+	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && (!w.isOurs(w.kind, now) || w.Original.secret):
 	case !w.isAsLeft(u.Book, now):
 		u.leaveChanged(w)
 	case lost != "":
