@@ -276,10 +276,10 @@ var nativeRouting = []string{
 }
 
 // prepareForCilium gives the node what is others', and what stays of a look at it and of
-// iptables, which never removes its own chains.
+// iptables, which never removes its own chains. It takes away what an earlier agent has set.
 func prepareForCilium(t *testing.T) {
 	t.Helper()
-	on(t, "rm -rf /var/lib/cni/networks")
+	on(t, "rm -rf /var/lib/cni/networks; echo 0 > /proc/sys/net/ipv4/fib_multipath_use_neigh")
 	on(t, script(t, "foreign.sh"))
 	on(t, `for chain in "raw PREROUTING" "raw OUTPUT" "mangle PREROUTING" "mangle POSTROUTING"; do
 		iptables -t ${chain% *} -A ${chain#* } -j ACCEPT; iptables -t ${chain% *} -D ${chain#* } -j ACCEPT
