@@ -91,3 +91,20 @@ func TestPLAN14_WhatChangesNothingKeepsADamagedLine(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, needs)
 }
+
+// A killed undoing has brought the original back as another file, which the kind tells from the
+// first one: then there is nothing left to undo.
+func TestPLAN3_PLAN6_AnOriginalThatIsBackIsNotUndoneAgain(t *testing.T) {
+	root, k := t.TempDir(), ledger.File()
+	k.Name, k.Same = "told-apart", func(a, b ledger.State) bool { return a.Equal(b) && a.Identity == b.Identity }
+	path := filepath.Join(root, "plugin")
+	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
+	book := opened(t, root)
+	want := ledger.FileWant(path, 0o755, []byte("ours"))
+	want.Kind = k
+	require.NoError(t, apply(t, book, want))
+	require.NoError(t, os.WriteFile(path+".new", []byte("theirs"), 0o755))
+	require.NoError(t, os.Rename(path+".new", path))
+	require.NoError(t, undo(t, book))
+	require.NoDirExists(t, filepath.Join(root, "state"))
+}

@@ -223,7 +223,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	to, satisfied := w.target(now)
 	lost := w.kind.lost(object, u.writable(to))
 	switch {
-	case satisfied || w.kind.same(now, to):
+	case satisfied || w.kind.same(now, to) || now.Equal(to): // as a killed run has made it, by another identity
 		w.leaveToOthers()
 	// It has gone by itself, or was never changed by an agent, and could not come back:
 	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && (!w.isOurs(w.kind, now) || w.Original.secret):
