@@ -97,6 +97,7 @@ func TestPLAN14_WhatChangesNothingKeepsADamagedLine(t *testing.T) {
 func TestPLAN3_PLAN6_AnOriginalThatIsBackIsNotUndoneAgain(t *testing.T) {
 	root, k := t.TempDir(), ledger.File()
 	k.Name, k.Same = "told-apart", func(a, b ledger.State) bool { return a.Equal(b) && a.Identity == b.Identity }
+	k.Met = func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) }
 	path := filepath.Join(root, "plugin")
 	require.NoError(t, os.WriteFile(path, []byte("theirs"), 0o755))
 	book := opened(t, root)
