@@ -339,6 +339,7 @@ func takesNothingFromTheLiving(t *testing.T) {
 // packet.
 func TestMigrationOfCilium(t *testing.T) {
 	begin(t)
+	t.Cleanup(func() { endCilium(t) })
 	release := namedCilium(t)
 	release.importImage(t)
 	own := release.deployment(t, "")
