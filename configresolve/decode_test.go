@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,4 +143,27 @@ func TestKeysFindsWhatMeansNothing(t *testing.T) {
 		lines = append(lines, unknown.String())
 	}
 	require.Equal(t, []string{`unknown key "rooting-mode" from static:test: is not known ("routing-mode" is)`, `unknown key "x" from static:test: is not known`}, lines)
+}
+
+// A number is decoded as the whole of its text says, or it is an error and the field stays.
+func FuzzDecode(f *testing.F) {
+	for _, text := range []string{"1", "-1", "0x10", " 7\n", "10\n20", "1e3", "1 2", "true", "65536", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := configresolve.Resolve(t.Context(), configresolve.Static("test", map[string]string{"mtu": text}))
+		if err != nil {
+			return
+		}
+		fields := struct {
+			MTU int `config:"mtu"`
+		}{MTU: 3}
+		err = configresolve.Decode(c, &fields)
+		want, wantErr := strconv.ParseInt(strings.TrimSpace(text), 0, strconv.IntSize)
+		if wantErr != nil {
+			want = 3
+		}
+		require.Equal(t, wantErr == nil, err == nil, "%q: %v", text, err)
+		require.EqualValues(t, want, fields.MTU, "%q", text)
+	})
 }
