@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -91,7 +92,7 @@ func TestPLAN7_WithoutItTheErrorNamesIt(t *testing.T) {
 			}
 			capabilities(t)
 			m := record(t, bpffs.Mount{Path: filepath.Join(dir, "sys", "bpf")})
-			require.Len(t, changesOf(t, m), 3, "reading needs no capability")
+			require.Len(t, testledger.Changes(t, m), 3, "reading needs no capability")
 			err := m.Apply(t.Context())
 			require.ErrorIs(t, err, unix.EPERM)
 			require.ErrorContains(t, err, "CAP_SYS_ADMIN in the initial user namespace")

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 var _ bootstrap.Adviser = bpffs.Mount{}
@@ -63,7 +64,7 @@ func TestBPF1_BindMountOfABpffsIsOne(t *testing.T) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "bpf", "root=/agent")
 		m := bpffs.Mount{Path: path, Kernel: n.Kernel()}
-		require.Empty(t, changesOf(t, m))
+		require.Empty(t, testledger.Changes(t, m))
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(path))
 	})
@@ -76,7 +77,7 @@ func TestBPF6_DirectoryInABpffsIsNoMount(t *testing.T) {
 	n.Put(top, "bpf", "")
 	path := fsmounttest.Mkdir(t, n, "bpf", "agent")
 	m := bpffs.Mount{Path: path}
-	require.Equal(t, []string{"mount bpf on " + path}, changesOf(t, m))
+	require.Equal(t, []string{"mount bpf on " + path}, testledger.Changes(t, m))
 	require.NoError(t, m.Apply(t.Context()))
 	require.Equal(t, []string{"bpf"}, n.Mounts(path))
 	n.Unmount(path)
@@ -87,7 +88,7 @@ func TestBPF1_SaysWhatItHides(t *testing.T) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		fsmounttest.Mkdir(t, n, "bpf", "b")
 		fsmounttest.Mkdir(t, n, "bpf", "a")
-		require.Equal(t, []string{"mount bpf on " + path + " (hides its present content: a and 1 more)"}, changesOf(t, bpffs.Mount{Path: path, Kernel: n.Kernel()}))
+		require.Equal(t, []string{"mount bpf on " + path + " (hides its present content: a and 1 more)"}, testledger.Changes(t, bpffs.Mount{Path: path, Kernel: n.Kernel()}))
 	})
 }
 
@@ -104,7 +105,7 @@ func TestBPF2_DoubledMountsAreNamed(t *testing.T) {
 		require.Regexp(t, `^3 mounts on .*, only the last is visible: tmpfs \(id \d+\), bpf \(id \d+\), bpf \(id \d+\)$`, remarks[0])
 		require.Contains(t, remarks[0], path)
 
-		require.Empty(t, changesOf(t, m), "a bpffs is visible")
+		require.Empty(t, testledger.Changes(t, m), "a bpffs is visible")
 		n.Put(path, "tmpfs", "")
 		_, err = m.Check(t.Context())
 		require.ErrorIs(t, err, bpffs.ErrForeign, "the bpffs under it is not in use")
@@ -148,7 +149,7 @@ func TestBPF5_ExistingIsAcceptedAndReported(t *testing.T) {
 		path := fsmounttest.Mkdir(t, n, "bpf")
 		n.Put(path, "bpf", "ro,nosuid,mode=755")
 		m := record(t, bpffs.Mount{Path: path, Kernel: n.Kernel()})
-		require.Empty(t, changesOf(t, m))
+		require.Empty(t, testledger.Changes(t, m))
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"bpf"}, n.Mounts(path))
 		remarks, err := m.mount.Advise(t.Context())

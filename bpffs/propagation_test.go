@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 // private asserts that m refuses a mount that would end with the container, and
@@ -37,5 +38,5 @@ func TestBPF3_PrivateIsRefusedWhereAsked(t *testing.T) {
 	m.Shared = false
 	require.NoError(t, m.Apply(t.Context()))
 	m.Shared = true
-	require.Empty(t, changesOf(t, m), "the existing mount came from outside")
+	require.Empty(t, testledger.Changes(t, m), "the existing mount came from outside")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/mountinfo"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -141,7 +142,7 @@ func TestCG4_UnifiedAndHybridNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := fsmounttest.NewReal(t, false)
 			own := filepath.Join(c.lay(t, n), c.find)
-			require.Empty(t, changesOf(t, cgroup.Mount{Path: own}), "the node's own mount is accepted")
+			require.Empty(t, testledger.Changes(t, cgroup.Mount{Path: own}), "the node's own mount is accepted")
 
 			path := filepath.Join(n.Dir(), "run", "cgroupv2")
 			require.NoError(t, cgroup.EnsureMounted(path))
@@ -177,12 +178,12 @@ func TestCG1_BindMounts(t *testing.T) {
 			require.NoError(t, unix.Mount(top, whole, "", unix.MS_BIND, ""))
 			require.NoError(t, unix.Mount(below, part, "", unix.MS_BIND, ""))
 
-			require.Empty(t, changesOf(t, cgroup.Mount{Path: whole, Kernel: n.Kernel()}))
+			require.Empty(t, testledger.Changes(t, cgroup.Mount{Path: whole, Kernel: n.Kernel()}))
 			m := cgroup.Mount{Path: part, Kernel: n.Kernel()}
 			require.ErrorIs(t, m.Apply(t.Context()), cgroup.ErrNotRoot)
 			m.Repair = true
 			require.NoError(t, m.Apply(t.Context()))
-			require.Empty(t, changesOf(t, cgroup.Mount{Path: part, Kernel: n.Kernel()}))
+			require.Empty(t, testledger.Changes(t, cgroup.Mount{Path: part, Kernel: n.Kernel()}))
 		})
 	}
 }
@@ -197,7 +198,7 @@ func TestCG1_CheckMakesNoMountInTheInitialCgroupNamespace(t *testing.T) {
 	n.Put(good, "cgroup2", "")
 	n.Put(bad, "cgroup2", "root=/container")
 	require.NoError(t, testns.Refuse(unix.ENOMEM, testns.NewMountCalls()...))
-	require.Empty(t, changesOf(t, cgroup.Mount{Path: good}))
+	require.Empty(t, testledger.Changes(t, cgroup.Mount{Path: good}))
 	_, err := cgroup.Mount{Path: bad}.Check(t.Context())
 	require.ErrorIs(t, err, cgroup.ErrNotRoot)
 }
@@ -224,7 +225,7 @@ func TestPLAN7_CheckNeedsNoCapability(t *testing.T) {
 	require.NoError(t, unix.Capset(&header, &none[0]))
 	t.Cleanup(func() { require.NoError(t, unix.Capset(&header, &was[0])) })
 
-	require.Empty(t, changesOf(t, cgroup.Mount{Path: good}))
+	require.Empty(t, testledger.Changes(t, cgroup.Mount{Path: good}))
 	_, err := cgroup.Mount{Path: bad}.Check(t.Context())
 	require.ErrorIs(t, err, cgroup.ErrNotRoot)
 	err = cgroup.EnsureMounted(fsmounttest.Mkdir(t, n, "new"))

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -60,7 +61,7 @@ func TestCG1_FromAContainer(t *testing.T) {
 			action := inside{procDir, []string{"mnt", "cgroup"}, record(t, cgroup.Mount{Path: path, Kernel: n.Kernel()})}
 
 			require.NoError(t, action.Apply(t.Context()))
-			require.Empty(t, changesOf(t, action))
+			require.Empty(t, testledger.Changes(t, action))
 			require.Empty(t, n.Mounts(path), "the container does not see it")
 			var want, got unix.Stat_t
 			require.NoError(t, unix.Stat(cgroupDir, &want))

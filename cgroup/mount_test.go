@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
 
 var onEach = fsmounttest.OnEach
@@ -34,11 +35,11 @@ func TestCG1_NotTheHostsRoot(t *testing.T) {
 		require.Empty(t, m.Records(t))
 
 		m.mount.Repair = true
-		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, changesOf(t, m))
+		require.Equal(t, []string{"mount cgroup2 anew on " + path + " (it shows another cgroup than the host's root)"}, testledger.Changes(t, m))
 		require.NoError(t, m.Apply(t.Context()))
 		require.Equal(t, []string{"cgroup2"}, n.Mounts(path), "in its place, not on top of it")
 		m.mount.Repair = false
-		require.Empty(t, changesOf(t, m))
+		require.Empty(t, testledger.Changes(t, m))
 
 		require.NoError(t, m.Undo(t.Context()))
 		require.Empty(t, n.Mounts(path))
@@ -139,13 +140,13 @@ func TestCG1_NestedNode(t *testing.T) {
 		require.NoError(t, outer.Apply(t.Context()))
 		n.InCgroup("/node", func() {
 			require.NoError(t, nested.Apply(t.Context()))
-			require.Empty(t, changesOf(t, nested))
+			require.Empty(t, testledger.Changes(t, nested))
 			_, err := outer.Check(t.Context())
 			require.ErrorIs(t, err, cgroup.ErrNotRoot)
 		})
 		_, err := nested.Check(t.Context())
 		require.ErrorIs(t, err, cgroup.ErrNotRoot)
-		require.Empty(t, changesOf(t, outer))
+		require.Empty(t, testledger.Changes(t, outer))
 	})
 }
 

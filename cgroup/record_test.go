@@ -4,10 +4,7 @@
 package cgroup_test
 
 import (
-	"context"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/testledger"
@@ -22,14 +19,4 @@ type recorded struct {
 func record(t *testing.T, m cgroup.Mount) recorded {
 	t.Helper()
 	return recorded{testledger.Step{Wanter: &m, Book: testledger.Open(t, testledger.Dir(t))}, &m}
-}
-
-// changesOf lists what a mount would change.
-func changesOf(t *testing.T, m interface {
-	Check(ctx context.Context) ([]string, error)
-}) []string {
-	t.Helper()
-	changes, err := m.Check(t.Context())
-	require.NoError(t, err)
-	return changes
 }

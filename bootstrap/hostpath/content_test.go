@@ -19,16 +19,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/testledger"
 )
-
-func changesOf(t *testing.T, of interface {
-	Check(ctx context.Context) ([]string, error)
-}) []string {
-	t.Helper()
-	changes, err := of.Check(t.Context())
-	require.NoError(t, err)
-	return changes
-}
 
 // on is a plan with this step, on a node whose ledger is in a directory.
 func on(dir string, w ledger.Wanter) *bootstrap.Plan {
@@ -157,7 +149,7 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	require.NoFileExists(t, path)
 
 	refresh() // without a ledger, the writer is unknown
-	require.Equal(t, []string{"replace file " + path}, changesOf(t, c))
+	require.Equal(t, []string{"replace file " + path}, testledger.Changes(t, c))
 }
 
 func TestHP3_Refuses(t *testing.T) {

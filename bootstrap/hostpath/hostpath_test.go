@@ -57,7 +57,7 @@ func TestHP1_Makes(t *testing.T) {
 		"make directory " + node + "/a/b",
 		"make directory " + node + "/a/c",
 		"make file " + node + "/a/b/file",
-	}, changesOf(t, a))
+	}, testledger.Changes(t, a))
 	require.NoDirExists(t, node+"/a")
 
 	require.NoError(t, a.Apply(t.Context()))

@@ -38,14 +38,6 @@ type action interface {
 	Apply(ctx context.Context) error
 }
 
-// changesOf lists what a mount would change.
-func changesOf(t *testing.T, m action) []string {
-	t.Helper()
-	changes, err := m.Check(t.Context())
-	require.NoError(t, err)
-	return changes
-}
-
 var leaves = map[string]leaf{
 	"bpffs": {
 		"bpf", bpffs.ErrForeign, bpffs.Kind, bpffs.EnsureMounted,
@@ -96,13 +88,13 @@ func TestBPF1_CG1_MakesDirectoriesAndMounts(t *testing.T) {
 			"make directory " + filepath.Join(n.Dir(), "run", "agent"),
 			"make directory " + path,
 			"mount " + l.fstype + " on " + path,
-		}, changesOf(t, m))
+		}, testledger.Changes(t, m))
 		require.NoDirExists(t, filepath.Join(n.Dir(), "run"), "Check is pure")
 
 		for range 2 {
 			require.NoError(t, m.Apply(t.Context()))
 			require.Equal(t, []string{l.fstype}, n.Mounts(path))
-			require.Empty(t, changesOf(t, m))
+			require.Empty(t, testledger.Changes(t, m))
 		}
 		parent, err := os.Stat(filepath.Dir(path))
 		require.NoError(t, err)

@@ -70,3 +70,13 @@ func (s Step) Records(t testing.TB) (objects []string) {
 	}
 	return objects
 }
+
+// Changes lists what a step that is used alone would change.
+func Changes(t testing.TB, alone interface {
+	Check(ctx context.Context) ([]string, error)
+}) []string {
+	t.Helper()
+	changes, err := alone.Check(t.Context())
+	require.NoError(t, err)
+	return changes
+}
