@@ -162,12 +162,12 @@ func (d *deployment) leavesAPIServerOut(t *testing.T) {
 }
 
 // endCilium takes away what is on the node, also where the test has failed, with what its
-// own init containers and the operator leave: a mount, and the taint of a node whose agent
-// was away when the operator ended.
+// own init containers and the operator leave: what nodeinit found and brings back, a mount,
+// and the taint of a node whose agent was away when the operator ended.
 func endCilium(t *testing.T) {
 	t.Helper()
 	takeBack(t)
-	on(t, "umount /sys/fs/bpf || true; kubectl taint nodes --all node.cilium.io/agent-not-ready- || true")
+	on(t, "/run/nodeinit cleanup --all-state --force; umount /sys/fs/bpf || true; kubectl taint nodes --all node.cilium.io/agent-not-ready- || true")
 }
 
 func deletePolicy(t *testing.T) {
