@@ -129,7 +129,7 @@ func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	if !uninstall {
 		return nil
 	}
-	report, err := plan.RevertAll(ctx)
+	report, err := plan.Uninstall(ctx)
 	a.log.Info("undone", "steps", report.Summary())
 	return err
 }
