@@ -100,7 +100,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.clients.dynamic == nil {
 		return nil
 	}
-	after := []string{"config", "cgroup", "bpffs", "ip-forwarding"}
+	after := a.base()
 	if a.cni.plugin != "" {
 		after = append(after, stepCNI)
 	}
