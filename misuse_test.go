@@ -113,7 +113,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"gate among the steps":           {run(bootstrap.Step{Name: "s", Gate: gate.File("/nowhere")}), `step "s" is a gate: make it one of Gates`},
 		"wants among the gates":          {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g", Wants: hostpath.Paths{}}}}), `gate "g" has Wants or an Action`},
 		"nil pointer that wants":         {wants((*hostpath.Paths)(nil)), "has a nil *hostpath.Paths"},
-		"everything, and no ledger":      {func(ctx context.Context) error { return second((&bootstrap.Plan{}).RevertAll(ctx)) }, "the plan has no ledger, so nothing is recorded that could be undone"},
+		"everything, and no ledger":      {func(ctx context.Context) error { return second((&bootstrap.Plan{}).Uninstall(ctx)) }, "the plan has no ledger, so nothing is recorded that could be undone"},
 		"ledger in a relative directory": {recorded(&ledger.Ledger{Dir: "state", Agent: "agent", NoOwner: true}), "is not an absolute path"},
 		"nil kind":                       {recorded(&ledger.Ledger{Agent: "agent", NoOwner: true, Kinds: []*ledger.Kind{ledger.Dir(), nil}}), "kind 2 of 2 is nil"},
 		"host path without path":         {wants(hostpath.Paths{{Type: "Directory"}}), "is not absolute"},

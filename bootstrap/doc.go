@@ -6,7 +6,7 @@
 //
 // A [Plan] is a list of steps in the order in which they run. [Plan.Check] reports what
 // would change, [Plan.Apply] changes it, [Plan.Revert] undoes it, last step first, and
-// [Plan.RevertAll] undoes everything that was ever recorded for the agent. Each returns a
+// [Plan.Uninstall] undoes everything that was ever recorded for the agent. Each returns a
 // [Report] of what happened in each step. Where, for whom, and what remembers it are the
 // plan's, said once:
 //
@@ -40,12 +40,15 @@
 // method is asked for, and so a wrapper hands on these three.
 //
 // An error of Wants means that the step can never work as it is, such as an invalid field
-// or a missing input: it fails before anything is changed.
+// or a missing input: it fails before anything is changed. If it matches [ledger.ErrMissing],
+// another program must bring something first, and the steps that do not need this one go on.
+// What has to be read on the plan's side, such as a token, is read by [Step].Prepare, for each
+// run.
 //
 // # What comes when
 //
 // Apply waits for the Gates, while the node is neither locked nor claimed; then it calls
-// Prepare, checks all steps, takes the node's lock, claims the node for the ledger's owner,
+// Prepare, the plan's and each step's, checks all steps, takes the node's lock, claims the node for the ledger's owner,
 // and applies step after step. A step that fails in the check of all leaves the node as it
 // was. Where the check finds nothing to do or to record, and the owner has the node
 // already, Apply is done without the lock. The ledger keeps the report of the last run that

@@ -120,8 +120,8 @@ func TestPLAN6_WhatIsLocalIsRecordedOfItsContainer(t *testing.T) {
 	inside, outside := hostns.Host{Proc: n.Proc()}, hostns.Host{Here: true}
 	for name, undo := range map[string]func() (*bootstrap.Report, error){
 		"there":                     func() (*bootstrap.Report, error) { return plan(inside).Revert(t.Context()) },
-		"with all, from the host":   func() (*bootstrap.Report, error) { return plan(outside).RevertAll(t.Context()) },
-		"with all, from within":     func() (*bootstrap.Report, error) { return plan(inside).RevertAll(t.Context()) },
+		"with all, from the host":   func() (*bootstrap.Report, error) { return plan(outside).Uninstall(t.Context()) },
+		"with all, from within":     func() (*bootstrap.Report, error) { return plan(inside).Uninstall(t.Context()) },
 		"not by the host's own one": func() (*bootstrap.Report, error) { return plan(outside).Revert(t.Context()) },
 	} {
 		_, err := plan(inside).Apply(t.Context())

@@ -22,9 +22,9 @@ type StepError struct {
 	// Step is the step's name.
 	Step string
 
-	// Op is what the plan was doing: "prepare" (see [Plan.Prepare]), "start" (the
+	// Op is what the plan was doing: "prepare" (see [Plan.Prepare] and [Step].Prepare), "start" (the
 	// context was already done before the step), "check", "apply", "verify" (the
-	// check after a change), "check-revert" or "revert"; or what Prepare was, in its own
+	// check after a change), "check-revert" or "revert"; or what the plan's Prepare was, in its own
 	// word, if it has returned the error, such as "resolve".
 	Op string
 
@@ -65,6 +65,13 @@ func Certain(err error) error { return failure.Certain(err) }
 // isCertain reports whether no earlier step could mend err.
 func isCertain(err error) bool {
 	return errors.Is(err, failure.ErrCertain) || errors.Is(err, ledger.ErrConflict) || errors.Is(err, hostns.ErrNotHost)
+}
+
+// isAlone reports whether err, of one step, is no reason to keep the others from being applied:
+// what it needs may come later, and until then they are kept as they should be.
+func isAlone(err error) bool {
+	var failed *StepError
+	return errors.As(err, &failed) && failed.Op == opPrepare || errors.Is(err, ledger.ErrMissing) && !isCertain(err)
 }
 
 // endsPlan reports whether err, of one step, says enough for those that remain.

@@ -60,9 +60,9 @@ func Example_ledger() {
 	show("the first pod starts:", report, err)
 	report, err = newer.Apply(ctx) // everything is in place: it only becomes the owner
 	show("the second pod starts:", report, err)
-	_, err = older.RevertAll(ctx)
+	_, err = older.Uninstall(ctx)
 	fmt.Println("the first pod may not undo it:", errors.Is(err, ledger.ErrNotOwner))
-	report, err = newer.RevertAll(ctx)
+	report, err = newer.Uninstall(ctx)
 	show("the agent is removed:", report, err)
 	text, err := os.ReadFile(motd)
 	fmt.Println(string(text), err)

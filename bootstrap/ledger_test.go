@@ -52,7 +52,7 @@ func TestPLAN19_WithoutALedgerNothingIsRecorded(t *testing.T) {
 	require.Equal(t, "s skipped", statuses(report))
 	require.Contains(t, report.Results[0].Reason, "no ledger")
 	require.Equal(t, "1", s.values["a"])
-	for _, run := range []runner{(*bootstrap.Plan).RevertAll, (*bootstrap.Plan).CheckRevertAll} {
+	for _, run := range []runner{(*bootstrap.Plan).Uninstall, (*bootstrap.Plan).CheckUninstall} {
 		report, err := run(p, t.Context())
 		require.ErrorContains(t, err, "the plan has no ledger")
 		require.ErrorIs(t, report.Err, err)
@@ -123,13 +123,13 @@ func TestPLAN12_RevertUndoesWhatIsRecordedForTheStepsOfThePlan(t *testing.T) {
 	require.Equal(t, lines("skipped unchanged", "kept unchanged"), statuses(report))
 	require.Equal(t, "there is nothing to undo", report.Results[0].Reason)
 
-	_, err = p.RevertAll(t.Context())
+	_, err = p.Uninstall(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/elsewhere")
 	require.NoDirExists(t, l.Dir)
 }
 
-func TestPLAN12_RevertAllReportsByStepsTheUnknownOnesLast(t *testing.T) {
+func TestPLAN12_UninstallReportsByStepsTheUnknownOnesLast(t *testing.T) {
 	dir := t.TempDir()
 	var steps []bootstrap.Step
 	for _, name := range []string{"a", "gone-1", "b", "gone-2"} {
@@ -148,13 +148,13 @@ func TestPLAN12_RevertAllReportsByStepsTheUnknownOnesLast(t *testing.T) {
 	p.Trace = &bootstrap.Trace{StepDone: func(_ context.Context, _ string, r bootstrap.Result) { log = append(log, r.Step) }}
 	l.Kinds = []*ledger.Kind{ledger.File(), ledger.Dir()}
 	var would *bootstrap.Report
-	locked(t, p, func() { would, err = p.CheckRevertAll(t.Context()) })
+	locked(t, p, func() { would, err = p.CheckUninstall(t.Context()) })
 	require.NoError(t, err)
 	require.Equal(t, "check-revert", would.Op)
 	require.Equal(t, lines("new unchanged", "b would-change", "a would-change", "gone-2 would-change", "gone-1 would-change"), statuses(would))
 
 	log = nil
-	report, err := p.RevertAll(t.Context())
+	report, err := p.Uninstall(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []any{"revert", "pod"}, []any{report.Op, report.Owner})
 	require.Equal(t, strings.ReplaceAll(statuses(would), "would-change", "changed"), statuses(report))
@@ -166,7 +166,7 @@ func TestPLAN12_RevertAllReportsByStepsTheUnknownOnesLast(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1, "the lock")
 
-	report, err = p.RevertAll(t.Context())
+	report, err = p.Uninstall(t.Context())
 	require.NoError(t, err, "nothing is left to undo")
 	require.Equal(t, lines("new unchanged", "b unchanged", "a unchanged"), statuses(report))
 }
@@ -178,12 +178,12 @@ func TestPLAN12_ARecordOfAnUnknownKindStaysAndIsNamed(t *testing.T) {
 	_, err := on(l, wants("shelf", s.want("a=1")), wants("file", other)).Apply(t.Context())
 	require.NoError(t, err)
 	p := on(l, wants("file", other))
-	report, err := p.RevertAll(t.Context())
+	report, err := p.Uninstall(t.Context())
 	require.Equal(t, "ledger.unknown-kind", bootstrap.Code(err))
 	require.Equal(t, lines("file changed", "shelf failed"), statuses(report))
 	require.ErrorContains(t, report.Results[1].Err, "shelf a")
 	ofTheStep := wanter(func(context.Context) (ledger.Wants, error) { return ledger.Wants{Kinds: []*ledger.Kind{s.kind()}}, nil })
-	_, err = on(l, wants("shelf", ofTheStep)).RevertAll(t.Context())
+	_, err = on(l, wants("shelf", ofTheStep)).Uninstall(t.Context())
 	require.NoError(t, err, "a step names also the kinds of what it does not list now")
 	require.Empty(t, s.values)
 }
@@ -195,7 +195,7 @@ func TestPLAN19_AnActionIsUndoneAtItsPlace(t *testing.T) {
 		run  runner
 		more string
 	}{
-		"revert": {(*bootstrap.Plan).Revert, ""}, "revert all": {(*bootstrap.Plan).RevertAll, "write gone"},
+		"revert": {(*bootstrap.Plan).Revert, ""}, "revert all": {(*bootstrap.Plan).Uninstall, "write gone"},
 	} {
 		var log []string
 		s, a := newShelf("shelf"), todo()
@@ -349,7 +349,7 @@ func TestPLAN6_InApplyWhatIsKeptIsAdvice(t *testing.T) {
 		require.Equal(t, []bootstrap.Status{bootstrap.Changed, bootstrap.Unchanged}[i], byStep(report)["after"])
 	}
 	p.Ledger.AcceptKept = true
-	_, err = p.RevertAll(t.Context())
+	_, err = p.Uninstall(t.Context())
 	require.NoError(t, err)
 	require.FileExists(t, dir+"/off")
 	require.NoDirExists(t, p.Ledger.Dir)
@@ -362,7 +362,7 @@ func TestPLAN6_WhatIsStillNeededIsAdvice(t *testing.T) {
 	_, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	s.needed = "b stands on it"
-	for _, run := range []runner{(*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).Revert, (*bootstrap.Plan).RevertAll} {
+	for _, run := range []runner{(*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).Revert, (*bootstrap.Plan).Uninstall} {
 		report, err := run(p, t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "s unchanged", statuses(report))
@@ -383,7 +383,7 @@ func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	}
 	for name, run := range map[string]runner{
 		"check": (*bootstrap.Plan).Check, "apply": (*bootstrap.Plan).Apply, "revert": (*bootstrap.Plan).Revert, "check-revert": (*bootstrap.Plan).CheckRevert,
-		"revert-all": (*bootstrap.Plan).RevertAll, "check-revert-all": (*bootstrap.Plan).CheckRevertAll,
+		"revert-all": (*bootstrap.Plan).Uninstall, "check-revert-all": (*bootstrap.Plan).CheckUninstall,
 	} {
 		report, err := run(older, t.Context())
 		require.ErrorIs(t, err, ledger.ErrNotOwner, name)
@@ -405,7 +405,7 @@ func TestPLAN14_TheReportOfAllAgentsNamesThem(t *testing.T) {
 		_, err := on(&ledger.Ledger{Dir: state, Agent: agent, NoOwner: true}, wants("s", s.want(agent+"=1"))).Apply(t.Context())
 		require.NoError(t, err)
 	}
-	report, err := on(&ledger.Ledger{Dir: state, Agent: "one", NoOwner: true, AllAgents: true, Kinds: []*ledger.Kind{s.kind()}}).RevertAll(t.Context())
+	report, err := on(&ledger.Ledger{Dir: state, Agent: "one", NoOwner: true, AllAgents: true, Kinds: []*ledger.Kind{s.kind()}}).Uninstall(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("two/s changed", "one/s changed"), statuses(report))
 	require.Empty(t, report.Agent)

@@ -113,7 +113,7 @@ func TestPLAN18_TheLastRunIsKept(t *testing.T) {
 
 	next.Steps = append(next.Steps, bootstrap.Step{Name: "x", After: []string{"nowhere"}})
 	next.Ledger.Kinds = []*ledger.Kind{ledger.File()}
-	_, err = next.RevertAll(t.Context())
+	_, err = next.Uninstall(t.Context())
 	require.NoError(t, err, "an uninstall depends on no step")
 	require.NoDirExists(t, s.state(), "removed with the ledger")
 }
@@ -167,7 +167,7 @@ func TestPLAN14_WhetherAgentsHaveEndedIsAskedUnderTheLock(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled, "it is held")
 		return alive
 	}
-	_, err = p.RevertAll(t.Context())
+	_, err = p.Uninstall(t.Context())
 	require.ErrorIs(t, err, alive)
 	p.Ledger.AnyOwner = true
 	_, err = p.Revert(t.Context())

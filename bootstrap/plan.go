@@ -18,7 +18,7 @@ import (
 type Step struct {
 	// Name is unique in the plan and not empty. The ledger records what the step wants
 	// under its name. A renamed step finds its objects as it wants them, and the claims of
-	// the former name remain: RevertAll undoes them, and so does an Absent step of that name.
+	// the former name remain: Uninstall undoes them, and so does an Absent step of that name.
 	Name string
 
 	// Wants says which objects the step wants. They are changed, recorded and undone by the
@@ -26,10 +26,17 @@ type Step struct {
 	// and nothing is recorded.
 	Wants ledger.Wanter
 
-	// Action, in the place of Wants, is for what has no objects.
+	// Prepare returns what the step wants, in the place of Wants, if that has to be read first,
+	// such as a token. It is called on this side, never inside the host, by Check and Apply
+	// after [Plan].Prepare, without the lock and before any step is applied. If it fails, this
+	// step has failed, and the others go on that do not need it. It is not called for undoing:
+	// where Wants is set too, it says of which kinds there may be records.
+	Prepare func(ctx context.Context) (ledger.Wanter, error)
+
+	// Action, in the place of both, is for what has no objects.
 	Action Action
 
-	// Gate, in the place of both, is for steps in [Plan].Gates, and only there.
+	// Gate, in the place of these, is for steps in [Plan].Gates, and only there.
 	Gate Gate
 
 	// After names steps that this one needs. They must come earlier in the list,
@@ -37,7 +44,7 @@ type Step struct {
 	// and so are the steps that need this one. After never changes the order.
 	After []string
 
-	// Timeout bounds what Check and Apply do in this step, and the Undo of an action; 0
+	// Timeout bounds Prepare, what Check and Apply do in this step, and the Undo of an action; 0
 	// means that only the caller's context does. All it does is end the context: the plan
 	// waits for the step to return, and a system call in progress is not abandoned.
 	Timeout time.Duration
@@ -101,9 +108,8 @@ type Plan struct {
 	// Check and Apply call it after the gates, without the lock, on a copy of the plan that
 	// is made for this one run. Until then steps may be empty. If it returns a
 	// [*StepError], the step named there has failed, and all others are [Blocked]; any
-	// other error is the plan's. The node is not touched then. Revert does not call it: the
-	// ledger knows what there is to undo, and Ledger.Kinds lists the kinds of the steps
-	// that are empty without it.
+	// other error is the plan's. The node is not touched then. For what only one step needs,
+	// there is [Step].Prepare. Revert does not call it: the ledger knows what there is to undo.
 	Prepare func(ctx context.Context, p *Plan) error
 
 	// Trace has hooks that are called during the run. It may be nil.
@@ -128,7 +134,8 @@ func (p *Plan) Step(name string) *Step {
 // and the steps that need it are [Blocked]. But if it needs one that would change, or a gate
 // is closed, the error may only mean that this has not happened yet: the step is then
 // [Unknown], and Check returns no error for it. That is not so for an error of Wants, of a
-// conflict with another agent, of a missing permission, or one that is [Certain].
+// conflict with another agent, of a missing permission, or one that is [Certain]. An error of
+// Wants that matches [ledger.ErrMissing] is as any other of the look.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
 	return p.run(ctx, opCheck, p.Validate, (*walk).checkPlan)
 }
@@ -141,8 +148,10 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // [ErrNotConverged].
 //
 // Apply stops at the first failure of a step that is not Optional: the steps that need it
-// are [Blocked], the other remaining steps are [NotRun]. It undoes nothing, and may be run
-// again. When ctx is done, the remaining steps are NotRun and the error says so.
+// are [Blocked], the other remaining steps are [NotRun]. But where the step's Prepare has
+// failed, or another program must bring something first ([ledger.ErrMissing]), the steps that
+// do not need it go on, and are applied. Apply undoes nothing, and may be run again. When ctx
+// is done, the remaining steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
 	return p.run(ctx, opApply, p.Validate, (*walk).applyPlan)
 }
@@ -154,7 +163,7 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 
 // Revert undoes what Apply did, in this or another process, and calls the Undo of actions
 // that have one. Recorded steps that are not in the plan are left alone: see
-// [Plan.RevertAll]. The report starts with the last step.
+// [Plan.Uninstall]. The report starts with the last step.
 //
 // What is recorded is undone together for all steps up to the next action that has an Undo,
 // since whether an object may go can depend on others: newest first, and dependents before
@@ -164,16 +173,16 @@ func (p *Plan) Revert(ctx context.Context) (*Report, error) {
 	return p.run(ctx, opRevert, p.Validate, (*walk).revertPlan)
 }
 
-// CheckRevertAll reports what RevertAll would undo, and changes nothing.
-func (p *Plan) CheckRevertAll(ctx context.Context) (*Report, error) {
-	return p.run(ctx, opCheckRevert, p.validateAll, (*walk).revertAll)
+// CheckUninstall reports what Uninstall would undo, and changes nothing.
+func (p *Plan) CheckUninstall(ctx context.Context) (*Report, error) {
+	return p.run(ctx, opCheckRevert, p.validateAll, (*walk).uninstall)
 }
 
-// RevertAll undoes everything that is recorded for the agent, also for steps that are
-// not in the plan: they are in the report after the plan's own. It is what uninstalls an
-// agent. The plan's steps need not be complete.
-func (p *Plan) RevertAll(ctx context.Context) (*Report, error) {
-	return p.run(ctx, opRevert, p.validateAll, (*walk).revertAll)
+// Uninstall undoes everything that is recorded for the agent, also for steps that are
+// not in the plan: they are in the report after the plan's own. The plan's steps need not be
+// complete.
+func (p *Plan) Uninstall(ctx context.Context) (*Report, error) {
+	return p.run(ctx, opRevert, p.validateAll, (*walk).uninstall)
 }
 
 // Inside calls f in the host's namespaces, with the open ledger in its context (see

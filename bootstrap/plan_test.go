@@ -288,7 +288,7 @@ func TestPLAN2_ALockThatIsHeldIsAnErrorOfThePlan(t *testing.T) {
 		var text bytes.Buffer
 		require.NoError(t, report.WriteText(&text))
 		require.Contains(t, text.String(), "\nerror: take the node's lock: ")
-		for _, dry := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).CheckRevertAll} {
+		for _, dry := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).CheckUninstall} {
 			_, err := dry(plan, t.Context())
 			require.NoError(t, err, "a look takes no lock")
 		}

@@ -59,6 +59,10 @@ type Report struct {
 	// Results has one entry for each step.
 	Results []Result `json:"-"`
 
+	// Steps are the plan's, as this run has completed them: what a step wants is in its Wants,
+	// unless its own Prepare has failed. Nil if the plan's has, or none was called.
+	Steps []Step `json:"-"`
+
 	// Err is the failure of the plan itself, rather than of a step: the plan
 	// is invalid, its lock could not be taken, or its ledger says that the node
 	// has another owner. Nil otherwise.
@@ -96,6 +100,10 @@ type Result struct {
 	// Advice is what an administrator should know, from the ledger and from an [Adviser]. In
 	// a revert it lists what stays because others need it or have changed it.
 	Advice []string `json:"advice,omitempty"`
+
+	// Places are the paths on the host on which the step depends, of its objects and of what it
+	// watches, each with its file system's type, or "". Nil if it is Local, or was not tried.
+	Places map[string]string `json:"-"`
 
 	// Err explains why the step failed, is unknown, is blocked, or has nothing to
 	// revert, and in the first step that was not run because the context was done,

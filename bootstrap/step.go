@@ -42,23 +42,35 @@ func (s *Step) checkItself(ctx context.Context) ([]string, error) {
 func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 	wants, err := w.wants(ctx, s)
 	if err != nil {
-		return s.failed("check", nil, err)
+		return s.failed("check", nil, err).in(wants, s)
 	}
 	look, err := ledger.From(ctx).Check(ctx, s.Name, wants)
 	if w.isBefore || os.Geteuid() == 0 { // other users may look
 		err = errors.Join(err, Certain(look.Denied))
 	}
 	if err != nil {
-		return s.failed("check", look.Changes, err)
+		return s.failed("check", look.Changes, err).in(wants, s)
 	}
 	w.claims = w.claims || look.Claims
-	r := foreseen(look.Changes)
+	r := foreseen(look.Changes).in(wants, s)
 	r.Advice = look.Advice
 	return r
 }
 
-// wants asks the step, and returns an error, which is certain, if it fails, or an object would
-// be one of the container that the process is in.
+// in returns r with where the step's objects are, unless they are on this side.
+func (r Result) in(wants ledger.Wants, s *Step) Result {
+	if s.Local {
+		return r
+	}
+	r.Places = wants.Places()
+	for _, path := range wants.Watch {
+		r.Places[path] = ""
+	}
+	return r
+}
+
+// wants asks the step, and returns an error if it fails, or an object would be one of the
+// container that the process is in. That is certain, unless another program can mend it.
 func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 	wants, err := s.Wants.Wants(ctx)
 	for _, kind := range wants.Kinds {
@@ -70,11 +82,17 @@ func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 	if err == nil && !s.Local {
 		err = w.plan.Host.CheckPlaces(wants.Places())
 	}
+	if errors.Is(err, ledger.ErrMissing) {
+		return wants, err
+	}
 	return wants, Certain(err)
 }
 
 // onItsSide does s where its objects are.
 func (w *walk) onItsSide(ctx context.Context, s *Step, do do) (r Result) {
+	if err := w.unready[s.Name]; err != nil {
+		return Result{Status: Failed, Err: err}
+	}
 	err := w.enter(ctx, s, func(ctx context.Context) error {
 		r = do(w, ctx, s)
 		return nil
@@ -111,7 +129,7 @@ func (w *walk) apply(ctx context.Context, s *Step) Result {
 func (w *walk) applyWants(ctx context.Context, s *Step) Result {
 	wants, err := w.wants(ctx, s)
 	if err != nil {
-		return s.failed("apply", nil, err)
+		return s.failed("apply", nil, err).in(wants, s)
 	}
 	done, err := ledger.From(ctx).Apply(ctx, s.Name, wants)
 	r := Result{Status: Unchanged, Changes: done.Changes, Adopted: done.Adopted, Advice: done.Advice}
@@ -120,7 +138,7 @@ func (w *walk) applyWants(ctx context.Context, s *Step) Result {
 	} else if len(r.Changes) > 0 {
 		r.Status = Changed
 	}
-	return r
+	return r.in(wants, s)
 }
 
 // act applies the step's action, or waits for its gate.

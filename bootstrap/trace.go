@@ -19,6 +19,9 @@ const (
 	opRevert      = "revert"
 )
 
+// opPrepare is what a step's Prepare does.
+const opPrepare = "prepare"
+
 // Trace is a set of hooks that a plan calls while it runs. Any hook may be nil.
 // Hooks are called one after the other, on the goroutine that runs the plan. A
 // context that a hook returns must be derived from the one that it got; to keep
@@ -35,8 +38,8 @@ type Trace struct {
 	// context that it returns.
 	StepStart func(ctx context.Context, op, step string) context.Context
 
-	// Checking is called before each check of the look at all steps that comes before an
-	// apply, which tells nothing else: what hangs there can be named.
+	// Checking is called before a step's Prepare, and before each check of the look at all
+	// steps that comes before an apply. These tell nothing else: what hangs there can be named.
 	Checking func(ctx context.Context, step string)
 
 	// StepDone is called once for each step of the plan, in the order of the report,

@@ -175,7 +175,7 @@ func without(err error, objects []ledger.Undone) error {
 // undoAction calls the action's Undo, unless it is a dry run or there is nothing to undo.
 func (u *undoing) undoAction(o *undone) {
 	start := time.Now()
-	done := u.bounded(o.ctx, o.step, func(_ *walk, ctx context.Context, s *Step) Result {
+	undo := func(_ *walk, ctx context.Context, s *Step) Result {
 		changes, err := s.undoer().CheckUndo(ctx)
 		if err == nil && len(changes) > 0 && !u.isDry {
 			err = s.undoer().Undo(ctx)
@@ -184,7 +184,8 @@ func (u *undoing) undoAction(o *undone) {
 			return s.failed("revert", nil, err)
 		}
 		return Result{Changes: changes}
-	})
+	}
+	done := bounded(o.ctx, o.step, func(ctx context.Context) Result { return u.onItsSide(ctx, o.step, undo) })
 	o.Err, o.Elapsed = done.Err, time.Since(start)
 	o.Changes = append(o.Changes, done.Changes...)
 }

@@ -34,13 +34,14 @@ type walk struct {
 	isOver   bool                    // only its failure is still to be kept
 	claims   bool                    // a step would record something, although nothing changes
 	kinds    map[string]*ledger.Kind // that the steps are known to want
+	unready  map[string]error        // steps whose Prepare has failed
 }
 
 // run runs the plan by one of the methods below.
 func (p *Plan) run(ctx context.Context, op string, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
 	start := time.Now()
 	ctx = p.Trace.in(p.Trace.planStart(once.With(ctx), op), "")
-	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind)}
+	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind), unready: make(map[string]error)}
 	w.report = &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}
@@ -183,7 +184,7 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 
 // lookBefore returns the walk that looks before an apply. It calls no hooks but Checking.
 func (w *walk) lookBefore() *walk {
-	look := &walk{plan: w.plan, op: opCheck, report: &Report{}, isBefore: true, kinds: w.kinds}
+	look := &walk{plan: w.plan, op: opCheck, report: &Report{}, isBefore: true, kinds: w.kinds, unready: w.unready}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
 	look.trace = &Trace{Waiting: w.trace.waiting, StepStart: func(ctx context.Context, _ string, step string) context.Context {
 		w.trace.checking(ctx, step)
@@ -193,18 +194,18 @@ func (w *walk) lookBefore() *walk {
 }
 
 // isUnwilling reports whether the plan stops at what it has found: at any failure that
-// counts but the one to undo objects that are no longer wanted.
+// counts, but for one that concerns its step alone, or to undo objects that are no longer wanted.
 func (w *walk) isUnwilling() bool {
 	return slices.ContainsFunc(w.report.Results, func(r Result) bool {
-		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent
+		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent && !isAlone(r.Err)
 	})
 }
 
 // revertPlan is Plan.Revert and Plan.CheckRevert.
 func (w *walk) revertPlan(ctx context.Context) error { return w.revert(ctx, false) }
 
-// revertAll is Plan.RevertAll and Plan.CheckRevertAll.
-func (w *walk) revertAll(ctx context.Context) error {
+// uninstall is Plan.Uninstall and Plan.CheckUninstall.
+func (w *walk) uninstall(ctx context.Context) error {
 	if w.plan.Ledger == nil {
 		return w.report.fail(errors.New("the plan has no ledger, so nothing is recorded that could be undone"))
 	}
@@ -219,12 +220,24 @@ func (w *walk) revert(ctx context.Context, all bool) error {
 	return w.changing(ctx, (*ledger.Book).MayUndo, undo)
 }
 
-// prepare completes the plan. If that fails, the report tells.
+// prepare completes the plan, and then each step. If the plan's own Prepare fails, the report
+// tells.
 func (w *walk) prepare(ctx context.Context) error {
+	w.plan.Steps = slices.Clone(w.plan.Steps)
+	if err := w.preparePlan(ctx); err != nil {
+		return err
+	}
+	for i := range w.plan.Steps {
+		w.prepareStep(ctx, &w.plan.Steps[i])
+	}
+	w.report.Steps = w.plan.Steps
+	return nil
+}
+
+func (w *walk) preparePlan(ctx context.Context) error {
 	if w.plan.Prepare == nil {
 		return nil
 	}
-	w.plan.Steps = slices.Clone(w.plan.Steps)
 	prepare := w.plan.Prepare
 	w.plan.Prepare = nil
 	err := prepare(ctx, &w.plan)
@@ -240,6 +253,30 @@ func (w *walk) prepare(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// prepareStep has a step say what it wants. Its error is certain, as no step comes before it,
+// unless a gate is closed.
+func (w *walk) prepareStep(ctx context.Context, s *Step) {
+	if w.inherit(s); s.Prepare == nil || s.Skip || s.Absent || w.cause[s.Name] != "" {
+		return
+	}
+	w.trace.checking(ctx, s.Name)
+	prepared := bounded(w.trace.in(ctx, s.Name), s, func(ctx context.Context) Result {
+		wants, err := s.Prepare(ctx)
+		if err == nil && (wants == nil || isNil(wants)) {
+			err = errors.New("it returned nothing that the step wants")
+		}
+		if err != nil && !w.waits {
+			err = Certain(err)
+		}
+		if err != nil {
+			return s.failed(opPrepare, nil, err)
+		}
+		s.Wants, s.Prepare = wants, nil
+		return Result{}
+	})
+	w.unready[s.Name] = prepared.Err
 }
 
 // unprepared reports that a step could not be completed.
@@ -313,22 +350,23 @@ func (w *walk) start(ctx context.Context, step string) context.Context {
 func (w *walk) try(ctx context.Context, s *Step, do do) error {
 	ctx = w.start(ctx, s.Name)
 	start := time.Now()
-	r := w.bounded(ctx, s, func(w *walk, ctx context.Context, s *Step) Result { return s.advised(ctx, do(w, ctx, s)) })
+	advised := func(w *walk, ctx context.Context, s *Step) Result { return s.advised(ctx, do(w, ctx, s)) }
+	r := bounded(ctx, s, func(ctx context.Context) Result { return w.onItsSide(ctx, s, advised) })
 	r.Step, r.Elapsed = s.Name, time.Since(start)
 	r, err := w.account(ctx, s, r)
 	w.done(ctx, r)
 	return err
 }
 
-// bounded does s within its timeout.
-func (w *walk) bounded(ctx context.Context, s *Step, do do) Result {
+// bounded does something of s within its timeout.
+func bounded(ctx context.Context, s *Step, do func(context.Context) Result) Result {
 	limited := ctx
 	if s.Timeout > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
 	}
-	r := w.onItsSide(limited, s, do)
+	r := do(limited)
 	var failed *StepError
 	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
 		failed.Err = fmt.Errorf("%w (the step's timeout is %s)", failed.Err, s.Timeout)
@@ -362,7 +400,7 @@ func (w *walk) account(ctx context.Context, s *Step, r Result) (Result, error) {
 		w.cause[s.Name] = s.Name
 		r.Excused = s.Optional && !w.reverts()
 		if !r.Excused {
-			w.stopped = w.stopped || w.stops && !s.Absent || (w.op == opApply || w.isBefore) && endsPlan(ctx, r.Err)
+			w.stopped = w.stopped || w.stops && !s.Absent && !isAlone(r.Err) || (w.op == opApply || w.isBefore) && endsPlan(ctx, r.Err)
 			return r, r.Err
 		}
 	}

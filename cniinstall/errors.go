@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/cniresult"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/remedy"
@@ -15,8 +16,8 @@ var ErrInvalid = code.New(code.CNIConfigInvalid, "invalid CNI configuration")
 
 // ErrPluginMissing means that a plugin named by a configuration is not in the
 // runtime's folders, cannot be executed yet, or is just being written. It may still
-// appear, since another project's installer may be at work.
-var ErrPluginMissing = code.New(code.CNIPluginMissing, "plugin missing")
+// appear, since another project's installer may be at work: it matches [ledger.ErrMissing].
+var ErrPluginMissing = code.Wrap(code.CNIPluginMissing, missing("plugin missing"))
 
 // ErrNoLoopback means that no runtime would find the plugin loopback, which no
 // configuration names: see [Install.Names]. The error also matches
@@ -27,8 +28,14 @@ var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopbac
 
 // ErrTargetMissing means that the network that a [Chained] should join is not in
 // the folder, or not valid. It may still appear, since the other CNI may be
-// starting.
-var ErrTargetMissing = code.New(code.CNITargetMissing, "network to chain onto is missing")
+// starting: it matches [ledger.ErrMissing].
+var ErrTargetMissing = code.Wrap(code.CNITargetMissing, missing("network to chain onto is missing"))
+
+// missing is the text of an error that matches [ledger.ErrMissing].
+type missing string
+
+func (m missing) Error() string      { return string(m) }
+func (missing) Is(target error) bool { return target == ledger.ErrMissing }
 
 // unusable is the error about a folder.
 func unusable(dir, format string, args ...any) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -55,8 +56,8 @@ func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 	require.Contains(t, seen, context.Canceled.Error(), "a cancelled check reports the cancellation")
 }
 
-// A plugin that the image lacks, and a network to join that is not there, fail the plan before
-// the first step changes anything. A plugin that an earlier step installs does not.
+// A plugin that the image lacks fails the plan before the first step changes anything. One that
+// an earlier step installs does not, and a network that is not there stops only its own step.
 func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) {
 	n := newNode(t)
 	i := n.install().Install
@@ -65,20 +66,13 @@ func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) 
 		return n.planOf(cniinstall.Uninstall{},
 			bootstrap.Step{Name: "provider", Wants: provider}, bootstrap.Step{Name: "cni", Wants: i, After: []string{"provider"}})
 	}
-	refused := func(want error) {
-		t.Helper()
-		_, err := plan().Apply(t.Context())
-		require.ErrorIs(t, err, want)
-		require.NoDirExists(t, n.root+"/opt")
-		require.NoDirExists(t, n.root+"/etc")
-	}
 	i.Names = []string{"cilium-cni", "lacking"}
-	refused(fs.ErrNotExist)
-	config := i.Config
-	i.Names, i.Config = nil, chainedOf(cniinstall.Chained{Target: "nobody's"})
-	refused(cniinstall.ErrTargetMissing)
+	_, err := plan().Apply(t.Context())
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoDirExists(t, n.root+"/opt")
+	require.NoDirExists(t, n.root+"/etc")
 
-	i.Plugins, i.Optional, i.Config = nil, []string{"loopback"}, config
+	i.Names, i.Plugins, i.Optional = nil, nil, []string{"loopback"}
 	i = n.seeing(i, provider.BinDir)
 	report, err := plan().Check(t.Context())
 	require.NoError(t, err)
@@ -95,5 +89,13 @@ func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) 
 	_, err = plan().Apply(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)
 	require.Equal(t, "cni.plugin-missing", bootstrap.Code(err))
+	requireContent(t, n.confFile(), agentConf, 0o644)
+
+	provider.BinDir, i.Config = filepath.Join(n.root, "opt/third"), chainedOf(cniinstall.Chained{Target: "nobody's"})
+	_, err = plan().Apply(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
+	require.ErrorIs(t, err, ledger.ErrMissing)
+	require.Equal(t, "cni.target-missing", bootstrap.Code(err))
+	require.DirExists(t, provider.BinDir)
 	requireContent(t, n.confFile(), agentConf, 0o644)
 }

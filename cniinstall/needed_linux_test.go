@@ -40,7 +40,7 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 			defer cancel()
 			plan := apart(t, n, cniinstall.Uninstall{})
 			plan.Steps = nil
-			report, err := plan.RevertAll(ctx)
+			report, err := plan.Uninstall(ctx)
 			require.NoError(t, err)
 			if tt.want == "" {
 				require.NoFileExists(t, n.plugin("portmap"))

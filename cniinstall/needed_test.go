@@ -184,14 +184,14 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			edited := strings.Replace(agentConf, "false", "true", 1)
 			write(t, n.confFile(), edited, 0o600)
 
-			_, err := apart(t, n, cniinstall.Uninstall{}).RevertAll(t.Context())
+			_, err := apart(t, n, cniinstall.Uninstall{}).Uninstall(t.Context())
 			require.ErrorIs(t, err, ledger.ErrChanged)
 			require.FileExists(t, n.plugin("cilium-cni"))
 			require.FileExists(t, n.plugin("loopback"))
 			require.NoFileExists(t, n.plugin("extra"))
 
 			require.NoError(t, os.Remove(n.confFile()))
-			_, err = apart(t, n, cniinstall.Uninstall{}).RevertAll(t.Context())
+			_, err = apart(t, n, cniinstall.Uninstall{}).Uninstall(t.Context())
 			require.NoError(t, err)
 			require.NoDirExists(t, n.bin)
 
@@ -203,7 +203,7 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			require.Contains(t, told(report), "leave "+n.plugin("cilium-cni")+` to agent "agent", which wants it too`, "the configuration's step does")
 			require.FileExists(t, n.plugin("cilium-cni"))
 			require.NoFileExists(t, n.plugin("extra"))
-			_, err = apart(t, n, cniinstall.Uninstall{}).RevertAll(t.Context())
+			_, err = apart(t, n, cniinstall.Uninstall{}).Uninstall(t.Context())
 			require.NoError(t, err, "the configuration goes, and then the plugins")
 			require.NoDirExists(t, n.bin)
 		})

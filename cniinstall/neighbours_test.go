@@ -50,7 +50,7 @@ func applied(t *testing.T, p *bootstrap.Plan) []string {
 
 func uninstalled(t *testing.T, p *bootstrap.Plan) {
 	t.Helper()
-	_, err := p.RevertAll(background)
+	_, err := p.Uninstall(background)
 	require.NoError(t, err)
 }
 

@@ -52,7 +52,7 @@ func TestHP3_AFileWithContent(t *testing.T) {
 	require.NoError(t, os.Chmod(path, 0o666))
 	require.Equal(t, []string{setMode}, changed(t, on(dir, c)))
 	requireMode(t, path, 0o644)
-	_, err := on(dir, c).RevertAll(t.Context())
+	_, err := on(dir, c).Uninstall(t.Context())
 	require.NoError(t, err)
 	require.NoDirExists(t, dir+"/etc")
 	require.NoDirExists(t, dir+"/state")
@@ -89,7 +89,7 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	c := hostpath.Content{Path: path, Bytes: []byte("our token"), Secret: true}
 	notKept := path + " will not come back as it is: no copy of what it replaces is kept, as asked"
 	for _, run := range []func(context.Context) (*bootstrap.Report, error){
-		on(dir, c).Check, on(dir, c).Apply, on(dir, c).Apply, on(dir, c).CheckRevertAll, on(dir, c).RevertAll,
+		on(dir, c).Check, on(dir, c).Apply, on(dir, c).Apply, on(dir, c).CheckUninstall, on(dir, c).Uninstall,
 	} {
 		report, err := run(t.Context())
 		require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	require.NoError(t, os.Remove(path))
 	require.Equal(t, []string{"write file " + path}, changed(t, on(dir, c)))
 	refresh()
-	_, err := on(dir, c).RevertAll(t.Context())
+	_, err := on(dir, c).Uninstall(t.Context())
 	require.NoError(t, err)
 	require.NoFileExists(t, path)
 
@@ -216,7 +216,7 @@ func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	report, err = p.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{file}, report.Results[0].Adopted)
-	_, err = p.RevertAll(t.Context())
+	_, err = p.Uninstall(t.Context())
 	require.NoError(t, err)
 	require.NoFileExists(t, file)
 	require.DirExists(t, dir)

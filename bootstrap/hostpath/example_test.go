@@ -44,7 +44,7 @@ func ExampleContent() {
 		return
 	}
 	show(plan.Apply(ctx))
-	show(plan.RevertAll(ctx))
+	show(plan.Uninstall(ctx))
 	// Output:
 	// changed make directory /net.d, write file /net.d/acme-kubeconfig <nil>
 	// unchanged  <nil>
@@ -75,7 +75,7 @@ func Example() {
 	ctx := context.Background()
 	show(plan.Check(ctx))
 	show(plan.Apply(ctx))
-	show(plan.RevertAll(ctx))
+	show(plan.Uninstall(ctx))
 	// Output:
 	// make directory /run, make directory /run/agent, make file /run/agent/pid <nil>
 	// make directory /run, make directory /run/agent, make file /run/agent/pid <nil>

@@ -20,6 +20,7 @@ var (
 	ErrNotOwner   = code.New(code.LedgerNotOwner, "the agent has another owner")
 	ErrRevoked    = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
 	ErrNeeded     = errors.New("still needed")
+	ErrMissing    = code.New(code.LedgerMissing, "another program has to bring it first")
 	ErrRefused    = code.New(code.LedgerRefused, "written, but it is still different")
 
 	errUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
@@ -160,6 +161,9 @@ type Wants struct {
 	// Kinds are those of which the step may have records although List has no such object now,
 	// such as of a directory that is listed only while it is missing. [File] and [Dir] are known.
 	Kinds []*Kind
+	// Watch lists further paths on which depends what the step wants, such as others' files.
+	// It may be set beside an error that matches [ErrMissing].
+	Watch []string
 }
 
 // Places returns where on the host the objects are, with the type of the file system if it is

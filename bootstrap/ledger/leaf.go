@@ -13,7 +13,7 @@ import (
 
 // Wanter is a step that says which objects it wants. Wants changes nothing. It may look at
 // the node, and is asked again at its step's turn. Its error is certain: the step has failed
-// before the first change.
+// before the first change. Only one that matches [ErrMissing] may be mended by others.
 type Wanter interface {
 	Wants(ctx context.Context) (Wants, error)
 }

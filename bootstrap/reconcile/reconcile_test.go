@@ -228,7 +228,7 @@ func TestPLAN11_LoopEndsWhereTheNodeHasAnotherOwner(t *testing.T) {
 		want      error
 	}{
 		"taken over":  {(*bootstrap.Plan).Apply, "newer", ledger.ErrNotOwner},
-		"uninstalled": {(*bootstrap.Plan).RevertAll, "older", ledger.ErrRevoked},
+		"uninstalled": {(*bootstrap.Plan).Uninstall, "older", ledger.ErrRevoked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, n := t.TempDir(), 0

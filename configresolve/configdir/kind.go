@@ -121,7 +121,7 @@ func (d Writer) Apply(ctx context.Context) error {
 func (d Writer) Wants(ctx context.Context) (ledger.Wants, error) {
 	j, err := d.job()
 	if err != nil {
-		return ledger.Wants{}, err
+		return ledger.Wants{Kinds: []*ledger.Kind{Kind()}}, err
 	}
 	return j.wants(ctx)
 }

@@ -23,7 +23,7 @@ func (a *agent) accessSteps() []bootstrap.Step {
 	if a.cluster.pluginKubeconfig == "" {
 		return nil
 	}
-	return []bootstrap.Step{{Name: stepAccess}} // prepare reads the token
+	return []bootstrap.Step{{Name: stepAccess, Prepare: a.access}}
 }
 
 // access is a kubeconfig with which plugins on the host act as this agent. The kubelet renews

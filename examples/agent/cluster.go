@@ -100,7 +100,7 @@ func (a *agent) nodeSteps() []bootstrap.Step {
 	if a.clients.dynamic == nil {
 		return nil
 	}
-	after := []string{"config", "cgroup", "bpffs", "ip-forwarding"}
+	after := a.base()
 	if a.cni.plugin != "" {
 		after = append(after, stepCNI)
 	}
@@ -129,7 +129,7 @@ func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	if !uninstall {
 		return nil
 	}
-	report, err := plan.RevertAll(ctx)
+	report, err := plan.Uninstall(ctx)
 	a.log.Info("undone", "steps", report.Summary())
 	return err
 }

@@ -80,10 +80,9 @@ func (c *cniFlags) conflist() (cniinstall.Whole, error) {
 	return json.Marshal(object{"cniVersion": "1.0.0", "name": network, "plugins": []object{main, portmap}})
 }
 
-// cniSteps come after everything that prepares the node: a plan stops at the first failing
-// step, so the configuration is published only on a healthy node. Leaked addresses are released
-// before a pod can ask for one.
-func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err error) {
+// cniSteps come after everything that prepares the node, so the configuration is published only
+// on a healthy one. Leaked addresses are released before a pod can ask for one.
+func (a *agent) cniSteps(plan *bootstrap.Plan) (steps []bootstrap.Step, closePlugins func(), err error) {
 	if a.cni.plugin == "" {
 		return nil, func() {}, nil
 	}
@@ -107,7 +106,7 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{
 			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Do, Sandboxes: a.sandboxes,
 		}},
-		{Name: stepCNI, After: []string{"config", "cgroup", "bpffs", "ip-forwarding"}}, // prepare sets the folders
+		{Name: stepCNI, After: a.base(), Prepare: func(ctx context.Context) (ledger.Wanter, error) { return a.place(ctx, plan) }},
 	}
 	if a.cni.waitLoaded > 0 {
 		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{stepCNI}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{

@@ -53,7 +53,7 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 		return nil, nil, err
 	}
 	steps := []bootstrap.Step{
-		{Name: "config", Local: true},
+		{Name: "config", Local: true, Wants: configdir.Writer{Path: a.dest}}, // prepare adds what to write
 		{Name: "cgroup", Wants: cgroup.Mount{Path: "/run/cilium/cgroupv2"}},
 		{Name: "bpffs", Wants: bpffs.Mount{}},
 		{Name: "sysctl", Wants: rp},
@@ -63,20 +63,30 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cni, closePlugins, err := a.cniSteps()
+	plan = &bootstrap.Plan{
+		Host: a.host,
+		Ledger: &ledger.Ledger{
+			Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Kinds: cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(),
+		},
+		Gates:   gates,
+		Prepare: a.prepare,
+		Trace:   bootstrap.LogTrace(a.log),
+	}
+	cni, closePlugins, err := a.cniSteps(plan)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &bootstrap.Plan{
-		Host: a.host,
-		Ledger: &ledger.Ledger{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Kinds: append(
-			cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(), configdir.Kind(), ledger.File(), ledger.Dir(), // of steps that prepare completes
-		)},
-		Gates:   gates,
-		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),
-		Prepare: a.prepare,
-		Trace:   bootstrap.LogTrace(a.log),
-	}, closePlugins, nil
+	plan.Steps = slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps())
+	return plan, closePlugins, nil
+}
+
+// base are the steps without which no pod may come.
+func (a *agent) base() []string {
+	names := []string{"config", "cgroup", "bpffs", "ip-forwarding"}
+	if a.cluster.pluginKubeconfig != "" {
+		names = append(names, stepAccess)
+	}
+	return names
 }
 
 // gateSteps are the steps that wait, on the host. Their names are those in --gates.
@@ -126,16 +136,6 @@ func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
 		return &bootstrap.StepError{Step: "config", Op: "decode", Err: err}
 	}
 	p.Step("ip-forwarding").Absent = !settings.Forwarding
-	if access := p.Step(stepAccess); access != nil {
-		if access.Wants, err = a.access(ctx); err != nil {
-			return &bootstrap.StepError{Step: stepAccess, Op: "read", Err: err}
-		}
-	}
-	if cni := p.Step(stepCNI); cni != nil {
-		if cni.Wants, err = a.place(ctx, p); err != nil {
-			return &bootstrap.StepError{Step: stepCNI, Op: "place", Err: err}
-		}
-	}
 	return nil
 }
 

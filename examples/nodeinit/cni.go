@@ -217,7 +217,8 @@ type installing struct {
 	advice []string
 }
 
-// Wants says that no other step brings what the node lacks, such as a plugin.
+// Wants says that no other step brings what the node lacks, such as a plugin: a command that
+// runs once changes nothing then.
 func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
 	wants, err := i.Install.Wants(ctx)
 	for n, w := range wants.List {
@@ -228,7 +229,7 @@ func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
 			return bootstrap.Certain(w.Ready(ctx))
 		}
 	}
-	return wants, err
+	return wants, bootstrap.Certain(err)
 }
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {

@@ -98,9 +98,9 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...
 	p.Ledger.MayUndo = func(context.Context) error { return a.mayUndo(cmd) } // under the lock, before which an agent may still start
 	switch all := steps == nil; {
 	case all && (dryRun || len(more) == 0 && a.isUntouched(cmd.Context())): // then there is nothing to lock
-		run = (*bootstrap.Plan).CheckRevertAll
+		run = (*bootstrap.Plan).CheckUninstall
 	case all:
-		run = (*bootstrap.Plan).RevertAll
+		run = (*bootstrap.Plan).Uninstall
 	case dryRun:
 		run = (*bootstrap.Plan).CheckRevert
 	}

@@ -25,6 +25,7 @@ const (
 	LedgerChanged     = "ledger.changed"
 	LedgerConflict    = "ledger.conflict"
 	LedgerRefused     = "ledger.refused"
+	LedgerMissing     = "ledger.missing"
 
 	HostNotHost     = "host.not-host"
 	HostNoProcess   = "host.no-process"
@@ -117,6 +118,7 @@ func Table() []Meaning {
 		{LedgerUnknownKind, "A record is of a kind that no part of this program can undo.", "Undo it with the program that recorded it."},
 		{LedgerConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
 		{LedgerRefused, "An object was written without an error, but is still different.", "Look for the limit, the other program or key, or the security module that determines it."},
+		{LedgerMissing, "What another program has to bring first is not there yet.", "Look why that program has not: the step succeeds once it has."},
 		{LedgerChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
 		{HostNotHost, "The change would affect this container instead of the host.", "Mount the host's /proc into the container, or the path itself as a hostPath."},

@@ -95,7 +95,7 @@ func (o onKernel) apply(agent string, version int, cut string) {
 const override = "override"
 
 func (o onKernel) uninstall(agent string) {
-	_, err := o.plan(agent, 1).RevertAll(o.t.Context())
+	_, err := o.plan(agent, 1).Uninstall(o.t.Context())
 	require.NoError(o.t, err)
 	delete(o.holds, agent)
 }
