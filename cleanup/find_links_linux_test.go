@@ -7,13 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+	"github.com/vishvananda/netns"
 
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -96,14 +95,14 @@ func TestCLN9_Churn(t *testing.T) {
 // until end is called.
 func churn(t testing.TB) (end func()) {
 	t.Helper()
-	ns, err := os.Open("/proc/thread-self/ns/net")
+	ns, err := netns.Get()
 	require.NoError(t, err)
 	stop, result := make(chan struct{}), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread is in another namespace
 		defer ns.Close()
 		result <- func() error {
-			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			if err := netns.Set(ns); err != nil {
 				return err
 			}
 			for {

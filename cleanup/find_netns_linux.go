@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
@@ -70,12 +71,12 @@ func isNetNS(path string) bool {
 	if err := unix.Statfs(path, &fs); err != nil || fs.Type != unix.NSFS_MAGIC {
 		return false
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	ns, err := netns.GetFromPath(path)
 	if err != nil {
 		return false
 	}
-	defer unix.Close(fd)
-	kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE)
+	defer ns.Close()
+	kind, err := unix.IoctlRetInt(int(ns), unix.NS_GET_NSTYPE)
 	return err == nil && kind == unix.CLONE_NEWNET
 }
 

@@ -5,13 +5,13 @@ package cleanup_test
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -37,7 +37,7 @@ func xdpLink(t testing.TB, dev string, prog *ebpf.Program, flags link.XDPAttachF
 func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 	testns.Enter(t, testns.Mount|testns.Net)
 	prog := program(t, ebpf.XDP, "cil_xdp_entry")
-	here, err := os.Open("/proc/thread-self/ns/net")
+	here, err := netns.Get()
 	require.NoError(t, err)
 	defer here.Close()
 	eth0 := func() {
@@ -46,15 +46,14 @@ func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 	eth0()
 	clean := everything(t)
 	for elsewhere := 1; elsewhere <= 2; elsewhere++ {
-		require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
-		other, err := os.Open("/proc/thread-self/ns/net")
+		other, err := netns.New()
 		require.NoError(t, err)
 		defer other.Close()
 		eth0()
 		xdpLink(t, "eth0", prog, 0)
 		before := everything(t)
 
-		require.NoError(t, unix.Setns(int(here.Fd()), unix.CLONE_NEWNET))
+		require.NoError(t, netns.Set(here))
 		for _, flags := range []int{unix.XDP_FLAGS_DRV_MODE, unix.XDP_FLAGS_SKB_MODE} {
 			setXDP(t, "eth0", prog, flags)
 			inv := inventory(t, bpfState(t))
@@ -74,8 +73,8 @@ func TestCLN6_XDPByLinkElsewhereAndByNetlinkHere(t *testing.T) {
 		require.Equal(t, dirty, everything(t))
 		require.NoError(t, l.Close())
 
-		require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWNET))
+		require.NoError(t, netns.Set(other))
 		require.Equal(t, before, everything(t))
-		require.NoError(t, unix.Setns(int(here.Fd()), unix.CLONE_NEWNET))
+		require.NoError(t, netns.Set(here))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup"
@@ -83,23 +84,23 @@ func newWire(t testing.TB) *wire {
 	to, err := net.ListenPacket("udp4", "10.9.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { to.Close() })
-	return &wire{from: listenIn(t, "/run/netns/peer", "10.9.0.2:0"), to: to}
+	return &wire{from: listenIn(t, "peer", "10.9.0.2:0"), to: to}
 }
 
 // listenIn opens a socket in another network namespace; it stays there.
-func listenIn(t testing.TB, path, addr string) net.PacketConn {
+func listenIn(t testing.TB, name, addr string) net.PacketConn {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	own, err := os.Open("/proc/thread-self/ns/net")
+	own, err := netns.Get()
 	require.NoError(t, err)
 	defer own.Close()
-	other, err := os.Open(path)
+	other, err := netns.GetFromName(name)
 	require.NoError(t, err)
 	defer other.Close()
-	require.NoError(t, unix.Setns(int(other.Fd()), unix.CLONE_NEWNET))
+	require.NoError(t, netns.Set(other))
 	conn, err := net.ListenPacket("udp4", addr)
-	require.NoError(t, unix.Setns(int(own.Fd()), unix.CLONE_NEWNET))
+	require.NoError(t, netns.Set(own))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn

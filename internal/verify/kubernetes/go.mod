@@ -11,6 +11,7 @@ require (
 	github.com/slipway-dev/slipway v0.0.0-00010101000000-000000000000
 	github.com/slipway-dev/slipway/internal/verify/image v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
+	github.com/vishvananda/netns v0.0.5
 	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sys v0.49.0
 	k8s.io/apimachinery v0.36.3

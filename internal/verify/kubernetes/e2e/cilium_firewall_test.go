@@ -9,13 +9,13 @@ import (
 	"context"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
@@ -233,12 +233,12 @@ func serveOutside(t *testing.T) {
 	})
 	var listener net.Listener
 	require.NoError(t, hostns.Do(t.Context(), filepath.Join(node.Proc(), "1"), []string{"net"}, func(context.Context) error {
-		ns, err := os.Open(filepath.Join(node.Root(), namespace))
+		ns, err := netns.GetFromPath(filepath.Join(node.Root(), namespace))
 		if err != nil {
 			return err
 		}
 		defer ns.Close()
-		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+		if err := netns.Set(ns); err != nil {
 			return err
 		}
 		listener, err = net.Listen("tcp", cluster.Outside+":6443")
