@@ -4,6 +4,7 @@
 package slipway_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,6 +27,16 @@ require (
 )
 `
 
+// raised has the versions that are above those of that client-go, since a vulnerability of the
+// older ones reaches our code (Dependencies in CONTRIBUTING.md), and those that they ask for.
+var raised = map[string]string{
+	"golang.org/x/net":  "v0.55.0",
+	"golang.org/x/text": "v0.39.0",
+	"golang.org/x/sys":  "v0.45.0",
+	"golang.org/x/term": "v0.43.0",
+	"go":                "1.25.0",
+}
+
 func TestLeavesMoveNoImportersVersions(t *testing.T) {
 	without := versions(t)
 	require.Equal(t, "1.25", without["go"])
@@ -36,7 +47,7 @@ func TestLeavesMoveNoImportersVersions(t *testing.T) {
 			with := versions(t, leaves...)
 			require.Contains(t, with, module)
 			for path, version := range without {
-				if with[path] != version {
+				if want := cmp.Or(raised[path], version); with[path] != want {
 					t.Errorf("%s moves from %s to %q", path, version, with[path])
 				}
 			}

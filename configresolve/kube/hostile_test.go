@@ -5,9 +5,11 @@ package kube_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -171,4 +173,27 @@ func TestSEC6_ANodeThatIsTooLargeIsNamed(t *testing.T) {
 		require.Equal(t, "n2", node.Name)
 	}))
 	require.ErrorContains(t, (*kube.Client)(nil).EachNode(t.Context(), "", nil), "no client given")
+}
+
+// GO-2026-4918 of golang.org/x/net: told that a frame of its may be 0 bytes long, the client
+// sent such frames for ever. Whether the refusal comes before the request or after it, which is
+// then repeated, the request is sent as the settings say.
+func TestSEC6_AServerThatAllowsNoFramesGetsNone(t *testing.T) {
+	const settings, refusal = "\x00\x00\x06\x04\x00\x00\x00\x00\x00" + "\x00\x05\x00\x00\x00\x00", "\x00\x00\x04\x03\x00\x00\x00\x00\x01" + "\x00\x00\x00\x07"
+	ctx, cancel := context.WithCancelCause(t.Context())
+	server := httptest.NewUnstartedServer(nil)
+	server.EnableHTTP2 = true
+	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+		"h2": func(_ *http.Server, conn *tls.Conn, _ http.Handler) {
+			_, err := io.WriteString(conn, settings+refusal)
+			if err == nil {
+				_, err = io.CopyN(io.Discard, conn, mebibyte)
+			}
+			cancel(err) // the first connection is enough
+		},
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	require.Error(t, requests["get"](ctx, trusting(t, server)))
+	require.ErrorIs(t, context.Cause(ctx), io.EOF, "the client closes the connection")
 }

@@ -75,16 +75,7 @@ func TestCFG9_OneConnectionForRequestsThatGoTogether(t *testing.T) {
 	}
 	server.StartTLS()
 	defer server.Close()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]
-contexts: [{name: x, context: {cluster: c}}]
-current-context: x
-`, server.URL, base64.StdEncoding.EncodeToString(ca)), 0o600))
-	client, err := kube.Connection{Kubeconfig: path}.Client()
-	require.NoError(t, err)
+	client := trusting(t, server)
 	require.Equal(t, fromAll, all(resolve(t, threeSources(client)...)))
 	require.EqualValues(t, 1, connections.Load())
 }
@@ -251,4 +242,20 @@ func TestCFG8_ReadyIsEachServerForItself(t *testing.T) {
 		_, err := source.Read(t.Context())
 		require.NoError(t, err)
 	})
+}
+
+// trusting returns a client of a server with TLS.
+func trusting(t *testing.T, server *httptest.Server) *kube.Client {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}]
+contexts: [{name: x, context: {cluster: c}}]
+current-context: x
+`, server.URL, base64.StdEncoding.EncodeToString(ca)), 0o600))
+	client, err := kube.Connection{Kubeconfig: path}.Client()
+	require.NoError(t, err)
+	return client
 }
