@@ -106,6 +106,7 @@ func makeAll(t *testing.T, all []leftover) (clean, dirty sight) {
 			l.twin(t)
 		}
 	}
+	neighbours(t)
 	waitForLinks(t)
 	waitFor(t, "local fd09::1 dev eth0", "ip", "-6", "route", "show", "table", "local")
 	clean = sightOf(t)
