@@ -79,7 +79,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 		code   string
 	}{
 		"bootstrap.ErrNotConverged": {bootstrap.ErrNotConverged, bootstrap.Func(
-			func(context.Context) ([]string, error) { return []string{"always"}, nil },
+			"always", func(context.Context) (bool, error) { return false, nil },
 			func(context.Context) error { return nil },
 		), "plan.not-converged"},
 	} {
@@ -116,11 +116,11 @@ func (onHost) OnHost() (namespaces []string, places map[string]string) {
 func TestPLAN18_SentinelsOfALedgerHoldThroughAPlan(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	path := filepath.Join(t.TempDir(), "dir", "file")
-	lock := filepath.Join(t.TempDir(), "lock")
+	host := bootstraptest.Host(t)
 	plan := func(owner string) *bootstrap.Plan {
 		paths := hostpath.Paths{{Path: filepath.Dir(path), Type: "DirectoryOrCreate"}, {Path: path, Type: "FileOrCreate"}}
 		return &bootstrap.Plan{
-			Host:   hostns.Host{Here: true, LockFile: lock},
+			Host:   host,
 			Ledger: &ledger.Ledger{Dir: state, Agent: "agent", Owner: owner},
 			Steps:  []bootstrap.Step{{Name: "paths", Wants: paths}},
 		}

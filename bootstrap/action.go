@@ -96,27 +96,32 @@ func (s *Step) undoer() Undoer {
 	return undoer
 }
 
-// Func returns an Action made of two functions. If one is nil, its method returns an error
-// that matches [errors.ErrUnsupported].
-func Func(check func(context.Context) ([]string, error), apply func(context.Context) error) Action {
-	return function{check, apply}
+// Func returns an Action that makes one change, such as "turn on the lamp": do makes it, unless
+// isDone reports that it is made. A function that is nil returns an error that matches
+// [errors.ErrUnsupported].
+func Func(change string, isDone func(context.Context) (bool, error), do func(context.Context) error) Action {
+	return function{change, isDone, do}
 }
 
 type function struct {
-	check func(context.Context) ([]string, error)
-	apply func(context.Context) error
+	change string
+	isDone func(context.Context) (bool, error)
+	do     func(context.Context) error
 }
 
 func (f function) Check(ctx context.Context) ([]string, error) {
-	if f.check == nil {
-		return nil, fmt.Errorf("the action has no function to check with: %w", errors.ErrUnsupported)
+	if f.isDone == nil {
+		return nil, fmt.Errorf("%s: no function was given to check with: %w", f.change, errors.ErrUnsupported)
 	}
-	return f.check(ctx)
+	if isDone, err := f.isDone(ctx); isDone || err != nil {
+		return nil, err
+	}
+	return []string{f.change}, nil
 }
 
 func (f function) Apply(ctx context.Context) error {
-	if f.apply == nil {
-		return fmt.Errorf("the action has no function to apply with: %w", errors.ErrUnsupported)
+	if f.do == nil {
+		return fmt.Errorf("%s: no function was given to apply with: %w", f.change, errors.ErrUnsupported)
 	}
-	return f.apply(ctx)
+	return f.do(ctx)
 }

@@ -23,7 +23,8 @@ func TestPLAN11_ALedgerSaysForWhom(t *testing.T) {
 		`agent "A b" is not a DNS label`: {Agent: "A b", NoOwner: true},
 	} {
 		p := &bootstrap.Plan{Ledger: l}
-		require.ErrorContains(t, p.Validate(), want)
+		_, err := p.Check(t.Context())
+		require.ErrorContains(t, err, want)
 		report, err := p.Apply(t.Context())
 		require.ErrorContains(t, err, "invalid plan: ")
 		require.ErrorContains(t, report.Err, want)

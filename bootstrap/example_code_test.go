@@ -19,7 +19,7 @@ func (noTunnel) Code() string    { return "tunnel.port-taken" }
 // Your own action's error carries a code, which groups the failures of many nodes.
 func ExampleCode() {
 	tunnel := bootstrap.Func(
-		func(context.Context) ([]string, error) { return []string{"open the tunnel"}, nil },
+		"open the tunnel", func(context.Context) (bool, error) { return false, nil },
 		func(context.Context) error { return fmt.Errorf("open the tunnel: %w", noTunnel{8472}) },
 	)
 	plan := bootstrap.Plan{Steps: []bootstrap.Step{{Name: "tunnel", Action: tunnel}}}

@@ -25,12 +25,7 @@ func ExampleLogTrace() {
 	plan := bootstrap.Plan{
 		Trace: bootstrap.LogTrace(slog.New(handler)),
 		Steps: []bootstrap.Step{{Name: "lamp", Action: bootstrap.Func(
-			func(context.Context) ([]string, error) {
-				if on {
-					return nil, nil
-				}
-				return []string{"turn on the lamp"}, nil
-			},
+			"turn on the lamp", func(context.Context) (bool, error) { return on, nil },
 			func(context.Context) error { on = true; return nil },
 		)}},
 	}

@@ -25,13 +25,13 @@ func Example() {
 	directory := func(name string) bootstrap.Action {
 		path := filepath.Join(dir, name)
 		return bootstrap.Func(
-			func(context.Context) ([]string, error) {
-				if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-					return []string{"make directory " + name}, nil
-				} else if err != nil {
-					return nil, err
+			"make directory "+name,
+			func(context.Context) (bool, error) {
+				_, err := os.Stat(path)
+				if errors.Is(err, os.ErrNotExist) {
+					return false, nil
 				}
-				return nil, nil
+				return true, err
 			},
 			func(context.Context) error { return os.MkdirAll(path, 0o755) },
 		)
@@ -63,7 +63,7 @@ func Example() {
 // A program prints each step when it is done, and at the end why the plan failed.
 func ExampleTrace() {
 	wait := bootstrap.Func(
-		func(context.Context) ([]string, error) { return []string{"wait for the API server"}, nil },
+		"wait for the API server", func(context.Context) (bool, error) { return false, nil },
 		func(context.Context) error { return errors.New("connection refused") },
 	)
 	plan := &bootstrap.Plan{

@@ -149,6 +149,7 @@ func TestPLAN19_WhatAPlanConsistsOfIsValidated(t *testing.T) {
 		`step "s" is after "h", which is not in`:        {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
 		`gate "g" has Wants or an Action`:               {Gates: []bootstrap.Step{step("g", todo())}},
 	} {
-		require.ErrorContains(t, p.Validate(), want)
+		_, err := p.Check(t.Context())
+		require.ErrorContains(t, err, want)
 	}
 }

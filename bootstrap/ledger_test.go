@@ -43,7 +43,7 @@ func TestPLAN19_WhatAStepWantsIsRecorded(t *testing.T) {
 // Without a ledger, what steps want is changed and read back, and nothing is recorded.
 func TestPLAN19_WithoutALedgerNothingIsRecorded(t *testing.T) {
 	s := newShelf("shelf")
-	p := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: t.TempDir() + "/lock"}, Steps: []bootstrap.Step{wants("s", s.want("a=1"))}}
+	p := &bootstrap.Plan{Host: bootstraptest.Host(t), Steps: []bootstrap.Step{wants("s", s.want("a=1"))}}
 	report, err := p.Apply(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "s changed", statuses(report))
@@ -200,7 +200,7 @@ func TestPLAN19_AnActionIsUndoneAtItsPlace(t *testing.T) {
 		var log []string
 		s, a := newShelf("shelf"), todo()
 		p := on(node(t.TempDir()+"/state", "pod"), wants("gone", s.want("gone=1")), wants("first", s.want("a=1")), step("a", a),
-			wants("second", s.want("b=1")), step("plain", bootstrap.Func(a.Check, a.Apply)), wants("third", s.want("c=1")))
+			wants("second", s.want("b=1")), step("plain", struct{ bootstrap.Action }{a}), wants("third", s.want("c=1")))
 		_, err := p.Apply(t.Context())
 		require.NoError(t, err)
 		p.Steps = p.Steps[1:]

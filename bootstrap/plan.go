@@ -39,9 +39,9 @@ type Step struct {
 	// Gate, in the place of these, is for steps in [Plan].Gates, and only there.
 	Gate Gate
 
-	// After names steps that this one needs. They must come earlier in the list,
-	// which [Plan.Validate] checks. If one of them fails, this step is [Blocked],
-	// and so are the steps that need this one. After never changes the order.
+	// After names steps that this one needs. They must come earlier in the list. If one of
+	// them fails, this step is [Blocked], and so are the steps that need this one. After never
+	// changes the order.
 	After []string
 
 	// Timeout bounds Prepare, what Check and Apply do in this step, and the Undo of an action; 0
@@ -81,7 +81,8 @@ type Step struct {
 // Plan is a list of steps in the order in which they run.
 //
 // Its methods always return a report, even with an error. The error joins one
-// [*StepError] for each failure that counts, and the errors of the plan itself. A plan
+// [*StepError] for each failure that counts, and the errors of the plan itself. If the plan is
+// invalid, such as by a step that does nothing, or several things, nothing else is done. A plan
 // may be run any number of times, but not by several goroutines at once.
 type Plan struct {
 	// Host is the node that is changed, and where its lock is. The zero value is for a
@@ -137,7 +138,7 @@ func (p *Plan) Step(name string) *Step {
 // conflict with another agent, of a missing permission, or one that is [Certain]. An error of
 // Wants that matches [ledger.ErrMissing] is as any other of the look.
 func (p *Plan) Check(ctx context.Context) (*Report, error) {
-	return p.run(ctx, opCheck, p.Validate, (*walk).checkPlan)
+	return p.run(ctx, opCheck, p.validate, (*walk).checkPlan)
 }
 
 // Apply brings the node to the state of each step in turn, once it has waited for the gates
@@ -153,12 +154,12 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // do not need it go on, and are applied. Apply undoes nothing, and may be run again. When ctx
 // is done, the remaining steps are NotRun and the error says so.
 func (p *Plan) Apply(ctx context.Context) (*Report, error) {
-	return p.run(ctx, opApply, p.Validate, (*walk).applyPlan)
+	return p.run(ctx, opApply, p.validate, (*walk).applyPlan)
 }
 
 // CheckRevert reports what Revert would undo, and changes nothing.
 func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, opCheckRevert, p.Validate, (*walk).revertPlan)
+	return p.run(ctx, opCheckRevert, p.validate, (*walk).revertPlan)
 }
 
 // Revert undoes what Apply did, in this or another process, and calls the Undo of actions
@@ -170,7 +171,7 @@ func (p *Plan) CheckRevert(ctx context.Context) (*Report, error) {
 // what they need. A step whose action has no Undo is [Skipped]. Revert goes on after a
 // failure.
 func (p *Plan) Revert(ctx context.Context) (*Report, error) {
-	return p.run(ctx, opRevert, p.Validate, (*walk).revertPlan)
+	return p.run(ctx, opRevert, p.validate, (*walk).revertPlan)
 }
 
 // CheckUninstall reports what Uninstall would undo, and changes nothing.

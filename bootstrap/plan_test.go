@@ -4,7 +4,6 @@
 package bootstrap_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +40,7 @@ func TestValidate(t *testing.T) {
 		"all faults are listed": {[]bootstrap.Step{step("a", nil, "z"), step("", todo())}, []string{"neither Wants nor", "not in the plan", "no name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := (&bootstrap.Plan{Steps: tc.steps}).Validate()
+			_, err := (&bootstrap.Plan{Steps: tc.steps}).Check(t.Context())
 			if len(tc.want) == 0 {
 				require.NoError(t, err)
 			}
@@ -92,6 +91,22 @@ func TestApplyStopsAtRequiredFailure(t *testing.T) {
 	require.NotContains(t, e.Calls(), "apply")
 }
 
+// halfway is an action whose Apply leaves something to do.
+type halfway struct {
+	before, after []string
+	afterErr, err error // of the checks after Apply, and of Apply
+	isApplied     bool
+}
+
+func (h *halfway) Check(context.Context) ([]string, error) {
+	if !h.isApplied {
+		return h.before, nil
+	}
+	return h.after, h.afterErr
+}
+
+func (h *halfway) Apply(context.Context) error { h.isApplied = true; return h.err }
+
 func TestAFailedStepTellsWhatItChanged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		left    []string
@@ -105,14 +120,7 @@ func TestAFailedStepTellsWhatItChanged(t *testing.T) {
 		"cannot be told":  {nil, errBoom, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			applied := false
-			check := func(context.Context) ([]string, error) {
-				if !applied {
-					return []string{"remove a", "remove b", "remove c"}, nil
-				}
-				return tc.left, tc.err
-			}
-			a := bootstrap.Func(check, func(context.Context) error { applied = true; return errBoom })
+			a := &halfway{before: []string{"remove a", "remove b", "remove c"}, after: tc.left, afterErr: tc.err, err: errBoom}
 			report, err := (&bootstrap.Plan{Steps: []bootstrap.Step{step("cleanup", a)}}).Apply(t.Context())
 			require.ErrorIs(t, err, errBoom)
 			require.Equal(t, strings.Join(tc.changed, "\n"), strings.Join(report.Results[0].Changes, "\n"))
@@ -167,11 +175,7 @@ func TestCheckLooksAtEveryStep(t *testing.T) {
 }
 
 func TestApplyVerifies(t *testing.T) {
-	left := []string{"set a = 1", "set b = 1"}
-	stuck := bootstrap.Func(func(context.Context) ([]string, error) { return left, nil }, func(context.Context) error {
-		left = []string{"set b = 1", "set c = 2"}
-		return nil
-	})
+	stuck := &halfway{before: []string{"set a = 1", "set b = 1"}, after: []string{"set b = 1", "set c = 2"}}
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", stuck)}}
 	report, err := plan.Apply(t.Context())
 	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
@@ -262,7 +266,6 @@ func TestPrepareCompletesTheStepsForOneRun(t *testing.T) {
 			return nil
 		},
 	}
-	require.NoError(t, plan.Validate())
 	report, err := plan.Check(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, lines("a would-change", "b skipped"), statuses(report))
@@ -285,9 +288,7 @@ func TestPLAN2_ALockThatIsHeldIsAnErrorOfThePlan(t *testing.T) {
 		require.ErrorContains(t, err, "another process", "it names the holder")
 		require.Equal(t, "a not-run", statuses(report))
 		require.Equal(t, []string{"check"}, a.Calls())
-		var text bytes.Buffer
-		require.NoError(t, report.WriteText(&text))
-		require.Contains(t, text.String(), "\nerror: take the node's lock: ")
+		require.Contains(t, report.String(), "\nerror: take the node's lock: ")
 		for _, dry := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).CheckRevert, (*bootstrap.Plan).CheckUninstall} {
 			_, err := dry(plan, t.Context())
 			require.NoError(t, err, "a look takes no lock")
@@ -316,7 +317,7 @@ func TestPLAN2_WhatChangesTheNodeIsLocked(t *testing.T) {
 		"local, of action": {bootstrap.Step{Name: "s", Action: hosted{Script: todo()}, Local: true}, false},
 		"in memory":        {step("s", todo()), false},
 	} {
-		plan := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: t.TempDir() + "/lock", LockTimeout: -1}, Steps: []bootstrap.Step{tc.step}}
+		plan := &bootstrap.Plan{Host: bootstraptest.Host(t), Steps: []bootstrap.Step{tc.step}}
 		locked(t, plan, func() {
 			for _, run := range []runner{(*bootstrap.Plan).Apply, (*bootstrap.Plan).Revert} {
 				_, err := run(plan, t.Context())
@@ -343,7 +344,7 @@ func TestAdviceIsShownInEachRun(t *testing.T) {
 	const advice = "another file sets it too"
 	a := adviser{todo(), advice, nil}
 	failing := adviser{broken(), advice, nil}
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), optional(step("b", failing)), step("c", bootstrap.Func(a.Check, nil))}}
+	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), optional(step("b", failing)), step("c", struct{ bootstrap.Action }{a})}}
 	for i, run := range []func(context.Context) (*bootstrap.Report, error){plan.Check, plan.Apply, plan.Apply} {
 		report, err := run(t.Context())
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,18 +49,10 @@ func golden(t *testing.T, name string, got []byte) {
 	require.Equal(t, string(want), string(got))
 }
 
-func TestReportText(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, everything().WriteText(&b))
-	golden(t, "report.txt", b.Bytes())
-
-	b.Reset()
-	require.NoError(t, (&bootstrap.Report{}).WriteText(&b))
-	require.Equal(t, "STEP  STATUS  TIME  DETAIL\n\nno steps\n", b.String())
-
-	b.Reset()
-	require.NoError(t, (&bootstrap.Report{Results: everything().Results[:1]}).WriteText(&b))
-	require.Contains(t, b.String(), "\n1 step: unchanged\n")
+func TestPLAN21_AReportIsPrintedAsATable(t *testing.T) {
+	golden(t, "report.txt", []byte(fmt.Sprintln(everything())))
+	require.Equal(t, "STEP  STATUS  TIME  DETAIL\n\nno steps", (&bootstrap.Report{}).String())
+	require.Contains(t, fmt.Sprint(&bootstrap.Report{Results: everything().Results[:1]}), "\n1 step: unchanged")
 }
 
 func TestPLAN4_ReportJSON(t *testing.T) {

@@ -14,25 +14,22 @@ import (
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// WriteText writes the report as an aligned table for people: one line for each
+// String returns the report as an aligned table for people: one line for each
 // step, one more for each further change, a line of totals, and at the end the
 // error of the plan itself, if there is one. Control characters that would affect a
 // terminal are escaped, and credentials in URLs are left out.
-func (r *Report) WriteText(w io.Writer) error {
+func (r *Report) String() string {
 	rows := [][]string{{"STEP", "STATUS", "TIME", "DETAIL"}}
 	for _, result := range r.Results {
 		rows = append(rows, result.rows()...)
 	}
-	text := table(rows) + "\n" + r.Summary() + "\n"
+	text := table(rows) + "\n" + r.Summary()
 	if r.Err != nil {
 		for _, line := range strings.Split(r.Err.Error(), "\n") {
-			text += "error: " + printable.Line(line) + "\n"
+			text += "\nerror: " + printable.Line(line)
 		}
 	}
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return text
 }
 
 // OneLine returns text from outside, such as an error's, as one line for people: line

@@ -31,7 +31,7 @@ func (l leaving) CheckUndo(context.Context) ([]string, error) {
 
 func TestPLAN4_AnActionMaySayWhatItWouldUndo(t *testing.T) {
 	made := true
-	nothing := bootstrap.Func(func(context.Context) ([]string, error) { return nil, nil }, func(context.Context) error { return nil })
+	nothing := bootstrap.Func("nothing", func(context.Context) (bool, error) { return true, nil }, func(context.Context) error { return nil })
 	action := leaving{Action: nothing, made: &made}
 	p := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", action)}}
 	for _, want := range []struct {

@@ -14,12 +14,8 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// Validate reports errors in the plan itself: a step that has no name, or the name of
-// another step; that does nothing, or several things, and there is no Prepare to complete
-// it; that has a negative timeout, or whose After names a step that does not exist or comes
-// later; an action that is a ledger.Wanter, so that nothing would be recorded; invalid fields of the ledger. The methods that run the plan call
-// Validate first, and again once it is prepared.
-func (p *Plan) Validate() error {
+// validate returns an error if the plan is invalid: before it runs, and once it is prepared.
+func (p *Plan) validate() error {
 	places := make(map[string]int, len(p.Steps))
 	var errs []error
 	for i, s := range slices.Concat(p.Gates, p.Steps) {
@@ -38,7 +34,7 @@ func (p *Plan) Validate() error {
 	return errors.Join(invalid(errors.Join(errs...)), p.validateAll())
 }
 
-// validateAll is Validate, as far as undoing everything depends on it: not on the steps.
+// validateAll is validate, as far as undoing everything depends on it: not on the steps.
 func (p *Plan) validateAll() error {
 	if p.Ledger == nil {
 		return nil

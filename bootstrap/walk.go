@@ -248,7 +248,7 @@ func (w *walk) preparePlan(ctx context.Context) error {
 	case err != nil:
 		w.report.fail(err)
 	default:
-		if err = w.plan.Validate(); err != nil {
+		if err = w.plan.validate(); err != nil {
 			w.report.fail(err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -348,9 +347,9 @@ func fileLeftovers() []leftover {
 func TestCLN8_APlanWithoutAScopeIsRefusedBeforeAnythingChanges(t *testing.T) {
 	changed := false
 	first := bootstrap.Func(
-		func(context.Context) ([]string, error) { return []string{"change it"}, nil },
+		"change it", func(context.Context) (bool, error) { return false, nil },
 		func(context.Context) error { changed = true; return nil })
-	p := &bootstrap.Plan{Host: hostns.Host{Here: true, LockFile: filepath.Join(t.TempDir(), "lock")}, Steps: []bootstrap.Step{
+	p := &bootstrap.Plan{Host: bootstraptest.Host(t), Steps: []bootstrap.Step{
 		{Name: "first", Action: first}, {Name: "cleanup", Action: cleanup.Leftovers{Ownership: cleanup.Cilium()}, After: []string{"first"}},
 	}}
 	for _, run := range []func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error){(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {

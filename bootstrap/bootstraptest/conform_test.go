@@ -129,7 +129,7 @@ func TestConformPasses(t *testing.T) {
 		require.Empty(t, verdictOf(t, conform(a)))
 		require.False(t, a.n.applied, "the node is left as it was found")
 		require.Empty(t, verdictOf(t, func(t testing.TB) {
-			bootstraptest.Conform(t, func() bootstrap.Action { return bootstrap.Func(a.Check, a.Apply) }, nil)
+			bootstraptest.Conform(t, func() bootstrap.Action { return struct{ bootstrap.Action }{a} }, nil)
 		}))
 		require.True(t, a.n.applied, "without Undo it stays")
 	}

@@ -9,6 +9,6 @@
 // test controls, for tests of code built on plans; it needs neither root nor Linux. [ConformKind]
 // tests that a kind keeps the contract of [ledger.Kind].
 //
-// [Kernel] is a node's kernel in memory, for the unit test of a whole plan without
-// root; [Node] is a throw-away node on the kernel that is running.
+// [Host] is for plans of a test's own. [Kernel] is a node's kernel in memory, for the unit test
+// of a whole plan without root; [Node] is a throw-away node on the kernel that is running.
 package bootstraptest

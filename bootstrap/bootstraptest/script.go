@@ -25,8 +25,8 @@ var (
 // method returns the context's error if the context is done, and changes
 // nothing then. A Script passes [Conform].
 //
-// To have an action without Undo, wrap it: bootstrap.Func(s.Check, s.Apply). One that does not
-// converge is a bootstrap.Func whose check still names changes; one with advice embeds a Script.
+// To have an action without Undo, wrap it: struct{ bootstrap.Action }{s}. One that does not
+// converge is a [bootstrap.Func] that is never done; one with advice embeds a Script.
 type Script struct {
 	// Changes are the changes that Check names while the script is not applied.
 	Changes []string

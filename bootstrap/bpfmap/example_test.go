@@ -4,6 +4,7 @@
 package bpfmap_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/cilium/ebpf"
@@ -21,6 +22,5 @@ func Example() {
 		{Name: "bpffs", Wants: bpffs.Mount{}},
 		{Name: "maps", After: []string{"bpffs"}, Wants: bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}},
 	}}
-	fmt.Println(plan.Validate())
-	// Output: <nil>
+	fmt.Println(plan.Apply(context.Background()))
 }

@@ -4,6 +4,7 @@
 package gate_test
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -21,6 +22,5 @@ func Example() {
 		{Name: "kube-proxy", Gate: rules},
 		{Name: "runtime", Gate: gate.File("/run/containerd/containerd.sock")},
 	}}
-	fmt.Println(plan.Validate())
-	// Output: <nil>
+	fmt.Println(plan.Apply(context.Background()))
 }

@@ -42,7 +42,7 @@ func TestRDY1_AGateSaysWhatItWaitsForAndWhatItLastSaw(t *testing.T) {
 		}
 		plan := bootstrap.Plan{
 			Gates: []bootstrap.Step{{Name: "gate", Gate: g}},
-			Steps: []bootstrap.Step{{Name: "next", Action: bootstrap.Func(nil, nil)}},
+			Steps: []bootstrap.Step{{Name: "next", Action: bootstrap.Func("fail", nil, nil)}},
 			Trace: &bootstrap.Trace{Waiting: func(_ context.Context, step, what string, _ time.Duration) {
 				require.Equal(t, "gate", step)
 				require.Regexp(t, `^the moon: it is (new|red)`, what)

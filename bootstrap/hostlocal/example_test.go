@@ -4,6 +4,7 @@
 package hostlocal_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -21,6 +22,5 @@ func Example() {
 		Sandboxes: cri.Endpoint{HostProc: host.Proc}.SandboxIDs,
 	}}
 	plan := bootstrap.Plan{Host: host, Steps: []bootstrap.Step{step}}
-	fmt.Println(plan.Validate())
-	// Output: <nil>
+	fmt.Println(plan.Apply(context.Background()))
 }

@@ -5,8 +5,8 @@ package kmod_test
 
 import (
 	"context"
+	"fmt"
 	"log"
-	"os"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
@@ -24,5 +24,5 @@ func Example() {
 	if err != nil {
 		log.Fatal(err) // names the modules that the kernel lacks, or that cannot be loaded
 	}
-	_ = report.WriteText(os.Stdout)
+	fmt.Println(report)
 }

@@ -91,7 +91,7 @@ func TestARunWhoseOptionalStepFailsIsNoError(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	plan := &bootstrap.Plan{
 		Trace: otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(recorder)).Tracer("test")),
-		Steps: []bootstrap.Step{{Name: "a", Optional: true, Action: bootstrap.Func(nil, nil)}},
+		Steps: []bootstrap.Step{{Name: "a", Optional: true, Action: bootstrap.Func("fail", nil, nil)}},
 	}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)

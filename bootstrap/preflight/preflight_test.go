@@ -39,7 +39,7 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 		p := bootstrap.Plan{Steps: []bootstrap.Step{
 			{Name: "preflight", Action: preflight.Checks(list)},
 			{Name: "other", Action: bootstrap.Func(
-				func(context.Context) ([]string, error) { return []string{"do it"}, nil },
+				"do it", func(context.Context) (bool, error) { return false, nil },
 				func(context.Context) error { return nil },
 			)},
 		}}
@@ -68,7 +68,7 @@ func TestRDY7_AWarningIsAdviceAndWhatIsCertainAFailure(t *testing.T) {
 
 // That something is certain counts also while a step before it would change something.
 func TestRDY7_NoStepMendsWhatIsCertain(t *testing.T) {
-	changing := bootstrap.Func(func(context.Context) ([]string, error) { return []string{"x"}, nil }, func(context.Context) error { return nil })
+	changing := bootstrap.Func("x", func(context.Context) (bool, error) { return false, nil }, func(context.Context) error { return nil })
 	p := bootstrap.Plan{Steps: []bootstrap.Step{
 		{Name: "first", Action: changing},
 		{Name: "preflight", After: []string{"first"}, Action: preflight.Checks{{Name: "kernel", Find: lacks}}},

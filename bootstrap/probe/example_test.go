@@ -24,7 +24,7 @@ func Example() {
 	}
 	ask()
 	missing := bootstrap.Func(
-		func(context.Context) ([]string, error) { return nil, errors.New("/sys/fs/bpf: not mounted") }, nil)
+		"mount it", func(context.Context) (bool, error) { return false, errors.New("/sys/fs/bpf: not mounted") }, nil)
 	health.Done((&bootstrap.Plan{Steps: []bootstrap.Step{{Name: "bpffs", Action: missing}}}).Apply(context.Background()))
 	ask()
 	health.Done((&bootstrap.Plan{}).Apply(context.Background()))

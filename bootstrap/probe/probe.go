@@ -96,6 +96,6 @@ func (p *Probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
 	if report != nil && r.Header.Get("brief") != "true" {
-		_ = report.WriteText(w) // a client that has gone needs no answer
+		fmt.Fprintln(w, report)
 	}
 }

@@ -35,7 +35,7 @@ func ask(p *probe.Probe, method, path, header string) (int, string) {
 
 func run(t *testing.T, failure error) (*bootstrap.Report, error) {
 	t.Helper()
-	step := bootstrap.Step{Name: "bpffs", Action: bootstrap.Func(func(context.Context) ([]string, error) { return nil, failure }, nil)}
+	step := bootstrap.Step{Name: "bpffs", Action: bootstrap.Func("mount it", func(context.Context) (bool, error) { return failure == nil, failure }, nil)}
 	return (&bootstrap.Plan{Steps: []bootstrap.Step{step}}).Apply(t.Context())
 }
 

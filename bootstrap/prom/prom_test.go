@@ -39,7 +39,7 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 	}}
 	plan := &bootstrap.Plan{Trace: trace, Steps: []bootstrap.Step{
 		{Name: "a", Action: a}, {Name: "b", Skip: true},
-		{Name: "c", Optional: true, Action: bootstrap.Func(nil, nil)}, // its failure does not fail the run
+		{Name: "c", Optional: true, Action: bootstrap.Func("fail", nil, nil)}, // its failure does not fail the run
 	}}
 	before := time.Now()
 	for range 3 {
@@ -50,7 +50,7 @@ func TestTraceCountsRunsAndSteps(t *testing.T) {
 	plan.Prepare = func(context.Context, *bootstrap.Plan) error { return heldError{} }
 	_, err = plan.Apply(t.Context())
 	require.Error(t, err)
-	plan.Prepare, plan.Steps[0].Action = nil, bootstrap.Func(nil, nil)
+	plan.Prepare, plan.Steps[0].Action = nil, bootstrap.Func("fail", nil, nil)
 	_, err = plan.Check(t.Context())
 	require.Error(t, err)
 

@@ -22,12 +22,7 @@ func ExampleLoop() {
 	}
 	on, want := false, true
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "lamp", Action: bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if on == want {
-				return nil, nil
-			}
-			return []string{fmt.Sprintf("set the lamp to %t", want)}, nil
-		},
+		"switch the lamp", func(context.Context) (bool, error) { return on == want, nil },
 		func(context.Context) error { on = want; return nil },
 	)}}}
 
@@ -42,7 +37,7 @@ func ExampleLoop() {
 	}}
 	fmt.Println(loop.Run(ctx))
 	// Output:
-	// changed [set the lamp to true] <nil>
-	// changed [set the lamp to false] <nil>
+	// changed [switch the lamp] <nil>
+	// changed [switch the lamp] <nil>
 	// reconcile: context canceled
 }

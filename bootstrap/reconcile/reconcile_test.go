@@ -38,15 +38,15 @@ type runs struct {
 func newRuns() *runs { return &runs{start: time.Now()} }
 
 func (r *runs) plan() *bootstrap.Plan {
-	check := func(context.Context) ([]string, error) {
+	isDone := func(context.Context) (bool, error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if now := time.Since(r.start); !slices.Contains(r.times, now) { // a run may check twice
 			r.times = append(r.times, now)
 		}
-		return nil, r.err
+		return r.err == nil, r.err
 	}
-	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func(check, nil)}}}
+	return &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "step", Action: bootstrap.Func("change", isDone, nil)}}}
 }
 
 // at returns the times of the runs.

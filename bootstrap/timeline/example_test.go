@@ -27,7 +27,7 @@ func Example() {
 	plan := bootstrap.Plan{
 		Trace: recorder.Trace(), // with others: bootstrap.JoinTraces
 		Steps: []bootstrap.Step{{Name: "nothing", Action: bootstrap.Func(
-			func(context.Context) ([]string, error) { return nil, nil },
+			"do nothing", func(context.Context) (bool, error) { return true, nil },
 			func(context.Context) error { return nil },
 		)}},
 	}

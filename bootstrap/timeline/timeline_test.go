@@ -25,12 +25,7 @@ import (
 func step(name string, d time.Duration, err error, after ...string) bootstrap.Step {
 	done := false
 	return bootstrap.Step{Name: name, After: after, Action: bootstrap.Func(
-		func(context.Context) ([]string, error) {
-			if done {
-				return nil, nil
-			}
-			return []string{"a change of " + name}, nil
-		},
+		"a change of "+name, func(context.Context) (bool, error) { return done, nil },
 		func(context.Context) error { time.Sleep(d); done = err == nil; return err },
 	)}
 }
@@ -136,7 +131,7 @@ func TestARunFailsWithItsPlan(t *testing.T) {
 	end()
 	for want, ctx := range map[string]context.Context{"<title>apply: unchanged · ": t.Context(), "<title>apply: failed · ": ended} {
 		var r timeline.Recorder
-		plan := bootstrap.Plan{Trace: r.Trace(), Steps: []bootstrap.Step{{Name: "a", Optional: true, Action: bootstrap.Func(nil, nil)}}}
+		plan := bootstrap.Plan{Trace: r.Trace(), Steps: []bootstrap.Step{{Name: "a", Optional: true, Action: bootstrap.Func("fail", nil, nil)}}}
 		_, err := plan.Apply(ctx)
 		require.Equal(t, ctx == ended, err != nil)
 		_, text := drawn(t, &r)

@@ -71,7 +71,7 @@ func (a *app) giveUp(why error) {
 		if a.output == formatJSON {
 			_ = a.writeJSON(report) // it ends with an error anyway
 		} else if report.Op != "" {
-			_ = report.WriteText(a.stdout)
+			fmt.Fprintln(a.stdout, report)
 		}
 	}()
 	select {
