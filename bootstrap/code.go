@@ -48,7 +48,6 @@ func general(err error) string {
 		is   error
 		code string
 	}{
-		{ErrNotConverged, code.PlanNotConverged},
 		{context.DeadlineExceeded, code.PlanTimeout},
 		{context.Canceled, code.PlanCanceled},
 		{fs.ErrPermission, code.PlanPermission},

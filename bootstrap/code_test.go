@@ -110,10 +110,10 @@ func TestPLAN18_WhatThePlanItselfFindsHasACode(t *testing.T) {
 		ctx  context.Context
 		plan bootstrap.Plan
 	}{
-		"plan.invalid":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("", todo())}}},
-		"plan.not-converged": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", stubborn)}}},
-		"plan.timeout":       {plan: bootstrap.Plan{Steps: []bootstrap.Step{slow}}},
-		"plan.canceled":      {over, bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", todo())}}},
+		"plan.invalid":   {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("", todo())}}},
+		"ledger.refused": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", stubborn)}}},
+		"plan.timeout":   {plan: bootstrap.Plan{Steps: []bootstrap.Step{slow}}},
+		"plan.canceled":  {over, bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo()), step("b", todo())}}},
 		"tunnel.taken": {plan: bootstrap.Plan{Steps: []bootstrap.Step{step("a", todo())}, Prepare: func(context.Context, *bootstrap.Plan) error {
 			return coded("tunnel.taken")
 		}}},

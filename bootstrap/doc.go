@@ -78,7 +78,7 @@
 // abandoned.
 //
 // The failure of a step is a [*StepError], which names the step and the operation and wraps
-// the step's own error. The errors of several steps are joined. [ErrNotConverged] means that
+// the step's own error. The errors of several steps are joined. [ledger.ErrRefused] means that
 // something is still different after it was changed: the kernel rewrote the value, a
 // security module dropped the write, or another program writes to the same object. A failure
 // has a stable code, by which those of many nodes can be grouped: see [Code].

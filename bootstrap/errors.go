@@ -13,23 +13,19 @@ import (
 	"github.com/slipway-dev/slipway/internal/failure"
 )
 
-// ErrNotConverged means that something was changed without an error, and is still
-// different. The error that wraps it lists what.
-var ErrNotConverged = errors.New("still not as it should be")
-
 // StepError is the failure of one step of a plan.
 type StepError struct {
 	// Step is the step's name.
 	Step string
 
-	// Op is what the plan was doing: "prepare" (see [Plan.Prepare] and [Step].Prepare), "start" (the
-	// context was already done before the step), "check", "apply", "verify" (the
-	// check after a change), "check-revert" or "revert"; or what the plan's Prepare was, in its own
-	// word, if it has returned the error, such as "resolve".
+	// Op is what the plan was doing: "prepare" (see [Plan.Prepare] and [Step].Prepare), "start"
+	// (the context was already done before the step), "check", "apply", "verify" (the check after
+	// a change), "check-revert" or "revert"; or what the plan's Prepare was, in its own word, if
+	// it has returned the error, such as "resolve".
 	Op string
 
-	// Err is the step's own error, the context's cause, or an error that wraps
-	// ErrNotConverged.
+	// Err is the step's own error, the context's cause, or of an action that has changed
+	// nothing by Apply, one that matches [ledger.ErrRefused].
 	Err error
 }
 
@@ -42,16 +38,8 @@ func (e *StepError) Error() string {
 func (e *StepError) Unwrap() error { return e.Err }
 
 func newStepError(step, op string, err error) *StepError {
-	if errors.Is(err, ledger.ErrRefused) {
-		err = notConverged{err}
-	}
 	return &StepError{Step: step, Op: op, Err: err}
 }
-
-// notConverged is the ledger's error for what is still different.
-type notConverged struct{ error }
-
-func (n notConverged) Unwrap() []error { return []error{n.error, ErrNotConverged} }
 
 // blockedBy is the reason why a step was not tried.
 func blockedBy(step string) error {

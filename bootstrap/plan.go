@@ -146,7 +146,7 @@ func (p *Plan) Check(ctx context.Context) (*Report, error) {
 // another owner, nothing is changed. What a step Wants is changed and read back. An action
 // is checked, applied if anything would change, and checked again. The step is then
 // [Changed] or [Unchanged]; if something is still different, it is [Failed] with
-// [ErrNotConverged].
+// [ledger.ErrRefused].
 //
 // Apply stops at the first failure of a step that is not Optional: the steps that need it
 // are [Blocked], the other remaining steps are [NotRun]. But where the step's Prepare has

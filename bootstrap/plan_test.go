@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 func TestValidate(t *testing.T) {
@@ -178,15 +179,15 @@ func TestApplyVerifies(t *testing.T) {
 	stuck := &halfway{before: []string{"set a = 1", "set b = 1"}, after: []string{"set b = 1", "set c = 2"}}
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", stuck)}}
 	report, err := plan.Apply(t.Context())
-	require.ErrorIs(t, err, bootstrap.ErrNotConverged)
-	require.EqualError(t, err, "step a: verify: still not as it should be: set b = 1; set c = 2")
+	require.ErrorIs(t, err, ledger.ErrRefused)
+	require.EqualError(t, err, "step a: verify: written, but it is still different: set b = 1; set c = 2")
 	require.Equal(t, "a failed", statuses(report))
 
 	blind := &bootstraptest.Script{Changes: []string{"do it"}, Errs: map[string][]error{"check": {nil, nil, errBoom}}}
 	plan = &bootstrap.Plan{Steps: []bootstrap.Step{step("a", blind)}}
 	_, err = plan.Apply(t.Context())
 	require.EqualError(t, err, "step a: verify: boom")
-	require.NotErrorIs(t, err, bootstrap.ErrNotConverged)
+	require.NotErrorIs(t, err, ledger.ErrRefused)
 }
 
 func TestCancelledBetweenSteps(t *testing.T) {

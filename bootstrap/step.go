@@ -172,7 +172,7 @@ func (s *Step) verify(ctx context.Context, changes []string) Result {
 		return s.failed("verify", nil, err)
 	}
 	if len(left) > 0 {
-		err := fmt.Errorf("%w: %s", ErrNotConverged, strings.Join(left, "; "))
+		err := fmt.Errorf("%w: %s", ledger.ErrRefused, strings.Join(left, "; "))
 		return s.failed("verify", made(changes, left), err)
 	}
 	return Result{Status: Changed, Changes: changes}

@@ -5,15 +5,14 @@ package code
 
 // The codes. One that was released never gets another meaning, and none is used again.
 const (
-	PlanInvalid      = "plan.invalid"
-	PlanNotConverged = "plan.not-converged"
-	PlanTimeout      = "plan.timeout"
-	PlanCanceled     = "plan.canceled"
-	PlanPermission   = "plan.permission"
-	PlanReadOnly     = "plan.read-only"
-	PlanNoSpace      = "plan.no-space"
-	PlanUnsupported  = "plan.unsupported"
-	PlanFailed       = "plan.failed"
+	PlanInvalid     = "plan.invalid"
+	PlanTimeout     = "plan.timeout"
+	PlanCanceled    = "plan.canceled"
+	PlanPermission  = "plan.permission"
+	PlanReadOnly    = "plan.read-only"
+	PlanNoSpace     = "plan.no-space"
+	PlanUnsupported = "plan.unsupported"
+	PlanFailed      = "plan.failed"
 
 	LockHeld = "lock.held"
 
@@ -100,7 +99,6 @@ type Meaning struct {
 func Table() []Meaning {
 	return []Meaning{
 		{PlanInvalid, "The plan contradicts itself: a name twice, no action, or steps in a wrong order.", "Correct the program that built the plan."},
-		{PlanNotConverged, "A change was made without an error, but the node is still not as it should be.", "Look for another program that reverts the change."},
 		{PlanTimeout, "The time for the step or for the run ran out, and no more specific cause is known.", "Look in the error for the awaited condition, or allow more time."},
 		{PlanCanceled, "The run was asked to end, such as by SIGTERM.", "Run it again."},
 		{PlanPermission, "The kernel denied an operation, and no more specific cause is known.", "Grant the capability that the error names, or look for a security module that denies it."},
@@ -117,7 +115,7 @@ func Table() []Meaning {
 		{LedgerUntrusted, "Users other than the owner could have written the ledger.", "Look at its content, then correct owner and mode as the error describes."},
 		{LedgerUnknownKind, "A record is of a kind that no part of this program can undo.", "Undo it with the program that recorded it."},
 		{LedgerConflict, "Another agent of the node wants an object to be different.", "Uninstall or release that agent, change one of the two, or override it."},
-		{LedgerRefused, "An object was written without an error, but is still different.", "Look for the limit, the other program or key, or the security module that determines it."},
+		{LedgerRefused, "Something was changed without an error, but is still different.", "Look for the limit, the other program or key, or the security module that determines it."},
 		{LedgerMissing, "What another program has to bring first is not there yet.", "Look why that program has not: the step succeeds once it has."},
 		{LedgerChanged, "An object is no longer as it was left, so it is kept.", "Remove it by hand, or accept that it stays."},
 
