@@ -90,7 +90,7 @@ func (s *Step) onHost() (namespaces []string, places map[string]string) {
 // undoer returns what undoes the step's action. Nil: nothing does.
 func (s *Step) undoer() Undoer {
 	undoer, ok := s.Action.(Undoer)
-	if !ok || s.Skip {
+	if !ok || s.Skip != "" {
 		return nil
 	}
 	return undoer

@@ -145,9 +145,9 @@ func TestPLAN18_ARunThatHasNotFailedHasNoCode(t *testing.T) {
 	require.Equal(t, "tunnel.other", codeOf(read))
 }
 
-func TestASkippedStepSaysWhy(t *testing.T) {
+func TestPLAN17_ASkippedStepSaysWhy(t *testing.T) {
 	s := skipped(step("a", nil))
-	s.SkipReason = "nothing to do: no sources"
+	s.Skip = "nothing to do: no sources"
 	for name, prepare := range map[string]func(context.Context, *bootstrap.Plan) error{
 		"run": nil,
 		"unprepared": func(context.Context, *bootstrap.Plan) error {
@@ -156,7 +156,7 @@ func TestASkippedStepSaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			read, _ := written(t, t.Context(), &bootstrap.Plan{Steps: []bootstrap.Step{s, step("b", todo())}, Prepare: prepare})
-			require.Equal(t, s.SkipReason, read.Results[0].Reason)
+			require.Equal(t, s.Skip, read.Results[0].Reason)
 			require.Empty(t, read.Results[1].Reason)
 			require.Regexp(t, `(?m)^a     skipped  - +nothing to do: no sources$`, read.String())
 		})

@@ -58,7 +58,7 @@ func wants(name string, w ledger.Wanter, after ...string) bootstrap.Step {
 
 func optional(s bootstrap.Step) bootstrap.Step { s.Optional = true; return s }
 
-func skipped(s bootstrap.Step) bootstrap.Step { s.Skip = true; return s }
+func skipped(s bootstrap.Step) bootstrap.Step { s.Skip = "asked for"; return s }
 
 // file wants an empty file, with the directories that lead to it.
 type file struct{ path string }

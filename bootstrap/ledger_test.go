@@ -103,7 +103,7 @@ func TestPLAN12_RevertUndoesWhatIsRecordedForTheStepsOfThePlan(t *testing.T) {
 	_, err := on(l, steps...).Apply(t.Context())
 	require.NoError(t, err)
 
-	steps[1] = bootstrap.Step{Name: "skipped", Skip: true}
+	steps[1] = bootstrap.Step{Name: "skipped", Skip: "asked for"}
 	p := on(l, steps[:2]...)
 	would, err := p.CheckRevert(t.Context())
 	require.NoError(t, err)

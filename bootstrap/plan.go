@@ -59,15 +59,11 @@ type Step struct {
 	// object of that container's.
 	Local bool
 
-	// Skip leaves the step out. For the steps that name it in After it counts as
-	// done, and they then need the steps that it names in its own After. Revert still
-	// undoes what is recorded for it.
-	Skip bool
-
-	// SkipReason is one short line that explains why Skip is set, such as "asked for" or
-	// "nothing to do: no sources". It is the [Result.Reason] of the step. It may be
-	// empty.
-	SkipReason string
+	// Skip is why the step is left out, in one short line, such as "asked for" or "nothing to
+	// do: no sources"; empty: it is not. It is the [Result.Reason] of the step. For the steps
+	// that name it in After it counts as done, and they then need the steps that it names in
+	// its own After. Revert still undoes what is recorded for it.
+	Skip string
 
 	// Absent says that the step is no longer wanted: Apply undoes what is recorded for
 	// it, and calls the action's Undo, if there is one. Set it only on purpose: a missing

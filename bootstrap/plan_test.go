@@ -262,7 +262,7 @@ func TestPrepareCompletesTheStepsForOneRun(t *testing.T) {
 			runs++
 			require.Nil(t, p.Step("a").Action, "left from an earlier run")
 			p.Step("a").Action = a
-			p.Step("b").Skip = true
+			p.Step("b").Skip = "asked for"
 			require.Nil(t, p.Step("c"))
 			return nil
 		},

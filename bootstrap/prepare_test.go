@@ -37,7 +37,7 @@ func TestPLAN16_AStepIsPreparedForEachRunAfterTheGatesWithoutTheLock(t *testing.
 	})
 	token.Wants = file{dir + "/never"}
 	absent, left := prepared("absent", unread), prepared("left", unread)
-	absent.Absent, left.Skip = true, true
+	absent.Absent, left.Skip = true, "asked for"
 	p.Steps = []bootstrap.Step{token, absent, left}
 	for _, run := range []runner{(*bootstrap.Plan).Check, (*bootstrap.Plan).Apply} {
 		log = nil

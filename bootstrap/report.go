@@ -84,7 +84,7 @@ type Result struct {
 	Status Status `json:"status"`
 
 	// Reason is one line that explains why the step was skipped or has not run, if no
-	// error does (see [Step.SkipReason]), or why a revert found nothing to do.
+	// error does (see [Step.Skip]), or why a revert found nothing to do.
 	Reason string `json:"reason,omitempty"`
 
 	// Excused says that the step failed and is Optional: the plan has not failed by it.

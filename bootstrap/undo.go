@@ -223,9 +223,9 @@ func (u *undoing) conclude(o *undone) {
 	case len(o.Changes) > 0:
 		o.Status = changed
 	case len(o.Advice) > 0 || s.undoer() != nil:
-	case s.Skip && u.book == nil:
-		o.Status, o.Reason = Skipped, s.SkipReason
-	case s.Action != nil && !s.Skip:
+	case s.Skip != "" && u.book == nil:
+		o.Status, o.Reason = Skipped, s.Skip
+	case s.Action != nil && s.Skip == "":
 		o.Status, o.Reason = Skipped, "its action cannot be undone"
 	case u.book == nil:
 		o.Status, o.Reason = Skipped, "nothing is recorded, since the plan has no ledger"

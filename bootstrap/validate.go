@@ -67,7 +67,7 @@ func (s *Step) validate(kind string, place int, isComplete bool) error {
 		return fmt.Errorf("gate %q can neither be absent nor after others", s.Name)
 	case isGate && (s.Wants != nil || s.Prepare != nil || s.Action != nil):
 		return fmt.Errorf("gate %q has Wants or an Action: make it one of Steps, or set Gate", s.Name)
-	case isGate && s.Gate == nil && !s.Skip:
+	case isGate && s.Gate == nil && s.Skip == "":
 		return fmt.Errorf("gate %q has no Gate", s.Name)
 	case !isGate && s.Gate != nil:
 		return fmt.Errorf("step %q is a gate: make it one of Gates", s.Name)
@@ -75,7 +75,7 @@ func (s *Step) validate(kind string, place int, isComplete bool) error {
 		return fmt.Errorf("step %q has both Wants and an Action", s.Name)
 	case s.Prepare != nil && s.Action != nil:
 		return fmt.Errorf("step %q has a Prepare, which returns what it wants, and an Action", s.Name)
-	case s.does() == nil && s.Prepare == nil && isComplete && !s.Skip && !s.Absent:
+	case s.does() == nil && s.Prepare == nil && isComplete && s.Skip == "" && !s.Absent:
 		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
 	case isWanter:
 		return fmt.Errorf("step %q has a %T as its Action, so that nothing would be recorded: set Wants", s.Name, s.Action)

@@ -70,7 +70,7 @@ func backward(steps []Step) []Step {
 // parts returns the steps that are to be undone, the last one first, and the others.
 func (w *walk) parts() (absent, others []Step) {
 	for _, s := range w.plan.Steps {
-		if s.Absent && !s.Skip {
+		if s.Absent && s.Skip == "" {
 			absent = append(absent, s)
 		} else {
 			others = append(others, s)
@@ -258,7 +258,7 @@ func (w *walk) preparePlan(ctx context.Context) error {
 // prepareStep has a step say what it wants. Its error is certain, as no step comes before it,
 // unless a gate is closed.
 func (w *walk) prepareStep(ctx context.Context, s *Step) {
-	if w.inherit(s); s.Prepare == nil || s.Skip || s.Absent || w.cause[s.Name] != "" {
+	if w.inherit(s); s.Prepare == nil || s.Skip != "" || s.Absent || w.cause[s.Name] != "" {
 		return
 	}
 	w.trace.checking(ctx, s.Name)
@@ -285,8 +285,8 @@ func (w *walk) unprepared(ctx context.Context, failure *StepError) {
 		switch {
 		case s.Name == failure.Step:
 			w.done(ctx, Result{Step: s.Name, Status: Failed, Err: failure})
-		case s.Skip:
-			w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
+		case s.Skip != "":
+			w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.Skip})
 		default:
 			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(failure.Step)})
 		}
@@ -307,8 +307,8 @@ func (w *walk) over(ctx context.Context, steps []Step, do do) error {
 func (w *walk) step(ctx context.Context, s *Step, do do) error {
 	w.inherit(s)
 	switch cause, blocked := w.cause[s.Name]; {
-	case s.Skip:
-		w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.SkipReason})
+	case s.Skip != "":
+		w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: s.Skip})
 	case blocked:
 		w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
 	case w.stopped:

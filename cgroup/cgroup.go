@@ -12,21 +12,11 @@ import (
 // root is the path on which a node's cgroups are mounted.
 const root = "/sys/fs/cgroup"
 
-// Layout is the set of cgroup versions that a node has mounted, as systemd names it.
-type Layout string
-
-// The layouts.
-const (
-	V1      Layout = "v1"      // each controller in its own hierarchy, no cgroup2
-	Hybrid  Layout = "hybrid"  // V1 plus cgroup2 in the directory "unified"
-	Unified Layout = "unified" // only cgroup2
-)
-
-// Detect returns the layout of the cgroups on path (if empty, /sys/fs/cgroup), by the types
-// of the file systems mounted there: either cgroup2 itself, or a tmpfs with v1
-// hierarchies in it, with or without a cgroup2 called "unified". Anything else is
-// an error.
-func Detect(path string) (Layout, error) { return detect(cmp.Or(path, root)) }
+// Detect returns the layout of the cgroups on path (if empty, /sys/fs/cgroup), as systemd names
+// it, by the types of the file systems mounted there: "unified" is cgroup2 itself, and "v1" a
+// tmpfs with v1 hierarchies in it, or "hybrid" if a cgroup2 called "unified" is beside them.
+// Anything else is an error.
+func Detect(path string) (layout string, err error) { return detect(cmp.Or(path, root)) }
 
 // ID returns the id of the cgroup v2 at path, as bpf_get_current_cgroup_id and the
 // kernel's trace events report it. It is the same through every mount.

@@ -15,20 +15,20 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
-func detect(path string) (Layout, error) {
+func detect(path string) (layout string, err error) {
 	magic, err := magicOf(path)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("cgroup layout: %w", err)
 	case magic == unix.CGROUP2_SUPER_MAGIC:
-		return Unified, nil
+		return "unified", nil
 	case magic != unix.TMPFS_MAGIC:
 		return "", fmt.Errorf("cgroup layout: %s is neither cgroup2 nor a tmpfs with cgroup hierarchies (file system type %#x)", path, magic)
 	}
 	magic, err = magicOf(filepath.Join(path, "unified"))
 	switch {
 	case err == nil && magic == unix.CGROUP2_SUPER_MAGIC:
-		return Hybrid, nil
+		return "hybrid", nil
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", fmt.Errorf("cgroup layout: %w", err)
 	}
@@ -39,7 +39,7 @@ func detect(path string) (Layout, error) {
 	case !found:
 		return "", fmt.Errorf("cgroup layout: %s is a tmpfs without a cgroup hierarchy in it", path)
 	}
-	return V1, nil
+	return "v1", nil
 }
 
 // holdsV1 reports whether a v1 hierarchy is mounted in a directory of path.

@@ -13,7 +13,7 @@ import (
 
 const errNotLinux = unsupported.Error("there are cgroups on Linux only")
 
-func detect(string) (Layout, error) { return "", errNotLinux }
+func detect(string) (string, error) { return "", errNotLinux }
 
 func id(string) (uint64, error) { return 0, errNotLinux }
 

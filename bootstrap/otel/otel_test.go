@@ -34,7 +34,7 @@ func TestTraceMakesASpanOfEachRunAndStep(t *testing.T) {
 	}
 	plan := &bootstrap.Plan{Trace: otel.Trace(tracer), Steps: []bootstrap.Step{
 		{Name: "a", Action: a},
-		{Name: "b", Skip: true},
+		{Name: "b", Skip: "asked for"},
 		{Name: "c", Action: &bootstraptest.Script{Errs: map[string][]error{"check": {nil, boom}}}}, // fails between the check of all steps and its own turn
 		{Name: "d", Action: a},
 	}}

@@ -99,7 +99,7 @@ func passed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
 		if slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool {
 			return r.Step == gates[i].Name && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged)
 		}) {
-			gates[i].Skip, gates[i].SkipReason = true, "passed in an earlier run"
+			gates[i].Skip = "passed in an earlier run"
 		}
 	}
 	return gates

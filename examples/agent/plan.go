@@ -117,8 +117,8 @@ func (a *agent) gateSteps() (steps []bootstrap.Step, err error) {
 // State removed at the start is in use by now. A cluster that is unreachable later is no fault
 // of the node: a node that was ready stays healthy.
 func (a *agent) prepare(ctx context.Context, p *bootstrap.Plan) error {
-	if templates := p.Step(stepTemplates); templates != nil {
-		templates.Skip = a.cleared
+	if templates := p.Step(stepTemplates); templates != nil && a.cleared {
+		templates.Skip = "those of this start are in use"
 	}
 	if node := p.Step(stepNode); node != nil {
 		node.Optional = a.ready

@@ -70,16 +70,21 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 	// after everything else that an agent needs.
 	cni := bootstrap.Step{
 		Name: stepCNI, After: []string{stepHostPaths, stepCgroup, stepSysctl, stepBPFFS},
-		Wants: a.installing(install), Skip: install.Plugins == nil && install.Config == nil,
-		SkipReason: cmp.Or(a.unwritten(), "neither plugins nor a configuration are given"),
+		Wants: a.installing(install),
+	}
+	if install.Plugins == nil && install.Config == nil {
+		cni.Skip = cmp.Or(a.unwritten(), "neither plugins nor a configuration are given")
+	}
+	writing := bootstrap.Step{Name: stepConfig, Wants: configdir.Writer{Path: a.dest, Config: config}, Local: true}
+	if len(a.sources) == 0 {
+		writing.Skip = "no --source is given"
 	}
 	var steps []bootstrap.Step
 	if a.preflight && !a.leftOut(stepPreflight) {
 		steps = append(steps, a.preflightStep(config, install))
 	}
 	steps = append(steps,
-		bootstrap.Step{Name: stepConfig, Wants: configdir.Writer{Path: a.dest, Config: config}, Local: true, Skip: len(a.sources) == 0, SkipReason: "no --source is given"},
-		cleaning,
+		writing, cleaning,
 		bootstrap.Step{Name: stepHostPaths, Wants: hostPaths},
 		bootstrap.Step{Name: stepCgroup, Wants: a.cgroupMount()},
 	)
@@ -95,11 +100,14 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 	return p, nil
 }
 
+// byFlag is why a step is left out.
+const byFlag = "left out by --skip or --only"
+
 // choose leaves out steps as --skip and --only require.
 func (a *app) choose(p *bootstrap.Plan) {
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
-			p.Steps[i].Skip, p.Steps[i].SkipReason = true, "left out by --skip or --only"
+			p.Steps[i].Skip = byFlag
 		}
 	}
 }
@@ -195,10 +203,11 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 	for _, p := range hostPaths {
 		c.KeepDirs = append(c.KeepDirs, p.Path)
 	}
-	return bootstrap.Step{
-		Name: stepCleanup, Skip: scope == "", Action: cleaning{c, ignored},
-		SkipReason: strings.Join(append([]string{"neither the environment nor the configuration asks for it"}, ignored...), "; "),
-	}, nil
+	step := bootstrap.Step{Name: stepCleanup, Action: cleaning{c, ignored}}
+	if scope == "" {
+		step.Skip = strings.Join(append([]string{"neither the environment nor the configuration asks for it"}, ignored...), "; ")
+	}
+	return step, nil
 }
 
 // cleaning is a cleanup, and what asks for one in vain.
@@ -253,7 +262,7 @@ func (a *app) kubeProxyGates(config *configresolve.Config) []bootstrap.Step {
 	g.Timeout = a.kubeProxyWait
 	step := bootstrap.Step{Name: "kube-proxy", Gate: g}
 	if replacesKubeProxy(config) {
-		step.Skip, step.SkipReason = true, "the agent replaces kube-proxy: kube-proxy-replacement"
+		step.Skip = "the agent replaces kube-proxy: kube-proxy-replacement"
 	}
 	return []bootstrap.Step{step}
 }

@@ -65,8 +65,11 @@ func (a *app) unplanned(ctx context.Context, op string, steps []string, err erro
 	}
 	p, reverts := a.plan(ctx), op == "revert" || op == "check-revert"
 	for _, name := range steps {
-		why := a.lacks()[name]
-		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: why != "" && !reverts, SkipReason: why})
+		step := bootstrap.Step{Name: name}
+		if !reverts {
+			step.Skip = a.lacks()[name]
+		}
+		p.Steps = append(p.Steps, step)
 	}
 	a.choose(p)
 	p.Prepare = func(context.Context, *bootstrap.Plan) error { return err }

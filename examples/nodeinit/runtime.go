@@ -181,8 +181,8 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 		return steps
 	}
 	path := filepath.Join(i.ConfDir, i.ConfName)
-	return append(steps, bootstrap.Step{
-		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded, Skip: a.leftOut(stepCNI),
+	loaded := bootstrap.Step{
+		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded,
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
 			err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 				conf, err = cniinstall.ReadWhole(ctx, path)
@@ -190,7 +190,11 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 			})
 			return conf, err
 		}},
-	})
+	}
+	if a.leftOut(stepCNI) {
+		loaded.Skip = byFlag
+	}
+	return append(steps, loaded)
 }
 
 // below returns where path is on a host whose root is mounted at prefix. Links on the way

@@ -108,7 +108,7 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...
 		steps = stepNames // also those of which nothing is recorded
 	}
 	for _, name := range steps { // the records say what to undo, without what the steps want
-		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: true})
+		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: "it is to be undone"})
 	}
 	p.Steps = append(p.Steps, more...)
 	return a.showPlan(cmd.Context(), p, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
