@@ -90,9 +90,6 @@ func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 
 // onItsSide does s where its objects are.
 func (w *walk) onItsSide(ctx context.Context, s *Step, do do) (r Result) {
-	if err := w.unready[s.Name]; err != nil {
-		return Result{Status: Failed, Err: err}
-	}
 	err := w.enter(ctx, s, func(ctx context.Context) error {
 		r = do(w, ctx, s)
 		return nil

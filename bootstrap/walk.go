@@ -351,7 +351,10 @@ func (w *walk) try(ctx context.Context, s *Step, do do) error {
 	ctx = w.start(ctx, s.Name)
 	start := time.Now()
 	advised := func(w *walk, ctx context.Context, s *Step) Result { return s.advised(ctx, do(w, ctx, s)) }
-	r := bounded(ctx, s, func(ctx context.Context) Result { return w.onItsSide(ctx, s, advised) })
+	r := Result{Status: Failed, Err: w.unready[s.Name]}
+	if r.Err == nil {
+		r = bounded(ctx, s, func(ctx context.Context) Result { return w.onItsSide(ctx, s, advised) })
+	}
 	r.Step, r.Elapsed = s.Name, time.Since(start)
 	r, err := w.account(ctx, s, r)
 	w.done(ctx, r)
