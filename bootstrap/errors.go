@@ -37,10 +37,6 @@ func (e *StepError) Error() string {
 // Unwrap returns Err.
 func (e *StepError) Unwrap() error { return e.Err }
 
-func newStepError(step, op string, err error) *StepError {
-	return &StepError{Step: step, Op: op, Err: err}
-}
-
 // blockedBy is the reason why a step was not tried.
 func blockedBy(step string) error {
 	return fmt.Errorf("it comes after step %s, which failed", step)

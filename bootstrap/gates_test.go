@@ -148,6 +148,8 @@ func TestPLAN19_WhatAPlanConsistsOfIsValidated(t *testing.T) {
 		`step "g" is in the plan twice`:                 {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("g", todo())}},
 		`step "s" is after "h", which is not in`:        {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
 		`gate "g" has Wants or an Action`:               {Gates: []bootstrap.Step{step("g", todo())}},
+		`gate "h" has Wants or an Action`:               {Gates: []bootstrap.Step{prepared("h", unread)}},
+		`step "s" has both Wants and an Action, or a`:   {Steps: []bootstrap.Step{{Name: "s", Prepare: unread, Action: todo()}}},
 	} {
 		_, err := p.Check(t.Context())
 		require.ErrorContains(t, err, want)

@@ -181,7 +181,9 @@ func TestPLAN12_ARecordOfAnUnknownKindStaysAndIsNamed(t *testing.T) {
 	require.Equal(t, "ledger.unknown-kind", bootstrap.Code(err))
 	require.Equal(t, lines("file changed", "shelf failed"), statuses(report))
 	require.ErrorContains(t, report.Results[1].Err, "shelf a")
-	ofTheStep := wanter(func(context.Context) (ledger.Wants, error) { return ledger.Wants{Kinds: []*ledger.Kind{s.kind()}}, errBoom })
+	ofTheStep := wanter(func(context.Context) (ledger.Wants, error) {
+		return ledger.Wants{Kinds: []*ledger.Kind{s.kind()}}, errBoom
+	})
 	p = on(l, wants("shelf", ofTheStep))
 	p.Steps[0].Prepare = unread
 	_, err = p.Uninstall(t.Context())

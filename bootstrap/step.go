@@ -131,7 +131,7 @@ func (w *walk) applyWants(ctx context.Context, s *Step) Result {
 	done, err := ledger.From(ctx).Apply(ctx, s.Name, wants)
 	r := Result{Status: Unchanged, Changes: done.Changes, Adopted: done.Adopted, Advice: done.Advice}
 	if err = r.addUndone(done.Undone, err, true); err != nil {
-		r.Status, r.Err = Failed, newStepError(s.Name, "apply", err)
+		r.Status, r.Err = Failed, &StepError{s.Name, "apply", err}
 	} else if len(r.Changes) > 0 {
 		r.Status = Changed
 	}
@@ -194,5 +194,5 @@ func foreseen(changes []string) Result {
 }
 
 func (s *Step) failed(op string, changes []string, err error) Result {
-	return Result{Status: Failed, Changes: changes, Err: newStepError(s.Name, op, err)}
+	return Result{Status: Failed, Changes: changes, Err: &StepError{s.Name, op, err}}
 }

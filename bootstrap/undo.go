@@ -219,7 +219,7 @@ func (u *undoing) conclude(o *undone) {
 	}
 	switch s := o.step; {
 	case len(o.errs) > 0:
-		o.Status, o.Err = Failed, newStepError(o.Step, op, Certain(errors.Join(o.errs...)))
+		o.Status, o.Err = Failed, &StepError{o.Step, op, Certain(errors.Join(o.errs...))}
 	case len(o.Changes) > 0:
 		o.Status = changed
 	case len(o.Advice) > 0 || s.undoer() != nil:

@@ -71,10 +71,8 @@ func (s *Step) validate(kind string, place int, isComplete bool) error {
 		return fmt.Errorf("gate %q has no Gate", s.Name)
 	case !isGate && s.Gate != nil:
 		return fmt.Errorf("step %q is a gate: make it one of Gates", s.Name)
-	case s.Wants != nil && s.Action != nil:
-		return fmt.Errorf("step %q has both Wants and an Action", s.Name)
-	case s.Prepare != nil && s.Action != nil:
-		return fmt.Errorf("step %q has a Prepare, which returns what it wants, and an Action", s.Name)
+	case (s.Wants != nil || s.Prepare != nil) && s.Action != nil:
+		return fmt.Errorf("step %q has both Wants and an Action, or a Prepare and an Action", s.Name)
 	case s.does() == nil && s.Prepare == nil && isComplete && s.Skip == "" && !s.Absent:
 		return fmt.Errorf("step %q has neither Wants nor an Action", s.Name)
 	case isWanter:

@@ -324,7 +324,7 @@ func (w *walk) step(ctx context.Context, s *Step, do do) error {
 // cutShort ends the walk before s.
 func (w *walk) cutShort(ctx context.Context, s *Step) error {
 	w.stopped = true
-	err := newStepError(s.Name, "start", failure.Ended(ctx))
+	err := &StepError{s.Name, "start", failure.Ended(ctx)}
 	w.done(ctx, Result{Step: s.Name, Status: NotRun, Err: err})
 	return err
 }

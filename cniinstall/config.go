@@ -18,7 +18,7 @@ import (
 
 // Config is the configuration to publish: a [Whole], an [Agent] or a [Chained]. Each Check,
 // Apply and Advise renders it once. A program that makes its own does that beforehand, such
-// as in Plan.Prepare, and passes it as a [Whole].
+// as in Step.Prepare, and passes it as a [Whole].
 type Config interface {
 	renderIn(ctx context.Context, f folder) ([]byte, error)
 }

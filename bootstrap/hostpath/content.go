@@ -33,7 +33,7 @@ type Content struct {
 
 	// Render, if set, returns the content in place of Bytes, for content that is not
 	// known before the plan runs. A plan calls it on the host, once per run if it
-	// succeeds; read files of the container in Plan.Prepare instead. Without a plan,
+	// succeeds; read files of the container in Step.Prepare instead. Without a plan,
 	// Check and Apply call it each time, so it must return the same content.
 	Render func(ctx context.Context) ([]byte, error)
 
