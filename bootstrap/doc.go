@@ -41,16 +41,16 @@
 //
 // An error of Wants means that the step can never work as it is, such as an invalid field
 // or a missing input: it fails before anything is changed. If it matches [ledger.ErrMissing],
-// another program must bring something first, and the steps that do not need this one go on.
-// What has to be read on the plan's side, such as a token, is read by [Step].Prepare, for each
-// run.
+// another program must bring something first, and the steps that do not name this one in After
+// go on. What has to be read on the plan's side, such as a token, is read by [Step].Prepare,
+// for each run, with the same effect if it cannot be.
 //
 // # What comes when
 //
 // Apply waits for the Gates, while the node is neither locked nor claimed; then it calls
-// Prepare, the plan's and each step's, checks all steps, takes the node's lock, claims the node for the ledger's owner,
-// and applies step after step. A step that fails in the check of all leaves the node as it
-// was. Where the check finds nothing to do or to record, and the owner has the node
+// Prepare, the plan's and each step's, checks all steps, takes the node's lock, claims the node
+// for the ledger's owner, and applies step after step. A step that fails in the check of all,
+// but for what is not there yet, leaves the node as it was. Where the check finds nothing to do or to record, and the owner has the node
 // already, Apply is done without the lock. The ledger keeps the report of the last run that
 // has taken the lock, as the first one of a process does, or failed.
 //
