@@ -142,7 +142,8 @@ func TestLibrariesHaveNoEffectsOfTheirOwn(t *testing.T) {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				if pkg, ok := n.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(banned[pkg.Name], n.Sel.Name) {
+				isSaid := s.dir() == "internal/waiting" && n.Sel.Name == "Stderr" // the one place
+				if pkg, ok := n.X.(*ast.Ident); ok && !isSaid && pkg.Obj == nil && slices.Contains(banned[pkg.Name], n.Sel.Name) {
 					t.Errorf("%s: a library uses %s.%s", s.at(n), pkg.Name, n.Sel.Name)
 				}
 			case *ast.CallExpr:

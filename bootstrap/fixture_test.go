@@ -198,7 +198,7 @@ func byStep(r *bootstrap.Report) map[string]bootstrap.Status {
 // locked calls f while another process has the plan's lock.
 func locked(t *testing.T, p *bootstrap.Plan, f func()) {
 	t.Helper()
-	unlock, err := p.Host.Lock(t.Context(), "another process", nil)
+	unlock, err := p.Host.Lock(t.Context(), "another process")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, unlock()) }()
 	f()

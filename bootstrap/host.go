@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // enter calls f where the step's objects are, with the ledger's view of that side in its
@@ -79,11 +80,7 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 	if !w.plan.usesHost() {
 		return w.inside(ctx, may, f)
 	}
-	waiting := func(what string, atMost time.Duration) { Waiting(ctx, what, atMost) }
-	if w.isOver {
-		waiting = nil
-	}
-	unlock, err := w.lock(ctx, waiting)
+	unlock, err := w.lock(ctx)
 	if err != nil {
 		return w.report.fail(fmt.Errorf("take the node's lock: %w", err))
 	}
@@ -103,7 +100,7 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 
 // lock takes the node's lock. Only root can write where that is by default: others have
 // theirs beside the ledger.
-func (w *walk) lock(ctx context.Context, waiting func(string, time.Duration)) (unlock func() error, err error) {
+func (w *walk) lock(ctx context.Context) (unlock func() error, err error) {
 	host, owner := w.plan.Host, ""
 	if l := w.plan.Ledger; l != nil {
 		owner = l.Owner
@@ -111,7 +108,7 @@ func (w *walk) lock(ctx context.Context, waiting func(string, time.Duration)) (u
 			host.LockFile = l.Dir + ".lock"
 		}
 	}
-	return host.Lock(ctx, owner, waiting)
+	return host.Lock(ctx, owner)
 }
 
 // permission asks the ledger whether this process may go on.
@@ -175,11 +172,10 @@ func (w *walk) keepFailure(ctx context.Context) {
 	if w.plan.Ledger == nil || w.plan.validateAll() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(waiting.Silent(ctx)), keepWithin)
 	defer cancel()
 	why := w.report.Err
 	if w.plan.withBook(ctx, func(ctx context.Context, book *ledger.Book) error { return book.MayApply(ctx) }) == nil {
-		w.isOver = true
 		_ = w.changing(ctx, (*ledger.Book).MayApply, func(context.Context) error { return nil })
 	}
 	w.report.Err = why

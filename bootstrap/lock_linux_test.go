@@ -70,7 +70,7 @@ func TestPLAN2_PLAN11_PLAN20_AnApplyWaitsWhileAnUninstallRuns(t *testing.T) {
 	goOn <- true
 	require.NoError(t, <-uninstalled)
 	require.NoError(t, <-applied)
-	require.Contains(t, log.String(), "level=INFO msg=waiting for=\"the lock ")
+	require.Contains(t, log.String(), "level=WARN msg=waiting for=\"the lock ")
 	require.Equal(t, "b", ownerIn(t, s.state()))
 	require.FileExists(t, s.dir+"/file", "it noticed that it was uninstalled meanwhile")
 }
@@ -162,8 +162,8 @@ func TestPLAN14_WhetherAgentsHaveEndedIsAskedUnderTheLock(t *testing.T) {
 	alive := errors.New("it is alive")
 	p.Ledger.MayUndo = func(context.Context) error {
 		at, cancel := context.WithCancel(t.Context())
-		host := p.Host
-		_, err := host.Lock(at, "", func(string, time.Duration) { cancel() })
+		at = bootstrap.WithTrace(at, &bootstrap.Trace{Waiting: func(context.Context, string, string, time.Duration) { cancel() }})
+		_, err := p.Host.Lock(at, "")
 		require.ErrorIs(t, err, context.Canceled, "it is held")
 		return alive
 	}

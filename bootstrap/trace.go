@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // The operations of a plan: what it is run for.
@@ -23,8 +25,8 @@ const (
 const opPrepare = "prepare"
 
 // Trace is a set of hooks that a plan calls while it runs. Any hook may be nil.
-// Hooks are called one after the other, on the goroutine that runs the plan. A
-// context that a hook returns must be derived from the one that it got; to keep
+// Hooks are called one after the other and, but for Waiting, on the goroutine that runs
+// the plan. A context that a hook returns must be derived from the one that it got; to keep
 // that one, a hook may return nil. The op is that of the report, as in [Report].Op.
 type Trace struct {
 	// PlanStart is called first, before the plan is prepared and locked. Everything
@@ -47,30 +49,43 @@ type Trace struct {
 	StepDone func(ctx context.Context, op string, r Result)
 
 	// Waiting is called when the run begins to wait for something, such as "the lock, which
-	// ...", or a gate with what it sees: see [Waiting]. Step is the step that waits. It is
-	// empty if no step has started yet, for example while another process holds the node's
-	// lock. AtMost is the longest that the wait may take, zero if that is not known.
+	// ...", or a gate with what it sees (see [Waiting]), and then every few seconds, also for a
+	// step that has taken ten seconds. Step is the step that waits. It is empty if no step has
+	// started yet, for example while another process holds the node's lock. AtMost is the
+	// longest that the wait may still take, zero if that is not known.
+	//
+	// It alone may be called from another goroutine, but never while another hook is called.
+	// If it is nil, what is waited for longer than ten seconds is said on standard error, at
+	// growing intervals: set it to say that elsewhere.
 	Waiting func(ctx context.Context, step, what string, atMost time.Duration)
+
+	// Records says that Waiting only keeps waits, for a metric or a picture: they are said on
+	// standard error all the same.
+	Records bool
 }
 
-type runKey struct{}
-
-// run is what a context carries about the plan that it belongs to.
-type run struct {
-	trace *Trace
-	step  string
+// Waiting says that the plan and the step that ctx belongs to wait, until the returned
+// function is called or ctx ends: see [Trace].Waiting. Actions that may take long call it
+// before they wait. Outside of a plan, it says so on standard error.
+func Waiting(ctx context.Context, what string, atMost time.Duration) (end func()) {
+	w := &waiting.Wait{}
+	w.For(ctx, what, atMost)
+	context.AfterFunc(ctx, w.End)
+	return w.End
 }
 
-// Waiting calls the Waiting hook of the plan and the step that ctx belongs to. Locks and
-// actions that may take long call it before they wait. Outside of a plan it does nothing.
-func Waiting(ctx context.Context, what string, atMost time.Duration) {
-	r, _ := ctx.Value(runKey{}).(run)
-	r.trace.waiting(ctx, r.step, what, atMost)
-}
+// WithTrace returns a context in which t is told what is waited for outside of plans, too,
+// as when a configuration is read. Of its hooks, only Waiting is called.
+func WithTrace(ctx context.Context, t *Trace) context.Context { return t.in(ctx, "") }
 
 // in returns the context of a step of the run that t traces; "": of the run itself.
 func (t *Trace) in(ctx context.Context, step string) context.Context {
-	return context.WithValue(ctx, runKey{}, run{t, step})
+	if t == nil || t.Waiting == nil {
+		return waiting.With(ctx, nil, false)
+	}
+	return waiting.With(ctx, func(ctx context.Context, what string, atMost time.Duration) {
+		t.Waiting(ctx, step, what, atMost)
+	}, t.Records)
 }
 
 // The following call the hooks of a Trace, which may be nil, as may each of them.
@@ -107,12 +122,6 @@ func (t *Trace) stepDone(ctx context.Context, op string, r Result) {
 	}
 }
 
-func (t *Trace) waiting(ctx context.Context, step, what string, atMost time.Duration) {
-	if t != nil && t.Waiting != nil {
-		t.Waiting(ctx, step, what, atMost)
-	}
-}
-
 func either(own, ctx context.Context) context.Context {
 	if own != nil {
 		return own
@@ -132,7 +141,7 @@ func JoinTraces(traces ...*Trace) *Trace {
 }
 
 func (t *Trace) then(next *Trace) *Trace {
-	return &Trace{
+	joined := &Trace{
 		PlanStart: func(ctx context.Context, op string) context.Context { return next.planStart(t.planStart(ctx, op), op) },
 		PlanDone: func(ctx context.Context, r *Report) {
 			next.planDone(ctx, r)
@@ -149,17 +158,26 @@ func (t *Trace) then(next *Trace) *Trace {
 			t.checking(ctx, step)
 			next.checking(ctx, step)
 		},
-		Waiting: func(ctx context.Context, step, what string, atMost time.Duration) {
-			t.waiting(ctx, step, what, atMost)
-			next.waiting(ctx, step, what, atMost)
-		},
 	}
+	switch {
+	case next == nil || next.Waiting == nil:
+		joined.Waiting, joined.Records = t.Waiting, t.Records
+	case t.Waiting == nil:
+		joined.Waiting, joined.Records = next.Waiting, next.Records
+	default:
+		joined.Records = t.Records && next.Records
+		joined.Waiting = func(ctx context.Context, step, what string, atMost time.Duration) {
+			t.Waiting(ctx, step, what, atMost)
+			next.Waiting(ctx, step, what, atMost)
+		}
+	}
+	return joined
 }
 
 // LogTrace returns a Trace that logs runs and their steps. At level Error: steps
 // that failed, and a plan that could not run. At Warn: steps that are unknown,
-// blocked or were not run, and advice. At Info: what changed or would change, and
-// waits. Everything else is at Debug, also the advice of an unchanged step that the same
+// blocked or were not run, advice, and waits. At Info: what changed or would change.
+// Everything else is at Debug, also the advice of an unchanged step that the same
 // Trace has just logged: the further runs of a loop that change nothing log at that level
 // only. What failed has its code (see [Code]) as the attribute "code". If l is
 // nil, the Trace has no hooks.
@@ -184,7 +202,7 @@ func LogTrace(l *slog.Logger) *Trace {
 			logResult(ctx, l, op, r, !slices.Equal(before, r.Advice))
 		},
 		Waiting: func(ctx context.Context, step, what string, atMost time.Duration) {
-			l.LogAttrs(ctx, slog.LevelInfo, "waiting", given(
+			l.LogAttrs(ctx, slog.LevelWarn, "waiting", given(
 				slog.String("for", what), slog.String("step", step), slog.Duration("pause", atMost),
 			)...)
 		},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // undoing is the undoing of several steps, or the look at what that would change.
@@ -44,8 +45,10 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 		o := u.of(steps[i].Name)
 		o.step, o.ctx = &steps[i], w.start(ctx, steps[i].Name)
 	}
-	w.learn(ctx)
-	u.undoInTurn(ctx, all)
+	within, wait := waiting.On(ctx, "what is recorded to be undone")
+	w.learn(within)
+	u.undoInTurn(within, all)
+	wait.End()
 	return u.tell(ctx)
 }
 

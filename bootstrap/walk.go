@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/once"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // walk is one run of a plan.
@@ -31,7 +32,6 @@ type walk struct {
 	cause    map[string]string       // step -> the failed step that blocks what comes after it
 	pending  map[string]bool         // steps that are, or come after, one that would change
 	waits    bool                    // a gate is not open
-	isOver   bool                    // only its failure is still to be kept
 	claims   bool                    // a step would record something, although nothing changes
 	kinds    map[string]*ledger.Kind // that the steps are known to want
 	unready  map[string]error        // steps whose Prepare has failed
@@ -186,10 +186,13 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 func (w *walk) lookBefore() *walk {
 	look := &walk{plan: w.plan, op: opCheck, report: &Report{}, isBefore: true, kinds: w.kinds, unready: w.unready}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
-	look.trace = &Trace{Waiting: w.trace.waiting, StepStart: func(ctx context.Context, _ string, step string) context.Context {
+	look.trace = &Trace{StepStart: func(ctx context.Context, _ string, step string) context.Context {
 		w.trace.checking(ctx, step)
 		return ctx
 	}}
+	if w.trace != nil {
+		look.trace.Waiting, look.trace.Records = w.trace.Waiting, w.trace.Records
+	}
 	return look
 }
 
@@ -240,7 +243,9 @@ func (w *walk) preparePlan(ctx context.Context) error {
 	}
 	prepare := w.plan.Prepare
 	w.plan.Prepare = nil
-	err := prepare(ctx, &w.plan)
+	within, wait := waiting.On(ctx, "the plan's Prepare to end")
+	err := prepare(within, &w.plan)
+	wait.End()
 	var failure *StepError
 	switch {
 	case errors.As(err, &failure) && w.plan.Step(failure.Step) != nil:
@@ -363,10 +368,12 @@ func (w *walk) try(ctx context.Context, s *Step, do do) error {
 
 // bounded does something of s within its timeout.
 func bounded(ctx context.Context, s *Step, do func(context.Context) Result) Result {
-	limited := ctx
+	limited, wait := waiting.On(ctx, "step "+s.Name+" to end")
+	defer wait.End()
+	limited, cancel := context.WithCancel(limited) // ends the waits that it has begun, too
+	defer cancel()
 	if s.Timeout > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, s.Timeout)
+		limited, cancel = context.WithTimeout(limited, s.Timeout)
 		defer cancel()
 	}
 	r := do(limited)

@@ -26,7 +26,7 @@ func File(path string) Source {
 		Ref:   ref,
 		state: func(context.Context) string { return stat(path) },
 		Read: func(ctx context.Context) ([]Layer, error) {
-			content, err := ReadFile(ctx, path)
+			content, err := readFile(ctx, path)
 			if err != nil {
 				return nil, err
 			}
@@ -45,7 +45,7 @@ var errNoPath = errors.New("no path given")
 // flags, by the same rules: of several documents all but one are empty, and a field that
 // the struct into does not have is an error. If there is no document, into stays as it is.
 func DecodeFile(ctx context.Context, path string, into any) error {
-	content, err := ReadFile(ctx, path)
+	content, err := readFile(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -55,9 +55,7 @@ func DecodeFile(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// ReadFile reads a file without parsing it, for a program that has a file of another format
-// beside its sources. Its errors are those of a [File].
-func ReadFile(ctx context.Context, path string) ([]byte, error) {
+func readFile(ctx context.Context, path string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/once"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // Resolver merges sources under a policy. With only Sources set, it lets every
@@ -49,6 +50,8 @@ func (r Resolver) Resolve(ctx context.Context) (*Config, error) {
 	if slices.ContainsFunc(r.Sources, func(s Source) bool { return s.Read == nil }) {
 		return nil, errors.New("read source: one has no function Read")
 	}
+	ctx, wait := waiting.On(ctx, "the configuration to be read")
+	defer wait.End()
 	ctx, cancel := context.WithCancel(once.WithResolution(ctx))
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // Bounds on the size of an answer. The status of a runtime has a few KiB; a list of
@@ -69,6 +70,8 @@ type rpc struct {
 // ask parses the answer to a call, which is made on a connection of its own. It explains
 // the error of a runtime that does not know the call.
 func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func(Endpoint, []byte) (T, error)) (parsed T, err error) {
+	ctx, wait := waiting.On(ctx, "the container runtime to answer")
+	defer wait.End()
 	if e, err = e.found(ctx); err != nil {
 		return parsed, err
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
 	"github.com/slipway-dev/slipway/internal/unsupported"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 const askEvery = 250 * time.Millisecond
@@ -95,17 +95,16 @@ func (l Loaded) Apply(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	said := ""
+	said, waits := "", waiting.Wait{}
+	defer waits.End()
 	for {
 		now, err := l.look(ctx, conf)
 		if err != nil || now == "" {
 			return err
 		}
-		if said == "" {
-			bootstrap.Waiting(ctx, "the container runtime to load the configuration: "+now, 0)
-		}
 		if said == "" || ctx.Err() == nil { // else the error only shows that there was no time to answer
 			said = now
+			waits.For(ctx, "the container runtime to load the configuration: "+said, 0)
 		}
 		if failure.Sleep(ctx, askEvery) != nil {
 			return l.gaveUp(ctx, said)

@@ -10,8 +10,9 @@
 //	err := g.Wait(ctx) // or alone
 //
 // A [Gate] is a bootstrap.Gate: its Wait polls until the gate is open, tells a plan's
-// bootstrap.Trace every five seconds what it waits for, and fails at its deadline with its last observation. It is made
-// for Plan.Gates, which a plan waits for before it locks the node. Gates that ask a cluster are in package bootstrap/kube.
+// bootstrap.Trace every five seconds what it waits for, and fails at its deadline, if it has
+// one, with its last observation. It is made for Plan.Gates, which a plan waits for before it
+// locks the node. Gates that ask a cluster are in package bootstrap/kube.
 //
 // # Where it looks
 //
@@ -36,10 +37,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 const (
@@ -64,7 +65,8 @@ type Gate struct {
 	// the process.
 	Where []string
 
-	// Timeout is how long Wait waits. Zero means five minutes.
+	// Timeout is how long Wait waits. Zero means five minutes; negative, until the context
+	// ends.
 	Timeout time.Duration
 
 	// Every is the interval between calls of Probe. Zero means 250 ms.
@@ -87,10 +89,14 @@ func (g Gate) Check(ctx context.Context) ([]string, error) {
 // timeout, it matches [context.DeadlineExceeded] and has the code "gate.timeout".
 func (g Gate) Wait(ctx context.Context) error {
 	timeout := cmp.Or(g.Timeout, defaultTimeout)
-	start, said := time.Now(), time.Time{}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, tooLong(timeout))
-	defer cancel()
-	seen := ""
+	start, seen := time.Now(), ""
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, tooLong(timeout))
+		defer cancel()
+	}
+	waits := waiting.Wait{Every: sayEvery}
+	defer waits.End()
 	for {
 		now, err := g.look(ctx)
 		switch {
@@ -104,10 +110,7 @@ func (g Gate) Wait(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return g.gaveUp(ctx, seen)
 		}
-		if time.Since(said) >= sayEvery {
-			bootstrap.Waiting(ctx, g.Name+": "+printable.Line(seen), (timeout - time.Since(start)).Round(time.Second))
-			said = time.Now()
-		}
+		waits.For(ctx, g.Name+": "+printable.Line(seen), max(timeout-time.Since(start), 0))
 		if failure.Sleep(ctx, cmp.Or(g.Every, defaultEvery)) != nil {
 			return g.gaveUp(ctx, seen)
 		}

@@ -73,7 +73,29 @@ func TestRDY1_ALookThatHangsHoldsNothingUp(t *testing.T) {
 		}
 		_, err := plan.Apply(t.Context())
 		require.EqualError(t, err, "step gate: apply: wait for an answer: last seen: no answer: not within 20s")
-		require.Equal(t, 3, said, "each look takes three seconds: after 3, 9.5 and 16")
+		require.Equal(t, 4, said, "a look takes three seconds: after 3, 8, 13 and 18")
+	})
+}
+
+func TestRDY1_AGateWithoutAnEndWaitsForAsLongAsItTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		g := gate.Gate{Name: "the tide", Timeout: -1, Probe: func(context.Context) (string, error) {
+			if time.Since(start) < 6*time.Hour {
+				return "it is low", nil
+			}
+			return "", nil
+		}}
+		plan := bootstrap.Plan{Gates: []bootstrap.Step{{Name: "gate", Gate: g}}, Trace: &bootstrap.Trace{
+			Waiting: func(_ context.Context, _, _ string, atMost time.Duration) { require.Zero(t, atMost) },
+		}}
+		report, err := plan.Apply(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bootstrap.Changed, report.Results[0].Status)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		start = time.Now()
+		require.EqualError(t, g.Wait(ctx), "wait for the tide: last seen: it is low: context deadline exceeded")
 	})
 }
 

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // The lock is a flock on the file "lock", as host-local takes it. host-local holds it for
@@ -41,7 +41,8 @@ func lock(ctx context.Context, dir *durable.Dir) (unlock func(), err error) {
 }
 
 func take(ctx context.Context, f *os.File, path string) error {
-	start, told := time.Now(), false
+	start, waits := time.Now(), waiting.Wait{}
+	defer waits.End()
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		switch {
@@ -54,10 +55,7 @@ func take(ctx context.Context, f *os.File, path string) error {
 		case time.Since(start) >= lockWait:
 			return code.Errorf(code.LockHeld, "another process still holds it after %v (find it with fuser or lslocks)", lockWait)
 		}
-		if !told {
-			bootstrap.Waiting(ctx, "host-local's lock "+path, lockWait)
-			told = true
-		}
+		waits.For(ctx, "host-local's lock "+path, lockWait-time.Since(start))
 		if err := failure.Sleep(ctx, lockEvery); err != nil {
 			return err
 		}

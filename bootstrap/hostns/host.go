@@ -109,15 +109,14 @@ func (h Host) refusal(err error) error {
 
 // Lock takes the node's lock: see [Host].LockFile. A plan holds it while it changes the
 // node; a program that changes the node without a plan must hold it too. Owner identifies
-// this holder to programs that wait for the lock. If another program holds the lock,
-// waiting, which may be nil, is called with the holder and the longest that the wait may
-// take. After a timeout, the error matches [ErrLocked] and names the holder.
+// this holder to programs that wait for the lock. After a timeout, the error matches
+// [ErrLocked] and names the holder.
 //
 // The kernel releases the lock when its holder dies. Unlock may be called in any
 // namespace; a second call does nothing. Of two Locks in one process, the second waits
 // too: do not call it inside a plan.
-func (h Host) Lock(ctx context.Context, owner string, waiting func(what string, atMost time.Duration)) (unlock func() error, err error) {
-	file := flock.File{Path: cmp.Or(h.LockFile, flock.DefaultPath), Timeout: h.LockTimeout, Owner: owner, Waiting: waiting}
+func (h Host) Lock(ctx context.Context, owner string) (unlock func() error, err error) {
+	file := flock.File{Path: cmp.Or(h.LockFile, flock.DefaultPath), Timeout: h.LockTimeout, Owner: owner}
 	err = h.Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		unlock, err = file.Lock(ctx)
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // placed wants objects at places, which are as wanted once they were written.
@@ -81,20 +82,18 @@ func TestSEC10_AHostRefusesWhatWouldNotReachIt(t *testing.T) {
 
 func TestPLAN2_AHostSaysWhoHoldsItsLock(t *testing.T) {
 	host := hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock"), LockTimeout: 60 * time.Millisecond}
-	unlock, err := host.Lock(t.Context(), "pod-1", nil)
+	unlock, err := host.Lock(t.Context(), "pod-1")
 	require.NoError(t, err)
 	var told []string
-	_, err = host.Lock(t.Context(), "pod-2", func(what string, atMost time.Duration) {
-		require.LessOrEqual(t, atMost, host.LockTimeout)
-		told = append(told, what)
-	})
+	ctx := waiting.With(t.Context(), func(_ context.Context, what string, _ time.Duration) { told = append(told, what) }, false)
+	_, err = host.Lock(ctx, "pod-2")
 	require.ErrorIs(t, err, hostns.ErrLocked)
 	require.ErrorContains(t, err, `owner "pod-1"`)
 	require.Len(t, told, 1)
 	require.Contains(t, told[0], "the lock "+host.LockFile+`, held by pid `)
 	require.NoError(t, unlock())
 	require.NoError(t, unlock(), "again")
-	unlock, err = host.Lock(t.Context(), "", nil)
+	unlock, err = host.Lock(t.Context(), "")
 	require.NoError(t, err)
 	require.NoError(t, unlock())
 	require.FileExists(t, host.LockFile, "it is never removed")

@@ -221,3 +221,63 @@ func TestPLAN15_AFileIsAdoptedAndADirectoryIsNot(t *testing.T) {
 	require.NoFileExists(t, file)
 	require.DirExists(t, dir)
 }
+
+// The files are read for each run. What is wrong with them stops no other step, and leaves the
+// kubeconfig as it is.
+func TestHP3_AKubeconfigHasTheTokenOfNow(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		return filepath.Join(dir, name)
+	}
+	const ca = "-----BEGIN CERTIFICATE-----\n"
+	k := hostpath.Kubeconfig{
+		Path: filepath.Join(dir, "net.d/kubeconfig"), Server: "https://[fd00::1]:443", CAFile: write("ca", ca), TokenFile: write("token", "one\n"),
+	}
+	plan := on(dir, nil)
+	plan.Steps = []bootstrap.Step{
+		{Name: "kubeconfig", Prepare: k.Prepare}, {Name: "file", Wants: hostpath.Content{Path: dir + "/file", Bytes: []byte{}}},
+	}
+	holds := func(token string) {
+		text, err := os.ReadFile(k.Path)
+		require.NoError(t, err)
+		require.JSONEq(t, `{"apiVersion": "v1", "kind": "Config", "current-context": "agent",
+			"clusters": [{"name": "cluster", "cluster": {"server": "https://[fd00::1]:443", "certificate-authority-data": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="}}],
+			"users": [{"name": "agent", "user": {"token": "`+token+`"}}],
+			"contexts": [{"name": "agent", "context": {"cluster": "cluster", "user": "agent"}}]}`, string(text))
+		requireMode(t, k.Path, 0o600)
+	}
+	require.Len(t, changed(t, plan), 2)
+	holds("one")
+	require.Empty(t, changed(t, plan))
+	write("token", "two")
+	require.Len(t, changed(t, plan), 1)
+	holds("two")
+	state, err := os.ReadFile(filepath.Join(dir, "state/ledger"))
+	require.NoError(t, err)
+	require.NotContains(t, string(state), "two", "no token is stored")
+
+	for name, tc := range map[string]struct {
+		with hostpath.Kubeconfig
+		want string
+	}{
+		"no server":               {hostpath.Kubeconfig{Token: "t"}, `its server is "": want https://HOST:PORT`},
+		"no TLS":                  {hostpath.Kubeconfig{Server: "http://a:80", Token: "t"}, "as a token goes to no other"},
+		"no token":                {hostpath.Kubeconfig{Server: k.Server}, "no token that plugins could use: give TokenFile or Token"},
+		"an empty token":          {hostpath.Kubeconfig{Server: k.Server, TokenFile: write("empty", " \n")}, "no token that plugins could use"},
+		"no such token":           {hostpath.Kubeconfig{Server: k.Server, TokenFile: dir + "/none"}, "no such file"},
+		"half a CA":               {hostpath.Kubeconfig{Server: k.Server, Token: "t", CAFile: write("half", ca[:9])}, "its CA has no certificate in PEM"},
+		"a token that never ends": {hostpath.Kubeconfig{Server: k.Server, TokenFile: "/dev/zero"}, "not a regular file"},
+	} {
+		tc.with.Path = k.Path
+		plan.Steps[0].Prepare = tc.with.Prepare
+		require.NoError(t, os.RemoveAll(dir+"/file"))
+		_, err := plan.Apply(t.Context())
+		require.ErrorContains(t, err, tc.want, name)
+		require.FileExists(t, dir+"/file", "the other step goes on")
+		holds("two")
+	}
+	_, err = plan.Uninstall(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Dir(k.Path))
+}

@@ -11,8 +11,8 @@
 // but never /run/xtables.lock, since a process may have it locked. The types and their meaning are those of a hostPath
 // volume (https://kubernetes.io/docs/concepts/storage/volumes/#hostpath).
 //
-// [Content] writes one file with given content, mode and owner, such as a kubeconfig or a
-// certificate.
+// [Content] writes one file with given content, mode and owner, such as a certificate, and
+// [Kubeconfig] one with which CNI plugins reach the API server.
 //
 // It acts on the mount namespace of the calling thread and starts no goroutine, so
 // it may run inside another process's namespaces. If the directories do not belong

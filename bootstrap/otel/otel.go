@@ -45,6 +45,7 @@ func Trace(t trace.Tracer) *bootstrap.Trace {
 		},
 		StepDone: stepDone,
 		Waiting:  waiting,
+		Records:  true,
 	}
 }
 

@@ -15,7 +15,7 @@
 //	slipway_plan_last_success_timestamp_seconds  when a run last ended without a failure
 //	slipway_step_runs_total{step,status}       steps, by status
 //	slipway_step_duration_seconds{step}        histogram, of steps that were tried
-//	slipway_waits_total{step}                  waits for locks and further tries
+//	slipway_waits_total{step}                  waits, and again every few seconds that one lasts
 //
 // A Trace may serve any number of plans. It needs no privilege. Do not use it if step
 // names come from outside the program: each makes series of its own. Codes are those of
@@ -54,7 +54,7 @@ func Trace(r prometheus.Registerer) (*bootstrap.Trace, error) {
 		runs:        counter("slipway_plan_runs_total", "Runs of plans, by outcome.", "op", "outcome"),
 		failures:    counter("slipway_plan_failures_total", "Runs of plans that failed, by the code of their cause.", "op", "code"),
 		steps:       counter("slipway_step_runs_total", "Steps of plans, by status.", "op", "step", "status"),
-		waits:       counter("slipway_waits_total", "Waits for locks and for further tries.", "step"),
+		waits:       counter("slipway_waits_total", "Waits, and again every few seconds that one lasts.", "step"),
 		runSeconds:  histogram("slipway_plan_duration_seconds", "How long runs took, with all waiting.", "op"),
 		stepSeconds: histogram("slipway_step_duration_seconds", "How long tried steps took.", "op", "step"),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -65,7 +65,7 @@ func Trace(r prometheus.Registerer) (*bootstrap.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bootstrap.Trace{PlanDone: m.planDone, StepDone: m.stepDone, Waiting: m.waiting}, nil
+	return &bootstrap.Trace{PlanDone: m.planDone, StepDone: m.stepDone, Waiting: m.waiting, Records: true}, nil
 }
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -77,7 +77,7 @@ slipway_step_runs_total{op="apply",status="unchanged",step="a"} 2
 slipway_step_runs_total{op="check",status="failed",step="a"} 1
 slipway_step_runs_total{op="check",status="failed",step="c"} 1
 slipway_step_runs_total{op="check",status="skipped",step="b"} 1
-# HELP slipway_waits_total Waits for locks and for further tries.
+# HELP slipway_waits_total Waits, and again every few seconds that one lasts.
 # TYPE slipway_waits_total counter
 slipway_waits_total{step="a"} 1
 `), "slipway_plan_failures_total", "slipway_plan_runs_total", "slipway_step_runs_total", "slipway_waits_total"))

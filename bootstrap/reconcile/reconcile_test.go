@@ -165,7 +165,7 @@ func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 	plan := &bootstrap.Plan{Host: here(dir), Ledger: remembers(dir, "pod"), Steps: []bootstrap.Step{{Name: "file", Wants: file(path)}}}
 	_, err := plan.Apply(t.Context())
 	require.NoError(t, err)
-	held, err := here(dir).Lock(t.Context(), "another program", nil)
+	held, err := here(dir).Lock(t.Context(), "another program")
 	require.NoError(t, err)
 	loop := reconcile.Loop{Plan: plan, Interval: time.Microsecond, Done: func(_ *bootstrap.Report, err error) {
 		switch n++; n {
@@ -180,7 +180,7 @@ func TestPLAN2_LoopLocksForRepairsOnly(t *testing.T) {
 		default:
 			require.NoError(t, err)
 			require.FileExists(t, path)
-			unlock, err := here(dir).Lock(t.Context(), "another program", nil)
+			unlock, err := here(dir).Lock(t.Context(), "another program")
 			require.NoError(t, err)
 			require.NoError(t, unlock())
 			cancel()

@@ -96,6 +96,7 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 			}
 			r.finish(started, string(result.Status), result.Details())
 		},
+		Records: true,
 		Waiting: func(ctx context.Context, _, what string, _ time.Duration) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

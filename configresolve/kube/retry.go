@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // A failed read is tried again at once, within firstWindow, and then at a random
@@ -63,6 +64,9 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, ask := req.Context(), r.round
 	budget := budgetOf(ctx)
 	ctx = context.WithValue(ctx, budgetKey{}, budget)
+	server := "the API server " + req.URL.Scheme + "://" + req.URL.Host
+	ctx, wait := waiting.On(ctx, server+" to answer")
+	defer wait.End()
 	switch {
 	case req.Method != http.MethodGet:
 		a := r.once(ctx, req)
@@ -86,7 +90,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		case a.final:
 			return nil, a.err
 		}
-		if !r.pause(ctx, a, attempts) {
+		if !r.pause(ctx, a, attempts, server, wait) {
 			return nil, gaveUp(ctx, attempts+1, a)
 		}
 		last = a
@@ -99,11 +103,14 @@ func gaveUp(ctx context.Context, attempts int, last answer) error {
 
 // pause waits before another attempt: for as long as the server asks, and then
 // for a random time. It returns false if ctx ends.
-func (r *retrier) pause(ctx context.Context, a answer, attempt int) bool {
+func (r *retrier) pause(ctx context.Context, a answer, attempt int, server string, wait *waiting.Wait) bool {
 	if a.now {
 		return true
 	}
-	return failure.Sleep(ctx, a.retryAfter+rand.N(window(attempt, a.busy, r.spread))) == nil
+	pause := a.retryAfter + rand.N(window(attempt, a.busy, r.spread))
+	next := time.Now().Add(pause).UTC().Format(time.RFC3339)
+	wait.For(ctx, fmt.Sprintf("%s: %v (attempt %d, the next at %s)", server, a.err, attempt+1, next), 0)
+	return failure.Sleep(ctx, pause) == nil
 }
 
 // once asks one server and, if that one is not healthy, makes the next request go

@@ -24,6 +24,7 @@ import (
 
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // transport answers requests without a network.
@@ -130,6 +131,34 @@ func TestCFG8_HonoursRetryAfter(t *testing.T) {
 	})
 }
 
+// Of three sources that wait at the same time one is said, with why and until when.
+func TestPLAN20_CFG8_AnAPIServerThatIsWaitedForIsSaidEveryTenSeconds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer func(*http.Request) (*http.Response, error)
+		says   string
+	}{
+		"packets are dropped": {func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, "^the API server http://a( to answer$|: context deadline exceeded .attempt [12], the next at 2000-01-01T00:0)"},
+		"it is overloaded": {func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusTooManyRequests, Status: "429", Header: http.Header{"Retry-After": {"25"}}, Body: http.NoBody}, nil
+		}, "^the API server http://a: the API server answers 429 .attempt [123], the next at 2000-01-01T00:0"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start, said := time.Now(), []time.Duration(nil)
+			ctx := waiting.With(t.Context(), func(_ context.Context, what string, _ time.Duration) {
+				require.Regexp(t, tc.says, what, name)
+				said = append(said, time.Since(start).Round(time.Second))
+			}, false)
+			ctx, cancel := context.WithTimeout(ctx, 65*time.Second)
+			defer cancel()
+			_, err := configresolve.Resolve(ctx, threeSources(clientOf(t, roundTripper(tc.answer)))...)
+			require.Error(t, err)
+			for last := time.Duration(0); len(said) > 0; last, said = said[0], said[1:] {
+				require.LessOrEqual(t, said[0]-last, 10*time.Second, name)
+			}
+		})
+	}
+}
+
 func TestCFG8_FullJitter(t *testing.T) {
 	const spread = 40 * time.Second
 	for attempt, seconds := range []float64{0.5, 40, 40, 40} {
@@ -170,7 +199,7 @@ func bootThroughAnOutage(t *testing.T, sources int) {
 	for range perSecond * seconds {
 		nodes.Go(func() {
 			client := clientOf(t, answer)
-			_, err := configresolve.Resolve(t.Context(), threeSources(client)[:sources]...)
+			_, err := configresolve.Resolve(waiting.Silent(t.Context()), threeSources(client)[:sources]...)
 			require.NoError(t, err)
 		})
 		time.Sleep(time.Second / perSecond)

@@ -74,15 +74,15 @@ func (a *agent) flags(f *flag.FlagSet) {
 	f.StringVar(&a.health, "health", "", "address of the health probe; empty: 127.0.0.1:9879 and [::1]:9879")
 	f.DurationVar(&a.interval, "interval", time.Minute, "interval between checks of the node")
 	f.StringVar(&a.gates, "gates", "", "conditions to wait for first, separated by commas: kube-proxy, file:PATH, tcp:ADDRESS")
-	f.DurationVar(&a.gateTimeout, "gate-timeout", 5*time.Minute, "how long to wait for each gate")
+	f.DurationVar(&a.gateTimeout, "gate-timeout", 5*time.Minute, "how long to wait for each gate; negative: until it opens")
 	a.cni.flags(f)
 	a.cluster.flags(f)
 	a.datapath.flags(f)
 }
 
 func (a *agent) validate() error {
-	if a.interval <= 0 || a.gateTimeout <= 0 || a.stateDir == "" {
-		return errors.New("--interval and --gate-timeout must be positive, and --state-dir a directory")
+	if a.interval <= 0 || a.gateTimeout == 0 || a.stateDir == "" {
+		return errors.New("--interval must be positive, --gate-timeout not 0, and --state-dir a directory")
 	}
 	if _, err := a.gateSteps(); err != nil {
 		return err

@@ -169,7 +169,7 @@ func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Re
 		a.ran = report
 		return withShowing(err, errors.Join(a.writeJSON(report), a.timeline.save()))
 	}
-	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace()))
+	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace(), a.waits()))
 	start := time.Now()
 	report, err := run(ctx)
 	a.ran = report

@@ -8,15 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -96,12 +92,8 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 		return nil, err
 	}
 	end := a.timeline.Begin("resolve configuration")
-	stop := every(stillWaiting, func(waited time.Duration) {
-		a.logger().Warn("still reading the configuration", "from", strings.Join(a.sources, ","), "for", waited.Round(time.Second).String())
-	})
 	a.at.work(stepConfig, "--source "+strings.Join(a.sources, ","))
 	config, err := resolver.Resolve(ctx)
-	stop()
 	var request *url.Error
 	switch {
 	case errors.Is(err, configresolve.ErrMissing):
@@ -170,45 +162,6 @@ func (a *app) open(specs []configresolve.Ref) (sources []configresolve.Source, e
 		sources = append(sources, source)
 	}
 	return sources, nil
-}
-
-// logAttempts makes a client log why it tries again, at once and then as often as it logs
-// that it is still trying.
-func (a *app) logAttempts(next http.RoundTripper) http.RoundTripper {
-	return &attempts{next: next, log: a.logger()}
-}
-
-type attempts struct {
-	next http.RoundTripper
-	log  *slog.Logger
-
-	mu   sync.Mutex
-	said time.Time
-}
-
-// says reports whether it is time to log again.
-func (t *attempts) says() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if time.Since(t.said) < stillWaiting {
-		return false
-	}
-	t.said = time.Now()
-	return true
-}
-
-func (t *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := t.next.RoundTrip(r)
-	failed := err != nil && r.Context().Err() == nil
-	refused := err == nil && (response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= 500)
-	switch {
-	case !failed && !refused, !t.says():
-	case failed:
-		t.log.Warn("the API server does not answer", "url", r.URL.String(), "error", err)
-	default:
-		t.log.Warn("the API server is not ready", "url", r.URL.String(), "status", response.Status)
-	}
-	return response, err
 }
 
 func (a *app) explainCommand() *cobra.Command {

@@ -49,8 +49,8 @@ func inCluster(sources []string) bool {
 func (a *app) connection() kube.Connection {
 	c := kube.Connection{
 		Kubeconfig: a.kubeconfig, Servers: a.apiServers, UserAgent: "slipway-nodeinit",
-		Spread: a.retrySpread, Wrap: a.logAttempts,
-		QPS: cmp.Or(a.qps, rest.DefaultQPS), Burst: cmp.Or(a.burst, rest.DefaultBurst),
+		Spread: a.retrySpread,
+		QPS:    cmp.Or(a.qps, rest.DefaultQPS), Burst: cmp.Or(a.burst, rest.DefaultBurst),
 		DialTimeout: cmp.Or(a.connectTimeout, -1), KeepAlive: a.connectIdle, Dialed: a.logDialed,
 	}
 	if a.firewallBypass {

@@ -144,10 +144,10 @@ func (n *node) busy(owner string) (pid int) {
 	dead := filepath.Join(n.work, "dead")
 	cmd := n.Command(binary, "apply", "--only", "bpffs", "--bpf-root", dead+"/bpf", "--owner", owner)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	stdout, err := cmd.StdoutPipe()
+	stderr, err := cmd.StderrPipe()
 	require.NoError(n.t, err)
 	require.NoError(n.t, cmd.Start())
-	_, err = io.ReadFull(stdout, make([]byte, len("  waiting for ")))
+	_, err = io.ReadFull(stderr, make([]byte, len("waiting for ")))
 	require.NoError(n.t, err)
 	n.dead(dead) // once all has been checked
 	release()
@@ -190,6 +190,18 @@ func TestPLAN2_EachCommandThatChangesTheNodeWaitsForItsHolder(t *testing.T) {
 	require.Empty(t, strings.Join(before.Diff(n.state()), "\n"))
 }
 
+// However the run is shown, on standard error, where a person looks.
+func TestPLAN20_AWaitIsSaidOnce(t *testing.T) {
+	n := newParallelNode(t)
+	release := n.locked("/run/slipway.lock")
+	defer release()
+	for _, more := range [][]string{nil, {"--output", "json"}, {"--timeline", filepath.Join(n.work, "x.svg")}} {
+		o := n.exits(1, append([]string{"apply", "--only", "cgroup", "--lock-timeout", "200ms"}, more...)...)
+		require.Equal(t, 1, strings.Count(o.stderr, "the lock /run/slipway.lock, held by"), o.stderr)
+		require.NotContains(t, o.stdout, "waiting for")
+	}
+}
+
 // The rules that the kubelet has written by then, which the chart's own script mistakes for
 // kube-proxy's, do not end the wait.
 func TestRDY1_ApplyWaitsForKubeProxy(t *testing.T) {
@@ -202,10 +214,10 @@ func TestRDY1_ApplyWaitsForKubeProxy(t *testing.T) {
 
 	before := n.state()
 	cmd := n.Command(binary, apply...)
-	stdout, err := cmd.StdoutPipe()
+	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(stdout)
+	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.Contains(lines.Text(), "waiting for kube-proxy's rules: neither nf_tables nor legacy iptables have any") {
 	}
 	require.Empty(t, before.Diff(n.state()), "nothing is changed while it waits")

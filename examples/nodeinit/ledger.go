@@ -140,7 +140,7 @@ func (a *app) locked(ctx context.Context, do func() error) error {
 }
 
 func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
-	return a.host().Lock(ctx, a.owner, nil)
+	return a.host().Lock(ctx, a.owner)
 }
 
 // plan is a plan of this node.

@@ -184,7 +184,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.InitDefaultCompletionCmd(args...) // once it is known where to
 	refuseUnknownShells(root)
 	stop := a.endWith(ctx)
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root.ExecuteContextC(bootstrap.WithTrace(ctx, a.waits()))
 	stop()
 	for _, f := range a.cleanups {
 		f()

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -240,6 +241,17 @@ func (a *app) logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(a.stderr, o))
 	}
 	return slog.New(slog.NewTextHandler(a.stderr, o))
+}
+
+// waits logs what is waited for, by a plan or beside it.
+func (a *app) waits() *bootstrap.Trace {
+	return &bootstrap.Trace{Waiting: func(_ context.Context, step, what string, _ time.Duration) {
+		var attrs []any
+		if step != "" {
+			attrs = append(attrs, "step", step)
+		}
+		a.logger().Warn("waiting for "+bootstrap.OneLine(what), attrs...)
+	}}
 }
 
 // shown makes one line of external text for a log.

@@ -63,24 +63,13 @@ func (b *besideScreen) Write(p []byte) (int, error) {
 }
 
 func (p *progress) trace() *bootstrap.Trace {
-	return &bootstrap.Trace{StepStart: p.start, StepDone: p.done, Waiting: p.waiting}
+	return &bootstrap.Trace{StepStart: p.start, StepDone: p.done}
 }
 
 func (p *progress) start(ctx context.Context, _ string, step string) context.Context {
-	p.terminal.show(running(step))
+	p.terminal.show(fmt.Sprintf("  %-12s ...", bootstrap.OneLine(step)))
 	return ctx
 }
-
-// waiting shows what a step, or the plan before its first, waits for.
-func (p *progress) waiting(_ context.Context, step, what string, _ time.Duration) {
-	p.terminal.show("")
-	fmt.Fprintln(p.w, "  waiting for "+bootstrap.OneLine(what))
-	if step != "" {
-		p.terminal.show(running(step))
-	}
-}
-
-func running(step string) string { return fmt.Sprintf("  %-12s ...", bootstrap.OneLine(step)) }
 
 func (p *progress) done(_ context.Context, _ string, r bootstrap.Result) {
 	p.terminal.show("")
@@ -115,25 +104,4 @@ func elapsed(d time.Duration) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-}
-
-// stillWaiting is the interval of messages about a long wait: a server may lose each
-// packet, and then nothing fails for half a minute.
-const stillWaiting = 10 * time.Second
-
-// every calls say repeatedly, with the time since the start, until stop is called.
-func every(pause time.Duration, say func(time.Duration)) (stop func()) {
-	start, ticker, stopped := time.Now(), time.NewTicker(pause), make(chan struct{})
-	go func() {
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				say(time.Since(start))
-			case <-stopped:
-				return
-			}
-		}
-	}()
-	return func() { close(stopped) }
 }

@@ -19,7 +19,7 @@ func TestALogDoesNotCutThroughTheLineOfAStep(t *testing.T) {
 	s := &screen{w: &seen}
 	log := s.beside(&seen)
 	fmt.Fprintln(log, "before")
-	s.show(running("cni"))
+	s.show("  cni          ...")
 	fmt.Fprintln(log, "warning: slow")
 	fmt.Fprintln(log, "warning: slower")
 	s.show("")

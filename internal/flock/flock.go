@@ -56,10 +56,6 @@ type File struct {
 	// Owner identifies the holder to waiting processes, for example by a pod's UID. It
 	// may be empty.
 	Owner string
-
-	// Waiting is called once if another process holds the lock, with the holder and how
-	// long Lock will wait. It may be nil.
-	Waiting func(what string, atMost time.Duration)
 }
 
 // ErrHeld is matched by a [*HeldError].

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/failure"
+	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // maxVanished bounds how often in a row the file may be removed between two calls before
@@ -26,7 +27,8 @@ var errVanished = errors.New("another process keeps removing the lock file")
 func (f File) lock(ctx context.Context) (func() error, error) {
 	start := time.Now()
 	timeout := cmp.Or(f.Timeout, defaultTimeout)
-	held, told := &HeldError{Path: f.Path}, false
+	held, waits := &HeldError{Path: f.Path}, waiting.Wait{}
+	defer waits.End()
 	for vanished := 0; ; {
 		l, holder, err := f.try()
 		switch {
@@ -47,10 +49,7 @@ func (f File) lock(ctx context.Context) (func() error, error) {
 		if wait <= 0 {
 			return nil, held
 		}
-		if !told && f.Waiting != nil {
-			f.Waiting(fmt.Sprintf("the lock %s, held by %v", f.Path, holder), timeout-held.Waited)
-		}
-		told = true
+		waits.For(ctx, fmt.Sprintf("the lock %s, held by %v", f.Path, holder), timeout-held.Waited)
 		if err := failure.Sleep(ctx, wait); err != nil {
 			held.Waited, held.Err = time.Since(start), err
 			return nil, held
