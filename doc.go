@@ -13,7 +13,8 @@
 //     namespaces from inside a container, without nsenter or a helper binary.
 //   - bootstrap/ledger: one record for each object of the node: what it was, how it was
 //     left, and which agents want it. Files and directories are described there.
-//   - bootstrap/reconcile: a plan applied now, on a timer, and on change.
+//   - bootstrap/reconcile: a plan applied now and on a timer, and repaired when the node
+//     changes.
 //   - bootstrap/timeline: a run as a picture.
 //   - bootstrap/textfile: the outcome of a run, for node_exporter.
 //   - bootstrap/prom, bootstrap/otel: metrics for Prometheus and spans for

@@ -68,8 +68,8 @@
 // then on, the plans of the previous owner change nothing, and their errors match
 // [ledger.ErrNotOwner] or [ledger.ErrRevoked].
 //
-// Within a process, one goroutine at a time may run a plan. Work that goes on beside it, such
-// as a guard, runs in [Plan.Inside], and takes the lock for what it repairs.
+// Within a process, one goroutine at a time may run a plan. A reconcile.Loop runs it again and
+// again, and repairs what changes in between.
 //
 // # Context and errors
 //

@@ -5,6 +5,7 @@ package bootstrap_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -391,7 +392,11 @@ func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 		report, err := run(older, t.Context())
 		require.ErrorIs(t, err, ledger.ErrNotOwner, name)
 		require.ErrorIs(t, report.Err, ledger.ErrNotOwner, name)
-		require.Equal(t, map[string]bootstrap.Status{"file": bootstrap.NotRun}, byStep(report), name)
+		want := bootstrap.NotRun
+		if errors.Is(err, ledger.ErrRevoked) { // it had applied: no failure
+			want = bootstrap.Skipped
+		}
+		require.Equal(t, map[string]bootstrap.Status{"file": want}, byStep(report), name)
 		require.FileExists(t, dir+"/file")
 	}
 	_, err := newer.Revert(t.Context())
@@ -425,7 +430,6 @@ func TestPlanInside(t *testing.T) {
 			status, err := ledger.From(ctx).Status(ctx)
 			require.NoError(t, err)
 			require.Len(t, status.Records, 1)
-			require.NoError(t, ledger.From(ctx).Verify(ctx))
 			return errBoom
 		}), errBoom)
 	})

@@ -183,8 +183,8 @@ func (p *Plan) Uninstall(ctx context.Context) (*Report, error) {
 }
 
 // Inside calls f in the host's namespaces, with the open ledger in its context (see
-// [ledger.From]), but without the node's lock. Prepare may use it, what goes on beside the
-// plan, such as a guard, and what prints the records. The ledger knows the kinds in
+// [ledger.From]), but without the node's lock. Prepare may use it, and what prints the
+// records. The ledger knows the kinds in
 // Ledger.Kinds; of others, as those of the steps, [ledger.Book.Learn] tells it.
 func (p *Plan) Inside(ctx context.Context, f func(context.Context) error) error {
 	if err := p.validateAll(); err != nil {

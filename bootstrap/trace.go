@@ -5,11 +5,13 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
@@ -213,6 +215,8 @@ func logReport(ctx context.Context, l *slog.Logger, r *Report) {
 	_, cause := r.Cause()
 	level := slog.LevelDebug
 	switch {
+	case errors.Is(r.Err, ledger.ErrRevoked): // a newer owner has the node, or it was uninstalled
+		level = slog.LevelInfo
 	case r.Err != nil:
 		level = slog.LevelError
 	case r.Changed():

@@ -100,6 +100,10 @@ func (w *walk) rest(ctx context.Context) {
 			w.done(ctx, Result{Step: s.Name, Status: Blocked, Err: blockedBy(cause)})
 			continue
 		}
+		if errors.Is(w.report.Err, ledger.ErrRevoked) { // a newer owner has the node, which is no failure
+			w.done(ctx, Result{Step: s.Name, Status: Skipped, Reason: "the node is no longer this process's"})
+			continue
+		}
 		w.done(ctx, Result{Step: s.Name, Status: NotRun})
 	}
 }

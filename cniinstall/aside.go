@@ -121,7 +121,7 @@ func (j *job) plan(ctx context.Context, a *aside) error {
 	gone.OwnCopy = a.isCopy
 	a.wants = j.backups(ctx, a.from)
 	if isThere(a.from) && !a.isCopy {
-		backup := ledger.Want{Kind: j.kinds.aside}
+		backup := ledger.Want{Kind: j.kinds.aside, NoAdopt: true} // it is others'
 		if backup.To, err = j.asideState(ctx, a); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@
 // once the rest is installed: see Install.Names and ConfName.
 //
 // Folders are never replaced, and only removed by an undo, if Install made them and
-// they are empty. A [Guard] repairs an installation that other programs change, and
+// they are empty. A reconcile.Loop repairs an installation that other programs change, and
 // [Uninstall] says what an undoing keeps, such as plugins that a configuration
 // or a sandbox on the node still needs. [AgentConf] removes a configuration that
 // the agent itself has written.
@@ -69,9 +69,7 @@
 // [ErrInvalid] means that the configuration is wrong, and the text says where.
 // [ErrPluginMissing] means that a plugin which the configuration names is not on
 // the node (yet), and [ErrTargetMissing] that the network to join is not; both may
-// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. A guard
-// ends with one of the ledger's errors if the installation was undone, or the node has
-// another owner. All other errors are the file system's, with operation, path and
+// be worth waiting for. A plugin that the source lacks matches fs.ErrNotExist. All other errors are the file system's, with operation, path and
 // remedy.
 //
 // # When not to use it

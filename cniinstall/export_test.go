@@ -14,8 +14,3 @@ func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder(recorded{}))
 }
-
-var (
-	ErrUninstalled = errUninstalled
-	ErrContested   = errContested
-)

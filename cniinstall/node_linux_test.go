@@ -17,6 +17,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -277,7 +278,7 @@ func onHost(t *testing.T, f func(context.Context) error) error {
 }
 
 // Run in its own mount namespace, like a container: the plugins exist only there, the folders
-// only on the host. So is the guard.
+// only on the host. So is what a loop keeps.
 func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNode(t)
@@ -310,24 +311,28 @@ func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 
 	require.NoError(t, unix.Mount("tmpfs", n.conf, "tmpfs", 0, "")) // not on the host
 	t.Cleanup(func() { unix.Unmount(n.conf, unix.MNT_DETACH) })
-	g := start(t, i, cniinstall.Guard{Lock: n.lock}, func(ctx context.Context, g cniinstall.Guard) error {
-		return hostns.Do(ctx, "/proc/self", []string{"mnt"}, g.Run)
-	})
-	for _, damage := range []func() error{ // one at a time, since the guard may still be repairing the first
+	require.NoError(t, os.Symlink("/proc/self", n.root+"/1"))
+	plan := n.planOf(cniinstall.Uninstall{}, stepOf(i.Install))
+	plan.Host.Proc, plan.Host.Here = n.root, false
+	ctx, cancel := context.WithCancel(t.Context())
+	damages := []func() error{ // one at a time, since the first may still be repaired
 		func() error { return os.Remove(n.confFile()) },
 		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
-	} {
-		require.NoError(t, onHost(t, func(context.Context) error { return damage() }))
-		g.repair()
+		func() error { cancel(); return nil },
+	}
+	loop := reconcile.Loop{Plan: plan, Done: func(_ *bootstrap.Report, err error) {
+		require.NoError(t, err)
 		require.NoError(t, onHost(t, func(context.Context) error {
 			requireContent(t, n.plugin("cilium-cni"), plugin, 0o755)
 			requireContent(t, n.confFile(), agentConf, 0o600)
-			return nil
+			damage := damages[0]
+			damages = damages[1:]
+			return damage()
 		}))
-	}
+	}}
+	require.NoError(t, loop.Run(ctx))
+	require.Empty(t, damages)
 	require.NoFileExists(t, n.confFile(), "in the container's namespace there is another folder")
-	g.cancel()
-	require.ErrorIs(t, g.end(), context.Canceled)
 	require.NoError(t, onHost(t, i.Revert))
 	require.NoDirExists(t, n.bin)
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
+// hasModes: files have permissions and owners, and can be renamed while open.
+const hasModes = filepath.Separator == '/'
+
 // replaces reports whether a plugin that differs is replaced. Distributions ship a loopback
 // plugin, which is not, unless the caller names it.
 func (i Install) replaces(name string) bool {

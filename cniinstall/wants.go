@@ -48,11 +48,28 @@ func isPresent(plugin ledger.Want) bool {
 // Wants lists the files, the configuration last, and the files that it replaces after that.
 // An error in the request or the configuration is returned before anything is touched.
 func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
-	j, err := i.survey(ctx)
-	if err != nil {
+	if i, err = i.withDefaults(); err != nil {
 		return wants, err
 	}
-	return j.wants()
+	watch := i.watch(ctx)
+	j, err := i.survey(ctx)
+	if err == nil {
+		wants, err = j.wants()
+	}
+	wants.Watch = watch
+	return wants, err
+}
+
+// watch lists the configurations that ours depends on, and their folder, for those to come.
+func (i Install) watch(ctx context.Context) (paths []string) {
+	if !i.Exclusive && (i.Config == nil || isFixed(i.Config)) {
+		return nil
+	}
+	names, _ := i.folder(recorded{}).others(ctx) // what cannot be listed is an error of the survey
+	for _, name := range names {
+		paths = append(paths, filepath.Join(i.ConfDir, name))
+	}
+	return append(paths, i.ConfDir+"/")
 }
 
 func (j *job) wants() (wants ledger.Wants, err error) {

@@ -75,6 +75,7 @@ func (b *Book) Apply(ctx context.Context, step string, wants Wants) (Outcome, er
 		return a.done, errors.Join(append(a.errs, err)...)
 	}
 	a.errs = append(a.errs, a.undoUnlisted(ctx, wants), ctx.Err())
+	b.remember(s, step)
 	return a.done, errors.Join(a.errs...)
 }
 

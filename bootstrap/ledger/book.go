@@ -15,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -41,6 +42,7 @@ type Ledger struct {
 	AcceptKept bool // undoing leaves what others have changed since to them for good
 	Adopt      bool // files that a step names, and finds as wanted when it first claims, count as made by the agent; not those that may be others' (Want.NoAdopt)
 	AllAgents  bool // undoing is of all agents of the node at once
+	Beside     bool // the process claims nothing: it only keeps what another one of its owner has applied
 
 	// MayUndo is asked by [Book.MayUndo], to refuse what the program alone can tell, such as
 	// that an agent is alive; nil: nothing is. In a plan the node is locked then.
@@ -50,6 +52,7 @@ type Ledger struct {
 	Kinds []*Kind // of records that no want of this program names any more
 
 	bound *atomic.Pointer[binding]
+	known *sync.Map // by step: the IDs of the files that this process knows it to claim
 }
 
 var isLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`).MatchString
@@ -80,6 +83,9 @@ func (l *Ledger) Validate() error {
 // maxOwner bounds the name of an owner, in bytes.
 const maxOwner = 253
 
+// File is the path of the file with the records. It is another file after each change.
+func (l *Ledger) File() string { return filepath.Join(l.dir(), fileName) }
+
 func (l *Ledger) dir() string { return filepath.Clean(cmp.Or(l.Dir, defaultDir)) }
 
 // Book is an open ledger.
@@ -92,6 +98,7 @@ type Book struct {
 	saved  string           // the file's content when it was last read or written
 
 	bound   *atomic.Pointer[binding]
+	known   *sync.Map
 	process *claimant // that is recorded for the owner; nil: that is a pod, or none
 	reverts bool      // MayUndo was asked, and not Claim
 }
@@ -133,9 +140,9 @@ func bootID(ctx context.Context) (string, error) {
 // open is Open with a store and a boot, such as a test's.
 func (l *Ledger) open(s store, boot string) *Book {
 	if l.bound == nil {
-		l.bound = &atomic.Pointer[binding]{}
+		l.bound, l.known = &atomic.Pointer[binding]{}, &sync.Map{}
 	}
-	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}, bound: l.bound}
+	b := &Book{ledger: *l, store: s, boot: boot, kinds: map[string]*Kind{}, bound: l.bound, known: l.known}
 	b.ledger.Dir = l.dir()
 	for _, k := range l.Kinds {
 		b.kinds[k.Name] = k

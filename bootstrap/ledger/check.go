@@ -30,6 +30,7 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (would Outco
 		would = a.done
 		would.Denied, would.Changes = denied(a.targets), append(would.Changes, lines...)
 		if len(a.errs)+len(would.Changes) == 0 {
+			b.remember(s, step)
 			would.Claims = drops || a.records(ctx)
 		}
 		return errors.Join(a.errs...)
@@ -200,12 +201,33 @@ func (a *application) inspect(ctx context.Context, t *target) (err error) {
 	if err := t.compare(ctx, r != nil && a.ofOthers(r) != nil); err != nil {
 		return err
 	}
+	if err := a.outdated(ctx, t); err != nil {
+		return err
+	}
 	if t.Ready != nil {
 		if err := t.Ready(ctx); err != nil {
 			return err
 		}
 	}
 	return a.contested(ctx, t)
+}
+
+// outdated returns an error if a process that only keeps what another one has applied would
+// change an object that the step does not claim any more, or claims otherwise by now. What may be
+// others' (NoAdopt), and so depends on the node, is as it is there.
+func (a *application) outdated(ctx context.Context, t *target) error {
+	if !a.ledger.Beside || t.NoAdopt || t.Loose || t.To.IsZero() || a.isMet(t) {
+		return nil
+	}
+	r := a.sheet.records[t.id]
+	if r == nil || r.claim(a.ledger.Agent, a.step) == nil {
+		return fmt.Errorf("%w: %s is not recorded", ErrRevoked, printable.Line(t.Object))
+	}
+	own := r.claim(a.ledger.Agent, a.step)
+	if err := t.hash(ctx); err != nil || t.Kind.agree(own.want(r, t.Kind), t.Want) {
+		return err
+	}
+	return fmt.Errorf("%w: %s was applied otherwise since", ErrRevoked, printable.Line(t.Object))
 }
 
 // compare hashes content that is not known yet, where the object may have it already, or
@@ -216,7 +238,15 @@ func (t *target) compare(ctx context.Context, isShared bool) error {
 	if t.now.isLikely {
 		t.To.Size, t.To.SHA256 = t.now.Size, t.now.SHA256
 	}
-	if t.To.Open == nil || t.To.SHA256 != "" || isOther && !isShared {
+	if isOther && !isShared {
+		return nil
+	}
+	return t.hash(ctx)
+}
+
+// hash reads content that is not known yet.
+func (t *target) hash(ctx context.Context) error {
+	if t.To.Open == nil || t.To.SHA256 != "" {
 		return nil
 	}
 	wanted, err := t.To.Open()

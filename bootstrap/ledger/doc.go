@@ -52,7 +52,8 @@
 // An agent has one owner at a time, such as a pod, on whose behalf it is applied. The first
 // apply of a process claims ([Book.Claim]): a new owner gets the next generation, and the
 // previous one is superseded for good, so that the older pod of a rolling update changes and
-// undoes nothing any more. Whatever else changes the node verifies first ([Book.Verify]). An
+// undoes nothing any more. What only keeps the node as another process of the owner has left it
+// claims nothing ([Ledger].Beside). An
 // agent that was uninstalled and comes again is told from its former self by an ID, and an
 // uninstall that was begun stops what runs beside it, until the next apply.
 //

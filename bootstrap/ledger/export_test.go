@@ -126,6 +126,13 @@ func (b *Book) Accepting() *Book {
 	return b
 }
 
+// Verify asks as a process that claims nothing does before it changes something.
+func (b *Book) Verify(ctx context.Context) error {
+	beside := *b
+	beside.ledger.Beside = true
+	return beside.MayApply(ctx)
+}
+
 // FileFrom wants a file whose content is read only once.
 func FileFrom(path string, mode fs.FileMode, open func() (io.ReadCloser, error)) Want {
 	w := FileWant(path, mode, nil)

@@ -19,6 +19,7 @@ var (
 	ErrUnreadable = code.New(code.LedgerUnreadable, "unreadable record")
 	ErrNotOwner   = code.New(code.LedgerNotOwner, "the agent has another owner")
 	ErrRevoked    = code.New(code.LedgerRevoked, "it no longer belongs to this owner")
+	ErrNotApplied = code.New(code.LedgerNotApplied, "nothing was applied that could be kept as it is: apply it first")
 	ErrNeeded     = errors.New("still needed")
 	ErrMissing    = code.New(code.LedgerMissing, "another program has to bring it first")
 	ErrRefused    = code.New(code.LedgerRefused, "written, but it is still different")

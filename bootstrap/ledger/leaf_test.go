@@ -55,7 +55,6 @@ func TestWithoutABook(t *testing.T) {
 	require.Empty(t, agent+dir)
 	require.NoError(t, book.MayApply(t.Context()))
 	require.NoError(t, book.Claim(t.Context()))
-	require.NoError(t, book.Verify(t.Context()))
 	require.NoError(t, book.MayUndo(t.Context()))
 	require.Nil(t, book.Local("mnt:[1]"))
 	status := statusOf(t, book)

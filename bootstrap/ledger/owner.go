@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // maxFormer is how many former owners of an agent are remembered.
@@ -67,10 +69,37 @@ func (b *Book) bind(a *agent) { b.bound.Store(&binding{a.id(), a.current().Gener
 
 func (b *Book) hasApplied() bool { return b.bound.Load() != nil }
 
+// remember notes which files the step claims, in the file as this process has read or left it.
+func (b *Book) remember(s *sheet, step string) {
+	var ids []string
+	for id, r := range s.records {
+		if strings.HasPrefix(id, pathSpace+" ") && r.claim(b.ledger.Agent, step) != nil {
+			ids = append(ids, id)
+		}
+	}
+	if b.place == (place{}) {
+		b.known.Store(step, ids)
+	}
+}
+
+// lost returns a file that a step has claimed, as this process knows it, and that another
+// process has undone since. Empty: there is none.
+func (b *Book) lost(s *sheet) (id string) {
+	b.known.Range(func(step, ids any) bool {
+		for _, known := range ids.([]string) {
+			if r := s.records[known]; (r == nil || r.claim(b.ledger.Agent, step.(string)) == nil) && s.unreadable(known) == nil {
+				id = known
+			}
+		}
+		return id == ""
+	})
+	return id
+}
+
 // revoked returns the reason why a process that has applied before may not apply again.
-func (b *Book) revoked(a *agent) error {
+func (b *Book) revoked(s *sheet, a *agent) error {
 	bound, current := b.bound.Load(), a.current()
-	switch {
+	switch lost := b.lost(s); {
 	case bound == nil:
 		return nil
 	case bound.id != "" && a.id() == "":
@@ -81,8 +110,23 @@ func (b *Book) revoked(a *agent) error {
 		return fmt.Errorf("%w: %w: %s; nothing is changed", ErrRevoked, ErrNotOwner, &current)
 	case a != nil && !a.Undoing.IsZero():
 		return fmt.Errorf("%w: an uninstall was begun at %s", ErrRevoked, a.Undoing.Format(time.RFC3339))
+	case lost != "":
+		return fmt.Errorf("%w: another process has undone %s", ErrRevoked, printable.Line(lost))
 	}
 	return nil
+}
+
+// join has a process that claims nothing count as one that has applied, if another one of its
+// owner has.
+func (b *Book) join(s *sheet, a *agent) error {
+	if a == nil || !s.claiming()[b.ledger.Agent] {
+		return fmt.Errorf("%s: agent %q: %w", b.ledger.Dir, b.ledger.Agent, ErrNotApplied)
+	}
+	err := b.allowed(a)
+	if err == nil {
+		b.bind(a)
+	}
+	return err
 }
 
 // loadAgent returns the file's records, and what it says of the book's agent. Nil: nothing.
@@ -97,20 +141,25 @@ func (b *Book) loadAgent() (*sheet, *agent, error) {
 // MayApply returns the error that Claim would return. It changes nothing and needs no lock.
 func (b *Book) MayApply(context.Context) error {
 	b = b.orAlone()
-	_, a, err := b.loadAgent()
+	s, a, err := b.loadAgent()
 	if err == nil {
 		err = b.store.writable()
 	}
 	if err != nil {
 		return err
 	}
-	return b.mayApply(a)
+	return b.mayApply(s, a)
 }
 
 // mayApply returns an error if the owner was superseded.
-func (b *Book) mayApply(a *agent) error {
+func (b *Book) mayApply(s *sheet, a *agent) error {
+	if b.ledger.Beside && !b.hasApplied() {
+		if err := b.join(s, a); err != nil {
+			return err
+		}
+	}
 	if b.hasApplied() {
-		return b.revoked(a)
+		return b.revoked(s, a)
 	}
 	who, current := b.ledger.Owner, a.current()
 	if who == "" || who == current.Name || b.ledger.TakeOver || a == nil || !slices.Contains(a.Former, who) {
@@ -129,7 +178,7 @@ func (b *Book) Claim(context.Context) error {
 	b = b.orAlone()
 	s, a, err := b.loadAgent()
 	if err == nil {
-		err = b.mayApply(a)
+		err = b.mayApply(s, a)
 	}
 	if err != nil {
 		return err
@@ -213,23 +262,6 @@ func (b *Book) MayUndo(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Verify returns an error unless the agent still has this owner: for what runs beside a
-// plan, such as a timer, before each change.
-func (b *Book) Verify(context.Context) error {
-	b = b.orAlone()
-	_, a, err := b.loadAgent()
-	if err == nil && !b.hasApplied() {
-		err = b.allowed(a)
-	}
-	if err != nil {
-		return err
-	}
-	if !b.hasApplied() && a.current().Generation > 0 { // otherwise its owner may still come
-		b.bind(a)
-	}
-	return b.revoked(a)
 }
 
 // allowed returns an error unless the agent has no owner, or this one.

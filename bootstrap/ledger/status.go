@@ -79,13 +79,6 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 	return st, err
 }
 
-// Version identifies the content of the file: it is another one after each change. To ask
-// for it costs less than to read the records.
-func (b *Book) Version() (string, error) {
-	content, _, err := b.store.read(fileName, maxFile)
-	return shortSum(content), err
-}
-
 // described leaves out what only the engine needs. The original's content can be read.
 func (b *Book) described(r *record) Record {
 	d := Record{

@@ -35,6 +35,7 @@ func (b *Book) Undo(ctx context.Context, steps []string) ([]Undone, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.known.Clear() // what this process undoes itself is not lost
 	works := b.works(s, b.picked(ctx, steps))
 	if err := b.beginUndoing(s, steps, works); err != nil {
 		return nil, err

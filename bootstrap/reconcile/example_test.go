@@ -39,5 +39,5 @@ func ExampleLoop() {
 	// Output:
 	// changed [switch the lamp] <nil>
 	// changed [switch the lamp] <nil>
-	// reconcile: context canceled
+	// <nil>
 }

@@ -2,12 +2,25 @@
 // Copyright 2026 The Slipway Authors
 
 // Package reconcile keeps a node in the state of a plan: it applies the plan at
-// once, then again on a timer, whenever it is triggered, and soon after a failure.
+// once, then again on a timer, whenever it is triggered, and soon after a failure; and it
+// repairs within a second what other programs change of files, directories and mounts.
 //
 //	loop := reconcile.Loop{Plan: plan, Done: func(r *bootstrap.Report, err error) { ... }}
 //	err := loop.Run(ctx)
 //
-// Everything runs on the goroutine that calls Run, and ends when Run returns. It undoes
+// Four times a second it looks at the paths that the last run's steps want, and at those
+// that their Wants watch: not at their content, but at file, size, mode, owner and time of
+// change. A step whose paths have changed, and look the same at the next look, is repaired:
+// it is checked and, if it differs, applied again, as it was prepared last, whatever has
+// become of the sources of its configuration meanwhile. What others write without a change of
+// size or time, such as by a memory map, is left to the timer, and so are values of the kernel
+// and what Local steps want.
+//
+// If another program undoes each repair, or one fails, the next ones come after growing waits
+// of up to a minute. They never end.
+//
+// Run and the hooks use the goroutine that calls Run, and the plan's Prepare one of its own,
+// during which repairs go on; all end when Run returns. It undoes
 // nothing: the node is left as it is when the program ends, when the configuration is
 // missing (bootstrap.Plan.Prepare failed), and when steps fail.
 //
@@ -15,8 +28,7 @@
 // owner: in a rolling update, the older process leaves the node to the newer one. The
 // package itself needs nothing beyond what the plan's steps need.
 //
-// Do not use it if a change must be repaired within milliseconds: a timer only notices it
-// at the next run. For a CNI configuration that others overwrite, use cniinstall.Guard.
+// Do not use it if a change must be repaired within milliseconds.
 package reconcile
 
 import (
@@ -37,11 +49,11 @@ const (
 	retry           = time.Second
 )
 
-// Loop applies a plan again and again.
+// Loop applies a plan again and again, and repairs what changes in between.
 type Loop struct {
 	// Plan is the plan to apply. Its Prepare is called for each run, to read the steps'
-	// inputs anew. The first run claims the node. Each of its Gates is passed only once:
-	// later runs skip it.
+	// inputs anew. The first run claims the node, unless the plan's ledger is Beside another
+	// process that has applied. Each of its Gates is passed only once: later runs skip it.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes. After
@@ -53,41 +65,51 @@ type Loop struct {
 	// Trigger starts the next run at once, even during the wait after a failure. A
 	// value that is sent while the plan runs starts another run afterwards: use a
 	// channel with a buffer of one, and a send that does not block. If the channel
-	// is nil or closed, only the timer starts runs.
+	// is nil or closed, only the timer and changes of the node start runs.
 	Trigger <-chan struct{}
 
-	// Done is called after each run, before the wait for the next one. It may be
-	// nil.
+	// Done is called after each run, before the wait for the next one, and after each
+	// repair. The report of a repair skips all other steps, and its error includes that of the
+	// last run: only a run makes a node well again that failed. A repair that fails in the same
+	// way again is not reported, and of a contest with another program only the beginning is an
+	// error. Done may be nil.
 	Done func(*bootstrap.Report, error)
 }
 
-// Run applies the plan until ctx ends, and then returns the error of ctx. If the
-// node no longer belongs to this process, it returns an error that matches
-// ledger.ErrRevoked or ledger.ErrNotOwner.
+// Run applies the plan until ctx ends, or the node no longer belongs to this process, which
+// has applied: neither is an error. It returns one if the node belongs to another owner when it
+// begins (ledger.ErrNotOwner), or if nothing is applied that it could keep
+// (ledger.ErrNotApplied).
 func (l Loop) Run(ctx context.Context) error {
 	if l.Plan == nil || l.Interval < 0 {
 		return errors.New("reconcile: a loop needs a plan, and no negative Interval")
 	}
-	plan, trigger, failures := *l.Plan, l.Trigger, 0
-	for {
-		report, err := plan.Apply(ctx)
-		if ctx.Err() != nil {
-			return fmt.Errorf("reconcile: %w", context.Cause(ctx))
+	r := &running{Loop: l, plan: *l.Plan}
+	if l.Plan.Ledger != nil {
+		r.ledger = []*watched{{places: []string{l.Plan.Ledger.File()}, isApplied: true}}
+	}
+	if l.Plan.Prepare != nil || slices.ContainsFunc(l.Plan.Steps, func(s bootstrap.Step) bool { return s.Prepare != nil }) {
+		r.plan.Prepare = func(within context.Context, p *bootstrap.Plan) error { return r.prepare(ctx, within, p) }
+	}
+	for failures := 0; ; {
+		report, err := r.plan.Apply(ctx)
+		if ctx.Err() != nil || errors.Is(err, ledger.ErrRevoked) {
+			return nil
 		}
-		if l.Done != nil {
-			l.Done(report, err)
-		}
+		r.failed = err
+		r.tell(report, nil)
 		switch {
-		case errors.Is(err, ledger.ErrRevoked), errors.Is(err, ledger.ErrNotOwner):
+		case errors.Is(err, ledger.ErrNotOwner), errors.Is(err, ledger.ErrNotApplied):
 			return fmt.Errorf("reconcile: %w", err)
 		case err != nil:
 			failures++
 		default:
 			failures = 0
 		}
-		plan.Gates = passed(plan.Gates, report)
-		if trigger, err = wait(ctx, l.pause(failures), trigger); err != nil {
-			return err
+		r.plan.Gates = passed(r.plan.Gates, report)
+		r.learn(report)
+		if r.wait(ctx, l.pause(failures)) {
+			return nil
 		}
 	}
 }
@@ -96,44 +118,35 @@ func (l Loop) Run(ctx context.Context) error {
 func passed(gates []bootstrap.Step, report *bootstrap.Report) []bootstrap.Step {
 	gates = slices.Clone(gates)
 	for i := range gates {
-		if slices.ContainsFunc(report.Results, func(r bootstrap.Result) bool {
-			return r.Step == gates[i].Name && (r.Status == bootstrap.Changed || r.Status == bootstrap.Unchanged)
-		}) {
+		if status := resultOf(report, gates[i].Name).Status; status == bootstrap.Changed || status == bootstrap.Unchanged {
 			gates[i].Skip = "passed in an earlier run"
 		}
 	}
 	return gates
 }
 
+func resultOf(report *bootstrap.Report, step string) (result bootstrap.Result) {
+	for _, r := range report.Results {
+		if r.Step == step {
+			result = r
+		}
+	}
+	return result
+}
+
 // pause is how long to wait after this many failures in a row.
 func (l Loop) pause(failures int) time.Duration {
-	interval := cmp.Or(l.Interval, defaultInterval)
-	longest := interval
+	longest := cmp.Or(l.Interval, defaultInterval)
 	if failures > 0 {
-		longest = retry
-		for ; failures > 1 && longest < interval; failures-- {
-			longest *= 2
-		}
-		longest = min(longest, interval)
+		longest = growing(retry, failures-1, longest)
 	}
 	return longest - rand.N(longest/5+1)
 }
 
-// wait returns the trigger, or nil once that is closed.
-func wait(ctx context.Context, pause time.Duration, trigger <-chan struct{}) (<-chan struct{}, error) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("reconcile: %w", context.Cause(ctx))
-		case <-timer.C:
-			return trigger, nil
-		case _, open := <-trigger:
-			if open {
-				return trigger, nil
-			}
-			trigger = nil
-		}
+// growing doubles a wait that often, up to a limit.
+func growing(wait time.Duration, often int, limit time.Duration) time.Duration {
+	for ; often > 0 && wait < limit; often-- {
+		wait *= 2
 	}
+	return min(wait, limit)
 }

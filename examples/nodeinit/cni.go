@@ -19,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/gate"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -138,27 +139,25 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 	if err := a.host().CheckPlaces(map[string]string{install.BinDir: "", install.ConfDir: ""}); err != nil {
 		return err
 	}
-	log := a.logger()
-	g := cniinstall.Guard{
-		Install: install,
-		Step:    stepCNI,
-		Lock:    a.lock,
-		Done: func(changes []string, err error) {
-			for _, change := range changes {
+	if err := a.needBook(ctx); err != nil {
+		return err
+	}
+	p := a.plan(ctx, bootstrap.Step{Name: stepCNI, Wants: install})
+	p.Ledger.Beside = true // it claims nothing
+	log, said := a.logger(), error(nil)
+	err := reconcile.Loop{Plan: p, Done: func(report *bootstrap.Report, err error) {
+		for _, result := range report.Results {
+			for _, change := range result.Changes {
 				fmt.Fprintln(a.stdout, bootstrap.OneLine(change))
 			}
-			if err != nil {
-				log.Warn(bootstrap.OneLine(err.Error()), "step", stepCNI)
-			}
-		},
-	}
-	err := a.plan(ctx).Inside(ctx, g.Run)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case errors.Is(err, ledger.ErrRevoked), errors.Is(err, ledger.ErrNotOwner):
-		fmt.Fprintln(a.stdout, bootstrap.OneLine(err.Error()))
-		return nil
+		}
+		if err != nil && (said == nil || err.Error() != said.Error()) {
+			log.Warn(bootstrap.OneLine(err.Error()), "step", stepCNI)
+		}
+		said = err
+	}}.Run(ctx)
+	if err == nil && ctx.Err() == nil {
+		fmt.Fprintln(a.stdout, "the installation was undone, or is another owner's: nothing is left to guard")
 	}
 	return err
 }

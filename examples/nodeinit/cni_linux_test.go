@@ -178,6 +178,8 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 func TestCNI7_GuardRepairsAndEndsWithTheInstallation(t *testing.T) {
 	n := newParallelNode(t)
 	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf}
+	o := n.exits(1, append([]string{"guard"}, args...)...)
+	require.Contains(t, o.stderr, "nothing was applied that could be kept as it is: apply it first [ledger.not-applied]", "on a node that was never prepared")
 	n.ok(append([]string{"install-cni"}, args...)...)
 	start := func() (*bufio.Scanner, func() error, func(os.Signal) error) {
 		cmd := n.Command(binary, append([]string{"guard"}, args...)...)

@@ -6,6 +6,7 @@ package code
 // The codes. One that was released never gets another meaning, and none is used again.
 const (
 	PlanInvalid     = "plan.invalid"
+	PlanContested   = "plan.contested"
 	PlanTimeout     = "plan.timeout"
 	PlanCanceled    = "plan.canceled"
 	PlanPermission  = "plan.permission"
@@ -18,6 +19,7 @@ const (
 
 	LedgerNotOwner    = "ledger.not-owner"
 	LedgerRevoked     = "ledger.revoked"
+	LedgerNotApplied  = "ledger.not-applied"
 	LedgerUnreadable  = "ledger.unreadable"
 	LedgerUntrusted   = "ledger.untrusted"
 	LedgerUnknownKind = "ledger.unknown-kind"
@@ -99,6 +101,7 @@ type Meaning struct {
 func Table() []Meaning {
 	return []Meaning{
 		{PlanInvalid, "The plan contradicts itself: a name twice, no action, or steps in a wrong order.", "Correct the program that built the plan."},
+		{PlanContested, "Another program undoes each repair, so that repairs become rarer.", "Find the program that writes the object, and stop one of the two."},
 		{PlanTimeout, "The time for the step or for the run ran out, and no more specific cause is known.", "Look in the error for the awaited condition, or allow more time."},
 		{PlanCanceled, "The run was asked to end, such as by SIGTERM.", "Run it again."},
 		{PlanPermission, "The kernel denied an operation, and no more specific cause is known.", "Grant the capability that the error names, or look for a security module that denies it."},
@@ -111,6 +114,7 @@ func Table() []Meaning {
 
 		{LedgerNotOwner, "The agent belongs to another owner, so nothing was changed.", "Uninstall the other installation, or take the agent over explicitly."},
 		{LedgerRevoked, "The agent was uninstalled or taken over after this process had claimed it.", "End this process; the present owner continues."},
+		{LedgerNotApplied, "A process that only keeps what another one has applied found nothing of its agent.", "Apply the agent's plan first."},
 		{LedgerUnreadable, "The ledger, or the record of an object, is damaged or of a version that this program does not know.", "If a later version wrote it, use that. Otherwise copy the directory, look at the object, and forget its record, or salvage the records that are whole."},
 		{LedgerUntrusted, "Users other than the owner could have written the ledger.", "Look at its content, then correct owner and mode as the error describes."},
 		{LedgerUnknownKind, "A record is of a kind that no part of this program can undo.", "Undo it with the program that recorded it."},
