@@ -108,12 +108,8 @@ func destroy(ctx context.Context, set IPSet) error {
 	if named[0] != set {
 		return fmt.Errorf("it is of type %s now: %w", named[0].Type, failure.ErrReplaced)
 	}
-	switch err := netlink.IpsetDestroy(set.Name); {
-	case errors.Is(err, nl.IPSetError(nl.IPSET_ERR_BUSY)):
+	if err = netlink.IpsetDestroy(set.Name); errors.Is(err, nl.IPSetError(nl.IPSET_ERR_BUSY)) {
 		return unix.EBUSY
-	case nlread.Gone(err):
-		return nil
-	default:
-		return err
 	}
+	return nlread.Except(err, unix.ENOENT)
 }

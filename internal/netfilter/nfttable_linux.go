@@ -50,8 +50,5 @@ func DeleteTable(t OwnTable) error {
 	if err == nil {
 		err = refused[0]
 	}
-	if nlread.Gone(err) {
-		return nil
-	}
-	return err
+	return nlread.Except(err, unix.ENOENT)
 }

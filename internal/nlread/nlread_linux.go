@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -47,9 +48,16 @@ func Gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV)
 }
 
+// Except returns err unless it is one of the others.
+func Except(err error, others ...error) error {
+	if slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) }) {
+		return nil
+	}
+	return err
+}
+
 // Attributes calls each with the type and the value of each attribute (struct rtattr), nested
-// flags taken off. Package nl makes lists of them, a third more time for
-// 200,000 routes, and panics at a last one without padding.
+// flags taken off. Package nl would make lists of them, and panic at a last one without padding.
 func Attributes(b []byte, each func(typ uint16, value []byte)) error {
 	for len(b) >= unix.SizeofRtAttr {
 		size := int(binary.NativeEndian.Uint16(b))

@@ -30,7 +30,7 @@ func (c *Conn) Close() {
 }
 
 // request makes a request of its header and its attributes.
-func (c *Conn) request(typ, flags int, data [][]byte) (*nl.NetlinkRequest, error) {
+func (c *Conn) request(typ, flags int, data ...[]byte) (*nl.NetlinkRequest, error) {
 	if c.socket == nil {
 		socket, err := nl.Subscribe(c.proto) // to nothing
 		if err != nil {
@@ -51,7 +51,7 @@ func (c *Conn) request(typ, flags int, data [][]byte) (*nl.NetlinkRequest, error
 // explains a refusal in words. It is not to do so otherwise: package nl panics at words that
 // end a dump.
 func (c *Conn) change(typ, flags int, data ...[]byte) error {
-	req, err := c.request(typ, unix.NLM_F_ACK|flags, data)
+	req, err := c.request(typ, unix.NLM_F_ACK|flags, data...)
 	if err != nil {
 		return err
 	}
@@ -60,21 +60,6 @@ func (c *Conn) change(typ, flags int, data ...[]byte) error {
 	}
 	_, err = req.Execute(c.proto, 0)
 	return cmp.Or(err, c.socket.Socket.SetExtAck(false))
-}
-
-// get asks for one object; the answer is its message. The acknowledgement is
-// asked for because for some objects that do not exist the kernel sends
-// nothing else.
-func (c *Conn) get(typ int, data ...[]byte) ([]byte, error) {
-	req, err := c.request(typ, unix.NLM_F_ACK, data)
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := req.Execute(c.proto, newOf(typ))
-	if err == nil && len(msgs) == 0 {
-		err = unix.ENOENT
-	}
-	return slices.Concat(msgs...), err
 }
 
 // newOf is the type of the messages that answer a request for an object: for
@@ -99,7 +84,7 @@ func list[T any](ctx context.Context, c *Conn, typ int, parse func([]byte) (T, e
 
 // dump is [nlread.Dump].
 func (c *Conn) dump(ctx context.Context, typ int, begin func(), each func(msg []byte) error, data ...[]byte) error {
-	req, err := c.request(typ, 0, data)
+	req, err := c.request(typ, 0, data...)
 	if err != nil {
 		return err
 	}

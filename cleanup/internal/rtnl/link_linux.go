@@ -64,11 +64,15 @@ func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 
 // Link returns one link; the error is [nlread.Gone] where there is none.
 func (c *Conn) Link(index int) (Link, error) {
-	msg, err := c.get(unix.RTM_GETLINK, linkHeader(index), number(unix.IFLA_EXT_MASK, rtextSkipStats))
+	req, err := c.request(unix.RTM_GETLINK, 0, linkHeader(index), number(unix.IFLA_EXT_MASK, rtextSkipStats))
 	if err != nil {
 		return Link{}, err
 	}
-	return parseLink(msg)
+	msgs, err := req.Execute(c.proto, unix.RTM_NEWLINK)
+	if err != nil {
+		return Link{}, err
+	}
+	return parseLink(slices.Concat(msgs...))
 }
 
 func parseLink(msg []byte) (Link, error) {

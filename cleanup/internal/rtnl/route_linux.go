@@ -44,17 +44,12 @@ type Hop struct {
 // rtaNexthop is RTA_NH_ID, which no library names (linux/rtnetlink.h).
 const rtaNexthop = 30
 
-// deleteBy are the attributes by which a route is deleted; the others describe its age,
-// or the answer to a look-up.
-var deleteBy = map[uint16]bool{
-	unix.RTA_DST: true, unix.RTA_SRC: true, unix.RTA_OIF: true, unix.RTA_GATEWAY: true,
-	unix.RTA_PRIORITY: true, unix.RTA_PREFSRC: true, unix.RTA_METRICS: true, unix.RTA_MULTIPATH: true,
-	unix.RTA_TABLE: true, unix.RTA_VIA: true, unix.RTA_PREF: true, unix.RTA_ENCAP_TYPE: true, unix.RTA_ENCAP: true, rtaNexthop: true,
-}
-
-// nextHop are those that a next hop object stands for: a request has one or
+// deleteBy are the attributes by which a route is deleted; the others describe its age, or the
+// answer to a look-up. True are those that a next hop object stands for: a request has one or
 // the other.
-var nextHop = map[uint16]bool{
+var deleteBy = map[uint16]bool{
+	unix.RTA_DST: false, unix.RTA_SRC: false, unix.RTA_PRIORITY: false, unix.RTA_PREFSRC: false, unix.RTA_METRICS: false,
+	unix.RTA_TABLE: false, unix.RTA_PREF: false, rtaNexthop: false,
 	unix.RTA_OIF: true, unix.RTA_GATEWAY: true, unix.RTA_MULTIPATH: true, unix.RTA_VIA: true, unix.RTA_ENCAP_TYPE: true, unix.RTA_ENCAP: true,
 }
 
@@ -70,10 +65,7 @@ func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func
 		}
 		return err
 	}, familyHeader(family))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil // a kernel without this family
-	}
-	if err != nil {
+	if err = nlread.Except(err, unix.EOPNOTSUPP, unix.EAFNOSUPPORT); err != nil { // a kernel without this family
 		return fmt.Errorf("list routes: %w", err)
 	}
 	return nil
@@ -149,7 +141,7 @@ func (r Route) Request(hops []Hop) string {
 	out := string(header.Serialize())
 	// The message was read before, so its attributes are whole.
 	_ = nlread.Attributes(r.msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) {
-		if !deleteBy[typ] || r.nexthop && nextHop[typ] {
+		if hop, known := deleteBy[typ]; !known || r.nexthop && hop {
 			return
 		}
 		if typ == unix.RTA_MULTIPATH {
@@ -184,11 +176,7 @@ func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err er
 // AppendRoute adds a route behind those of the same destination and metric; one
 // that already exists is success.
 func (c *Conn) AppendRoute(request string) error {
-	err := c.change(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, []byte(request))
-	if errors.Is(err, unix.EEXIST) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, []byte(request)), unix.EEXIST)
 }
 
 // DeleteRoute deletes a route; already gone is success. The routes through a next hop object
@@ -196,10 +184,10 @@ func (c *Conn) AppendRoute(request string) error {
 func (c *Conn) DeleteRoute(request string) error {
 	err := c.change(unix.RTM_DELROUTE, 0, []byte(request))
 	noNexthop := errors.Is(err, unix.EINVAL) && strings.Contains(err.Error(), "Nexthop id does not exist")
-	if nlread.Gone(err) || errors.Is(err, unix.ESRCH) || noNexthop {
+	if noNexthop {
 		return nil
 	}
-	return err
+	return nlread.Except(err, unix.ENOENT, unix.ENODEV, unix.ESRCH)
 }
 
 // prefixOf makes a prefix of an address as a message has it; none is the

@@ -44,10 +44,7 @@ const sizeofRuleHdr = unix.SizeofRtMsg
 // Rules lists the rules of a family.
 func (c *Conn) Rules(ctx context.Context, family uint8) ([]Rule, error) {
 	rules, err := list(ctx, c, unix.RTM_GETRULE, parseRule, familyHeader(family))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil, nil // a kernel without policy routing
-	}
-	if err != nil {
+	if err = nlread.Except(err, unix.EOPNOTSUPP, unix.EAFNOSUPPORT); err != nil { // a kernel without policy routing
 		return nil, fmt.Errorf("list rules: %w", err)
 	}
 	return slices.DeleteFunc(rules, func(r Rule) bool { return r.Family != family }), nil
@@ -163,18 +160,10 @@ func (s *Rules) Find(q RuleRequest) (there, ambiguous bool) {
 // DeleteRule deletes the first rule that the kernel finds with all that the
 // request has; already gone is success.
 func (c *Conn) DeleteRule(q RuleRequest) error {
-	err := c.change(unix.RTM_DELRULE, 0, []byte(q))
-	if nlread.Gone(err) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(unix.RTM_DELRULE, 0, []byte(q)), unix.ENOENT, unix.ENODEV)
 }
 
 // AddRule makes the rule of the request; one that already exists is success.
 func (c *Conn) AddRule(q RuleRequest) error {
-	err := c.change(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, []byte(q))
-	if errors.Is(err, unix.EEXIST) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, []byte(q)), unix.EEXIST)
 }

@@ -5,7 +5,6 @@ package rtnl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/vishvananda/netlink"
@@ -106,19 +105,13 @@ func parseFilter(msg []byte) (f Filter, err error) {
 // and protocol the kernel adds a message without a handle.
 func (c *Conn) Filters(ctx context.Context, link int32, parent uint32) ([]Filter, error) {
 	filters, err := list(ctx, c, unix.RTM_GETTFILTER, parseFilter, (&nl.TcMsg{Ifindex: link, Parent: parent}).Serialize())
-	if nlread.Gone(err) {
-		return nil, nil
-	}
-	return filters, err
+	return filters, nlread.Except(err, unix.ENOENT, unix.ENODEV)
 }
 
 // Qdiscs lists the clsact and ingress qdiscs of all links, in one dump.
 func (c *Conn) Qdiscs(ctx context.Context) (map[int]Qdisc, error) {
 	all, err := list(ctx, c, unix.RTM_GETQDISC, parseQdisc, (&nl.TcMsg{}).Serialize())
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return nil, nil // a kernel without traffic control
-	}
-	if err != nil {
+	if err = nlread.Except(err, unix.EOPNOTSUPP); err != nil { // a kernel without traffic control
 		return nil, fmt.Errorf("list qdiscs: %w", err)
 	}
 	out := map[int]Qdisc{}
@@ -146,10 +139,7 @@ func (c *Conn) DeleteFilter(f FilterID) error {
 	if f.Chain != 0 {
 		data = append(data, number(nl.TCA_CHAIN, f.Chain))
 	}
-	if err := c.change(unix.RTM_DELTFILTER, 0, data...); err != nil && !nlread.Gone(err) {
-		return err
-	}
-	return nil
+	return nlread.Except(c.change(unix.RTM_DELTFILTER, 0, data...), unix.ENOENT, unix.ENODEV)
 }
 
 // DeleteClsact deletes a link's clsact qdisc; already gone is success. A request to delete a

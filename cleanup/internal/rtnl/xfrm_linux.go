@@ -5,7 +5,6 @@ package rtnl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 
@@ -46,11 +45,7 @@ func (c *Conn) States(ctx context.Context) ([]XFRM, error) {
 
 // DeleteXFRM deletes a policy or a state; already gone is success.
 func (c *Conn) DeleteXFRM(id XFRMID) error {
-	err := c.change(id.typ, 0, []byte(id.request))
-	if nlread.Gone(err) || errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(id.typ, 0, []byte(id.request)), unix.ENOENT, unix.ENODEV, unix.ESRCH)
 }
 
 // xfrmAttrs reads the attributes common to both kinds of messages, and adds to a request
