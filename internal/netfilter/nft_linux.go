@@ -131,7 +131,7 @@ func (f Family) HasChain(table, name string) (bool, error) {
 		text(unix.NFTA_CHAIN_TABLE, table), text(unix.NFTA_CHAIN_NAME, name))
 	_, err := req.Execute(unix.NETLINK_NETFILTER, 0)
 	switch err {
-	case unix.ENOENT, unix.EINVAL, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT: // no such chain or table, no nf_tables, or no netfilter
+	case unix.ENOENT, unix.EINVAL, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT: // no such chain or table, no nf_tables, or no netfilter
 		return false, nil
 	}
 	return err == nil, os.NewSyscallError("netlink", err)

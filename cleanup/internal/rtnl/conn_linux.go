@@ -82,11 +82,12 @@ func list[T any](ctx context.Context, c *Conn, typ int, parse func([]byte) (T, e
 	return out, nil
 }
 
-// dump is [nlread.Dump].
+// dump is [nlread.Dump]. A kernel without IPv6, policy routing or traffic control has none of
+// their objects.
 func (c *Conn) dump(ctx context.Context, typ int, begin func(), each func(msg []byte) error, data ...[]byte) error {
 	req, err := c.request(typ, 0, data...)
 	if err != nil {
 		return err
 	}
-	return nlread.Dump(ctx, c.proto, req, newOf(typ), begin, each)
+	return nlread.Except(nlread.Dump(ctx, c.proto, req, newOf(typ), begin, each), unix.EOPNOTSUPP, unix.EAFNOSUPPORT)
 }
