@@ -14,7 +14,7 @@ import (
 // filterObject is a tc filter.
 type filterObject struct{ rtnl.FilterID }
 
-func (f filterObject) onLink() int { return f.Link }
+func (f filterObject) onLink() int { return int(f.Ifindex) }
 
 // clsactObject is a link's clsact qdisc.
 type clsactObject struct{ link int }
@@ -38,11 +38,7 @@ type filterSearch struct {
 // findFilters lists owned filters, and the clsact qdiscs that have owned
 // filters and nothing else.
 func findFilters(ctx context.Context, s *search) error {
-	sock, err := s.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
-	qdiscs, err := sock.Qdiscs(ctx)
+	qdiscs, err := s.kernel.Qdiscs(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +52,7 @@ func findFilters(ctx context.Context, s *search) error {
 	for _, l := range list {
 		if qdisc, has := qdiscs[l.Index]; has && ctx.Err() == nil {
 			q := &filtered{Qdisc: qdisc, link: l}
-			errs.Add(f.look(ctx, sock, q))
+			errs.Add(f.look(ctx, q))
 			f.foundFilters(q)
 			looked = append(looked, q)
 		}
@@ -67,10 +63,10 @@ func findFilters(ctx context.Context, s *search) error {
 	return errs.Join()
 }
 
-func (s *filterSearch) look(ctx context.Context, sock *rtnl.Conn, q *filtered) error {
+func (s *filterSearch) look(ctx context.Context, q *filtered) error {
 	var errs failure.Set
 	for _, parent := range q.Parents() {
-		list, err := sock.Filters(ctx, q.link.Index, parent)
+		list, err := s.kernel.Filters(ctx, int32(q.link.Index), parent)
 		if err != nil {
 			errs.Add(fmt.Errorf("list filters: %w", err))
 			q.foreign = append(q.foreign, "filters that could not be listed")
@@ -110,7 +106,7 @@ func (s *filterSearch) owns(f rtnl.Filter, link string) (bool, error) {
 	if f.Kind != "bpf" || f.Handle == 0 {
 		return false, nil
 	}
-	if f.Link == rtnl.SharedBlock {
+	if f.Ifindex == rtnl.SharedBlock {
 		link = "" // it is on several
 	}
 	if isFilter(f.Name, link, s.own.Filters) {
@@ -130,7 +126,7 @@ func describeFilter(f rtnl.Filter) string {
 func (s *filterSearch) foundFilters(q *filtered) {
 	for _, f := range q.owned {
 		with := []string{nameOf(kindClsact, q.link.Name), nameOf(kindLink, q.link.Name)}
-		if f.Link == rtnl.SharedBlock {
+		if f.Ifindex == rtnl.SharedBlock {
 			with = nil
 			if s.blocks[f.FilterID] {
 				continue // the block was seen at another link
@@ -152,7 +148,7 @@ func (s *filterSearch) foundFilters(q *filtered) {
 
 func filterWhere(f rtnl.Filter, link string) string {
 	switch {
-	case f.Link == rtnl.SharedBlock:
+	case f.Ifindex == rtnl.SharedBlock:
 		return fmt.Sprintf("block %d", f.Parent)
 	case f.Parent == rtnl.Egress:
 		return link + " egress"
@@ -174,8 +170,8 @@ func (s *filterSearch) foundClsact(q *filtered) {
 }
 
 // remove looks and deletes. The kernel has no request that does both at once.
-func (f filterObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
-	list, err := sock.Filters(ctx, f.Link, f.Parent)
+func (f filterObject) remove(ctx context.Context, r *removal) error {
+	list, err := r.kernel.Filters(ctx, f.Ifindex, f.Parent)
 	if err != nil {
 		return err
 	}
@@ -186,15 +182,15 @@ func (f filterObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) e
 		if now.FilterID != f.FilterID || now.Kind != "bpf" {
 			return fmt.Errorf("it is program %d now: %w", now.Program, failure.ErrReplaced)
 		}
-		return sock.DeleteFilter(f.FilterID)
+		return r.kernel.DeleteFilter(f.FilterID)
 	}
 	return nil
 }
 
 // remove deletes the qdisc if no filter is on it.
-func (c clsactObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
+func (c clsactObject) remove(ctx context.Context, r *removal) error {
 	for _, parent := range []uint32{rtnl.Ingress, rtnl.Egress} {
-		list, err := sock.Filters(ctx, c.link, parent)
+		list, err := r.kernel.Filters(ctx, int32(c.link), parent)
 		if err != nil {
 			return err
 		}
@@ -202,5 +198,5 @@ func (c clsactObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) e
 			return fmt.Errorf("%s is on it; left as it is", describeFilter(list[len(list)-1]))
 		}
 	}
-	return sock.DeleteClsact(c.link)
+	return r.kernel.DeleteClsact(ctx, c.link)
 }

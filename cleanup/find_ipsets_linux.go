@@ -17,11 +17,7 @@ func findIPSets(ctx context.Context, s *search) error {
 	if !s.own.hasNetfilter(kindSet, s.own.IPSetPrefixes) {
 		return nil
 	}
-	sock, err := s.sockets.netfilter()
-	if err != nil {
-		return err
-	}
-	sets, err := sock.IPSets(ctx, s.own.ownsIPSet)
+	sets, err := netfilter.IPSets(ctx, s.own.ownsIPSet)
 	for _, set := range sets {
 		s.found(Item{Kind: kindIPSet, Object: set.Name, Detail: set.Type, object: set})
 	}
@@ -30,11 +26,7 @@ func findIPSets(ctx context.Context, s *search) error {
 
 // removeIPSets destroys sets; one may be a member of another.
 func removeIPSets(ctx context.Context, r *removal, sets []netfilter.IPSet, done func(i int, err error)) error {
-	sock, err := r.sockets.netfilter()
-	if err != nil {
-		return err
-	}
-	sock.Destroy(ctx, sets, func(i int, err error) {
+	netfilter.Destroy(ctx, sets, func(i int, err error) {
 		if errors.Is(err, unix.EBUSY) {
 			users, lookErr := iptables.IPSetUsers(ctx, sets[i].Name)
 			if len(users) == 0 {

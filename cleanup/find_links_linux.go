@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // linkObject is a network link.
@@ -39,12 +40,8 @@ func findLinks(ctx context.Context, s *search) error {
 
 // remove deletes one link; removeLinks deletes many.
 func (l linkObject) remove(_ context.Context, r *removal) error {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
-	now, err := sock.Link(l.Index)
-	if nlmsg.Gone(err) {
+	now, err := r.kernel.Link(l.Index)
+	if nlread.Gone(err) {
 		return nil
 	}
 	if err != nil {
@@ -53,24 +50,24 @@ func (l linkObject) remove(_ context.Context, r *removal) error {
 	if now.LinkID != l.LinkID {
 		return fmt.Errorf("%s has its index: %w", now.Name, failure.ErrReplaced)
 	}
-	err = sock.DeleteLink(l.Index)
+	err = netlink.LinkDel(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: l.Index}})
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("%w (a device of kind %q cannot be deleted)", err, l.Kind)
-	case err != nil && !nlmsg.Gone(err):
+	case err != nil && !nlread.Gone(err):
 		return err
 	}
-	return l.verifyDeleted(sock)
+	return l.verifyDeleted(&r.kernel)
 }
 
 // verifyDeleted returns an error for a link that the kernel reported as deleted but did
 // not delete: the fallback device of a tunnel module (tunl0, sit0), under whatever name.
 // A veth is never one.
-func (l linkObject) verifyDeleted(sock *rtnl.Conn) error {
+func (l linkObject) verifyDeleted(kernel *rtnl.Conn) error {
 	if l.Kind == "veth" {
 		return nil
 	}
-	now, err := sock.Link(l.Index)
+	now, err := kernel.Link(l.Index)
 	if err != nil || now.LinkID != l.LinkID {
 		return nil
 	}

@@ -16,11 +16,7 @@ func findNFT(ctx context.Context, s *search) error {
 	if !s.own.hasNetfilter(kindChain, slices.Concat(s.own.ChainPrefixes, s.own.RuleComments)) {
 		return nil
 	}
-	sock, err := s.sockets.netfilter()
-	if err != nil {
-		return err
-	}
-	set, err := sock.Ruleset(ctx, s.own.iptables())
+	set, err := netfilter.List(ctx, s.own.iptables())
 	for _, rule := range set.Rules {
 		item := Item{Kind: kindNFT, Detail: fmt.Sprintf("handle %d", rule.Handle), object: rule}
 		s.foundRule(item, rule.Table.String(), rule.Chain, rule.Comment, rule.JumpsTo)
@@ -65,9 +61,6 @@ func (o *owned) iptables() netfilter.Owned {
 
 // removeNFT deletes chains and rules in one transaction.
 func removeNFT(ctx context.Context, r *removal, objects []netfilter.Object, done func(i int, err error)) error {
-	sock, err := r.sockets.netfilter()
-	if err == nil {
-		sock.Delete(ctx, r.own.iptables(), objects, done)
-	}
-	return err
+	netfilter.Delete(ctx, r.own.iptables(), objects, done)
+	return nil
 }

@@ -17,11 +17,7 @@ func findNFTables(ctx context.Context, s *search) error {
 	if len(s.own.NFTables) == 0 {
 		return nil
 	}
-	sock, err := s.sockets.netfilter()
-	if err != nil {
-		return err
-	}
-	list, err := sock.Tables(ctx, func(t netfilter.Table) bool {
+	list, err := netfilter.OwnTables(ctx, func(t netfilter.Table) bool {
 		return s.own.ownsNFTable(NFTable{t.Family(), t.Name()})
 	})
 	for _, t := range list {
@@ -30,10 +26,6 @@ func findNFTables(ctx context.Context, s *search) error {
 	return err
 }
 
-func (o nfTableObject) remove(_ context.Context, r *removal) error {
-	sock, err := r.sockets.netfilter()
-	if err != nil {
-		return err
-	}
-	return sock.DeleteTable(o.OwnTable)
+func (o nfTableObject) remove(context.Context, *removal) error {
+	return netfilter.DeleteTable(o.OwnTable)
 }

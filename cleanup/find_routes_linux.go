@@ -41,14 +41,10 @@ func findRoutes(ctx context.Context, s *search) error {
 	for _, l := range list {
 		r.owned[l.Index] = s.ownsLink(l)
 	}
-	sock, err := s.sockets.rtnetlink()
-	if err != nil {
-		return err
-	}
 	var errs failure.Set
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 		begin := s.mark()
-		if err := sock.Routes(ctx, family, func() { s.reset(begin) }, r.sort); err != nil {
+		if err := s.kernel.Routes(ctx, family, func() { s.reset(begin) }, r.sort); err != nil {
 			s.reset(begin)
 			errs.Add(err)
 		}
@@ -190,15 +186,15 @@ func routeType(typ uint8) string {
 // remove deletes a route. The kernel finds it by all that is known of it, so
 // another one of the same destination is not deleted. The route with the foreign
 // hops alone is added behind it first: no packet finds neither.
-func (o routeObject) remove(ctx context.Context, _ *removal, sock *rtnl.Conn) error {
+func (o routeObject) remove(ctx context.Context, r *removal) error {
 	if o.rest != "" {
-		there, err := sock.HasRoute(ctx, o.request)
+		there, err := r.kernel.HasRoute(ctx, o.request)
 		if err != nil || !there {
 			return err
 		}
-		if err := sock.AppendRoute(o.rest); err != nil {
+		if err := r.kernel.AppendRoute(o.rest); err != nil {
 			return fmt.Errorf("keep its hops through foreign links: %w", err)
 		}
 	}
-	return sock.DeleteRoute(o.request)
+	return r.kernel.DeleteRoute(o.request)
 }

@@ -25,7 +25,7 @@ func findRules(ctx context.Context, s *search) error {
 	if len(s.own.Rules)+len(s.own.SharedTables) == 0 && s.own.LocalRule == 0 {
 		return nil
 	}
-	return s.sockets.eachRule(ctx, func(r rtnl.Rule) {
+	return eachRule(ctx, &s.kernel, func(r rtnl.Rule) {
 		item := Item{Kind: kindRule, Object: describeRule(r), object: ruleObject{r.Request}}
 		switch {
 		case s.own.movedLocal(asRule(r)):
@@ -41,14 +41,10 @@ func findRules(ctx context.Context, s *search) error {
 }
 
 // eachRule calls f with the rules of IPv4, then those of IPv6, as moreSpecialFirst has them.
-func (s *sockets) eachRule(ctx context.Context, f func(rtnl.Rule)) error {
-	sock, err := s.rtnetlink()
-	if err != nil {
-		return err
-	}
+func eachRule(ctx context.Context, kernel *rtnl.Conn, f func(rtnl.Rule)) error {
 	var errs failure.Set
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		list, err := sock.Rules(ctx, family)
+		list, err := kernel.Rules(ctx, family)
 		errs.Add(err)
 		sort.SliceStable(list, func(i, j int) bool { return moreSpecialFirst(list[i], list[j]) })
 		for _, r := range list {
@@ -61,7 +57,7 @@ func (s *sockets) eachRule(ctx context.Context, f func(rtnl.Rule)) error {
 // findMarkedRules lists foreign rules that send packets with a mark of the agent to another
 // table than it does. Those to shared tables are findRules's.
 func findMarkedRules(ctx context.Context, s *search) error {
-	return s.sockets.eachRule(ctx, func(r rtnl.Rule) {
+	return eachRule(ctx, &s.kernel, func(r rtnl.Rule) {
 		if mark, diverts := s.own.diverted(asRule(r)); diverts && !slices.Contains(s.own.SharedTables, r.Table) {
 			s.leave(Item{Kind: kindRule, Object: describeRule(r)}, fmt.Sprintf("foreign, at the agent's mark %s", mark.text()))
 		}
@@ -69,9 +65,9 @@ func findMarkedRules(ctx context.Context, s *search) error {
 }
 
 func ciliumENITables(ctx context.Context) (tables []uint32, err error) {
-	var sockets sockets
-	defer sockets.close()
-	err = sockets.eachRule(ctx, func(r rtnl.Rule) {
+	var kernel rtnl.Conn
+	defer kernel.Close()
+	err = eachRule(ctx, &kernel, func(r rtnl.Rule) {
 		if own, e := CiliumENI(r.Table).compile(); e == nil && own.ownsRule(asRule(r)) {
 			tables = append(tables, r.Table)
 		}
@@ -122,12 +118,12 @@ func describeRule(r rtnl.Rule) string {
 func (r *removal) rulesBefore(ctx context.Context) (*rtnl.Rules, error) {
 	return r.rules.get(func() (*rtnl.Rules, error) {
 		rules := rtnl.NewRules()
-		return rules, r.sockets.eachRule(ctx, rules.Add)
+		return rules, eachRule(ctx, &r.kernel, rules.Add)
 	})
 }
 
 // remove deletes the rule if it is the only one that the request can mean.
-func (o ruleObject) remove(ctx context.Context, r *removal, sock *rtnl.Conn) error {
+func (o ruleObject) remove(ctx context.Context, r *removal) error {
 	rules, err := r.rulesBefore(ctx)
 	there, ambiguous := rules.Find(o.request)
 	switch {
@@ -136,7 +132,7 @@ func (o ruleObject) remove(ctx context.Context, r *removal, sock *rtnl.Conn) err
 	case ambiguous:
 		return errors.New("a more specific rule has the same priority and table, and the kernel could delete it instead of this one; left as it is")
 	}
-	if err = sock.DeleteRule(o.request); err == nil {
+	if err = r.kernel.DeleteRule(o.request); err == nil {
 		rules.Deleted(o.request)
 	}
 	return err
@@ -148,13 +144,13 @@ type localRuleObject struct{ ruleObject }
 
 // remove puts the rule back. At no time is there none: without it, the node's own
 // addresses are not reached.
-func (o localRuleObject) remove(ctx context.Context, r *removal, sock *rtnl.Conn) error {
+func (o localRuleObject) remove(ctx context.Context, r *removal) error {
 	rules, err := r.rulesBefore(ctx)
 	if there, _ := rules.Find(o.request); err != nil || !there { // another program has deleted or changed it
 		return err
 	}
-	if err := sock.AddRule(o.request.WithPriority(0)); err != nil {
+	if err := r.kernel.AddRule(o.request.WithPriority(0)); err != nil {
 		return fmt.Errorf("put it back to priority 0: %w", err)
 	}
-	return o.ruleObject.remove(ctx, r, sock)
+	return o.ruleObject.remove(ctx, r)
 }

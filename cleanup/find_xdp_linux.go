@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/internal/bpfattach"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // xdpObject is a program that is attached by XDP; bpfLink is 0 if it was attached
@@ -81,14 +81,10 @@ func (n *node) xdpLink(x xdpObject) (link.ID, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	sock, err := n.sockets.rtnetlink()
-	if err != nil {
-		return 0, err
-	}
 	// A detachment on the condition that no program is attached: the kernel refuses it in
 	// either case, and reports why.
-	switch err = sock.DetachXDP(x.link, x.Mode, -1); {
-	case err == nil, nlmsg.Gone(err), errors.Is(err, unix.EEXIST):
+	switch err = n.kernel.DetachXDP(x.link, x.Mode, -1); {
+	case err == nil, nlread.Gone(err), errors.Is(err, unix.EEXIST):
 		return 0, nil
 	case !attachedByLink(err):
 		return 0, fmt.Errorf("cannot tell whether it is attached by a bpf_link (%v have the same program and index): %w", ids, hint(kindXDP, err))
@@ -104,9 +100,9 @@ func attachedByLink(err error) bool {
 	return errors.Is(err, unix.EBUSY) && strings.Contains(err.Error(), "XDP link")
 }
 
-func (x xdpObject) remove(_ context.Context, r *removal, sock *rtnl.Conn) error {
-	l, err := sock.Link(x.link)
-	if nlmsg.Gone(err) {
+func (x xdpObject) remove(_ context.Context, r *removal) error {
+	l, err := r.kernel.Link(x.link)
+	if nlread.Gone(err) {
 		return nil
 	}
 	if err != nil {
@@ -115,7 +111,7 @@ func (x xdpObject) remove(_ context.Context, r *removal, sock *rtnl.Conn) error 
 	for _, now := range l.XDP {
 		switch {
 		case now == x.XDP:
-			return x.detach(r, sock)
+			return x.detach(r)
 		case now.Mode == x.Mode:
 			return fmt.Errorf("it is program %d now: %w", now.Program, failure.ErrReplaced)
 		}
@@ -126,8 +122,8 @@ func (x xdpObject) remove(_ context.Context, r *removal, sock *rtnl.Conn) error 
 // detach detaches by netlink first, which touches nothing but this link; where
 // the kernel refuses that because a bpf_link has attached the program, by the
 // bpf_link that was listed, if it is the only one that it can be.
-func (x xdpObject) detach(r *removal, sock *rtnl.Conn) error {
-	err := x.detachByNetlink(sock)
+func (x xdpObject) detach(r *removal) error {
+	err := x.detachByNetlink(r)
 	if !attachedByLink(err) {
 		return err
 	}
@@ -143,8 +139,8 @@ func (x xdpObject) detach(r *removal, sock *rtnl.Conn) error {
 	if err := bpfattach.DetachLink(id); err != nil {
 		return err
 	}
-	l, err := sock.Link(x.link)
-	if nlmsg.Gone(err) {
+	l, err := r.kernel.Link(x.link)
+	if nlread.Gone(err) {
 		return nil
 	}
 	if err == nil && slices.Contains(l.XDP, x.XDP) {
@@ -154,7 +150,7 @@ func (x xdpObject) detach(r *removal, sock *rtnl.Conn) error {
 }
 
 // detachByNetlink detaches on the condition that the program is the one meant.
-func (x xdpObject) detachByNetlink(sock *rtnl.Conn) error {
+func (x xdpObject) detachByNetlink(r *removal) error {
 	prog, err := ebpf.NewProgramFromID(ebpf.ProgramID(x.Program))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -163,8 +159,8 @@ func (x xdpObject) detachByNetlink(sock *rtnl.Conn) error {
 		return bpfattach.Hint(err)
 	}
 	defer prog.Close()
-	switch err = sock.DetachXDP(x.link, x.Mode, prog.FD()); {
-	case nlmsg.Gone(err):
+	switch err = r.kernel.DetachXDP(x.link, x.Mode, prog.FD()); {
+	case nlread.Gone(err):
 		return nil
 	case errors.Is(err, unix.EEXIST):
 		return failure.ErrReplaced

@@ -23,19 +23,15 @@ func findXFRM(ctx context.Context, s *search) error {
 	if len(s.own.XFRM) == 0 {
 		return nil
 	}
-	sock, err := s.sockets.xfrm()
-	if errors.Is(err, unix.EPROTONOSUPPORT) {
-		return nil // a kernel without xfrm
-	}
-	if err != nil {
-		return err
-	}
 	var errs failure.Set
 	for _, sort := range []struct {
 		kind string
 		list func(context.Context) ([]rtnl.XFRM, error)
-	}{{kindXFRMPolicy, sock.Policies}, {kindXFRMState, sock.States}} {
+	}{{kindXFRMPolicy, s.ipsec.Policies}, {kindXFRMState, s.ipsec.States}} {
 		list, err := sort.list(ctx)
+		if errors.Is(err, unix.EPROTONOSUPPORT) {
+			return nil // a kernel without xfrm
+		}
 		if err != nil {
 			errs.Add(fmt.Errorf("list %s: %w", sort.kind, hint(sort.kind, err)))
 		}
@@ -49,9 +45,5 @@ func findXFRM(ctx context.Context, s *search) error {
 }
 
 func (x xfrmObject) remove(_ context.Context, r *removal) error {
-	sock, err := r.sockets.xfrm()
-	if err != nil {
-		return err
-	}
-	return sock.DeleteXFRM(x.XFRMID)
+	return r.ipsec.DeleteXFRM(x.XFRMID)
 }

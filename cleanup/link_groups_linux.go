@@ -13,7 +13,7 @@ import (
 
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // The kernel deletes the links of a group in one go and waits for its readers once, not
@@ -106,7 +106,7 @@ func (r *removal) removeInGroups(ctx context.Context, members []member, size int
 		}
 		size = nextGroupSize(size, len(group), took)
 		for _, m := range group {
-			done(m.i, linkObject{m.LinkID}.verifyDeleted(r.sockets.route.value))
+			done(m.i, linkObject{m.LinkID}.verifyDeleted(&r.kernel))
 		}
 	}
 	return rest
@@ -126,19 +126,15 @@ func nextGroupSize(size, deleted int, took time.Duration) int {
 // group. Where that fails they are in their own groups again. It returns how
 // long the deletion took.
 func (r *removal) removeGroup(members []member) (time.Duration, error) {
-	sock, err := r.sockets.rtnetlink()
-	if err != nil {
-		return 0, err
-	}
 	group := freeGroup(r.links.list.value)
 	for i, m := range members {
-		if err := sock.SetGroup(m.Index, group); err != nil && !nlmsg.Gone(err) {
-			return 0, errors.Join(err, restoreGroups(sock, members[:i]))
+		if err := r.kernel.SetGroup(m.Index, group); err != nil && !nlread.Gone(err) {
+			return 0, errors.Join(err, restoreGroups(&r.kernel, members[:i]))
 		}
 	}
 	start := time.Now()
-	if err := sock.DeleteGroup(group); err != nil && !nlmsg.Gone(err) {
-		return 0, errors.Join(err, restoreGroups(sock, members))
+	if err := r.kernel.DeleteGroup(group); err != nil && !nlread.Gone(err) {
+		return 0, errors.Join(err, restoreGroups(&r.kernel, members))
 	}
 	return time.Since(start), nil
 }
@@ -157,10 +153,10 @@ func freeGroup(list []rtnl.Link) uint32 {
 	}
 }
 
-func restoreGroups(sock *rtnl.Conn, members []member) error {
+func restoreGroups(kernel *rtnl.Conn, members []member) error {
 	var errs failure.Set
 	for _, m := range members {
-		if err := sock.SetGroup(m.Index, m.Group); err != nil && !nlmsg.Gone(err) {
+		if err := kernel.SetGroup(m.Index, m.Group); err != nil && !nlread.Gone(err) {
 			errs.Add(fmt.Errorf("restore the group of link %s: %w", m.Name, err))
 		}
 	}

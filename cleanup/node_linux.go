@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/cniresult"
-	"github.com/slipway-dev/slipway/internal/netfilter"
 )
 
 // node is the state of the node that finders, or the objects to remove, share. All of it
@@ -27,7 +26,8 @@ type node struct {
 	cgroupRoot string
 	strandPods bool
 	results    cniresult.Cache
-	sockets    sockets
+	kernel     rtnl.Conn
+	ipsec      rtnl.Conn
 	links      links
 	pins       pins
 	programs   programs
@@ -36,7 +36,7 @@ type node struct {
 
 // newNode fails where the ledger cannot be read: nothing may be removed then.
 func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
-	n := &node{own: own, keep: &filetree.Keep{}, recorded: map[string]string{}, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods}
+	n := &node{own: own, keep: &filetree.Keep{}, recorded: map[string]string{}, cgroupRoot: l.CgroupRoot, strandPods: l.StrandPods, ipsec: rtnl.NewXFRM()}
 	for _, path := range l.Keep {
 		n.keep.AddAll(path)
 	}
@@ -50,7 +50,7 @@ func newNode(ctx context.Context, l Leftovers, own *owned) (*node, error) {
 		n.stateDirs = append(n.stateDirs, filetree.ResolveParents(dir))
 	}
 	n.results = cniresult.Cache{Dirs: cniresult.Dirs(""), Sandboxes: l.Sandboxes}
-	n.links = links{sockets: &n.sockets, carried: map[int][]string{}}
+	n.links = links{kernel: &n.kernel, carried: map[int][]string{}}
 	n.pins = pins{roots: pinRoots(l.BPFRoots, own.Mounts), patterns: own.Pins}
 	n.programs = programs{own: own, pins: &n.pins, known: map[uint32]bpfProgram{}}
 	return n, nil
@@ -73,46 +73,21 @@ func (l *lazy[T]) get(make func() (T, error)) (T, error) {
 	return l.value, nil
 }
 
-// sockets are opened in the thread's network namespace.
-type sockets struct {
-	route, ipsec lazy[*rtnl.Conn]
-	filter       lazy[*netfilter.Conn]
-}
-
-func (s *sockets) rtnetlink() (*rtnl.Conn, error) { return s.route.get(rtnl.Open) }
-
-func (s *sockets) xfrm() (*rtnl.Conn, error) { return s.ipsec.get(rtnl.OpenXFRM) }
-
-// netfilter returns nil, and no error, on a kernel without netfilter's netlink.
-func (s *sockets) netfilter() (*netfilter.Conn, error) { return s.filter.get(netfilter.Open) }
-
-func (s *sockets) close() {
-	for _, c := range []*rtnl.Conn{s.route.value, s.ipsec.value} {
-		if c != nil {
-			c.Close()
-		}
-	}
-	s.filter.value.Close()
+func (n *node) close() {
+	n.kernel.Close()
+	n.ipsec.Close()
 }
 
 // links are the network links as they were when first asked for, and the names
 // of owned programs and filters that were found on them, by index.
 type links struct {
-	sockets *sockets
+	kernel  *rtnl.Conn
 	list    lazy[[]rtnl.Link]
 	carried map[int][]string
 }
 
 func (l *links) all(ctx context.Context) ([]rtnl.Link, error) {
-	return l.list.get(func() ([]rtnl.Link, error) { return l.listNow(ctx) })
-}
-
-func (l *links) listNow(ctx context.Context) ([]rtnl.Link, error) {
-	sock, err := l.sockets.rtnetlink()
-	if err != nil {
-		return nil, err
-	}
-	return sock.Links(ctx)
+	return l.list.get(func() ([]rtnl.Link, error) { return l.kernel.Links(ctx) })
 }
 
 // names returns the names by index.

@@ -43,11 +43,6 @@ type single interface {
 	remove(context.Context, *removal) error
 }
 
-// routed is a single object that is removed by requests of rtnetlink.
-type routed interface {
-	remove(context.Context, *removal, *rtnl.Conn) error
-}
-
 // singly removes items one after the other.
 func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 	for _, item := range items {
@@ -55,14 +50,8 @@ func singly(ctx context.Context, r *removal, items []Item, done doneFunc) {
 			return
 		}
 		err := errUnlisted
-		switch object := item.object.(type) {
-		case single:
+		if object, ok := item.object.(single); ok {
 			err = object.remove(ctx, r)
-		case routed:
-			var sock *rtnl.Conn
-			if sock, err = r.sockets.rtnetlink(); err == nil {
-				err = object.remove(ctx, r, sock)
-			}
 		}
 		done(item, err)
 	}
@@ -95,7 +84,7 @@ func (l Leftovers) remove(ctx context.Context, own *owned, items []Item) error {
 	if err != nil {
 		return err
 	}
-	defer n.sockets.close()
+	defer n.close()
 	r := &removal{node: n, slowLinks: slowLinks(items), unrestored: map[filetree.Inode]string{}}
 	t := &tally{progress: l.Progress, total: len(items)}
 	steps, unlisted := plan(items)
@@ -211,7 +200,7 @@ func slowLinks(items []Item) map[int]bool {
 // the others.
 func (r *removal) withoutGone(ctx context.Context, items []Item, done doneFunc) (rest []Item) {
 	remaining, err := r.remaining.get(func() (map[int]bool, error) {
-		list, err := r.links.listNow(ctx)
+		list, err := r.kernel.Links(ctx)
 		out := make(map[int]bool, len(list))
 		for _, link := range list {
 			out[link.Index] = true

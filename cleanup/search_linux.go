@@ -176,7 +176,7 @@ func (l Leftovers) find(ctx context.Context, own *owned, finders []finder) (*Inv
 	if err != nil {
 		return &Inventory{}, err
 	}
-	defer n.sockets.close()
+	defer n.close()
 	s := &search{node: n, attached: map[bpfattach.Program][]int{}, left: map[leftGroup]int{}, seen: map[filetree.Location]bool{}}
 	var errs []error
 	for _, f := range finders {

@@ -14,13 +14,8 @@ import (
 
 // kubeProxy reports whether one of the chains exists.
 func kubeProxy(ctx context.Context) (bool, error) {
-	conn, err := netfilter.Open()
-	if err != nil {
-		return false, fmt.Errorf("look for the chains of kube-proxy: %w", err)
-	}
-	defer conn.Close()
 	for _, f := range netfilter.Families() {
-		found, err := hasChains(ctx, conn, f)
+		found, err := hasChains(ctx, f)
 		if err != nil {
 			err = remedy.Capabilities(err, "in the user namespace of the network namespace", remedy.NetAdmin)
 			return false, fmt.Errorf("look for the chains of kube-proxy for %s: %w", f.Version, err)
@@ -34,9 +29,9 @@ func kubeProxy(ctx context.Context) (bool, error) {
 
 // hasChains asks nf_tables for each chain by its name, and legacy iptables for its whole
 // table nat.
-func hasChains(ctx context.Context, conn *netfilter.Conn, f netfilter.Family) (bool, error) {
+func hasChains(ctx context.Context, f netfilter.Family) (bool, error) {
 	for _, c := range chains() {
-		if found, err := conn.HasChain(f, c.table, c.name); err != nil || found {
+		if found, err := f.HasChain(c.table, c.name); err != nil || found {
 			return found, err
 		}
 	}

@@ -9,6 +9,5 @@
 // of iptables' own. A rule is deleted by its handle, which is unambiguous, unlike its
 // text.
 //
-// A [Conn] acts in the network namespace of the thread that opened it, everything else in
-// that of the calling thread. It starts no goroutine.
+// It acts in the network namespace of the calling thread, and starts no goroutine.
 package netfilter

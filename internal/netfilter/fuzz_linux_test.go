@@ -6,16 +6,16 @@ package netfilter_test
 import (
 	"testing"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/internal/netfilter"
-	"github.com/slipway-dev/slipway/internal/nlmsg"
 )
 
 func FuzzNetfilterMessages(f *testing.F) {
-	attr := func(typ uint16, data []byte) []byte { return nlmsg.Append(nil, typ, data) }
+	attr := func(typ int, data []byte) []byte { return nl.NewRtAttr(typ, data).Serialize() }
 	jump := attr(unix.NFTA_VERDICT_CHAIN, []byte("CILIUM_x\x00"))
-	for _, typ := range []uint16{unix.NFTA_DATA_VERDICT, unix.NFTA_IMMEDIATE_DATA, unix.NFTA_EXPR_DATA} {
+	for _, typ := range []int{unix.NFTA_DATA_VERDICT, unix.NFTA_IMMEDIATE_DATA, unix.NFTA_EXPR_DATA} {
 		jump = attr(typ, jump)
 	}
 	jump = append(attr(unix.NFTA_EXPR_NAME, []byte("immediate\x00")), jump...)

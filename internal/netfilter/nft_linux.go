@@ -7,15 +7,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"sort"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // Table names a table.
@@ -30,23 +32,14 @@ func (t Table) String() string { return t.Family() + " " + t.name }
 // Name returns the table's name.
 func (t Table) Name() string { return t.name }
 
+var familyNames = map[uint8]string{
+	unix.NFPROTO_INET: "inet", unix.NFPROTO_IPV4: "ip", unix.NFPROTO_IPV6: "ip6",
+	unix.NFPROTO_ARP: "arp", unix.NFPROTO_BRIDGE: "bridge", unix.NFPROTO_NETDEV: "netdev",
+}
+
 // Family returns the table's family, as nft(8) calls it.
 func (t Table) Family() string {
-	switch t.family {
-	case unix.NFPROTO_INET:
-		return "inet"
-	case unix.NFPROTO_IPV4:
-		return "ip"
-	case unix.NFPROTO_IPV6:
-		return "ip6"
-	case unix.NFPROTO_ARP:
-		return "arp"
-	case unix.NFPROTO_BRIDGE:
-		return "bridge"
-	case unix.NFPROTO_NETDEV:
-		return "netdev"
-	}
-	return fmt.Sprintf("family %d", t.family)
+	return cmp.Or(familyNames[t.family], fmt.Sprintf("family %d", t.family))
 }
 
 func (t Table) isIptables() bool {
@@ -54,7 +47,7 @@ func (t Table) isIptables() bool {
 }
 
 // Object is a [Chain] or a [Rule].
-type Object interface{ deletion() nlmsg.Request }
+type Object interface{ deletion() *nl.NetlinkRequest }
 
 // Chain identifies a chain: handles are not used again in a table.
 type Chain struct {
@@ -92,12 +85,12 @@ type Ruleset struct {
 	Rules  []Rule           // owned rules in other chains
 }
 
-// Ruleset lists the owned objects. It is empty if the kernel has no nf_tables, and with
+// List lists the owned objects. It is empty if the kernel has no nf_tables, and with
 // an error holds what could be listed.
-func (c *Conn) Ruleset(ctx context.Context, owned Owned) (*Ruleset, error) {
+func List(ctx context.Context, owned Owned) (*Ruleset, error) {
 	set := &Ruleset{Chains: map[Chain][]Rule{}}
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
-	list, err := dump(ctx, c, req, unix.NFT_MSG_NEWCHAIN, func(family uint8, b []byte) (Chain, bool, error) {
+	list, err := dump(ctx, req, unix.NFT_MSG_NEWCHAIN, func(family uint8, b []byte) (Chain, bool, error) {
 		chain, base, err := parseChain(family, b)
 		return chain, err == nil && !base && chain.isIptables() && owned.Chain(chain.Name), err
 	})
@@ -120,7 +113,7 @@ func (c *Conn) Ruleset(ctx context.Context, owned Owned) (*Ruleset, error) {
 		tables[chain.Table][chain.Name] = chain
 	}
 	for table, chains := range tables {
-		if err := set.addRules(ctx, c, table, chains, owned); err != nil {
+		if err := set.addRules(ctx, table, chains, owned); err != nil {
 			return set, fmt.Errorf("list rules of %s: %w", table, err)
 		}
 	}
@@ -133,15 +126,12 @@ func (c *Conn) Ruleset(ctx context.Context, owned Owned) (*Ruleset, error) {
 
 // HasChain reports whether there is a chain of that name. The request does not create
 // one.
-func (c *Conn) HasChain(f Family, table, name string) (bool, error) {
-	if c == nil {
-		return false, nil
-	}
+func (f Family) HasChain(table, name string) (bool, error) {
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETCHAIN, 0, f.protocol,
-		nlmsg.String(unix.NFTA_CHAIN_TABLE, table), nlmsg.String(unix.NFTA_CHAIN_NAME, name))
-	err := c.socket.Do(req, req.Type&^0xff|unix.NFT_MSG_NEWCHAIN, func([]byte) error { return nil })
+		text(unix.NFTA_CHAIN_TABLE, table), text(unix.NFTA_CHAIN_NAME, name))
+	_, err := req.Execute(unix.NETLINK_NETFILTER, 0)
 	switch err {
-	case unix.ENOENT, unix.EINVAL, unix.EOPNOTSUPP, unix.EAFNOSUPPORT: // no such chain or table, or no nf_tables
+	case unix.ENOENT, unix.EINVAL, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT: // no such chain or table, no nf_tables, or no netfilter
 		return false, nil
 	}
 	return err == nil, os.NewSyscallError("netlink", err)
@@ -166,8 +156,8 @@ func SortedBy[K comparable, V any](m map[K]V, name func(K) string) (keys []K) {
 
 // addRules adds the rules in owned chains and the owned ones in others, but not the rest,
 // which may be 100,000.
-func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, chains map[string]Chain, owned Owned) error {
-	rules, err := c.rules(ctx, table, func(rule *parsedRule) bool {
+func (s *Ruleset) addRules(ctx context.Context, table Table, chains map[string]Chain, owned Owned) error {
+	rules, err := listRules(ctx, table, func(rule *parsedRule) bool {
 		_, inside := chains[rule.Chain]
 		_, jumps := chains[rule.JumpsTo]
 		if !inside && !jumps && owned.Comment != nil {
@@ -186,10 +176,10 @@ func (s *Ruleset) addRules(ctx context.Context, c *Conn, table Table, chains map
 }
 
 // rules lists the wanted rules of a table.
-func (c *Conn) rules(ctx context.Context, table Table, wanted func(*parsedRule) bool) ([]parsedRule, error) {
+func listRules(ctx context.Context, table Table, wanted func(*parsedRule) bool) ([]parsedRule, error) {
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, table.family,
-		nlmsg.String(unix.NFTA_RULE_TABLE, table.name))
-	return dump(ctx, c, req, unix.NFT_MSG_NEWRULE, func(family uint8, b []byte) (parsedRule, bool, error) {
+		text(unix.NFTA_RULE_TABLE, table.name))
+	return dump(ctx, req, unix.NFT_MSG_NEWRULE, func(family uint8, b []byte) (parsedRule, bool, error) {
 		rule, err := parseRule(family, b)
 		return rule, err == nil && rule.Table == table && wanted(&rule), err
 	})
@@ -198,7 +188,7 @@ func (c *Conn) rules(ctx context.Context, table Table, wanted func(*parsedRule) 
 // parseChain reads a chain, and reports whether it has a hook, as the table's own chains
 // have.
 func parseChain(family uint8, b []byte) (chain Chain, base bool, err error) {
-	attrs, err := attributes(b)
+	attrs, err := nlread.Values(b)
 	chain.Table = Table{family, unix.ByteSliceToString(attrs[unix.NFTA_CHAIN_TABLE])}
 	chain.Name, chain.handle = unix.ByteSliceToString(attrs[unix.NFTA_CHAIN_NAME]), be64(attrs[unix.NFTA_CHAIN_HANDLE])
 	return chain, attrs[unix.NFTA_CHAIN_HOOK] != nil, err
@@ -212,18 +202,22 @@ type parsedRule struct {
 }
 
 func parseRule(family uint8, b []byte) (rule parsedRule, err error) {
-	attrs, err := attributes(b)
+	attrs, err := nlread.Values(b)
 	rule.Table = Table{family, unix.ByteSliceToString(attrs[unix.NFTA_RULE_TABLE])}
 	rule.Chain, rule.Handle = unix.ByteSliceToString(attrs[unix.NFTA_RULE_CHAIN]), be64(attrs[unix.NFTA_RULE_HANDLE])
-	if err == nil {
-		err = nlmsg.Attrs(attrs[unix.NFTA_RULE_EXPRESSIONS], func(_ uint16, expr []byte) error { return rule.parseExpr(expr) })
+	if err != nil {
+		return rule, err
 	}
-	return rule, err
+	var exprErr error
+	err = nlread.Attributes(attrs[unix.NFTA_RULE_EXPRESSIONS], func(_ uint16, expr []byte) {
+		exprErr = errors.Join(exprErr, rule.parseExpr(expr))
+	})
+	return rule, errors.Join(err, exprErr)
 }
 
 // parseExpr reads an expression: a verdict, a lookup, or the comment of iptables.
 func (r *parsedRule) parseExpr(expr []byte) error {
-	attrs, err := attributes(expr)
+	attrs, err := nlread.Values(expr)
 	if err != nil {
 		return err
 	}
@@ -234,11 +228,11 @@ func (r *parsedRule) parseExpr(expr []byte) error {
 		r.JumpsTo = cmp.Or(chain, r.JumpsTo)
 		return err
 	case "lookup":
-		set, err := nlmsg.Attr(data, unix.NFTA_LOOKUP_SET)
+		set, err := nlread.Value(data, unix.NFTA_LOOKUP_SET)
 		r.lookups = append(r.lookups, unix.ByteSliceToString(set))
 		return err
 	case "match":
-		match, err := attributes(data)
+		match, err := nlread.Values(data)
 		if unix.ByteSliceToString(match[unix.NFTA_MATCH_NAME]) == "comment" {
 			r.comments = append(r.comments, unix.ByteSliceToString(match[unix.NFTA_MATCH_INFO])) // linux/netfilter/xt_comment.h
 		}
@@ -250,7 +244,7 @@ func (r *parsedRule) parseExpr(expr []byte) error {
 // verdictChain returns the chain that a verdict within an attribute of data jumps or goes to.
 func verdictChain(data []byte, within uint16) (chain string, err error) {
 	for _, inner := range []uint16{within, unix.NFTA_DATA_VERDICT, unix.NFTA_VERDICT_CHAIN} {
-		if data, err = nlmsg.Attr(data, inner); err != nil {
+		if data, err = nlread.Value(data, inner); err != nil {
 			return "", err
 		}
 	}

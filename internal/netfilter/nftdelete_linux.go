@@ -5,15 +5,15 @@ package netfilter
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 	"github.com/slipway-dev/slipway/internal/remedy"
 )
 
@@ -24,14 +24,14 @@ const maxTries = 16
 // owners, then the rules in owned chains, then the chains. If the kernel refuses some,
 // the transaction is repeated without them. It calls done for each object by its index,
 // or for none if ctx is done.
-func (c *Conn) Delete(ctx context.Context, owned Owned, objects []Object, done func(i int, err error)) {
+func Delete(ctx context.Context, owned Owned, objects []Object, done func(i int, err error)) {
 	refused := map[Object]error{}
 	again, last := true, error(nil)
 	for try := 0; again && try < maxTries; try++ {
 		if ctx.Err() != nil {
 			return
 		}
-		again, last = c.tryDelete(ctx, owned, objects, refused)
+		again, last = tryDelete(ctx, owned, objects, refused)
 	}
 	if again && last == nil {
 		last = fmt.Errorf("changed by another program during each of %d tries", maxTries)
@@ -42,7 +42,7 @@ func (c *Conn) Delete(ctx context.Context, owned Owned, objects []Object, done f
 			err = last
 		}
 		if chain, is := object.(Chain); is && errors.Is(err, unix.EBUSY) {
-			err = c.explain(ctx, chain, err)
+			err = explain(ctx, chain, err)
 		}
 		done(i, err)
 	}
@@ -50,8 +50,8 @@ func (c *Conn) Delete(ctx context.Context, owned Owned, objects []Object, done f
 
 // tryDelete adds the objects that the kernel refuses to refused. again is true if there
 // are new ones: then the others still exist.
-func (c *Conn) tryDelete(ctx context.Context, owned Owned, objects []Object, refused map[Object]error) (again bool, err error) {
-	set, err := c.Ruleset(ctx, owned)
+func tryDelete(ctx context.Context, owned Owned, objects []Object, refused map[Object]error) (again bool, err error) {
+	set, err := List(ctx, owned)
 	if err != nil {
 		return false, err
 	}
@@ -59,9 +59,9 @@ func (c *Conn) tryDelete(ctx context.Context, owned Owned, objects []Object, ref
 	if len(msgs) == 0 {
 		return false, nil
 	}
-	errs, err := c.transaction(unix.NFNL_SUBSYS_NFTABLES, msgs)
+	errs, err := transaction(unix.NFNL_SUBSYS_NFTABLES, msgs)
 	for i, err := range errs {
-		if !nlmsg.Gone(err) {
+		if !nlread.Gone(err) {
 			refused[about[i]] = err
 		}
 	}
@@ -82,17 +82,17 @@ func UsedBy(err error, users ...string) error {
 
 // explain adds the maps that lead to a chain, or their rules, to the error that the chain is
 // in use. The rules that jump to it are removed before it.
-func (c *Conn) explain(ctx context.Context, chain Chain, busy error) error {
-	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETSET, unix.NLM_F_DUMP, chain.family, nlmsg.String(unix.NFTA_SET_TABLE, chain.name))
-	maps, err := dump(ctx, c, req, unix.NFT_MSG_NEWSET, func(_ uint8, b []byte) (string, bool, error) {
-		name, err := nlmsg.Attr(b, unix.NFTA_SET_NAME)
+func explain(ctx context.Context, chain Chain, busy error) error {
+	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETSET, unix.NLM_F_DUMP, chain.family, text(unix.NFTA_SET_TABLE, chain.name))
+	maps, err := dump(ctx, req, unix.NFT_MSG_NEWSET, func(_ uint8, b []byte) (string, bool, error) {
+		name, err := nlread.Value(b, unix.NFTA_SET_NAME)
 		return unix.ByteSliceToString(name), err == nil, err
 	})
 	var users []string
 	for _, name := range maps {
 		req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETSETELEM, unix.NLM_F_DUMP, chain.family,
-			nlmsg.String(unix.NFTA_SET_ELEM_LIST_TABLE, chain.name), nlmsg.String(unix.NFTA_SET_ELEM_LIST_SET, name))
-		leads, e := dump(ctx, c, req, unix.NFT_MSG_NEWSETELEM, func(_ uint8, b []byte) (string, bool, error) {
+			text(unix.NFTA_SET_ELEM_LIST_TABLE, chain.name), text(unix.NFTA_SET_ELEM_LIST_SET, name))
+		leads, e := dump(ctx, req, unix.NFT_MSG_NEWSETELEM, func(_ uint8, b []byte) (string, bool, error) {
 			leads, err := leadsTo(b, chain.Name)
 			return name, leads, err
 		})
@@ -100,7 +100,7 @@ func (c *Conn) explain(ctx context.Context, chain Chain, busy error) error {
 		switch {
 		case len(leads) == 0:
 		case strings.HasPrefix(name, "__"): // nft(8) made it for a rule
-			rules, e := c.rules(ctx, chain.Table, func(r *parsedRule) bool { return slices.Contains(r.lookups, name) })
+			rules, e := listRules(ctx, chain.Table, func(r *parsedRule) bool { return slices.Contains(r.lookups, name) })
 			err = errors.Join(err, e)
 			for _, r := range rules {
 				users = append(users, fmt.Sprintf("a rule of chain %s in table %s, to delete with: nft delete rule %[2]s %[1]s handle %[3]d", r.Chain, r.Table, r.Handle))
@@ -117,22 +117,18 @@ func (c *Conn) explain(ctx context.Context, chain Chain, busy error) error {
 
 // leadsTo reports whether elements of a map lead to a chain.
 func leadsTo(elements []byte, chain string) (leads bool, err error) {
-	list, err := nlmsg.Attr(elements, unix.NFTA_SET_ELEM_LIST_ELEMENTS)
-	if err != nil {
-		return false, err
-	}
-	err = nlmsg.Attrs(list, func(_ uint16, element []byte) error {
-		to, err := verdictChain(element, unix.NFTA_SET_ELEM_DATA)
-		leads = leads || to == chain
-		return err
+	list, err := nlread.Value(elements, unix.NFTA_SET_ELEM_LIST_ELEMENTS)
+	listErr := nlread.Attributes(list, func(_ uint16, element []byte) {
+		to, e := verdictChain(element, unix.NFTA_SET_ELEM_DATA)
+		leads, err = leads || to == chain, errors.Join(err, e)
 	})
-	return leads, err
+	return leads, errors.Join(err, listErr)
 }
 
 // deletions returns the messages for the objects that still exist and were not refused
 // before, and the object of each message.
-func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []nlmsg.Request, about []Object) {
-	add := func(object Object, msg nlmsg.Request) {
+func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []*nl.NetlinkRequest, about []Object) {
+	add := func(object Object, msg *nl.NetlinkRequest) {
 		msgs, about = append(msgs, msg), append(about, object)
 	}
 	var chains []Chain
@@ -166,22 +162,20 @@ func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []
 	return msgs, about
 }
 
-func (r Rule) deletion() nlmsg.Request {
+func (r Rule) deletion() *nl.NetlinkRequest {
 	return request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELRULE, unix.NLM_F_ACK, r.family,
-		nlmsg.String(unix.NFTA_RULE_TABLE, r.name),
-		nlmsg.String(unix.NFTA_RULE_CHAIN, r.Chain),
+		text(unix.NFTA_RULE_TABLE, r.name),
+		text(unix.NFTA_RULE_CHAIN, r.Chain),
 		handle(unix.NFTA_RULE_HANDLE, r.Handle))
 }
 
 // deletion is refused with EBUSY while a rule is in the chain (NLM_F_NONREC), such as one
 // added meanwhile.
-func (c Chain) deletion() nlmsg.Request {
+func (c Chain) deletion() *nl.NetlinkRequest {
 	return request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELCHAIN, unix.NLM_F_ACK|unix.NLM_F_NONREC, c.family,
-		nlmsg.String(unix.NFTA_CHAIN_TABLE, c.name),
+		text(unix.NFTA_CHAIN_TABLE, c.name),
 		handle(unix.NFTA_CHAIN_HANDLE, c.handle))
 }
 
 // handle encodes a handle as an attribute.
-func handle(typ uint16, value uint64) []byte {
-	return nlmsg.Append(nil, typ, binary.BigEndian.AppendUint64(nil, value))
-}
+func handle(typ int, value uint64) *nl.RtAttr { return nl.NewRtAttr(typ, nl.BEUint64Attr(value)) }

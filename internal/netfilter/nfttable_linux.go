@@ -7,9 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // nftaTableHandle is NFTA_TABLE_HANDLE, which x/sys does not name.
@@ -22,10 +23,10 @@ type OwnTable struct {
 	Handle uint64
 }
 
-// Tables lists the owned tables; none if the kernel has no nf_tables.
-func (c *Conn) Tables(ctx context.Context, owned func(Table) bool) ([]OwnTable, error) {
+// OwnTables lists the owned tables; none if the kernel has no nf_tables.
+func OwnTables(ctx context.Context, owned func(Table) bool) ([]OwnTable, error) {
 	req := request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC)
-	list, err := dump(ctx, c, req, unix.NFT_MSG_NEWTABLE, func(family uint8, b []byte) (OwnTable, bool, error) {
+	list, err := dump(ctx, req, unix.NFT_MSG_NEWTABLE, func(family uint8, b []byte) (OwnTable, bool, error) {
 		table, err := parseTable(family, b)
 		return table, err == nil && owned(table.Table), err
 	})
@@ -36,21 +37,18 @@ func (c *Conn) Tables(ctx context.Context, owned func(Table) bool) ([]OwnTable, 
 }
 
 func parseTable(family uint8, b []byte) (OwnTable, error) {
-	attrs, err := attributes(b)
+	attrs, err := nlread.Values(b)
 	return OwnTable{Table{family, unix.ByteSliceToString(attrs[unix.NFTA_TABLE_NAME])}, be64(attrs[nftaTableHandle])}, err
 }
 
 // DeleteTable deletes a table with everything in it; already gone is success.
-func (c *Conn) DeleteTable(t OwnTable) error {
-	refused, err := c.transaction(unix.NFNL_SUBSYS_NFTABLES, []nlmsg.Request{
+func DeleteTable(t OwnTable) error {
+	refused, err := transaction(unix.NFNL_SUBSYS_NFTABLES, []*nl.NetlinkRequest{
 		request(unix.NFNL_SUBSYS_NFTABLES, unix.NFT_MSG_DELTABLE, unix.NLM_F_ACK, t.family,
 			handle(nftaTableHandle, t.Handle)),
 	})
 	if err == nil {
 		err = refused[0]
 	}
-	if nlmsg.Gone(err) {
-		return nil
-	}
-	return err
+	return nlread.Except(err, unix.ENOENT)
 }

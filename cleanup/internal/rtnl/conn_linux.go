@@ -4,70 +4,74 @@
 package rtnl
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"os"
 	"slices"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
-// Conn is one netlink socket, used for every request.
-type Conn struct{ socket *nlmsg.Conn }
-
-// Open opens a socket for links, traffic control and routing.
-func Open() (*Conn, error) { return open(unix.NETLINK_ROUTE) }
-
-// OpenXFRM opens a socket for IPsec. The error is EPROTONOSUPPORT on a kernel
-// without xfrm.
-func OpenXFRM() (*Conn, error) { return open(unix.NETLINK_XFRM) }
-
-// open opens a socket on which the kernel explains refusals in words.
-func open(proto int) (*Conn, error) {
-	socket, err := nlmsg.Open(proto)
-	if err != nil {
-		return nil, err
-	}
-	if err := socket.Set(unix.SOL_NETLINK, unix.NETLINK_EXT_ACK, 1); err != nil {
-		socket.Close()
-		return nil, fmt.Errorf("set up a netlink socket: %w", err)
-	}
-	return &Conn{socket}, nil
+// Conn is a netlink socket, for one goroutine. The zero value is one for links, traffic
+// control and routing. It opens at the first request.
+type Conn struct {
+	proto  int
+	socket *nl.SocketHandle
 }
 
 // Close closes the socket.
-func (c *Conn) Close() { c.socket.Close() }
-
-// change sends a request that changes something and waits for the answer. The
-// data is the request's header and its attributes.
-func (c *Conn) change(typ, flags uint16, data ...[]byte) error {
-	return c.socket.Do(nlmsg.Request{Type: typ, Flags: unix.NLM_F_ACK | flags, Body: slices.Concat(data...)}, 0, nil)
+func (c *Conn) Close() {
+	if c.socket != nil {
+		c.socket.Close()
+	}
 }
 
-// get asks for one object; the answer is its message. The acknowledgement is
-// asked for because for some objects that do not exist the kernel sends
-// nothing else.
-func (c *Conn) get(typ uint16, data ...[]byte) (msg []byte, err error) {
-	req := nlmsg.Request{Type: typ, Flags: unix.NLM_F_ACK, Body: slices.Concat(data...)}
-	err = c.socket.Do(req, newOf(typ), func(body []byte) error {
-		msg = body
-		return nil
-	})
-	if err == nil && msg == nil {
-		err = unix.ENOENT
+// request makes a request of its header and its attributes.
+func (c *Conn) request(typ, flags int, data ...[]byte) (*nl.NetlinkRequest, error) {
+	if c.socket == nil {
+		socket, err := nl.Subscribe(c.proto) // to nothing
+		if err != nil {
+			return nil, os.NewSyscallError("netlink socket", err)
+		}
+		c.socket = &nl.SocketHandle{Socket: socket}
+		if err := cmp.Or(socket.SetSendTimeout(&nl.SocketTimeoutTv), socket.SetReceiveTimeout(&nl.SocketTimeoutTv)); err != nil {
+			return nil, err
+		}
 	}
-	return msg, err
+	req := nl.NewNetlinkRequest(typ, flags)
+	req.Sockets = map[int]*nl.SocketHandle{c.proto: c.socket}
+	req.AddRawData(slices.Concat(data...))
+	return req, nil
+}
+
+// change sends a request that changes something and waits for the answer, in which the kernel
+// explains a refusal in words. It is not to do so otherwise: package nl panics at words that
+// end a dump.
+func (c *Conn) change(typ, flags int, data ...[]byte) error {
+	req, err := c.request(typ, unix.NLM_F_ACK|flags, data...)
+	if err != nil {
+		return err
+	}
+	if err := c.socket.Socket.SetExtAck(true); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	_, err = req.Execute(c.proto, 0)
+	return cmp.Or(err, c.socket.Socket.SetExtAck(false))
 }
 
 // newOf is the type of the messages that answer a request for an object: for
 // each sort of object the kernel numbers NEW, DEL and GET in a row.
-func newOf(get uint16) uint16 { return get - 2 }
+func newOf(get int) uint16 { return uint16(get - 2) }
+
+// number encodes a number as an attribute.
+func number(typ int, value uint32) []byte { return nl.NewRtAttr(typ, nl.Uint32Attr(value)).Serialize() }
 
 // list lists objects as parse reads them.
-func list[T any](ctx context.Context, c *Conn, typ uint16, parse func([]byte) (T, error), data ...[]byte) ([]T, error) {
-	var out []T
-	err := c.dump(ctx, typ, func() { out = nil }, func(msg []byte) error {
+func list[T any](ctx context.Context, c *Conn, typ int, parse func([]byte) (T, error), data ...[]byte) (out []T, err error) {
+	err = c.dump(ctx, typ, func() { out = nil }, func(msg []byte) error {
 		object, err := parse(msg)
 		out = append(out, object)
 		return err
@@ -78,13 +82,12 @@ func list[T any](ctx context.Context, c *Conn, typ uint16, parse func([]byte) (T
 	return out, nil
 }
 
-// dump calls each with the message of each object as it comes; messages that were read
-// together are freed together. It calls begin first, and once more whenever a change
-// interrupts the dump: then all come again. An error of each ends it.
-func (c *Conn) dump(ctx context.Context, typ uint16, begin func(), each func(msg []byte) error, data ...[]byte) error {
-	req := nlmsg.Request{Type: typ, Flags: unix.NLM_F_DUMP, Body: slices.Concat(data...)}
-	return nlmsg.Retry(ctx, func() error {
-		begin()
-		return c.socket.Do(req, newOf(typ), each)
-	})
+// dump is [nlread.Dump]. A kernel without IPv6, policy routing or traffic control has none of
+// their objects.
+func (c *Conn) dump(ctx context.Context, typ int, begin func(), each func(msg []byte) error, data ...[]byte) error {
+	req, err := c.request(typ, 0, data...)
+	if err != nil {
+		return err
+	}
+	return nlread.Except(nlread.Dump(ctx, c.proto, req, newOf(typ), begin, each), unix.EOPNOTSUPP, unix.EAFNOSUPPORT)
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package rtnl lists and deletes objects of rtnetlink(7) and xfrm's netlink: links, XDP
-// programs on them, qdiscs and filters of traffic control, routes, rules, IPsec policies
-// and states.
+// Package rtnl reads objects of rtnetlink(7) and xfrm's netlink of which
+// github.com/vishvananda/netlink leaves out or misreads what identifies them, on its package
+// nl, and deletes them by that: XDP programs of a link beside the first, the block of an
+// egress, filters without options, the selectors of a rule, the attributes that distinguish a
+// route from another, and addresses of IPsec whose end is 0. Unseen objects cannot be spared.
 //
-// It sees attributes that netlink libraries leave out, since unseen objects cannot be
-// spared: filters without options, the block of an egress, the selectors of a rule, the
-// attributes that distinguish a route from another, and all XDP programs of a link rather
-// than one.
-//
-// A [Conn] acts in the network namespace of the thread that opened it. It starts
-// no goroutine.
+// A [Conn] acts in the network namespace of the thread that first asked by it. It starts no
+// goroutine.
 package rtnl

@@ -5,14 +5,15 @@ package rtnl
 
 import (
 	"context"
-	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // Link is a network link.
@@ -34,15 +35,9 @@ type LinkID struct {
 // rtextSkipStats asks for links without their statistics, most of their size.
 const rtextSkipStats = 1 << 3
 
-func linkRequest(index int) []byte {
-	return append(linkHeader(index), nlmsg.Number(unix.IFLA_EXT_MASK, rtextSkipStats)...)
-}
-
 // linkHeader makes struct ifinfomsg with an index; the family is AF_UNSPEC.
 func linkHeader(index int) []byte {
-	msg := make([]byte, unix.SizeofIfInfomsg)
-	binary.NativeEndian.PutUint32(msg[4:], uint32(index))
-	return msg
+	return (&nl.IfInfomsg{IfInfomsg: unix.IfInfomsg{Index: int32(index)}}).Serialize()
 }
 
 // Links lists all links, by two lists: where links come and go meanwhile, kernels before
@@ -52,7 +47,7 @@ func linkHeader(index int) []byte {
 func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 	byIndex := map[int]Link{}
 	for range 2 {
-		links, err := list(ctx, c, unix.RTM_GETLINK, parseLink, linkRequest(0))
+		links, err := list(ctx, c, unix.RTM_GETLINK, parseLink, linkHeader(0), number(unix.IFLA_EXT_MASK, rtextSkipStats))
 		if err != nil {
 			return nil, fmt.Errorf("list links: %w", err)
 		}
@@ -67,72 +62,71 @@ func (c *Conn) Links(ctx context.Context) ([]Link, error) {
 	return links, nil
 }
 
-// Link returns one link; the error is [nlmsg.Gone] where there is none.
+// Link returns one link; the error is [nlread.Gone] where there is none.
 func (c *Conn) Link(index int) (Link, error) {
-	msg, err := c.get(unix.RTM_GETLINK, linkRequest(index))
+	req, err := c.request(unix.RTM_GETLINK, 0, linkHeader(index), number(unix.IFLA_EXT_MASK, rtextSkipStats))
 	if err != nil {
 		return Link{}, err
 	}
-	return parseLink(msg)
+	msgs, err := req.Execute(c.proto, unix.RTM_NEWLINK)
+	if err != nil {
+		return Link{}, err
+	}
+	return parseLink(slices.Concat(msgs...))
 }
 
 func parseLink(msg []byte) (Link, error) {
 	if len(msg) < unix.SizeofIfInfomsg {
 		return Link{}, fmt.Errorf("link message of %d bytes is too short", len(msg))
 	}
-	var link Link
-	lower, elsewhere := 0, false
-	link.Index = int(int32(nlmsg.U32(msg[4:])))
-	err := nlmsg.Attrs(msg[unix.SizeofIfInfomsg:], func(typ uint16, value []byte) (err error) {
-		switch typ {
-		case unix.IFLA_IFNAME:
-			link.Name = unix.ByteSliceToString(value)
-		case unix.IFLA_LINK:
-			lower = int(int32(nlmsg.U32(value)))
-		case unix.IFLA_LINK_NETNSID:
-			elsewhere = true
-		case unix.IFLA_GROUP:
-			link.Group = nlmsg.U32(value)
-		case unix.IFLA_LINKINFO:
-			kind, err := nlmsg.Attr(value, unix.IFLA_INFO_KIND)
-			link.Kind = unix.ByteSliceToString(kind)
-			return err
-		case unix.IFLA_XDP:
-			link.XDP, err = parseXDP(value)
-		}
-		return err
-	})
-	if !elsewhere {
-		link.Lower = lower
+	attrs, err := nlread.Values(msg[unix.SizeofIfInfomsg:])
+	info, infoErr := nlread.Values(attrs[unix.IFLA_LINKINFO])
+	xdp, xdpErr := nlread.Values(attrs[unix.IFLA_XDP])
+	link := Link{Group: nlread.U32(attrs[unix.IFLA_GROUP])}
+	link.Index = int(nl.DeserializeIfInfomsg(msg).Index)
+	link.Name = unix.ByteSliceToString(attrs[unix.IFLA_IFNAME])
+	link.Kind = unix.ByteSliceToString(info[unix.IFLA_INFO_KIND])
+	if attrs[unix.IFLA_LINK_NETNSID] == nil {
+		link.Lower = int(int32(nlread.U32(attrs[unix.IFLA_LINK])))
 	}
-	return link, err
+	for _, mode := range xdpModes {
+		if program := nlread.U32(xdp[mode.program]); program != 0 {
+			link.XDP = append(link.XDP, XDP{mode.flag, program})
+		}
+	}
+	return link, errors.Join(err, infoErr, xdpErr)
 }
-
-// DeleteLink deletes a link.
-func (c *Conn) DeleteLink(index int) error { return c.change(unix.RTM_DELLINK, 0, linkHeader(index)) }
 
 // SetGroup puts a link into a group.
 func (c *Conn) SetGroup(index int, group uint32) error {
-	return c.change(unix.RTM_SETLINK, 0, linkHeader(index), nlmsg.Number(unix.IFLA_GROUP, group))
+	return c.change(unix.RTM_SETLINK, 0, linkHeader(index), number(unix.IFLA_GROUP, group))
 }
 
 // DeleteGroup deletes all links of a group in one go.
 func (c *Conn) DeleteGroup(group uint32) error {
-	return c.change(unix.RTM_DELLINK, 0, linkHeader(0), nlmsg.Number(unix.IFLA_GROUP, group))
+	return c.change(unix.RTM_DELLINK, 0, linkHeader(0), number(unix.IFLA_GROUP, group))
 }
 
 // XDPMode is the flag of the mode in which a program is attached.
 type XDPMode uint32
 
+// xdpModes are the modes, with the attributes for their programs.
+var xdpModes = []struct {
+	flag    XDPMode
+	name    string
+	program uint16
+}{
+	{unix.XDP_FLAGS_SKB_MODE, "generic", unix.IFLA_XDP_SKB_PROG_ID},
+	{unix.XDP_FLAGS_DRV_MODE, "native", unix.IFLA_XDP_DRV_PROG_ID},
+	{unix.XDP_FLAGS_HW_MODE, "offload", unix.IFLA_XDP_HW_PROG_ID},
+}
+
 // String returns "generic", "native" or "offload".
 func (m XDPMode) String() string {
-	switch m {
-	case unix.XDP_FLAGS_SKB_MODE:
-		return "generic"
-	case unix.XDP_FLAGS_DRV_MODE:
-		return "native"
-	case unix.XDP_FLAGS_HW_MODE:
-		return "offload"
+	for _, mode := range xdpModes {
+		if mode.flag == m {
+			return mode.name
+		}
 	}
 	return fmt.Sprintf("mode %d", uint32(m))
 }
@@ -143,32 +137,15 @@ type XDP struct {
 	Program uint32
 }
 
-// parseXDP reads IFLA_XDP: one program for each mode that is in use.
-func parseXDP(b []byte) ([]XDP, error) {
-	var out []XDP
-	modes := map[uint16]XDPMode{
-		unix.IFLA_XDP_SKB_PROG_ID: unix.XDP_FLAGS_SKB_MODE,
-		unix.IFLA_XDP_DRV_PROG_ID: unix.XDP_FLAGS_DRV_MODE,
-		unix.IFLA_XDP_HW_PROG_ID:  unix.XDP_FLAGS_HW_MODE,
-	}
-	err := nlmsg.Attrs(b, func(typ uint16, value []byte) error {
-		if mode, ok := modes[typ]; ok && nlmsg.U32(value) != 0 {
-			out = append(out, XDP{mode, nlmsg.U32(value)})
-		}
-		return nil
-	})
-	return out, err
-}
-
 // DetachXDP detaches the program in a mode, on the condition that it is the one whose
 // descriptor is expected; -1 stands for none. The kernel refuses with EEXIST if another
 // is attached, and explains why if a bpf_link has attached it.
 func (c *Conn) DetachXDP(link int, mode XDPMode, expected int) error {
 	const none = ^uint32(0)
-	xdp := slices.Concat(
-		nlmsg.Number(unix.IFLA_XDP_FD, none),
-		nlmsg.Number(unix.IFLA_XDP_FLAGS, uint32(mode)|unix.XDP_FLAGS_REPLACE),
-		nlmsg.Number(unix.IFLA_XDP_EXPECTED_FD, uint32(expected)),
-	)
-	return c.change(unix.RTM_SETLINK, 0, linkHeader(link), nlmsg.Append(nil, unix.IFLA_XDP|unix.NLA_F_NESTED, xdp))
+	xdp := nl.NewRtAttr(unix.IFLA_XDP|unix.NLA_F_NESTED, slices.Concat(
+		number(unix.IFLA_XDP_FD, none),
+		number(unix.IFLA_XDP_FLAGS, uint32(mode)|unix.XDP_FLAGS_REPLACE),
+		number(unix.IFLA_XDP_EXPECTED_FD, uint32(expected)),
+	))
+	return c.change(unix.RTM_SETLINK, 0, linkHeader(link), xdp.Serialize())
 }

@@ -5,15 +5,16 @@ package rtnl
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // Route is one route of a dump.
@@ -40,26 +41,16 @@ type Hop struct {
 	msg  []byte // struct rtnexthop with its attributes
 }
 
-// Attributes of routes that x/sys does not name (linux/rtnetlink.h).
-const (
-	rtaVia       = 18
-	rtaEncapType = 21
-	rtaEncap     = 22
-	rtaNexthop   = 30
-)
+// rtaNexthop is RTA_NH_ID, which no library names (linux/rtnetlink.h).
+const rtaNexthop = 30
 
-// deleteBy are the attributes by which a route is deleted; the others describe its age,
-// or the answer to a look-up.
-var deleteBy = map[uint16]bool{
-	unix.RTA_DST: true, unix.RTA_SRC: true, unix.RTA_OIF: true, unix.RTA_GATEWAY: true,
-	unix.RTA_PRIORITY: true, unix.RTA_PREFSRC: true, unix.RTA_METRICS: true, unix.RTA_MULTIPATH: true,
-	unix.RTA_TABLE: true, rtaVia: true, unix.RTA_PREF: true, rtaEncapType: true, rtaEncap: true, rtaNexthop: true,
-}
-
-// nextHop are those that a next hop object stands for: a request has one or
+// deleteBy are the attributes by which a route is deleted; the others describe its age, or the
+// answer to a look-up. True are those that a next hop object stands for: a request has one or
 // the other.
-var nextHop = map[uint16]bool{
-	unix.RTA_OIF: true, unix.RTA_GATEWAY: true, unix.RTA_MULTIPATH: true, rtaVia: true, rtaEncapType: true, rtaEncap: true,
+var deleteBy = map[uint16]bool{
+	unix.RTA_DST: false, unix.RTA_SRC: false, unix.RTA_PRIORITY: false, unix.RTA_PREFSRC: false, unix.RTA_METRICS: false,
+	unix.RTA_TABLE: false, unix.RTA_PREF: false, rtaNexthop: false,
+	unix.RTA_OIF: true, unix.RTA_GATEWAY: true, unix.RTA_MULTIPATH: true, unix.RTA_VIA: true, unix.RTA_ENCAP_TYPE: true, unix.RTA_ENCAP: true,
 }
 
 // Routes calls each with the routes of a family in all tables as they come, in one
@@ -74,9 +65,6 @@ func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func
 		}
 		return err
 	}, familyHeader(family))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil // a kernel without this family
-	}
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
 	}
@@ -85,58 +73,55 @@ func (c *Conn) Routes(ctx context.Context, family uint8, begin func(), each func
 
 // familyHeader makes a header of a route or rule, with nothing but a family.
 func familyHeader(family uint8) []byte {
-	msg := make([]byte, unix.SizeofRtMsg)
-	msg[0] = family
-	return msg
+	return (&nl.RtMsg{RtMsg: unix.RtMsg{Family: family}}).Serialize()
 }
 
 func parseRoute(msg []byte) (r Route, err error) {
 	if len(msg) < unix.SizeofRtMsg {
 		return r, fmt.Errorf("route message of %d bytes is too short", len(msg))
 	}
-	r.Family, r.Table, r.Protocol, r.Type = msg[0], uint32(msg[4]), msg[5], msg[7]
-	r.msg, r.cloned = msg, nlmsg.U32(msg[8:])&unix.RTM_F_CLONED != 0
+	header := nl.DeserializeRtMsg(msg)
+	r.Family, r.Table, r.Protocol, r.Type = header.Family, uint32(header.Table), header.Protocol, header.Type
+	r.msg, r.cloned = msg, header.Flags&unix.RTM_F_CLONED != 0
 	var dst, src []byte
-	err = nlmsg.Attrs(msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
+	var hopErr error
+	err = nlread.Attributes(msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) {
 		switch typ {
 		case unix.RTA_DST:
 			dst = value
 		case unix.RTA_SRC:
 			src = value
 		case unix.RTA_TABLE:
-			r.Table = nlmsg.U32(value)
+			r.Table = nlread.U32(value)
 		case unix.RTA_PRIORITY:
-			r.Metric = nlmsg.U32(value)
+			r.Metric = nlread.U32(value)
 		case unix.RTA_GATEWAY:
 			r.Gateway, _ = netip.AddrFromSlice(value)
-		case rtaVia: // of another family than the route, which is before the address
+		case unix.RTA_VIA: // of another family than the route, which is before the address
 			r.Gateway, _ = netip.AddrFromSlice(value[min(2, len(value)):])
 		case unix.RTA_OIF:
-			r.Links = append(r.Links, int(nlmsg.U32(value)))
+			r.Links = append(r.Links, int(nlread.U32(value)))
 		case unix.RTA_MULTIPATH:
-			return r.parseHops(value)
+			hopErr = r.parseHops(value)
 		case rtaNexthop:
 			r.nexthop = true
 		}
-		return nil
 	})
-	if err != nil {
-		return r, err
-	}
 	var dstErr, srcErr error
-	r.Dst, dstErr = prefixOf(r.Family, dst, msg[1])
-	r.Src, srcErr = prefixOf(r.Family, src, msg[2])
-	return r, errors.Join(dstErr, srcErr)
+	r.Dst, dstErr = prefixOf(r.Family, dst, header.Dst_len)
+	r.Src, srcErr = prefixOf(r.Family, src, header.Src_len)
+	return r, errors.Join(err, hopErr, dstErr, srcErr)
 }
 
 // parseHops reads RTA_MULTIPATH, a list of struct rtnexthop.
 func (r *Route) parseHops(b []byte) error {
 	for len(b) >= unix.SizeofRtNexthop {
-		size := int(binary.NativeEndian.Uint16(b))
+		hop := nl.DeserializeRtNexthop(b)
+		size := int(hop.RtNexthop.Len)
 		if size < unix.SizeofRtNexthop || size > len(b) {
 			return fmt.Errorf("next hop of %d bytes in %d", size, len(b))
 		}
-		h := Hop{int(int32(nlmsg.U32(b[4:]))), b[2]&unix.RTNH_F_DEAD != 0, append([]byte{}, b[:size]...)}
+		h := Hop{int(hop.Ifindex), hop.Flags&unix.RTNH_F_DEAD != 0, slices.Clone(b[:size])}
 		h.msg[2] &= unix.RTNH_F_ONLINK // the other flags describe the state of its link
 		h.msg = append(h.msg, make([]byte, (4-size%4)%4)...)
 		r.Links, r.Hops = append(r.Links, h.Link), append(r.Hops, h)
@@ -151,12 +136,13 @@ func (r Route) DeleteRequest() string { return r.Request(r.Hops) }
 // Request makes a message with the attributes that identify the route, and the given ones
 // of its next hops if it has several.
 func (r Route) Request(hops []Hop) string {
-	out := append([]byte{}, r.msg[:unix.SizeofRtMsg]...)
-	clear(out[8:]) // flags, which describe the state of its links
+	header := *nl.DeserializeRtMsg(r.msg)
+	header.Flags = 0 // they describe the state of its links
+	out := string(header.Serialize())
 	// The message was read before, so its attributes are whole.
-	_ = nlmsg.Attrs(r.msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) error {
-		if !deleteBy[typ] || r.nexthop && nextHop[typ] {
-			return nil
+	_ = nlread.Attributes(r.msg[unix.SizeofRtMsg:], func(typ uint16, value []byte) {
+		if hop, known := deleteBy[typ]; !known || r.nexthop && hop {
+			return
 		}
 		if typ == unix.RTA_MULTIPATH {
 			value = nil
@@ -164,10 +150,14 @@ func (r Route) Request(hops []Hop) string {
 				value = append(value, h.msg...)
 			}
 		}
-		out = nlmsg.Append(out, typ, value)
-		return nil
+		out += attribute(typ, value)
 	})
-	return string(out)
+	return out
+}
+
+// attribute encodes an attribute.
+func attribute(typ uint16, value []byte) string {
+	return string(nl.NewRtAttr(int(typ), value).Serialize())
 }
 
 // GoesWithAnyLink reports whether the kernel deletes the route with any of its
@@ -186,11 +176,7 @@ func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err er
 // AppendRoute adds a route behind those of the same destination and metric; one
 // that already exists is success.
 func (c *Conn) AppendRoute(request string) error {
-	err := c.change(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, []byte(request))
-	if errors.Is(err, unix.EEXIST) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND, []byte(request)), unix.EEXIST)
 }
 
 // DeleteRoute deletes a route; already gone is success. The routes through a next hop object
@@ -198,10 +184,10 @@ func (c *Conn) AppendRoute(request string) error {
 func (c *Conn) DeleteRoute(request string) error {
 	err := c.change(unix.RTM_DELROUTE, 0, []byte(request))
 	noNexthop := errors.Is(err, unix.EINVAL) && strings.Contains(err.Error(), "Nexthop id does not exist")
-	if nlmsg.Gone(err) || errors.Is(err, unix.ESRCH) || noNexthop {
+	if noNexthop {
 		return nil
 	}
-	return err
+	return nlread.Except(err, unix.ENOENT, unix.ENODEV, unix.ESRCH)
 }
 
 // prefixOf makes a prefix of an address as a message has it; none is the

@@ -6,15 +6,16 @@ package rtnl
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // Rule is one rule of policy routing.
@@ -43,9 +44,6 @@ const sizeofRuleHdr = unix.SizeofRtMsg
 // Rules lists the rules of a family.
 func (c *Conn) Rules(ctx context.Context, family uint8) ([]Rule, error) {
 	rules, err := list(ctx, c, unix.RTM_GETRULE, parseRule, familyHeader(family))
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) {
-		return nil, nil // a kernel without policy routing
-	}
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)
 	}
@@ -56,72 +54,47 @@ func parseRule(msg []byte) (Rule, error) {
 	if len(msg) < sizeofRuleHdr {
 		return Rule{}, fmt.Errorf("rule message of %d bytes is too short", len(msg))
 	}
-	r := Rule{Family: msg[0], Table: uint32(msg[4]), Request: ruleRequest(msg)}
-	r.Not, r.ToTable = nlmsg.U32(msg[8:])&unix.FIB_RULE_INVERT != 0, msg[7] == unix.FR_ACT_TO_TBL
-	r.Plain = r.ToTable && msg[3] == 0 // its TOS
+	header := *nl.DeserializeRtMsg(msg)
+	header.Flags &= netlink.FibRuleInvert // the others are the state of its links
+	r := Rule{Family: header.Family, Table: uint32(header.Table), Not: header.Flags != 0, ToTable: header.Type == nl.FR_ACT_TO_TBL}
+	r.Plain, r.Request = r.ToTable && header.Tos == 0, RuleRequest(header.Serialize())
 	var from, to []byte
-	err := nlmsg.Attrs(msg[sizeofRuleHdr:], func(typ uint16, value []byte) error {
+	err := nlread.Attributes(msg[sizeofRuleHdr:], func(typ uint16, value []byte) {
+		if typ == nl.FRA_PAD || typ == nl.FRA_SUPPRESS_PREFIXLEN && nlread.U32(value) == ^uint32(0) {
+			return // it says nothing, or that the rule suppresses none
+		}
+		r.Request += RuleRequest(attribute(typ, value))
 		switch typ {
-		case unix.FRA_PRIORITY:
-			r.Priority = nlmsg.U32(value)
-		case unix.FRA_TABLE:
-			r.Table = nlmsg.U32(value)
-		case unix.FRA_FWMARK:
-			r.Mark.Value = nlmsg.U32(value)
-		case unix.FRA_FWMASK:
-			r.Mark.Mask = nlmsg.U32(value)
-		case unix.FRA_SRC:
+		case nl.FRA_PRIORITY:
+			r.Priority = nlread.U32(value)
+		case nl.FRA_TABLE:
+			r.Table = nlread.U32(value)
+		case nl.FRA_FWMARK:
+			r.Mark.Value = nlread.U32(value)
+		case nl.FRA_FWMASK:
+			r.Mark.Mask = nlread.U32(value)
+		case nl.FRA_SRC:
 			from = value
-		case unix.FRA_DST:
+		case nl.FRA_DST:
 			to = value
-		case unix.FRA_SUPPRESS_PREFIXLEN:
-			r.Plain = r.Plain && nlmsg.U32(value) == ^uint32(0)
-		case unix.FRA_PROTOCOL:
+		case nl.FRA_PROTOCOL:
 			if len(value) == 1 {
 				r.Protocol = value[0]
 			}
-		case unix.FRA_PAD:
 		default:
 			r.Plain = false
 		}
-		return nil
 	})
-	if err != nil {
-		return r, err
-	}
 	var fromErr, toErr error
-	r.From, fromErr = prefixOf(r.Family, from, msg[2])
-	r.To, toErr = prefixOf(r.Family, to, msg[1])
-	return r, errors.Join(fromErr, toErr)
+	r.From, fromErr = prefixOf(r.Family, from, header.Src_len)
+	r.To, toErr = prefixOf(r.Family, to, header.Dst_len)
+	return r, errors.Join(err, fromErr, toErr)
 }
 
-// ruleRequest makes the request of a message of a dump: without the state of its links,
-// and without values that stand for any.
-func ruleRequest(msg []byte) RuleRequest {
-	out := append([]byte{}, msg[:sizeofRuleHdr]...)
-	binary.NativeEndian.PutUint32(out[8:], nlmsg.U32(msg[8:])&unix.FIB_RULE_INVERT)
-	// parseRule reads the message, too, and returns the error.
-	_ = nlmsg.Attrs(msg[sizeofRuleHdr:], func(typ uint16, value []byte) error {
-		suppressesNone := typ == unix.FRA_SUPPRESS_PREFIXLEN && nlmsg.U32(value) == ^uint32(0)
-		if typ != unix.FRA_PAD && !suppressesNone {
-			out = nlmsg.Append(out, typ, value)
-		}
-		return nil
-	})
-	return RuleRequest(out)
-}
-
-// WithPriority returns the request of a rule that differs in its priority only.
+// WithPriority returns the request of a rule that differs in its priority only: of two
+// attributes, the kernel takes the last.
 func (q RuleRequest) WithPriority(priority uint32) RuleRequest {
-	out := []byte(q[:sizeofRuleHdr])
-	// It was made of a message whose attributes are whole.
-	_ = nlmsg.Attrs([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) error {
-		if typ != unix.FRA_PRIORITY {
-			out = nlmsg.Append(out, typ, value)
-		}
-		return nil
-	})
-	return RuleRequest(append(out, nlmsg.Number(unix.FRA_PRIORITY, priority)...))
+	return q + RuleRequest(number(nl.FRA_PRIORITY, priority))
 }
 
 // canMean reports whether the kernel could delete the other rule instead of this one. It
@@ -139,12 +112,11 @@ func (q RuleRequest) canMean(other RuleRequest) bool {
 
 // compared returns the attributes that are not 0.
 func (q RuleRequest) compared() (attributes []string) {
-	// It was made of a message whose attributes are whole.
-	_ = nlmsg.Attrs([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) error {
+	// They are those of a message, which were whole.
+	_ = nlread.Attributes([]byte(q[sizeofRuleHdr:]), func(typ uint16, value []byte) {
 		if len(bytes.Trim(value, "\x00")) > 0 {
-			attributes = append(attributes, string(nlmsg.Append(nil, typ, value)))
+			attributes = append(attributes, attribute(typ, value))
 		}
-		return nil
 	})
 	return attributes
 }
@@ -188,18 +160,10 @@ func (s *Rules) Find(q RuleRequest) (there, ambiguous bool) {
 // DeleteRule deletes the first rule that the kernel finds with all that the
 // request has; already gone is success.
 func (c *Conn) DeleteRule(q RuleRequest) error {
-	err := c.change(unix.RTM_DELRULE, 0, []byte(q))
-	if nlmsg.Gone(err) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(unix.RTM_DELRULE, 0, []byte(q)), unix.ENOENT, unix.ENODEV)
 }
 
 // AddRule makes the rule of the request; one that already exists is success.
 func (c *Conn) AddRule(q RuleRequest) error {
-	err := c.change(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, []byte(q))
-	if errors.Is(err, unix.EEXIST) {
-		return nil
-	}
-	return err
+	return nlread.Except(c.change(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, []byte(q)), unix.EEXIST)
 }

@@ -5,35 +5,22 @@ package rtnl
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/internal/nlmsg"
+	"github.com/slipway-dev/slipway/internal/nlread"
 )
 
 // The parents of the filters of a clsact or ingress qdisc (linux/pkt_sched.h).
 const (
-	Ingress = 0xfffffff2
-	Egress  = 0xfffffff3
+	Ingress = netlink.HANDLE_MIN_INGRESS
+	Egress  = netlink.HANDLE_MIN_EGRESS
 
-	plainIngress = 0xffff0000 // of the filters of an ingress qdisc
-	qdiscParent  = 0xfffffff1 // of both qdiscs themselves
-)
-
-// struct tcmsg, and attributes behind it, which x/sys does not name
-// (linux/rtnetlink.h, linux/pkt_cls.h).
-const (
-	sizeofTcMsg     = 20
-	tcaKind         = 1
-	tcaOptions      = 2
-	tcaChain        = 11
-	tcaIngressBlock = 13
-	tcaEgressBlock  = 14
-	tcaBPFName      = 7
-	tcaBPFID        = 11
+	plainIngress = 0xffff0000            // of the filters of an ingress qdisc
+	qdiscParent  = netlink.HANDLE_CLSACT // of both qdiscs themselves
 )
 
 // SharedBlock stands for the link in messages on filters of a shared block; the
@@ -45,8 +32,7 @@ type Qdisc struct {
 	Kind   string
 	Shared bool // its filters are in a block that other links use, too
 
-	link   int
-	parent uint32
+	at nl.TcMsg
 }
 
 // Parents returns the parents of the filters on the qdisc.
@@ -59,12 +45,9 @@ func (q Qdisc) Parents() []uint32 {
 
 // FilterID identifies a tc filter by where it is and the program in it.
 type FilterID struct {
-	Link    int
-	Parent  uint32
-	Chain   uint32
-	Info    uint32 // priority << 16 | protocol, as the kernel encodes it
-	Handle  uint32 // 0 in the message that stands for a priority and protocol
-	Program uint32
+	nl.TcMsg // its handle is 0 in the message that stands for a priority and protocol
+	Chain    uint32
+	Program  uint32
 }
 
 // Preference is the priority of the filter.
@@ -90,123 +73,84 @@ type Filter struct {
 	Name string
 }
 
-// tcHeader makes struct tcmsg of where a filter or a qdisc is; the family is AF_UNSPEC.
-func tcHeader(at FilterID) []byte {
-	msg := make([]byte, 4, sizeofTcMsg)
-	for _, field := range []uint32{uint32(at.Link), at.Handle, at.Parent, at.Info} {
-		msg = binary.NativeEndian.AppendUint32(msg, field)
-	}
-	return msg
+// tcKind encodes the kind of a filter or a qdisc as an attribute.
+func tcKind(kind string) []byte {
+	return nl.NewRtAttr(nl.TCA_KIND, nl.ZeroTerminated(kind)).Serialize()
 }
 
-func parseFilter(msg []byte) (Filter, error) {
-	if len(msg) < sizeofTcMsg {
-		return Filter{}, fmt.Errorf("filter message of %d bytes is too short", len(msg))
+// parseTC reads struct tcmsg and the attributes after it.
+func parseTC(msg []byte) (*nl.TcMsg, map[uint16][]byte, error) {
+	if len(msg) < nl.SizeofTcMsg {
+		return nil, nil, fmt.Errorf("message of traffic control with %d bytes is too short", len(msg))
 	}
-	var f Filter
-	f.Link = int(int32(nlmsg.U32(msg[4:])))
-	f.Handle, f.Parent, f.Info = nlmsg.U32(msg[8:]), nlmsg.U32(msg[12:]), nlmsg.U32(msg[16:])
-	err := nlmsg.Attrs(msg[sizeofTcMsg:], func(typ uint16, value []byte) error {
-		switch typ {
-		case tcaKind:
-			f.Kind = unix.ByteSliceToString(value)
-		case tcaChain:
-			f.Chain = nlmsg.U32(value)
-		case tcaOptions:
-			if f.Kind == "bpf" {
-				return f.parseBPF(value)
-			}
-		}
-		return nil
-	})
-	return f, err
+	attrs, err := nlread.Values(msg[nl.SizeofTcMsg:])
+	return nl.DeserializeTcMsg(msg), attrs, err
 }
 
-func (f *Filter) parseBPF(options []byte) error {
-	return nlmsg.Attrs(options, func(typ uint16, value []byte) error {
-		switch typ {
-		case tcaBPFName:
-			f.Name = unix.ByteSliceToString(value)
-		case tcaBPFID:
-			f.Program = nlmsg.U32(value)
-		}
-		return nil
-	})
+func parseFilter(msg []byte) (f Filter, err error) {
+	tc, attrs, err := parseTC(msg)
+	if err != nil {
+		return f, err
+	}
+	f.TcMsg, f.Kind, f.Chain = *tc, unix.ByteSliceToString(attrs[nl.TCA_KIND]), nlread.U32(attrs[nl.TCA_CHAIN])
+	if f.Kind == "bpf" {
+		options, err := nlread.Values(attrs[nl.TCA_OPTIONS])
+		f.Name, f.Program = unix.ByteSliceToString(options[nl.TCA_BPF_NAME]), nlread.U32(options[nl.TCA_BPF_ID])
+		return f, err
+	}
+	return f, nil
 }
 
 // Filters lists the filters at one parent of a link's qdisc. For each priority
 // and protocol the kernel adds a message without a handle.
-func (c *Conn) Filters(ctx context.Context, link int, parent uint32) ([]Filter, error) {
-	filters, err := list(ctx, c, unix.RTM_GETTFILTER, parseFilter,
-		tcHeader(FilterID{Link: link, Parent: parent}))
-	if nlmsg.Gone(err) {
-		return nil, nil
-	}
-	return filters, err
+func (c *Conn) Filters(ctx context.Context, link int32, parent uint32) ([]Filter, error) {
+	filters, err := list(ctx, c, unix.RTM_GETTFILTER, parseFilter, (&nl.TcMsg{Ifindex: link, Parent: parent}).Serialize())
+	return filters, nlread.Except(err, unix.ENOENT, unix.ENODEV)
 }
 
 // Qdiscs lists the clsact and ingress qdiscs of all links, in one dump.
 func (c *Conn) Qdiscs(ctx context.Context) (map[int]Qdisc, error) {
-	all, err := list(ctx, c, unix.RTM_GETQDISC, parseQdisc, tcHeader(FilterID{}))
-	if errors.Is(err, unix.EOPNOTSUPP) {
-		return nil, nil // a kernel without traffic control
-	}
+	all, err := list(ctx, c, unix.RTM_GETQDISC, parseQdisc, (&nl.TcMsg{}).Serialize())
 	if err != nil {
 		return nil, fmt.Errorf("list qdiscs: %w", err)
 	}
 	out := map[int]Qdisc{}
 	for _, q := range all {
-		if q.parent == qdiscParent {
-			out[q.link] = q
+		if q.at.Parent == qdiscParent {
+			out[int(q.at.Ifindex)] = q
 		}
 	}
 	return out, nil
 }
 
 func parseQdisc(msg []byte) (q Qdisc, err error) {
-	if len(msg) < sizeofTcMsg {
-		return q, fmt.Errorf("qdisc message of %d bytes is too short", len(msg))
+	tc, attrs, err := parseTC(msg)
+	if err != nil {
+		return q, err
 	}
-	q.link, q.parent = int(int32(nlmsg.U32(msg[4:]))), nlmsg.U32(msg[12:])
-	err = nlmsg.Attrs(msg[sizeofTcMsg:], func(typ uint16, value []byte) error {
-		switch typ {
-		case tcaKind:
-			q.Kind = unix.ByteSliceToString(value)
-		case tcaIngressBlock, tcaEgressBlock:
-			q.Shared = q.Shared || nlmsg.U32(value) != 0
-		}
-		return nil
-	})
-	return q, err
+	q.at, q.Kind = *tc, unix.ByteSliceToString(attrs[nl.TCA_KIND])
+	q.Shared = nlread.U32(attrs[nl.TCA_INGRESS_BLOCK]) != 0 || nlread.U32(attrs[nl.TCA_EGRESS_BLOCK]) != 0
+	return q, nil
 }
 
 // DeleteFilter deletes a BPF filter; already gone is success.
 func (c *Conn) DeleteFilter(f FilterID) error {
-	data := [][]byte{tcHeader(f), nlmsg.String(tcaKind, "bpf")}
+	data := [][]byte{f.Serialize(), tcKind("bpf")}
 	if f.Chain != 0 {
-		data = append(data, nlmsg.Number(tcaChain, f.Chain))
+		data = append(data, number(nl.TCA_CHAIN, f.Chain))
 	}
-	if err := c.change(unix.RTM_DELTFILTER, 0, data...); err != nil && !nlmsg.Gone(err) {
-		return err
-	}
-	return nil
+	return nlread.Except(c.change(unix.RTM_DELTFILTER, 0, data...), unix.ENOENT, unix.ENODEV)
 }
 
-// hasClsact reports whether a link has a clsact qdisc. A request to delete a missing one fails
-// like an invalid request.
-func (c *Conn) hasClsact(link int) bool {
-	msg, err := c.get(unix.RTM_GETQDISC, tcHeader(FilterID{Link: link, Parent: qdiscParent}))
-	if err != nil {
-		return !nlmsg.Gone(err)
+// DeleteClsact deletes a link's clsact qdisc; already gone is success. A request to delete a
+// missing one fails like an invalid request.
+func (c *Conn) DeleteClsact(ctx context.Context, link int) error {
+	at := nl.TcMsg{Ifindex: int32(link), Parent: qdiscParent}
+	err := c.change(unix.RTM_DELQDISC, 0, at.Serialize(), tcKind("clsact"))
+	if err == nil || nlread.Gone(err) {
+		return nil
 	}
-	q, err := parseQdisc(msg)
-	return err != nil || q.Kind == "clsact"
-}
-
-// DeleteClsact deletes a link's clsact qdisc; already gone is success.
-func (c *Conn) DeleteClsact(link int) error {
-	err := c.change(unix.RTM_DELQDISC, 0, tcHeader(FilterID{Link: link, Parent: qdiscParent}), nlmsg.String(tcaKind, "clsact"))
-	if err == nil || nlmsg.Gone(err) || !c.hasClsact(link) {
+	if now, listErr := c.Qdiscs(ctx); listErr == nil && now[link].Kind != "clsact" {
 		return nil
 	}
 	return err
