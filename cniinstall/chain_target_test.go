@@ -24,7 +24,7 @@ func (n node) chained(exclusive bool) recorded {
 		write(n.t, n.plugin(plugin), script("0.4.0"), 0o755)
 	}
 	i := n.install()
-	i.Exclusive, i.Config = exclusive, chainedOf(cniinstall.Chained{Target: "*"})
+	i.Exclusive, i.Config = exclusive, chainedOf(cniinstall.Chained{Network: "*"})
 	return i
 }
 

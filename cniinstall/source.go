@@ -183,7 +183,7 @@ func (i Install) withDefaults() (Install, error) {
 			return i, err
 		}
 	}
-	if i.ConfName == "" && i.Config == nil {
+	if _, inPlace := i.inPlace(); i.ConfName == "" && (i.Config == nil || inPlace) {
 		return i, nil
 	}
 	if i.ConfName == "" {

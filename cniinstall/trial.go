@@ -38,7 +38,7 @@ func (j *job) ready(ctx context.Context) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if now, err := j.folder(j.files).Read(ctx, j.ConfName); err == nil && string(now) == string(j.raw) {
+	if holds(ctx, filepath.Join(j.ConfDir, j.file), j.raw) {
 		return nil
 	}
 	var asked []string

@@ -88,11 +88,13 @@ func (u Uninstall) Kinds() []*ledger.Kind {
 	plugin, conf := ledger.File(), ledger.File()
 	plugin.Name, plugin.Owns, plugin.Met, plugin.Same, plugin.Keeps = pluginKind, ownsFile(plugin.Owns), metPlugin, samePlugin, u.keepsPlugin
 	plugin.Leave = func(context.Context, string, ledger.Claim) bool { return u.KeepPlugins }
-	conf.Name, conf.Owns, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), writeConf, u.keepsConf, u.lostConf
+	conf.Name, conf.Owns, conf.Read, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), readConf, writeConf, u.keepsConf, u.lostConf
 	conf.Leave = func(context.Context, string, ledger.Claim) bool { return u.KeepConf }
 	dir := ledger.Dir()
 	dir.Leave = u.leavesDir
-	return []*ledger.Kind{plugin, conf, dir}
+	inPlace := (&inPlace{}).kind()
+	inPlace.Leave = conf.Leave
+	return []*ledger.Kind{plugin, conf, dir, inPlace}
 }
 
 // leavesDir leaves the directories of steps whose files are kept, and no others.
@@ -303,7 +305,7 @@ func twinOf(ctx context.Context, path string, to ledger.State) (name string, now
 
 // isState reports whether there is a file in state s, as it was read.
 func isState(ctx context.Context, path string, s ledger.State) (now ledger.State, is bool) {
-	now, err := ledger.File().Read(ctx, path)
+	now, err := readConf(ctx, path)
 	return now, err == nil && !now.IsZero() && now.Equal(s)
 }
 

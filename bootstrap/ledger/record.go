@@ -227,7 +227,7 @@ func (r *record) isOriginal(k *Kind, now State) bool {
 	case k.same(now, r.Original):
 		return r.Original.secret
 	}
-	return !r.isOurs(k, now) && r.stoodStill(now)
+	return !r.isOurs(k, now) && (r.stoodStill(now) || now.IsZero() && k.Fleeting)
 }
 
 // replaceOriginal makes the present state, of which a copy is kept, the original. As long as no
