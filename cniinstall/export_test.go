@@ -19,3 +19,10 @@ var (
 	ErrUninstalled = errUninstalled
 	ErrContested   = errContested
 )
+
+// EditList edits a file as that of another CNI is edited.
+func EditList(ctx context.Context, path string, edit func(raw string) string) error {
+	return again(func() error {
+		return editList(ctx, path, func(l listText) listText { return listText(edit(string(l))) })
+	})
+}

@@ -205,9 +205,14 @@ func (r recorded) findEntries(ctx context.Context, object string) (all []entry, 
 
 // write puts the plugin into the target, and takes it out of all others that have it. Without a
 // target it replaces it where it is.
-func (p *inPlace) write(ctx context.Context, object string, to ledger.State) (err error) {
+func (p *inPlace) write(ctx context.Context, object string, to ledger.State) error {
+	return again(func() error { return p.tryWrite(ctx, object, to) })
+}
+
+// again edits a file once more if its owner has written it meanwhile.
+func again(edit func() error) (err error) {
 	for range tries {
-		if err = p.tryWrite(ctx, object, to); !errors.Is(err, errRewritten) {
+		if err = edit(); !errors.Is(err, errRewritten) {
 			break
 		}
 	}
@@ -255,7 +260,7 @@ func editList(ctx context.Context, path string, edit func(listText) listText) er
 		return err
 	}
 	if before.Type != "file" {
-		return fmt.Errorf("%s: %w", printable.Line(path), errRewritten)
+		return fmt.Errorf("%s is no regular file (any more), so no plugin is put into it, nor taken out", printable.Line(path))
 	}
 	raw, err := contentOf(ctx, path, before)
 	if err != nil {

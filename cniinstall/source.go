@@ -183,7 +183,11 @@ func (i Install) withDefaults() (Install, error) {
 			return i, err
 		}
 	}
-	if _, inPlace := i.inPlace(); i.ConfName == "" && (i.Config == nil || inPlace) {
+	if _, ok := i.inPlace(); ok {
+		i.ConfName = "" // none is published
+		return i, nil
+	}
+	if i.ConfName == "" && i.Config == nil {
 		return i, nil
 	}
 	if i.ConfName == "" {

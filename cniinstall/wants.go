@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,13 @@ func isPresent(plugin ledger.Want) bool {
 // An error in the request or the configuration is returned before anything is touched.
 func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
 	j, err := i.survey(ctx)
-	if err != nil {
-		return wants, err
+	if err == nil {
+		wants, err = j.wants()
 	}
-	return j.wants()
+	if !isFixed(i.Config) || i.Exclusive {
+		wants.Watch = []string{cmp.Or(i.ConfDir, defaultConfDir)}
+	}
+	return wants, err
 }
 
 func (j *job) wants() (wants ledger.Wants, err error) {
