@@ -41,9 +41,12 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	}
 	f := i.folder(files)
 	f.passedOver = func(text string) { advice = append(advice, text) }
-	if raw, err := i.Config.renderIn(ctx, f); err == nil { // Check reports other errors
+	raw, err := i.Config.renderIn(ctx, f)
+	i.ConfName = i.named(raw)
+	if err == nil { // Check reports other errors
 		advice = append(advice, i.unasked(ctx, raw)...)
 	}
+	f.own = i.ConfName
 	names, err := i.before(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,7 @@ func (i Install) before(ctx context.Context) ([]string, error) {
 	}
 	f := i.folder(recorded{})
 	names, err := f.others(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return name > f.own }), err
+	return slices.DeleteFunc(names, func(name string) bool { return f.own == "" || name > f.own }), err
 }
 
 // shut names the plugin folders that are skipped although files in them differ.

@@ -41,7 +41,7 @@ func (f folder) theirs(ctx context.Context) (all []candidate, err error) {
 	}
 	aside, err := f.setAside(ctx)
 	aside = slices.DeleteFunc(aside, func(c candidate) bool {
-		return c.name == f.own || slices.ContainsFunc(all, func(o candidate) bool { return o.name == c.name })
+		return f.isOwn(c.name) || slices.ContainsFunc(all, func(o candidate) bool { return o.name == c.name })
 	})
 	return append(all, aside...), err
 }

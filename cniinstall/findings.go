@@ -22,6 +22,7 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 	if i, err = i.withDefaults(); err != nil {
 		return nil, err
 	}
+	i.ConfName = i.named(nil)
 	f := i.folder(recorded{})
 	names, err := f.List(ctx, isConfName)
 	if err != nil || len(names) == 0 {

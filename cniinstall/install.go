@@ -72,9 +72,9 @@ type Install struct {
 
 	// Config is the configuration. If nil, none is installed. It is written to
 	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d; ConfName
-	// must be given. If it ends in .conflist,
+	// must be given, but for a plugin in place. If it ends in .conflist,
 	// the configuration must be a list; if in .conf or .json, that of a single
-	// plugin. A configuration that the step has published under another
+	// plugin; without a suffix, it gets the one that fits. A configuration that the step has published under another
 	// name is undone once this one exists.
 	Config   Config
 	ConfDir  string

@@ -193,8 +193,8 @@ func (i Install) withDefaults() (Install, error) {
 	if i.ConfName == "" {
 		return i, errors.New("no file name given for the CNI configuration")
 	}
-	if !isLoaded(i.ConfName) {
-		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
+	if !isLoaded(i.ConfName) && (!isFileName(i.ConfName) || filepath.Ext(i.ConfName) != "") {
+		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name, perhaps ending in %s)",
 			i.ConfName, strings.Join(cniconf.Suffixes, ", "))
 	}
 	return i, nil

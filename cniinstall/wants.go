@@ -304,14 +304,15 @@ func (j *job) render(ctx context.Context) (err error) {
 	if j.Config == nil {
 		return nil
 	}
-	f, as := j.folder(j.files), j.ConfName
-	j.file = j.ConfName
+	var as string
+	f := j.folder(j.files)
 	if c, ok := j.inPlace(); ok {
 		var t candidate
 		t, j.raw, err = c.render(ctx, f)
 		j.file, as = t.file, t.name
-	} else {
-		j.raw, err = j.Config.renderIn(ctx, f)
+	} else if j.raw, err = j.Config.renderIn(ctx, f); err == nil {
+		j.ConfName = j.named(j.raw)
+		j.file, as = j.ConfName, j.ConfName
 	}
 	if err == nil {
 		j.net, err = parseWhole(ctx, f.Folder, as, j.raw)
