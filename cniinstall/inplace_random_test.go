@@ -149,7 +149,7 @@ func (n *inOneFile) run(kill int, f func() error) (err error) {
 // a file of its own, and only sets all others aside.
 func (n *inOneFile) install(agent string, version int, render bool) cniinstall.Install {
 	plugin := fmt.Sprintf(`{ "type": "%s", "version": %d.50 }`, agent, version)
-	i := cniinstall.Install{ConfDir: n.dir(), BinDir: filepath.Join(n.root, "bin"), Optional: []string{"loopback"}, Elsewhere: []string{"f-cni", "g-cni", "h-cni", "acme", "mesh", "beside", "only", "only-cni"}}
+	i := cniinstall.Install{ConfDir: n.dir(), BinDir: filepath.Join(n.root, "bin"), Optional: []string{"loopback"}, Vouched: []string{"f-cni", "g-cni", "h-cni", "acme", "mesh", "beside", "only", "only-cni"}}
 	switch {
 	case agent == "only" && !render:
 		i.Config, i.ConfName, i.Exclusive = cniinstall.Whole(listOf("only", version, "")), "05-only.conflist", true

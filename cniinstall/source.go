@@ -113,7 +113,7 @@ const loopback = "loopback"
 // needsLoopback reports whether pods would fail without that plugin, as far as is
 // known.
 func (i Install) needsLoopback() bool {
-	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Elsewhere, loopback) && !i.place.runtime.OwnLoopback
+	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Vouched, loopback) && !i.Runtime.OwnLoopback
 }
 
 // lacking names the tolerated plugins that are neither installed nor about to be.
@@ -126,7 +126,7 @@ func (i Install) lacking() (texts []string) {
 		optional = append(slices.Clone(optional), loopback)
 	}
 	for _, name := range optional {
-		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || slices.Contains(i.Elsewhere, name) {
+		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || slices.Contains(i.Vouched, name) {
 			continue
 		}
 		if _, err := find(name, i.searchDirs()); err != nil {
@@ -142,7 +142,7 @@ func (i Install) binDirs() []string { return append([]string{i.BinDir}, i.AlsoBi
 // searchDirs returns the folders in which the runtime looks for plugins, as far as is known.
 func (i Install) searchDirs() []string {
 	dirs := i.binDirs()
-	for _, dir := range i.place.runtime.PluginDirs {
+	for _, dir := range i.Runtime.PluginDirs {
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}

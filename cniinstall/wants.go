@@ -53,14 +53,25 @@ func isPresent(plugin ledger.Want) bool {
 // Wants lists the files, the configuration last, and the files that it replaces after that.
 // An error in the request or the configuration is returned before anything is touched.
 func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
-	j, err := i.survey(ctx)
+	i, err = i.Placed(ctx)
+	var j *job
+	if err == nil {
+		j, err = i.survey(ctx)
+	}
 	if err == nil {
 		wants, err = j.wants()
 	}
+	wants.Kinds = i.undo().Kinds()
 	if !isFixed(i.Config) || i.Exclusive {
 		wants.Watch = []string{cmp.Or(i.ConfDir, defaultConfDir)}
 	}
 	return wants, err
+}
+
+func (i Install) undo() Uninstall {
+	u := i.Undo
+	u.ConfDir = cmp.Or(u.ConfDir, i.ConfDir)
+	return u
 }
 
 func (j *job) wants() (wants ledger.Wants, err error) {
@@ -81,7 +92,6 @@ func (j *job) wants() (wants ledger.Wants, err error) {
 		wants.List = append(wants.List, a.wants...)
 	}
 	wants.AtOnce, wants.Complete = true, j.isFormer
-	wants.Kinds = Uninstall{ConfDir: j.ConfDir}.Kinds()
 	return wants, nil
 }
 
@@ -111,7 +121,7 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 // setKinds makes the kinds of this installation, which differ from others' in what they try
 // and say.
 func (j *job) setKinds() {
-	kinds := Uninstall{ConfDir: j.ConfDir}.Kinds()
+	kinds := j.undo().Kinds()
 	j.kinds.plugin, j.kinds.conf = kinds[0], kinds[1]
 	if c, ok := j.inPlace(); ok {
 		j.kinds.inPlace = j.entryKind(c)
@@ -391,10 +401,10 @@ func (j *job) needs() (ids []string) {
 }
 
 // isFormer reports whether the step's object is undone if it is not listed any more: a
-// configuration under an earlier name, a plugin that Names no longer has and, if For has
-// chosen the folders, all that is in others.
+// configuration under an earlier name, a plugin that Names no longer has and, if the runtime
+// was asked, all that is in others.
 func (j *job) isFormer(k *ledger.Kind, path string) bool {
-	moved, dir := j.place.isSet, filepath.Dir(path)
+	moved, dir := j.isAsked(), filepath.Dir(path)
 	switch {
 	case k.Name == ledger.Dir().Name:
 		return moved && !j.isIn(path)

@@ -253,7 +253,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 		return i, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
-	i.Elsewhere, i.AlsoBinDirs = a.pluginsElsewhere, a.alsoBinDirs
+	i.Vouched, i.AlsoBinDirs = a.pluginsElsewhere, a.alsoBinDirs
 	if i.Optional = a.optionalPlugins; len(a.plugins) > 0 {
 		if err := a.withPlugins(&i); err != nil {
 			return i, err

@@ -44,12 +44,12 @@ func folderOr(flag, usual string) string {
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
 	i.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories; auto means those of the runtime"
-	looks, asked, err := a.looks(ctx)
-	if err != nil {
+	var err error
+	if i.Runtime, i.RuntimeErr, err = a.looks(ctx); err != nil {
 		return i, err
 	}
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		i, err = i.For(ledger.With(ctx, a.book), looks, asked)
+		i, err = i.Placed(ledger.With(ctx, a.book))
 		return err
 	})
 	if err == nil {
@@ -68,10 +68,10 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 		return err
 	}
 	binDir, confDir := folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
-	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir}
+	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir, RuntimeErr: asked}
 	var notes []string
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		if known, err = known.For(ledger.With(ctx, a.book), cri.CNI{}, asked); err == nil {
+		if known, err = known.Placed(ledger.With(ctx, a.book)); err == nil {
 			notes, err = known.Advise(ctx)
 		}
 		return err
