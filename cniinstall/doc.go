@@ -25,6 +25,10 @@
 // one step when that is undone. Without Exclusive, [Install.Advise] names the files that take
 // precedence over ours.
 //
+// In place ([Chained].InPlace), nothing is published: the plugin is an object of the folder, and
+// is in whichever file has its network. [Unchain] takes out what an earlier installer has put
+// there, and [Configs] lists what a runtime finds.
+//
 // Plugins may go to several folders (AlsoBinDirs).
 //
 // With Install.Runtime, the folders are those that the node's container runtime uses,

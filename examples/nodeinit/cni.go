@@ -318,7 +318,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 		return cniinstall.Whole(content), nil
 	case a.cniChain != "":
 		agent.Network = "" // the target's
-		return cniinstall.Chained{Network: a.cniChain, Agent: agent}, nil
+		return cniinstall.Chained{Network: a.cniChain, Agent: agent, InPlace: a.cniChainInPlace}, nil
 	case a.cniTemplate != "":
 		return agent, nil
 	}

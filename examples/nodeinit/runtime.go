@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -180,12 +181,11 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 	if a.waitLoaded <= 0 || i.Config == nil {
 		return steps
 	}
-	path := filepath.Join(i.ConfDir, i.ConfName)
 	loaded := bootstrap.Step{
 		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded,
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
 			err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-				conf, err = cniinstall.ReadWhole(ctx, path)
+				conf, err = published(ctx, i)
 				return err
 			})
 			return conf, err
@@ -195,6 +195,18 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 		loaded.Skip = byFlag
 	}
 	return append(steps, loaded)
+}
+
+// published returns the configuration that i has published, or put its plugin into.
+func published(ctx context.Context, i cniinstall.Install) ([]byte, error) {
+	all, err := cniinstall.Configs(ctx, i.ConfDir)
+	chained, _ := i.Config.(cniinstall.Chained)
+	for _, c := range all {
+		if chained.InPlace && slices.Contains(c.Plugins, chained.Agent.Plugin) || !chained.InPlace && c.File == i.ConfName {
+			return c.Raw, c.Err
+		}
+	}
+	return nil, cmp.Or(err, fmt.Errorf("%s has no configuration of the agent's (yet)", i.ConfDir))
 }
 
 // below returns where path is on a host whose root is mounted at prefix. Links on the way
