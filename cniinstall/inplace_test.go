@@ -165,6 +165,8 @@ func TestCNI4_TheOwnerWritesMeanwhile(t *testing.T) {
 	}
 }
 
+var _ bootstrap.Hosted = cniinstall.Unchain{}
+
 // What an earlier installer has put into a primary's file goes, also from a file that was set
 // aside; what this node's agents have put there stays.
 func TestCNI4_Unchain(t *testing.T) {

@@ -226,8 +226,10 @@ func (r *record) isOriginal(k *Kind, now State) bool {
 		return false
 	case k.same(now, r.Original):
 		return r.Original.secret
+	case now.IsZero() && k.Fleeting: // its owner has none any more
+		return true
 	}
-	return !r.isOurs(k, now) && (r.stoodStill(now) || now.IsZero() && k.Fleeting)
+	return !r.isOurs(k, now) && r.stoodStill(now)
 }
 
 // replaceOriginal makes the present state, of which a copy is kept, the original. As long as no
