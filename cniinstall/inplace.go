@@ -163,10 +163,10 @@ func (p *inPlace) read(ctx context.Context, object string) (s ledger.State, err 
 
 // entry is a plugin in a file.
 type entry struct {
-	name    string
-	text    []byte
-	isOurs  bool
-	changed time.Time // the file
+	name                string
+	text                []byte
+	isOurs, isPublished bool
+	changed             time.Time // the file
 }
 
 // findEntries finds the lists that have the plugin: first those that runtimes load, then those
@@ -185,7 +185,8 @@ func (r recorded) findEntries(ctx context.Context, object string) (all []entry, 
 		if err != nil {
 			return nil, err
 		}
-		if now.Type != "file" || isConfName(name) && r.isPublished(path, now) {
+		isPublished := r.isPublished(path, now)
+		if now.Type != "file" || isConfName(name) && isPublished {
 			continue // a link is another file's name
 		}
 		raw, err := contentOf(ctx, path, now)
@@ -197,7 +198,7 @@ func (r recorded) findEntries(ctx context.Context, object string) (all []entry, 
 			text, _ = listText(raw).find(plugin, anyText)
 		}
 		if text != nil {
-			all = append(all, entry{name, text, isOurs, now.Changed})
+			all = append(all, entry{name, text, isOurs, isPublished, now.Changed})
 		}
 	}
 	return all, err

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // Unchain takes a plugin out of other CNIs' configurations, where an earlier installer has put it
@@ -59,9 +57,7 @@ func (u Unchain) find(ctx context.Context) (names []string, err error) {
 	}
 	all, err := files.findEntries(ctx, entryObject(u.Plugin, filepath.Dir(files.inDir(u.dir(), "x"))))
 	for _, e := range all {
-		path := filepath.Join(u.dir(), e.name)
-		now, errRead := ledger.File().Read(ctx, path)
-		if err = errors.Join(err, errRead); !e.isOurs && !files.isPublished(path, now) {
+		if !e.isOurs && !e.isPublished {
 			names = append(names, e.name)
 		}
 	}

@@ -35,7 +35,8 @@ const (
 // First the configurations that were set aside come back, so that there is always one, unless
 // their plugins are missing. Then our configuration goes, then the plugins, and last the
 // directories that were made, if they are empty. A configuration of ours that was changed
-// stays, and keeps the plugins and files that it needs.
+// stays, and keeps the plugins and files that it needs. A plugin that was put into another CNI's
+// configuration goes from it at once, and new pods do without.
 //
 // A plugin stays if any remaining configuration names it, as a type, an ipam's or a
 // delegate's, whichever program wrote the configuration and whichever step installed the

@@ -36,6 +36,7 @@ type job struct {
 	kinds   struct{ plugin, conf, aside, inPlace *ledger.Kind }
 	plugins []ledger.Want
 	file    string            // the name of the configuration's file
+	primary string            // the name of that which it is rendered from
 	raw     []byte            // the configuration
 	net     *network          // nil: none
 	asides  []aside           // in the order in which they go
@@ -62,8 +63,11 @@ func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
 		wants, err = j.wants()
 	}
 	wants.Kinds = i.undo().Kinds()
-	if !isFixed(i.Config) || i.Exclusive {
-		wants.Watch = []string{cmp.Or(i.ConfDir, defaultConfDir)}
+	if dir := cmp.Or(i.ConfDir, defaultConfDir); !isFixed(i.Config) || i.Exclusive {
+		wants.Watch = []string{dir}
+		if j != nil && j.primary != "" { // which its owner may write without a change of the folder
+			wants.Watch = append(wants.Watch, filepath.Join(dir, j.primary))
+		}
 	}
 	return wants, err
 }
@@ -314,13 +318,16 @@ func (j *job) render(ctx context.Context) (err error) {
 	if j.Config == nil {
 		return nil
 	}
-	var as string
-	f := j.folder(j.files)
-	if c, ok := j.inPlace(); ok {
-		var t candidate
+	f, t := j.folder(j.files), candidate{}
+	c, isChained := j.Config.(Chained)
+	if isChained {
 		t, j.raw, err = c.render(ctx, f)
-		j.file, as = t.file, t.name
-	} else if j.raw, err = j.Config.renderIn(ctx, f); err == nil {
+		j.primary = t.file
+	} else {
+		j.raw, err = j.Config.renderIn(ctx, f)
+	}
+	as := t.name
+	if j.file = t.file; !c.InPlace {
 		j.ConfName = j.named(j.raw)
 		j.file, as = j.ConfName, j.ConfName
 	}
