@@ -98,7 +98,7 @@ func TestCNI7_InstallsNothingAnew(t *testing.T) {
 	require.Equal(t, before, tree(t, n.root))
 
 	i := n.install()
-	i.ConfName = "no-suffix"
+	i.ConfName = "no.suffix"
 	require.ErrorContains(t, start(t, i, cniinstall.Guard{}, plainly).end(), "no runtime loads it")
 }
 

@@ -4,7 +4,10 @@
 package cniinstall_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -189,4 +192,30 @@ func TestCNI4_Unchain(t *testing.T) {
 	changes, err = own.Check(t.Context()) // without the ledger, it is not known whose it is
 	require.NoError(t, err)
 	require.Equal(t, []string{"take plugin acme out of " + filepath.Join(n.conf, "10-calico.conflist")}, changes)
+}
+
+// On a real plan, which needs no kinds: the step prepares itself, is undone although it could not
+// be applied now, and its Undo says what stays.
+func TestCNI4_PLAN17_AnInstallBringsItsKinds(t *testing.T) {
+	n := newNode(t)
+	i := n.inPlace(`{"type":"acme"}`).Install
+	asked := errors.New("no runtime answers")
+	plan := n.planOf(cniinstall.Uninstall{}, bootstrap.Step{Name: "cni", Wants: i, Prepare: func(context.Context) (ledger.Wanter, error) {
+		prepared := i
+		prepared.RuntimeErr = asked
+		return prepared, nil
+	}})
+	plan.Ledger.Kinds = nil
+	_, err := plan.Apply(t.Context())
+	require.ErrorIs(t, err, ledger.ErrMissing)
+	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"acme"}`), 0o640)
+	require.NoError(t, os.Rename(n.other("10-calico.conflist"), n.other("10-calico.conflist.aside"))) // nothing to join
+	report, err := plan.Uninstall(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(report.Results), "take plugin acme out of "+n.other("10-calico.conflist.aside"))
+	requireContent(t, n.other("10-calico.conflist.aside"), calicoList, 0o640)
+	require.NoDirExists(t, n.state)
 }
