@@ -236,9 +236,14 @@ func (p *inPlace) tryWrite(ctx context.Context, object string, to ledger.State) 
 			return err
 		}
 		in = slices.DeleteFunc(in, func(name string) bool { return name == p.target || !isConfName(name) })
-		to = ledger.State{} // in all others
+		to = files.entry(object).Original // in all others
 	}
-	if !to.IsZero() && !slices.ContainsFunc(in, func(name string) bool { return textIn(to, name) != nil }) && len(in) > 0 {
+	all, err := files.findEntries(ctx, object)
+	if err != nil {
+		return err
+	}
+	isBack := func(e entry) bool { return canonical(e.text) == to.Value || textIn(to, e.name) != nil }
+	if p.config == nil && !to.IsZero() && !slices.ContainsFunc(all, isBack) && len(in) > 0 {
 		to = entryState(textOf(to), in[0]) // its owner has renamed the file
 	}
 	for _, name := range in {
