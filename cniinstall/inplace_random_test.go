@@ -4,7 +4,6 @@
 package cniinstall_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -240,8 +239,7 @@ func (n *inOneFile) owner(r *rand.Rand) {
 		}
 		write(n.t, n.file(name), strings.ReplaceAll(string(now), " ", "  "), 0o640)
 		n.ages(name)
-		plugin := `{"type": "acme", "by": "its owner"}` // which the owner does not see as long as an agent's is in its place
-		n.base[name] = strings.ReplaceAll(strings.ReplaceAll(n.base[name], " ", "  "), strings.ReplaceAll(plugin, " ", "  "), plugin)
+		n.base[name] = strings.ReplaceAll(n.base[name], " ", "  ")
 		n.say("the owner writes %s again as it is", name)
 	case 2:
 		if n.begun || err != nil || errOther == nil || n.isAside(name) || n.isAside(other) || n.base[other] != "" {
@@ -273,8 +271,11 @@ func (n *inOneFile) isAside(name string) bool {
 func (n *inOneFile) check() {
 	for name, content := range n.base {
 		raw, err := os.ReadFile(n.file(name))
-		raw = bytes.ReplaceAll(raw, []byte(`{"type":  "acme",  "by":  "its  owner"}`), []byte(`{"type": "acme", "by": "its owner"}`))
-		require.True(n.t, err == nil && string(raw) == content, "%s is %q, and shall be %q\n%s", name, raw, content, strings.Join(n.trace, "\n"))
+		isEqual := string(raw) == content
+		if strings.Contains(content, "owner") { // its blanks were not seen while an agent's was in its place
+			isEqual = strings.ReplaceAll(string(raw), " ", "") == strings.ReplaceAll(content, " ", "")
+		}
+		require.True(n.t, err == nil && isEqual, "%s is %q, and shall be %q\n%s", name, raw, content, strings.Join(n.trace, "\n"))
 	}
 	files, err := os.ReadDir(n.dir())
 	require.NoError(n.t, err)
