@@ -103,7 +103,6 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"no function on this host":       {func(ctx context.Context) error { return hostns.Host{}.Do(ctx, []string{"mnt"}, nil) }, "no function given"},
 		"no function, no namespace":      {func(ctx context.Context) error { return hostns.Host{}.Do(ctx, nil, nil) }, "no function given"},
 		"no such namespace":              {func(ctx context.Context) error { return hostns.Host{}.Do(ctx, []string{"mount"}, nothing) }, `no kind "mount"`},
-		"no function inside a plan":      {func(ctx context.Context) error { return (&bootstrap.Plan{}).Inside(ctx, nil) }, "no function given"},
 		"gate without probe":             {gated(gate.Gate{Name: "x"}), "a gate needs a Name and a Probe"},
 		"gate without a gate":            {gated(nil), `gate "g" has no Gate`},
 		"ledger of nobody":               {recorded(&ledger.Ledger{Agent: "agent"}), "no owner is named: set Owner, such as a pod's UID, or NoOwner"},

@@ -51,7 +51,7 @@ func TestPLAN18_SentinelsHoldThroughAPlanOnTheHost(t *testing.T) {
 			Config: cniinstall.Whole(`{"cniVersion":"1.0.0","name":"n","plugins":[{"type":"nobody-has-it"}]}`), ConfName: "10-n.conflist",
 		}},
 		"cniinstall.ErrTargetMissing": {want: cniinstall.ErrTargetMissing, wants: cniinstall.Install{
-			Config: cniinstall.Chained{Target: "nobody", Agent: cniinstall.Agent{Plugin: "p"}}, ConfName: "05-n.conflist",
+			Config: cniinstall.Chained{Network: "nobody", Agent: cniinstall.Agent{Plugin: "p"}}, ConfName: "05-n.conflist",
 		}},
 		"configdir.ErrEmpty": {want: configdir.ErrEmpty, wants: configdir.Writer{Path: "/run/config", Config: &configresolve.Config{}}, before: func() error {
 			_, err := configdir.Write(t.Context(), "/run/config", config)

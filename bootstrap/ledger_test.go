@@ -15,7 +15,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
@@ -418,28 +417,6 @@ func TestPLAN14_TheReportOfAllAgentsNamesThem(t *testing.T) {
 	require.Equal(t, lines("two/s changed", "one/s changed"), statuses(report))
 	require.Empty(t, report.Agent)
 	require.Empty(t, s.values)
-}
-
-// What runs beside a plan finds the open ledger, and holds no lock.
-func TestPlanInside(t *testing.T) {
-	p := on(node(t.TempDir()+"/state", "pod"), wants("s", newShelf("shelf").want("a=1")))
-	_, err := p.Apply(t.Context())
-	require.NoError(t, err)
-	locked(t, p, func() {
-		require.ErrorIs(t, p.Inside(t.Context(), func(ctx context.Context) error {
-			status, err := ledger.From(ctx).Status(ctx)
-			require.NoError(t, err)
-			require.Len(t, status.Records, 1)
-			return errBoom
-		}), errBoom)
-	})
-	require.NoError(t, (&bootstrap.Plan{Host: hostns.Host{Here: true}}).Inside(t.Context(), func(ctx context.Context) error {
-		require.Nil(t, ledger.From(ctx))
-		return nil
-	}))
-	require.Error(t, p.Inside(t.Context(), nil))
-	p.Ledger = &ledger.Ledger{Agent: "A b"}
-	require.ErrorContains(t, p.Inside(t.Context(), func(context.Context) error { return nil }), "invalid plan")
 }
 
 var _ bootstrap.Action = (*bootstraptest.Script)(nil)

@@ -182,19 +182,6 @@ func (p *Plan) Uninstall(ctx context.Context) (*Report, error) {
 	return p.run(ctx, opRevert, p.validateAll, (*walk).uninstall)
 }
 
-// Inside calls f in the host's namespaces, with the open ledger in its context (see
-// [ledger.From]), but without the node's lock. Prepare may use it, and what prints the
-// records. The ledger knows the kinds in
-// Ledger.Kinds; of others, as those of the steps, [ledger.Book.Learn] tells it.
-func (p *Plan) Inside(ctx context.Context, f func(context.Context) error) error {
-	if err := p.validateAll(); err != nil {
-		return err
-	}
-	return p.withBook(ctx, func(ctx context.Context, _ *ledger.Book) error {
-		return p.Host.Do(ctx, everywhere, f)
-	})
-}
-
 // withBook calls f with the ledger open, if there is one.
 func (p *Plan) withBook(ctx context.Context, f func(context.Context, *ledger.Book) error) (err error) {
 	if p.Ledger == nil {

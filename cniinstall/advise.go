@@ -17,7 +17,7 @@ import (
 
 // Advise returns remarks for an administrator, one line each, on conditions that
 // are no change for Check: the container runtime looks in other folders, or does
-// not report them (see [Install.For]); one of several plugin folders is not
+// not report them (see [Install.Placed]); one of several plugin folders is not
 // writable; an optional plugin is missing; files among the plugins to install are not
 // executable, and left out; users other than root may
 // write to a folder whose files a runtime will run, and plugins are not asked for
@@ -27,7 +27,10 @@ import (
 // before it, perhaps one so invalid that containerd, which takes the first file, loads
 // none at all. In exclusive mode Apply sets such files aside. Advise changes nothing.
 func (i Install) Advise(ctx context.Context) ([]string, error) {
-	i, err := i.withDefaults()
+	i, err := i.Placed(ctx)
+	if err == nil {
+		i, err = i.withDefaults()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +44,12 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	}
 	f := i.folder(files)
 	f.passedOver = func(text string) { advice = append(advice, text) }
-	if raw, err := i.Config.renderIn(ctx, f); err == nil { // Check reports other errors
+	raw, err := i.Config.renderIn(ctx, f)
+	i.ConfName = i.named(raw)
+	if err == nil { // Check reports other errors
 		advice = append(advice, i.unasked(ctx, raw)...)
 	}
+	f.own = i.ConfName
 	names, err := i.before(ctx)
 	if err != nil {
 		return nil, err
@@ -66,7 +72,7 @@ func (i Install) before(ctx context.Context) ([]string, error) {
 	}
 	f := i.folder(recorded{})
 	names, err := f.others(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return name > f.own }), err
+	return slices.DeleteFunc(names, func(name string) bool { return f.own == "" || name > f.own }), err
 }
 
 // shut names the plugin folders that are skipped although files in them differ.
@@ -105,7 +111,7 @@ func (i Install) unasked(ctx context.Context, raw []byte) (texts []string) {
 	}
 	for _, plugin := range unique(n.types) {
 		path, err := find(plugin, i.searchDirs())
-		if err != nil || slices.Contains(i.Elsewhere, plugin) {
+		if err != nil || slices.Contains(i.Vouched, plugin) {
 			continue
 		}
 		does, why := "is not run", hosttool.Trust(path)

@@ -43,9 +43,12 @@ type aside struct {
 // configuration, or with one too many.
 func (i Install) checkExclusive() error {
 	last := filepath.Ext(i.BackupSuffix)
+	_, isInPlace := i.inPlace()
 	switch {
 	case !i.Exclusive:
 		return nil
+	case isInPlace:
+		return errors.New("a plugin in another CNI's configuration is not the only one: Exclusive and InPlace exclude each other")
 	case i.Config == nil:
 		return errors.New("no CNI configuration given to be the only one")
 	case !isFileName(i.BackupSuffix) || !strings.HasPrefix(i.BackupSuffix, ".") || last == "." || slices.Contains(cniconf.Suffixes, last):
@@ -233,7 +236,7 @@ func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
 // readWhole reads a file that will be moved, and so can be brought back even if it was written
 // just now.
 func readWhole(ctx context.Context, path string) (ledger.State, error) {
-	now, err := ledger.File().Read(ctx, path)
+	now, err := readConf(ctx, path)
 	now.Changed = time.Unix(0, 0)
 	return now, err
 }
@@ -245,10 +248,9 @@ func (j *job) moveAside(ctx context.Context, path string, to ledger.State) error
 		if !a.concerns(path, to) {
 			continue
 		}
-		now, err := j.folder(j.files).Read(ctx, filepath.Base(a.next))
 		isOurs := filepath.Base(a.next) == j.ConfName
-		if isOurs && string(now) != string(j.raw) || !isOurs && isThere(a.next) {
-			return errors.Join(fmt.Errorf("left off: %s is not as it should be", a.next), err)
+		if isOurs && !holds(ctx, a.next, j.raw) || !isOurs && isThere(a.next) {
+			return fmt.Errorf("left off: %s is not as it should be", a.next)
 		}
 	}
 	return writeConf(ctx, path, to)

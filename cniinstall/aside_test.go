@@ -88,7 +88,7 @@ func TestCNI5_Suffix(t *testing.T) {
 	before := tree(t, n.root)
 	i := n.exclusive()
 	i.BackupSuffix = ".conf.aside"
-	i.Config = chainedOf(cniinstall.Chained{Target: "aws-cni"})
+	i.Config = chainedOf(cniinstall.Chained{Network: "aws-cni"})
 	for _, plugin := range []string{"aws-cni", "portmap"} {
 		write(t, n.plugin(plugin), script("0.4.0"), 0o755)
 		before[n.plugin(plugin)] = tree(t, n.bin)[n.plugin(plugin)]

@@ -66,7 +66,7 @@ func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
 	write(t, n.plugin("calico"), "stub", 0o755)
 	write(t, n.plugin("calico-ipam"), "stub", 0o755)
 	i.Replace, i.Names = []string{}, []string{"calico", "calico-ipam"}
-	i.Elsewhere = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
+	i.Vouched = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
 	open := mountReadOnly(t, n.bin)
 	mountReadOnly(t, second)
 	requireApplied(t, i, n.root)

@@ -38,7 +38,7 @@ func calico(t *testing.T) (node, recorded, string) {
 	n.source("portmap", script("1.0.0"))
 	i, second := n.install(), filepath.Join(n.root, "secondary")
 	i.Config, i.ConfName = cniinstall.Whole(calicoConf), "10-calico.conflist"
-	i.AlsoBinDirs, i.Elsewhere = []string{second}, []string{"loopback"}
+	i.AlsoBinDirs, i.Vouched = []string{second}, []string{"loopback"}
 	return n, i, second
 }
 
@@ -69,7 +69,7 @@ func TestCNI10_PluginsElsewhere(t *testing.T) {
 		seen, err := i.Missing(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, seen)
-		i.Elsewhere = append(i.Elsewhere, missing)
+		i.Vouched = append(i.Vouched, missing)
 	}
 	seen, err := i.Missing(t.Context())
 	require.NoError(t, err)

@@ -4,33 +4,43 @@
 package cniinstall
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/containernetworking/cni/libcni"
 )
 
-// anyNetwork is the target of a [Chained] that joins the network that a runtime
+// anyNetwork is the network of a [Chained] that joins the network that a runtime
 // would use.
 const anyNetwork = "*"
 
 // Chained is another CNI's configuration with the agent's plugin in its chain. It
 // is read from the folder each time, so the next Apply picks up the other CNI's
 // changes.
+//
+// A configuration that another agent of the node has rendered from that of a network, as the
+// ledger knows, is never chained onto, but shows which network the runtime uses.
 type Chained struct {
-	// Target is the name of the network to join. If it is empty or "*", the
-	// target is the network of the first valid configuration in the order of the
+	// Network is the name of the network to join. If it is empty or "*", it is
+	// the network of the first valid configuration in the order of the
 	// file names. Our own configuration is skipped, even under an earlier name if
 	// the ledger has it, and so is any configuration with no other plugin. If no
 	// other fits, configurations that were set aside and have not been written
 	// again count, as the ledger has them; for a file that is not recorded, it is the
 	// backup with the highest number.
-	Target string
+	Network string
+
+	// File is the name of the file that has the configuration, perhaps without its suffix, if
+	// that is known. If empty, it may be any.
+	File string
 
 	// Agent describes the plugin to insert. If its Mode is empty or "none", it is
 	// "generic-veth". The network's name, its version and the other
@@ -40,23 +50,53 @@ type Chained struct {
 	// Plugin, if not nil, is inserted instead of Agent's plugin. It is a JSON
 	// object.
 	Plugin json.RawMessage
+
+	// InPlace puts the plugin into the very file that it joins, and publishes none: [Install]
+	// needs no ConfName then, and is not Exclusive. In a list the plugin is put behind the last
+	// one, and all else stays, letter by letter. Whatever the file's owner makes of it, each
+	// Apply has the plugin in the file that has the network then, and nowhere else; undoing
+	// takes it out of each file of the folder that has it, also of those that were set aside,
+	// and of nothing else. The configuration of a single plugin (.conf) has no place for another
+	// one, and its owner would write it again under its name, which sorts before that of a list:
+	// the error matches [ErrTargetMissing].
+	InPlace bool
 }
 
 // renderIn returns the configuration as a list (.conflist) with the target's name and
 // version. The folder's ConfName and BackupSuffix determine which files are ours.
 func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
-	plugin, err := c.plugin()
-	if err != nil {
-		return nil, fmt.Errorf("render the CNI configuration: %w", err)
-	}
-	target, err := c.find(ctx, f, plugin)
-	if err != nil {
-		return nil, fmt.Errorf("chain onto CNI network %s: %w", c.target(), err)
-	}
-	return target.chain(plugin)
+	_, raw, err := c.render(ctx, f)
+	return raw, err
 }
 
-func (c Chained) target() string { return cmp.Or(c.Target, anyNetwork) }
+// render also returns the file of the configuration.
+func (c Chained) render(ctx context.Context, f folder) (t candidate, raw []byte, err error) {
+	plugin, err := c.plugin()
+	if err != nil {
+		return t, nil, fmt.Errorf("render the CNI configuration: %w", err)
+	}
+	found, err := c.find(ctx, f)
+	if err != nil {
+		return t, nil, err
+	}
+	if !c.InPlace {
+		raw, err = found.chain(plugin)
+		return found.candidate, raw, err
+	}
+	own, err := pluginType(plugin)
+	if err == nil {
+		plugin, err = compact(plugin)
+	}
+	return found.candidate, listText(found.raw).put(own, plugin), err
+}
+
+func compact(raw []byte) ([]byte, error) {
+	var out bytes.Buffer
+	err := json.Compact(&out, raw)
+	return out.Bytes(), err
+}
+
+func (c Chained) joins() string { return cmp.Or(c.Network, anyNetwork) }
 
 // plugin returns the JSON object to insert.
 func (c Chained) plugin() ([]byte, error) {
@@ -65,7 +105,7 @@ func (c Chained) plugin() ([]byte, error) {
 	}
 	a := c.Agent
 	if a.Network != "" || a.CNIVersion != "" {
-		return nil, errors.New("the network's name and its cniVersion are those of the target")
+		return nil, errors.New("the network's name and its cniVersion are those of the configuration that it joins")
 	}
 	if a.alone() {
 		a.Mode = modeGenericVeth
@@ -79,7 +119,11 @@ func (c Chained) plugin() ([]byte, error) {
 }
 
 // find returns the configuration to chain onto.
-func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, error) {
+func (c Chained) find(ctx context.Context, f folder) (*target, error) {
+	plugin, err := c.plugin()
+	if err != nil {
+		return nil, err
+	}
 	own, err := pluginType(plugin)
 	if err != nil {
 		return nil, err
@@ -88,6 +132,7 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 	if err != nil {
 		return nil, err
 	}
+	s := search{Chained: c, own: own}
 	var skipped []error
 	for _, t := range theirs {
 		if err := ctx.Err(); err != nil {
@@ -98,25 +143,66 @@ func (c Chained) find(ctx context.Context, f folder, plugin []byte) (*network, e
 		if err == nil {
 			n, err = parse(t.name, raw)
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			err = fmt.Errorf("%s is skipped: %w", t.name, err)
 			skipped = append(skipped, err)
 			if f.passedOver != nil {
 				f.passedOver(err.Error())
 			}
-		case c.fits(n, own):
-			return n, nil
+		} else if s.ends(&target{t, n}, f.files.isRendered(filepath.Join(f.Dir, t.name))) {
+			break
 		}
 	}
-	err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
-	return nil, errors.Join(append([]error{err}, skipped...)...)
+	found, err := cmp.Or(s.found, s.another), error(nil)
+	switch {
+	case found == nil:
+		err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
+	case c.InPlace && !found.isList:
+		err = fmt.Errorf("%w: %s is that of a single plugin, and no list into which another one could be put", ErrTargetMissing, filepath.Join(f.Dir, found.candidate.file))
+	default:
+		return found, nil
+	}
+	return nil, fmt.Errorf("chain onto CNI network %s: %w", c.joins(), errors.Join(append([]error{err}, skipped...)...))
 }
 
+// target is a configuration to chain onto, as it was read.
+type target struct {
+	candidate
+	*network
+}
+
+// search looks for the configuration to chain onto.
+type search struct {
+	Chained
+	own            string  // the plugin
+	followed       string  // the network that runtimes use, by what agents have rendered of it
+	found, another *target // that of the followed network, and of another one
+}
+
+// ends looks at the next configuration, and reports whether the search is over. One that has our
+// plugin already may be made from another of its network.
+func (s *search) ends(t *target, isRendered bool) bool {
+	follows, isSetAside := t.network.name == s.followed, t.candidate.file != t.candidate.name
+	switch {
+	case !follows && (!s.fits(t) || t.byOthers), s.InPlace && t.candidate.file == "", isSetAside && s.found != nil:
+	case isRendered:
+		s.followed = cmp.Or(s.followed, t.network.name)
+	case s.followed != "" && !follows:
+		s.another = cmp.Or(s.another, t)
+	case s.found == nil || !s.has(t):
+		s.found, s.followed = t, t.network.name
+	}
+	return s.found != nil && (s.InPlace || !s.has(s.found))
+}
+
+func (s *search) has(t *target) bool { return slices.Contains(t.types, s.own) }
+
 // fits returns false for a configuration with only our plugin, or loopback: no network.
-func (c Chained) fits(n *network, own string) bool {
-	return (c.target() == anyNetwork || c.target() == n.name) &&
-		slices.ContainsFunc(n.types, func(t string) bool { return t != own && t != loopback })
+func (s *search) fits(t *target) bool {
+	name := t.candidate.name
+	isFile := s.File == "" || s.File == name || s.File == strings.TrimSuffix(name, filepath.Ext(name))
+	return isFile && (s.joins() == anyNetwork || s.joins() == t.network.name) &&
+		slices.ContainsFunc(t.types, func(typ string) bool { return typ != s.own && typ != loopback })
 }
 
 // Chain puts a plugin, a JSON object with a "type", into a configuration. It

@@ -15,8 +15,10 @@ import (
 
 // candidate is a configuration to chain onto.
 type candidate struct {
-	name string // of the file, before it was set aside
-	read func(ctx context.Context) ([]byte, error)
+	name     string // of the file, before it was set aside
+	file     string // of the file that has it now; empty: none has that is known
+	byOthers bool   // other agents have set it aside
+	read     func(ctx context.Context) ([]byte, error)
 }
 
 // theirs lists the configurations that are not ours: first those that runtimes
@@ -34,14 +36,18 @@ func (f folder) theirs(ctx context.Context) (all []candidate, err error) {
 			return nil, err
 		}
 		if !ours {
-			all = append(all, candidate{name, func(ctx context.Context) ([]byte, error) { return f.Read(ctx, name) }})
+			all = append(all, candidate{name: name, file: name, read: f.reads(name)})
 		}
 	}
 	aside, err := f.setAside(ctx)
 	aside = slices.DeleteFunc(aside, func(c candidate) bool {
-		return c.name == f.own || slices.ContainsFunc(all, func(o candidate) bool { return o.name == c.name })
+		return f.isOwn(c.name) || slices.ContainsFunc(all, func(o candidate) bool { return o.name == c.name })
 	})
 	return append(all, aside...), err
+}
+
+func (f folder) reads(name string) func(context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) { return f.Read(ctx, name) }
 }
 
 // wrote reports whether the file is ours, according to the ledger. A file that was
@@ -59,8 +65,8 @@ func (f folder) wrote(ctx context.Context, name string) (bool, error) {
 	return isAsLeft(ctx, o)
 }
 
-// setAside finds each file that has been set aside: the ledger has its content, or else it
-// is that of the last backup.
+// setAside finds each file that has been set aside: it is the backup, or the ledger has its
+// content; without a record, it is the last backup.
 func (f folder) setAside(ctx context.Context) (all []candidate, err error) {
 	last := map[string]candidate{} // by name
 	names, err := f.List(ctx, func(name string) bool {
@@ -74,11 +80,15 @@ func (f folder) setAside(ctx context.Context) (all []candidate, err error) {
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(f.number(a), f.number(b)) })
 	for _, name := range names {
 		origin, _ := f.origin(name)
-		last[origin] = candidate{origin, func(ctx context.Context) ([]byte, error) { return f.Read(ctx, name) }}
+		last[origin] = candidate{name: origin, read: f.reads(name)}
 	}
 	for _, o := range f.files.replaced(f.Dir) {
-		name := filepath.Base(o.Object)
-		last[name] = candidate{name, func(ctx context.Context) ([]byte, error) { return contentOf(ctx, o.Object, o.Original) }}
+		_, mine := f.files.wants(o)
+		c := candidate{name: filepath.Base(o.Object), byOthers: !mine, read: func(ctx context.Context) ([]byte, error) { return contentOf(ctx, o.Object, o.Original) }}
+		if c.file, _ = twinOf(ctx, o.Object, o.Original); c.file != "" { // with the plugins that are in it in place
+			c.read = f.reads(c.file)
+		}
+		last[c.name] = c
 	}
 	for _, origin := range slices.Sorted(maps.Keys(last)) {
 		all = append(all, last[origin])

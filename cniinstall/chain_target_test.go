@@ -4,14 +4,17 @@
 package cniinstall_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -24,7 +27,7 @@ func (n node) chained(exclusive bool) recorded {
 		write(n.t, n.plugin(plugin), script("0.4.0"), 0o755)
 	}
 	i := n.install()
-	i.Exclusive, i.Config = exclusive, chainedOf(cniinstall.Chained{Target: "*"})
+	i.Exclusive, i.Config = exclusive, chainedOf(cniinstall.Chained{Network: "*"})
 	return i
 }
 
@@ -151,4 +154,89 @@ func TestCNI4_CNI5_OursWasInTheirPlace(t *testing.T) {
 	require.NoError(t, os.Remove(n.confFile()))
 	requireJoined(t, n, b, 2)
 	requireUndone(t, b, n, before)
+}
+
+// Two agents join the network that is there, each with a file of its own, by any name or by the
+// network's: what changes is the primary's, for both, and when that goes, neither goes on.
+func TestCNI4_TwoAgentsJoinThePrimary(t *testing.T) {
+	for name, network := range map[string]string{"any": "*", "by name": "aws-cni"} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			n.ownLoopback()
+			a := n.chained(false)
+			a.ConfName, a.Config = "02-a", cniinstall.Chained{Network: network, Plugin: json.RawMessage(`{"type":"cilium-cni"}`)}
+			b, err := (&ledger.Ledger{Dir: n.state, Agent: "b", NoOwner: true, Kinds: cniinstall.Uninstall{ConfDir: n.conf}.Kinds()}).Open(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { b.Close() })
+			other := recorded{Install: a.Install, Book: b}
+			other.Plugins, other.ConfName, other.Config = nil, "05-b", cniinstall.Chained{Network: network, Plugin: json.RawMessage(`{"type":"acme"}`)}
+			write(t, n.plugin("acme"), script("0.4.0"), 0o755)
+			types := func(name string) (types []string, mtu any) {
+				list, err := libcni.NetworkConfFromFile(n.other(name))
+				require.NoError(t, err)
+				return plugins(list), option(t, list, 0, "mtu")
+			}
+			for v := range 3 {
+				write(t, n.other("10-aws.conflist"), awsVersion(v), 0o644)
+				for range 2 {
+					require.NoError(t, a.Apply(t.Context()))
+					require.NoError(t, other.Apply(t.Context()))
+				}
+				requireConverged(t, a, n.conf)
+				requireConverged(t, other, n.conf)
+				for file, plugin := range map[string]string{"02-a.conflist": "cilium-cni", "05-b.conflist": "acme"} {
+					got, mtu := types(file)
+					require.Equal(t, []string{"aws-cni", "portmap", plugin}, got)
+					require.Equal(t, fmt.Sprint(v), mtu)
+				}
+			}
+			require.NoError(t, os.Remove(n.other("10-aws.conflist")))
+			require.ErrorIs(t, a.Apply(t.Context()), cniinstall.ErrTargetMissing)
+			require.ErrorIs(t, other.Apply(t.Context()), cniinstall.ErrTargetMissing)
+		})
+	}
+}
+
+// Without a record, a file that has our plugin is made from another one of its network.
+func TestCNI4_AFileWithOurPluginIsFollowed(t *testing.T) {
+	dir := t.TempDir()
+	chained := cniinstall.Chained{Plugin: json.RawMessage(`{"type":"acme"}`)}
+	write(t, filepath.Join(dir, "05-b.conflist"), `{"name":"k8s","plugins":[{"type":"old"},{"type":"acme"},{"type":"mesh"}]}`, 0o644)
+	write(t, filepath.Join(dir, "10-k8s.conf"), `{"name":"k8s","type":"newer"}`, 0o644)
+	raw, err := chained.Render(t.Context(), dir)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), "newer")
+	require.NoError(t, os.Remove(filepath.Join(dir, "10-k8s.conf")))
+	raw, err = chained.Render(t.Context(), dir)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), "old", "an earlier installer has put it there")
+}
+
+func TestCNI6_TheConfigurationsOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "20-k8s.conflist"), `{"name":"k8s","plugins":[{"type":"calico"},{"type":"portmap"}]}`, 0o644)
+	write(t, filepath.Join(dir, "10-broken.conf"), `{"name":"k8s","plugins":[]}`, 0o644)
+	write(t, filepath.Join(dir, "20-k8s.conflist.bak"), `{`, 0o644)
+	all, err := cniinstall.Configs(t.Context(), dir)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.ErrorIs(t, all[0].Err, cniinstall.ErrInvalid)
+	require.Equal(t, cniinstall.Conf{File: "20-k8s.conflist", Network: "k8s", Plugins: []string{"calico", "portmap"}, Raw: []byte(read(t, filepath.Join(dir, "20-k8s.conflist")))}, all[1])
+}
+
+// A name without a suffix follows the content.
+func TestCNI4_TheNameFollowsTheContent(t *testing.T) {
+	n := newNode(t)
+	i := n.install()
+	i.ConfName, i.Config = "05-acme", cniinstall.Whole(`{"cniVersion":"1.0.0","name":"a","plugins":[{"type":"cilium-cni"}]}`)
+	requireApplied(t, i, n.root)
+	require.FileExists(t, n.other("05-acme.conflist"))
+	i.Config = cniinstall.Whole(`{"cniVersion":"1.0.0","name":"a","type":"cilium-cni"}`)
+	requireApplied(t, i, n.root)
+	require.FileExists(t, n.other("05-acme.conf"))
+	require.NoFileExists(t, n.other("05-acme.conflist"))
+	write(t, n.other("05-acme-first.conf"), singleConf, 0o644)
+	require.Contains(t, strings.Join(n.advice(i), "\n"), "05-acme-first.conf sorts before 05-acme.conf")
+	i.ConfName = "05-acme.txt"
+	require.ErrorContains(t, i.Apply(t.Context()), "no runtime loads it")
 }

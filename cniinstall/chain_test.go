@@ -48,11 +48,11 @@ func TestCNI4_ChainGolden(t *testing.T) {
 		types   []string
 		mode    any
 	}{
-		{"chain-name-list", both, chainedOf(cniinstall.Chained{Target: "aws-cni", Agent: ours}), "aws-cni", "0.4.0",
+		{"chain-name-list", both, chainedOf(cniinstall.Chained{Network: "aws-cni", Agent: ours}), "aws-cni", "0.4.0",
 			[]string{"aws-cni", "portmap", "cilium-cni"}, "generic-veth"},
-		{"chain-name-single", both, chainedOf(cniinstall.Chained{Target: "cbr0", Agent: ours}), "cbr0", "0.3.0",
+		{"chain-name-single", both, chainedOf(cniinstall.Chained{Network: "cbr0", Agent: ours}), "cbr0", "0.3.0",
 			[]string{"bridge", "cilium-cni"}, "generic-veth"},
-		{"chain-any-list", aws, chainedOf(cniinstall.Chained{Target: "*", Agent: cniinstall.Agent{Mode: "aws-cni", Debug: true}}), "aws-cni", "0.4.0",
+		{"chain-any-list", aws, chainedOf(cniinstall.Chained{Network: "*", Agent: cniinstall.Agent{Mode: "aws-cni", Debug: true}}), "aws-cni", "0.4.0",
 			[]string{"aws-cni", "portmap", "cilium-cni"}, "aws-cni"},
 		{"chain-any-single", single, chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "none"}}), "cbr0", "0.3.0",
 			[]string{"bridge", "cilium-cni"}, "generic-veth"},
@@ -125,7 +125,7 @@ func TestCNI4_WhichTarget(t *testing.T) {
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "00-dir.conflist"), 0o755))
 			i := cniinstall.Cilium("")
 			i.ConfDir = dir
-			got, err := cniinstall.RenderIn(t.Context(), chainedOf(cniinstall.Chained{Target: tt.target}), i)
+			got, err := cniinstall.RenderIn(t.Context(), chainedOf(cniinstall.Chained{Network: tt.target}), i)
 			if tt.want == "" {
 				require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 				require.ErrorContains(t, err, "chain onto CNI network "+tt.target)
@@ -148,7 +148,7 @@ func TestCNI4_WaitForTheTarget(t *testing.T) {
 	write(t, n.plugin("portmap"), script("0.4.0"), 0o755)
 	write(t, filepath.Join(n.conf, "01-bad.conflist"), `{"name": "aws-cni", "plugins": [`, 0o644)
 	i := n.install()
-	i.Config = chainedOf(cniinstall.Chained{Target: "aws-cni", Agent: cniinstall.Agent{Mode: "aws-cni"}})
+	i.Config = chainedOf(cniinstall.Chained{Network: "aws-cni", Agent: cniinstall.Agent{Mode: "aws-cni"}})
 	before := tree(t, n.root)
 	for _, err := range []error{i.Apply(t.Context()), second(i.Check(t.Context()))} {
 		require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
@@ -173,12 +173,12 @@ func TestCNI4_ChainedThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "10-aws.conflist"), awsConf, 0o644)
 	for want, c := range map[string]cniinstall.Chained{
-		"are those of the target":      {Agent: cniinstall.Agent{Network: "mine"}},
-		`"\xff" is not UTF-8`:          chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "\xff"}}),
-		"no agent plugin given":        {},
-		"missing 'type'":               {Plugin: []byte(`{"name": "mine"}`)},
-		"not a file name":              chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Plugin: "../cilium-cni"}}),
-		"unexpected end of JSON input": {Plugin: []byte(`{`)},
+		"are those of the configuration that it joins": {Agent: cniinstall.Agent{Network: "mine"}},
+		`"\xff" is not UTF-8`:                          chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Mode: "\xff"}}),
+		"no agent plugin given":                        {},
+		"missing 'type'":                               {Plugin: []byte(`{"name": "mine"}`)},
+		"not a file name":                              chainedOf(cniinstall.Chained{Agent: cniinstall.Agent{Plugin: "../cilium-cni"}}),
+		"unexpected end of JSON input":                 {Plugin: []byte(`{`)},
 	} {
 		_, err := c.Render(t.Context(), dir)
 		require.ErrorContains(t, err, want)

@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -31,7 +32,53 @@ func (i Install) folder(files recorded) folder {
 // others lists the files that a runtime loads besides ours, in the runtime's order:
 // by the bytes of their names, without directories.
 func (f folder) others(ctx context.Context) ([]string, error) {
-	return f.List(ctx, func(name string) bool { return name != f.own && isConfName(name) })
+	return f.List(ctx, func(name string) bool { return !f.isOwn(name) && isConfName(name) })
+}
+
+// isOwn also knows ours as long as its suffix is open.
+func (f folder) isOwn(name string) bool {
+	return name == f.own || isConfName(name) && f.own != "" && strings.TrimSuffix(name, filepath.Ext(name)) == f.own
+}
+
+// named is the name of the configuration's file. Without a suffix it gets the one by which
+// runtimes read the content.
+func (i Install) named(raw []byte) string {
+	n, err := parse("", raw)
+	switch {
+	case i.ConfName == "" || isConfName(i.ConfName):
+		return i.ConfName
+	case err == nil && !n.isList:
+		return i.ConfName + ".conf"
+	}
+	return i.ConfName + ".conflist"
+}
+
+// Conf is a configuration in a folder.
+type Conf struct {
+	File    string   // its name
+	Network string   // the name of its network
+	Plugins []string // their types, in their order
+	Raw     []byte
+	Err     error // why no pod could use it; it may match [ErrInvalid]
+}
+
+// Configs returns the configurations in the folder in the order in which runtimes read them.
+// They use the first, as far as it is valid: containerd loads none if that is not, and CRI-O
+// passes it over. Which plugins are on the node is not looked at.
+func Configs(ctx context.Context, dir string) (all []Conf, err error) {
+	f := cniconf.Folder{Dir: dir}
+	names, err := f.List(ctx, isConfName)
+	for _, name := range names {
+		c := Conf{File: name}
+		if c.Raw, c.Err = f.Read(ctx, name); c.Err == nil {
+			var n *network
+			if n, c.Err = parseWhole(ctx, f, name, c.Raw); c.Err == nil {
+				c.Network, c.Plugins = n.name, n.types
+			}
+		}
+		all = append(all, c)
+	}
+	return all, cmp.Or(err, ctx.Err())
 }
 
 func isConfName(name string) bool { return cniconf.IsName(name) }

@@ -18,18 +18,22 @@
 // written, so a folder that is part of a read-only image is no error; a plugin whose
 // Replace does not name is not compared, and stays as it is.
 //
-// The configuration is given as a [Whole], made from a template ([Agent]), or that of another CNI with the agent's plugin added ([Chained]). With Exclusive, the
+// The configuration is given as a [Whole], made from a template ([Agent]), or that of another CNI with the agent's plugin added ([Chained]), in a file of its own or in place. With Exclusive, the
 // other configurations are set aside (renamed) once ours is published, the last
 // file name first: runtimes, which reload the folder at each change and use its
 // first file, switch from the previous first file to ours in one step, and back in
 // one step when that is undone. Without Exclusive, [Install.Advise] names the files that take
 // precedence over ours.
 //
+// In place ([Chained].InPlace), nothing is published: the plugin is an object of the folder, and
+// is in whichever file has its network. [Unchain] takes out what an earlier installer has put
+// there, and [Configs] lists what a runtime finds.
+//
 // Plugins may go to several folders (AlsoBinDirs).
 //
-// [Install.For] chooses the folders that the node's container runtime uses,
-// according to package bootstrap/cri, and undoes earlier installations in other
-// folders. Without it, they are the defaults of the runtimes.
+// With Install.Runtime, the folders are those that the node's container runtime uses,
+// according to package bootstrap/cri, and earlier installations in other
+// folders are undone. Without it, they are the defaults of the runtimes.
 //
 // Files that the step installed before and the Install no longer lists are undone
 // once the rest is installed: see Install.Names and ConfName.

@@ -21,7 +21,7 @@ var ErrPluginMissing = code.Wrap(code.CNIPluginMissing, missing("plugin missing"
 
 // ErrNoLoopback means that no runtime would find the plugin loopback, which no
 // configuration names: see [Install.Names]. The error also matches
-// ErrPluginMissing. The reference plugins have it. Name it in [Install].Elsewhere
+// ErrPluginMissing. The reference plugins have it. Name it in [Install].Vouched
 // if the runtime finds it where this process does not look, or in Optional if pods on
 // this node need none.
 var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopback for every pod")

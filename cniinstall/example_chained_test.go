@@ -24,8 +24,8 @@ func ExampleChained() {
 	}
 	defer os.RemoveAll(conf)
 	chained := cniinstall.Chained{
-		Target: "blue", // "*" selects the one a runtime would use
-		Plugin: json.RawMessage(`{"type":"acme-cni","mtu":1450}`),
+		Network: "blue", // "*" selects the one a runtime would use
+		Plugin:  json.RawMessage(`{"type":"acme-cni","mtu":1450}`),
 	}
 	install := cniinstall.Install{Config: chained, ConfName: "05-acme.conflist"} // set Plugins too
 	install.ConfDir = conf                                                       // the zero value is /etc/cni/net.d

@@ -14,3 +14,10 @@ func (c Chained) Render(ctx context.Context, dir string) ([]byte, error) {
 func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder(recorded{}))
 }
+
+// EditList edits a file as that of another CNI is edited.
+func EditList(ctx context.Context, path string, edit func(raw string) string) error {
+	return again(func() error {
+		return editList(ctx, path, func(l listText) listText { return listText(edit(string(l))) })
+	})
+}

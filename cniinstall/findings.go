@@ -19,9 +19,13 @@ import (
 // would install do not count as missing. All of it is a warning: the other CNI may go, and
 // plugins come.
 func (i Install) Findings(ctx context.Context) (findings []error, err error) {
-	if i, err = i.withDefaults(); err != nil {
+	if i, err = i.Placed(ctx); err == nil {
+		i, err = i.withDefaults()
+	}
+	if err != nil {
 		return nil, err
 	}
+	i.ConfName = i.named(nil)
 	f := i.folder(recorded{})
 	names, err := f.List(ctx, isConfName)
 	if err != nil || len(names) == 0 {
@@ -41,7 +45,7 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 		return findings, nil
 	}
 	coming, err := i.pluginNames(ctx)
-	for _, err := range absent(n.types, i.searchDirs(), append(coming, i.Elsewhere...)) {
+	for _, err := range absent(n.types, i.searchDirs(), append(coming, i.Vouched...)) {
 		findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", filepath.Join(f.Dir, names[0]), err))
 	}
 	return findings, err

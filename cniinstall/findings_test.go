@@ -33,11 +33,11 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 	require.Empty(t, found(), "the folder does not exist")
 
 	write(t, n.other("10-other.conflist"), `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"elsewhere"}]}`, 0o644)
-	i.Elsewhere = []string{"elsewhere"}
+	i.Vouched = []string{"elsewhere"}
 	require.Len(t, found(), 1)
 	require.Contains(t, found()[0], "cni.plugin-missing pods get no network by "+n.other("10-other.conflist")+", which container runtimes use: plugin missing: other-cni is not in ")
 
-	i.Elsewhere = append(i.Elsewhere, "other-cni")
+	i.Vouched = append(i.Vouched, "other-cni")
 	require.Empty(t, found(), "it sorts after the agent's, and no plugin is missing")
 
 	write(t, n.other("00-torn.conflist"), `{"name":"torn","plugins":[`, 0o644)

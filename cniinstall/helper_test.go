@@ -93,7 +93,7 @@ func (n node) onePlugin() recorded {
 // seeing is the installation for a runtime that also looks for plugins in another folder.
 func (n node) seeing(i cniinstall.Install, dir string) cniinstall.Install {
 	n.t.Helper()
-	i, err := i.For(n.t.Context(), cri.CNI{PluginDirs: []string{n.bin, dir}}, nil)
+	i, err := forRuntime(n.t.Context(), i, cri.CNI{PluginDirs: []string{n.bin, dir}}, nil)
 	require.NoError(n.t, err)
 	return i
 }

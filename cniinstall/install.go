@@ -24,8 +24,8 @@ const (
 // ConfDir. The zero value installs nothing; [Cilium] returns the installation of
 // Cilium's agent.
 //
-// It is a ledger.Wanter, for a step of a plan, which records and undoes what it changes; an
-// undoing program that has no such step gives its ledger the kinds of an [Uninstall].
+// It is a ledger.Wanter, for a step of a plan, which records and undoes what it changes; a
+// program that undoes without such a step gives its ledger the kinds of an [Uninstall].
 type Install struct {
 	// Plugins contains the plugins to install, as regular files (or symbolic links
 	// within it) at its root. If nil, no plugins are installed. If Check and Apply
@@ -44,7 +44,7 @@ type Install struct {
 	//
 	// No configuration is published if loopback is neither installed nor about to
 	// be: no configuration names it, but containerd runs it for every pod. This
-	// does not apply if Optional names it, or the runtime given to For needs none.
+	// does not apply if Optional names it, or Runtime needs none.
 	Names    []string
 	Optional []string
 
@@ -55,26 +55,25 @@ type Install struct {
 	// BinDir is the folder in which plugins are installed. If empty, it is
 	// /opt/cni/bin. They are also installed in AlsoBinDirs. With these, a folder
 	// that needs a change but is not writable is skipped, as long as another is
-	// not: Advise reports that. Plugins are also searched for in the folders of the runtime
-	// given to For.
+	// not: Advise reports that. Plugins are also searched for in the folders of Runtime.
 	BinDir      string
 	AlsoBinDirs []string
 
-	// Elsewhere lists plugins that the caller vouches for: the runtime finds them
+	// Vouched lists plugins that the caller vouches for: the runtime finds them
 	// but this process does not, such as in a folder of the node's image that the
 	// pod does not mount. They are neither searched for nor run.
-	Elsewhere []string
+	Vouched []string
 
-	// Remedy is added to the texts of [Install.For] and Advise about folders. It
+	// Remedy is added to the texts of [Install.Placed] and Advise about folders. It
 	// should explain how to name other folders, for example with which flags of the
 	// program.
 	Remedy string
 
 	// Config is the configuration. If nil, none is installed. It is written to
 	// ConfDir/ConfName with mode 0600. If ConfDir is empty, it is /etc/cni/net.d; ConfName
-	// must be given. If it ends in .conflist,
+	// must be given, but for a plugin in place. If it ends in .conflist,
 	// the configuration must be a list; if in .conf or .json, that of a single
-	// plugin. A configuration that the step has published under another
+	// plugin; without a suffix, it gets the one that fits. A configuration that the step has published under another
 	// name is undone once this one exists.
 	Config   Config
 	ConfDir  string
@@ -93,7 +92,23 @@ type Install struct {
 	// after them, and they stay as long as it does.
 	Needs []string
 
-	place place // zero: For was not called
+	// Runtime is what the node's container runtime says of itself, as cri.Endpoint.CNI
+	// returns it, and RuntimeErr why it does not. With one of them, empty folders become the
+	// runtime's ([Install.Placed]), a step also undoes its files in other folders, once
+	// everything is installed in these, and Advise says whether the runtime uses others.
+	Runtime struct {
+		PluginDirs  []string // in its order
+		ConfDir     string
+		MaxConfNum  int
+		OwnLoopback bool // it brings up the loopback device of pods itself, without a plugin
+	}
+	RuntimeErr error
+
+	// Undo says what an undoing keeps: the kinds of the step's objects come with it, and a
+	// ledger needs no others. Its ConfDir, if empty, is that of i.
+	Undo Uninstall
+
+	chosen bool // at least one of the folders was
 }
 
 // Check lists the changes that Apply would make. A plugin that Apply would install

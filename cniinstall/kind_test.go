@@ -38,7 +38,7 @@ func TestCNI4_TheFilesNameDecidesWhatIsChained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, name), content, 0o644)
-			got, err := chainedOf(cniinstall.Chained{Target: "n"}).Render(t.Context(), dir)
+			got, err := chainedOf(cniinstall.Chained{Network: "n"}).Render(t.Context(), dir)
 			want, reason := loadedList(filepath.Join(dir, name))
 			if reason != nil {
 				require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
@@ -93,7 +93,7 @@ func TestCNI4_LoopbackAloneIsNoTarget(t *testing.T) {
 		write(t, n.other("99-loopback.conflist"), `{"cniVersion":"1.0.0","name":"lo","plugins":[{"type":"loopback"},{"type":"cilium-cni"}]}`, 0o644)
 		write(t, n.other("98-loopback.conflist.cilium_bak"), `{"cniVersion":"1.0.0","name":"lo","plugins":[{"type":"loopback"}]}`, 0o644)
 		i := n.install()
-		i.Config = chainedOf(cniinstall.Chained{Target: target})
+		i.Config = chainedOf(cniinstall.Chained{Network: target})
 		before := tree(t, n.root)
 		require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
 		seen, err := i.Missing(t.Context())

@@ -22,7 +22,7 @@ func TestCNI2_WhatOthersHaveToBring(t *testing.T) {
 	const theirs = `{"cniVersion":"0.3.1","name":"other","plugins":[{"type":"late-cni"}]}`
 	n := newNode(t)
 	i := n.install()
-	i.Config = chainedOf(cniinstall.Chained{Target: "other"})
+	i.Config = chainedOf(cniinstall.Chained{Network: "other"})
 	other, late := n.conf+"/10-other.conflist", n.plugin("late-cni")
 	missing := func(i recorded) string {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestPLAN17_APluginThatTheImageLacksFailsBeforeTheFirstChange(t *testing.T) 
 	require.Equal(t, "cni.plugin-missing", bootstrap.Code(err))
 	requireContent(t, n.confFile(), agentConf, 0o644)
 
-	provider.BinDir, i.Config = filepath.Join(n.root, "opt/third"), chainedOf(cniinstall.Chained{Target: "nobody's"})
+	provider.BinDir, i.Config = filepath.Join(n.root, "opt/third"), chainedOf(cniinstall.Chained{Network: "nobody's"})
 	_, err = plan().Apply(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 	require.ErrorIs(t, err, ledger.ErrMissing)

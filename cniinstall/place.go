@@ -17,60 +17,45 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// For returns i for a node whose container runtime looks there: a cri.CNI, which
-// cri.Endpoint.CNI returns. Its zero value stands for a runtime that was not queried. An
-// empty ConfDir becomes the runtime's, and an empty BinDir the first of its plugin
+// Placed returns i with the folders that Wants chooses, by Runtime and RuntimeErr, which the
+// caller has asked for on its own side, such as in a step's Prepare. It is called where Apply
+// will run: in the host's mount namespace.
+//
+// An empty ConfDir becomes the runtime's, and an empty BinDir the first of its plugin
 // folders that is on a file system mounted writable and executable, and is for CNI by its
 // name; the other plugin folders are searched too. If, according to the context's ledger,
 // the agent has already installed in one of the runtime's folders, that one is kept. If
-// the runtime does not report its folders, for the reason asked, they remain those in
+// the runtime does not report its folders, they remain those in
 // which the agent has installed before, or become the defaults. A ConfDir of the
 // runtime's that is not for CNI by its name is an error; the folders given in i are not
 // checked for that.
-//
-// A step of the returned Install also undoes its files in other folders,
-// once everything is installed in these; its Advise reports whether the runtime
-// uses other folders, or unknown ones. Call For in the namespace in which Apply
-// will run: the host's mount namespace.
-func (i Install) For(ctx context.Context, r struct {
-	PluginDirs  []string
-	ConfDir     string
-	MaxConfNum  int
-	OwnLoopback bool
-}, asked error) (Install, error) {
+func (i Install) Placed(ctx context.Context) (Install, error) {
+	if !i.isAsked() || i.BinDir != "" && i.ConfDir != "" {
+		return i, nil
+	}
 	known, err := i.installed(ctx)
 	if err != nil {
 		return i, fmt.Errorf("choose CNI folders: %w", err)
 	}
-	i.place = place{isSet: true, runtime: r, asked: asked, chosen: i.BinDir == "" || i.ConfDir == ""}
+	i.chosen = true
 	if i.ConfDir == "" {
-		i.ConfDir = cmp.Or(r.ConfDir, known.conf, defaultConfDir)
-		if r.ConfDir != "" && !isForCNI(r.ConfDir) {
-			return i, code.Errorf(code.CNIDirectoryUnusable, "choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", r.ConfDir, i.remedy())
+		i.ConfDir = cmp.Or(i.Runtime.ConfDir, known.conf, defaultConfDir)
+		if i.Runtime.ConfDir != "" && !isForCNI(i.Runtime.ConfDir) {
+			return i, code.Errorf(code.CNIDirectoryUnusable, "choose CNI folders: the container runtime reads configurations in %q, which by its name is not for CNI%s", i.Runtime.ConfDir, i.remedy())
 		}
 	}
 	if i.BinDir == "" {
-		if i.BinDir, err = binDir(r.PluginDirs, known.bin); err != nil {
+		if i.BinDir, err = binDir(i.Runtime.PluginDirs, known.bin); err != nil {
 			return i, fmt.Errorf("choose CNI folders: %w%s", err, i.remedy())
 		}
 	}
 	return i, nil
 }
 
-// runtime is the type of what For is given, that of a cri.CNI.
-type runtime = struct {
-	PluginDirs  []string // in its order
-	ConfDir     string
-	MaxConfNum  int
-	OwnLoopback bool // it brings up the loopback device of pods itself, without a plugin
-}
-
-// place is the runtime for which the folders of an Install were chosen.
-type place struct {
-	isSet   bool
-	runtime runtime
-	asked   error // why the runtime did not report its folders; nil: it did
-	chosen  bool  // For chose at least one
+// isAsked reports whether the runtime was asked: Files in other folders than its are undone.
+func (i Install) isAsked() bool {
+	r := i.Runtime
+	return i.RuntimeErr != nil || len(r.PluginDirs) > 0 || r.ConfDir != "" || r.MaxConfNum != 0 || r.OwnLoopback
 }
 
 // installed returns the folders in which the agent has installed last, or "".
@@ -155,10 +140,9 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// misplaced lists the folders of i that the runtime given to [Install.For] does not
-// use, one line for each: files installed there have no effect.
+// misplaced lists the folders of i that the runtime does not use, one line for each: files installed there have no effect.
 func (i Install) misplaced() (advice []string) {
-	r := i.place.runtime
+	r := i.Runtime
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && !slices.ContainsFunc(i.binDirs(), func(dir string) bool { return len(intersection(dir, r.PluginDirs)) > 0 }) {
 		advice = append(advice, fmt.Sprintf("the container runtime looks for plugins in %q, not in %q%s", r.PluginDirs, i.BinDir, i.remedy()))
 	}
@@ -170,10 +154,10 @@ func (i Install) misplaced() (advice []string) {
 
 // assumed warns that the runtime's folders are unknown.
 func (i Install) assumed() []string {
-	if !i.place.chosen || i.place.asked == nil {
+	if !i.chosen || i.RuntimeErr == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.place.asked)}
+	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.RuntimeErr)}
 }
 
 // writable returns an error if no file could be written in the folder, or in one

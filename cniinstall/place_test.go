@@ -134,14 +134,14 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/etc/cni/net.d/../../cron.d": false, "/opt/cni/../../etc/sudoers.d": false,
 	}
 	for dir, good := range confs {
-		i, err := cniinstall.Install{BinDir: "/opt/cni/bin", Remedy: "give others"}.For(t.Context(), cri.CNI{ConfDir: dir}, nil)
+		i, err := forRuntime(t.Context(), cniinstall.Install{BinDir: "/opt/cni/bin", Remedy: "give others"}, cri.CNI{ConfDir: dir}, nil)
 		if good {
 			require.NoError(t, err, dir)
 			require.Equal(t, dir, i.ConfDir)
 			continue
 		}
 		require.EqualError(t, err, `choose CNI folders: the container runtime reads configurations in "`+dir+`", which by its name is not for CNI (give others)`)
-		i, err = cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}.For(t.Context(), cri.CNI{ConfDir: dir}, nil)
+		i, err = forRuntime(t.Context(), cniinstall.Install{BinDir: "/opt/cni/bin", ConfDir: "/etc/cni/net.d"}, cri.CNI{ConfDir: dir}, nil)
 		require.NoError(t, err, "a folder set explicitly is not checked")
 		require.Equal(t, "/etc/cni/net.d", i.ConfDir)
 	}
@@ -150,7 +150,7 @@ func TestSEC11_ARuntimeNamesFoldersForCNI(t *testing.T) {
 		"/usr/bin": false, "/bin": false, "/usr/local/bin": false, "/root/bin": false, "/etc/cron.daily": false, "/etc/ssh": false, "/usr/lib": false,
 		"/etc/cni/net.d/../../cron.d": false,
 	} {
-		_, err := cniinstall.Install{ConfDir: "/etc/cni/net.d"}.For(t.Context(), cri.CNI{PluginDirs: []string{dir}}, nil)
+		_, err := forRuntime(t.Context(), cniinstall.Install{ConfDir: "/etc/cni/net.d"}, cri.CNI{PluginDirs: []string{dir}}, nil)
 		if !good {
 			require.ErrorContains(t, err, dir+" is by its name not a folder for CNI plugins")
 		} else if err != nil {

@@ -4,18 +4,21 @@
 package cniinstall
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // recorded is what the ledger has of CNI files, of all agents. It is empty without a ledger.
 type recorded struct {
-	agent string // the context's
-	files []ledger.Record
-	dirs  map[string]string // the names without links of folders, as they are recorded
+	agent   string // the context's
+	files   []ledger.Record
+	entries []ledger.Record   // plugins in others' configurations
+	dirs    map[string]string // the names without links of folders, as they are recorded
 }
 
 func readRecorded(ctx context.Context) (r recorded, err error) {
@@ -26,6 +29,9 @@ func readRecorded(ctx context.Context) (r recorded, err error) {
 	for _, o := range status.Records {
 		if o.Kind == pluginKind || o.Kind == confKind {
 			r.files = append(r.files, o)
+		}
+		if o.Kind == inPlaceKind {
+			r.entries = append(r.entries, o)
 		}
 	}
 	return r, err
@@ -43,7 +49,7 @@ func (r recorded) wants(o ledger.Record) (c ledger.Claim, ok bool) {
 
 // inDir returns the path of a file as it is recorded.
 func (r recorded) inDir(dir, name string) string {
-	if len(r.files) == 0 {
+	if len(r.files)+len(r.entries) == 0 {
 		return filepath.Join(dir, name)
 	}
 	known, ok := r.dirs[dir]
@@ -59,14 +65,9 @@ func (r recorded) inDir(dir, name string) string {
 
 // at returns the record of a file, if the agent wants something of it.
 func (r recorded) at(path string) (o ledger.Record, c ledger.Claim, ok bool) {
-	path = r.inDir(filepath.Dir(path), filepath.Base(path))
-	for _, o := range r.files {
-		if o.Object == path {
-			c, ok = r.wants(o)
-			return o, c, ok
-		}
-	}
-	return o, c, false
+	o = r.record(path)
+	c, ok = r.wants(o)
+	return o, c, ok
 }
 
 // isOwnConf reports whether the agent has published a configuration at path.
@@ -84,25 +85,98 @@ func (r recorded) original(path string) (s ledger.State, ok bool) {
 // asides lists the configurations of others in a folder that the agent has set aside.
 func (r recorded) asides(dir string) []ledger.Record {
 	return slices.DeleteFunc(r.replaced(dir), func(o ledger.Record) bool {
-		c, _ := r.wants(o)
-		return !c.To.IsZero()
+		c, mine := r.wants(o)
+		return !mine || !c.To.IsZero()
 	})
 }
 
-// replaced lists the configurations of others in a folder that the agent has set aside, or
-// whose place it has taken.
+// replaced lists the configurations of others in a folder that agents have set aside, or whose
+// place they have taken.
 func (r recorded) replaced(dir string) (all []ledger.Record) {
 	for _, o := range r.files {
-		_, mine := r.wants(o)
-		if mine && o.Kind == confKind && isConfName(o.Object) && !o.Original.IsZero() && o.Object == r.inDir(dir, filepath.Base(o.Object)) {
+		if o.Kind == confKind && isConfName(o.Object) && !o.Original.IsZero() && o.Object == r.inDir(dir, filepath.Base(o.Object)) {
 			all = append(all, o)
 		}
 	}
 	return all
 }
 
+// isRendered reports whether an agent of the node has made the file from another configuration.
+func (r recorded) isRendered(path string) bool {
+	o := r.record(path)
+	return slices.ContainsFunc(o.Claims, func(c ledger.Claim) bool { return c.To.Identity == renderedMark })
+}
+
+// isPublished reports whether a file is, letter by letter, as agents of the node want it.
+func (r recorded) isPublished(path string, now ledger.State) bool {
+	o := r.record(path)
+	return o.Left.SHA256 == now.SHA256 && o.Original.SHA256 != now.SHA256 ||
+		slices.ContainsFunc(o.Claims, func(c ledger.Claim) bool { return c.To.SHA256 == now.SHA256 })
+}
+
+// record returns the record of a file, whichever agent has it.
+func (r recorded) record(path string) (o ledger.Record) {
+	path = r.inDir(filepath.Dir(path), filepath.Base(path))
+	if i := slices.IndexFunc(r.files, func(o ledger.Record) bool { return o.Object == path }); i >= 0 {
+		o = r.files[i]
+	}
+	return o
+}
+
+// entry returns the record of a plugin in others' configurations.
+func (r recorded) entry(object string) (o ledger.Record) {
+	if i := slices.IndexFunc(r.entries, func(o ledger.Record) bool { return o.Object == object }); i >= 0 {
+		o = r.entries[i]
+	}
+	return o
+}
+
+// readConf reads a configuration as its owner has written it: without the plugins that agents
+// of the node have put into it in place. So it stays what it is to an agent that publishes it
+// or sets it aside, whenever another one comes or goes.
+func readConf(ctx context.Context, path string) (ledger.State, error) {
+	now, err := ledger.File().Read(ctx, path)
+	if err != nil || now.Type != "file" || now.Size > input.MaxNetwork {
+		return now, err
+	}
+	files, err := readRecorded(ctx)
+	if err != nil || len(files.entries) == 0 || files.isPublished(path, now) {
+		return now, err
+	}
+	raw, err := contentOf(ctx, path, now)
+	if edited := files.asOwned(path, raw, original); err == nil && !bytes.Equal(edited, raw) {
+		now = now.WithContent(edited)
+	}
+	return now, err
+}
+
+// holds reports whether a file has the content, with or without plugins that agents have put
+// into it in place.
+func holds(ctx context.Context, path string, content []byte) bool {
+	raw, err := input.ReadFile(ctx, path, input.MaxNetwork)
+	if err == nil && bytes.Equal(raw, content) {
+		return true
+	}
+	now, err := readConf(ctx, path)
+	return err == nil && now.SHA256 == now.WithContent(content).SHA256
+}
+
+func original(o ledger.Record) (ledger.State, bool) { return o.Original, true }
+
+// asOwned brings the plugins that agents have put into a configuration to the states that the
+// function gives for them.
+func (r recorded) asOwned(path string, raw []byte, become func(ledger.Record) (to ledger.State, changes bool)) []byte {
+	for _, o := range r.entries {
+		plugin, dir := cutEntry(o.Object)
+		if to, changes := become(o); changes && dir == filepath.Dir(r.inDir(filepath.Dir(path), "x")) {
+			raw = listText(raw).replace(plugin, isOurs(o), textIn(to, filepath.Base(path)))
+		}
+	}
+	return raw
+}
+
 // isAsLeft reports whether a recorded file has the content with which agents have left it.
 func isAsLeft(ctx context.Context, o ledger.Record) (bool, error) {
-	now, err := ledger.File().Read(ctx, o.Object)
+	now, err := readConf(ctx, o.Object)
 	return err == nil && !now.IsZero() && now.SHA256 == o.Left.SHA256 && now.Type == o.Left.Type, err
 }

@@ -31,8 +31,14 @@ func (r recorded) with(ctx context.Context) context.Context { return ledger.With
 
 func (r recorded) For(ctx context.Context, in cri.CNI, asked error) (placed recorded, err error) {
 	placed.Book = r.Book
-	placed.Install, err = r.Install.For(r.with(ctx), in, asked)
+	placed.Install, err = forRuntime(r.with(ctx), r.Install, in, asked)
 	return placed, err
+}
+
+// forRuntime is an installation for a runtime that was asked.
+func forRuntime(ctx context.Context, i cniinstall.Install, in cri.CNI, asked error) (cniinstall.Install, error) {
+	i.Runtime, i.RuntimeErr = in, asked
+	return i.Placed(ctx)
 }
 
 func (r recorded) look(ctx context.Context) (look ledger.Outcome, err error) {

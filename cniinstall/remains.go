@@ -60,12 +60,19 @@ func (r remains) comesBack(o ledger.Record) (to ledger.State, now, later bool) {
 	return o.Original, false, later
 }
 
+// folder reads configurations without the plugins that go.
+func (r remains) folder(dir string) cniconf.Folder {
+	return cniconf.Folder{Dir: dir, Edit: func(name string, raw []byte) []byte {
+		return r.asOwned(filepath.Join(dir, name), raw, func(o ledger.Record) (ledger.State, bool) { return r.after(&ledger.Kind{Name: inPlaceKind}, o.Object) })
+	}}
+}
+
 // need returns an error that matches [ledger.ErrNeeded] if one of the
 // configurations needs the plugin, and names it. It stops reading at the first that
 // does.
 func (r remains) need(ctx context.Context, plugin string) error {
 	for _, dir := range r.dirs {
-		if err := (cniconf.Folder{Dir: dir}).Need(ctx, plugin, r.stays); err != nil {
+		if err := r.folder(dir).Need(ctx, plugin, r.stays); err != nil {
 			return err
 		}
 	}
@@ -86,7 +93,7 @@ func (r remains) need(ctx context.Context, plugin string) error {
 // has gone: the first in the folder by then. It is nil if there is none, or if a runtime
 // would stop there. Own means that the same step has published it.
 func (r remains) successor(ctx context.Context, path string) (n *network, own bool, err error) {
-	f := cniconf.Folder{Dir: filepath.Dir(path)}
+	f := r.folder(filepath.Dir(path))
 	names, err := f.List(ctx, func(name string) bool { return isConfName(name) && r.stays(filepath.Join(f.Dir, name)) })
 	if err != nil {
 		return nil, false, err

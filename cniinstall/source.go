@@ -116,7 +116,7 @@ const loopback = "loopback"
 // needsLoopback reports whether pods would fail without that plugin, as far as is
 // known.
 func (i Install) needsLoopback() bool {
-	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Elsewhere, loopback) && !i.place.runtime.OwnLoopback
+	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Vouched, loopback) && !i.Runtime.OwnLoopback
 }
 
 // lacking names the tolerated plugins that are neither installed nor about to be.
@@ -129,7 +129,7 @@ func (i Install) lacking() (texts []string) {
 		optional = append(slices.Clone(optional), loopback)
 	}
 	for _, name := range optional {
-		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || slices.Contains(i.Elsewhere, name) {
+		if _, err := fs.Stat(i.Plugins, name); !errors.Is(err, fs.ErrNotExist) || slices.Contains(i.Vouched, name) {
 			continue
 		}
 		if _, err := find(name, i.searchDirs()); err != nil {
@@ -145,7 +145,7 @@ func (i Install) binDirs() []string { return append([]string{i.BinDir}, i.AlsoBi
 // searchDirs returns the folders in which the runtime looks for plugins, as far as is known.
 func (i Install) searchDirs() []string {
 	dirs := i.binDirs()
-	for _, dir := range i.place.runtime.PluginDirs {
+	for _, dir := range i.Runtime.PluginDirs {
 		if !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
@@ -186,14 +186,18 @@ func (i Install) withDefaults() (Install, error) {
 			return i, err
 		}
 	}
+	if _, ok := i.inPlace(); ok {
+		i.ConfName = "" // none is published
+		return i, nil
+	}
 	if i.ConfName == "" && i.Config == nil {
 		return i, nil
 	}
 	if i.ConfName == "" {
 		return i, errors.New("no file name given for the CNI configuration")
 	}
-	if !isLoaded(i.ConfName) {
-		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name ending in %s)",
+	if !isLoaded(i.ConfName) && (!isFileName(i.ConfName) || filepath.Ext(i.ConfName) != "") {
+		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name, perhaps ending in %s)",
 			i.ConfName, strings.Join(cniconf.Suffixes, ", "))
 	}
 	return i, nil

@@ -23,7 +23,7 @@ import (
 // neither exists nor is about to be installed, or does not speak its version. What this step
 // writes is asked once it is staged.
 func (j *job) ready(ctx context.Context) error {
-	coming := slices.Clone(j.Elsewhere)
+	coming := slices.Clone(j.Vouched)
 	for _, p := range j.plugins {
 		if !isPresent(p) {
 			coming = append(coming, filepath.Base(p.Object))
@@ -38,7 +38,7 @@ func (j *job) ready(ctx context.Context) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if now, err := j.folder(j.files).Read(ctx, j.ConfName); err == nil && string(now) == string(j.raw) {
+	if holds(ctx, filepath.Join(j.ConfDir, j.file), j.raw) {
 		return nil
 	}
 	var asked []string
@@ -87,9 +87,9 @@ func hashOf(ctx context.Context, s ledger.State) (string, error) {
 }
 
 // speak asks plugins for their versions, each once. The caller vouches for those in
-// Elsewhere.
+// Vouched.
 func (j *job) speak(ctx context.Context, plugins []string) error {
-	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return slices.Contains(j.asked, p) || slices.Contains(j.Elsewhere, p) })
+	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p string) bool { return slices.Contains(j.asked, p) || slices.Contains(j.Vouched, p) })
 	err := j.net.speak(ctx, &runner{dirs: j.searchDirs(), staged: j.staged, mustAnswer: j.isOurs}, plugins)
 	if err == nil {
 		j.asked = append(j.asked, plugins...)

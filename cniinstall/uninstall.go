@@ -35,7 +35,8 @@ const (
 // First the configurations that were set aside come back, so that there is always one, unless
 // their plugins are missing. Then our configuration goes, then the plugins, and last the
 // directories that were made, if they are empty. A configuration of ours that was changed
-// stays, and keeps the plugins and files that it needs.
+// stays, and keeps the plugins and files that it needs. A plugin that was put into another CNI's
+// configuration goes from it at once, and new pods do without.
 //
 // A plugin stays if any remaining configuration names it, as a type, an ipam's or a
 // delegate's, whichever program wrote the configuration and whichever step installed the
@@ -88,11 +89,13 @@ func (u Uninstall) Kinds() []*ledger.Kind {
 	plugin, conf := ledger.File(), ledger.File()
 	plugin.Name, plugin.Owns, plugin.Met, plugin.Same, plugin.Keeps = pluginKind, ownsFile(plugin.Owns), metPlugin, samePlugin, u.keepsPlugin
 	plugin.Leave = func(context.Context, string, ledger.Claim) bool { return u.KeepPlugins }
-	conf.Name, conf.Owns, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), writeConf, u.keepsConf, u.lostConf
+	conf.Name, conf.Owns, conf.Read, conf.Write, conf.Keeps, conf.Lost = confKind, ownsFile(conf.Owns), readConf, writeConf, u.keepsConf, u.lostConf
 	conf.Leave = func(context.Context, string, ledger.Claim) bool { return u.KeepConf }
 	dir := ledger.Dir()
 	dir.Leave = u.leavesDir
-	return []*ledger.Kind{plugin, conf, dir}
+	inPlace := (&inPlace{}).kind()
+	inPlace.Leave = conf.Leave
+	return []*ledger.Kind{plugin, conf, dir, inPlace}
 }
 
 // leavesDir leaves the directories of steps whose files are kept, and no others.
@@ -303,7 +306,7 @@ func twinOf(ctx context.Context, path string, to ledger.State) (name string, now
 
 // isState reports whether there is a file in state s, as it was read.
 func isState(ctx context.Context, path string, s ledger.State) (now ledger.State, is bool) {
-	now, err := ledger.File().Read(ctx, path)
+	now, err := readConf(ctx, path)
 	return now, err == nil && !now.IsZero() && now.Equal(s)
 }
 

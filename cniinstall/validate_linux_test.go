@@ -156,7 +156,7 @@ func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
 			alter: func(i *cniinstall.Install) { i.Plugins = nil }},
 		"the agent's in a chain fails": {theirs: script("1.0.0"), ours: fails, fail: "run CNI plugin cilium-cni for its version",
 			alter: func(i *cniinstall.Install) {
-				i.Plugins, i.Config = nil, cniinstall.Chained{Target: "theirs", Plugin: []byte(`{"type":"cilium-cni"}`)}
+				i.Plugins, i.Config = nil, cniinstall.Chained{Network: "theirs", Plugin: []byte(`{"type":"cilium-cni"}`)}
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,14 +24,18 @@ import (
 const (
 	dirMode  = 0o755
 	confMode = 0o600
+
+	// renderedMark is the Identity of a configuration that is wanted because another one is.
+	renderedMark = "rendered"
 )
 
 // job is an Install with the state found on the node.
 type job struct {
 	Install
 	files   recorded
-	kinds   struct{ plugin, conf, aside *ledger.Kind }
+	kinds   struct{ plugin, conf, aside, inPlace *ledger.Kind }
 	plugins []ledger.Want
+	file    string            // the name of the configuration's file
 	raw     []byte            // the configuration
 	net     *network          // nil: none
 	asides  []aside           // in the order in which they go
@@ -48,23 +53,30 @@ func isPresent(plugin ledger.Want) bool {
 // Wants lists the files, the configuration last, and the files that it replaces after that.
 // An error in the request or the configuration is returned before anything is touched.
 func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
-	if i, err = i.withDefaults(); err != nil {
-		return wants, err
+	i, err = i.Placed(ctx)
+	var j *job
+	if err == nil {
+		j, err = i.survey(ctx)
 	}
-	watch := i.watch(ctx)
-	j, err := i.survey(ctx)
 	if err == nil {
 		wants, err = j.wants()
 	}
-	wants.Watch = watch
+	wants.Kinds, wants.Watch = i.undo().Kinds(), i.watch(ctx)
 	return wants, err
+}
+
+func (i Install) undo() Uninstall {
+	u := i.Undo
+	u.ConfDir = cmp.Or(u.ConfDir, i.ConfDir)
+	return u
 }
 
 // watch lists the configurations that ours depends on, and their folder, for those to come.
 func (i Install) watch(ctx context.Context) (paths []string) {
-	if !i.Exclusive && (i.Config == nil || isFixed(i.Config)) {
+	if !i.Exclusive && isFixed(i.Config) {
 		return nil
 	}
+	i.ConfDir = cmp.Or(i.ConfDir, defaultConfDir)
 	names, _ := i.folder(recorded{}).others(ctx) // what cannot be listed is an error of the survey
 	for _, name := range names {
 		paths = append(paths, filepath.Join(i.ConfDir, name))
@@ -77,14 +89,19 @@ func (j *job) wants() (wants ledger.Wants, err error) {
 		return wants, err
 	}
 	wants.List = append(wants.List, j.plugins...)
-	if j.net != nil {
+	if c, ok := j.inPlace(); ok {
+		w, err := j.entryWant(c)
+		if err != nil {
+			return wants, err
+		}
+		wants.List = append(wants.List, w)
+	} else if j.net != nil {
 		wants.List = append(wants.List, j.confWant())
 	}
 	for _, a := range j.asides {
 		wants.List = append(wants.List, a.wants...)
 	}
 	wants.AtOnce, wants.Complete = true, j.isFormer
-	wants.Kinds = []*ledger.Kind{j.kinds.plugin, j.kinds.conf}
 	return wants, nil
 }
 
@@ -114,8 +131,11 @@ func (i Install) survey(ctx context.Context) (*job, error) {
 // setKinds makes the kinds of this installation, which differ from others' in what they try
 // and say.
 func (j *job) setKinds() {
-	kinds := Uninstall{ConfDir: j.ConfDir}.Kinds()
+	kinds := j.undo().Kinds()
 	j.kinds.plugin, j.kinds.conf = kinds[0], kinds[1]
+	if c, ok := j.inPlace(); ok {
+		j.kinds.inPlace = j.entryKind(c)
+	}
 	j.kinds.plugin.Stage, j.kinds.plugin.Permission = j.stagePlugin, j.mayInstall
 	j.kinds.conf.Stage, j.kinds.conf.Permission = j.stageConf, j.mayInstall
 	set := *kinds[1]
@@ -304,10 +324,54 @@ func (j *job) render(ctx context.Context) (err error) {
 	if j.Config == nil {
 		return nil
 	}
-	if j.raw, err = j.Config.renderIn(ctx, j.folder(j.files)); err == nil {
-		j.net, err = parseWhole(ctx, j.folder(j.files).Folder, j.ConfName, j.raw)
+	f, t := j.folder(j.files), candidate{}
+	c, isChained := j.Config.(Chained)
+	if isChained {
+		t, j.raw, err = c.render(ctx, f)
+	} else {
+		j.raw, err = j.Config.renderIn(ctx, f)
+	}
+	as := t.name
+	if j.file = t.file; !c.InPlace {
+		j.ConfName = j.named(j.raw)
+		j.file, as = j.ConfName, j.ConfName
+	}
+	if err == nil {
+		j.net, err = parseWhole(ctx, f.Folder, as, j.raw)
 	}
 	return err
+}
+
+// inPlace returns the configuration if it is one of others that the plugin is put into.
+func (i Install) inPlace() (c Chained, ok bool) {
+	c, ok = i.Config.(Chained)
+	return c, ok && c.InPlace
+}
+
+// entryKind is the kind of the plugin that is put into others' configurations.
+func (j *job) entryKind(c Chained) *ledger.Kind {
+	k := (&inPlace{config: &c, folder: j.folder}).kind()
+	write := k.Write
+	k.Write = func(ctx context.Context, object string, to ledger.State) error {
+		if !to.IsZero() {
+			if err := j.speak(ctx, j.net.types); err != nil {
+				return err
+			}
+		}
+		return write(ctx, object, to)
+	}
+	return k
+}
+
+// entryWant is the plugin in others' configurations.
+func (j *job) entryWant(c Chained) (w ledger.Want, err error) {
+	plugin, err := c.plugin()
+	if err == nil {
+		plugin, err = compact(plugin)
+	}
+	own, _ := pluginType(plugin) // it has been rendered
+	w = ledger.Want{Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs()}
+	return w, err
 }
 
 // confWant is the configuration. One that is rendered from others' is never adopted: it is
@@ -315,7 +379,10 @@ func (j *job) render(ctx context.Context) (err error) {
 func (j *job) confWant() ledger.Want {
 	w := ledger.FileWant(filepath.Join(j.ConfDir, j.ConfName), confMode, j.raw)
 	w.To.Open = w.To.Reader // so that it is staged
-	w.Kind, w.Ready, w.Needs, w.NoAdopt = j.kinds.conf, j.ready, j.needs(), !isFixed(j.Config)
+	w.Kind, w.Ready, w.Needs = j.kinds.conf, j.ready, j.needs()
+	if !isFixed(j.Config) {
+		w.NoAdopt, w.To.Identity = true, renderedMark
+	}
 	return w
 }
 
@@ -346,10 +413,10 @@ func (j *job) needs() (ids []string) {
 }
 
 // isFormer reports whether the step's object is undone if it is not listed any more: a
-// configuration under an earlier name, a plugin that Names no longer has and, if For has
-// chosen the folders, all that is in others.
+// configuration under an earlier name, a plugin that Names no longer has and, if the runtime
+// was asked, all that is in others.
 func (j *job) isFormer(k *ledger.Kind, path string) bool {
-	moved, dir := j.place.isSet, filepath.Dir(path)
+	moved, dir := j.isAsked(), filepath.Dir(path)
 	switch {
 	case k.Name == ledger.Dir().Name:
 		return moved && !j.isIn(path)
@@ -358,6 +425,8 @@ func (j *job) isFormer(k *ledger.Kind, path string) bool {
 			return moved
 		}
 		return j.files.isOwnConf(path) && filepath.Base(path) != j.ConfName
+	case k.Name == inPlaceKind && j.Config != nil:
+		return true // or else it is listed
 	case k.Name == pluginKind && j.Plugins != nil:
 		if !j.isBinDir(dir) {
 			return moved

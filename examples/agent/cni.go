@@ -82,7 +82,7 @@ func (c *cniFlags) conflist() (cniinstall.Whole, error) {
 
 // cniSteps come after everything that prepares the node, so the configuration is published only
 // on a healthy one. Leaked addresses are released before a pod can ask for one.
-func (a *agent) cniSteps(plan *bootstrap.Plan) (steps []bootstrap.Step, closePlugins func(), err error) {
+func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err error) {
 	if a.cni.plugin == "" {
 		return nil, func() {}, nil
 	}
@@ -92,7 +92,8 @@ func (a *agent) cniSteps(plan *bootstrap.Plan) (steps []bootstrap.Step, closePlu
 	}
 	a.install = cniinstall.Install{
 		BinDir: folder(a.cni.binDir), ConfDir: folder(a.cni.confDir), ConfName: confName, Config: conflist,
-		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"},
+		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"}, Undo: cniinstall.Uninstall{Sandboxes: a.sandboxes},
+		Remedy: "--cni-bin-dir and --cni-conf-dir set the directories",
 	}
 	closePlugins = func() {}
 	if a.cni.plugins != "" {
@@ -106,7 +107,7 @@ func (a *agent) cniSteps(plan *bootstrap.Plan) (steps []bootstrap.Step, closePlu
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{
 			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Do, Sandboxes: a.sandboxes,
 		}},
-		{Name: stepCNI, After: a.base(), Prepare: func(ctx context.Context) (ledger.Wanter, error) { return a.place(ctx, plan) }},
+		{Name: stepCNI, After: a.base(), Prepare: a.place, Wants: a.install},
 	}
 	if a.cni.waitLoaded > 0 {
 		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{stepCNI}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
@@ -126,18 +127,13 @@ func folder(flag string) string {
 }
 
 // place returns what the cni step wants, in the folders that the runtime reports now.
-func (a *agent) place(ctx context.Context, p *bootstrap.Plan) (ledger.Wanter, error) {
-	looks, err := a.runtime().CNI(ctx)
-	if (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (a.install.BinDir == "" || a.install.ConfDir == "") {
+func (a *agent) place(ctx context.Context) (ledger.Wanter, error) {
+	i := a.install
+	i.Runtime, i.RuntimeErr = a.runtime().CNI(ctx)
+	if err := i.RuntimeErr; (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
 		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
 	}
-	install, asked := a.install, err
-	install.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories"
-	err = p.Inside(ctx, func(ctx context.Context) (err error) {
-		install, err = install.For(ctx, looks, asked)
-		return err
-	})
-	return install, err
+	return i, nil
 }
 
 // runtime is the container runtime, which is searched for unless a flag names it.

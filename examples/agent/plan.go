@@ -63,21 +63,20 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	plan = &bootstrap.Plan{
+	cni, closePlugins, err := a.cniSteps()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &bootstrap.Plan{
 		Host: a.host,
 		Ledger: &ledger.Ledger{
 			Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Kinds: cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(),
 		},
 		Gates:   gates,
+		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),
 		Prepare: a.prepare,
 		Trace:   bootstrap.LogTrace(a.log),
-	}
-	cni, closePlugins, err := a.cniSteps(plan)
-	if err != nil {
-		return nil, nil, err
-	}
-	plan.Steps = slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps())
-	return plan, closePlugins, nil
+	}, closePlugins, nil
 }
 
 // base are the steps without which no pod may come.

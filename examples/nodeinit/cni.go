@@ -252,7 +252,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 		return i, err
 	}
 	i.Exclusive = i.Exclusive && i.Config != nil
-	i.Elsewhere, i.AlsoBinDirs = a.pluginsElsewhere, a.alsoBinDirs
+	i.Vouched, i.AlsoBinDirs = a.pluginsElsewhere, a.alsoBinDirs
 	if i.Optional = a.optionalPlugins; len(a.plugins) > 0 {
 		if err := a.withPlugins(&i); err != nil {
 			return i, err
@@ -317,7 +317,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 		return cniinstall.Whole(content), nil
 	case a.cniChain != "":
 		agent.Network = "" // the target's
-		return cniinstall.Chained{Target: a.cniChain, Agent: agent}, nil
+		return cniinstall.Chained{Network: a.cniChain, Agent: agent, InPlace: a.cniChainInPlace}, nil
 	case a.cniTemplate != "":
 		return agent, nil
 	}

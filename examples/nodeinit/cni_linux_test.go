@@ -65,6 +65,24 @@ func TestCNI4_CNI5_ChainedAndExclusiveAndBack(t *testing.T) {
 	n.ok("uninstall")
 }
 
+func TestCNI4_InPlaceAndBack(t *testing.T) {
+	n := newParallelNode(t)
+	n.others()
+	n.agentPlugin()
+	primary := "/etc/cni/net.d/10-other.conflist"
+	before, mode := n.read(primary), n.shell("stat -c %a:%u "+primary)
+	args := []string{"apply", "--plugins", n.plugins, "--cni-chain", "*", "--cni-chain-in-place"}
+	n.ok(args...)
+	require.Equal(t, []struct{ Type string }{{"other-cni"}, {"cilium-cni"}}, n.network(primary).Plugins)
+	require.Contains(t, n.run(args...).stdout, "5 unchanged, 2 skipped")
+	n.shell("cp " + primary + " /tmp/p && mv /tmp/p " + primary + ".bak && sed -i s/other-cni/other-cni/ " + primary) // its owner writes it anew
+	n.ok("uninstall")
+	require.Equal(t, before, n.read(primary))
+	require.Equal(t, before, n.read(primary+".bak"))
+	require.Equal(t, mode, n.shell("stat -c %a:%u "+primary))
+	require.Empty(t, n.shell("ls /opt/cni/bin | grep cilium || true"))
+}
+
 // Plugins are installed in two folders on the node, and one plugin is vouched for by the
 // caller.
 func TestCNI10_SeveralFoldersAndAPluginElsewhere(t *testing.T) {

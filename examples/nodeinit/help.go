@@ -24,7 +24,7 @@ var sections = []struct{ title, flags string }{
 		"cgroup-root cgroup-root-key cgroup-repair bpf-root bpf-fallback bpf-shared kernel-modules " +
 		"sysctl sysctl-conf-dir sysctl-config-file systemd-sysctl-unit wait-for-kube-proxy drop-capabilities"},
 	{"CNI", "plugins optional-plugins plugins-elsewhere overwrite-plugins overwrite-loopback keep-plugins " +
-		"cni-conf cni-conf-key cni-template cni-chain cni-version cni-log-file cni-debug cni-exclusive cni-backup-suffix " +
+		"cni-conf cni-conf-key cni-template cni-chain cni-chain-in-place cni-version cni-log-file cni-debug cni-exclusive cni-backup-suffix " +
 		"cni-conf-name custom-cni-conf write-cni-conf-when-ready config-dir " +
 		"cni-bin-dir also-cni-bin-dir cni-conf-dir runtime-endpoint cni-wait wait-loaded"},
 	{"configuration", "source dest watch strict allow-config-keys deny-config-keys k8s-namespace enable-k8s k8s-kubeconfig-path " +

@@ -42,7 +42,7 @@ type options struct {
 	cniBinDir, cniConf, cniConfDir, cniConfName                                string
 	plugins, optionalPlugins, pluginsElsewhere, alsoBinDirs                    []string
 	cniConfKey, cniChain, cniTemplate, cniVersion, cniLogFile, cniBackupSuffix string
-	cniDebug, cniExclusive                                                     bool
+	cniDebug, cniExclusive, cniChainInPlace                                    bool
 	cniWait, kubeProxyWait                                                     time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf                       bool
 	keepPlugins                                                                bool
@@ -162,6 +162,7 @@ func (a *app) cniFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.cniConf, "cni-conf", "", "file with the CNI configuration to install, in this container; empty: none")
 	f.StringVar(&a.cniConfKey, "cni-conf-key", "", "key of the resolved configuration whose value is the CNI configuration to install")
 	f.StringVar(&a.cniChain, "cni-chain", "", "add the agent's plugin to the existing configuration of this network, or of any network: *")
+	f.BoolVar(&a.cniChainInPlace, "cni-chain-in-place", false, "with --cni-chain: put the plugin into the other CNI's own file instead, again at each apply; uninstall takes it out")
 	f.Var(newChoice(&a.cniTemplate, "", "none", "portmap", "flannel", "aws-cni"), "cni-template", "generate the CNI configuration: none (the agent's plugin alone), portmap, flannel or aws-cni")
 	f.StringVar(&a.cniVersion, "cni-version", "", "cniVersion of the configuration of --cni-template: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime reports that it calls STATUS (containerd 2.0.1, CRI-O 1.33): the node is then not ready while the agent does not answer its plugin")
 	f.StringVar(&a.cniLogFile, "cni-log-file", "", "log file of the agent's plugin, on the host (default "+cniinstall.CiliumAgent("").LogFile+")")

@@ -73,7 +73,7 @@ func (a *app) apiServerAddress(config *configresolve.Config) func(context.Contex
 // if nothing is to be installed.
 func (a *app) cniAsItIs(install cniinstall.Install) cniinstall.Install {
 	install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
-	install.Elsewhere = a.pluginsElsewhere
+	install.Vouched = a.pluginsElsewhere
 	return install
 }
 

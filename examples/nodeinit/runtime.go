@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,12 +45,12 @@ func folderOr(flag, usual string) string {
 func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
 	i.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories; auto means those of the runtime"
-	looks, asked, err := a.looks(ctx)
-	if err != nil {
+	var err error
+	if i.Runtime, i.RuntimeErr, err = a.looks(ctx); err != nil {
 		return i, err
 	}
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		i, err = i.For(ledger.With(ctx, a.book), looks, asked)
+		i, err = i.Placed(ledger.With(ctx, a.book))
 		return err
 	})
 	if err == nil {
@@ -68,10 +69,10 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 		return err
 	}
 	binDir, confDir := folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
-	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir}
+	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir, RuntimeErr: asked}
 	var notes []string
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		if known, err = known.For(ledger.With(ctx, a.book), cri.CNI{}, asked); err == nil {
+		if known, err = known.Placed(ledger.With(ctx, a.book)); err == nil {
 			notes, err = known.Advise(ctx)
 		}
 		return err
@@ -180,12 +181,11 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 	if a.waitLoaded <= 0 || i.Config == nil {
 		return steps
 	}
-	path := filepath.Join(i.ConfDir, i.ConfName)
 	loaded := bootstrap.Step{
 		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded,
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
 			err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-				conf, err = cniinstall.ReadWhole(ctx, path)
+				conf, err = published(ctx, i)
 				return err
 			})
 			return conf, err
@@ -195,6 +195,18 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 		loaded.Skip = byFlag
 	}
 	return append(steps, loaded)
+}
+
+// published returns the configuration that i has published, or put its plugin into.
+func published(ctx context.Context, i cniinstall.Install) ([]byte, error) {
+	all, err := cniinstall.Configs(ctx, i.ConfDir)
+	chained, _ := i.Config.(cniinstall.Chained)
+	for _, c := range all {
+		if chained.InPlace && slices.Contains(c.Plugins, chained.Agent.Plugin) || !chained.InPlace && c.File == i.ConfName {
+			return c.Raw, c.Err
+		}
+	}
+	return nil, cmp.Or(err, fmt.Errorf("%s has no configuration of the agent's (yet)", i.ConfDir))
 }
 
 // below returns where path is on a host whose root is mounted at prefix. Links on the way

@@ -56,9 +56,9 @@ var checks = map[string]func(value string) error{
 	"cni-bin-dir":      func(v string) error { return fields(cniinstall.Install{BinDir: folderOr(v, "")}) },
 	"cni-conf-dir":     func(v string) error { return fields(cniinstall.Install{ConfDir: folderOr(v, "")}) },
 	"also-cni-bin-dir": func(v string) error { return fields(cniinstall.Install{AlsoBinDirs: []string{v}}) },
-	"cni-conf-name":    func(v string) error { return fields(cniinstall.Install{ConfName: v}) },
+	"cni-conf-name":    cniConfName,
 	"cni-conf-path": func(v string) error {
-		return cmp.Or(absolute(v), fields(cniinstall.Install{ConfName: filepath.Base(v)}))
+		return cmp.Or(absolute(v), cniConfName(filepath.Base(v)))
 	},
 	"cni-backup-suffix": suffix,
 	"cni-chain":         network,
@@ -133,6 +133,14 @@ func fileName(name string) error {
 func fields(i cniinstall.Install) error {
 	_, err := i.Wants(context.Background())
 	return err
+}
+
+// cniConfName has its suffix: cleanup knows the file by its whole name.
+func cniConfName(name string) error {
+	if filepath.Ext(name) == "" {
+		return errors.New("must end in .conflist, .conf or .json")
+	}
+	return fields(cniinstall.Install{ConfName: name})
 }
 
 // confName is the name of a sysctl drop-in.

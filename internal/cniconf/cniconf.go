@@ -39,6 +39,8 @@ func IsList(file string) bool { return filepath.Ext(file) == ".conflist" }
 type Folder struct {
 	Dir    string
 	Opened *durable.Dir // nil: it is opened each time
+
+	Edit func(name string, raw []byte) []byte // makes of each content what Read returns; nil: it stays
 }
 
 // List lists the wanted files in the runtime's order, by the bytes of their names, without
@@ -71,6 +73,9 @@ func (f Folder) List(ctx context.Context, wanted func(name string) bool) ([]stri
 // Read returns the content of a file as a runtime sees it.
 func (f Folder) Read(ctx context.Context, name string) ([]byte, error) {
 	raw, err := input.ReadFile(ctx, filepath.Join(f.Dir, name), input.MaxNetwork)
+	if err == nil && f.Edit != nil {
+		raw = f.Edit(name, raw)
+	}
 	return raw, remedy.File(err)
 }
 

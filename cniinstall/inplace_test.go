@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/cniinstall"
+)
+
+// calicoList is a primary's configuration, with its owner's white space.
+const calicoList = "{\n  \"name\": \"k8s-pod-network\", \"cniVersion\": \"1.0.0\",\n  \"plugins\": [\n    {\"type\": \"calico\", \"mtu\": 1.50e3},\n\t{\"type\":\"portmap\"}\n  ]\n}"
+
+// withAcme is calicoList with a plugin at its end.
+func withAcme(plugin string) string {
+	return strings.Replace(calicoList, `{"type":"portmap"}`, `{"type":"portmap"}, `+plugin, 1)
+}
+
+// inPlace is an installation that puts a plugin into the primary's file.
+func (n node) inPlace(plugin string) recorded {
+	for _, name := range []string{"calico", "portmap", "acme"} {
+		write(n.t, n.plugin(name), script("1.0.0"), 0o755)
+	}
+	n.ownLoopback()
+	i := n.install()
+	i.Plugins, i.ConfName, i.Config = nil, "", cniinstall.Chained{Plugin: json.RawMessage(plugin), InPlace: true}
+	return i
+}
+
+func TestCNI4_InPlaceWhateverTheOwnerDoes(t *testing.T) {
+	n := newNode(t)
+	const primary = "10-calico.conflist"
+	i := n.inPlace(`{ "type": "acme",  "mtu": 1e3 }`)
+	const acme = `{"type":"acme","mtu":1e3}`
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
+
+	write(t, n.other(primary), calicoList, 0o640)
+	requireChanges(t, i, "put plugin acme into "+n.other(primary))
+	requireApplied(t, i, n.root)
+	requireContent(t, n.other(primary), withAcme(acme), 0o640)
+
+	write(t, n.other(primary), calicoList, 0o640) // the owner writes it again
+	requireApplied(t, i, n.root)
+	requireContent(t, n.other(primary), withAcme(acme), 0o640)
+
+	require.NoError(t, os.Rename(n.other(primary), n.other("05-calico.conflist")))
+	requireConverged(t, i, n.root)
+	require.NoError(t, os.Rename(n.other("05-calico.conflist"), n.other("05-calico.conflist.old"))) // by another installer
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrTargetMissing)
+	write(t, n.other(primary), calicoList, 0o644)
+	requireApplied(t, i, n.root)
+	changes, err := i.CheckRevert(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"take plugin acme out of " + n.conf + "/" + primary + ", 05-calico.conflist.old"}, changes)
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, n.other(primary), calicoList, 0o644)
+	requireContent(t, n.other("05-calico.conflist.old"), calicoList, 0o640)
+	require.NoDirExists(t, n.state)
+}
+
+// The plugin's configuration changes, it moves to a file of its own and back, and joins another
+// network.
+func TestCNI4_InPlaceAndBesides(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	write(t, n.other("20-blue.conflist"), strings.Replace(calicoList, "k8s-pod-network", "blue", 1), 0o600)
+	i := n.inPlace(`{"type":"acme"}`)
+	requireApplied(t, i, n.root)
+	i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"acme","v":2}`), InPlace: true, File: "20-blue"}
+	requireApplied(t, i, n.root)
+	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	requireContent(t, n.other("20-blue.conflist"), strings.Replace(withAcme(`{"type":"acme","v":2}`), "k8s-pod-network", "blue", 1), 0o600)
+	i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"acme","v":2}`), Network: "k8s-pod-network"}
+	i.ConfName = "02-acme.conflist"
+	requireApplied(t, i, n.root)
+	require.FileExists(t, n.other("02-acme.conflist"))
+	requireContent(t, n.other("20-blue.conflist"), strings.Replace(calicoList, "k8s-pod-network", "blue", 1), 0o600)
+	i.Config = cniinstall.Chained{Plugin: json.RawMessage(`{"type":"acme","v":2}`), Network: "k8s-pod-network", InPlace: true}
+	requireApplied(t, i, n.root)
+	require.NoFileExists(t, n.other("02-acme.conflist"))
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
+}
+
+// The plugin goes with its entry, and stays with one that others have changed.
+func TestCNI10_CNI4_APluginInPlaceGoesWithItsEntry(t *testing.T) {
+	for name, changed := range map[string]bool{"as left": false, "changed": true} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			i := n.inPlace(`{"type":"acme"}`)
+			require.NoError(t, os.Remove(n.plugin("acme")))
+			n.source("acme", script("1.0.0"))
+			i.Plugins, i.Names = n.install().Plugins, []string{"acme"}
+			write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+			requireApplied(t, i, n.root)
+			require.FileExists(t, n.plugin("acme"))
+			if changed {
+				write(t, n.other("10-calico.conflist"), withAcme(`{"type":"acme","debug":true}`), 0o640)
+				require.ErrorIs(t, i.Revert(t.Context()), ledger.ErrChanged)
+				require.FileExists(t, n.plugin("acme"))
+				requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"acme","debug":true}`), 0o640)
+				return
+			}
+			require.NoError(t, i.Revert(t.Context()))
+			require.NoFileExists(t, n.plugin("acme"))
+			requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
+			require.NoDirExists(t, n.state)
+		})
+	}
+}
+
+// Nothing is published whose plugin is missing or speaks another version, and a single plugin's
+// file has no place for another.
+func TestCNI4_CNI2_InPlaceOnlyWhatWorks(t *testing.T) {
+	n := newNode(t)
+	i := n.inPlace(`{"type":"acme"}`)
+	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	write(t, n.plugin("acme"), script("0.3.1"), 0o755)
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrInvalid)
+	require.NoError(t, os.Remove(n.plugin("acme")))
+	require.ErrorIs(t, i.Apply(t.Context()), cniinstall.ErrPluginMissing)
+	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	write(t, n.other("05-first.conf"), `{"name":"first","type":"portmap","cniVersion":"1.0.0"}`, 0o644)
+	err := i.Apply(t.Context())
+	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
+	require.ErrorContains(t, err, "05-first.conf is that of a single plugin")
+	i.Exclusive = true
+	require.ErrorContains(t, i.Apply(t.Context()), "exclude each other")
+}
+
+// The primary's owner writes its file while it is being edited: it is the newer version that is edited, or nothing.
+func TestCNI4_TheOwnerWritesMeanwhile(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	newer := strings.Replace(calicoList, "1.50e3", "9000", 1)
+	for _, times := range []int{2, 10} {
+		writes := 0
+		err := cniinstall.EditList(t.Context(), n.other("10-calico.conflist"), func(raw string) string {
+			if writes++; writes <= times {
+				write(t, n.other("10-calico.conflist"), newer, 0o644)
+				when := time.Unix(int64(writes), 0)
+				require.NoError(t, os.Chtimes(n.other("10-calico.conflist"), when, when))
+			}
+			return raw + " edited"
+		})
+		if times == 10 { // it does not stop
+			require.ErrorContains(t, err, "its owner has just written it")
+			requireContent(t, n.other("10-calico.conflist"), newer, 0o644)
+			return
+		}
+		require.NoError(t, err)
+		requireContent(t, n.other("10-calico.conflist"), newer+" edited", 0o644)
+		requireNoTemp(t, n.root)
+	}
+}
+
+var _ bootstrap.Hosted = cniinstall.Unchain{}
+
+// What an earlier installer has put into a primary's file goes, also from a file that was set
+// aside; what this node's agents have put there stays.
+func TestCNI4_Unchain(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-calico.conflist"), withAcme(`{"type":"old","a":[{"plugins":[]}]}`), 0o640)
+	write(t, n.other("10-calico.conflist.bak"), withAcme(`{"type":"old"}`), 0o640)
+	write(t, n.other("30-old.conflist"), `{"name":"old","cniVersion":"1.0.0","plugins":[{"type":"old"}]}`, 0o640)
+	bootstraptest.Conform(t, func() bootstrap.Action { return cniinstall.Unchain{ConfDir: n.conf, Plugin: "old"} },
+		func() map[string]string { return tree(t, n.conf) })
+	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	requireContent(t, n.other("10-calico.conflist.bak"), calicoList, 0o640)
+	require.FileExists(t, n.other("30-old.conflist"))
+
+	i := n.inPlace(`{"type":"acme"}`)
+	requireApplied(t, i, n.root)
+	own := cniinstall.Unchain{ConfDir: n.conf, Plugin: "acme"}
+	changes, err := own.Check(i.with(t.Context()))
+	require.NoError(t, err)
+	require.Empty(t, changes)
+	changes, err = own.Check(t.Context()) // without the ledger, it is not known whose it is
+	require.NoError(t, err)
+	require.Equal(t, []string{"take plugin acme out of " + filepath.Join(n.conf, "10-calico.conflist")}, changes)
+}
+
+// On a real plan, which needs no kinds: the step prepares itself, is undone although it could not
+// be applied now, and its Undo says what stays.
+func TestCNI4_PLAN17_AnInstallBringsItsKinds(t *testing.T) {
+	n := newNode(t)
+	i := n.inPlace(`{"type":"acme"}`).Install
+	asked := errors.New("no runtime answers")
+	plan := n.planOf(cniinstall.Uninstall{}, bootstrap.Step{Name: "cni", Wants: i, Prepare: func(context.Context) (ledger.Wanter, error) {
+		prepared := i
+		prepared.RuntimeErr = asked
+		return prepared, nil
+	}})
+	plan.Ledger.Kinds = nil
+	_, err := plan.Apply(t.Context())
+	require.ErrorIs(t, err, ledger.ErrMissing)
+	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	_, err = plan.Apply(t.Context())
+	require.NoError(t, err)
+	requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"acme"}`), 0o640)
+	require.NoError(t, os.Rename(n.other("10-calico.conflist"), n.other("10-calico.conflist.aside"))) // nothing to join
+	report, err := plan.Uninstall(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(report.Results), "take plugin acme out of "+n.other("10-calico.conflist.aside"))
+	requireContent(t, n.other("10-calico.conflist.aside"), calicoList, 0o640)
+	require.NoDirExists(t, n.state)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package cniinstall
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// listText is the text of a list of plugins. It is edited as a text: all that is not the
+// plugin's stays byte for byte as its owner wrote it.
+type listText []byte
+
+// element is a plugin's place in a listText.
+type element struct {
+	plugin     string // its type; empty: a runtime would refuse it
+	start, end int
+}
+
+// elements finds the plugins as libcni does: of several "plugins" the last counts.
+func (l listText) elements() (all []element, err error) {
+	dec := json.NewDecoder(bytes.NewReader(l))
+	if err := expect(dec, '{'); err != nil {
+		return nil, err
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		if key != "plugins" {
+			var other json.RawMessage
+			if err := dec.Decode(&other); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if all, err = array(dec); err != nil {
+			return nil, err
+		}
+	}
+	return all, expect(dec, '}')
+}
+
+func array(dec *json.Decoder) (all []element, err error) {
+	if err := expect(dec, '['); err != nil {
+		return nil, err
+	}
+	for dec.More() {
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, err
+		}
+		end := int(dec.InputOffset())
+		plugin, _ := pluginName(raw) // without a type, it is none of ours
+		all = append(all, element{plugin, end - len(raw), end})
+	}
+	return all, expect(dec, ']')
+}
+
+func expect(dec *json.Decoder, delim json.Delim) error {
+	if t, err := dec.Token(); err != nil || t != delim {
+		return errors.Join(fmt.Errorf("no %v where a list of plugins has one", delim), err)
+	}
+	return nil
+}
+
+// find returns the text of the first plugin of the type that counts. A list of that plugin alone
+// is its agent's own, and chained to nothing.
+func (l listText) find(plugin string, counts func(text []byte) bool) (text []byte, ok bool) {
+	all, err := l.elements()
+	i := slices.IndexFunc(all, func(e element) bool { return e.plugin == plugin && counts(l[e.start:e.end]) })
+	if err != nil || i < 0 || !slices.ContainsFunc(all, func(e element) bool { return e.plugin != plugin }) {
+		return nil, false
+	}
+	return l[all[i].start:all[i].end], true
+}
+
+func anyText([]byte) bool { return true }
+
+// put puts text in the place of the first plugin of the type, or else behind the last of all.
+func (l listText) put(plugin string, text []byte) listText {
+	if _, has := l.find(plugin, anyText); has {
+		return l.replace(plugin, anyText, text)
+	}
+	all, err := l.elements()
+	if err != nil || len(all) == 0 {
+		return l
+	}
+	end := all[len(all)-1].end
+	return slices.Concat(l[:end], []byte(", "), text, l[end:])
+}
+
+// replace puts text in the place of the first plugin of the type that counts, and takes any
+// further ones out. No text: all of them, each with its comma.
+func (l listText) replace(plugin string, counts func(text []byte) bool, text []byte) listText {
+	all, _ := l.elements()
+	counting := func(e element) bool { return e.plugin == plugin && counts(l[e.start:e.end]) }
+	first := slices.IndexFunc(all, counting)
+	edited := slices.Clone(l)
+	for i, e := range slices.Backward(all) {
+		switch {
+		case !counting(e):
+		case i == first && text != nil:
+			edited = slices.Concat(edited[:e.start], text, edited[e.end:])
+		case i > 0:
+			edited = slices.Delete(edited, all[i-1].end, e.end)
+		case len(all) > 1:
+			edited = slices.Delete(edited, e.start, all[1].start)
+		}
+	}
+	return edited
+}
