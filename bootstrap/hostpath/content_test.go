@@ -262,6 +262,8 @@ func TestHP3_AKubeconfigHasTheTokenOfNow(t *testing.T) {
 		want string
 	}{
 		"no server":               {hostpath.Kubeconfig{Token: "t"}, `its server is "": want https://HOST:PORT`},
+		"no host":                 {hostpath.Kubeconfig{Server: "https://:443", Token: "t"}, `its server is "https://:443"`},
+		"no port":                 {hostpath.Kubeconfig{Server: "https://10.0.0.1:", Token: "t"}, `its server is "https://10.0.0.1:"`},
 		"no TLS":                  {hostpath.Kubeconfig{Server: "http://a:80", Token: "t"}, "as a token goes to no other"},
 		"no token":                {hostpath.Kubeconfig{Server: k.Server}, "no token that plugins could use: give TokenFile or Token"},
 		"an empty token":          {hostpath.Kubeconfig{Server: k.Server, TokenFile: write("empty", " \n")}, "no token that plugins could use"},

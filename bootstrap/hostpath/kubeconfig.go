@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
@@ -45,7 +46,7 @@ func (k Kubeconfig) Prepare(ctx context.Context) (ledger.Wanter, error) {
 }
 
 func (k Kubeconfig) render(ctx context.Context) ([]byte, error) {
-	if host, isSafe := strings.CutPrefix(k.Server, "https://"); !isSafe || host == "" {
+	if u, err := url.Parse(k.Server); err != nil || u.Scheme != "https" || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") {
 		return nil, fmt.Errorf("its server is %q: want https://HOST:PORT, as a token goes to no other", k.Server)
 	}
 	ca, err := orFile(ctx, k.CA, k.CAFile)
