@@ -89,7 +89,8 @@ type Install struct {
 	BackupSuffix string
 
 	// Needs lists files that the configuration needs, such as a kubeconfig: it is published
-	// after them, and they stay as long as it does.
+	// after them, and they stay as long as it does, or the agent's plugins, which a runtime
+	// still calls to delete a sandbox.
 	Needs []string
 
 	// Runtime is what the node's container runtime says of itself, as cri.Endpoint.CNI

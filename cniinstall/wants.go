@@ -254,6 +254,11 @@ func (j *job) pluginWant(dir, name string) (*ledger.Want, error) {
 	w.Kind, w.To.Size, w.To.SHA256 = j.kinds.plugin, size, ""
 	w.To.Open = func() (io.ReadCloser, error) { return openSteady(j.Plugins, name) }
 	w.Loose, w.NoAdopt = keeps, slices.Contains(referencePlugins, name)
+	if !w.NoAdopt { // those run without the agent
+		for _, path := range j.Needs {
+			w.Needs = append(w.Needs, fileID(path))
+		}
+	}
 	return &w, nil
 }
 
@@ -390,7 +395,7 @@ func (j *job) confWant() ledger.Want {
 // and the caller's files.
 func (j *job) needs() (ids []string) {
 	add := func(path string) {
-		if id := (ledger.Want{Kind: ledger.File(), Object: path}).ID(); !slices.Contains(ids, id) {
+		if id := fileID(path); !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -411,6 +416,8 @@ func (j *job) needs() (ids []string) {
 	}
 	return ids
 }
+
+func fileID(path string) string { return ledger.Want{Kind: ledger.File(), Object: path}.ID() }
 
 // isFormer reports whether the step's object is undone if it is not listed any more: a
 // configuration under an earlier name, a plugin that Names no longer has and, if the runtime
