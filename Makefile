@@ -26,8 +26,8 @@ NESTED       = bootstrap/otel bootstrap/prom examples/postrender internal/verify
 
 .PHONY: $(shell grep -oE '^[a-z0-9-]+:' Makefile | tr -d :)
 
-# What make test tests: all but the laboratories; first the packages that take longest.
-TESTED       = ./examples/nodeinit ./cniinstall ./sysctl ./cleanup $$($(GO) list ./... | grep -v /internal/verify/)
+# What make test tests: all but the laboratories, of which one takes seconds; first the packages that take longest.
+TESTED       = ./examples/nodeinit ./cniinstall ./sysctl ./cleanup ./internal/verify/installers $$($(GO) list ./... | grep -v /internal/verify/)
 OTHERS       = -C bootstrap/otel $(1) ./... + -C bootstrap/prom $(1) ./... + -C examples/postrender $(1) ./...
 GOTEST       = $(GO) run ./internal/verify/gotest
 
@@ -47,7 +47,7 @@ fault-sample: tools ## some of the faults at calls of nodeinit's commands, full 
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
 neighbours: tools ## agents that share a node, and what else takes no time
-	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts)(/|$$)')
+	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts|installers)(/|$$)')
 
 image-same: ## the container images are the same bytes each time
 	@$(GOTEST) -C internal/verify/image -count 1 ./...
@@ -113,7 +113,7 @@ compare: ## nodeinit beside the build-config of Cilium 1.18 and 1.20, built from
 
 BENCH        = -run '^$$' -timeout 60m
 
-scale: ## cleanup of thousands of links or rules, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
+scale: ## cleanup of thousands of links, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
 	$(GO) test $(BENCH) -bench Cleanup -benchtime 3x ./internal/verify/bench $(if $(CILIUM),-cilium)
 
 growth: ## what a program grows by when it uses a package (OLDER=CHECKOUT: beside another one)

@@ -28,40 +28,23 @@ import (
 // folders have the same names for all: IMAGE, BIN, CONF, RESULTS and ACCOUNT.
 type Env map[string]string
 
-// access is the kubeconfig with which plugins act as the installer's service account.
-func (e Env) access(path string) hostpath.Kubeconfig {
-	return hostpath.Kubeconfig{
-		Path:      path,
-		Server:    cmp.Or(e["KUBERNETES_SERVICE_PROTOCOL"], "https") + "://" + net.JoinHostPort(e["KUBERNETES_SERVICE_HOST"], e["KUBERNETES_SERVICE_PORT"]),
-		CAFile:    cmp.Or(e["KUBE_CA_FILE"], e["ACCOUNT"]+"/ca.crt"),
-		TokenFile: e["ACCOUNT"] + "/token",
+// begin returns what all of them begin with: a kubeconfig with which the plugins act as the
+// installer's service account, and the plugins of the image, for the step that comes after it.
+func (e Env) begin(agent, kubeconfig string) (*bootstrap.Plan, cniinstall.Install, error) {
+	access := hostpath.Kubeconfig{
+		Path: kubeconfig, Server: "https://" + net.JoinHostPort(e["KUBERNETES_SERVICE_HOST"], e["KUBERNETES_SERVICE_PORT"]),
+		CAFile: cmp.Or(e["KUBE_CA_FILE"], e["ACCOUNT"]+"/ca.crt"), TokenFile: e["ACCOUNT"] + "/token",
 	}
-}
-
-// install installs the image's plugins, which need the kubeconfig.
-func (e Env) install(access hostpath.Kubeconfig) (cniinstall.Install, error) {
 	plugins, _, err := cniinstall.OpenPlugins(e["IMAGE"])
-	return cniinstall.Install{
-		Plugins: plugins, BinDir: e["BIN"], ConfDir: e["CONF"], Needs: []string{access.Path}, Undo: cniinstall.Uninstall{Results: e["RESULTS"]},
-	}, err
-}
-
-// plan makes the kubeconfig, and then what needs it.
-func plan(agent string, access hostpath.Kubeconfig, cni bootstrap.Step) *bootstrap.Plan {
-	cni.Name, cni.After = "cni", []string{"kubeconfig"}
 	return &bootstrap.Plan{
-		Ledger: &ledger.Ledger{Agent: agent, NoOwner: true, Adopt: true},
-		Steps:  []bootstrap.Step{{Name: "kubeconfig", Prepare: access.Prepare}, cni},
-	}
+		Ledger: &ledger.Ledger{Agent: agent, NoOwner: true},
+		Steps:  []bootstrap.Step{{Name: "kubeconfig", Prepare: access.Prepare}, {Name: "cni", After: []string{"kubeconfig"}}},
+	}, cniinstall.Install{Plugins: plugins, BinDir: e["BIN"], ConfDir: e["CONF"], Needs: []string{kubeconfig}, Undo: cniinstall.Uninstall{Results: e["RESULTS"]}}, err
 }
 
 // Istio returns the plan of Istio's node agent.
 func Istio(e Env) (*bootstrap.Plan, error) {
-	access := e.access(e["CNI_AGENT_RUN_DIR"] + "/istio-cni-kubeconfig")
-	i, err := e.install(access)
-	if err != nil {
-		return nil, err
-	}
+	p, i, err := e.begin("istio", e["CNI_AGENT_RUN_DIR"]+"/istio-cni-kubeconfig")
 	name, ambient := e["CNI_CONF_NAME"], e["AMBIENT_ENABLED"] == "true"
 	file := strings.TrimSuffix(name, filepath.Ext(name)) // .conf or .conflist
 	conf := map[string]any{
@@ -79,32 +62,35 @@ func Istio(e Env) (*bootstrap.Plan, error) {
 	default:
 		i.Config = cniinstall.Chained{File: file, Plugin: plugin, InPlace: true}
 	}
-	return plan("istio", access, bootstrap.Step{Wants: i}), nil
+	p.Steps[1].Wants = i
+	return p, err
 }
 
 // Linkerd returns the plan of Linkerd's CNI installer.
 func Linkerd(e Env) (*bootstrap.Plan, error) {
-	access := e.access(filepath.Join(e["CONF"], cmp.Or(e["KUBECONFIG_FILE_NAME"], "ZZZ-linkerd-cni-kubeconfig")))
-	i, err := e.install(access)
+	kubeconfig := filepath.Join(e["CONF"], cmp.Or(e["KUBECONFIG_FILE_NAME"], "ZZZ-linkerd-cni-kubeconfig"))
+	p, i, err := e.begin("linkerd", kubeconfig)
 	file, _ := os.ReadFile(e["CNI_NETWORK_CONFIG_FILE"]) // there need not be one
-	plugin := strings.ReplaceAll(cmp.Or(e["CNI_NETWORK_CONFIG"], string(file)), "__KUBECONFIG_FILEPATH__", access.Path)
+	plugin := strings.ReplaceAll(cmp.Or(e["CNI_NETWORK_CONFIG"], string(file)), "__KUBECONFIG_FILEPATH__", kubeconfig)
 	if plugin == "" {
 		err = errors.New("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE has a configuration")
 	}
 	i.Config = cniinstall.Chained{Plugin: []byte(plugin), InPlace: true}
-	return plan("linkerd", access, bootstrap.Step{Wants: i}), err
+	p.Steps[1].Wants = i
+	return p, err
 }
 
 // Multus returns the plan of Multus's thin entrypoint.
 func Multus(e Env) (*bootstrap.Plan, error) {
-	access := e.access(e["CONF"] + "/multus.d/multus.kubeconfig")
-	i, err := e.install(access)
+	p, i, err := e.begin("multus", e["CONF"]+"/multus.d/multus.kubeconfig")
 	i.Names, i.ConfName = []string{"multus"}, "00-multus"
-	return plan("multus", access, bootstrap.Step{Wants: i, Prepare: func(ctx context.Context) (_ ledger.Wanter, err error) {
+	p.Steps[1].Wants = i // for what an undoing keeps; the configuration comes with each run
+	p.Steps[1].Prepare = func(ctx context.Context) (_ ledger.Wanter, err error) {
 		i := i
 		i.Config, err = e.delegating(ctx)
 		return i, err
-	}}), err
+	}
+	return p, err
 }
 
 // delegating is the configuration of Multus, whose plugin calls those of the network that is
@@ -153,9 +139,6 @@ func (e Env) multus(network json.RawMessage) (cniinstall.Whole, error) {
 	if master.CNIVersion < "1" {
 		conf = plugin // as runtimes of that time read it
 	}
-	conf["cniVersion"], conf["name"] = master.CNIVersion, "multus-cni-network"
-	if e["override-network-name"] == "true" {
-		conf["name"] = master.Name
-	}
+	conf["cniVersion"], conf["name"] = master.CNIVersion, cmp.Or(map[string]string{"true": master.Name}[e["override-network-name"]], "multus-cni-network")
 	return json.Marshal(conf)
 }
