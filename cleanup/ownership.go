@@ -5,6 +5,7 @@ package cleanup
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -212,10 +213,16 @@ func compiled[R, M any](rules []R, compile func(R) (M, error)) (list []M, err er
 	return list, err
 }
 
+// written is a rule as a file of an ownership has it.
+func written(rule any) string {
+	text, _ := json.Marshal(rule) // texts and numbers
+	return string(text)
+}
+
 func (r LinkRule) compile() (linkMatcher, error) {
 	m := linkMatcher{LinkRule: r}
 	if r.Name == "" {
-		return m, fmt.Errorf("cleanup: ownership: link rule %+v: it needs a name, or it would match links of other owners", r)
+		return m, fmt.Errorf("cleanup: ownership: link rule %s: it needs a name, or it would match links of other owners", written(r))
 	}
 	if err := every(r.Programs, validName); err != nil {
 		return m, fmt.Errorf("link rule %q: %w", r.Name, err)

@@ -129,7 +129,7 @@ func (r RouteRule) compile() (routeMatcher, error) {
 	m := routeMatcher{RouteRule: r}
 	for _, check := range []func() error{m.parseType, m.parseDst, m.parseHop, m.checkTable} {
 		if err := check(); err != nil {
-			return m, fmt.Errorf("cleanup: ownership: route rule %+v: %w", r, err)
+			return m, fmt.Errorf("cleanup: ownership: route rule %s: %w", written(r), err)
 		}
 	}
 	return m, nil
@@ -293,7 +293,7 @@ type policyMatcher struct {
 func (p PolicyRule) compile() (policyMatcher, error) {
 	m := policyMatcher{PolicyRule: p}
 	if p.Table == 0 {
-		return m, fmt.Errorf("cleanup: ownership: policy rule %+v: want a table", p)
+		return m, fmt.Errorf("cleanup: ownership: policy rule %s: want a table", written(p))
 	}
 	if err := errors.Join(m.parseEnds(), m.checkSelector()); err != nil {
 		return m, fmt.Errorf("cleanup: ownership: policy rule for table %d: %w", p.Table, err)

@@ -36,10 +36,6 @@ type Host struct {
 	// nothing is then refused.
 	Here bool
 
-	// Remedy is added to errors that match [ErrNotHost]. It should say how to set
-	// Proc and Here, for example with which flags of the program.
-	Remedy string
-
 	// LockFile is the path of the node's lock, on the host. If empty, it is
 	// /run/slipway.lock, whose directory only root can write to; a plan of a process that is
 	// not root takes a file beside its ledger instead. It is created with mode 0600, and never
@@ -92,19 +88,12 @@ func (h Host) CheckPlaces(places map[string]string) error {
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(places)) {
 		if fstype := places[path]; fstype != "" {
-			errs = append(errs, h.refusal(checkMount(path, fstype)))
+			errs = append(errs, checkMount(path, fstype))
 		} else {
-			errs = append(errs, h.refusal(checkFile(path)))
+			errs = append(errs, checkFile(path))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (h Host) refusal(err error) error {
-	if err == nil || h.Remedy == "" {
-		return err
-	}
-	return fmt.Errorf("%w (%s)", err, h.Remedy)
 }
 
 // Lock takes the node's lock: see [Host].LockFile. A plan holds it while it changes the

@@ -81,7 +81,7 @@ func TestPLAN14_AConflictIsAnErrorBeforeAnythingIsChanged(t *testing.T) {
 	applied := n.state()
 	o := n.exits(1, forwarding("second", "0", "--output", "json")...)
 	require.Contains(t, o.stderr, `net.ipv4.ip_forward: another agent wants it differently: agent "first"`)
-	require.Contains(t, o.stderr, "--override makes this agent prevail")
+	require.Contains(t, o.stderr, "nodeinit: --override: ")
 	require.Equal(t, "ledger.conflict", o.report(t).Results[0].Code)
 	require.Empty(t, applied.Diff(n.state()))
 	o = n.exits(1, "check", "--only", "sysctl", "--agent", "second", "--sysctl", "net.ipv4.ip_forward=0")
@@ -106,7 +106,7 @@ func TestPLAN14_AnAgentThatVanishedIsReleasedByTheCommand(t *testing.T) {
 	n.exits(64, "release", "--agent", "gone", "--state-dir=")
 	require.Regexp(t, `; alive: process \d+, which claimed the node for its owner "acme", runs; `, unwrapped(n.ok("status", "--agent", "gone")))
 	o := n.exits(1, "release", "--agent", "gone")
-	require.Regexp(t, `release agent "gone": the agent is running: process \d+, which claimed .*--force`, o.stderr)
+	require.Regexp(t, `release agent "gone": the agent is running: process \d+, which claimed .*\nnodeinit: --force: `, o.stderr)
 	require.Empty(t, applied.Diff(n.state()))
 	end()
 
@@ -133,7 +133,7 @@ func TestPLAN14_AllAgentsAreUninstalledUnlessOneIsAlive(t *testing.T) {
 	n.exits(64, "uninstall", "--all-agents", "--only", "sysctl")
 	for _, more := range [][]string{nil, {"--dry-run"}, {"--any-owner", "--output", "json"}} {
 		o := n.exits(1, append([]string{"uninstall", "--all-agents"}, more...)...)
-		require.Regexp(t, `agent "third": the agent is running: process \d+, .*--force`, o.stderr)
+		require.Regexp(t, `agent "third": the agent is running: process \d+, .*\nnodeinit: --force: `, o.stderr)
 		require.NotContains(t, o.stderr, `"first"`)
 		require.Empty(t, applied.Diff(n.state()))
 	}

@@ -21,34 +21,16 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-func (a *app) applyCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "apply", Args: arguments(0),
-		Short: "Bring the node to the state that the agent needs",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.reporting(cmd, "apply", a.stepsToRun(), func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
-		},
-	}
-	a.planFlags(c)
-	return c
+func (a *app) apply(cmd *cobra.Command, _ []string) error {
+	return a.reporting(cmd, "apply", a.stepsToRun(), func() error { return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply) })
 }
 
-func (a *app) checkCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "check", Args: arguments(0),
-		Short: "Print what apply would change; exit status 0 if nothing, 2 if something",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.every > 0 {
-				return a.checkEvery(cmd.Context())
-			}
-			a.cniWait, a.preflight = 0, true // a dry run waits for nothing
-			return a.reporting(cmd, "check", append([]string{stepPreflight}, a.stepsToRun()...), func() error { return a.runPlan(cmd.Context(), checkPlan) })
-		},
+func (a *app) check(cmd *cobra.Command, _ []string) error {
+	if a.every > 0 {
+		return a.checkEvery(cmd.Context())
 	}
-	a.planFlags(c)
-	c.Flags().DurationVar(&a.every, flagEvery, 0, "keep checking at about this interval, at most a fifth shorter, until asked to end; --timeout bounds each check, and --report-node and --report-metrics report it; 0: check once")
-	c.Flags().StringSliceVar(&a.ignorePreflight, "ignore-preflight", nil, "checks to leave out, of those for conditions known to fail later: "+strings.Join(preflightNames, ", "))
-	return c
+	a.cniWait, a.preflight = 0, true // a dry run waits for nothing
+	return a.reporting(cmd, "check", append([]string{stepPreflight}, a.stepsToRun()...), func() error { return a.runPlan(cmd.Context(), checkPlan) })
 }
 
 // checkPlan is the runner of check.
@@ -62,24 +44,6 @@ func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 		err = errChanges
 	}
 	return report, err
-}
-
-func (a *app) planFlags(c *cobra.Command) {
-	f := c.Flags()
-	a.reportFlags(f)
-	a.sourceFlags(f)
-	a.cgroupFlags(f)
-	f.StringVar(&a.cgroupRootKey, "cgroup-root-key", "", "key of the resolved configuration whose value, if set, replaces --cgroup-root, for agents that read their cgroup root there")
-	a.bpfMountFlags(f)
-	f.StringSliceVar(&a.modules, "kernel-modules", nil, "kernel modules that the agent needs; those that are neither built in nor loaded are loaded by the host's modprobe (needs SYS_MODULE), and stay")
-	a.sysctlFlags(f)
-	f.DurationVar(&a.kubeProxyWait, "wait-for-kube-proxy", 0, "how long to wait until kube-proxy has written its rules, in nf_tables or legacy iptables, unless the configuration makes the agent replace kube-proxy (needs NET_ADMIN); 0: do not wait")
-	a.cniFlags(f)
-	a.stateFlags(f)
-	f.StringSliceVar(&a.skip, "skip", nil, "steps to leave out")
-	f.StringSliceVar(&a.only, "only", nil, "run only these steps")
-	f.BoolVar(&a.reportNode, "report-node", false, "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning")
-	f.StringVar(&a.reportMetrics, "report-metrics", "", "also write the result into this file, on the host, for node_exporter's textfile collector: a .prom; each agent has its own")
 }
 
 // runPlan resolves the configuration, builds the plan from it and runs it.
@@ -110,7 +74,8 @@ func unresolved(err error) error {
 }
 
 func (a *app) resolvePlanConfig(ctx context.Context) (*configresolve.Config, error) {
-	if len(a.sources) == 0 || a.leftOut(stepConfig) {
+	isNeeded := !a.leftOut(stepConfig) || a.cniConfKey != "" && !a.leftOut(stepCNI)
+	if len(a.sources) == 0 || !isNeeded {
 		return nil, nil
 	}
 	config, err := a.resolve(ctx)
@@ -163,25 +128,15 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 // show shows the reports of run: by a.trace as it goes, or at the end as one document.
 func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
 	a.shown = true
+	trace := bootstrap.JoinTraces(a.progress(), a.waits())
 	if a.output == formatJSON {
-		a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), bootstrap.LogTrace(a.logger())))
-		report, err := run(ctx)
-		a.ran = report
-		return withShowing(err, errors.Join(a.writeJSON(report), a.timeline.save()))
+		trace = bootstrap.LogTrace(a.logger())
 	}
-	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), (&progress{a.stdout, a.terminal}).trace(), a.waits()))
-	start := time.Now()
+	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), trace))
+	a.began = time.Now()
 	report, err := run(ctx)
 	a.ran = report
-	whose := ""
-	if report.Agent != "" && report.Owner == "" {
-		whose = ", for no owner"
-	}
-	if len(report.Results) > 0 && report.Count(bootstrap.Skipped) == len(report.Results) {
-		whose += ": nothing is done"
-	}
-	fmt.Fprintf(a.stdout, "%s (%s)%s\n", report.Summary(), elapsed(time.Since(start)), whose)
-	return withShowing(err, a.timeline.save())
+	return withShowing(err, errors.Join(a.showWhole(report), a.timeline.save()))
 }
 
 // withShowing is the error of a run, and that of showing it, which counts more than that

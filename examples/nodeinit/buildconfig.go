@@ -9,13 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/configresolve"
@@ -23,49 +21,21 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-func (a *app) buildConfigCommand() *cobra.Command {
-	var watch bool
-	c := &cobra.Command{
-		Use: "build-config", Args: arguments(0),
-		Short: "Merge this node's configuration from all sources into one directory",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.defaultSources()
-			if watch && a.timeline.path != "" {
-				return usageError{errors.New("--timeline is for a run that ends, not for --watch")}
-			}
-			if watch {
-				return a.watchConfig(cmd.Context())
-			}
-			// The calls that write and sync the files report failures: reading
-			// everything back would take half as long again.
-			if err := a.timeline.save(); err != nil {
-				return err
-			}
-			plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, Local: true}}}
-			return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
-		},
+func (a *app) buildConfig(cmd *cobra.Command, _ []string) error {
+	a.defaultSources()
+	switch {
+	case a.watch && a.timeline.path != "":
+		return usageError{errors.New("--timeline is for a run that ends, not for --watch")}
+	case a.watch:
+		return a.watchConfig(cmd.Context())
 	}
-	a.sourceFlags(c.Flags())
-	a.reportFlags(c.Flags())
-	a.acceptedFlags(c.Flags())
-	c.Flags().BoolVar(&watch, "watch", false, "keep running: write each change and print what changed, and from which source")
-	return c
-}
-
-// acceptedFlags are flags of Cilium's build-config without effect here: Cilium checks every
-// 30 seconds that the API server is alive (here each request has a time limit), discovers
-// the server's API (here only the sources are requested), and has the flags of all commands
-// of cilium-dbg.
-func (a *app) acceptedFlags(f *pflag.FlagSet) {
-	f.Duration("k8s-heartbeat-timeout", 0, "")
-	f.Bool("enable-k8s-api-discovery", false, "")
-	f.StringP("host", "H", "", "")
-	f.StringSlice("log-driver", nil, "")
-	f.StringArray("log-opt", nil, "")
-	f.BoolVarP(&a.debug, "debug", "D", false, "")
-	for _, name := range []string{"k8s-heartbeat-timeout", "enable-k8s-api-discovery", "host", "log-driver", "log-opt", "debug"} {
-		must(f.MarkHidden(name))
+	// The calls that write and sync the files report failures: reading
+	// everything back would take half as long again.
+	if err := a.timeline.save(); err != nil {
+		return err
 	}
+	plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, Local: true}}}
+	return a.showPlan(cmd.Context(), plan, (*bootstrap.Plan).Apply)
 }
 
 // prepareConfig resolves the configuration for the step that writes it.
@@ -87,6 +57,15 @@ func (a *app) defaultSources() {
 
 // resolve reads all sources, and logs remarks for an administrator.
 func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
+	config, err := a.read(ctx)
+	if err == nil {
+		a.logFindings(config)
+	}
+	return config, err
+}
+
+// read reads all sources.
+func (a *app) read(ctx context.Context) (*configresolve.Config, error) {
 	resolver, err := a.resolver()
 	if err != nil {
 		return nil, err
@@ -94,19 +73,11 @@ func (a *app) resolve(ctx context.Context) (*configresolve.Config, error) {
 	end := a.timeline.Begin("resolve configuration")
 	a.at.work(stepConfig, "--source "+strings.Join(a.sources, ","))
 	config, err := resolver.Resolve(ctx)
-	var request *url.Error
-	switch {
-	case errors.Is(err, configresolve.ErrMissing):
-		err = fmt.Errorf("%w (create it, or correct --source, which names it)", err)
-	case errors.As(err, &request) && ctx.Err() != nil:
-		err = fmt.Errorf("%w (see whether the API server runs and this node reaches it; --k8s-api-server-urls names others)", err)
-	}
 	if err != nil {
 		end(bootstrap.Failed, err.Error())
 		return nil, err
 	}
 	end(bootstrap.Unchanged)
-	a.logFindings(config)
 	return config, nil
 }
 
@@ -164,28 +135,14 @@ func (a *app) open(specs []configresolve.Ref) (sources []configresolve.Source, e
 	return sources, nil
 }
 
-func (a *app) explainCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "explain [KEY...]", Args: cobra.ArbitraryArgs,
-		Short: "Show where each configuration value comes from, what it overrides, and what was denied",
-		RunE: func(cmd *cobra.Command, keys []string) error {
-			a.defaultSources()
-			resolver, err := a.resolver()
-			if err != nil {
-				return err
-			}
-			a.at.work("", "--source "+strings.Join(a.sources, ","))
-			config, err := resolver.Resolve(cmd.Context())
-			if err != nil {
-				return err
-			}
-			a.suggest(config, keys)
-			return a.showExplanation(config.Explain(keys...))
-		},
+func (a *app) explain(cmd *cobra.Command, keys []string) error {
+	a.defaultSources()
+	config, err := a.read(cmd.Context())
+	if err != nil {
+		return err
 	}
-	a.sourceFlags(c.Flags())
-	a.outputFlag(c.Flags())
-	return c
+	a.suggest(config, keys)
+	return a.showExplanation(config.Explain(keys...))
 }
 
 // suggest names the keys that may be meant by those that are not set.

@@ -10,10 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,71 +23,28 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/examples/ownership"
 )
 
 // foldLists is how many lines of one kind a list shows to people.
 const foldLists = 20
 
-// cleanupOptions are the flags that only cleanup has.
-type cleanupOptions struct {
-	allState, bpfState, netns, xfrm, aws, force, whileAlive, dryRun bool
-
-	eniTables  []uint
-	ownership  string
-	exceptions []string // KIND:NAME
-
-	planFrom, planTo string        // files
-	plan             *cleanup.Plan // nil: all that is found
-}
-
-func (a *app) cleanupCommand() *cobra.Command {
-	var o cleanupOptions
-	c := &cobra.Command{
-		Use: "cleanup", Aliases: []string{"post-uninstall-cleanup"}, Args: arguments(0),
-		Short: "Show what an agent left on the node, and remove it",
-		RunE:  func(cmd *cobra.Command, _ []string) error { return a.runCleanup(cmd, o) },
-	}
-	f := c.Flags()
-	f.BoolVar(&o.allState, "all-state", false, "remove everything that belongs to the agent")
-	f.BoolVar(&o.bpfState, "bpf-state", false, "remove the agent's BPF programs, pins and maps only")
-	f.BoolVar(&o.netns, "netns", false, "with --all-state: also network namespaces named cilium-* and cni-* (the latter may belong to another CNI)")
-	f.BoolVar(&o.xfrm, "xfrm", false, "with --all-state: also IPsec policies and states with the agent's marks")
-	f.UintSliceVar(&o.eniTables, "eni-tables", nil, "with --all-state: also the agent's rules and routes of ENI or Azure pods for these routing `tables`, such as 10,11 (see ip rule; another CNI of the cloud makes similar ones)")
-	f.BoolVar(&o.aws, "aws-leftovers", false, "instead of the agent's state: remove the rules of iptables and nftables of an AWS VPC CNI that is gone from this node")
-	f.StringVar(&o.ownership, "ownership", "", "instead of Cilium's state: remove that of another agent, described by this YAML `file`: its links, routes, chains, files and so on (examples/ownership has those of Calico, kube-proxy and ip-masq-agent)")
-	f.StringArrayVar(&o.exceptions, "exception", nil, "also remove this one `KIND:NAME`, although it is known to belong to another agent or lies in a place that agents do not use: link, chain, ipset, file or folder, with its whole name; or have cni-folder:PATH or sysctl-folder:PATH searched too, or treat mount:PATH as one of the agent's")
-	f.BoolVarP(&o.force, "force", "f", false, "do not ask for confirmation")
-	f.BoolVar(&o.whileAlive, "while-alive", false, "remove even while the agent is running, including files that sandboxes still need for their deletion")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be removed, and change nothing")
-	f.StringVarP(&o.planTo, "output-file", "o", "", "with --dry-run: also write the items that would be removed to this new YAML `file`, for review and for --plan on many nodes")
-	f.StringVar(&o.planFrom, "plan", "", "remove only the items in this `file`, as far as they are found; give the same flags for the agent as to the --dry-run that wrote it")
-	a.bpfFlags(f)
-	a.sysctlPlaceFlags(f)
-	a.cniPlaceFlags(f)
-	a.outputFlag(f)
-	a.recordFlags(f)
-	a.lockFlags(f)
-	return c
-}
-
-func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
-	scope := a.cleanupScope(cmd, o)
-	asked := o.netns || o.xfrm || len(o.eniTables) > 0
+func (a *app) cleanup(cmd *cobra.Command, _ []string) error {
+	scope := a.cleanupScope(cmd)
+	asked := a.netns || a.xfrm || len(a.eniTables) > 0
 	if asked && scope != "all-state" {
 		return usageError{errors.New("--netns, --xfrm and --eni-tables go with --all-state")}
 	}
-	if o.ownership != "" && (asked || o.aws) {
+	if a.ownershipFile != "" && (asked || a.aws) {
 		return usageError{errors.New("--ownership goes without --netns, --xfrm, --eni-tables and --aws-leftovers: the file describes everything that is owned")}
 	}
-	if _, err := a.cleanupOwnership(cmd.Context(), o); err != nil {
+	if _, err := a.cleanupOwnership(cmd.Context()); err != nil {
 		return err
 	}
-	if o.aws {
+	if a.aws {
 		scope = "all-state"
 	}
-	scope, err := o.planned(cmd, scope)
+	scope, err := a.plannedScope(cmd, scope)
 	if err != nil {
 		return err
 	}
@@ -102,66 +59,63 @@ func (a *app) runCleanup(cmd *cobra.Command, o cleanupOptions) error {
 	if err := a.openBook(cmd.Context()); err != nil {
 		return err
 	}
-	if o.ownership == "" && !o.aws { // whose files name their own folders
+	if a.ownershipFile == "" && !a.aws { // whose files name their own folders
 		if err := a.search(cmd.Context(), func(text string) { a.notes = append(a.notes, text) }); err != nil {
 			return err
 		}
 	}
-	own, err := a.cleanupOwnership(cmd.Context(), o)
+	own, err := a.cleanupOwnership(cmd.Context())
 	if err != nil {
 		return err
 	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: o.whileAlive, Sandboxes: a.sandboxes,
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: a.whileAlive, Sandboxes: a.sandboxes,
 	}
-	if o.plan != nil && o.plan.Agent != own.Agent {
-		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", o.planFrom, o.plan.Agent, own.Agent)}
+	if a.reviewed != nil && a.reviewed.Agent != own.Agent {
+		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", a.planFrom, a.reviewed.Agent, own.Agent)}
 	}
 	_, places := c.OnHost()
 	if err := a.host().CheckPlaces(places); err != nil {
 		return err
 	}
-	return a.cleanUp(cmd, c, o)
+	return a.cleanUp(cmd, c)
 }
 
 // cleanupScope is the scope of the flags, if one is given, else of the environment.
-func (a *app) cleanupScope(cmd *cobra.Command, o cleanupOptions) string {
+func (a *app) cleanupScope(cmd *cobra.Command) string {
 	switch f := cmd.Flags(); {
-	case o.allState:
+	case a.allState:
 		return "all-state"
-	case o.bpfState:
+	case a.bpfState:
 		return "bpf-state"
-	case f.Changed("all-state"), f.Changed("bpf-state"), o.ownership != "": // the environment speaks of Cilium
+	case f.Changed("all-state"), f.Changed("bpf-state"), a.ownershipFile != "": // the environment speaks of Cilium
 		return ""
 	}
 	return cleanup.CiliumScope(a.getenv, nil)
 }
 
 // cleanupOwnership is the ownership that the flags select, with their exceptions.
-func (a *app) cleanupOwnership(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
-	own, err := a.ownershipAsked(ctx, o)
+func (a *app) cleanupOwnership(ctx context.Context) (cleanup.Ownership, error) {
+	own, err := a.ownershipAsked(ctx)
 	if err != nil {
 		return own, err
 	}
-	for _, text := range o.exceptions {
-		kind, name, ok := strings.Cut(text, ":")
-		if !ok {
-			return own, usageError{fmt.Errorf("--exception %q: want KIND:NAME", text)}
-		}
+	for _, text := range a.exceptions {
+		kind, name, _ := strings.Cut(text, ":")
 		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: kind, Name: name})
 	}
 	if err := own.Validate(); err != nil {
-		return own, usageError{fmt.Errorf("%w (--exception KIND:NAME makes an exception)", err)}
+		return own, usageError{err}
 	}
 	return own, nil
 }
 
-func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Ownership, error) {
+func (a *app) ownershipAsked(ctx context.Context) (cleanup.Ownership, error) {
 	switch {
-	case o.aws:
+	case a.aws:
 		return ownershipfile.Parse([]byte(ownership.AWSLeftovers))
-	case o.ownership != "":
-		own, err := ownershipfile.ReadFile(ctx, o.ownership)
+	case a.ownershipFile != "":
+		own, err := ownershipfile.ReadFile(ctx, a.ownershipFile)
 		switch {
 		case errors.Is(err, ownershipfile.ErrInvalid):
 			return own, usageError{fmt.Errorf("--ownership %w", err)}
@@ -172,16 +126,14 @@ func (a *app) ownershipAsked(ctx context.Context, o cleanupOptions) (cleanup.Own
 	}
 	own, err := a.ownership()
 	var tables []uint32
-	for _, table := range o.eniTables {
-		if uint64(table) > math.MaxUint32 {
-			err = errors.Join(err, usageError{fmt.Errorf("--eni-tables: %d is not the number of a routing table", table)})
-		}
-		tables = append(tables, uint32(table))
+	for _, table := range a.eniTables {
+		number, _ := strconv.ParseUint(table, 10, 32) // checked
+		tables = append(tables, uint32(number))
 	}
-	if o.netns {
+	if a.netns {
 		own.NetNS = cleanup.CiliumOnRequest().NetNS
 	}
-	if o.xfrm {
+	if a.xfrm {
 		own.XFRM = cleanup.CiliumOnRequest().XFRM
 	}
 	eni := cleanup.CiliumENI(tables...)
@@ -200,14 +152,7 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 	own := cleanup.Cilium()
 	sysctlConfDir := cmp.Or(a.sysctlConfDir, defaultSysctlConfDir)
 	own.Files = inEach(own.Files, defaultSysctlConfDir, []string{sysctlConfDir})
-	for flag, name := range map[string]string{"cni-conf-name": a.cniConfName, "sysctl-config-file": a.sysctlConfFile} {
-		if name != filepath.Base(name) || name == "." || name == ".." {
-			return own, usageError{fmt.Errorf("--%s %q is not the name of a file", flag, name)}
-		}
-	}
-	if a.cniBackupSuffix != "" {
-		own.SetAside = []string{filepath.Join(usualConfDir, "*"+a.cniBackupSuffix)}
-	}
+	own.SetAside = []string{filepath.Join(usualConfDir, "*"+a.cniBackupSuffix)}
 	for _, path := range []string{filepath.Join(usualConfDir, a.cniConfName), filepath.Join(sysctlConfDir, a.sysctlConfFile)} {
 		if !slices.Contains(own.Files, path) {
 			own.Files = append(own.Files, path)
@@ -255,24 +200,19 @@ func (a *app) enter(ctx context.Context, c cleanup.Leftovers, f func(context.Con
 
 // cleanUp shows the items that it found, asks, and removes exactly these: an item that has
 // been replaced meanwhile is left.
-func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions) error {
+func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers) error {
 	ctx := ledger.With(cmd.Context(), a.book) // recorded objects are kept
 	var found *cleanup.Inventory
 	findErr := a.enter(ctx, c, func(ctx context.Context) (err error) {
 		found, err = c.Inventory(ctx)
-		return errors.Join(err, o.addUnasked(ctx, c, found))
+		return errors.Join(err, a.addUnasked(ctx, c, found))
 	})
 	if found == nil {
 		return findErr
 	}
-	for i, item := range found.Items {
-		if strings.Contains(item.Detail, cniinstall.ErrInUse.Error()) {
-			found.Items[i].Detail += " (" + strandsPods + ")"
-		}
-	}
-	found, missing := o.selected(found)
-	if o.force && !o.dryRun && o.planTo == "" && len(found.Items) > 0 { // a list would look removed
-		alive := func(ctx context.Context) error { return a.notAlive(ctx, c.Ownership, o) }
+	found, missing := a.selected(found)
+	if a.force && !a.dryRun && a.planFile == "" && len(found.Items) > 0 { // a list would look removed
+		alive := func(ctx context.Context) error { return a.notAlive(ctx, c.Ownership) }
 		if err := a.enter(ctx, c, alive); err != nil {
 			return fmt.Errorf("nothing was removed: %w", err)
 		}
@@ -280,28 +220,28 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers, o cleanupOptions)
 	if err := a.showInventory(found, missing...); err != nil {
 		return err
 	}
-	if o.planTo != "" {
-		return errors.Join(findErr, writePlan(ctx, o.planTo, c.Plan(found), findErr == nil))
+	if a.planFile != "" {
+		return errors.Join(findErr, writePlan(ctx, a.planFile, c.Plan(found), findErr == nil))
 	}
-	if o.dryRun || len(found.Items) == 0 {
+	if a.dryRun || len(found.Items) == 0 {
 		return findErr
 	}
-	if !o.force {
+	if !a.force {
 		if err := confirm(cmd.InOrStdin(), a.stderr, len(found.Items)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(findErr, a.remove(ctx, c, o, found.Items))
+	return errors.Join(findErr, a.remove(ctx, c, found.Items))
 }
 
 // addUnasked adds to what is left the items that further flags would add to Cilium's state.
 // Namespaces of pods are not among them.
-func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, found *cleanup.Inventory) error {
-	if c.Scope != "all-state" || o.ownership != "" || o.aws {
+func (a *app) addUnasked(ctx context.Context, c cleanup.Leftovers, found *cleanup.Inventory) error {
+	if c.Scope != "all-state" || a.ownershipFile != "" || a.aws {
 		return nil
 	}
 	tables, err := cleanup.CiliumENITables(ctx)
-	tables = slices.DeleteFunc(tables, func(table uint32) bool { return slices.Contains(o.eniTables, uint(table)) })
+	tables = slices.DeleteFunc(tables, func(table uint32) bool { return slices.Contains(a.eniTables, fmt.Sprint(table)) })
 	c.Ownership = cleanup.CiliumENI(tables...)
 	c.Ownership.NetNS, c.Ownership.XFRM = []string{"cilium-*"}, cleanup.CiliumOnRequest().XFRM
 	unasked, findErr := c.Inventory(ctx)
@@ -322,41 +262,38 @@ func (o cleanupOptions) addUnasked(ctx context.Context, c cleanup.Leftovers, fou
 }
 
 // remove removes the items under the node's lock, unless their agent is alive.
-func (a *app) remove(ctx context.Context, c cleanup.Leftovers, o cleanupOptions, items []cleanup.Item) error {
+func (a *app) remove(ctx context.Context, c cleanup.Leftovers, items []cleanup.Item) error {
 	return a.locked(ctx, func() error {
 		return a.enter(ctx, c, func(ctx context.Context) error {
-			if err := a.notAlive(ctx, c.Ownership, o); err != nil {
+			if err := a.notAlive(ctx, c.Ownership); err != nil {
 				return err
 			}
 			c.WhileAlive = true // that has just been looked at
 			if err := c.Remove(ctx, items); err != nil {
 				return err
 			}
-			return verifyGone(ctx, c, o)
+			return a.verifyGone(ctx, c)
 		})
 	})
 }
 
 // notAlive returns an error if the agent whose state is to be removed is alive, or if it
 // cannot tell. The node's owner is Cilium's pod, and no other agent's.
-func (a *app) notAlive(ctx context.Context, own cleanup.Ownership, o cleanupOptions) error {
-	if o.whileAlive {
+func (a *app) notAlive(ctx context.Context, own cleanup.Ownership) error {
+	if a.whileAlive {
 		return nil
 	}
 	owned := a.book
-	if o.ownership != "" || o.aws {
+	if a.ownershipFile != "" || a.aws {
 		owned = nil
 	}
-	if err := own.AgentAlive(ctx, owned); err != nil {
-		return fmt.Errorf("%w (or give --while-alive)", err)
-	}
-	return nil
+	return own.AgentAlive(ctx, owned)
 }
 
 // verifyGone looks once more: new items may have appeared during the removal.
-func verifyGone(ctx context.Context, c cleanup.Leftovers, o cleanupOptions) error {
+func (a *app) verifyGone(ctx context.Context, c cleanup.Leftovers) error {
 	left, err := c.Inventory(ctx)
-	left, _ = o.selected(left)
+	left, _ = a.selected(left)
 	if err != nil || len(left.Items) == 0 {
 		return err
 	}
@@ -375,7 +312,7 @@ func (a *app) showInventory(found *cleanup.Inventory, missing ...string) error {
 	}
 	for _, note := range a.notes {
 		note = "note: " + bootstrap.OneLine(note)
-		if a.terminal != nil {
+		if a.width > 0 {
 			note = strings.TrimSpace(wrapped(note, "  ", columns))
 		}
 		fmt.Fprintln(a.stdout, note)

@@ -26,36 +26,36 @@ const planHead = `# The only items that nodeinit cleanup --plan FILE removes, wh
 # pattern, for names that differ on each node, such as {kind: link, match: lxc*}.
 `
 
-// planned reads the plan, if one is given, and returns the scope: that of the plan, or
+// plannedScope reads the plan, if one is given, and returns the scope: that of the plan, or
 // the flags and the environment.
-func (o *cleanupOptions) planned(cmd *cobra.Command, scope string) (string, error) {
+func (a *app) plannedScope(cmd *cobra.Command, scope string) (string, error) {
 	switch {
-	case o.planTo != "" && !o.dryRun:
+	case a.planFile != "" && !a.dryRun:
 		return "", usageError{errors.New("--output-file goes with --dry-run")}
-	case o.planTo != "" && o.planFrom != "":
+	case a.planFile != "" && a.planFrom != "":
 		return "", usageError{errors.New("--output-file goes without --plan")}
-	case o.planTo != "" && scope == "":
+	case a.planFile != "" && scope == "":
 		return "", usageError{errors.New("--output-file: nothing is selected: give --all-state or --bpf-state")}
-	case o.planFrom == "":
+	case a.planFrom == "":
 		return scope, nil
 	}
-	plan, err := readPlan(cmd.Context(), o.planFrom)
+	plan, err := readPlan(cmd.Context(), a.planFrom)
 	if err != nil {
 		return "", err
 	}
-	o.plan = plan
-	if (o.allState || o.bpfState) && plan.Scope != scope {
-		return "", usageError{fmt.Errorf("--plan %s: it is for %s, and the flags select %s", o.planFrom, plan.Scope, scope)}
+	a.reviewed = plan
+	if (a.allState || a.bpfState) && plan.Scope != scope {
+		return "", usageError{fmt.Errorf("--plan %s: it is for %s, and the flags select %s", a.planFrom, plan.Scope, scope)}
 	}
 	return plan.Scope, nil
 }
 
 // selected returns the items to remove, and the parts of the plan that were not found.
-func (o *cleanupOptions) selected(found *cleanup.Inventory) (*cleanup.Inventory, []string) {
-	if o.plan == nil || found == nil {
+func (a *app) selected(found *cleanup.Inventory) (*cleanup.Inventory, []string) {
+	if a.reviewed == nil || found == nil {
 		return found, nil
 	}
-	return o.plan.Select(found)
+	return a.reviewed.Select(found)
 }
 
 // configInvalid is the code of content that cannot be understood.

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,93 +24,16 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-func (a *app) installCNICommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "install-cni", Args: arguments(0),
-		Short: "Install CNI plugins, and the network configuration after them",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.reporting(cmd, "apply", []string{stepCNI}, func() error {
-				install, err := a.installFromFlags(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return a.showPlan(cmd.Context(), a.cniPlan(cmd.Context(), install), (*bootstrap.Plan).Apply)
-			})
-		},
+// guardCNI runs beside an agent.
+func (a *app) guardCNI(cmd *cobra.Command, _ []string) error {
+	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
+		return err
 	}
-	a.sourceFlags(c.Flags())
-	a.cniFlags(c.Flags())
-	a.singleFlags(c)
-	return c
-}
-
-func (a *app) uninstallCNICommand() *cobra.Command {
-	var dryRun bool
-	var configDir string
-	c := &cobra.Command{
-		Use: "uninstall-cni", Args: arguments(0),
-		Short: "Remove what install-cni or apply installed, configuration first",
-		Long: "Remove the files that install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, if " +
-			"--write-cni-conf-when-ready (or the environment) names it. As a preStop hook, like Cilium's: uninstall-cni --keep-plugins --config-dir DIR",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if configDir != "" {
-				enabled, err := cniinstall.UninstallEnabled(configDir)
-				if err != nil {
-					return err
-				}
-				if !enabled {
-					fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s is not true\n", bootstrap.OneLine(configDir))
-					return nil
-				}
-			}
-			err := a.reporting(cmd, revertOp(dryRun), []string{stepCNI}, func() error {
-				if err := a.needBook(cmd.Context()); err != nil {
-					return err
-				}
-				first, err := a.agentsConfStep(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return a.takeBack(cmd, []string{stepCNI}, dryRun, first...)
-			})
-			if configDir != "" && errors.Is(err, ledger.ErrNotOwner) {
-				a.logger().Warn(bootstrap.OneLine(err.Error())) // the newer pod's, whose node this is by now
-				return nil
-			}
-			return err
-		},
+	install, err := a.installFromFlags(cmd.Context())
+	if err != nil {
+		return err
 	}
-	a.cniFlags(c.Flags())
-	a.singleFlags(c)
-	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout cni-conf-dir custom-cni-conf runtime-endpoint write-cni-conf-when-ready")
-	a.undoFlags(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
-	c.Flags().BoolVar(&a.keepPlugins, "keep-plugins", false, "remove the configuration only, and keep the plugins for an agent that may come back")
-	c.Flags().StringVar(&configDir, "config-dir", "", "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)")
-	return c
-}
-
-// guardCommand runs beside an agent.
-func (a *app) guardCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "guard", Args: arguments(0), Annotations: map[string]string{runsForever: "until SIGTERM"},
-		Short: "Run beside an agent and repair what install-cni or apply installed",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-				return err
-			}
-			install, err := a.installFromFlags(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return a.guard(cmd.Context(), install)
-		},
-	}
-	a.sourceFlags(c.Flags())
-	a.cniFlags(c.Flags())
-	a.stateFlags(c.Flags())
-	c.Flags().Lookup("adopt").Hidden = true // a guard claims nothing
-	return c
+	return a.guard(cmd.Context(), install)
 }
 
 const nothingToInstall = "nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template"
@@ -160,13 +82,6 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 		fmt.Fprintln(a.stdout, "the installation was undone, or is another owner's: nothing is left to guard")
 	}
 	return err
-}
-
-// cniPlan is the plan of the one step, its gates, and the step that waits for the runtime.
-func (a *app) cniPlan(ctx context.Context, i cniinstall.Install) *bootstrap.Plan {
-	p := a.plan(ctx, a.cniSteps(bootstrap.Step{Name: stepCNI, Wants: a.installing(i)}, i)...)
-	p.Gates = a.cniGates(i)
-	return p
 }
 
 // cniGates wait for files that others install, if --cni-wait asks for it. The step
@@ -234,7 +149,11 @@ func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
 	advice = append(advice, i.advice...)
-	if slices.ContainsFunc(advice, func(text string) bool { return strings.Contains(text, " sorts before "+i.ConfName) }) {
+	if i.Config == nil || err != nil {
+		return advice, err
+	}
+	found, err := i.Findings(ctx)
+	if slices.ContainsFunc(found, func(err error) bool { return bootstrap.Code(err) == "cni.preceded" }) {
 		advice = append(advice, "--cni-exclusive sets aside what sorts before "+i.ConfName+", and uninstall brings it back; --cni-conf-name names ours otherwise")
 	}
 	return advice, err
@@ -246,8 +165,7 @@ func (i installing) Advise(ctx context.Context) ([]string, error) {
 func (a *app) install(ctx context.Context, config *configresolve.Config) (i cniinstall.Install, err error) {
 	a.at.work(stepCNI, "")
 	i = cniinstall.Cilium("")
-	i.ConfName = cmp.Or(a.cniConfName, i.ConfName)
-	i.Exclusive, i.BackupSuffix = a.cniExclusive, cmp.Or(a.cniBackupSuffix, i.BackupSuffix)
+	i.ConfName, i.Exclusive, i.BackupSuffix = a.cniConfName, a.cniExclusive, a.cniBackupSuffix
 	if i.Config, err = a.cniConfig(ctx, config); err != nil {
 		return i, err
 	}
@@ -297,7 +215,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	}
 	agent := cniinstall.CiliumAgent(a.cniTemplate)
 	agent.CNIVersion = a.cniVersion
-	agent.Debug, agent.LogFile = a.cniDebug, cmp.Or(a.cniLogFile, agent.LogFile)
+	agent.Debug, agent.LogFile = a.cniDebug, a.cniLogFile
 	switch {
 	case a.cniConf != "":
 		a.at.work(stepCNI, "--cni-conf "+a.cniConf)

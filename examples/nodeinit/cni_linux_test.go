@@ -104,7 +104,7 @@ func TestCNI1_LoopbackIsNeededOrNamedOptional(t *testing.T) {
 	args := []string{"--plugins", n.plugins, "--cni-conf", n.conf, "--only", "cni"}
 	o := n.exits(1, append(args, "apply")...)
 	require.Contains(t, o.stderr, "container runtimes run loopback for every pod: plugin missing: loopback is not in /opt/cni/bin")
-	require.Contains(t, o.stderr, "--plugins takes several folders, one of which may have it; --optional-plugins loopback goes on without")
+	require.Contains(t, o.stderr, "nodeinit: --optional-plugins: ")
 	n.shell("test ! -e /etc/cni/net.d/05-cilium.conflist")
 	o = n.exits(2, append(args, "check", "--optional-plugins", "loopback")...)
 	require.Contains(t, o.stdout, "CNI plugin loopback is not among those to install, nor in /opt/cni/bin")

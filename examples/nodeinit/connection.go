@@ -5,7 +5,6 @@ package main
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -36,13 +35,16 @@ func words(list []string) []string {
 	return list
 }
 
-// inCluster reports whether all are sources that Cilium's build-config knows: others may
+// inClusterWords is words, if all are sources that Cilium's build-config knows: others may
 // have blanks in a path.
-func inCluster(sources []string) bool {
-	return !slices.ContainsFunc(sources, func(source string) bool {
+func inClusterWords(sources []string) []string {
+	for _, source := range words(sources) {
 		kind, _, _ := strings.Cut(source, ":")
-		return kind != "config-map" && kind != "cilium-node-config" && kind != "node"
-	})
+		if kind != "config-map" && kind != "cilium-node-config" && kind != "node" {
+			return sources
+		}
+	}
+	return words(sources)
 }
 
 // connection is how the plan reaches the API server.

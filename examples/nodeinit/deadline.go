@@ -28,15 +28,15 @@ const grace = time.Second
 // untilTold returns a context that ends with the first signal to end. With the
 // second the process ends, whatever it is doing, until the function is called.
 func (a *app) untilTold() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), toEnd()...)
+	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, toEnd()...)
 	go func() {
-		<-signals
+		cancel(fmt.Errorf("asked to end by a signal, %v: %w", <-signals, context.Canceled))
 		<-signals
 		a.giveUp(errors.New("asked to end a second time"))
 	}()
-	return ctx, func() { stop(); signal.Stop(signals) }
+	return ctx, func() { signal.Stop(signals) }
 }
 
 // toEnd are the signals that ask the process to end. One says that its terminal has gone,

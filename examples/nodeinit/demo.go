@@ -13,27 +13,21 @@ import (
 	"github.com/slipway-dev/slipway/examples/nodeinit/demo"
 )
 
-func (a *app) demoCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "demo", Args: arguments(0), Annotations: map[string]string{runsForever: "ends by itself"},
-		Short: "Show everything at work on a throw-away node made of namespaces (needs root)",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Geteuid() != 0 {
-				return errors.New("the demo makes namespaces and mounts in them, for which it needs root; type: sudo go run ./examples/nodeinit demo")
-			}
-			a.ends.Store(false) // it takes its node away first
-			scratch, err := os.MkdirTemp("", "nodeinit-demo-")
-			if err != nil {
-				return err
-			}
-			a.scratch.Store(scratch)
-			return errors.Join(demo.Run(cmd.Context(), a.stdout, scratch, a.again), os.RemoveAll(scratch))
-		},
+func (a *app) demo(cmd *cobra.Command, _ []string) error {
+	if os.Geteuid() != 0 {
+		return errors.New("the demo makes namespaces and mounts in them, for which it needs root; type: sudo go run ./examples/nodeinit demo")
 	}
+	a.ends.Store(false) // it takes its node away first
+	scratch, err := os.MkdirTemp("", "nodeinit-demo-")
+	if err != nil {
+		return err
+	}
+	a.scratch.Store(scratch)
+	return errors.Join(demo.Run(cmd.Context(), a.stdout, scratch, a.again), os.RemoveAll(scratch))
 }
 
 // again runs the program as if it were called with args, and no environment.
 func (a *app) again(ctx context.Context, args ...string) (status int) {
 	nothing := func(string) (string, bool) { return "", false }
-	return (&app{stdout: a.stdout, stderr: a.stderr, terminal: a.terminal, getenv: nothing}).run(ctx, args)
+	return (&app{stdout: a.stdout, stderr: a.stderr, width: a.width, getenv: nothing}).run(ctx, args)
 }

@@ -4,23 +4,47 @@
 package main
 
 import (
-	"strings"
+	"context"
 
 	"github.com/spf13/cobra"
 )
 
-// Commands returns the whole program, for tests of each command and flag.
+// Commands returns the whole program, for tests of each command.
 func Commands() *cobra.Command {
-	root := (&app{}).command()
+	root := (&app{}).program()
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
 }
 
-// TwoExamples returns the examples in a command's help.
-func TwoExamples(c *cobra.Command) string {
-	return "  " + strings.ReplaceAll(examples[c.CommandPath()], "\n", "\n  ")
+// Row is what a test needs to know of a flag of a command.
+type Row struct {
+	Name, Type string
+	Variables  []string
+	Choices    []string
+	Shown      bool
 }
 
-// Placed reports whether a flag has a section of help.
-func Placed(flag string) bool { return order(flag) >= 0 }
+// Flags returns the rows of a command in the table.
+func Flags(c *cobra.Command) (rows []Row) {
+	a := &app{}
+	a.groups = a.table()
+	for _, f := range a.flagsOf(c.Name()) {
+		rows = append(rows, Row{f.name, f.Type(), f.variables(), f.choices, f.shows(c)})
+	}
+	return rows
+}
+
+// Value returns the value that a flag of a command has from a variable of the environment.
+func Value(command, name, variable, value string) string {
+	a := &app{name: command, getenv: func(name string) (string, bool) { return map[string]string{variable: value}[name], name == variable }}
+	a.groups = a.table()
+	a.setDefaults()
+	_ = a.complete(context.Background()) // other flags may be missing
+	for _, f := range a.flagsOf(command) {
+		if f.name == name {
+			return f.String()
+		}
+	}
+	return ""
+}

@@ -16,39 +16,23 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-func (a *app) forgetCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "forget OBJECT...",
-		Args: func(_ *cobra.Command, args []string) error {
-			if a.damaged == (len(args) > 0) {
-				return errors.New("name the objects as status shows them, or give --damaged")
-			}
-			return nil
-		},
-		Short: "Drop the records of objects, which stay as they are",
-		Long: "Drop what is recorded of objects for an agent, without undoing it: they stay as they are. The objects are named as status shows them. " +
-			"A record that cannot be read is dropped whichever agent it is of.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.recording(cmd, func(ctx context.Context) error {
-				if a.damaged {
-					err := a.book.Salvage(ctx)
-					if err == nil {
-						fmt.Fprintln(a.stdout, "forgot what could not be read; the other records stay")
-					}
-					return err
-				}
-				if err := a.mayUndo(cmd); err != nil {
-					return err
-				}
-				return a.forget(ctx, args)
-			})
-		},
+func (a *app) forget(cmd *cobra.Command, names []string) error {
+	if a.damaged == (len(names) > 0) {
+		return usageError{errors.New("name the objects as status shows them, or give --damaged")}
 	}
-	a.recordFlags(c.Flags())
-	a.lockFlags(c.Flags())
-	a.undoFlags(c)
-	c.Flags().BoolVar(&a.damaged, "damaged", false, "drop the records that cannot be read, of all agents, and keep the others: also where it is the first line of the file that is damaged, and with it the owners")
-	return c
+	return a.recording(cmd, func(ctx context.Context) error {
+		if a.damaged {
+			err := a.book.Salvage(ctx)
+			if err == nil {
+				fmt.Fprintln(a.stdout, "forgot what could not be read; the other records stay")
+			}
+			return err
+		}
+		if err := a.mayUndo(cmd); err != nil {
+			return err
+		}
+		return a.forgetObjects(ctx, names)
+	})
 }
 
 // recording calls change, which changes records alone, under the node's lock.
@@ -62,7 +46,7 @@ func (a *app) recording(cmd *cobra.Command, change func(context.Context) error) 
 	return a.locked(cmd.Context(), func() error { return change(cmd.Context()) })
 }
 
-func (a *app) forget(ctx context.Context, names []string) error {
+func (a *app) forgetObjects(ctx context.Context, names []string) error {
 	if err := a.book.MayUndo(ctx); err != nil {
 		return err
 	}
@@ -102,24 +86,11 @@ func (a *app) idsOf(recorded ledger.Status, name string) (ids []string) {
 	return ids
 }
 
-func (a *app) releaseCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use: "release --agent NAME", Args: arguments(0),
-		Short: "Give up the records of an agent that has gone, without undoing them",
-		Long: "Give up what is recorded for an agent that has gone, whatever its owner and its objects. Objects that other agents want are " +
-			"then theirs; those that none of them wants are listed, and left in place for good.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("agent") {
-				return usageError{errors.New("name the agent that has gone: --agent")}
-			}
-			return a.recording(cmd, a.release)
-		},
+func (a *app) release(cmd *cobra.Command, _ []string) error {
+	if !a.given("agent") {
+		return usageError{errors.New("name the agent that has gone: --agent")}
 	}
-	a.outputFlag(c.Flags())
-	a.recordFlags(c.Flags())
-	a.lockFlags(c.Flags())
-	c.Flags().BoolVar(&a.force, "force", false, "also while the agent is running")
-	return c
+	return a.recording(cmd, a.releaseAgent)
 }
 
 // released is the outcome of a release.
@@ -129,8 +100,8 @@ type released struct {
 	Left     []string `json:"left"` // objects
 }
 
-// release gives up the agent's records, unless it is alive.
-func (a *app) release(ctx context.Context) error {
+// releaseAgent gives up the agent's records, unless it is alive.
+func (a *app) releaseAgent(ctx context.Context) error {
 	agents, err := a.agents(ctx)
 	recorded, statusErr := a.book.Status(ctx)
 	if err := errors.Join(err, statusErr); err != nil {
@@ -139,7 +110,7 @@ func (a *app) release(ctx context.Context) error {
 	v := released{Agent: a.agent, Left: []string{}}
 	if agent := agentIn(agents, a.agent); agent != nil {
 		if err := a.hasGone(ctx, *agent); err != nil && !a.force {
-			return fmt.Errorf("release agent %q: %w (or give --force)", a.agent, err)
+			return fmt.Errorf("release agent %q: %w", a.agent, err)
 		}
 		for _, r := range recorded.Records {
 			if claimOf(r, a.agent) >= 0 {

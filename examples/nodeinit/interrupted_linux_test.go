@@ -116,7 +116,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 				if result.Step == c.failed {
 					require.Equal(t, "plan.canceled", result.Code)
 					require.Contains(t, result.Error, c.says)
-					require.Contains(t, result.Error, "terminated signal received")
+					require.Contains(t, result.Error, "asked to end by a signal, terminated")
 				}
 			}
 			shown := n.run("status").stdout

@@ -39,12 +39,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -53,11 +54,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
@@ -88,8 +89,7 @@ func run() (end func() int) {
 	a := &app{stdout: bootstrap.Printable(out), stderr: bootstrap.Printable(os.Stderr), shell: out, getenv: os.LookupEnv}
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		width, _, _ := term.GetSize(int(os.Stdout.Fd())) // 0 where it does not say
-		a.terminal = &screen{w: os.Stdout, width: width}
-		a.stderr = a.terminal.beside(a.stderr)
+		a.width = cmp.Or(width, columns)
 	}
 	a.ends.Store(true)
 	ctx, stop := a.untilTold()
@@ -148,41 +148,51 @@ func near(typed string, known []string) string {
 // app is one run of the program, with its environment.
 type app struct {
 	stdout, stderr io.Writer // which escape control characters of terminals
-	terminal       *screen   // standard output as it is, if that is a terminal
+	width          int       // of standard output in columns, if that is a terminal
 	shell          io.Writer // standard output as it is, for completion alone
 	getenv         func(string) (string, bool)
 	cleanups       []func()          // to be called when the command has ended
-	begun          bool              // the command line has been understood
+	groups         []group           // the table of flags
+	args           []string          // the command line
+	begun          bool              // it has been understood
 	name           string            // of the command
+	row            command           // it
 	shown          bool              // the one document has been printed
 	remembers      *ledger.Ledger    // nil: not yet, or nothing is recorded
 	book           *ledger.Book      // it, open to be asked; nil: not yet
 	trace          *bootstrap.Trace  // set while a plan is shown
 	planned        []string          // the steps of the plan that runs
+	began          time.Time         // the run that is shown
 	ran            *bootstrap.Report // of the run, when there was one
 	at             position          // where it is
 	ends           atomic.Bool       // the process ends soon after it is asked to, in any case
 	gaveUp         atomic.Bool       // and says so, once
 	timeline       drawing
-	scratch        atomic.Value // string: a directory that goes, however the process ends
-	access         answered     // what may not be done in the cluster, for a check
-	next           func() error // what this process becomes when the command has succeeded
+	reviewed       *cleanup.Plan // to remove; nil: all that is found
+	scratch        atomic.Value  // string: a directory that goes, however the process ends
+	access         answered      // what may not be done in the cluster, for a check
+	next           func() error  // what this process becomes when the command has succeeded
+	binDirs        []string      // that search has found
+	confDirs       []string
+	notes          []string
+	unlisted       error // of sandboxes
+	preflight      bool
 	options
 }
 
-// runsForever marks a command that --timeout does not end.
-const runsForever = "runs-forever"
-
 func (a *app) run(ctx context.Context, args []string) int {
-	root := a.command(args...)
-	root.SetArgs(withoutBlanks(args))
+	a.args = args
+	root := a.program()
+	root.SetArgs(args)
 	root.SetOut(a.stdout)
 	if len(args) > 0 && (args[0] == "completion" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd)) {
 		root.SetOut(a.shell) // a shell reads it, tabs and all; it contains no text from outside
 	}
 	root.SetErr(a.stderr)
 	root.InitDefaultCompletionCmd(args...) // once it is known where to
-	refuseUnknownShells(root)
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.RunE, c.Args = root.RunE, refused("unknown shell %q: must be one of %s")
+	}
 	stop := a.endWith(ctx)
 	cmd, err := root.ExecuteContextC(bootstrap.WithTrace(ctx, a.waits()))
 	stop()
@@ -202,10 +212,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 		report := &bootstrap.Report{Results: []bootstrap.Result{{Step: cmd.Name(), Status: bootstrap.Failed, Err: err}}}
 		err = errors.Join(err, a.writeJSON(report))
 	}
-	if a.shown && a.terminal == nil {
+	if a.shown && a.width == 0 {
 		time.Sleep(pipesRead)
 	}
-	a.printError(a.withRemedies(cmd, err))
+	if ctx.Err() == nil {
+		err = errors.Join(append([]error{err}, a.hints(cmd, err)...)...)
+	}
+	a.printError(err)
 	if errors.Is(err, ledger.ErrNotOwner) || errors.Is(err, ledger.ErrRevoked) {
 		return exitOthers
 	}
@@ -273,9 +286,12 @@ func (a *app) printErrorLine(line, code string) (size int) {
 	return len("nodeinit: \n") + len(line)
 }
 
+var typeOfJoined = reflect.TypeOf(errors.Join(io.EOF))
+
 // flatten takes joined errors apart, and names the step for each part.
 func flatten(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+	joined, isTree := err.(interface{ Unwrap() []error })
+	if isTree && (reflect.TypeOf(err) == typeOfJoined || len(joined.Unwrap()) == 1) {
 		var all []error
 		for _, err := range joined.Unwrap() {
 			all = append(all, flatten(err)...)
@@ -292,86 +308,60 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// command returns the whole program. If the first argument names a command, that command
-// is enough.
-func (a *app) command(args ...string) *cobra.Command {
+// program returns the whole program.
+func (a *app) program() *cobra.Command {
 	root := &cobra.Command{
 		Use:                   "nodeinit",
 		Short:                 "Prepare a node for an eBPF CNI agent, and undo it all",
+		Example:               "\nnodeinit apply --help\nsudo nodeinit demo",
+		Version:               version(),
 		DisableFlagsInUseLine: true,
 		SilenceErrors:         true,
 		SilenceUsage:          true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return mistyped{fmt.Errorf("unknown command %q", args[0]), near(args[0], slices.Sorted(maps.Keys(a.commands())))}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:                  refused("unknown command %[1]q"),
+		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE:     a.begin,
 	}
-	root.Version = version()
-	root.SetFlagErrorFunc(unknownFlag)
+	root.SetFlagErrorFunc(a.unknownFlag)
 	root.SetHelpCommand(helpCommand())
-	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		a.begun, a.name = true, cmd.Name()
-		if cmd.HasParent() && cmd.Parent().Name() == "completion" {
-			return nil // the shell that reads it may have another environment than the node
-		}
-		if err := a.completeInTime(cmd); err != nil {
-			return err
-		}
-		a.warnOfMistyped(os.Environ())
-		a.timeline.Title = cmd.CommandPath()
-		watch := cmd.Flags().Lookup("watch")
-		if forever := cmd.Annotations[runsForever] != "" || watch != nil && watch.Value.String() == "true" || a.every > 0; a.timeout > 0 && !forever {
-			ctx, stop := a.inTime(cmd.Context())
-			a.cleanups = append(a.cleanups, stop)
-			cmd.SetContext(ctx)
-		}
-		return nil
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), a.help(c)) })
+	a.groups = a.table()
+	a.setDefaults()
+	a.register(root, root.PersistentFlags(), true)
+	rows := a.commandTable()
+	if i := slices.IndexFunc(rows, func(row command) bool { return len(a.args) > 0 && row.name() == a.args[0] }); i >= 0 {
+		rows = rows[i : i+1] // that is enough, and sooner
 	}
-	a.commonFlags(root.PersistentFlags())
-	commands := a.commands()
-	if len(args) > 0 && commands[args[0]] != nil {
-		root.AddCommand(commands[args[0]]())
-		return root
-	}
-	for _, command := range commands {
-		root.AddCommand(completed(command()))
+	for _, row := range rows {
+		root.AddCommand(a.cobra(row))
 	}
 	return root
 }
 
-// refuseUnknownShells makes it a usage error to ask for the completion of a shell that has
-// none.
-func refuseUnknownShells(root *cobra.Command) {
-	c, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		return
-	}
-	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
-	c.Args = func(c *cobra.Command, args []string) error {
+// refused is for a command that has others, none of which the arguments name. The format is for
+// the argument, and for the list of these.
+func refused(format string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
 		}
-		var shells []string
+		var known []string
 		for _, sub := range c.Commands() {
-			shells = append(shells, sub.Name())
+			known = append(known, sub.Name())
 		}
-		return mistyped{fmt.Errorf("unknown shell %q: must be one of %s", args[0], strings.Join(shells, ", ")), near(args[0], shells)}
+		return mistyped{fmt.Errorf(format, args[0], strings.Join(known, ", ")), near(args[0], known)}
 	}
 }
 
 // completeInTime completes the flags. A timeout that does not come from the command line
 // applies only afterwards.
-func (a *app) completeInTime(cmd *cobra.Command) error {
-	ctx, stop := cmd.Context(), func() {}
+func (a *app) completeInTime(ctx context.Context) error {
+	stop := func() {}
 	if a.timeout > 0 {
 		ctx, stop = a.inTime(ctx)
 	}
 	defer stop()
-	return a.complete(ctx, cmd.Flags())
+	return a.complete(ctx)
 }
 
 // inTime returns a context that ends, and the process soon after it, when --timeout is over.
@@ -382,22 +372,53 @@ func (a *app) inTime(ctx context.Context) (limited context.Context, stop func())
 }
 
 // unknownFlag adds the flag that may be meant by one that the command does not have.
-func unknownFlag(c *cobra.Command, err error) error {
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !unknown {
-		return withUnit(err)
-	}
-	var names []string
-	c.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
-	return mistyped{err, near("--"+name, names)}
-}
-
-// withUnit adds the duration that may be meant by a number.
-func withUnit(err error) error {
-	if _, number, found := strings.Cut(err.Error(), "missing unit in duration "); found {
-		return mistyped{err, strings.Trim(number, `"`) + "s"}
+func (a *app) unknownFlag(c *cobra.Command, err error) error {
+	for _, arg := range a.args {
+		long, isLong := strings.CutPrefix(arg, "--")
+		name, _, _ := strings.Cut(long, "=")
+		if isLong && name != "" && c.Flag(name) == nil {
+			meant := near(name, names(a.flagsOf(c.Name())))
+			if meant != "" {
+				meant = "--" + meant
+			}
+			return mistyped{err, meant}
+		}
 	}
 	return err
+}
+
+// hints are the flags that end the errors: those of the command, or else another command's.
+func (a *app) hints(c *cobra.Command, err error) (hints []error) {
+	for _, code := range causes(err) {
+		own, others := []error{}, []error{}
+		for _, f := range a.rows() {
+			switch on := strings.Fields(f.on); {
+			case !slices.Contains(strings.Fields(f.helps), code):
+			case f.shows(c):
+				own = append(own, fmt.Errorf("--%s: %s", f.name, f.help))
+			case len(on) > 0:
+				others = append(others, fmt.Errorf("nodeinit %s --%s: %s", on[0], f.name, f.help))
+			}
+		}
+		if len(own) == 0 {
+			own = others
+		}
+		hints = append(hints, own...)
+	}
+	return hints
+}
+
+// causes are the codes of the parts of an error, and the failed steps.
+func causes(err error) (all []string) {
+	for _, part := range flatten(err) {
+		all = append(all, bootstrap.Code(part))
+		var step *bootstrap.StepError
+		if errors.As(part, &step) {
+			all = append(all, step.Step)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // helpCommand is the help of the whole program, and reports unknown commands.
@@ -416,50 +437,5 @@ func helpCommand() *cobra.Command {
 			of.InitDefaultVersionFlag()
 			return of.Help()
 		},
-	}
-}
-
-// completed makes a shell complete the values of flags with few values.
-func completed(c *cobra.Command) *cobra.Command {
-	c.Flags().VisitAll(func(flag *pflag.Flag) {
-		values := map[string][]string{"skip": choosable(), "only": choosable(), "ignore-preflight": preflightNames}[flag.Name]
-		if choice, ok := flag.Value.(*choice); ok {
-			values = choice.allowed
-		}
-		if values != nil {
-			must(c.RegisterFlagCompletionFunc(flag.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
-		}
-	})
-	return c
-}
-
-func (a *app) commands() map[string]func() *cobra.Command {
-	return map[string]func() *cobra.Command{
-		"apply": a.applyCommand, "run": a.runCommand, "check": a.checkCommand, "uninstall": a.uninstallCommand,
-		"build-config": a.buildConfigCommand, "explain": a.explainCommand,
-		"mount-cgroup": a.mountCgroupCommand, "mount-bpffs": a.mountBPFFSCommand, "sysctlfix": a.sysctlfixCommand,
-		"cleanup": a.cleanupCommand, "install-cni": a.installCNICommand, "uninstall-cni": a.uninstallCNICommand,
-		"guard": a.guardCommand, "status": a.statusCommand, "forget": a.forgetCommand, "release": a.releaseCommand, "demo": a.demoCommand,
-	}
-}
-
-// warnOfMistyped collects the flags of all commands only if a variable is named as ours
-// are.
-func (a *app) warnOfMistyped(environ []string) {
-	if !slices.ContainsFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, ownPrefix) }) {
-		return
-	}
-	for _, name := range a.mistyped(environ) {
-		a.logger().Warn("the environment variable belongs to no flag", "name", name)
-	}
-}
-
-// arguments allows at most n arguments.
-func arguments(n int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("unexpected argument %q", args[n])
-		}
-		return nil
 	}
 }

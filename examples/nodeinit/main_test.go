@@ -135,6 +135,8 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 	}{
 		"misspelt flag in file":  {args: []string{"apply", "--config", file("bpf-rot: /run/bpf\n")}, says: `unknown flag "bpf-rot"`, meant: "bpf-root"},
 		"unknown flag in file":   {args: []string{"apply", "--config", file("no-such-flag: 1\n")}, says: `unknown flag "no-such-flag"`},
+		"a list as the file":     {args: []string{"check", "--config", file("- dest\n")}, says: "line 1: must be a map of flags to values"},
+		"a flag twice":           {args: []string{"check", "--config", file("dest: /a\ndest: /b\n")}, says: `"dest" already defined`},
 		"null in the file":       {args: []string{"check", "--config", file("dest:\n")}, says: "line 1: dest: must be a value"},
 		"variable":               {env: []string{"SLIPWAY_LOCK_TIMEOUT=soon"}, args: []string{"apply"}, says: "SLIPWAY_LOCK_TIMEOUT"},
 		"variable of installers": {env: []string{"OVERWRITE_CILIUM=perhaps"}, args: []string{"install-cni"}, says: "OVERWRITE_CILIUM"},

@@ -57,7 +57,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 		return nil, err
 	}
 	a.at.work(stepSysctl, "")
-	sysctls, err := a.sysctlStep("")
+	sysctls, err := a.sysctlStep()
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,13 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 // byFlag is why a step is left out.
 const byFlag = "left out by --skip or --only"
 
-// choose leaves out steps as --skip and --only require.
+// choose leaves out steps as --skip and --only require. A command that is one step has no
+// others to show.
 func (a *app) choose(p *bootstrap.Plan) {
+	if a.row.only != "" {
+		p.Steps = slices.DeleteFunc(p.Steps, func(s bootstrap.Step) bool { return a.leftOut(s.Name) && s.Name != stepLoaded })
+		p.Steps[0].After = nil
+	}
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
 			p.Steps[i].Skip = byFlag
@@ -114,7 +119,10 @@ func (a *app) choose(p *bootstrap.Plan) {
 
 // stepsToRun are the plan's, as far as they are known before the configuration is.
 func (a *app) stepsToRun() []string {
-	if len(a.modules) == 0 {
+	switch {
+	case a.row.only != "":
+		return a.only
+	case len(a.modules) == 0:
 		return stepNames
 	}
 	return slices.Insert(slices.Clone(stepNames), slices.Index(stepNames, stepSysctl), stepModules)
@@ -130,8 +138,6 @@ func (a *app) leftOut(step string) bool {
 func (a *app) host() hostns.Host {
 	return hostns.Host{
 		Proc: a.hostProc, Here: a.here,
-		Remedy: "the flag for the host's /proc is --host-proc; --here prepares this container instead",
-
 		LockTimeout: cmp.Or(a.lockTimeout, -1), // zero: not at all; there it is the default
 	}
 }
@@ -153,9 +159,12 @@ func (a *app) bpffsMount() bpffs.Mount {
 	return bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
 }
 
-func (a *app) sysctlStep(reload string) (ledger.Wanter, error) {
+func (a *app) sysctlStep() (ledger.Wanter, error) {
 	d := sysctl.Cilium()
-	d.Dir, d.Name, d.Reload = a.sysctlConfDir, cmp.Or(a.sysctlConfFile, d.Name), reload
+	d.Dir, d.Name = a.sysctlConfDir, a.sysctlConfFile
+	if a.row.only == stepSysctl {
+		d.Reload = a.sysctlUnit
+	}
 	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--sysctl: %w", err)}
@@ -172,11 +181,14 @@ func (a *app) sysctlStep(reload string) (ledger.Wanter, error) {
 // cleanupStep runs if the environment or the configuration asks for it. Objects of this
 // plan stay: uninstall removes them.
 func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bootstrap.Step, error) {
+	if a.leftOut(stepCleanup) {
+		return bootstrap.Step{Name: stepCleanup, Action: cleanup.Leftovers{}}, nil
+	}
 	scope, ignored := a.scopeFrom(config)
 	for _, text := range ignored {
 		a.logger().Warn(bootstrap.OneLine(text), "step", stepCleanup)
 	}
-	if scope != "" && !a.leftOut(stepCleanup) {
+	if scope != "" {
 		if err := a.search(ctx, a.warn); err != nil {
 			return bootstrap.Step{}, err
 		}

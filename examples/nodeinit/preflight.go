@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,7 +37,7 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 		checks = append(checks, preflight.Check{Name: "cni", Find: a.cniAsItIs(install).Findings})
 	}
 	checks = slices.DeleteFunc(checks, func(c preflight.Check) bool { return slices.Contains(a.ignorePreflight, c.Name) })
-	return bootstrap.Step{Name: stepPreflight, Action: looking{checks}}
+	return bootstrap.Step{Name: stepPreflight, Action: checks}
 }
 
 // apiServerAddress returns how the agent reaches the API server: as its configuration says,
@@ -75,17 +74,4 @@ func (a *app) cniAsItIs(install cniinstall.Install) cniinstall.Install {
 	install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
 	install.Vouched = a.pluginsElsewhere
 	return install
-}
-
-// looking adds the flag that helps if a finding is a failure.
-type looking struct{ preflight.Checks }
-
-func (l looking) Check(ctx context.Context) ([]string, error) { return nil, l.Apply(ctx) }
-
-func (l looking) Apply(ctx context.Context) error {
-	err := l.Checks.Apply(ctx)
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return errors.Join(err, errors.New("--ignore-preflight NAME leaves out the one with that name at the start of its line"))
 }

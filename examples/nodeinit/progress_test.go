@@ -14,31 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestALogDoesNotCutThroughTheLineOfAStep(t *testing.T) {
-	var seen bytes.Buffer
-	s := &screen{w: &seen}
-	log := s.beside(&seen)
-	fmt.Fprintln(log, "before")
-	s.show("  cni          ...")
-	fmt.Fprintln(log, "warning: slow")
-	fmt.Fprintln(log, "warning: slower")
-	s.show("")
-	fmt.Fprintln(&seen, "  cni          changed")
-	fmt.Fprintln(log, "after")
-	require.Equal(t, []string{"before", "warning: slow", "warning: slower", "  cni          changed", "after", ""}, rendered(seen.String()))
-}
-
-// rendered returns the lines as a terminal shows them.
-func rendered(text string) (lines []string) {
-	for _, line := range strings.Split(text, "\n") {
-		lines = append(lines, line[strings.LastIndex(line, "\r\033[K")+1:])
-	}
-	for i, line := range lines {
-		lines[i] = strings.TrimPrefix(line, "\033[K")
-	}
-	return lines
-}
-
 func TestTheLastLineOfManyErrorsFitsAPodsStatus(t *testing.T) {
 	for name, tc := range map[string]struct {
 		errs []error

@@ -72,13 +72,13 @@ func TestPLAN5_RefusalsNameTheFlagsThatHelp(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"mount-cgroup", "--owner", "a"}, "--take-over makes the node this owner's again"},
-		{[]string{"uninstall", "--owner", "a"}, "--any-owner ignores the owner of the node"},
-		{[]string{"mount-bpffs", "/run/ours", "--agent", "x"}, "--bpf-fallback one for where that is taken"},
-		{[]string{"mount-cgroup", "/run/ours", "--agent", "x"}, "--cgroup-root names another place"},
-		{[]string{"mount-cgroup", "/run/pod", "--agent", "x"}, "--cgroup-repair replaces it"},
-		{[]string{"install-cni", "--cni-conf", n.conf, "--agent", "x"}, "--cni-wait waits until another agent has"},
-		{[]string{"install-cni", "--plugins", n.plugins, "--cni-chain", "*", "--agent", "x"}, "--cni-wait waits until another agent has written it"},
+		{[]string{"mount-cgroup", "--owner", "a"}, "nodeinit: --take-over: "},
+		{[]string{"uninstall", "--owner", "a"}, "nodeinit: --any-owner: "},
+		{[]string{"mount-bpffs", "/run/ours", "--agent", "x"}, "nodeinit: --bpf-fallback: "},
+		{[]string{"mount-cgroup", "/run/ours", "--agent", "x"}, "nodeinit: --cgroup-root: "},
+		{[]string{"mount-cgroup", "/run/pod", "--agent", "x"}, "nodeinit: --cgroup-repair: "},
+		{[]string{"install-cni", "--cni-conf", n.conf, "--agent", "x"}, "nodeinit: --cni-wait: "},
+		{[]string{"install-cni", "--plugins", n.plugins, "--cni-chain", "*", "--agent", "x"}, "nodeinit: --cni-wait: "},
 	} {
 		o := n.run(c.args...)
 		require.Contains(t, []int{1, 3}, o.code, c.args)
@@ -136,9 +136,9 @@ func TestWithoutRootItSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(copied, raw, 0o755))
 	t.Cleanup(func() { os.Remove(copied) })
-	for _, command := range []string{"apply", "uninstall", "mount-cgroup", "mount-bpffs", "sysctlfix", "install-cni", "uninstall-cni", "demo"} {
+	for _, command := range []string{"apply", "uninstall", "mount-cgroup", "mount-bpffs", "sysctlfix", "install-cni --cni-template none", "uninstall-cni", "demo"} {
 		var stderr bytes.Buffer
-		cmd := exec.Command(copied, command)
+		cmd := exec.Command(copied, strings.Fields(command)...)
 		cmd.Dir, cmd.Stderr = "/", &stderr
 		if os.Geteuid() == 0 {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -151,20 +151,10 @@ func (a *app) metrics(ctx context.Context, do func(path string) error) error {
 	return nil
 }
 
-// drawing is the value of --timeline, and the content of the drawing.
+// drawing is the content of --timeline.
 type drawing struct {
 	timeline.Recorder
 	path string // "": nothing is drawn
-}
-
-func (d *drawing) String() string { return d.path }
-func (d *drawing) Type() string   { return "file" }
-func (d *drawing) Set(path string) error {
-	if filepath.Ext(path) != ".svg" {
-		return errors.New("want a file that ends in .svg")
-	}
-	d.path = path
-	return nil
 }
 
 // trace is nil if nothing is drawn.

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,47 +16,25 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// runCommand prepares the node, and then the process is another program: an agent
+// applyAndRun prepares the node, and then the process is another program: an agent
 // that knows nothing of this needs no init container.
-func (a *app) runCommand() *cobra.Command {
-	var drop []string
-	c := &cobra.Command{
-		Use: "run [flags] -- COMMAND [ARGUMENT...]",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 || cmd.ArgsLenAtDash() != 0 {
-				return usageError{errors.New("give the command to run after --")}
-			}
-			return nil
-		},
-		Short: "Apply, and then run a command in place of this process",
-		Long: `Apply, and then run a command in place of this process.
-
-Of the signals that are ignored when this starts, SIGHUP, SIGINT and those that
-stop a process stay ignored for the command. The others, such as SIGPIPE and
-SIGUSR1, act as by default: the runtime of Go takes them over before this program
-begins, and does not pass on their former state.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h := handover{args: args, told: make(chan os.Signal, 1)}
-			signal.Notify(h.told, toEnd()...)
-			a.stdout, a.terminal = a.stderr, nil // the command has a use for its own
-			err := a.reporting(cmd, "apply", a.stepsToRun(), func() (err error) {
-				if h.drop, err = capabilityNumbers(drop); err != nil {
-					return err
-				}
-				if h.path, err = exec.LookPath(args[0]); err != nil {
-					return err // before anything is changed
-				}
-				return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply)
-			})
-			if err == nil {
-				a.next = h.become
-			}
+func (a *app) applyAndRun(cmd *cobra.Command, args []string) error {
+	h := handover{args: args, told: make(chan os.Signal, 1)}
+	signal.Notify(h.told, toEnd()...)
+	a.stdout, a.width = a.stderr, 0 // the command has a use for its own
+	err := a.reporting(cmd, "apply", a.stepsToRun(), func() (err error) {
+		if h.drop, err = capabilityNumbers(a.drop); err != nil {
 			return err
-		},
+		}
+		if h.path, err = exec.LookPath(args[0]); err != nil {
+			return err // before anything is changed
+		}
+		return a.runPlan(cmd.Context(), (*bootstrap.Plan).Apply)
+	})
+	if err == nil {
+		a.next = h.become
 	}
-	a.planFlags(c)
-	c.Flags().StringSliceVar(&drop, "drop-capabilities", nil, "capabilities that the command does not get, such as SYS_ADMIN,SYS_CHROOT,SYS_PTRACE; needs CAP_SETPCAP")
-	return c
+	return err
 }
 
 // handover is a command that this process is to become.

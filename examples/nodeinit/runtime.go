@@ -101,7 +101,7 @@ func distinct(dirs ...string) (all []string) {
 func (a *app) looks(ctx context.Context) (looks cri.CNI, asked, err error) {
 	looks, asked = a.runtime(ctx)
 	if (errors.Is(asked, cri.ErrSeveral) || errors.Is(asked, cri.ErrUnproven)) && (folderOr(a.cniBinDir, "") == "" || folderOr(a.cniConfDir, "") == "") {
-		err = fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", asked)
+		err = asked
 	}
 	return looks, asked, err
 }

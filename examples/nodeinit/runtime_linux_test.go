@@ -144,7 +144,7 @@ func TestSEC11_AnUnprovenRuntimeIsAnError(t *testing.T) {
 	for _, command := range []string{"check", "apply"} {
 		o := n.exits(1, n.args(command)...)
 		require.Contains(t, o.stderr, says)
-		require.Contains(t, o.stderr, `(give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)`)
+		require.Contains(t, o.stderr, `nodeinit: --runtime-endpoint: `)
 	}
 	require.Empty(t, before.Diff(n.state()))
 	n.exits(2, n.args("check", "--cni-bin-dir", "/opt/cni/bin", "--cni-conf-dir", "/etc/cni/net.d")...)

@@ -16,15 +16,9 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
-	"github.com/slipway-dev/slipway/cleanup"
 )
 
-func (a *app) statusCommand() *cobra.Command {
-	var only string
-	c := &cobra.Command{
-		Use: "status", Args: arguments(0),
-		Short: "Show the node's state: the last run of each agent, and the recorded, kept and orphaned objects",
-		Long: `Show the node's state: the last run of each agent, and the recorded, kept and
+const statusLong = `Show the node's state: the last run of each agent, and the recorded, kept and
 orphaned objects. It changes nothing, waits for no lock and asks no API server.
 
 A line for each recorded object says what it was before, how an agent has left
@@ -40,19 +34,10 @@ alive, changed, found, adopted, ended, begun, kept, todo, error, and lastRun:
 time, command, result, version, node, owner, summary, step, code, error, cause,
 remedy), records (kind, object, id, original, left, claims, causes, begun,
 kept), damaged (ids), left (ids) and orphans (agent, kind, object, dir,
-remove). A code is one of CODES.md.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			a.agent = cmp.Or(only, cleanup.Cilium().Agent)
-			return a.showStatus(cmd.Context(), only)
-		},
-	}
-	f := c.Flags()
-	f.StringVar(&only, "agent", "", "show this agent only (default: all of them; then --owner is "+cleanup.Cilium().Agent+"'s)")
-	f.StringVar(&a.stateDir, "state-dir", defaultStateDir, "directory of the records, on the host")
-	f.StringVar(&a.owner, "owner", "", "owner on whose behalf this runs, such as a pod's UID; empty: none")
-	f.StringVar(&a.sysctlConfDir, "sysctl-conf-dir", defaultSysctlConfDir, "directory of the sysctl drop-in, on the host")
-	a.outputFlag(f)
-	return c
+remove). A code is one of CODES.md.`
+
+func (a *app) status(cmd *cobra.Command, _ []string) error {
+	return a.showStatus(cmd.Context(), a.onlyAgent)
 }
 
 // The states of an agent and of the node.

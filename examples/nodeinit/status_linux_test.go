@@ -165,7 +165,7 @@ func TestPLAN14_ADamagedHeadIsSalvaged(t *testing.T) {
 	for _, args := range [][]string{{"uninstall", "--any-owner"}, {"check"}, n.args("apply", "--owner", "pod-1")} {
 		o := n.exits(1, args...)
 		require.Contains(t, o.stderr, "its first line is damaged", args)
-		require.Contains(t, o.stderr, "all by --damaged, which keeps the other records", args)
+		require.Contains(t, o.stderr, "nodeinit forget --damaged: ", args)
 	}
 	v := n.status(1)
 	require.Contains(t, v.Error, "its first line is damaged")

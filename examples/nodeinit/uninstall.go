@@ -10,58 +10,58 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-func (a *app) uninstallCommand() *cobra.Command {
-	var dryRun bool
-	c := &cobra.Command{
-		Use: "uninstall", Args: arguments(0),
-		Short: "Undo what apply and the other commands changed",
-		Long: "Undo the recorded changes of apply and the other commands. Of apply's flags it needs only those for directories and places, but " +
-			"takes all of them, so that it can be called with the same flags.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			chosen := len(a.skip)+len(a.only) > 0
-			if a.allAgents && chosen {
-				return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
-			}
-			all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
-			return a.reporting(cmd, revertOp(dryRun), all, func() error {
-				var steps []string // nil: all that is recorded
-				if chosen {
-					steps = all
-				}
-				return a.uninstall(cmd, steps, dryRun)
-			})
-		},
+func (a *app) uninstall(cmd *cobra.Command, _ []string) error {
+	chosen := len(a.skip)+len(a.only) > 0
+	if a.allAgents && chosen {
+		return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
 	}
-	a.planFlags(c)
-	hideBut(c.Flags(), "output timeline agent owner state-dir lock-timeout only skip node-name sysctl-conf-dir cni-conf-dir custom-cni-conf runtime-endpoint report-node report-metrics")
-	a.undoFlags(c)
-	c.Flags().BoolVar(&a.acceptKept, "accept-kept", false, "leave for good objects that are kept because another program has changed them, once all else is undone: they are no error, and status shows those that carry the agent's name")
-	c.Flags().BoolVar(&a.allAgents, "all-agents", false, "undo the changes of every agent in the state directory, whatever its owner, unless one of them is running")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would be undone, and change nothing; exit status 2 if there is anything")
-	return c
-}
-
-// undoFlags select whose changes may be undone.
-func (a *app) undoFlags(c *cobra.Command) {
-	c.Flags().BoolVar(&a.anyOwner, "any-owner", false, "act even if the node has another owner for this agent")
-	c.Flags().BoolVar(&a.force, "force", false, "act even while an agent is running, including on files that sandboxes still need for their deletion")
-}
-
-// hideBut hides flags in help that are accepted only so that a command can be called as
-// apply is.
-func hideBut(f *pflag.FlagSet, shown string) {
-	f.VisitAll(func(flag *pflag.Flag) {
-		flag.Hidden = flag.Hidden || !slices.Contains(strings.Fields(shown), flag.Name)
+	all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
+	return a.reporting(cmd, revertOp(a.dryRun), all, func() error {
+		if err := a.needBook(cmd.Context()); err != nil {
+			return err
+		}
+		var steps []string // nil: all that is recorded
+		if chosen {
+			steps = all
+		}
+		if a.row.only == "" {
+			return a.undo(cmd, steps)
+		}
+		first, err := a.agentsConfStep(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return a.takeBack(cmd, steps, first...)
 	})
+}
+
+// preStop is uninstall-cni. As the hook of a pod that ends, it does nothing unless the agent's
+// configuration asks for it, or where the node is a newer pod's by now.
+func (a *app) preStop(cmd *cobra.Command, args []string) error {
+	if a.gateDir == "" {
+		return a.uninstall(cmd, args)
+	}
+	enabled, err := cniinstall.UninstallEnabled(a.gateDir)
+	if err != nil {
+		return err
+	}
+	if !enabled {
+		fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s is not true\n", bootstrap.OneLine(a.gateDir))
+		return nil
+	}
+	if err = a.uninstall(cmd, args); errors.Is(err, ledger.ErrNotOwner) {
+		a.warn(err.Error())
+		return nil
+	}
+	return err
 }
 
 func revertOp(dryRun bool) string {
@@ -71,18 +71,15 @@ func revertOp(dryRun bool) string {
 	return "revert"
 }
 
-// uninstall undoes the recorded changes of the steps, or all of them if steps is nil. If
+// undo undoes the recorded changes of the steps, or all of them if steps is nil. If
 // nothing is recorded, or nothing any more, the node must have no object with a mark of this
 // agent: otherwise the state directory is another one, or lost.
-func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
-	if err := a.needBook(cmd.Context()); err != nil {
-		return err
-	}
+func (a *app) undo(cmd *cobra.Command, steps []string) error {
 	before, err := a.isEmpty(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if err := a.takeBack(cmd, steps, dryRun); err != nil {
+	if err := a.takeBack(cmd, steps); err != nil {
 		return err
 	}
 	if now, err := a.isEmpty(cmd.Context()); err != nil || !now {
@@ -93,15 +90,15 @@ func (a *app) uninstall(cmd *cobra.Command, steps []string, dryRun bool) error {
 
 // takeBack undoes what is recorded of the steps, or everything if steps is nil; in a dry run,
 // it lists the changes. More steps are undone first.
-func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...bootstrap.Step) error {
+func (a *app) takeBack(cmd *cobra.Command, steps []string, more ...bootstrap.Step) error {
 	p, run := a.plan(cmd.Context()), (*bootstrap.Plan).Revert
 	p.Ledger.MayUndo = func(context.Context) error { return a.mayUndo(cmd) } // under the lock, before which an agent may still start
 	switch all := steps == nil; {
-	case all && (dryRun || len(more) == 0 && a.isUntouched(cmd.Context())): // then there is nothing to lock
+	case all && (a.dryRun || len(more) == 0 && a.isUntouched(cmd.Context())): // then there is nothing to lock
 		run = (*bootstrap.Plan).CheckUninstall
 	case all:
 		run = (*bootstrap.Plan).Uninstall
-	case dryRun:
+	case a.dryRun:
 		run = (*bootstrap.Plan).CheckRevert
 	}
 	if steps == nil && !a.allAgents {
@@ -113,7 +110,7 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, dryRun bool, more ...
 	p.Steps = append(p.Steps, more...)
 	return a.showPlan(cmd.Context(), p, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 		report, err := run(p, ctx)
-		if dryRun {
+		if a.dryRun {
 			return dry(report, err)
 		}
 		report.Op = "revert"
@@ -145,7 +142,7 @@ func (a *app) mayUndo(cmd *cobra.Command) error {
 		return err
 	}
 	if err := a.hasEnded(cmd.Context(), a.agent, a.book); err != nil {
-		return fmt.Errorf("%s: %w (or give --force)", cmd.Name(), err)
+		return fmt.Errorf("%s: %w", cmd.Name(), err)
 	}
 	return nil
 }
@@ -156,7 +153,7 @@ func (a *app) allHaveGone(ctx context.Context) error {
 	errs := []error{err}
 	for _, agent := range agents {
 		if err := a.hasGone(ctx, agent); err != nil {
-			errs = append(errs, fmt.Errorf("agent %q: %w (or give --force)", agent.Name, err))
+			errs = append(errs, fmt.Errorf("agent %q: %w", agent.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -4,11 +4,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/containernetworking/cni/pkg/utils"
-	cniversion "github.com/containernetworking/cni/pkg/version"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
@@ -27,89 +23,44 @@ import (
 	"github.com/slipway-dev/slipway/sysctl"
 )
 
-// checks check values that a flag's type does not check itself, each value of a list by
-// itself. They look at nothing but the value. emptyNames handles empty ones.
-var checks = map[string]func(value string) error{
-	"host-proc": absolute, "cgroup-root": absolute, "bpf-root": absolute, "bpf-fallback": absolute,
-	"sysctl-conf-dir": absolute, "cni-log-file": absolute, "write-cni-conf-when-ready": absolute, "host-prefix": absolute, "cni-dir": absolute,
-	"report-metrics":   promFile,
-	"runtime-endpoint": func(v string) error { return absolute(strings.TrimPrefix(v, "unix://")) },
-
-	"state-dir": func(v string) error { return (&ledger.Ledger{Dir: v, Agent: "x", NoOwner: true}).Validate() },
-	"agent":     func(v string) error { return (&ledger.Ledger{Agent: v, NoOwner: true}).Validate() },
-	"owner":     func(v string) error { return (&ledger.Ledger{Agent: "x", Owner: v}).Validate() },
-
-	"allow-config-keys": configKeys, "deny-config-keys": configKeys, "cni-conf-key": configKeys, "cgroup-root-key": configKeys,
-	"k8s-namespace":       func(v string) error { return invalid(validation.IsDNS1123Label(v)) },
-	"k8s-api-server":      apiServers,
-	"k8s-api-server-urls": apiServers,
-	"k8s-client-qps":      number,
-	"k8s-client-burst":    notNegative,
-	"node-name":           fileName,
-
-	"kernel-modules":      fileName,
-	"systemd-sysctl-unit": fileName,
-	"sysctl":              setting,
-	"sysctl-config-file":  confName,
-	"drop-capabilities":   func(v string) error { _, err := capabilityNumbers([]string{v}); return err },
-
-	"cni-bin-dir":      func(v string) error { return fields(cniinstall.Install{BinDir: folderOr(v, "")}) },
-	"cni-conf-dir":     func(v string) error { return fields(cniinstall.Install{ConfDir: folderOr(v, "")}) },
-	"also-cni-bin-dir": func(v string) error { return fields(cniinstall.Install{AlsoBinDirs: []string{v}}) },
-	"cni-conf-name":    cniConfName,
-	"cni-conf-path": func(v string) error {
-		return cmp.Or(absolute(v), cniConfName(filepath.Base(v)))
-	},
-	"cni-backup-suffix": suffix,
-	"cni-chain":         network,
-	"cni-version":       func(v string) error { return oneOf(v, cniversion.All.SupportedVersions()) },
-	"optional-plugins":  fileName,
-	"plugins-elsewhere": fileName,
-
-	"skip": step, "only": step,
-	"ignore-preflight": func(v string) error { return oneOf(v, preflightNames) },
-}
-
-// checkGiven takes the white space around a flag's values away, and returns an error if one
-// has no meaning.
-func checkGiven(flag *pflag.Flag) error {
-	values := withoutBlanks([]string{flag.Value.String()})
-	if list, ok := flag.Value.(pflag.SliceValue); ok {
-		values = withoutBlanks(list.GetSlice())
-		if err := list.Replace(values); err != nil {
-			return err
-		}
-	} else if err := flag.Value.Set(values[0]); err != nil {
-		return err
-	}
-	for _, value := range values {
-		if err := checkValue(flag, value); err != nil {
-			return fmt.Errorf("--%s %q: %w", flag.Name, value, err)
-		}
-	}
-	return nil
-}
-
-func checkValue(flag *pflag.Flag, value string) error {
-	check := checks[flag.Name]
-	switch c, choice := flag.Value.(*choice); {
-	case value == flag.DefValue:
-		return nil
-	case choice:
-		return oneOf(value, c.allowed)
-	case strings.ContainsRune(value, 0):
-		return errors.New("has a NUL byte")
-	case flag.Value.Type() == "duration" && flag.Name != "k8s-client-connection-keep-alive":
-		return notNegative(value)
-	case value == "" || check == nil:
-		return nil
-	}
-	return check(value)
-}
+// The checks of values that the table names.
 
 func absolute(path string) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("must be an absolute path")
+	}
+	return nil
+}
+
+func agentName(name string) error {
+	return (&ledger.Ledger{Agent: name, NoOwner: true}).Validate()
+}
+
+func ownerName(name string) error { return (&ledger.Ledger{Agent: "x", Owner: name}).Validate() }
+
+func stateDir(path string) error {
+	return (&ledger.Ledger{Dir: path, Agent: "x", NoOwner: true}).Validate()
+}
+
+func capability(name string) error { _, err := capabilityNumbers([]string{name}); return err }
+
+func routingTable(number string) error {
+	if n, err := strconv.ParseUint(number, 10, 32); err != nil || n == 0 {
+		return errors.New("must be the number of a routing table")
+	}
+	return nil
+}
+
+func exception(text string) error {
+	if !strings.Contains(text, ":") {
+		return errors.New("want KIND:NAME")
+	}
+	return nil
+}
+
+func svgFile(path string) error {
+	if filepath.Ext(path) != ".svg" {
+		return errors.New("must end in .svg")
 	}
 	return nil
 }
@@ -158,36 +109,15 @@ func suffix(s string) error {
 	return fileName("x" + s)
 }
 
-func notNegative(value string) error {
-	if strings.HasPrefix(value, "-") {
-		return errors.New("must not be negative")
-	}
-	return nil
-}
-
-func number(value string) error {
-	if f, err := strconv.ParseFloat(value, 32); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return errors.New("must be a number")
-	}
-	return nil
-}
-
 func setting(line string) error {
 	_, err := sysctl.Parse(strings.NewReader(line))
 	return err
 }
 
-func configKeys(value string) error {
-	for _, key := range strings.Fields(value) {
-		if err := invalid(validation.IsConfigMapKey(key)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func configKey(key string) error { return invalid(validation.IsConfigMapKey(key)) }
 
-func apiServers(value string) error {
-	return kube.Connection{Servers: withScheme(strings.Fields(value))}.Validate()
+func apiServer(url string) error {
+	return kube.Connection{Servers: withScheme([]string{url})}.Validate()
 }
 
 func network(name string) error {
@@ -199,8 +129,6 @@ func network(name string) error {
 	}
 	return nil
 }
-
-func step(name string) error { return oneOf(name, choosable()) }
 
 func oneOf(value string, all []string) error {
 	if !slices.Contains(all, value) {

@@ -40,7 +40,7 @@ var faults = []fault{
 		wrong: func(t *testing.T, d *deployment) {
 			d.flags("--timeout=6s", "--k8s-api-server-urls=https://127.0.0.1:1")
 		},
-		says: []string{"https://127.0.0.1:1", "connection refused", "see whether the API server runs and this node reaches it"},
+		says: []string{"https://127.0.0.1:1", "connection refused", "--k8s-api-server-urls: URLs of API servers"},
 	},
 	{
 		name:  "a folder that the host does not have",

@@ -4,6 +4,7 @@
 package main_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,49 +93,77 @@ var badValues = map[string][]string{
 	"write-cni-conf-when-ready":        {"net.d/x.conflist"},
 }
 
-// badOfType are values that no flag of the type has.
-var badOfType = map[string]string{"bool": "perhaps", "duration": "soon", "int": "many", "float32": "fast", "uintSlice": "main"}
+// badOfType are values that no flag of the type has, goodOfType one that each has.
+var (
+	badOfType  = map[string]string{"bool": "perhaps", "duration": "soon", "int": "many", "float32": "fast"}
+	goodOfType = map[string]string{"bool": "true", "duration": "90s", "int": "7", "float32": "7.5"}
+)
 
 // operands are what commands need beside flags.
 var operands = map[string][]string{"run": {"--", "true"}, "forget": {"object"}}
 
-// Every flag of every command is checked before anything is done: a value that means
-// nothing is a usage error that names the flag.
-func TestPLAN5_ABadValueOfAnyFlagIsAUsageError(t *testing.T) {
+// Each row of the table, with each command that it is of: its variables give it a value; a value
+// that means nothing is a usage error, before anything is done, that names the flag, the
+// variable or the line of the file; and the help names it with its variables.
+func TestPLAN5_PLAN10_EachFlagOfTheTable(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	eachCommand(main.Commands(), func(c *cobra.Command) {
+		if !ours(c) {
+			return
+		}
 		command := strings.Fields(c.CommandPath())[1:]
-		var lines [][]string
-		for _, flag := range flagsOf(c) {
-			bad, known := badValues[flag.Name]
-			require.True(t, known || flag.Value.Type() == "bool", "say in badValues which values of --%s mean nothing", flag.Name)
-			if c.Parent() != nil && c.Parent().Name() == "completion" {
-				bad = nil // what else is said is for other shells
+		_, help, _ := strings.Cut(here(t, nil, append(command, "--help")...).stdout, "\nFlags, ")
+		flags := strings.Join(strings.Fields(help), " ")
+		var refused []refusal
+		for _, f := range main.Flags(c) {
+			require.Equal(t, f.Shown, strings.Contains(flags, " --"+f.Name+" "), "%s --%s", c.Name(), f.Name)
+			require.Equal(t, f.Shown, strings.Contains(flags, "[$"+strings.Join(f.Variables, ", $")+"]"), "%s --%s", c.Name(), f.Name)
+			good := cmp.Or(goodOfType[f.Type], append(f.Choices, "/a.svg")[0])
+			for _, variable := range f.Variables {
+				require.Equal(t, good, main.Value(c.Name(), f.Name, variable, " "+good+"\n"), variable)
 			}
-			if wrong := badOfType[flag.Value.Type()]; wrong != "" {
-				bad = append([]string{wrong}, bad...)
-			}
-			if seen[flag.Name] && len(lines) > 0 {
+			bad, known := badValues[f.Name]
+			require.True(t, known || f.Type == "bool", "say in badValues which values of --%s mean nothing", f.Name)
+			if seen[f.Name] && len(refused) > 0 || len(command) == 0 {
 				continue // it is one check for all commands, and this one has shown that it checks
 			}
-			seen[flag.Name] = true
-			for _, value := range bad {
-				lines = append(lines, slices.Concat(command, []string{"--" + flag.Name + "=" + value}, operands[c.Name()]))
+			seen[f.Name] = true
+			if wrong := badOfType[f.Type]; wrong != "" {
+				bad = append([]string{wrong}, bad...)
+			} else if f.Name != "config" {
+				refused = append(refused, refusal{file: fmt.Sprintf("%s: %q\n", f.Name, "/a\x00b.svg"), says: "/run/config.yaml: line 1: --" + f.Name})
+			}
+			for i, value := range bad {
+				refused = append(refused, refusal{flag: "--" + f.Name + "=" + value, says: "--" + f.Name})
+				if i == 0 && value != "" && f.Name != "config" {
+					for _, variable := range f.Variables {
+						refused = append(refused, refusal{variable: variable + "=" + value, says: variable})
+					}
+				}
 			}
 		}
 		t.Run(c.CommandPath(), func(t *testing.T) {
 			n := newParallelNode(t)
 			defer n.asItWas()()
-			for _, args := range lines {
-				o := n.run(args...)
-				flag, _, _ := strings.Cut(args[len(command)], "=")
-				require.Equal(t, 64, o.code, "%s: %s%s", args, o.stdout, o.stderr)
-				require.Contains(t, o.stderr, flag, args)
+			for _, r := range refused {
+				args := slices.Clone(command)
+				switch {
+				case r.flag != "":
+					args = append(args, r.flag)
+				case r.file != "":
+					n.write("/run/config.yaml", r.file)
+					args = append(args, "--config=/run/config.yaml")
+				}
+				args = append(args, operands[c.Name()]...)
+				o := n.runEnv([]string{cmp.Or(r.variable, "NONE=")}, args...)
+				require.Equal(t, 64, o.code, "%+v: %s%s", r, o.stdout, o.stderr)
+				require.Contains(t, o.stderr, r.says, args)
 				require.Contains(t, o.stderr, "nodeinit: see "+c.CommandPath()+" --help\n", args)
 				require.LessOrEqual(t, strings.Count(o.stderr, "\n"), 3, "%s: %s", args, o.stderr)
 				require.Empty(t, o.stdout, args)
 			}
+			n.shell("rm -f /run/config.yaml")
 		})
 	})
 	for name := range badValues {
@@ -142,24 +171,5 @@ func TestPLAN5_ABadValueOfAnyFlagIsAUsageError(t *testing.T) {
 	}
 }
 
-// The same holds for a value from a file, where it can have any byte, and it is named.
-func TestPLAN5_AValueWithANULIsAUsageError(t *testing.T) {
-	n := newParallelNode(t)
-	seen := map[string]bool{}
-	eachCommand(main.Commands(), func(c *cobra.Command) {
-		for _, flag := range flagsOf(c) {
-			if seen[flag.Name] || flag.Name == "config" || badOfType[flag.Value.Type()] != "" {
-				continue
-			}
-			seen[flag.Name] = true
-			n.write("/run/config.yaml", fmt.Sprintf("%s: %q\n", flag.Name, "/a\x00b.svg"))
-			o := n.exits(64, slices.Concat(strings.Fields(c.CommandPath())[1:], []string{"--config", "/run/config.yaml"}, operands[c.Name()])...)
-			require.Contains(t, o.stderr, "/run/config.yaml: line 1: --"+flag.Name)
-		}
-	})
-	for variable, args := range map[string][]string{"SLIPWAY_TIMEOUT=-5s": {"check"}, "CNI_CONF_NAME=x/y": {"install-cni"}} {
-		o := n.exitsEnv(64, []string{variable}, args...)
-		name, _, _ := strings.Cut(variable, "=")
-		require.Contains(t, o.stderr, "environment variable "+name)
-	}
-}
+// refusal is a value that means nothing, from one of three places, and what its error names.
+type refusal struct{ flag, variable, file, says string }
