@@ -7,6 +7,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,12 +147,21 @@ func TestPLAN19_WhatAPlanConsistsOfIsValidated(t *testing.T) {
 		"nor after others":                              {Gates: []bootstrap.Step{gate("f", todo()), {Name: "g", Gate: todo(), After: []string{"f"}}}},
 		`gate "g" has a negative timeout`:               {Gates: []bootstrap.Step{{Name: "g", Gate: todo(), Timeout: -1}}},
 		`step "g" is in the plan twice`:                 {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("g", todo())}},
+		"step 1 has no name":                            {Steps: []bootstrap.Step{step("", todo())}},
+		`step "a" has neither Wants nor an Action`:      {Steps: []bootstrap.Step{step("a", nil)}},
+		`step "a" has both`:                             {Steps: []bootstrap.Step{{Name: "a", Action: todo(), Wants: newShelf("shelf").want()}}},
+		`step "a" is a gate: make it one of Gates`:      {Steps: []bootstrap.Step{gate("a", todo())}},
+		`step "a" is after "b", which does not come`:    {Steps: []bootstrap.Step{step("a", todo(), "b"), step("b", todo())}},
+		`step "a" is after "a", which does not come`:    {Steps: []bootstrap.Step{step("a", todo(), "a")}},
+		`step "a" has a negative timeout: -1s`:          {Steps: []bootstrap.Step{{Name: "a", Action: todo(), Timeout: -time.Second}}},
 		`step "s" is after "h", which is not in`:        {Gates: []bootstrap.Step{gate("g", todo())}, Steps: []bootstrap.Step{step("s", todo(), "h")}},
 		`gate "g" has Wants or an Action`:               {Gates: []bootstrap.Step{step("g", todo())}},
 		`gate "h" has Wants or an Action`:               {Gates: []bootstrap.Step{prepared("h", unread)}},
 		`step "s" has both Wants and an Action, or a`:   {Steps: []bootstrap.Step{{Name: "s", Prepare: unread, Action: todo()}}},
 	} {
+		p.Steps = append(p.Steps, step("", nil)) // all faults are listed
 		_, err := p.Check(t.Context())
 		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, " has no name")
 	}
 }

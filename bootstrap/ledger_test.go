@@ -59,15 +59,6 @@ func TestPLAN19_WithoutALedgerNothingIsRecorded(t *testing.T) {
 	}
 }
 
-func TestApplyReadsBackWhatAStepWants(t *testing.T) {
-	s := newShelf("shelf")
-	s.stuck = true
-	report, err := on(node(t.TempDir()+"/state", "pod"), wants("s", s.want("a=1"))).Apply(t.Context())
-	require.ErrorIs(t, err, ledger.ErrRefused)
-	require.Equal(t, "ledger.refused", codeOf(report))
-	require.Equal(t, "s failed", statuses(report))
-}
-
 // What is adopted is told, in JSON too.
 func TestPLAN15_TheReportSaysWhatIsAdopted(t *testing.T) {
 	present := t.TempDir() + "/file"

@@ -20,38 +20,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-func TestValidate(t *testing.T) {
-	for name, tc := range map[string]struct {
-		steps []bootstrap.Step
-		want  []string // parts of the error; nil if valid
-	}{
-		"empty plan":            {},
-		"in order":              {steps: []bootstrap.Step{step("a", todo()), step("b", todo(), "a")}},
-		"skipped, no action":    {steps: []bootstrap.Step{skipped(step("a", nil))}},
-		"no name":               {[]bootstrap.Step{step("", todo())}, []string{"step 1 has no name"}},
-		"two without name":      {[]bootstrap.Step{step("", todo()), step("", todo())}, []string{"step 1 has no name", "step 2 has no name"}},
-		"same name":             {[]bootstrap.Step{step("a", todo()), step("a", todo())}, []string{`step "a" is in the plan twice`}},
-		"no action":             {[]bootstrap.Step{step("a", nil)}, []string{`step "a" has neither Wants nor an Action`}},
-		"both":                  {[]bootstrap.Step{{Name: "a", Action: todo(), Wants: newShelf("shelf").want()}}, []string{`step "a" has both`}},
-		"a gate":                {[]bootstrap.Step{gate("a", todo())}, []string{`step "a" is a gate: make it one of Gates`}},
-		"unknown":               {[]bootstrap.Step{step("a", todo(), "z")}, []string{`step "a" is after "z", which is not in the plan`}},
-		"later":                 {[]bootstrap.Step{step("a", todo(), "b"), step("b", todo())}, []string{`step "a" is after "b", which does not come before it`}},
-		"itself":                {[]bootstrap.Step{step("a", todo(), "a")}, []string{`step "a" is after "a", which does not come before it`}},
-		"negative":              {[]bootstrap.Step{{Name: "a", Action: todo(), Timeout: -time.Second}}, []string{`step "a" has a negative timeout: -1s`}},
-		"all faults are listed": {[]bootstrap.Step{step("a", nil, "z"), step("", todo())}, []string{"neither Wants nor", "not in the plan", "no name"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := (&bootstrap.Plan{Steps: tc.steps}).Check(t.Context())
-			if len(tc.want) == 0 {
-				require.NoError(t, err)
-			}
-			for _, want := range tc.want {
-				require.ErrorContains(t, err, want)
-			}
-		})
-	}
-}
-
 func TestPLAN1_SecondApplyChangesNothing(t *testing.T) {
 	a, b := todo(), todo()
 	plan := &bootstrap.Plan{Steps: []bootstrap.Step{step("a", a), step("b", b, "a")}}

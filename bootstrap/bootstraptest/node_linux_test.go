@@ -6,30 +6,12 @@ package bootstraptest_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
-
-// A container in the node: the node's /proc at /hostproc, its own at /proc.
-func TestNodeHoldsAContainer(t *testing.T) {
-	node := bootstraptest.NewNode(t)
-	out, err := node.Command("unshare", "--mount", "--cgroup", "--pid", "--fork", "--propagation", "private", "sh", "-ec", `
-		mkdir /hostproc
-		mount --rbind /proc /hostproc
-		mount -t proc proc /proc
-		test "$(readlink /proc/self)" != "$(readlink /hostproc/self)"
-		test "$(readlink /proc/1/ns/mnt)" != "$(readlink /hostproc/1/ns/mnt)"
-		readlink /hostproc/1/ns/mnt
-	`).CombinedOutput()
-	require.NoError(t, err, string(out))
-	want, err := os.Readlink(filepath.Join(node.Proc(), "1/ns/mnt"))
-	require.NoError(t, err)
-	require.Equal(t, want+"\n", string(out))
-}
 
 func TestCmdOutputs(t *testing.T) {
 	node := bootstraptest.NewNode(t)

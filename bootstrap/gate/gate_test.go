@@ -171,31 +171,3 @@ func TestRDY1_TCP(t *testing.T) {
 		require.ErrorContains(t, gate.TCP(address).Wait(t.Context()), "want HOST:PORT")
 	}
 }
-
-// A gate that has opened has nothing more to wait for, and one whose time is over says so.
-func TestRDY1_TheContract(t *testing.T) {
-	open, opens := false, false // the latter: after the next look
-	g := gate.Gate{Name: "x", Probe: func(context.Context) (string, error) {
-		if open {
-			return "", nil
-		}
-		open = opens
-		return "closed", nil
-	}}
-	for range 2 {
-		waits, err := g.Check(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, []string{"wait for x: closed"}, waits, "a look opens nothing")
-	}
-	ended, end := context.WithCancel(t.Context())
-	end()
-	require.ErrorIs(t, g.Wait(ended), context.Canceled)
-	require.False(t, open)
-	opens = true
-	for range 2 {
-		require.NoError(t, g.Wait(t.Context()))
-		waits, err := g.Check(t.Context())
-		require.NoError(t, err)
-		require.Empty(t, waits)
-	}
-}
