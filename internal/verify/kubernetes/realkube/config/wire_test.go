@@ -26,11 +26,11 @@ type wire struct {
 	ends []net.Conn
 }
 
-// setCut cuts or reconnects the wire.
-func (w *wire) setCut(cut bool) {
+// end cuts the wire, for good.
+func (w *wire) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cut = cut
+	w.cut = true
 	for _, c := range w.ends {
 		c.Close()
 	}
@@ -74,7 +74,7 @@ func newWire(t testing.TB, s *realkube.Server) *wire {
 	})
 	t.Cleanup(func() {
 		listener.Close()
-		w.setCut(true)
+		w.end()
 		open.Wait()
 	})
 	return w

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -127,14 +126,6 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 	sent, err = r.Withdraw(t.Context(), "")
 	require.NoError(t, err)
 	require.False(t, sent)
-}
-
-// An error names the rule that would grant the missing right.
-func TestRDY5_WhatIsMissingToReportIsSaid(t *testing.T) {
-	createNode(t, "mute", nil)
-	_, err := reporterOn(t, denied.Token(), "mute").Report(t.Context(), kube.Outcome{Agent: "cilium", Result: "ready"})
-	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	require.ErrorContains(t, err, `{apiGroups: [""], resources: ["nodes"], resourceNames: ["mute"], verbs: ["get"]}`)
 }
 
 // The account can change only its own report, on its own node.
