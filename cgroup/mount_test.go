@@ -14,8 +14,10 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/cgroup"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/fsmount"
 	"github.com/slipway-dev/slipway/internal/fsmount/fsmounttest"
 	"github.com/slipway-dev/slipway/internal/testledger"
+	"github.com/slipway-dev/slipway/mount"
 )
 
 var onEach = fsmounttest.OnEach
@@ -165,4 +167,39 @@ func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
 	wants, err = cgroup.Mount{Kernel: k}.Wants(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, wants.Places())
+}
+
+// recorded is a mount that a step wants.
+type recorded struct {
+	testledger.Step
+	mount *cgroup.Mount
+}
+
+func record(t *testing.T, m cgroup.Mount) recorded {
+	t.Helper()
+	return recorded{testledger.Step{Wanter: &m, Book: testledger.Open(t, testledger.Dir(t))}, &m}
+}
+
+// racing is a kernel on which another process mounts just before.
+type racing struct {
+	mount.Mounter
+	n fsmounttest.Node
+}
+
+func (k racing) Mount(source, target, fstype, options string) error {
+	k.n.Put(target, fstype, "")
+	return k.Mounter.Mount(source, target, fstype, options)
+}
+
+func TestCG2_AnotherProcessIsFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, n fsmounttest.Node) {
+		m := record(t, cgroup.Mount{
+			Path: fsmounttest.Mkdir(t, n, "cgroupv2"), Kernel: racing{fsmount.Or(n.Kernel()), n},
+		})
+		require.NoError(t, m.Apply(t.Context()))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.mount.Path))
+		require.NoError(t, m.Undo(t.Context()), "it is not ours")
+		require.Empty(t, m.Records(t))
+		require.Equal(t, []string{"cgroup2"}, n.Mounts(m.mount.Path))
+	})
 }
