@@ -79,23 +79,26 @@ func TestMissingDirectoryIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Dir(path))
 }
 
-func TestSymlinkReplacesFilesAndLinks(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "link")
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	for _, target := range []string{"one", "two"} {
-		require.NoError(t, open(t, dir).Symlink(target, "link"))
-		got, err := os.Readlink(path)
-		require.NoError(t, err)
-		require.Equal(t, target, got)
+// No existing name is overwritten, also on a file system that cannot check and rename in
+// one step.
+func TestRenameNew(t *testing.T) {
+	for name, rename := range map[string]func(d *durable.Dir, from, to string) error{
+		"at once": (*durable.Dir).RenameNew, "looking first": (*durable.Dir).RenameChecked,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			d := open(t, dir)
+			require.NoError(t, d.WriteFile("from", 0o600, []byte("mine")))
+			require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "to")))
+			require.ErrorIs(t, rename(d, "from", "to"), fs.ErrExist)
+			require.FileExists(t, filepath.Join(dir, "from"))
+			require.NoError(t, d.Remove("to"))
+			require.NoError(t, rename(d, "from", "to"))
+			content, err := d.ReadFile("to", 10)
+			require.NoError(t, err)
+			require.Equal(t, "mine", string(content))
+			require.ErrorIs(t, rename(d, "from", "to2"), fs.ErrNotExist)
+			require.ErrorIs(t, d.Rename("from", "to2"), fs.ErrNotExist)
+		})
 	}
-	require.Equal(t, []string{"link"}, names(t, dir))
-}
-
-func TestRemove(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	require.NoError(t, durable.In(path, (*durable.Dir).Remove))
-	require.NoFileExists(t, path)
-	require.NoError(t, durable.In(path, (*durable.Dir).Remove), "already gone")
 }

@@ -223,3 +223,82 @@ func TestSEC11_OnlyWhatIsRootsAloneIsVetted(t *testing.T) {
 	_, err := durable.OpenVetted(nil, "/proc/self/root/etc")
 	require.ErrorIs(t, err, durable.ErrShared, "the process behind the link changes")
 }
+
+func TestWritable(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	root := testns.TempDir(t)
+	for _, dir := range []string{"good", "read-only"} {
+		require.NoError(t, os.Mkdir(filepath.Join(root, dir), 0o755))
+	}
+	readOnly := filepath.Join(root, "read-only")
+	require.NoError(t, unix.Mount(readOnly, readOnly, "", unix.MS_BIND, ""))
+	require.NoError(t, unix.Mount("", readOnly, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	require.NoError(t, os.Chmod(root, 0o755))
+	writable := func(dir, nearest string) error {
+		t.Helper()
+		got, err := durable.Writable(filepath.Join(root, dir))
+		require.Equal(t, filepath.Join(root, nearest), got)
+		return err
+	}
+	require.NoError(t, writable("good", "good"))
+	require.NoError(t, writable("good/a/b", "good"))
+	require.ErrorIs(t, writable("read-only", "read-only"), unix.EROFS)
+	require.ErrorIs(t, writable("read-only/a/b", "read-only"), unix.EROFS)
+
+	// A user whom the modes exclude still gets the error about the mount.
+	require.NoError(t, unix.Setresuid(0, 4242, 0)) // without its capabilities
+	good, mounted := writable("good", "good"), writable("read-only", "read-only")
+	require.NoError(t, unix.Setresuid(0, 0, 0))
+	require.ErrorIs(t, good, unix.EACCES)
+	require.ErrorIs(t, mounted, unix.EROFS)
+}
+
+func TestResolve(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	at := func(elements ...string) string { return filepath.Join(append([]string{dir}, elements...)...) }
+	require.NoError(t, os.MkdirAll(at("a", "b"), 0o755))
+	require.NoError(t, os.WriteFile(at("file"), nil, 0o600))
+	for link, target := range map[string]string{
+		"absolute": at("a"), "relative": "a/b", "dangling": "gone/deep", "chain": "relative",
+		"loop": "loop", "a/up": "..", "slashes": "a//b/", "a/b/absent": at("x", "..", "y"),
+	} {
+		require.NoError(t, os.Symlink(target, at(link)))
+	}
+	t.Chdir(dir)
+
+	for path, want := range map[string]string{
+		dir:                      dir,
+		dir + "/":                dir,
+		dir + "//a/./b//":        at("a", "b"),
+		dir + "/a/../file":       at("file"),
+		dir + "/relative/..":     at("a"), // not dir: ".." of where the link leads
+		dir + "/absolute/b":      at("a", "b"),
+		dir + "/chain/new":       at("a", "b", "new"),
+		dir + "/dangling":        at("gone", "deep"),
+		dir + "/dangling/x":      at("gone", "deep", "x"),
+		dir + "/missing/../x":    at("x"),
+		dir + "/a/up/a/up":       dir,
+		dir + "/slashes":         at("a", "b"),
+		dir + "/a/b/absent":      at("y"),
+		"a":                      at("a"),
+		"./relative/":            at("a", "b"),
+		"relative/../new":        at("a", "new"),
+		".":                      dir,
+		"/":                      "/",
+		"/..":                    "/",
+		"/../" + dir + "/a/b/..": at("a"),
+	} {
+		got, err := durable.Resolve(path)
+		require.NoError(t, err, path)
+		require.Equal(t, want, got, path)
+	}
+	for path, want := range map[string]string{
+		"":              "empty path",
+		dir + "/loop":   "open directory " + dir + "/loop: too many levels of symbolic links",
+		dir + "/file/x": "not a directory",
+	} {
+		_, err := durable.Resolve(path)
+		require.ErrorContains(t, err, want, path)
+	}
+}
