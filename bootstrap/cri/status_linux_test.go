@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,25 +23,46 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 )
 
-func TestStatusOfARuntimeThatHasLoadedNothing(t *testing.T) {
-	h := newHost(t)
-	e := h.serve(critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")})
-	s, err := e.Status(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1}, s.CNI)
-	require.Contains(t, s.LastLoad, "no network config found in /etc/cni/net.d/")
-	require.Empty(t, s.Networks)
-}
-
-func TestStatusOfWhatIsLoaded(t *testing.T) {
+func TestWhatARuntimeSays(t *testing.T) {
 	const conflist = `{"cniVersion":"1.0.0","name":"ours","plugins":[{"type":"our-cni"},{"type":"portmap"}]}`
-	h := newHost(t)
-	e := h.serve(critest.Runtime{Info: critest.Containerd([]byte(conflist), "/etc/cni/net.d", "/opt/cni/bin")})
-	e.Path = "unix://" + e.Path
-	s, err := e.Status(t.Context())
+	crio, err := os.ReadFile("testdata/crio.toml")
 	require.NoError(t, err)
-	require.Equal(t, "OK", s.LastLoad)
-	require.Equal(t, []cri.Network{{Name: "ours", Plugins: []string{"our-cni", "portmap"}, Source: conflist}}, s.Networks)
+	saying := func(key, value string) func() map[string]string {
+		return func() map[string]string { return map[string]string{key: value} }
+	}
+	for name, tc := range map[string]struct {
+		runtime  critest.Runtime
+		want     cri.CNI
+		lastLoad string
+		networks []cri.Network
+	}{
+		"nothing is loaded": {
+			runtime:  critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")},
+			want:     cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1},
+			lastLoad: "no network config found in /etc/cni/net.d/",
+		},
+		"one is loaded": {
+			runtime:  critest.Runtime{Info: critest.Containerd([]byte(conflist), "/etc/cni/net.d", "/opt/cni/bin")},
+			want:     cri.CNI{PluginDirs: []string{"/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1},
+			lastLoad: "OK",
+			networks: []cri.Network{{Name: "ours", Plugins: []string{"our-cni", "portmap"}, Source: conflist}},
+		},
+		"CRI-O, by its configuration": {
+			runtime: critest.Runtime{Info: saying("config", `{"sandboxImage":"pause"}`), Config: string(crio)},
+			want:    cri.CNI{PluginDirs: []string{"/opt/cni/bin", "/usr/libexec/cni"}, ConfDir: "/etc/kubernetes/cni/net.d", OwnLoopback: true},
+		},
+		"not where it looks":          {runtime: critest.Runtime{Info: saying("cniconfig", "null")}},
+		"nothing at all, cri-dockerd": {},
+	} {
+		e := newHost(t).serve(tc.runtime)
+		e.Path = "unix://" + e.Path
+		s, err := e.Status(t.Context())
+		require.NoError(t, err, name)
+		require.Equal(t, tc.want, s.CNI, name)
+		require.Contains(t, s.LastLoad, tc.lastLoad, name)
+		require.Equal(t, tc.lastLoad == "", s.LastLoad == "", name)
+		require.Equal(t, tc.networks, s.Networks, name)
+	}
 }
 
 func TestStatusThroughALinkOfTheHost(t *testing.T) {
@@ -71,28 +93,6 @@ func TestWhoBringsUpLoopback(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, s.CNI.OwnLoopback, config)
 	}
-}
-
-func TestCRIOTellsItsConfiguration(t *testing.T) {
-	config, err := os.ReadFile("testdata/crio.toml")
-	require.NoError(t, err)
-	h := newHost(t)
-	info := func() map[string]string { return map[string]string{"config": `{"sandboxImage":"pause"}`} }
-	s, err := h.serve(critest.Runtime{Info: info, Config: string(config)}).Status(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, cri.CNI{PluginDirs: []string{"/opt/cni/bin", "/usr/libexec/cni"}, ConfDir: "/etc/kubernetes/cni/net.d", OwnLoopback: true}, s.CNI)
-	require.Empty(t, s.LastLoad)
-}
-
-func TestARuntimeThatDoesNotSayWhereItLooks(t *testing.T) {
-	h := newHost(t)
-	s, err := h.serve(critest.Runtime{Info: func() map[string]string { return map[string]string{"cniconfig": "null"} }}).Status(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, s.CNI)
-	h = newHost(t)
-	s, err = h.serve(critest.Runtime{}).Status(t.Context()) // cri-dockerd
-	require.NoError(t, err)
-	require.Zero(t, s.CNI)
 }
 
 func TestErrorsOfTheRuntime(t *testing.T) {
@@ -272,4 +272,39 @@ func TestCNI11_TheRuntimeIsAskedWhichItIs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, e.CallsStatus(ctx), context.Canceled)
+}
+
+func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
+	h := newHost(t)
+	_, err := cri.Endpoint{HostProc: h.proc}.CNI(t.Context())
+	require.ErrorIs(t, err, cri.ErrNoRuntime)
+
+	var asked atomic.Int64
+	h.serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 3 {
+			refuse(w, 2, "server is not initialized yet")
+			return
+		}
+		critest.Runtime{Info: critest.Containerd(nil, "/etc/there", "/opt/there")}.ServeHTTP(w, r)
+	}))
+	got, err := cri.Endpoint{HostProc: h.proc}.CNI(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, cri.CNI{PluginDirs: []string{"/opt/there"}, ConfDir: "/etc/there", MaxConfNum: 1}, got)
+	require.EqualValues(t, 4, asked.Load())
+
+	asked.Store(-1 << 30)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = cri.Endpoint{HostProc: h.proc}.CNI(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestCNISaysWhatDoesNotPass(t *testing.T) {
+	for want, runtime := range map[string]http.Handler{
+		"does not report where it looks": critest.Runtime{},
+		"it has no CRI":                  noCRI,
+	} {
+		_, err := newHost(t).serve(runtime).CNI(t.Context())
+		require.ErrorContains(t, err, want)
+	}
 }
