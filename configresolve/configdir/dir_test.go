@@ -22,42 +22,6 @@ var (
 	_ bootstrap.Adviser = configdir.Writer{}
 )
 
-func TestPLAN6_WrittenAndUndone(t *testing.T) {
-	for name, node := range map[string]func(t *testing.T, dir string){
-		"no directory":       func(*testing.T, string) {},
-		"an empty directory": func(t *testing.T, dir string) { require.NoError(t, os.Mkdir(dir, 0o700)) },
-		"files in the place of keys": func(t *testing.T, dir string) {
-			other(t, dir, "..data_17", values{"c": "older"}, 0o644)
-			write(t, filepath.Join(dir, "a"), "a file")
-			require.NoError(t, os.Symlink("a", filepath.Join(dir, "b")))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			dir := filepath.Join(root, "d")
-			node(t, dir)
-			before := tree(t, root)
-			w := newRecorded(t, root, values{"a": "1", "b": "2"})
-			changes, err := w.Check(t.Context())
-			require.NoError(t, err)
-			require.NotEmpty(t, changes)
-			require.Equal(t, before, tree(t, root), "a check changes nothing")
-			for range 2 {
-				require.NoError(t, w.Apply(t.Context()))
-				requireLayout(t, dir, w.Config)
-				changes, err = w.Check(t.Context())
-				require.NoError(t, err)
-				require.Empty(t, changes)
-			}
-			require.NoError(t, w.Undo(t.Context()))
-			if name == "files in the place of keys" { // what was replaced does not come back
-				before = emptied(before, dir)
-			}
-			require.Equal(t, before, tree(t, root))
-		})
-	}
-}
-
 // tree maps every path below root to its mode and content.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()

@@ -7,7 +7,6 @@ package configdir_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,30 +108,6 @@ func TestCFG7_TheNextWriterIsNoFailureOfThisOne(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, changed)
 	requireLayout(t, dir, next)
-}
-
-func TestWritersAtOnce(t *testing.T) {
-	dir := t.TempDir()
-	configs := make([]*configresolve.Config, 4)
-	errs := make(chan error, len(configs))
-	for i := range configs {
-		configs[i] = config(t, values{"a": fmt.Sprint(i), fmt.Sprintf("only-%d", i): ""})
-		go func() {
-			for range 5 {
-				if _, err := configdir.Write(context.Background(), dir, configs[i]); err != nil {
-					errs <- err
-					return
-				}
-			}
-			errs <- nil
-		}()
-	}
-	for range configs {
-		require.NoError(t, <-errs)
-	}
-	version, err := os.ReadFile(dir + "/a")
-	require.NoError(t, err)
-	requireLayout(t, dir, configs[version[0]-'0'])
 }
 
 // A check takes no lock: files that disappear meanwhile are no error.

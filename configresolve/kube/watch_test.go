@@ -319,24 +319,6 @@ func TestCFG10_ServerAway(t *testing.T) {
 	})
 }
 
-func TestCFG10_NodeIsRelabelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := serve(map[string]map[string]fields{
-			mapsPath: {"cfg": mapObject("1")}, nodesPath: {"me": nodeObject("a")},
-			v2Path: {"x": crObject("x", "a"), "y": crObject("y", "b")},
-		})
-		r := a.watch(t, 3)
-		require.Equal(t, []string{`a = "1" from config-map:kube-system/cfg`, `b = "x" from cilium-node-config:kube-system/x`}, r.take())
-		require.Len(t, a.asked(), 6, "a list and a watch of each")
-		a.set(nodesPath, "MODIFIED", nodeObject("b"))
-		require.Equal(t, []string{`b = "y" from cilium-node-config:kube-system/y (was "x" from cilium-node-config:kube-system/x)`}, r.take())
-		a.set(v2Path, "DELETED", crObject("y", "b"))
-		require.Equal(t, []string{`b is no longer set (was "y" from cilium-node-config:kube-system/y)`}, r.take())
-		require.Empty(t, a.asked(), "a change costs no request")
-		require.ErrorIs(t, r.end(), context.Canceled)
-	})
-}
-
 func TestCFG10_CustomResourceInstalledLater(t *testing.T) {
 	definition := fields{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": fields{"name": "ciliumnodeconfigs.cilium.io"}}
 	for name, test := range map[string]struct {
