@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -338,4 +339,55 @@ func TestPLAN14_APathHasOneName(t *testing.T) {
 	status := statusOf(t, book)
 	require.Len(t, status.Records, 1)
 	require.NoError(t, undo(t, book))
+}
+
+// An original shares its blocks with its copy where the file system can, and keeps its content
+// when it is written to.
+func TestPLAN6_AnOriginalIsClonedWhereTheFileSystemCan(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	dir := testns.TempDir(t)
+	out, err := exec.Command("sh", "-euc", `cd "$0"; mkdir disk; truncate -s 300M image; mkfs.xfs -q image; mount -o loop image disk`, dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	disk := filepath.Join(dir, "disk")
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
+	used := func() uint64 {
+		unix.Sync()
+		var s unix.Statfs_t
+		require.NoError(t, unix.Statfs(disk, &s))
+		return (s.Blocks - s.Bfree) * uint64(s.Bsize)
+	}
+	const size = 64 << 20
+	path, theirs, open := filepath.Join(disk, "plugin"), bytes.Repeat([]byte("theirs.\n"), size/8), filepath.Join(disk, "open")
+	require.NoError(t, os.WriteFile(path, theirs, 0o755))
+	require.NoError(t, os.Link(path, open))
+	before := used()
+	book := opened(t, disk)
+	require.NoError(t, apply(t, book, ledger.FileWant(path, 0o755, []byte("ours"))))
+	require.Less(t, used()-before, uint64(size/2), "no second copy")
+	require.NoError(t, os.WriteFile(open, bytes.Repeat([]byte("changed\n"), size/8), 0o755))
+	require.NoError(t, undo(t, book))
+	now, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(theirs, now))
+}
+
+// The attributes of what is mounted on a directory are not the directory's.
+func TestPLAN6_AMountPointIsStillTheDirectory(t *testing.T) {
+	testns.Enter(t, testns.Mount)
+	root := testns.TempDir(t)
+	book := opened(t, root)
+	point := filepath.Join(root, "made", "point")
+	wants, err := ledger.DirWants(point, 0o755)
+	require.NoError(t, err)
+	require.NoError(t, apply(t, book, wants...))
+
+	require.NoError(t, unix.Mount("tmpfs", point, "tmpfs", 0, "mode=700"))
+	look := checked(t, book, "step", ledger.Wants{List: wants})
+	require.Empty(t, look.Changes)
+	err = undo(t, book)
+	require.ErrorContains(t, err, "something is mounted on it")
+	require.DirExists(t, point)
+	require.NoError(t, unix.Unmount(point, 0))
+	require.NoError(t, undo(t, book))
+	require.NoDirExists(t, filepath.Dir(point))
 }
