@@ -14,9 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/bootstrap/hostns"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -74,45 +71,6 @@ func TestSEC2_ADirectoryOfOthersIsNamed(t *testing.T) {
 	require.NoError(t, os.Chown(n.dir(), 0, 0))
 	require.NoError(t, os.Chmod(n.dir(), 0o777|os.ModeSticky))
 	require.Contains(t, said(), "which are applied as root: it has mode 1777")
-}
-
-// Inside another process's namespaces the file, the values and systemd's
-// socket are the other's.
-func TestDropInActsInTheHostsNamespaces(t *testing.T) {
-	testns.Enter(t, testns.Mount|testns.Net)
-	veth(t, "lxc1", "eth0")
-	host := testns.TempDir(t)
-	d := &systemdd{result: "done"}
-	_, socket := d.start(t), d.root // only on the host, as seen in this thread's mount namespace
-	require.NoError(t, unix.Mount("tmpfs", host, "tmpfs", 0, ""))
-	require.NoError(t, os.Mkdir(filepath.Join(host, "root"), 0o755))
-	require.NoError(t, unix.Mount(socket, filepath.Join(host, "root"), "", unix.MS_BIND, ""))
-	require.NoError(t, sysctl.Kernel{}.Set(sysctl.Setting{Key: "net.ipv4.conf.lxc1.rp_filter", Value: "2"}))
-	dropIn := cilium(recordedFile{DropIn: sysctl.DropIn{Dir: filepath.Join(host, "sysctl.d")}.
-		Reloads(sysctl.SystemdAt(filepath.Join(host, "root"), service))}).DropIn
-	target, err := os.Readlink("/proc/thread-self")
-	require.NoError(t, err)
-
-	applied := make(chan error)
-	seen := true
-	go func() { // a goroutine of the process, which is in its own namespaces
-		_, err := os.Stat(filepath.Join(host, "root"))
-		seen = err == nil
-		plan := bootstrap.Plan{
-			Host:   hostns.Host{Proc: testns.Proc(t, filepath.Join("/proc", target)), LockFile: filepath.Join(host, "lock")},
-			Ledger: &ledger.Ledger{Dir: filepath.Join(host, "state"), Agent: "agent", NoOwner: true},
-			Steps:  []bootstrap.Step{{Name: "drop-in", Wants: dropIn}},
-		}
-		_, err = plan.Apply(t.Context())
-		applied <- err
-	}()
-	require.NoError(t, <-applied)
-	require.False(t, seen, "the test proves nothing if the process sees the host's value")
-	require.Equal(t, []string{"systemd-sysctl.service replace"}, d.restarted())
-	require.FileExists(t, filepath.Join(host, "sysctl.d", ciliumFile))
-	value, err := sysctl.Kernel{}.Get("net.ipv4.conf.lxc1.rp_filter")
-	require.NoError(t, err)
-	require.Equal(t, "0", value)
 }
 
 // The zero values are the host's: here with empty folders over its own, and no
