@@ -19,7 +19,7 @@ type undoing struct {
 	*walk
 	isDry    bool
 	isAbsent bool // the steps are no longer wanted: what stays is advice
-	told     []*undone
+	results  []*undone
 	err      error // of the ledger itself
 }
 
@@ -54,19 +54,19 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 
 // of returns what becomes of the named step.
 func (u *undoing) of(step string) *undone {
-	i := slices.IndexFunc(u.told, func(o *undone) bool { return o.Step == step })
+	i := slices.IndexFunc(u.results, func(o *undone) bool { return o.Step == step })
 	if i < 0 {
-		i = len(u.told)
-		u.told = append(u.told, &undone{Result: Result{Step: step, Status: Unchanged}, step: &Step{Name: step}})
+		i = len(u.results)
+		u.results = append(u.results, &undone{Result: Result{Step: step, Status: Unchanged}, step: &Step{Name: step}})
 	}
-	return u.told[i]
+	return u.results[i]
 }
 
 // undoInTurn undoes what is recorded for the steps before each action that has an Undo, and
 // at the end. What stayed before is tried again: what needed it may have gone.
 func (u *undoing) undoInTurn(ctx context.Context, all bool) {
 	names := []string{}
-	for _, o := range slices.Clone(u.told) {
+	for _, o := range slices.Clone(u.results) {
 		names = append(names, o.Step)
 		if o.step.undoer() == nil {
 			continue
@@ -88,7 +88,7 @@ func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 	if u.book == nil {
 		return
 	}
-	for _, o := range u.told {
+	for _, o := range u.results {
 		o.Advice, o.errs = nil, nil
 	}
 	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
@@ -196,7 +196,7 @@ func (u *undoing) undoAction(o *undone) {
 // tell reports what became of each step. The error joins those that count.
 func (u *undoing) tell(ctx context.Context) error {
 	var errs []error
-	for _, o := range u.told {
+	for _, o := range u.results {
 		if o.ctx == nil {
 			o.ctx = u.start(ctx, o.Step)
 		}

@@ -82,9 +82,9 @@ func (w *walk) parts() (absent, others []Step) {
 // rest ends the report: steps of which it does not tell have not run, or are blocked by a
 // gate that failed.
 func (w *walk) rest(ctx context.Context) {
-	told := make(map[string]bool, len(w.report.Results))
+	reported := make(map[string]bool, len(w.report.Results))
 	for _, r := range w.report.Results {
-		told[r.Step] = true
+		reported[r.Step] = true
 	}
 	absent, others := w.parts()
 	steps := slices.Concat(w.plan.Gates, absent, others)
@@ -92,7 +92,7 @@ func (w *walk) rest(ctx context.Context) {
 		steps = backward(w.plan.Steps)
 	}
 	for _, s := range steps {
-		if told[s.Name] {
+		if reported[s.Name] {
 			continue
 		}
 		w.inherit(&s)

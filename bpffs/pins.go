@@ -22,10 +22,10 @@ var ErrPinned = code.New(code.BPFFSHoldsPins, "it holds pins, which would be los
 const maxNamed = 10
 
 // holdsPins returns an error if the bpffs on path contains more than the two files
-// that the kernel puts into each bpffs and the paths for which goes is true, which
+// that the kernel puts into each bpffs and the paths for which isRemoved is true, which
 // are removed earlier.
-func holdsPins(k mount.Mounter, path string, goes func(path string) bool) error {
-	pins, err := pinsIn(k, path, 0, goes)
+func holdsPins(k mount.Mounter, path string, isRemoved func(path string) bool) error {
+	pins, err := pinsIn(k, path, 0, isRemoved)
 	if err != nil {
 		return fmt.Errorf("left mounted: %w", err)
 	}
@@ -45,7 +45,7 @@ const maxDepth = 100
 
 // pinsIn lists the pins below a directory. A directory does not count as a pin: agents
 // leave empty ones behind.
-func pinsIn(k mount.Mounter, dir string, depth int, goes func(path string) bool) (pins []string, err error) {
+func pinsIn(k mount.Mounter, dir string, depth int, isRemoved func(path string) bool) (pins []string, err error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("%s is nested more than %d deep", dir, maxDepth)
 	}
@@ -57,12 +57,12 @@ func pinsIn(k mount.Mounter, dir string, depth int, goes func(path string) bool)
 		switch {
 		case depth == 0 && (e.Name() == "progs.debug" || e.Name() == "maps.debug"):
 		case e.IsDir():
-			below, err := pinsIn(k, path, depth+1, goes)
+			below, err := pinsIn(k, path, depth+1, isRemoved)
 			if err != nil {
 				return nil, err
 			}
 			pins = append(pins, below...)
-		case !goes(path):
+		case !isRemoved(path):
 			pins = append(pins, path)
 		}
 	}

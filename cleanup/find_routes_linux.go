@@ -188,8 +188,8 @@ func routeType(typ uint8) string {
 // hops alone is added behind it first: no packet finds neither.
 func (o routeObject) remove(ctx context.Context, r *removal) error {
 	if o.rest != "" {
-		there, err := r.kernel.HasRoute(ctx, o.request)
-		if err != nil || !there {
+		exists, err := r.kernel.HasRoute(ctx, o.request)
+		if err != nil || !exists {
 			return err
 		}
 		if err := r.kernel.AppendRoute(o.rest); err != nil {

@@ -125,9 +125,9 @@ func (r *removal) rulesBefore(ctx context.Context) (*rtnl.Rules, error) {
 // remove deletes the rule if it is the only one that the request can mean.
 func (o ruleObject) remove(ctx context.Context, r *removal) error {
 	rules, err := r.rulesBefore(ctx)
-	there, ambiguous := rules.Find(o.request)
+	exists, ambiguous := rules.Find(o.request)
 	switch {
-	case err != nil || !there:
+	case err != nil || !exists:
 		return err
 	case ambiguous:
 		return errors.New("a more specific rule has the same priority and table, and the kernel could delete it instead of this one; left as it is")
@@ -146,7 +146,7 @@ type localRuleObject struct{ ruleObject }
 // addresses are not reached.
 func (o localRuleObject) remove(ctx context.Context, r *removal) error {
 	rules, err := r.rulesBefore(ctx)
-	if there, _ := rules.Find(o.request); err != nil || !there { // another program has deleted or changed it
+	if exists, _ := rules.Find(o.request); err != nil || !exists { // another program has deleted or changed it
 		return err
 	}
 	if err := r.kernel.AddRule(o.request.WithPriority(0)); err != nil {

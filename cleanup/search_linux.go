@@ -104,7 +104,7 @@ func (s *search) group() {
 	}
 	for i := range items {
 		for _, name := range s.with[i] {
-			if other, there := at[name]; there {
+			if other, ok := at[name]; ok {
 				leader[lead(i)] = lead(other)
 			}
 		}

@@ -150,16 +150,16 @@ func settled(links string) bool {
 	return true
 }
 
-// waitUntil runs a tool until enough accepts its output.
-func waitUntil(t testing.TB, enough func(said string) bool, args ...string) {
+// waitUntil runs a tool until isEnough accepts its output.
+func waitUntil(t testing.TB, isEnough func(said string) bool, args ...string) {
 	t.Helper()
 	said := ""
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if said = run(t, args...); enough(said) {
+		if said = run(t, args...); isEnough(said) {
 			return
 		}
 	}
-	require.True(t, enough(said), said)
+	require.True(t, isEnough(said), said)
 }
 
 // missing returns the leftovers that an inventory does not list.

@@ -48,8 +48,8 @@ func firsts(names []string, seen [][2]string) (taken []string) {
 func TestCNI5_NeverAWrongFirst(t *testing.T) {
 	const ours = "05-cilium.conflist"
 	for name, tt := range map[string]struct {
-		there []string
-		want  []string
+		present []string
+		want    []string
 	}{
 		"none":                  {nil, []string{"none", ours}},
 		"later":                 {[]string{"10-a.conf", "20-b.json"}, []string{"10-a.conf", ours}},
@@ -61,18 +61,18 @@ func TestCNI5_NeverAWrongFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			require.NoError(t, os.MkdirAll(n.conf, 0o755))
-			for _, name := range tt.there {
+			for _, name := range tt.present {
 				write(t, n.other(name), "not even valid", 0o644)
 			}
 			w := watch(t, n.conf)
 			i := n.exclusive()
 			require.NoError(t, i.Apply(t.Context()))
-			require.Equal(t, tt.want, firsts(slices.Clone(tt.there), w.renames()))
+			require.Equal(t, tt.want, firsts(slices.Clone(tt.present), w.renames()))
 
 			slices.Reverse(tt.want)
 			require.NoError(t, i.Revert(t.Context()))
 			names := []string{ours}
-			for _, name := range tt.there {
+			for _, name := range tt.present {
 				if name != ours {
 					names = append(names, name+".cilium_bak")
 				}

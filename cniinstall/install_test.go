@@ -89,31 +89,31 @@ func TestCNI1_AnErrorIsNotAMissingPlugin(t *testing.T) {
 }
 
 func TestCNI1_Policy(t *testing.T) {
-	const there, coming = "is there", "comes"
+	const present, coming = "is there", "comes"
 	for name, tt := range map[string]struct {
-		plugin  string
-		replace []string
-		there   bool
-		want    string
+		plugin    string
+		replace   []string
+		isPresent bool
+		want      string
 	}{
 		"always replaces":                       {"cilium-cni", nil, true, coming},
 		"always installs":                       {"cilium-cni", nil, false, coming},
-		"loopback is left alone":                {"loopback", nil, true, there},
+		"loopback is left alone":                {"loopback", nil, true, present},
 		"loopback is installed":                 {"loopback", nil, false, coming},
 		"loopback is overwritten where asked":   {"loopback", []string{"loopback"}, true, coming},
-		"if missing, there":                     {"cilium-cni", []string{"portmap"}, true, there},
+		"if missing, there":                     {"cilium-cni", []string{"portmap"}, true, present},
 		"if missing, missing":                   {"cilium-cni", []string{"portmap"}, false, coming},
-		"none is replaced":                      {"cilium-cni", []string{}, true, there},
+		"none is replaced":                      {"cilium-cni", []string{}, true, present},
 		"none but one":                          {"cilium-cni", []string{"cilium-cni"}, true, coming},
 		"all":                                   {"cilium-cni", []string{"*"}, true, coming},
 		"all and loopback":                      {"loopback", []string{"*", "loopback"}, true, coming},
-		"loopback is left alone by default too": {"loopback", []string{"*"}, true, there},
+		"loopback is left alone by default too": {"loopback", []string{"*"}, true, present},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			n.source(tt.plugin, coming)
-			if tt.there {
-				write(t, n.plugin(tt.plugin), there, 0o755)
+			if tt.isPresent {
+				write(t, n.plugin(tt.plugin), present, 0o755)
 			}
 			i := n.install()
 			i.Config, i.Replace, i.Names = nil, tt.replace, []string{tt.plugin}

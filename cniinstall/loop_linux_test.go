@@ -28,7 +28,7 @@ func stepOf(i cniinstall.Install) bootstrap.Step { return bootstrap.Step{Name: s
 // keeping is an installation that a loop keeps.
 type keeping struct {
 	node
-	told chan error // once for each run and repair
+	errs chan error // once for each run and repair
 }
 
 // inOwnTime runs a test on a node whose installation a loop keeps, with a clock that advances
@@ -40,13 +40,13 @@ func inOwnTime(t *testing.T, prepare func(node, *cniinstall.Install), test func(
 		prepare(k.node, &i)
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error)
-		loop := reconcile.Loop{Plan: k.planOf(cniinstall.Uninstall{}, stepOf(i)), Interval: 24 * time.Hour, Done: func(_ *bootstrap.Report, err error) { k.told <- err }}
+		loop := reconcile.Loop{Plan: k.planOf(cniinstall.Uninstall{}, stepOf(i)), Interval: 24 * time.Hour, Done: func(_ *bootstrap.Report, err error) { k.errs <- err }}
 		go func() { ended <- loop.Run(ctx) }()
 		k.isTold(nil)
 		time.Sleep(time.Minute) // all is seen as it is
 		test(t, k)
 		time.Sleep(time.Minute)
-		require.Empty(t, k.told)
+		require.Empty(t, k.errs)
 		cancel()
 		require.NoError(t, <-ended)
 		requireNoTemp(t, k.root)
@@ -57,7 +57,7 @@ func inOwnTime(t *testing.T, prepare func(node, *cniinstall.Install), test func(
 func (k keeping) isTold(want error) {
 	k.t.Helper()
 	select {
-	case err := <-k.told:
+	case err := <-k.errs:
 		require.ErrorIs(k.t, err, want)
 	case <-time.After(time.Hour):
 		require.Fail(k.t, "nothing happens")
@@ -107,7 +107,7 @@ func TestCNI7_PluginsAndConfigurationAreRepaired(t *testing.T) {
 			write(t, k.conf+"/other-kubeconfig", what, 0o600)
 			write(t, k.conf+"/99-other.conflist", what, 0o600)
 			time.Sleep(time.Minute)
-			require.Empty(t, k.told)
+			require.Empty(t, k.errs)
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestCNI4_CNI7_ChainFollowsTheOther(t *testing.T) {
 		_, err := k.planOf(cniinstall.Uninstall{}, stepOf(chained)).Apply(t.Context())
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
-		require.Empty(t, k.told)
+		require.Empty(t, k.errs)
 		follows(3)
 		require.NoError(t, os.Remove(k.conf+"/10-other.conflist"))
 		k.isTold(cniinstall.ErrTargetMissing)

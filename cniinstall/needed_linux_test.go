@@ -47,7 +47,7 @@ func TestCNI10_SEC5_SEC6_WhatCannotBeRead(t *testing.T) {
 				return
 			}
 			require.FileExists(t, n.plugin("portmap"))
-			advice := strings.Join(told(report), "\n")
+			advice := strings.Join(adviceOf(report), "\n")
 			require.Contains(t, advice, n.plugin("portmap")+" is still needed: cannot tell whether "+n.other("10-other.conflist")+" names it: ")
 			require.Contains(t, advice, tt.want)
 		})

@@ -37,8 +37,8 @@ func kept(t *testing.T, i recorded) (objects []string) {
 	return objects
 }
 
-// told lists the advice in a report.
-func told(report *bootstrap.Report) (lines []string) {
+// adviceOf lists the advice in a report.
+func adviceOf(report *bootstrap.Report) (lines []string) {
 	for _, r := range report.Results {
 		lines = append(lines, r.Advice...)
 	}
@@ -200,7 +200,7 @@ func TestCNI10_PluginsAndConfigurationInTwoSteps(t *testing.T) {
 			plan.Steps = plan.Steps[:1]
 			report, err := plan.Revert(t.Context())
 			require.NoError(t, err)
-			require.Contains(t, told(report), "leave "+n.plugin("cilium-cni")+` to agent "agent", which wants it too`, "the configuration's step does")
+			require.Contains(t, adviceOf(report), "leave "+n.plugin("cilium-cni")+` to agent "agent", which wants it too`, "the configuration's step does")
 			require.FileExists(t, n.plugin("cilium-cni"))
 			require.NoFileExists(t, n.plugin("extra"))
 			_, err = apart(t, n, cniinstall.Uninstall{}).Uninstall(t.Context())

@@ -86,8 +86,8 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 		return []byte(`{"cniVersion":"1.0.0","name":"` + network + `","plugins":[` + plugins + `]}`)
 	}
 	for name, tc := range map[string]struct {
-		theirs map[string][]byte
-		goes   bool
+		theirs    map[string][]byte
+		isRemoved bool
 	}{
 		"it names what the pod has":      {map[string][]byte{"10-theirs.conflist": conf("cilium", own+`,{"type":"tuning"}`)}, true},
 		"it lacks a plugin":              {map[string][]byte{"10-theirs.conflist": conf("cilium", `{"type":"tuning"}`)}, false},
@@ -109,7 +109,7 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 
 			_, err = n.undo(cniinstall.Uninstall{Results: results})
 			require.FileExists(t, n.plugin("cilium-cni"), "the pod needs it")
-			if tc.goes {
+			if tc.isRemoved {
 				require.NotErrorIs(t, err, cniinstall.ErrInUse)
 				require.NoFileExists(t, n.confFile())
 				return

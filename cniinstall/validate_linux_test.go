@@ -185,11 +185,11 @@ func TestCNI12_APluginOfOthersThatDoesNotAnswerIsAdvice(t *testing.T) {
 			require.NoError(t, errCheck)
 			require.NoError(t, errApply)
 			require.FileExists(t, n.confFile())
-			require.Contains(t, strings.Join(told(checked), "\n"), tt.advice)
-			require.Contains(t, strings.Join(told(applied), "\n"), tt.advice)
+			require.Contains(t, strings.Join(adviceOf(checked), "\n"), tt.advice)
+			require.Contains(t, strings.Join(adviceOf(applied), "\n"), tt.advice)
 			again, err := plan.Apply(t.Context())
 			require.NoError(t, err)
-			require.NotContains(t, strings.Join(told(again), "\n"), "does not answer", "nobody asked it")
+			require.NotContains(t, strings.Join(adviceOf(again), "\n"), "does not answer", "nobody asked it")
 		})
 	}
 }

@@ -159,13 +159,13 @@ func (n *notes) add(before string, key Key, after string) {
 
 func (n *notes) lines() (all []string) {
 	for _, text := range n.texts {
-		all = append(all, strings.Replace(text, "\x00", few(n.keys[text]), 1))
+		all = append(all, strings.Replace(text, "\x00", abbreviate(n.keys[text]), 1))
 	}
 	return all
 }
 
-// few names the first of many: there may be thousands of links.
-func few(names []string) string {
+// abbreviate names the first of many: there may be thousands of links.
+func abbreviate(names []string) string {
 	const most = 3
 	if len(names) <= most+1 {
 		return strings.Join(names, ", ")

@@ -26,8 +26,8 @@ func FuzzPattern(f *testing.F) {
 		kernel := bootstraptest.NewKernel("lo", "lxc1", "eth0.100")
 		changes, err := sysctl.Kernel{Files: kernel}.Changes(sysctl.Setting{Key: sysctl.Key(key), Value: "12345"})
 		for _, c := range changes {
-			_, there := kernel.Values()[string(c.Key)]
-			require.True(t, there || err != nil || !strings.ContainsAny(key, "*?[{"), "%q is none of %q", c.Key, key)
+			_, ok := kernel.Values()[string(c.Key)]
+			require.True(t, ok || err != nil || !strings.ContainsAny(key, "*?[{"), "%q is none of %q", c.Key, key)
 		}
 	})
 }

@@ -27,7 +27,7 @@ type values struct {
 func (v *values) kind() *ledger.Kind {
 	return &ledger.Kind{
 		Name: "sysctl", Rounds: true,
-		Read: v.read, Write: v.write, Met: met, Describe: v.describe, Along: v.along, Lost: v.lost,
+		Read: v.read, Write: v.write, Met: isSet, Describe: v.describe, Along: v.along, Lost: v.lost,
 		Canonical: v.canonical, Owns: owns, Permission: v.permission, Place: v.place,
 		EndsWithBoot: func(string) bool { return true },
 	}
@@ -99,8 +99,8 @@ func asWritten(object string, to ledger.State) (at, value string) {
 	return at, fine
 }
 
-// met reports whether the kernel prints now after w was written.
-func met(now ledger.State, w ledger.Want) bool {
+// isSet reports whether the kernel prints now after w was written.
+func isSet(now ledger.State, w ledger.Want) bool {
 	if inFine, isCoarse := strings.CutPrefix(w.To.Value, inCoarser); isCoarse && now.Value != w.To.Value {
 		_, coarse, _ := strings.Cut(now.Value, " ")
 		return coarse == inFine

@@ -37,7 +37,7 @@ func (k *Kernel) boot(links []string) {
 }
 
 func (k *Kernel) addConf(link string, v4, v6 map[string]string) {
-	if _, there := k.indexes[link]; !there && link != "all" && link != "default" {
+	if _, ok := k.indexes[link]; !ok && link != "all" && link != "default" {
 		k.newest++
 		k.indexes[link] = k.newest
 	}

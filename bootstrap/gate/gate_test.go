@@ -107,13 +107,13 @@ func TestRDY1_EachEndOfAGate(t *testing.T) {
 	require.ErrorIs(t, err, final)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	told := errors.New("told to end")
+	reason := errors.New("told to end")
 	g = gate.Gate{Name: "x", Probe: func(context.Context) (string, error) {
-		cancel(told)
+		cancel(reason)
 		return "not yet", nil
 	}}
 	require.EqualError(t, g.Wait(ctx), "wait for x: last seen: not yet: told to end")
-	require.ErrorIs(t, g.Wait(ctx), told)
+	require.ErrorIs(t, g.Wait(ctx), reason)
 
 	for _, g := range []gate.Gate{{}, {Name: "x"}, {Probe: func(context.Context) (string, error) { return "", nil }}} {
 		require.ErrorContains(t, g.Wait(t.Context()), "a gate needs a Name")

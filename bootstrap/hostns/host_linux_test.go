@@ -28,7 +28,7 @@ type placed struct {
 }
 
 func (p *placed) Wants(context.Context) (wants ledger.Wants, err error) {
-	there := func() ledger.State {
+	present := func() ledger.State {
 		if !p.done {
 			return ledger.State{}
 		}
@@ -37,7 +37,7 @@ func (p *placed) Wants(context.Context) (wants ledger.Wants, err error) {
 	for path := range p.places {
 		wants.List = append(wants.List, ledger.Want{Object: path, To: ledger.State{Type: "there"}, Kind: &ledger.Kind{
 			Name:  "placed",
-			Read:  func(context.Context, string) (ledger.State, error) { return there(), nil },
+			Read:  func(context.Context, string) (ledger.State, error) { return present(), nil },
 			Write: func(context.Context, string, ledger.State) error { p.done = true; return nil },
 			Place: func(object string) (path, fstype string) { return object, p.places[object] },
 		}})
@@ -82,13 +82,13 @@ func TestPLAN2_AHostSaysWhoHoldsItsLock(t *testing.T) {
 	host := hostns.Host{LockFile: filepath.Join(t.TempDir(), "lock"), LockTimeout: 60 * time.Millisecond}
 	unlock, err := host.Lock(t.Context(), "pod-1")
 	require.NoError(t, err)
-	var told []string
-	ctx := waiting.With(t.Context(), func(_ context.Context, what string, _ time.Duration) { told = append(told, what) }, false)
+	var said []string
+	ctx := waiting.With(t.Context(), func(_ context.Context, what string, _ time.Duration) { said = append(said, what) }, false)
 	_, err = host.Lock(ctx, "pod-2")
 	require.ErrorIs(t, err, hostns.ErrLocked)
 	require.ErrorContains(t, err, `owner "pod-1"`)
-	require.Len(t, told, 1)
-	require.Contains(t, told[0], "the lock "+host.LockFile+`, held by pid `)
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "the lock "+host.LockFile+`, held by pid `)
 	require.NoError(t, unlock())
 	require.NoError(t, unlock(), "again")
 	unlock, err = host.Lock(t.Context(), "")

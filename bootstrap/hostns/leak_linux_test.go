@@ -164,11 +164,11 @@ func fromMainThread(target string) error {
 	}
 	onMain := 0
 	for range 100 {
-		var there bool
+		var isMain bool
 		done := make(chan struct{})
-		go func() { there = unix.Gettid() == unix.Getpid(); close(done) }()
+		go func() { isMain = unix.Gettid() == unix.Getpid(); close(done) }()
 		<-done
-		if there {
+		if isMain {
 			onMain++
 		}
 		inside := ""

@@ -124,7 +124,7 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 	}))
 }
 
-// A refreshed content is no difference, a changed wish is one, and a revert removes the file
+// A refreshed content is no difference, a changed want is one, and a revert removes the file
 // whatever its content.
 func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	dir := t.TempDir()

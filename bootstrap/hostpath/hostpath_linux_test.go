@@ -27,11 +27,11 @@ func TestHP1_TypesOnTheKernel(t *testing.T) {
 	if err := unix.Mknod(node+"/block", unix.S_IFBLK|0o600, int(unix.Mkdev(7, 0))); err != nil {
 		testns.Skip(t, "mknod of a block device: "+err.Error())
 	}
-	there := map[string]string{
+	existing := map[string]string{
 		node + "/dir": "Directory", node + "/file": "File", node + "/socket": "Socket",
 		"/dev/null": "CharDevice", node + "/block": "BlockDevice", node + "/pipe": "FIFO",
 	}
-	for path, is := range there {
+	for path, is := range existing {
 		for _, want := range []string{
 			"Directory", "File", "Socket", "CharDevice", "BlockDevice",
 		} {

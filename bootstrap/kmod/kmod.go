@@ -83,12 +83,12 @@ func (m Modules) each(ctx context.Context, do func(k *kernel, name string) error
 		if seen[name] {
 			continue
 		}
-		there := false
+		present := false
 		if err == nil {
 			seen[name] = true
-			there, err = k.has(ctx, name)
+			present, err = k.has(ctx, name)
 		}
-		if err == nil && !there {
+		if err == nil && !present {
 			if err = k.mayLoad(ctx, name, m.Load); err == nil {
 				err = do(k, name)
 			}

@@ -434,7 +434,7 @@ func (a *application) isVerified(ctx context.Context, t *target) bool {
 		return true
 	}
 	now, err := t.Kind.Read(ctx, t.Object)
-	t.verified = err == nil && t.Kind.met(now, t.Want)
+	t.verified = err == nil && t.Kind.matches(now, t.Want)
 	return t.verified
 }
 

@@ -265,7 +265,7 @@ func (a *application) isMet(t *target) bool {
 			return t.now.Type == t.To.Type
 		}
 	}
-	return t.Kind.met(t.now, t.Want)
+	return t.Kind.matches(t.now, t.Want)
 }
 
 // contested returns an error if another agent prevails, and wants the object or one that is
@@ -274,7 +274,7 @@ func (a *application) contested(ctx context.Context, t *target) error {
 	if a.ledger.Override {
 		return nil
 	}
-	if err := a.conflict(a.sheet.records[t.id], t.Want); err != nil || t.Kind.met(t.now, t.Want) {
+	if err := a.conflict(a.sheet.records[t.id], t.Want); err != nil || t.Kind.matches(t.now, t.Want) {
 		return err
 	}
 	sides, err := t.Kind.along(ctx, t.Object, t.To)

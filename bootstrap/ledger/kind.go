@@ -217,8 +217,8 @@ func (k *Kind) same(a, b State) bool {
 	return k.Same(a, b)
 }
 
-// met reports whether the object is as wanted, or of the wanted type if that is enough.
-func (k *Kind) met(now State, w Want) bool {
+// matches reports whether the object is as wanted, or of the wanted type if that is enough.
+func (k *Kind) matches(now State, w Want) bool {
 	switch {
 	case w.Loose && !w.To.IsZero():
 		return now.Type == w.To.Type
@@ -229,7 +229,7 @@ func (k *Kind) met(now State, w Want) bool {
 }
 
 // agree reports whether two agents can want both.
-func (k *Kind) agree(a, b Want) bool { return k.met(a.To, b) || k.met(b.To, a) }
+func (k *Kind) agree(a, b Want) bool { return k.matches(a.To, b) || k.matches(b.To, a) }
 
 // owns is Owns, and names the object.
 func (k *Kind) owns(object string) error {

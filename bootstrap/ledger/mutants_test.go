@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{"nothing says when an object was first seen", "sheet.go", "Left: now.bare(), LeftAt: time.Now(), id: id,", "Left: now.bare(), LeftAt: time.Time{}, id: id,"},
 	{"what nobody asked to adopt is adopted", "apply.go", "case !known && t.adopts && a.first:", "case !known && a.first && !t.Loose && !t.To.IsZero():"},
 	{"who overrides is in conflict", "check.go", "if a.ledger.Override {", "if false {"},
-	{"who was overridden does not prevail again", "undo.go", "return top.To, w.kind.met(now, top.want(w.record, w.kind))", "return now, true"},
+	{"who was overridden does not prevail again", "undo.go", "return top.To, w.kind.matches(now, top.want(w.record, w.kind))", "return now, true"},
 	{"a conflict is none", "check.go", "if a.ledger.Override {", "if true {"},
 }
 

@@ -61,13 +61,13 @@ func newNode(root string) *node {
 // state describes an object. Empty: there is none.
 func (n *node) state(object string) string {
 	sort, name, _ := strings.Cut(object, ":")
-	f, there := n.file(name)
+	f, ok := n.file(name)
 	switch {
 	case sort == "v":
 		return n.values[name]
 	case sort == "m":
 		return strings.Join(n.mounts[name], "|")
-	case there && f.dir == (sort == "d"):
+	case ok && f.dir == (sort == "d"):
 		return f.content
 	}
 	return ""
@@ -103,7 +103,7 @@ func (n *node) set(object, to string) {
 			return
 		}
 		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
-			if _, there := n.files[dir]; !there {
+			if _, ok := n.files[dir]; !ok {
 				n.files[dir] = file{dir: true, content: "dir", changed: time.Now()}
 			}
 		}
@@ -117,8 +117,8 @@ func (n *node) set(object, to string) {
 // file looks at a file or directory.
 func (n *node) file(name string) (file, bool) {
 	if n.root == "" {
-		f, there := n.files[name]
-		return f, there
+		f, ok := n.files[name]
+		return f, ok
 	}
 	info, err := os.Lstat(n.root + name)
 	if err != nil {
@@ -174,7 +174,7 @@ func (n *node) reboot() {
 		n.values[name] = "0"
 	}
 	clear(n.mounts)
-	if conf, there := n.file("/conf"); there {
+	if conf, ok := n.file("/conf"); ok {
 		n.values["z"] = conf.content
 	}
 }
@@ -250,7 +250,7 @@ func token(content []byte) string {
 
 func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 	put := func(o string, content []byte) error {
-		if parent, there := n.files[path.Dir(o)]; path.Dir(o) != "/" && (!there || !parent.dir) {
+		if parent, ok := n.files[path.Dir(o)]; path.Dir(o) != "/" && (!ok || !parent.dir) {
 			return fmt.Errorf("%s: %w", o, fs.ErrNotExist)
 		}
 		n.write("f:"+o, token(content))
@@ -259,8 +259,8 @@ func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 	return &ledger.Kind{
 		Name: "file-in-memory", Space: "path",
 		Read: func(_ context.Context, o string) (ledger.State, error) {
-			f, there := n.files[o]
-			if !there || f.dir {
+			f, ok := n.files[o]
+			if !ok || f.dir {
 				return ledger.State{}, nil
 			}
 			s := ledger.State{Type: "file", Changed: f.changed}.WithContent(padded(f.content))
@@ -279,7 +279,7 @@ func (n *node) fileKind(values *ledger.Kind) *ledger.Kind {
 			return put(o, content)
 		},
 		Stage: func(_ context.Context, o string, to ledger.State) (*ledger.Staged, error) {
-			if _, there := n.files[path.Dir(o)]; path.Dir(o) != "/" && !there {
+			if _, ok := n.files[path.Dir(o)]; path.Dir(o) != "/" && !ok {
 				return nil, fs.ErrNotExist
 			}
 			n.die()

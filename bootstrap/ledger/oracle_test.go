@@ -213,7 +213,7 @@ func (e *expected) orphaned() { e.standing, e.unsure, e.value = true, true, "" }
 func (o *oracle) wanted(applied ledger.Outcome, done bool) {
 	for _, w := range o.current.wants {
 		e := o.objects[w.object]
-		// What the kernel would have made of a loose wish that was never written, no run has seen.
+		// What the kernel would have made of a loose want that was never written, no run has seen.
 		if e.maybe[rounded(w.to)] = true; done && (w.to == rounded(w.to) || o.node.state(w.object) == rounded(w.to)) {
 			e.ours[rounded(w.to)] = true
 		}
@@ -258,7 +258,7 @@ func (o *oracle) claim(done bool) {
 			continue
 		}
 		if w.has("loose") {
-			o.vague[w.object] = true // a wish that it had before is given up, and the next one made anew
+			o.vague[w.object] = true // a want that it had before is given up, and the next one made anew
 		}
 		all := o.claims[w.object]
 		if top := prevails(all); !o.vague[w.object] && !o.overrides && len(all) > 0 && !w.has("loose") && !top.loose &&
@@ -360,7 +360,7 @@ func (o *oracle) disobeyed() error {
 		if object[0] == 'f' && e.originals[now] || o.rewrites[object] {
 			continue // what the agent wants was not kept, and it writes it anew; or others have rewritten it
 		}
-		steps := 0 // a step whose wish another one of its agent gives up makes it anew
+		steps := 0 // a step whose want another one of its agent gives up makes it anew
 		top := prevails(all)
 		for _, c := range all {
 			if c.agent == top.agent {

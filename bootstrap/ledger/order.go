@@ -65,14 +65,14 @@ func (b *Book) works(s *sheet, picked func(*record, claim) bool) []*work {
 			if w != nil {
 				claims = w.rest
 			}
-			if len(claims) > 0 || w != nil && w.goes || !s.losesCauses(r, all) {
+			if len(claims) > 0 || w != nil && w.restores || !s.losesCauses(r, all) {
 				continue
 			}
 			if w == nil {
 				w = &work{record: r, kind: b.kinds[r.Kind]}
 				all[r.id], newest = w, append(newest, w)
 			}
-			w.goes, again = true, true
+			w.restores, again = true, true
 		}
 	}
 	return inOrder(newest)
@@ -119,7 +119,7 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 func (s *sheet) losesCauses(r *record, works map[string]*work) bool {
 	return !slices.ContainsFunc(r.Causes, func(c cause) bool {
 		w, by := works[string(c.ID)], s.records[string(c.ID)]
-		return (w == nil || !w.goes) && (by == nil || by.Kept == "")
+		return (w == nil || !w.restores) && (by == nil || by.Kept == "")
 	})
 }
 

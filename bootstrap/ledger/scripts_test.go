@@ -81,7 +81,7 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			apply 1 s "v:z"=2
 			apply 0 s "v:z"=1
 			undo 0`, nil},
-		"a loose wish hides none that is not": {`
+		"a loose want hides none that is not": {`
 			apply 0 s "v:z"=1
 			apply 1 s "v:z"=2,loose
 			apply 2 s "v:z"=3`, nil},
@@ -91,7 +91,7 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "d:/d"=
 			apply 0 s "d:/d"=dir
 			apply 0 s "f:/d/f"=1`, nil},
-		"what a loose wish accepts stays another program's": {`
+		"what a loose want accepts stays another program's": {`
 			apply 1 t "v:z"=3,loose
 			other "v:z"=7
 			apply 1 s "v:z"=1,loose
@@ -165,7 +165,7 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "f:/d/e/g"=6
 			apply 1 t "f:/d/e/g"=
 			undo 0`, map[string]string{"f:/d/e/g": "6", "d:/d": "dir", "d:/d/e": "dir"}},
-		"a loose wish prevails over none that is not, once a third agent is undone": {`
+		"a loose want prevails over none that is not, once a third agent is undone": {`
 			override 2
 			apply 0 s "v:z"=1
 			apply 1 s "v:z"=2,loose
@@ -184,13 +184,13 @@ func TestPLAN6_PLAN14_KnownSequences(t *testing.T) {
 			other "m:/m"=theirs#100
 			apply 1 s "m:/m"=ours
 			other "m:/m"=`, nil},
-		"absent is a wish too, of what another agent's object needs": {`
+		"absent is a want too, of what another agent's object needs": {`
 			override 0 1
 			apply 0 t "f:/h"=
 			apply 2 t "v:z"=3,needs
 			apply 1 t "f:/h"=2
 			undo 1`, nil},
-		"absent is a wish too": {`
+		"absent is a want too": {`
 			other "f:/h"=6
 			apply 0 s "f:/h"=
 			other "f:/h"=7
@@ -223,7 +223,7 @@ func TestPLAN6_WhatIsReadIsAsLeft(t *testing.T) {
 	require.Equal(t, "0", status.Records[0].Original.Value)
 }
 
-// A different wish of another agent is named before anything is changed.
+// A different want of another agent is named before anything is changed.
 func TestPLAN14_AConflictNamesTheOtherAgent(t *testing.T) {
 	p := newPlay("")
 	k := p.node.kinds()["v"]

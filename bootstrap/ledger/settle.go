@@ -113,7 +113,7 @@ func (b *Book) settleOne(ctx context.Context, r *record) (written bool, err erro
 // that.
 func (b *Book) isWritten(k *Kind, was, to, now State) bool {
 	switch {
-	case k.met(now, Want{Kind: k, To: to}), k.same(now, to):
+	case k.matches(now, Want{Kind: k, To: to}), k.same(now, to):
 		return true
 	case k.same(now, was):
 		return false

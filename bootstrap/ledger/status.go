@@ -167,8 +167,8 @@ func (b *Book) updateLeft(ctx context.Context, s *sheet, works []*work) {
 	}
 	s.head.Left = slices.DeleteFunc(left, func(id text) bool {
 		space, _, _ := strings.Cut(string(id), " ")
-		_, there := found[string(id)]
-		return spaces[space] && !there
+		_, ok := found[string(id)]
+		return spaces[space] && !ok
 	})
 }
 

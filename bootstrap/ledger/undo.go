@@ -114,18 +114,18 @@ func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []st
 // work is one record that loses claims.
 type work struct {
 	*record
-	agent  string // of the last claim that is dropped
-	step   string
-	kind   *Kind   // nil: this program does not know it
-	rest   []claim // that remain
-	goes   bool    // nothing remains, so the original comes back
-	now    State
-	absent bool  // there is no object
-	to     State // what is to be written
-	writes bool
-	tried  bool // to write it
-	change string
-	err    error
+	agent    string // of the last claim that is dropped
+	step     string
+	kind     *Kind   // nil: this program does not know it
+	rest     []claim // that remain
+	restores bool    // nothing remains, so the original comes back
+	now      State
+	absent   bool  // there is no object
+	to       State // what is to be written
+	writes   bool
+	tried    bool // to write it
+	change   string
+	err      error
 }
 
 // stays reports whether the object stays as it is although its claims were dropped.
@@ -263,10 +263,10 @@ func (w *work) target(now State) (to State, satisfied bool) {
 	case top != nil && now.Type == top.To.Type && (top.Loose || top.Rewritten && !w.kind.same(now, w.Left)):
 		return now, true
 	case top != nil && (top.To.isContentKnown() || w.kind.same(now, top.To)):
-		return top.To, w.kind.met(now, top.want(w.record, w.kind))
-	case top == nil && before == nil && !w.goes:
+		return top.To, w.kind.matches(now, top.want(w.record, w.kind))
+	case top == nil && before == nil && !w.restores:
 		return now, true
-	case top == nil && !w.goes: // it follows what changes it along
+	case top == nil && !w.restores: // it follows what changes it along
 		return w.Causes[len(w.Causes)-1].To, false
 	}
 	return w.back(w.kind, now), false
@@ -392,7 +392,7 @@ func (u *undoing) undoOne(ctx context.Context, w *work) error {
 	if w.err = u.begin(ctx, w); w.err != nil {
 		return nil
 	}
-	if len(w.Intent.Along) > 0 || !w.goes && (w.kind.Rounds || w.to.IsZero()) || w.kind.Parts != nil {
+	if len(w.Intent.Along) > 0 || !w.restores && (w.kind.Rounds || w.to.IsZero()) || w.kind.Parts != nil {
 		if err := u.save(u.sheet); err != nil {
 			return err
 		}
@@ -421,7 +421,7 @@ func (u *undoing) readBack(ctx context.Context, w *work) {
 		return
 	}
 	written, err := u.settleOne(ctx, w.record)
-	if err == nil && w.err == nil && w.goes && !written {
+	if err == nil && w.err == nil && w.restores && !written {
 		err = fmt.Errorf("%s: %w", w.change, ErrRefused)
 	}
 	w.err = errors.Join(w.err, err)
@@ -445,7 +445,7 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 	}
 	for i, side := range sides {
 		sides[i].Back = u.backAlong(side, made)
-		if !w.goes && sides[i].Back == nil { // it is changed along for those who still want w
+		if !w.restores && sides[i].Back == nil { // it is changed along for those who still want w
 			u.sheet.of(u.kinds[side.Kind], string(side.Object), side.Was).addCause(w.record, side.To, side.Boot)
 		}
 	}
@@ -458,12 +458,12 @@ func (u *undoing) begin(ctx context.Context, w *work) error {
 // value that came later, follows too.
 func (u *undoing) backAlong(side along, made map[string]State) *State {
 	k, id := u.kinds[side.Kind], side.id()
-	r, rest, goes := u.sheet.records[id], []claim(nil), false
+	r, rest, restores := u.sheet.records[id], []claim(nil), false
 	if r != nil {
 		rest = r.Claims
 	}
 	if w := u.byID[id]; w != nil {
-		rest, goes = w.rest, w.goes
+		rest, restores = w.rest, w.restores
 	}
 	to, isMade := made[id]
 	top := prevailing(rest)
@@ -474,7 +474,7 @@ func (u *undoing) backAlong(side along, made map[string]State) *State {
 		return &side.Was
 	case top != nil && !top.Loose && top.To.isContentKnown():
 		return &top.To
-	case goes:
+	case restores:
 		back := r.back(k, side.Was)
 		return &back
 	}
@@ -490,7 +490,7 @@ func (w *work) conclude() {
 			w.leaveRewritten(w.kind, w.now)
 		}
 		w.Claims, w.Kept = w.rest, ""
-		if w.goes {
+		if w.restores {
 			w.Causes = nil
 		}
 	case errors.Is(w.err, ErrChanged):

@@ -50,7 +50,7 @@ func Kernel(agent string, features ...Feature) func(context.Context) (findings [
 				unknown = append(unknown, fmt.Errorf("%s: %w", f.Name, err))
 			}
 		}
-		return findings, few(unknown)
+		return findings, summarize(unknown)
 	}
 }
 
@@ -88,8 +88,8 @@ func (f Feature) since() string {
 	return " (boot Linux " + f.Since + " or newer, or a kernel with a backport of it)"
 }
 
-// few returns the first error and the number of others, since they usually have one cause.
-func few(errs []error) error {
+// summarize returns the first error and the number of others, since they usually have one cause.
+func summarize(errs []error) error {
 	if len(errs) < 2 {
 		return errors.Join(errs...)
 	}

@@ -68,15 +68,15 @@ func TestLoopRunsNowAndWithinEachInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		r, told := newRuns(), 0
+		r, calls := newRuns(), 0
 		loop := reconcile.Loop{Plan: r.plan(), Interval: time.Minute, Done: func(report *bootstrap.Report, err error) {
-			told++
+			calls++
 			require.NoError(t, err)
 			require.Equal(t, bootstrap.Unchanged, report.Results[0].Status)
 		}}
 		require.NoError(t, loop.Run(ctx))
 		require.Zero(t, r.at()[0])
-		require.Equal(t, len(r.at()), told)
+		require.Equal(t, len(r.at()), calls)
 		different := map[time.Duration]bool{}
 		for _, wait := range r.waits() {
 			require.LessOrEqual(t, wait, time.Minute)

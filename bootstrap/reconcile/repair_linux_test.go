@@ -56,8 +56,8 @@ func (f *tree) Wants(context.Context) (wants ledger.Wants, err error) {
 	return wants, err
 }
 
-// told is what Done is called with.
-type told struct {
+// outcome is what Done is called with.
+type outcome struct {
 	report *bootstrap.Report
 	err    error
 }
@@ -69,14 +69,14 @@ type node struct {
 	wants     *tree
 	plan      *bootstrap.Plan
 	trigger   chan struct{}
-	told      chan told
+	outcomes  chan outcome
 	ended     chan error
 }
 
 func newNode(t *testing.T) *node {
 	dir := t.TempDir()
 	n := &node{t: t, dir: dir, file: filepath.Join(dir, "a/b/file"),
-		trigger: make(chan struct{}, 1), told: make(chan told, 1000), ended: make(chan error, 1)}
+		trigger: make(chan struct{}, 1), outcomes: make(chan outcome, 1000), ended: make(chan error, 1)}
 	n.wants = &tree{paths: []string{n.file}}
 	n.plan = n.planOf("pod")
 	return n
@@ -95,7 +95,7 @@ func (n *node) run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		loop := reconcile.Loop{Plan: n.plan, Interval: 24 * time.Hour, Trigger: n.trigger, Done: func(r *bootstrap.Report, err error) { n.told <- told{r, err} }}
+		loop := reconcile.Loop{Plan: n.plan, Interval: 24 * time.Hour, Trigger: n.trigger, Done: func(r *bootstrap.Report, err error) { n.outcomes <- outcome{r, err} }}
 		n.ended <- loop.Run(ctx)
 	}()
 	n.t.Cleanup(func() { cancel(); <-done })
@@ -104,22 +104,22 @@ func (n *node) run(ctx context.Context) {
 func (n *node) runs() {
 	n.t.Helper()
 	n.run(n.t.Context())
-	require.NoError(n.t, n.tells().err)
+	require.NoError(n.t, n.next().err)
 	time.Sleep(time.Minute) // all is seen as it is
 }
 
-// tells returns what is reported next.
-func (n *node) tells() told {
+// next returns what is reported next.
+func (n *node) next() outcome {
 	n.t.Helper()
 	select {
-	case told := <-n.told:
-		return told
+	case got := <-n.outcomes:
+		return got
 	case err := <-n.ended:
 		require.Fail(n.t, "the loop has ended", err)
 	case <-time.After(time.Hour):
 		require.Fail(n.t, "nothing happens")
 	}
-	return told{}
+	return outcome{}
 }
 
 // repairs breaks something, and returns how long the repair takes.
@@ -127,9 +127,9 @@ func (n *node) repairs(what string, damage func()) time.Duration {
 	n.t.Helper()
 	begin := time.Now()
 	damage()
-	told := n.tells()
-	require.NoError(n.t, told.err, what)
-	require.Equal(n.t, bootstrap.Changed, told.report.Results[0].Status, what)
+	got := n.next()
+	require.NoError(n.t, got.err, what)
+	require.Equal(n.t, bootstrap.Changed, got.report.Results[0].Status, what)
 	n.requireWell(what)
 	return time.Since(begin)
 }
@@ -194,7 +194,7 @@ func TestCNI7_RepairedWithinASecond(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		}
-		require.Empty(t, n.told)
+		require.Empty(t, n.outcomes)
 	})
 }
 
@@ -222,9 +222,9 @@ func TestCNI7_AContestGoesOnMoreAndMoreRarely(t *testing.T) {
 		begin, contested := time.Now(), 0
 		for i := range 14 {
 			n.write(n.file, "theirs")
-			if told := n.tells(); told.err != nil {
-				require.ErrorContains(t, told.err, "step files: another program undoes each repair: repairing it more and more rarely, down to once in 1m0s")
-				require.Equal(t, "plan.contested", bootstrap.Code(told.err))
+			if got := n.next(); got.err != nil {
+				require.ErrorContains(t, got.err, "step files: another program undoes each repair: repairing it more and more rarely, down to once in 1m0s")
+				require.Equal(t, "plan.contested", bootstrap.Code(got.err))
 				require.Equal(t, 5, i)
 				contested++
 			}
@@ -245,16 +245,16 @@ func TestCNI7_AFailedRepairIsTriedAgain(t *testing.T) {
 		block := func() {
 			require.NoError(t, os.Remove(n.file))
 			require.NoError(t, os.MkdirAll(n.file+"/full", 0o755))
-			require.ErrorContains(t, n.tells().err, n.file)
+			require.ErrorContains(t, n.next().err, n.file)
 			time.Sleep(10 * time.Minute)
-			require.Empty(t, n.told)
+			require.Empty(t, n.outcomes)
 		}
 		block()
 		require.Less(t, n.repairs("unblocked", func() { require.NoError(t, os.RemoveAll(n.file)) }), time.Second)
 		block()
 		require.NoError(t, os.RemoveAll(n.file))
 		n.write(n.file, content)
-		require.NoError(t, n.tells().err)
+		require.NoError(t, n.next().err)
 		n.requireWell("by another")
 	})
 }
@@ -286,19 +286,19 @@ func TestCNI7_PLAN2_RepairedWhileTheServerIsAway(t *testing.T) {
 				require.NoError(t, os.Remove(n.file))
 				time.Sleep(time.Second)
 				n.requireWell("no answer")
-				require.Empty(t, n.told, "Done is not called while Prepare runs")
+				require.Empty(t, n.outcomes, "Done is not called while Prepare runs")
 				answers <- errBoom
-				repaired := n.tells()
+				repaired := n.next()
 				require.NoError(t, repaired.err)
 				require.Equal(t, bootstrap.Changed, repaired.report.Results[0].Status)
-				require.ErrorIs(t, n.tells().err, errBoom)
+				require.ErrorIs(t, n.next().err, errBoom)
 
 				require.NoError(t, os.Remove(n.file)) // the next run has begun, or is about to
 				time.Sleep(time.Second)
 				n.requireWell("it fails")
 				answers <- errBoom
 				for range 2 { // in whichever order
-					require.ErrorIs(t, n.tells().err, errBoom, "a repair makes no node well")
+					require.ErrorIs(t, n.next().err, errBoom, "a repair makes no node well")
 				}
 				close(answers)
 			})
@@ -314,18 +314,18 @@ func TestCNI7_WhatWasMissingStartsARun(t *testing.T) {
 		n.run(t.Context())
 		failures := 0
 		for range 10 { // the waits grow
-			require.ErrorIs(t, n.tells().err, fs.ErrNotExist)
+			require.ErrorIs(t, n.next().err, fs.ErrNotExist)
 			failures++
 		}
 		begin := time.Now()
 		n.write(missing, "")
-		require.NoError(t, n.tells().err)
+		require.NoError(t, n.next().err)
 		require.Less(t, time.Since(begin), time.Second)
 		n.requireWell("it came")
 		require.NoError(t, os.Remove(missing))
-		require.ErrorIs(t, n.tells().err, fs.ErrNotExist, "afterwards it is a repair that fails")
+		require.ErrorIs(t, n.next().err, fs.ErrNotExist, "afterwards it is a repair that fails")
 		n.write(missing, "")
-		require.NoError(t, n.tells().err)
+		require.NoError(t, n.next().err)
 	})
 }
 
@@ -344,11 +344,11 @@ func TestPLAN12_WhatIsNotWantedIsNotRepaired(t *testing.T) {
 				n.runs()
 				isLeft.Store(true)
 				time.Sleep(24 * time.Hour)
-				require.NoError(t, n.tells().err)
+				require.NoError(t, n.next().err)
 				require.NoError(t, os.RemoveAll(n.file))
 				time.Sleep(time.Hour)
 				require.NoFileExists(t, n.file)
-				require.Empty(t, n.told)
+				require.Empty(t, n.outcomes)
 			})
 		})
 	}
@@ -400,7 +400,7 @@ func TestCNI7_PLAN11_PLAN20_TheLoopEndsQuietly(t *testing.T) {
 					require.NoError(t, unlock())
 					require.NoError(t, <-n.ended)
 					require.NoFileExists(t, n.file)
-					require.Empty(t, n.told)
+					require.Empty(t, n.outcomes)
 					require.NotContains(t, log.String(), " done", "it says at most what it waits for")
 				})
 			})
@@ -415,8 +415,8 @@ func TestCNI7_PLAN11_BesideAnotherProcess(t *testing.T) {
 	inOwnTime(t, func(t *testing.T, n *node) {
 		n.plan.Ledger.Beside = true
 		n.run(t.Context())
-		told := n.tells()
-		require.ErrorIs(t, told.err, ledger.ErrNotApplied)
+		got := n.next()
+		require.ErrorIs(t, got.err, ledger.ErrNotApplied)
 		require.ErrorIs(t, <-n.ended, ledger.ErrNotApplied)
 		require.NoFileExists(t, n.file)
 		require.NoDirExists(t, filepath.Join(n.dir, "state"))
@@ -439,7 +439,7 @@ func TestCNI7_PLAN11_BesideAnotherProcess(t *testing.T) {
 		n.plan = n.planOf("pod") // another process
 		n.plan.Ledger.Beside = true
 		n.run(t.Context())
-		require.ErrorIs(t, n.tells().err, ledger.ErrNotOwner)
+		require.ErrorIs(t, n.next().err, ledger.ErrNotOwner)
 		require.ErrorIs(t, <-n.ended, ledger.ErrNotOwner)
 		_, generation, err := n.book(remembers(n.dir, "x")).Owner()
 		require.NoError(t, err)
@@ -476,7 +476,7 @@ func TestCNI7_SEC6_ALookListsNoDirectory(t *testing.T) {
 		setTime()
 		time.Sleep(time.Minute)
 		require.False(t, isRead())
-		require.Empty(t, n.told)
+		require.Empty(t, n.outcomes)
 		before := n.wants.calls.Load()
 		time.Sleep(time.Minute)
 		require.Equal(t, before, n.wants.calls.Load())

@@ -110,7 +110,7 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if plan := r.rowOf(ctx); plan != nil {
-				r.finish(plan, string(outcome(report)), told(report))
+				r.finish(plan, string(outcome(report)), reportLines(report))
 			}
 		},
 	}
@@ -129,7 +129,7 @@ func outcome(report *bootstrap.Report) bootstrap.Status {
 	return bootstrap.Unchanged
 }
 
-func told(report *bootstrap.Report) []string {
+func reportLines(report *bootstrap.Report) []string {
 	if report.Err != nil {
 		return []string{report.Err.Error(), report.Summary()}
 	}

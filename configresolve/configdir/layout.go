@@ -154,7 +154,7 @@ func list(ctx context.Context, d *durable.Dir) (map[string]fs.FileInfo, error) {
 // findData accepts as the data directory only one in the same directory as ..data.
 func (l *layout) findData() {
 	target := l.linkOf[dataLink]
-	if info, there := l.all[target]; there && info.IsDir() && strings.HasPrefix(target, "..") {
+	if info, ok := l.all[target]; ok && info.IsDir() && strings.HasPrefix(target, "..") {
 		l.data = target
 	}
 }

@@ -104,7 +104,7 @@ func (l *layout) state() (s ledger.State) {
 // taken returns a key whose link has been replaced by something else.
 func (l *layout) taken() string {
 	for _, key := range slices.Sorted(maps.Keys(l.held)) {
-		if _, there := l.all[key]; there && !l.leadsToKey(key) {
+		if _, ok := l.all[key]; ok && !l.leadsToKey(key) {
 			return key
 		}
 	}

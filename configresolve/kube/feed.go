@@ -34,11 +34,11 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // feed holds the current state of the objects of its key: it lists them once, and
 // then follows a watch.
 type feed struct {
-	hub    *hub
-	key    feedKey
-	ctx    context.Context
-	cancel context.CancelFunc
-	turn   int // the last resolution that needed it
+	hub        *hub
+	key        feedKey
+	ctx        context.Context
+	cancel     context.CancelFunc
+	resolution int // the last resolution that needed it
 
 	mu      sync.Mutex
 	objects map[string]held

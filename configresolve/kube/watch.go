@@ -45,9 +45,9 @@ type hub struct {
 	running sync.WaitGroup
 	changed chan struct{} // has one element when a feed has changed
 
-	mu    sync.Mutex
-	feeds map[feedKey]*feed
-	turn  int // of the resolution
+	mu         sync.Mutex
+	feeds      map[feedKey]*feed
+	resolution int // of the resolution
 }
 
 type hubKey struct{}
@@ -72,7 +72,7 @@ func (h *hub) close() {
 func (h *hub) begin() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.turn++
+	h.resolution++
 }
 
 // endUnused ends the feeds that the last resolution has not needed.
@@ -80,7 +80,7 @@ func (h *hub) endUnused() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, f := range h.feeds {
-		if f.turn < h.turn && key.gvr != definitions {
+		if f.resolution < h.resolution && key.gvr != definitions {
 			f.cancel()
 			delete(h.feeds, key)
 		}
@@ -97,7 +97,7 @@ func (h *hub) feed(key feedKey) *feed {
 		h.feeds[key] = f
 		h.running.Go(f.run)
 	}
-	f.turn = h.turn
+	f.resolution = h.resolution
 	return f
 }
 

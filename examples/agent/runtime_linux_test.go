@@ -25,8 +25,8 @@ func runtime(t *testing.T, n *bootstraptest.Node, socket string, handler http.Ha
 	critest.Serve(t, l, handler)
 }
 
-// there reports whether the node has the file.
-func there(n *bootstraptest.Node, path string) bool {
+// exists reports whether the node has the file.
+func exists(n *bootstraptest.Node, path string) bool {
 	return n.Do(context.Background(), func(context.Context) error {
 		_, err := os.Stat(path)
 		return err
@@ -49,7 +49,7 @@ func TestOfSeveralRuntimesOneHasToBeNamed(t *testing.T) {
 
 	cmd, lines = start(t, n, append(network, "--runtime-endpoint=unix:///run/crio/crio.sock")...)
 	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-	require.True(t, there(n, "/etc/b/net.d/10-slipway-agent.conflist"))
+	require.True(t, exists(n, "/etc/b/net.d/10-slipway-agent.conflist"))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, cmd.Wait())
 }

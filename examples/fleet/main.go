@@ -55,10 +55,10 @@ func main() {
 // endWhenTold ends the process, which has nothing to finish, with the first signal: also
 // while its output is not read, and as the first process of a container.
 func endWhenTold() {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, os.Interrupt, syscall.SIGTERM) // before anything that may take time
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM) // before anything that may take time
 	go func() {
-		if number, ok := (<-told).(syscall.Signal); ok {
+		if number, ok := (<-signals).(syscall.Signal); ok {
 			os.Exit(128 + int(number))
 		}
 	}()

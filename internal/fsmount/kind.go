@@ -26,8 +26,8 @@ type System struct {
 	FSType string
 	Kernel mount.Mounter // if nil, the running one
 	// Keeps, if not nil, returns an error if the mount on path must stay. It ignores what is
-	// below if goes returns true: that is removed first.
-	Keeps func(k mount.Mounter, path string, goes func(path string) bool) error
+	// below if isRemoved returns true: that is removed first.
+	Keeps func(k mount.Mounter, path string, isRemoved func(path string) bool) error
 
 	Note       string // follows the change that mounts
 	Unrecorded bool   // no mount is undone, and so none has to be recognized

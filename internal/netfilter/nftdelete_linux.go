@@ -146,7 +146,7 @@ func (s *Ruleset) deletions(objects []Object, refused map[Object]error) (msgs []
 				add(object, object.deletion())
 			}
 		case Chain:
-			if _, there := s.Chains[object]; there {
+			if _, ok := s.Chains[object]; ok {
 				chains = append(chains, object)
 			}
 		}

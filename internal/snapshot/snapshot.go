@@ -35,15 +35,15 @@ type Snapshot map[string]string
 func (s Snapshot) Diff(after Snapshot) []string {
 	var lines []string
 	for _, object := range slices.Sorted(maps.Keys(s)) {
-		switch now, there := after[object]; {
-		case !there:
+		switch now, exists := after[object]; {
+		case !exists:
 			lines = append(lines, "gone: "+object)
 		case now != s[object]:
 			lines = append(lines, fmt.Sprintf("changed: %s: was %s, is %s", object, s[object], now))
 		}
 	}
 	for _, object := range slices.Sorted(maps.Keys(after)) {
-		if _, there := s[object]; !there {
+		if _, exists := s[object]; !exists {
 			lines = append(lines, "new: "+object)
 		}
 	}

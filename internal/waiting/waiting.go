@@ -30,8 +30,8 @@ type Listener func(ctx context.Context, what string, atMost time.Duration)
 
 type key struct{}
 
-// told is what a context carries: who listens, and the waits that belong to it.
-type told struct {
+// scope is what a context carries: who listens, and the waits that belong to it.
+type scope struct {
 	listener Listener // nil: there is none
 	isSilent bool     // nothing is said on standard error
 	waits    *waits
@@ -55,12 +55,12 @@ func With(ctx context.Context, listener Listener, records bool) context.Context 
 
 // Silent returns a context whose waits are not told.
 func Silent(ctx context.Context) context.Context {
-	return context.WithValue(ctx, key{}, told{nil, true, &waits{}})
+	return context.WithValue(ctx, key{}, scope{nil, true, &waits{}})
 }
 
 // from returns what ctx carries, or what it could.
-func from(ctx context.Context) told {
-	t, ok := ctx.Value(key{}).(told)
+func from(ctx context.Context) scope {
+	t, ok := ctx.Value(key{}).(scope)
 	if !ok {
 		t.waits = &waits{}
 	}
@@ -72,14 +72,14 @@ type Wait struct {
 	// Every is how often a listener is told. Zero means ten seconds.
 	Every time.Duration
 
-	told
-	ctx    context.Context
-	what   string
-	begun  time.Time
-	end    time.Time // zero: not known
-	isTold bool      // to the listener
-	loud   time.Time // when it is next said on standard error
-	timer  *time.Timer
+	scope
+	ctx      context.Context
+	what     string
+	begun    time.Time
+	end      time.Time // zero: not known
+	isKnown  bool      // to the listener
+	nextLine time.Time // when it is next said on standard error
+	timer    *time.Timer
 }
 
 // On begins a wait that is mostly too short to be told of: that comes after ten seconds. Waits
@@ -87,7 +87,7 @@ type Wait struct {
 func On(ctx context.Context, what string) (context.Context, *Wait) {
 	w := &Wait{}
 	w.begin(ctx, what)
-	return context.WithValue(ctx, key{}, w.told), w
+	return context.WithValue(ctx, key{}, w.scope), w
 }
 
 // For begins the wait, or changes what it is for. A listener is told at the first call.
@@ -101,14 +101,14 @@ func (w *Wait) For(ctx context.Context, what string, atMost time.Duration) {
 	if atMost > 0 {
 		w.end = time.Now().Add(atMost)
 	}
-	if !w.isTold && w.isLast() {
+	if !w.isKnown && w.isLast() {
 		w.tell()
 	}
 }
 
 func (w *Wait) begin(ctx context.Context, what string) {
-	w.ctx, w.told, w.what, w.begun = ctx, from(ctx), what, time.Now()
-	w.loud = w.begun.Add(patience)
+	w.ctx, w.scope, w.what, w.begun = ctx, from(ctx), what, time.Now()
+	w.nextLine = w.begun.Add(patience)
 	w.waits.mu.Lock()
 	defer w.waits.mu.Unlock()
 	w.waits.all = append(w.waits.all, w)
@@ -146,7 +146,7 @@ func (w *Wait) again() {
 }
 
 func (w *Wait) tell() {
-	w.isTold = true
+	w.isKnown = true
 	if w.listener != nil {
 		w.listener(Silent(w.ctx), w.what, w.left()) // what it does itself is not told to it
 	}
@@ -163,11 +163,11 @@ func (w *Wait) left() time.Duration {
 // say says on standard error what is waited for, at intervals that double.
 func (w *Wait) say() {
 	now := time.Now()
-	if w.isSilent || now.Add(time.Second).Before(w.loud) { // timers are not exact
+	if w.isSilent || now.Add(time.Second).Before(w.nextLine) { // timers are not exact
 		return
 	}
 	lasted, left := now.Sub(w.begun), ""
-	w.loud = now.Add(min(lasted, longest))
+	w.nextLine = now.Add(min(lasted, longest))
 	if w.left() > 0 {
 		left = fmt.Sprintf(", at most %v more", w.left())
 	}

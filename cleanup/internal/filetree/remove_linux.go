@@ -32,10 +32,10 @@ func removeEntry(e Entry) (remains bool, err error) {
 	case e.Kept || e.Full:
 		return true, nil
 	case e.Mount:
-		return true, removing(told(e.levels, e.name), errors.New("something is mounted on it"))
+		return true, removing(displayPath(e.levels, e.name), errors.New("something is mounted on it"))
 	}
 	if err := unlink(e.parent, e.name, e.IsDir); err != nil {
-		return true, removing(told(e.levels, e.name), err)
+		return true, removing(displayPath(e.levels, e.name), err)
 	}
 	return false, nil
 }

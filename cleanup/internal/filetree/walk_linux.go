@@ -43,8 +43,8 @@ func (e Entry) Name() string { return e.name }
 // Path is put together when it is asked for: in a deep tree it is long.
 func (e Entry) Path() string { return pathOf(e.levels, e.name) }
 
-// told returns a path as errors show it.
-func told(levels []*level, name string) string {
+// displayPath returns a path as errors show it.
+func displayPath(levels []*level, name string) string {
 	const longest = 300
 	path := pathOf(levels, name)
 	if len(path) > longest {
@@ -147,7 +147,7 @@ func (w *walker) step() error {
 	switch {
 	case err != nil:
 		l.names = nil
-		w.fill(l, &os.PathError{Op: "read", Path: told(w.levels[:len(w.levels)-1], l.name), Err: err})
+		w.fill(l, &os.PathError{Op: "read", Path: displayPath(w.levels[:len(w.levels)-1], l.name), Err: err})
 		return w.up()
 	case name == "":
 		return w.up()
@@ -201,7 +201,7 @@ func (w *walker) name(l *level) (string, error) {
 func (w *walker) look(l *level, name string) {
 	e, err := lookBelow(l.dir, name)
 	if err != nil {
-		w.fill(l, &os.PathError{Op: "open", Path: told(w.levels, name), Err: err})
+		w.fill(l, &os.PathError{Op: "open", Path: displayPath(w.levels, name), Err: err})
 		return
 	}
 	if e == nil {
@@ -215,7 +215,7 @@ func (w *walker) look(l *level, name string) {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 	case err != nil:
-		w.fill(l, &os.PathError{Op: "open", Path: told(w.levels, name), Err: err})
+		w.fill(l, &os.PathError{Op: "open", Path: displayPath(w.levels, name), Err: err})
 	default:
 		w.levels = append(w.levels, below)
 		if n := len(w.levels) - openLevels; n > 0 {
@@ -273,7 +273,7 @@ func (w *walker) up() error {
 	l := w.levels[len(w.levels)-1]
 	if l.dir < 0 {
 		if err := l.reopen(done.dir); err != nil {
-			return &os.PathError{Op: "go back from", Path: told(w.levels, done.name), Err: err}
+			return &os.PathError{Op: "go back from", Path: displayPath(w.levels, done.name), Err: err}
 		}
 	}
 	w.visited(l, &Entry{parent: l.dir, name: done.name, ID: done.id, IsDir: true, Full: done.full}, done.keep)

@@ -166,11 +166,11 @@ func attribute(typ uint16, value []byte) string {
 func (r Route) GoesWithAnyLink() bool { return r.Family == unix.AF_INET && !r.nexthop }
 
 // HasRoute reports whether the route that a request deletes exists.
-func (c *Conn) HasRoute(ctx context.Context, request string) (there bool, err error) {
-	err = c.Routes(ctx, request[0], func() { there = false }, func(r Route) { // request[0]: its family
-		there = there || r.DeleteRequest() == request
+func (c *Conn) HasRoute(ctx context.Context, request string) (exists bool, err error) {
+	err = c.Routes(ctx, request[0], func() { exists = false }, func(r Route) { // request[0]: its family
+		exists = exists || r.DeleteRequest() == request
 	})
-	return there, err
+	return exists, err
 }
 
 // AppendRoute adds a route behind those of the same destination and metric; one

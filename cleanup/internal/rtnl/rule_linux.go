@@ -145,7 +145,7 @@ func (s *Rules) Deleted(q RuleRequest) { s.count[q]-- }
 
 // Find reports whether the rule is there, and whether there is another one that the kernel
 // could delete instead.
-func (s *Rules) Find(q RuleRequest) (there, ambiguous bool) {
+func (s *Rules) Find(q RuleRequest) (exists, ambiguous bool) {
 	likely := s.with[""]
 	for _, attribute := range q.compared() {
 		if with := s.with[attribute]; len(with) < len(likely) {

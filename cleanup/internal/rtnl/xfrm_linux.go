@@ -53,7 +53,7 @@ func (c *Conn) DeleteXFRM(id XFRMID) error {
 func xfrmAttrs(b []byte, request []byte) (mark Mark, _ string, err error) {
 	attrs, err := nlread.Values(b)
 	for _, typ := range []uint16{nl.XFRMA_MARK, nl.XFRMA_IF_ID, nl.XFRMA_POLICY_TYPE} {
-		if value, there := attrs[typ]; there {
+		if value, ok := attrs[typ]; ok {
 			request = append(request, nl.NewRtAttr(int(typ), value).Serialize()...)
 		}
 	}

@@ -109,8 +109,8 @@ func (t target) attack(root string, n int) (held, naive outcome, err error) {
 	return held, naive, err
 }
 
-// run tries op until enough returns true, on its own thread, which op may restrict.
-func (t target) run(root string, op func(*arena) error, enough func(outcome) bool) (o outcome, err error) {
+// run tries op until isEnough returns true, on its own thread, which op may restrict.
+func (t target) run(root string, op func(*arena) error, isEnough func(outcome) bool) (o outcome, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -120,19 +120,19 @@ func (t target) run(root string, op func(*arena) error, enough func(outcome) boo
 				return
 			}
 		}
-		err = t.tryUntil(enough, root, op, &o)
+		err = t.tryUntil(isEnough, root, op, &o)
 	}()
 	<-done
 	return o, err
 }
 
-func (t target) tryUntil(enough func(outcome) bool, root string, op func(*arena) error, o *outcome) (err error) {
+func (t target) tryUntil(isEnough func(outcome) bool, root string, op func(*arena) error, o *outcome) (err error) {
 	a := &arena{root: root, mounts: t.mount, ctx: context.Background()}
 	him, err := startAttacker(root, t.pairs)
 	if err != nil {
 		return err
 	}
-	for !enough(*o) {
+	for !isEnough(*o) {
 		if err = t.once(a, him, op, o); err != nil {
 			break
 		}

@@ -124,7 +124,7 @@ func exchange(args []string) error {
 }
 
 func exchangeUntilTold(dir int, pairs []pair) (exchanges uint64) {
-	for !told(pause()) {
+	for !hasOrder(pause()) {
 		p := pairs[rand.IntN(len(pairs))]
 		if unix.Renameat2(dir, p[0], dir, p[1], unix.RENAME_EXCHANGE) == nil {
 			exchanges++ // otherwise one of the names does not exist at the moment
@@ -144,9 +144,9 @@ func pause() time.Duration {
 	return time.Duration(math.Pow(longest, rand.Float64()) * float64(time.Microsecond))
 }
 
-// told waits, and reports whether an order has arrived. It polls for short waits, since waking
+// hasOrder waits, and reports whether an order has arrived. It polls for short waits, since waking
 // up takes longer.
-func told(wait time.Duration) bool {
+func hasOrder(wait time.Duration) bool {
 	if wait < 15*time.Microsecond {
 		for start := time.Now(); time.Since(start) < wait; {
 		}

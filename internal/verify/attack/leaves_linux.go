@@ -214,21 +214,21 @@ func pinned(a *arena) {
 
 // agent is the cleanup of the owned objects, by paths below the root of the arena.
 func agent(a *arena, own cleanup.Ownership) cleanup.Leftovers {
-	there := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
+	inArena := cleanup.Ownership{StateDirs: a.paths(own.StateDirs), Files: a.paths(own.Files), SetAside: a.paths(own.SetAside), Pins: own.Pins}
 	for _, m := range own.Mounts {
-		there.Mounts = append(there.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
-		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "mount", Name: a.path(m.Path)})
+		inArena.Mounts = append(inArena.Mounts, cleanup.MountRule{Path: a.path(m.Path), Type: m.Type})
+		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "mount", Name: a.path(m.Path)})
 	}
-	for _, path := range there.Files {
-		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "file", Name: path})
+	for _, path := range inArena.Files {
+		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "file", Name: path})
 	}
-	for _, path := range there.StateDirs {
-		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "folder", Name: path})
+	for _, path := range inArena.StateDirs {
+		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "folder", Name: path})
 	}
-	for _, pattern := range there.SetAside {
-		there.Exceptions = append(there.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Dir(pattern)})
+	for _, pattern := range inArena.SetAside {
+		inArena.Exceptions = append(inArena.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Dir(pattern)})
 	}
-	return cleanup.Leftovers{Ownership: there, Scope: "all-state", BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
+	return cleanup.Leftovers{Ownership: inArena, Scope: "all-state", BPFRoots: []string{a.path("pub/p/x")}, CgroupRoot: a.path("state")}
 }
 
 // listed is setup, followed by listing the owned objects; undo removes them.

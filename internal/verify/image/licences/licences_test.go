@@ -70,13 +70,13 @@ func TestAProgramsModulesAreThoseThatGoTellsOf(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, program, 0o755))
 	out, err := exec.Command("go", "version", "-m", path).Output()
 	require.NoError(t, err)
-	var told []string
+	var reported []string
 	for line := range strings.Lines(string(out)) {
 		if dep, is := strings.CutPrefix(line, "\tdep\t"); is {
-			told = append(told, strings.Join(strings.Fields(dep)[:2], " "))
+			reported = append(reported, strings.Join(strings.Fields(dep)[:2], " "))
 		}
 	}
-	require.Contains(t, strings.Join(told, "\n"), "k8s.io/client-go v")
+	require.Contains(t, strings.Join(reported, "\n"), "k8s.io/client-go v")
 	require.Equal(t, "std", all[0].Path)
 	require.Equal(t, []string{"BSD-3-Clause"}, all[0].IDs)
 	require.Contains(t, string(out), ": go"+all[0].Version+"\n")
@@ -85,7 +85,7 @@ func TestAProgramsModulesAreThoseThatGoTellsOf(t *testing.T) {
 		collected = append(collected, m.String())
 		require.NotEmpty(t, m.IDs, m)
 	}
-	require.Equal(t, told, collected)
+	require.Equal(t, reported, collected)
 
 	file := string(Text(all))
 	for _, m := range all {

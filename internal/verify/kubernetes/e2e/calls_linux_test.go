@@ -43,14 +43,14 @@ func counted(t *testing.T) (files []image.File) {
 // calls are the runtime's calls of plugins, for each sandbox that was connected.
 type calls struct {
 	adds, deletes int
-	there         map[string]bool // and not deleted
+	attached      map[string]bool // and not deleted
 	gone          int
 	failed        []string
 }
 
 func readCalls(t *testing.T) calls {
 	t.Helper()
-	c := calls{there: map[string]bool{}}
+	c := calls{attached: map[string]bool{}}
 	for line := range strings.Lines(on(t, "cat "+countingDir+"/calls")) {
 		call := strings.Fields(line)
 		require.Len(t, call, 3, line)
@@ -60,13 +60,13 @@ func readCalls(t *testing.T) calls {
 			c.failed = append(c.failed, strings.TrimSpace(line))
 		case command == "ADD":
 			c.adds++
-			c.there[sandbox] = true
+			c.attached[sandbox] = true
 		case command == "DEL":
 			c.deletes++
-			if c.there[sandbox] {
+			if c.attached[sandbox] {
 				c.gone++
 			}
-			delete(c.there, sandbox)
+			delete(c.attached, sandbox)
 		}
 	}
 	return c
@@ -111,7 +111,7 @@ func readySince(t *testing.T) string {
 func (c *counter) end(t *testing.T) {
 	t.Helper()
 	require.Equal(t, c.ready, readySince(t), "the node was ready all the time")
-	require.Eventually(t, func() bool { return len(readCalls(t).there) == 0 }, 2*time.Minute, 100*time.Millisecond, "each is disconnected")
+	require.Eventually(t, func() bool { return len(readCalls(t).attached) == 0 }, 2*time.Minute, 100*time.Millisecond, "each is disconnected")
 	n := readCalls(t)
 	require.Empty(t, n.failed, "no call fails")
 	require.Empty(t, c.refused(t), "nor fails what the runtime does before and after")

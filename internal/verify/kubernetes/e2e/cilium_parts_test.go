@@ -192,11 +192,11 @@ func (r *ciliumRelease) own(container object) {
 	container["image"], container["imagePullPolicy"] = r.image(), "Never"
 	security, _ := container["securityContext"].(object)
 	delete(security, "seLinuxOptions")
-	capabilities, there := security["capabilities"].(object)
-	if !there {
+	capabilities, ok := security["capabilities"].(object)
+	if !ok {
 		return
 	}
-	if add, there := capabilities["add"].([]any); there {
+	if add, ok := capabilities["add"].([]any); ok {
 		capabilities["add"] = slices.DeleteFunc(add, func(name any) bool { return name == "SYS_RESOURCE" || name == "SYS_MODULE" })
 	}
 }

@@ -93,7 +93,7 @@ func described(t *testing.T, f fault) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		text, err := node.Kubectl(context.WithoutCancel(t.Context()), "describe", "pods", "--namespace=kube-system", "--selector=app=agent")
-		said := told(text)
+		said := messageOf(text)
 		if err == nil && !slices.ContainsFunc(f.says, func(want string) bool { return !strings.Contains(said, want) }) {
 			return
 		}
@@ -107,7 +107,7 @@ var (
 	warning = regexp.MustCompile(`(?m)^ +Warning +(Failed\w*|InspectFailed) .*?  (\S.*)$`)
 )
 
-func told(description string) string {
+func messageOf(description string) string {
 	for _, m := range message.FindAllStringSubmatch(description, -1) {
 		if m[2] != "0" {
 			return strings.TrimSpace(m[1])

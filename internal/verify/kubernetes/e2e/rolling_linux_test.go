@@ -32,9 +32,9 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 	testns.SkipShort(t, "a minute and a half each")
 	begin(t)
 	for name, tc := range map[string]struct {
-		agent func(*testing.T) *deployment
-		conf  string // its configuration
-		goes  bool   // with the last pod
+		agent    func(*testing.T) *deployment
+		conf     string // its configuration
+		isUndone bool   // with the last pod
 	}{
 		"the gate is off":          {gated("false"), "05-e2e.conflist", false},
 		"the gate is on, by surge": {surging(gated("true")), "05-e2e.conflist", true},
@@ -64,7 +64,7 @@ func TestPLAN11_RollingUpdates(t *testing.T) {
 			watch = watchConf(tc.conf)
 			d.remove(t)
 			_, missing = watch.end()
-			require.Equal(t, tc.goes, missing > 0, "the last pod takes it along or not, and this test sees it")
+			require.Equal(t, tc.isUndone, missing > 0, "the last pod takes it along or not, and this test sees it")
 			uninstaller(t).uninstall(t)
 		})
 	}

@@ -23,8 +23,8 @@ const network = `{"cniVersion": "0.3.1", "name": "cilium", "plugins": [{"type": 
 
 func main() {
 	started := time.Now()
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
 	for _, arg := range os.Args[1:] {
 		if dir, is := strings.CutPrefix(arg, "--config-dir="); is {
 			if err := publish(filepath.Join(dir, "write-cni-conf-when-ready")); err != nil {
@@ -34,7 +34,7 @@ func main() {
 		}
 	}
 	fmt.Println(started.Format(time.RFC3339Nano))
-	<-told
+	<-signals
 }
 
 // publish writes the network's configuration to the path that key holds, if there is one.

@@ -213,7 +213,7 @@ func (m *matrix) make(t *testing.T, w way, chart []byte) made {
 
 // requireKnown runs nodeinit as the container would: it knows every flag and accepts every
 // value. The run ends because the host is missing. It returns what the container is told.
-func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
+func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (mentioned string) {
 	t.Helper()
 	inits, containers := podOf(t, daemonSet)
 	for _, c := range append(inits, containers...) {
@@ -223,20 +223,20 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (told string) {
 		args := slices.Insert(c.Command[1:], 1, "--skip=config") // no request to an API server
 		cmd := exec.CommandContext(t.Context(), m.nodeinit, slices.Insert(args, 1, "--timeout=10s")...)
 		cmd.Env = []string{"CILIUM_K8S_NAMESPACE=kube-system", "PATH=" + os.Getenv("PATH")}
-		told = strings.Join(c.Command, " ") + " "
+		mentioned = strings.Join(c.Command, " ") + " "
 		for _, v := range c.Env {
-			told += v.Name + "=" + v.Value + " "
+			mentioned += v.Name + "=" + v.Value + " "
 			if v.Value != "" {
 				cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
 			}
 		}
 		for _, mount := range c.VolumeMounts {
-			told += "mount=" + mount.MountPath + " "
+			mentioned += "mount=" + mount.MountPath + " "
 		}
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Regexp(t, `--host-proc /hostproc|"cilium-agent": executable file not found`, string(out))
-		return told
+		return mentioned
 	}
 	t.Fatalf("no container runs nodeinit:\n%s", daemonSet)
 	return ""
@@ -328,7 +328,7 @@ func (m *matrix) table(ctx context.Context) string {
 	for _, g := range sets {
 		fmt.Fprintf(&b, "| %s |", g.Name)
 		for _, w := range shown {
-			fmt.Fprintf(&b, " %s |", told(m.outcomes[[2]string{g.Name, w.name}], &notes))
+			fmt.Fprintf(&b, " %s |", cellText(m.outcomes[[2]string{g.Name, w.name}], &notes))
 		}
 		b.WriteString("\n")
 	}
@@ -340,7 +340,7 @@ func (m *matrix) table(ctx context.Context) string {
 	notes = nil
 	for _, w := range ways {
 		if w.imageVolume {
-			fmt.Fprintf(&b, "- `%s`: default values %s\n", w.name, told(m.outcomes[[2]string{sets[0].Name, w.name}], &notes))
+			fmt.Fprintf(&b, "- `%s`: default values %s\n", w.name, cellText(m.outcomes[[2]string{sets[0].Name, w.name}], &notes))
 		}
 	}
 	b.WriteString("- all other values as without, where it is taken\n\n")
@@ -350,8 +350,8 @@ func (m *matrix) table(ctx context.Context) string {
 	return b.String()
 }
 
-// told is a cell of the table; a refusal is given as the number of a note.
-func told(outcomes map[string][]cell, notes *[]string) string {
+// cellText is a cell of the table; a refusal is given as the number of a note.
+func cellText(outcomes map[string][]cell, notes *[]string) string {
 	var parts []string
 	for _, outcome := range slices.SortedFunc(maps.Keys(outcomes), takenFirst) {
 		mark := outcome

@@ -209,8 +209,8 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	c := admin(t)
 	decide := func(d asking, uninstall bool, reason string) {
 		t.Helper()
-		goes, why, err := d.Decide(t.Context())
-		require.Equal(t, []any{uninstall, reason}, []any{goes, why}, "%v", err)
+		undo, why, err := d.Decide(t.Context())
+		require.Equal(t, []any{uninstall, reason}, []any{undo, why}, "%v", err)
 		require.Equal(t, reason == "unauthorized" || reason == "unknown", err != nil, "%v", err)
 	}
 	path := "/apis/apps/v1/namespaces/kube-system/daemonsets/"
@@ -241,9 +241,9 @@ func TestRDY4_RestartOrUninstall(t *testing.T) {
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
 	create(t, accounts, fields{"metadata": fields{"name": "going"}})
-	gone := client(t, tokenOf(t, "going", fields{}))
+	undo := client(t, tokenOf(t, "going", fields{}))
 	require.NoError(t, server.Admin().Delete(t.Context(), accounts+"/going"))
-	going := asking{Client: gone, Namespace: "kube-system", Name: "agent", Node: "decide"}
+	going := asking{Client: undo, Namespace: "kube-system", Name: "agent", Node: "decide"}
 	eventually(t, func(ctx context.Context) error {
 		if uninstall, reason, err := going.Decide(ctx); !apierrors.IsUnauthorized(err) || uninstall {
 			return fmt.Errorf("%s: %w", reason, err)
