@@ -123,7 +123,7 @@ func (s *shelf) kind() *ledger.Kind {
 			}
 			return nil
 		},
-		Keeps:      func(context.Context, string, ledger.After) (string, error) { return s.needed, nil },
+		Keeps:      func(context.Context, string, ledger.StateAfter) (string, error) { return s.needed, nil },
 		Permission: func(context.Context, string) error { return s.denied },
 	}
 	if s.at != "" {

@@ -12,7 +12,7 @@
 //
 // What goes together is a group: a link with its routes, filters and peer, a chain with
 // its rules and the chains that they jump to, a pin with its link and program, a state
-// directory with what is in it. A [Plan] lists the groups of one node for
+// directory with what is in it. [Removals] lists the groups of one node for
 // review, and selects those that are the same on others.
 //
 // The agent's property is described by data, an [Ownership]: [Cilium] returns Cilium's,

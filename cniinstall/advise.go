@@ -17,7 +17,7 @@ import (
 
 // Advise returns remarks for an administrator, one line each, on conditions that
 // are no change for Check: the container runtime looks in other folders, or does
-// not report them (see [Install.Placed]); one of several plugin folders is not
+// not report them (see [Install.ResolveDirs]); one of several plugin folders is not
 // writable; an optional plugin is missing; files among the plugins to install are not
 // executable, and left out; users other than root may
 // write to a folder whose files a runtime will run, and plugins are not asked for
@@ -27,7 +27,7 @@ import (
 // before it, perhaps one so invalid that containerd, which takes the first file, loads
 // none at all. In exclusive mode Apply sets such files aside. Advise changes nothing.
 func (i Install) Advise(ctx context.Context) ([]string, error) {
-	i, err := i.Placed(ctx)
+	i, err := i.ResolveDirs(ctx)
 	if err == nil {
 		i, err = i.withDefaults()
 	}

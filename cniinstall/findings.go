@@ -19,7 +19,7 @@ import (
 // would install do not count as missing. All of it is a warning: the other CNI may go, and
 // plugins come.
 func (i Install) Findings(ctx context.Context) (findings []error, err error) {
-	if i, err = i.Placed(ctx); err == nil {
+	if i, err = i.ResolveDirs(ctx); err == nil {
 		i, err = i.withDefaults()
 	}
 	if err != nil {

@@ -54,7 +54,7 @@ func (p *inPlace) kind() *ledger.Kind {
 	file := ledger.File()
 	in := func(object string) string { _, dir := cutEntry(object); return filepath.Join(dir, "x") }
 	return &ledger.Kind{
-		Name: inPlaceKind, Fleeting: true, // it goes when its file's owner writes the next version
+		Name: inPlaceKind, MayVanish: true, // it goes when its file's owner writes the next version
 		Read: p.read, Write: p.write, Describe: p.describe,
 		Met: func(now ledger.State, w ledger.Want) bool {
 			return now.Value == w.To.Value && (p.config == nil || p.isOnlyInTarget(now))

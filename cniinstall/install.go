@@ -64,7 +64,7 @@ type Install struct {
 	// pod does not mount. They are neither searched for nor run.
 	Vouched []string
 
-	// Remedy is added to the texts of [Install.Placed] and Advise about folders. It
+	// Remedy is added to the texts of [Install.ResolveDirs] and Advise about folders. It
 	// should explain how to name other folders, for example with which flags of the
 	// program.
 	Remedy string
@@ -95,7 +95,7 @@ type Install struct {
 
 	// Runtime is what the node's container runtime says of itself, as cri.Endpoint.CNI
 	// returns it, and RuntimeErr why it does not. With one of them, empty folders become the
-	// runtime's ([Install.Placed]), a step also undoes its files in other folders, once
+	// runtime's ([Install.ResolveDirs]), a step also undoes its files in other folders, once
 	// everything is installed in these, and Advise says whether the runtime uses others.
 	Runtime struct {
 		PluginDirs  []string // in its order

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/durable"
 )
 
-// Placed returns i with the folders that Wants chooses, by Runtime and RuntimeErr, which the
+// ResolveDirs returns i with the folders that Wants chooses, by Runtime and RuntimeErr, which the
 // caller has asked for on its own side, such as in a step's Prepare. It is called where Apply
 // will run: in the host's mount namespace.
 //
@@ -29,7 +29,7 @@ import (
 // which the agent has installed before, or become the defaults. A ConfDir of the
 // runtime's that is not for CNI by its name is an error; the folders given in i are not
 // checked for that.
-func (i Install) Placed(ctx context.Context) (Install, error) {
+func (i Install) ResolveDirs(ctx context.Context) (Install, error) {
 	if !i.isAsked() || i.BinDir != "" && i.ConfDir != "" {
 		return i, nil
 	}

@@ -38,7 +38,7 @@ func (r recorded) For(ctx context.Context, in cri.CNI, asked error) (placed reco
 // forRuntime is an installation for a runtime that was asked.
 func forRuntime(ctx context.Context, i cniinstall.Install, in cri.CNI, asked error) (cniinstall.Install, error) {
 	i.Runtime, i.RuntimeErr = in, asked
-	return i.Placed(ctx)
+	return i.ResolveDirs(ctx)
 }
 
 func (r recorded) look(ctx context.Context) (look ledger.Outcome, err error) {

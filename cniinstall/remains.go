@@ -18,13 +18,13 @@ import (
 type remains struct {
 	recorded
 	dirs  []string // with configurations
-	after ledger.After
+	after ledger.StateAfter
 	lost  func(path string, original ledger.State) string
 }
 
 // remains searches the given folder, and those in which a configuration is recorded, under
 // their recorded names.
-func (u Uninstall) remains(files recorded, after ledger.After) remains {
+func (u Uninstall) remains(files recorded, after ledger.StateAfter) remains {
 	r := remains{recorded: files, after: after, lost: u.lostConf}
 	for _, o := range files.files {
 		if o.Kind == confKind {

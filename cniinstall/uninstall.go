@@ -131,7 +131,7 @@ func samePlugin(a, b ledger.State) bool {
 }
 
 // keepsPlugin keeps a plugin that configurations or sandboxes need.
-func (u Uninstall) keepsPlugin(ctx context.Context, path string, after ledger.After) (why string, err error) {
+func (u Uninstall) keepsPlugin(ctx context.Context, path string, after ledger.StateAfter) (why string, err error) {
 	if to, _ := after(plugin(), path); !to.IsZero() {
 		return "", nil
 	}
@@ -157,7 +157,7 @@ func kept(err error) (why string, _ error) {
 }
 
 // hasCopy reports whether a step that has installed the plugin keeps it elsewhere.
-func (r recorded) hasCopy(path string, after ledger.After) bool {
+func (r recorded) hasCopy(path string, after ledger.StateAfter) bool {
 	own, _, _ := r.at(path)
 	return slices.ContainsFunc(r.files, func(o ledger.Record) bool {
 		if o.Object == path || o.Kind != pluginKind || filepath.Base(o.Object) != filepath.Base(path) || !shareStep(o, own) {
@@ -190,7 +190,7 @@ func (u Uninstall) cache() cniresult.Cache {
 
 // keepsConf keeps our configuration as long as sandboxes have its network and no other one
 // serves them, and a backup beside a file that its owner has written again.
-func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.After) (why string, err error) {
+func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.StateAfter) (why string, err error) {
 	if to, _ := after(conf(), path); !to.IsZero() {
 		return "", nil
 	}
@@ -216,7 +216,7 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Afte
 }
 
 // besides says that another file is in the place to which a backup would return.
-func (r recorded) besides(ctx context.Context, backup string, after ledger.After) string {
+func (r recorded) besides(ctx context.Context, backup string, after ledger.StateAfter) string {
 	for _, name := range origins(filepath.Base(backup)) {
 		path := filepath.Join(filepath.Dir(backup), name)
 		o, _, known := r.at(path)
@@ -310,6 +310,6 @@ func isState(ctx context.Context, path string, s ledger.State) (now ledger.State
 	return now, err == nil && !now.IsZero() && now.Equal(s)
 }
 
-// plugin and conf name the kinds for an After.
+// plugin and conf name the kinds for a StateAfter.
 func plugin() *ledger.Kind { return &ledger.Kind{Name: pluginKind, Space: ledger.File().Space} }
 func conf() *ledger.Kind   { return &ledger.Kind{Name: confKind, Space: ledger.File().Space} }

@@ -53,7 +53,7 @@ func isPresent(plugin ledger.Want) bool {
 // Wants lists the files, the configuration last, and the files that it replaces after that.
 // An error in the request or the configuration is returned before anything is touched.
 func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
-	i, err = i.Placed(ctx)
+	i, err = i.ResolveDirs(ctx)
 	var j *job
 	if err == nil {
 		j, err = i.survey(ctx)

@@ -42,7 +42,7 @@ type Ledger struct {
 	AcceptKept bool // undoing leaves what others have changed since to them for good
 	Adopt      bool // files that a step names, and finds as wanted when it first claims, count as made by the agent; not those that may be others' (Want.NoAdopt)
 	AllAgents  bool // undoing is of all agents of the node at once
-	Beside     bool // the process claims nothing: it only keeps what another one of its owner has applied
+	RepairOnly bool // the process claims nothing: it only keeps what another one of its owner has applied
 
 	// MayUndo is asked by [Book.MayUndo], to refuse what the program alone can tell, such as
 	// that an agent is alive; nil: nothing is. In a plan the node is locked then.

@@ -216,7 +216,7 @@ func (a *application) inspect(ctx context.Context, t *target) (err error) {
 // change an object that the step does not claim any more, or claims otherwise by now. What may be
 // others' (NoAdopt), and so depends on the node, is as it is there.
 func (a *application) outdated(ctx context.Context, t *target) error {
-	if !a.ledger.Beside || t.NoAdopt || t.Loose || t.To.IsZero() || a.isMet(t) {
+	if !a.ledger.RepairOnly || t.NoAdopt || t.Loose || t.To.IsZero() || a.isMet(t) {
 		return nil
 	}
 	r := a.sheet.records[t.id]

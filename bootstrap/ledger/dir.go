@@ -167,7 +167,7 @@ func removeDir(d *durable.Dir, name string) error {
 // keepsDir returns an error for a directory that is to be removed, and holds something that
 // stays. It is asked beforehand, so that nothing is undone of what such a directory needs. What
 // is under a mount that goes is not to be seen yet.
-func keepsDir(_ context.Context, path string, after After) (why string, err error) {
+func keepsDir(_ context.Context, path string, after StateAfter) (why string, err error) {
 	if to, changes := after(Dir(), path); changes && !to.IsZero() {
 		return "", nil
 	}
@@ -197,7 +197,7 @@ func keepsDir(_ context.Context, path string, after After) (why string, err erro
 
 // stayingIn returns an error that names what is not removed with the directory. Temporary
 // files are: they are swept.
-func stayingIn(dir *durable.Dir, path string, after After) error {
+func stayingIn(dir *durable.Dir, path string, after StateAfter) error {
 	for name, err := range dir.All() {
 		if err != nil {
 			return err

@@ -129,7 +129,7 @@ func (b *Book) Accepting() *Book {
 // Verify asks as a process that claims nothing does before it changes something.
 func (b *Book) Verify(ctx context.Context) error {
 	beside := *b
-	beside.ledger.Beside = true
+	beside.ledger.RepairOnly = true
 	return beside.MayApply(ctx)
 }
 

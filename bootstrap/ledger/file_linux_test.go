@@ -234,7 +234,7 @@ func TestPLAN6_WhatIsAcceptedKeepsItsDirectories(t *testing.T) {
 func TestPLAN6_WhatIsNeededStays(t *testing.T) {
 	values, needed := map[string]string{}, true
 	k, wants := kept(values)
-	k.Keeps = func(context.Context, string, ledger.After) (string, error) {
+	k.Keeps = func(context.Context, string, ledger.StateAfter) (string, error) {
 		if needed {
 			return "a pod uses it", nil
 		}

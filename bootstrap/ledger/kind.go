@@ -43,9 +43,9 @@ type Kind struct {
 	// values of a link do: then there is nothing to bring back. An object with an identity
 	// that the kernel gives, such as a mount, does not round: Met recognizes it.
 	Rounds bool
-	// Fleeting means that an object goes with what it is a part of, such as when a file's owner
+	// MayVanish means that an object goes with what it is a part of, such as when a file's owner
 	// writes its next version: then there is nothing to undo, nor to bring back later.
-	Fleeting bool
+	MayVanish bool
 
 	// Read returns the present state, which is zero if there is no object. Write makes that
 	// state of the object, or removes it if the state is zero. It makes nothing else: a missing
@@ -73,7 +73,7 @@ type Kind struct {
 	// Keeps returns why an object cannot go, given the other objects' states after the
 	// undoing; empty if it can. Then something on the node needs it, which is no failure. If
 	// it is a failure, the error matches ErrChanged, and such an object can be left for good.
-	Keeps func(ctx context.Context, object string, after After) (why string, err error)
+	Keeps func(ctx context.Context, object string, after StateAfter) (why string, err error)
 	// Lost returns why an original could not come back; empty if it could. Undoing then
 	// leaves the object as it is.
 	Lost func(object string, original State) (why string)
@@ -126,8 +126,8 @@ type Staged struct {
 	Discard func()
 }
 
-// After returns the state that an object will have after an undoing, if that changes it.
-type After func(k *Kind, object string) (to State, changes bool)
+// StateAfter returns the state that an object will have after an undoing, if that changes it.
+type StateAfter func(k *Kind, object string) (to State, changes bool)
 
 // Want is an object as a step wants it.
 type Want struct {

@@ -427,7 +427,7 @@ func (n *node) dirKind() *ledger.Kind {
 		n.write("d:"+o, map[bool]string{true: "", false: "dir"}[to.IsZero()])
 		return nil
 	}
-	k.Keeps = func(_ context.Context, o string, after ledger.After) (string, error) {
+	k.Keeps = func(_ context.Context, o string, after ledger.StateAfter) (string, error) {
 		for _, child := range n.children(o) {
 			if to, changes := after(k, child); !changes || !to.IsZero() {
 				return "", fmt.Errorf("%w: it holds %s", ledger.ErrChanged, child)

@@ -153,7 +153,7 @@ func (b *Book) MayApply(context.Context) error {
 
 // mayApply returns an error if the owner was superseded.
 func (b *Book) mayApply(s *sheet, a *agent) error {
-	if b.ledger.Beside && !b.hasApplied() {
+	if b.ledger.RepairOnly && !b.hasApplied() {
 		if err := b.join(s, a); err != nil {
 			return err
 		}

@@ -52,8 +52,8 @@ const (
 // Loop applies a plan again and again, and repairs what changes in between.
 type Loop struct {
 	// Plan is the plan to apply. Its Prepare is called for each run, to read the steps'
-	// inputs anew. The first run claims the node, unless the plan's ledger is Beside another
-	// process that has applied. Each of its Gates is passed only once: later runs skip it.
+	// inputs anew. The first run claims the node, unless the plan's ledger is
+	// RepairOnly. Each of its Gates is passed only once: later runs skip it.
 	Plan *bootstrap.Plan
 
 	// Interval is the longest time from one run to the next. Zero means 5 minutes. After

@@ -413,7 +413,7 @@ func TestCNI7_PLAN11_PLAN20_TheLoopEndsQuietly(t *testing.T) {
 // by now.
 func TestCNI7_PLAN11_BesideAnotherProcess(t *testing.T) {
 	inOwnTime(t, func(t *testing.T, n *node) {
-		n.plan.Ledger.Beside = true
+		n.plan.Ledger.RepairOnly = true
 		n.run(t.Context())
 		got := n.next()
 		require.ErrorIs(t, got.err, ledger.ErrNotApplied)
@@ -437,7 +437,7 @@ func TestCNI7_PLAN11_BesideAnotherProcess(t *testing.T) {
 		require.NoError(t, os.WriteFile(n.file, []byte(content), 0o640))
 		apply("newer")
 		n.plan = n.planOf("pod") // another process
-		n.plan.Ledger.Beside = true
+		n.plan.Ledger.RepairOnly = true
 		n.run(t.Context())
 		require.ErrorIs(t, n.next().err, ledger.ErrNotOwner)
 		require.ErrorIs(t, <-n.ended, ledger.ErrNotOwner)

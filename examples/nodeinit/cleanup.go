@@ -221,7 +221,7 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers) error {
 		return err
 	}
 	if a.planFile != "" {
-		return errors.Join(findErr, writePlan(ctx, a.planFile, c.Plan(found), findErr == nil))
+		return errors.Join(findErr, writePlan(ctx, a.planFile, c.Removals(found), findErr == nil))
 	}
 	if a.dryRun || len(found.Items) == 0 {
 		return findErr

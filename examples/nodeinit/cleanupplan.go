@@ -63,8 +63,8 @@ const configInvalid = "config.invalid"
 
 // readPlan reads the plan in a file. An unknown field may restrict what to remove, so it is
 // an error, as is another version.
-func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
-	var plan cleanup.Plan
+func readPlan(ctx context.Context, path string) (*cleanup.Removals, error) {
+	var plan cleanup.Removals
 	switch err := configresolve.DecodeFile(ctx, path, &plan); {
 	case err == nil, plan.Version > 1: // which has other fields
 	case bootstrap.Code(err) == configInvalid:
@@ -80,7 +80,7 @@ func readPlan(ctx context.Context, path string) (*cleanup.Plan, error) {
 
 // writePlan writes a plan to a new file: an existing one may have been reviewed. It reads
 // the file back as --plan does.
-func writePlan(ctx context.Context, path string, plan cleanup.Plan, whole bool) (err error) {
+func writePlan(ctx context.Context, path string, plan cleanup.Removals, whole bool) (err error) {
 	if !whole {
 		return errors.New("--output-file: no plan is written, since part of the node could not be examined")
 	}

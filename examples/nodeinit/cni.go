@@ -65,7 +65,7 @@ func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
 		return err
 	}
 	p := a.plan(ctx, bootstrap.Step{Name: stepCNI, Wants: install})
-	p.Ledger.Beside = true // it claims nothing
+	p.Ledger.RepairOnly = true // it claims nothing
 	log, said := a.logger(), error(nil)
 	err := reconcile.Loop{Plan: p, Done: func(report *bootstrap.Report, err error) {
 		for _, result := range report.Results {

@@ -168,7 +168,7 @@ type app struct {
 	ends           atomic.Bool       // the process ends soon after it is asked to, in any case
 	gaveUp         atomic.Bool       // and says so, once
 	timeline       drawing
-	reviewed       *cleanup.Plan // to remove; nil: all that is found
+	reviewed       *cleanup.Removals // to remove; nil: all that is found
 	scratch        atomic.Value  // string: a directory that goes, however the process ends
 	access         answered      // what may not be done in the cluster, for a check
 	next           func() error  // what this process becomes when the command has succeeded

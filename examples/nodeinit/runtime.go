@@ -50,7 +50,7 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Inst
 		return i, err
 	}
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		i, err = i.Placed(ledger.With(ctx, a.book))
+		i, err = i.ResolveDirs(ledger.With(ctx, a.book))
 		return err
 	})
 	if err == nil {
@@ -72,7 +72,7 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir, RuntimeErr: asked}
 	var notes []string
 	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		if known, err = known.Placed(ledger.With(ctx, a.book)); err == nil {
+		if known, err = known.ResolveDirs(ledger.With(ctx, a.book)); err == nil {
 			notes, err = known.Advise(ctx)
 		}
 		return err

@@ -176,7 +176,7 @@ func (s System) describe(path string, from, to ledger.State) string {
 	return "mount " + s.FSType + " on " + path + s.Note + hides(Or(s.Kernel), path)
 }
 
-func (s System) keeps(_ context.Context, path string, after ledger.After) (string, error) {
+func (s System) keeps(_ context.Context, path string, after ledger.StateAfter) (string, error) {
 	if s.Keeps == nil {
 		return "", nil
 	}

@@ -42,11 +42,11 @@ func planNode(t *testing.T, root string, others int) cleanup.Leftovers {
 // agent made since the review, and none that hold those.
 func TestCLN11_APlanOfOneNodeOnAnother(t *testing.T) {
 	root := t.TempDir()
-	var plan cleanup.Plan
+	var plan cleanup.Removals
 	t.Run("reviewed", func(t *testing.T) {
 		l := planNode(t, root, 0)
 		run(t, "ip", "rule", "add", "pref", "10", "fwmark", "0xa00/0xf00", "lookup", "2005", "proto", "kernel")
-		plan = l.Plan(inventory(t, l))
+		plan = l.Removals(inventory(t, l))
 	})
 	t.Run("more than that", func(t *testing.T) {
 		l := planNode(t, root, 7)
@@ -91,7 +91,7 @@ func grouped(g cleanup.Group) []string {
 }
 
 // groups returns the names of each group of a plan.
-func groups(p cleanup.Plan) (names [][]string) {
+func groups(p cleanup.Removals) (names [][]string) {
 	for _, g := range p.Groups {
 		names = append(names, grouped(g))
 	}
@@ -106,7 +106,7 @@ func TestCLN11_ALinkWithItsRoutesFiltersAndPeer(t *testing.T) {
 	run(t, "ip", "route", "add", "10.2.0.0/16", "dev", "cilium_host", "table", "7")
 	run(t, "ip", "route", "add", "10.3.0.0/16", "dev", "cilium_net")
 	found := inventory(t, l)
-	p := l.Plan(found)
+	p := l.Removals(found)
 	require.NoError(t, p.Validate())
 	require.Contains(t, p.Groups, cleanup.Group{Kind: "clsact qdisc", Object: "eth0", Members: []string{"tc filter eth0 ingress cil_from_netdev"}})
 	leader := slices.IndexFunc(p.Groups, func(g cleanup.Group) bool { return g.Kind+" "+g.Object == "link cilium_host" })
@@ -143,7 +143,7 @@ func TestCLN11_AChainWithItsRules(t *testing.T) {
 	for _, kind := range []string{"iptables-nft ", "iptables-legacy "} {
 		rules := []string{kind + "ip nat rule OUTPUT -> CILIUM_POST_nat", kind + "ip nat rule POSTROUTING -> CILIUM_POST_nat"}
 		var names [][]string
-		for _, g := range l.Plan(inventory(t, l)).Groups {
+		for _, g := range l.Removals(inventory(t, l)).Groups {
 			if strings.HasPrefix(g.Kind+" "+g.Object, kind) {
 				names = append(names, sorted(grouped(g)))
 			}
@@ -168,7 +168,7 @@ func TestCLN11_APinWithItsLinkAndProgram(t *testing.T) {
 	}
 	l := cleanup.Leftovers{Ownership: ours(), Scope: "all-state", CgroupRoot: noCgroup, BPFRoots: []string{root}}
 	found := inventory(t, l)
-	p := l.Plan(found)
+	p := l.Removals(found)
 	names := groups(p)
 	require.Contains(t, names, []string{pins["eth0"], "xdp program eth0 cil_xdp_entry"})
 	require.Contains(t, names, []string{"link cilium_host", "xdp program cilium_host cil_xdp_entry", "link cilium_net", pins["cilium_host"]})
@@ -189,7 +189,7 @@ func TestCLN11_MountsGoWithTheDirectoryAndPinsWithTheMount(t *testing.T) {
 	pinAt(t, array(t, "x"), dir, "bpf", "cilium", "x")
 	own := excepting(cleanup.Ownership{StateDirs: []string{dir + "/link/state"}, Mounts: []cleanup.MountRule{{Path: dir + "/bpf", Type: "bpf"}}, Pins: []string{"cilium"}})
 	l := cleanup.Leftovers{Ownership: own, Scope: "all-state", CgroupRoot: noCgroup}
-	names := groups(l.Plan(inventory(t, l)))
+	names := groups(l.Removals(inventory(t, l)))
 	require.Equal(t, [][]string{
 		{"mount " + dir + "/bpf", "pin " + dir + "/bpf/cilium/x", "pin directory " + dir + "/bpf/cilium"},
 		{"state directory " + dir + "/link/state", "mount " + dir + "/state/m"},
@@ -210,7 +210,7 @@ func TestCLN11_AStateDirectoryWithAllInIt(t *testing.T) {
 		SetAside:  []string{dir + "/state/net.d/*.bak"},
 	})
 	l := cleanup.Leftovers{Ownership: own, Scope: "all-state", CgroupRoot: noCgroup}
-	names := groups(l.Plan(inventory(t, l)))
+	names := groups(l.Removals(inventory(t, l)))
 	require.ElementsMatch(t, [][]string{
 		{"state directory " + dir + "/link/state", "state directory " + dir + "/state/inner", "configuration set aside " + dir + "/state/net.d/9.conf.bak", "file " + dir + "/state/f"},
 		{"state directory " + dir + "/statement"},

@@ -10,15 +10,15 @@ import (
 	"slices"
 )
 
-// planVersion is the version of the plans that this package makes, and the only one that
+// removalsVersion is the version of the plans that this package makes, and the only one that
 // it takes.
-const planVersion = 1
+const removalsVersion = 1
 
-// Plan lists the things that may be removed, reviewed once and then applied to many
-// nodes. It identifies them by attributes that are the same on all nodes (names, paths,
-// tables, priorities), and never by a number that the kernel assigns, such as a link's
-// index, a program's id or a rule's handle.
-type Plan struct {
+// Removals is a plan of what may be removed, reviewed once and then applied to many nodes.
+// It identifies things by attributes that are the same on all nodes (names, paths, tables,
+// priorities), and never by a number that the kernel assigns, such as a link's index, a
+// program's id or a rule's handle.
+type Removals struct {
 	// Version is 1.
 	Version int `json:"version"`
 
@@ -31,7 +31,7 @@ type Plan struct {
 	Groups []Group `json:"groups"`
 }
 
-// Group is the items of a [Plan] that go or stay together: the leader, such as a link, and
+// Group is the items of [Removals] that go or stay together: the leader, such as a link, and
 // its members, such as the routes through it, its filters and its peer.
 type Group struct {
 	// Kind and Object are those of the leader's [Item].
@@ -41,7 +41,7 @@ type Group struct {
 	// Match is a pattern of [path.Match] instead of Object, for names that differ on each
 	// node, such as lxc* for the links of pods: groups with such a leader go with whatever
 	// members they have there. Other links and chains among these, such as a peer, have to be
-	// named or match as well. [Leftovers.Plan] makes none.
+	// named or match as well. [Leftovers.Removals] makes none.
 	Match string `json:"match,omitempty" yaml:"match,omitempty"`
 
 	// Members are kind and object of the others, one with the same name as often as there are
@@ -52,31 +52,31 @@ type Group struct {
 // name is the kind, and the object or the pattern.
 func (g Group) name() string { return g.Kind + " " + g.Object + g.Match }
 
-// Plan returns a plan of all items that an Inventory of these Leftovers has found.
-func (l Leftovers) Plan(found *Inventory) Plan {
-	p := Plan{Version: planVersion, Agent: l.Ownership.Agent, Scope: l.Scope, Groups: []Group{}}
+// Removals lists all items that an Inventory of these Leftovers has found.
+func (l Leftovers) Removals(found *Inventory) Removals {
+	r := Removals{Version: removalsVersion, Agent: l.Ownership.Agent, Scope: l.Scope, Groups: []Group{}}
 	for _, items := range groups(found.Items) {
 		g := Group{Kind: items[0].Kind, Object: items[0].Object}
 		for _, item := range items[1:] {
 			g.Members = append(g.Members, item.String())
 		}
-		p.Groups = append(p.Groups, g)
+		r.Groups = append(r.Groups, g)
 	}
-	return p
+	return r
 }
 
 // Validate returns an error for each invalid part of the plan: an unknown version, scope
 // or kind, or a group listed twice.
-func (p Plan) Validate() error {
-	if p.Version != planVersion {
-		return fmt.Errorf("plan: version %d: this program takes version %d", p.Version, planVersion)
+func (r Removals) Validate() error {
+	if r.Version != removalsVersion {
+		return fmt.Errorf("plan: version %d: this program takes version %d", r.Version, removalsVersion)
 	}
 	var errs []error
-	if validScope(p.Scope) != nil {
-		errs = append(errs, fmt.Errorf("plan: scope %q: want %s or %s", p.Scope, allState, bpfState))
+	if validScope(r.Scope) != nil {
+		errs = append(errs, fmt.Errorf("plan: scope %q: want %s or %s", r.Scope, allState, bpfState))
 	}
 	seen := map[string]bool{}
-	for i, g := range p.Groups {
+	for i, g := range r.Groups {
 		if err := g.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("plan: group %d: %w", i+1, err))
 		} else if seen[g.name()] {
@@ -106,13 +106,13 @@ func (g Group) validate() error {
 // Select returns the items of an Inventory that the plan names, for Remove, and the names
 // in the plan that were not found. A group with an item that the plan does not name stays
 // as a whole, as does a directory of pins in which something stays: these items are in Left
-// of the selected Inventory, with the reason. The plan must be valid.
+// of the selected Inventory, with the reason. It must be valid.
 //
 // Things that an inventory does not list by themselves are removed with the thing that
 // they are part of: the files of a state directory, the rules in a chain, a link's
 // addresses.
-func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
-	named, patterns, matched := p.names(), p.patterns(), map[string]bool{}
+func (r Removals) Select(found *Inventory) (selected *Inventory, missing []string) {
+	named, patterns, matched := r.names(), r.patterns(), map[string]bool{}
 	unnamed, because := map[string]bool{}, map[string]string{} // items; one of them, by the leader of its group
 	for _, group := range groups(found.Items) {
 		leaders := patterns.matching(group[0])
@@ -150,16 +150,16 @@ func (p Plan) Select(found *Inventory) (selected *Inventory, missing []string) {
 		selected.leave(item, occupied)
 		return true
 	})
-	for _, g := range p.Groups {
+	for _, g := range r.Groups {
 		missing = append(missing, g.missing(named, matched)...)
 	}
 	return selected, missing
 }
 
 // names counts how often the plan has each name.
-func (p Plan) names() map[string]int {
+func (r Removals) names() map[string]int {
 	named := map[string]int{}
-	for _, g := range p.Groups {
+	for _, g := range r.Groups {
 		for _, name := range g.names() {
 			named[name]++
 		}
@@ -178,8 +178,8 @@ func (g Group) names() []string {
 // patterns are the groups of a plan that have one: few, as each is tried for each leader.
 type patterns []Group
 
-func (p Plan) patterns() patterns {
-	return slices.DeleteFunc(slices.Clone(p.Groups), func(g Group) bool { return g.Match == "" })
+func (r Removals) patterns() patterns {
+	return slices.DeleteFunc(slices.Clone(r.Groups), func(g Group) bool { return g.Match == "" })
 }
 
 // matching returns the first pattern that matches a leader, "" if there is none.

@@ -16,7 +16,7 @@ import (
 
 func ExamplePlan() {
 	l := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}
-	reviewed := l.Plan(&cleanup.Inventory{Items: []cleanup.Item{
+	reviewed := l.Removals(&cleanup.Inventory{Items: []cleanup.Item{
 		{Kind: "tc filter", Object: "cilium_host ingress cil_from_host", Group: "link cilium_host"},
 		{Kind: "link", Object: "cilium_host", Detail: "veth"},
 		{Kind: "ip rule", Object: "IPv4 100: lookup 2005"},
@@ -40,7 +40,7 @@ func TestCLN11_APlanNamesWhatIsTheSameOnEachNode(t *testing.T) {
 	again := inv.Items[1]
 	again.Group = again.String()
 	inv.Items = append(inv.Items, again)
-	p := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}.Plan(inv)
+	p := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}.Removals(inv)
 	require.NoError(t, p.Validate())
 	require.Equal(t, cleanup.Group{Kind: "clsact qdisc", Object: "eth0", Members: []string{"tc filter eth0 ingress cil_from_netdev", "clsact qdisc eth0"}}, p.Groups[0])
 	text, err := json.Marshal(p)
@@ -89,7 +89,7 @@ func TestCLN11_AGroupGoesOrStays(t *testing.T) {
 		"a pattern's peer":  {[]string{"link~ lxc*"}, []string{"link: lxc1", "< pin: p", "< link: lxc2"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := cleanup.Plan{Version: 1, Scope: "all-state"}
+			p := cleanup.Removals{Version: 1, Scope: "all-state"}
 			for _, text := range c.plan {
 				kind, object, _ := strings.Cut(text, ": ")
 				g := cleanup.Group{Kind: kind, Object: object}
@@ -135,13 +135,13 @@ func TestCLN11_AGroupGoesOrStays(t *testing.T) {
 }
 
 func TestCLN11_APlanThatIsNotValid(t *testing.T) {
-	group := func(change func(*cleanup.Group)) cleanup.Plan {
+	group := func(change func(*cleanup.Group)) cleanup.Removals {
 		g := cleanup.Group{Kind: "link", Object: "x"}
 		change(&g)
-		return cleanup.Plan{Version: 1, Scope: "bpf-state", Groups: []cleanup.Group{g}}
+		return cleanup.Removals{Version: 1, Scope: "bpf-state", Groups: []cleanup.Group{g}}
 	}
 	require.NoError(t, group(func(*cleanup.Group) {}).Validate())
-	for want, p := range map[string]cleanup.Plan{
+	for want, p := range map[string]cleanup.Removals{
 		"plan: version 0: this program takes version 1":          {},
 		"plan: version 2: this program takes version 1":          {Version: 2, Scope: "all-state"},
 		`plan: scope "all": want all-state or bpf-state`:         {Version: 1, Scope: "all"},
