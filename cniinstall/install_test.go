@@ -170,14 +170,14 @@ func TestCNI1_NoConfigurationWithoutLoopback(t *testing.T) {
 	require.Equal(t, []string{"CNI plugin loopback is not among those to install, nor in " + n.bin}, said)
 
 	theirs := []string{n.bin}
-	own, err := i.For(t.Context(), cri.CNI{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true}, nil)
+	own, err := i.resolveDirs(t.Context(), cri.CNI{PluginDirs: theirs, ConfDir: n.conf, OwnLoopback: true}, nil)
 	require.NoError(t, err)
 	said, err = own.Advise(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, said)
 	_, err = own.Check(t.Context())
 	require.NoError(t, err)
-	asked, err := i.For(t.Context(), cri.CNI{PluginDirs: theirs, ConfDir: n.conf}, nil)
+	asked, err := i.resolveDirs(t.Context(), cri.CNI{PluginDirs: theirs, ConfDir: n.conf}, nil)
 	require.NoError(t, err)
 	_, err = asked.Check(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrPluginMissing)

@@ -25,15 +25,18 @@ import (
 // folders that is on a file system mounted writable and executable, and is for CNI by its
 // name; the other plugin folders are searched too. If, according to the context's ledger,
 // the agent has already installed in one of the runtime's folders, that one is kept. If
-// the runtime does not report its folders, they remain those in
-// which the agent has installed before, or become the defaults. A ConfDir of the
-// runtime's that is not for CNI by its name is an error; the folders given in i are not
-// checked for that.
+// the runtime does not report its folders, they remain those in which the agent has
+// installed before, or become the defaults; a RuntimeErr that matches cri.ErrSeveral or
+// cri.ErrUnproven is returned instead. A ConfDir of the runtime's that is not for CNI by its
+// name is an error; the folders given in i are not checked for that.
 func (i Install) ResolveDirs(ctx context.Context) (Install, error) {
 	if !i.isAsked() || i.BinDir != "" && i.ConfDir != "" {
 		return i, nil
 	}
 	known, err := i.installed(ctx)
+	if slices.Contains([]string{code.CRISeveral, code.CRIUnproven}, code.Of(i.RuntimeErr)) {
+		err = fmt.Errorf("%w%s", i.RuntimeErr, i.remedy())
+	}
 	if err != nil {
 		return i, fmt.Errorf("choose CNI folders: %w", err)
 	}

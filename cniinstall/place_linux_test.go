@@ -17,7 +17,7 @@ import (
 
 // The folder chosen is the first that a plugin can be written to and run from, even if it does
 // not exist yet.
-func TestForTheFirstUsablePluginFolder(t *testing.T) {
+func TestResolveDirsTheFirstUsablePluginFolder(t *testing.T) {
 	testns.Enter(t, testns.Mount)
 	n := newNodeIn(t, testns.TempDir(t))
 	mounted := func(name string, flags uintptr) string {
@@ -33,7 +33,7 @@ func TestForTheFirstUsablePluginFolder(t *testing.T) {
 
 	i.BinDir = ""
 	r.PluginDirs = r.PluginDirs[:2]
-	_, err := i.For(t.Context(), r, nil)
+	_, err := i.resolveDirs(t.Context(), r, nil)
 	require.EqualError(t, err, "choose CNI folders: no plugin can be installed where the container runtime looks: "+
 		filepath.Join(readOnly, "cni")+" is on a file system mounted read-only\n"+filepath.Join(noExec, "cni")+" is on a file system mounted noexec")
 }

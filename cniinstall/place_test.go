@@ -5,6 +5,7 @@ package cniinstall_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,7 +21,7 @@ func (n node) auto(r cri.CNI, asked ...error) recorded {
 	n.t.Helper()
 	i := n.install()
 	i.BinDir, i.ConfDir = "", ""
-	i, err := i.For(n.t.Context(), r, errors.Join(asked...))
+	i, err := i.resolveDirs(n.t.Context(), r, errors.Join(asked...))
 	require.NoError(n.t, err)
 	return i
 }
@@ -30,7 +31,7 @@ func (n node) at(place string) cri.CNI {
 	return cri.CNI{PluginDirs: []string{filepath.Join(n.root, place, "bin")}, ConfDir: filepath.Join(n.root, place, "net.d")}
 }
 
-func TestForWhereTheRuntimeLooks(t *testing.T) {
+func TestResolveDirsWhereTheRuntimeLooks(t *testing.T) {
 	n := newNode(t)
 	r := n.at("k3s")
 	r.PluginDirs = append(r.PluginDirs, "/usr/lib/cni")
@@ -42,12 +43,12 @@ func TestForWhereTheRuntimeLooks(t *testing.T) {
 	require.Empty(t, n.advice(i))
 }
 
-func TestForGivenFoldersStay(t *testing.T) {
+func TestResolveDirsGivenFoldersStay(t *testing.T) {
 	n := newNode(t)
 	r := n.at("k3s")
 	i := n.install()
 	i.Remedy = "give others"
-	i, err := i.For(t.Context(), r, nil)
+	i, err := i.resolveDirs(t.Context(), r, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{n.bin, n.conf}, []string{i.BinDir, i.ConfDir})
 	requireApplied(t, i, n.root)
@@ -58,12 +59,12 @@ func TestForGivenFoldersStay(t *testing.T) {
 
 	require.NoError(t, os.Symlink(filepath.Join(n.root, "etc/cni"), filepath.Join(n.root, "link")))
 	linked := cri.CNI{PluginDirs: []string{n.bin}, ConfDir: filepath.Join(n.root, "link/net.d")}
-	i, err = n.install().For(t.Context(), linked, nil)
+	i, err = n.install().resolveDirs(t.Context(), linked, nil)
 	require.NoError(t, err)
 	require.Empty(t, n.advice(i), "it is one folder")
 }
 
-func TestForARuntimeThatDoesNotSay(t *testing.T) {
+func TestResolveDirsOfARuntimeThatDoesNotSay(t *testing.T) {
 	n := newNode(t)
 	unknown := errors.New("no runtime answers")
 	i := n.auto(cri.CNI{}, unknown)
@@ -77,8 +78,23 @@ func TestForARuntimeThatDoesNotSay(t *testing.T) {
 	requireConverged(t, i, n.root)
 }
 
+// A runtime in doubt never means the default folders: the caller has to say which they are.
+func TestSEC11_NoFoldersAreAssumedForARuntimeInDoubt(t *testing.T) {
+	for _, doubt := range []error{cri.ErrSeveral, cri.ErrUnproven} {
+		n := newNode(t)
+		i := n.install()
+		i.Remedy, i.BinDir, i.RuntimeErr = "name it", "", fmt.Errorf("ask: %w", doubt)
+		_, err := i.Wants(t.Context())
+		require.ErrorIs(t, err, doubt)
+		require.ErrorContains(t, err, "choose CNI folders: ask: "+doubt.Error()+" (name it)")
+		i.BinDir = n.bin
+		_, err = i.Wants(t.Context())
+		require.NoError(t, err, "nothing has to be assumed")
+	}
+}
+
 // The recorded folder is kept as long as the runtime looks there.
-func TestForTheFolderInUseIsKept(t *testing.T) {
+func TestResolveDirsTheFolderInUseIsKept(t *testing.T) {
 	n := newNode(t)
 	first := n.at("first")
 	require.NoError(t, n.auto(first).Apply(t.Context()))
@@ -89,7 +105,7 @@ func TestForTheFolderInUseIsKept(t *testing.T) {
 }
 
 // A move reverts the old place; a later revert reverts the new one.
-func TestForAMoveUndoesTheOldPlace(t *testing.T) {
+func TestResolveDirsAMoveUndoesTheOldPlace(t *testing.T) {
 	n := newNode(t)
 	other := filepath.Join(n.root, "old/net.d/10-other.conflist")
 	write(t, other, "other", 0o644)

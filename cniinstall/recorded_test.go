@@ -29,10 +29,10 @@ type recorded struct {
 // with returns a context as a plan gives it.
 func (r recorded) with(ctx context.Context) context.Context { return ledger.With(ctx, r.Book) }
 
-func (r recorded) For(ctx context.Context, in cri.CNI, asked error) (placed recorded, err error) {
-	placed.Book = r.Book
-	placed.Install, err = forRuntime(r.with(ctx), r.Install, in, asked)
-	return placed, err
+func (r recorded) resolveDirs(ctx context.Context, in cri.CNI, asked error) (resolved recorded, err error) {
+	resolved.Book = r.Book
+	resolved.Install, err = forRuntime(r.with(ctx), r.Install, in, asked)
+	return resolved, err
 }
 
 // forRuntime is an installation for a runtime that was asked.

@@ -90,10 +90,10 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	if err != nil {
 		return nil, nil, err
 	}
-	a.install = cniinstall.Install{
+	install := cniinstall.Install{
 		BinDir: folder(a.cni.binDir), ConfDir: folder(a.cni.confDir), ConfName: confName, Config: conflist,
 		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"}, Undo: cniinstall.Uninstall{Sandboxes: a.sandboxes},
-		Remedy: "--cni-bin-dir and --cni-conf-dir set the directories",
+		Remedy: "give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir",
 	}
 	closePlugins = func() {}
 	if a.cni.plugins != "" {
@@ -101,13 +101,16 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 		if err != nil {
 			return nil, nil, fmt.Errorf("--plugins: %w", err)
 		}
-		a.install.Plugins, closePlugins = plugins, func() { _ = closeAll() } // it was only read
+		install.Plugins, closePlugins = plugins, func() { _ = closeAll() } // it was only read
 	}
 	steps = []bootstrap.Step{
 		{Name: "addresses", Optional: true, Action: hostlocal.Store{
 			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Do, Sandboxes: a.sandboxes,
 		}},
-		{Name: stepCNI, After: a.base(), Prepare: a.place, Wants: a.install},
+		{Name: stepCNI, After: a.base(), Wants: install, Prepare: func(ctx context.Context) (ledger.Wanter, error) {
+			install.Runtime, install.RuntimeErr = a.runtime().CNI(ctx)
+			return install, nil
+		}},
 	}
 	if a.cni.waitLoaded > 0 {
 		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{stepCNI}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
@@ -124,16 +127,6 @@ func folder(flag string) string {
 		return ""
 	}
 	return flag
-}
-
-// place returns what the cni step wants, in the folders that the runtime reports now.
-func (a *agent) place(ctx context.Context) (ledger.Wanter, error) {
-	i := a.install
-	i.Runtime, i.RuntimeErr = a.runtime().CNI(ctx)
-	if err := i.RuntimeErr; (errors.Is(err, cri.ErrSeveral) || errors.Is(err, cri.ErrUnproven)) && (i.BinDir == "" || i.ConfDir == "") {
-		return nil, fmt.Errorf("%w (give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir)", err)
-	}
-	return i, nil
 }
 
 // runtime is the container runtime, which is searched for unless a flag names it.

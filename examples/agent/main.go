@@ -26,7 +26,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/probe"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -56,7 +55,6 @@ type agent struct {
 	cni                                    cniFlags
 	cluster                                clusterFlags
 	datapath                               datapathFlags
-	install                                cniinstall.Install // each run sets its folders
 
 	log     *slog.Logger
 	probe   probe.Probe

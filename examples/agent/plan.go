@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/sysctl"
@@ -68,10 +67,8 @@ func (a *agent) plan() (plan *bootstrap.Plan, closePlugins func(), err error) {
 		return nil, nil, err
 	}
 	return &bootstrap.Plan{
-		Host: a.host,
-		Ledger: &ledger.Ledger{
-			Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == "", Kinds: cniinstall.Uninstall{Sandboxes: a.sandboxes}.Kinds(),
-		},
+		Host:    a.host,
+		Ledger:  &ledger.Ledger{Dir: a.stateDir, Agent: network, Owner: a.owner, NoOwner: a.owner == ""},
 		Gates:   gates,
 		Steps:   slices.Concat(steps, datapath, a.accessSteps(), cni, a.nodeSteps()),
 		Prepare: a.prepare,
