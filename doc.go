@@ -13,14 +13,14 @@
 //     namespaces from inside a container, without nsenter or a helper binary.
 //   - bootstrap/ledger: one record for each object of the node: what it was, how it was
 //     left, and which agents want it. Files and directories are described there.
-//   - bootstrap/reconcile: a plan applied now and on a timer, and repaired when the node
-//     changes.
+//   - bootstrap/reconcile: the loop that keeps a node so: a plan applied now and on a timer,
+//     and repaired within a second when the node changes.
 //   - bootstrap/timeline: a run as a picture.
 //   - bootstrap/textfile: the outcome of a run, for node_exporter.
 //   - bootstrap/prom, bootstrap/otel: metrics for Prometheus and spans for
 //     OpenTelemetry; modules of their own.
 //   - bootstrap/hostpath: directories and files that an agent expects, also with given
-//     content.
+//     content, and a kubeconfig for CNI plugins.
 //   - bootstrap/kmod: kernel modules that it needs.
 //   - bootstrap/cri: asks the container runtime where it looks for CNI files, what it
 //     has loaded, and which sandboxes it knows.
@@ -42,7 +42,8 @@
 //   - bpffs: a BPF file system mount.
 //   - mount: the kernel that cgroup and bpffs call, as one interface.
 //   - sysctl: a drop-in persisted, kernel values set and read back.
-//   - cniinstall: CNI plugins and the network configuration.
+//   - cniinstall: CNI plugins and the network configuration, of its own or joined to that of
+//     another CNI.
 //   - cleanup: finds what an agent left behind, and then removes it.
 //   - cleanup/ownershipfile: an agent's ownership, from a YAML file.
 //
@@ -57,7 +58,7 @@
 //
 // Each is a page of documentation or an example that runs as a test:
 //
-//   - Embed it in an agent: the example of package bootstrap, and examples/agent.
+//   - Embed it in an agent: the program in README.md, and examples/agent.
 //   - Describe objects of your own, with the same guarantees: [ledger.Kind], and
 //     [bootstraptest.ConformKind] to test it.
 //   - Replace Cilium's init containers: examples/deploy/README.md.

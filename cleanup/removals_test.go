@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/cleanup"
 )
 
-func ExamplePlan() {
+func ExampleRemovals() {
 	l := cleanup.Leftovers{Ownership: cleanup.Cilium(), Scope: "all-state"}
 	reviewed := l.Removals(&cleanup.Inventory{Items: []cleanup.Item{
 		{Kind: "tc filter", Object: "cilium_host ingress cil_from_host", Group: "link cilium_host"},
