@@ -47,9 +47,9 @@ func (w *walk) local() (*ledger.Book, error) {
 	return w.book.Local(namespace), nil
 }
 
-// learn has the ledger know the kinds of all steps, for undoing their records. What a step
+// learnKinds has the ledger know the kinds of all steps, for undoing their records. What a step
 // cannot tell now is reported where it matters: as a record of an unknown kind.
-func (w *walk) learn(ctx context.Context) {
+func (w *walk) learnKinds(ctx context.Context) {
 	if w.book == nil {
 		return
 	}

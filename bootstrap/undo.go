@@ -46,10 +46,10 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 		o.step, o.ctx = &steps[i], w.start(ctx, steps[i].Name)
 	}
 	within, wait := waiting.On(ctx, "what is recorded to be undone")
-	w.learn(within)
+	w.learnKinds(within)
 	u.undoInTurn(within, all)
 	wait.End()
-	return u.tell(ctx)
+	return u.finish(ctx)
 }
 
 // of returns what becomes of the named step.
@@ -193,8 +193,8 @@ func (u *undoing) undoAction(o *undone) {
 	o.Changes = append(o.Changes, done.Changes...)
 }
 
-// tell reports what became of each step. The error joins those that count.
-func (u *undoing) tell(ctx context.Context) error {
+// finish reports what became of each step. The error joins those that count.
+func (u *undoing) finish(ctx context.Context) error {
 	var errs []error
 	for _, o := range u.results {
 		if o.ctx == nil {

@@ -97,7 +97,7 @@ func (l Loop) Run(ctx context.Context) error {
 			return nil
 		}
 		r.failed = err
-		r.tell(report, nil)
+		r.callDone(report, nil)
 		switch {
 		case errors.Is(err, ledger.ErrNotOwner), errors.Is(err, ledger.ErrNotApplied):
 			return fmt.Errorf("reconcile: %w", err)
@@ -107,7 +107,7 @@ func (l Loop) Run(ctx context.Context) error {
 			failures = 0
 		}
 		r.plan.Gates = passed(r.plan.Gates, report)
-		r.learn(report)
+		r.watchSteps(report)
 		if r.wait(ctx, l.pause(failures)) {
 			return nil
 		}

@@ -29,23 +29,23 @@ type running struct {
 	failed  error            // that of the last run
 
 	isPreparing bool
-	untold      []func() // calls of Done
+	pending      []func() // calls of Done
 }
 
-// tell calls Done, but not while the program is busy with Prepare.
-func (r *running) tell(report *bootstrap.Report, err error) {
+// callDone calls Done, but not while the program is busy with Prepare.
+func (r *running) callDone(report *bootstrap.Report, err error) {
 	if r.Done == nil {
 		return
 	}
 	err = errors.Join(r.failed, err)
-	r.untold = append(r.untold, func() { r.Done(report, err) })
+	r.pending = append(r.pending, func() { r.Done(report, err) })
 	if r.isPreparing {
 		return
 	}
-	for _, tell := range r.untold {
-		tell()
+	for _, call := range r.pending {
+		call()
 	}
-	r.untold = nil
+	r.pending = nil
 }
 
 // prepare is the plan's Prepare, and has its steps' go the same way.
@@ -139,9 +139,9 @@ func (r *running) watch(until context.Context, all []*watched) (changed []*watch
 	return changed, false
 }
 
-// learn watches what the steps of a run want. A step that fails now is still repaired as it was
+// watchSteps watches what the steps of a run want. A step that fails now is still repaired as it was
 // applied before.
-func (r *running) learn(report *bootstrap.Report) {
+func (r *running) watchSteps(report *bootstrap.Report) {
 	if report.Steps == nil {
 		return
 	}
@@ -190,18 +190,18 @@ func (r *running) repair(ctx context.Context, w *watched) (isOver bool) {
 		return true
 	case err != nil:
 		if w.hasTried(err.Error(), true) == 1 {
-			r.tell(report, err)
+			r.callDone(report, err)
 		}
 	case !report.Changed():
 		if w.retries { // another program has mended it
 			w.outcome = ""
-			r.tell(report, nil)
+			r.callDone(report, nil)
 		}
 		w.attended()
 	case w.hasTried(strings.Join(resultOf(report, w.step.Name).Changes, "\n"), false) == contestAfter+1:
-		r.tell(report, fmt.Errorf("step %s: %w: repairing it more and more rarely, down to once in %v", w.step.Name, errContested, longest))
+		r.callDone(report, fmt.Errorf("step %s: %w: repairing it more and more rarely, down to once in %v", w.step.Name, errContested, longest))
 	default:
-		r.tell(report, nil)
+		r.callDone(report, nil)
 	}
 	return false
 }

@@ -149,7 +149,7 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 	known := false
 	err = configresolve.Watch(ctx, configresolve.Resolver{Sources: sources}, func(u configresolve.Update) error {
 		if known && u.Err == nil {
-			tell(changed)
+			notify(changed)
 		}
 		known = true
 		return nil
@@ -162,14 +162,14 @@ func (a *agent) watch(ctx context.Context, changed chan<- struct{}) {
 // watchLinks triggers a run as soon as a link appears.
 func (a *agent) watchLinks(ctx context.Context, changed chan<- struct{}) {
 	err := a.host.Do(ctx, []string{"net"}, func(ctx context.Context) error {
-		return sysctl.Watch(ctx, func() { tell(changed) })
+		return sysctl.Watch(ctx, func() { notify(changed) })
 	})
 	if ctx.Err() == nil {
 		a.log.Info("new links are seen by the timer only", "why", err)
 	}
 }
 
-func tell(changed chan<- struct{}) {
+func notify(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:
 	default: // a signal is pending already

@@ -102,7 +102,7 @@ func (w *Wait) For(ctx context.Context, what string, atMost time.Duration) {
 		w.end = time.Now().Add(atMost)
 	}
 	if !w.isKnown && w.isLast() {
-		w.tell()
+		w.notify()
 	}
 }
 
@@ -139,13 +139,13 @@ func (w *Wait) again() {
 		return
 	}
 	if w.isLast() {
-		w.tell()
-		w.say()
+		w.notify()
+		w.print()
 	}
 	w.timer.Reset(w.every())
 }
 
-func (w *Wait) tell() {
+func (w *Wait) notify() {
 	w.isKnown = true
 	if w.listener != nil {
 		w.listener(Silent(w.ctx), w.what, w.left()) // what it does itself is not told to it
@@ -160,8 +160,8 @@ func (w *Wait) left() time.Duration {
 	return max(time.Until(w.end).Round(time.Second), time.Second)
 }
 
-// say says on standard error what is waited for, at intervals that double.
-func (w *Wait) say() {
+// print says on standard error what is waited for, at intervals that double.
+func (w *Wait) print() {
 	now := time.Now()
 	if w.isSilent || now.Add(time.Second).Before(w.nextLine) { // timers are not exact
 		return
