@@ -29,7 +29,7 @@ type running struct {
 	failed  error            // that of the last run
 
 	isPreparing bool
-	pending      []func() // calls of Done
+	pending     []func() // calls of Done
 }
 
 // callDone calls Done, but not while the program is busy with Prepare.
