@@ -169,10 +169,10 @@ type app struct {
 	gaveUp         atomic.Bool       // and says so, once
 	timeline       drawing
 	reviewed       *cleanup.Removals // to remove; nil: all that is found
-	scratch        atomic.Value  // string: a directory that goes, however the process ends
-	access         answered      // what may not be done in the cluster, for a check
-	next           func() error  // what this process becomes when the command has succeeded
-	binDirs        []string      // that search has found
+	scratch        atomic.Value      // string: a directory that goes, however the process ends
+	access         answered          // what may not be done in the cluster, for a check
+	next           func() error      // what this process becomes when the command has succeeded
+	binDirs        []string          // that search has found
 	confDirs       []string
 	notes          []string
 	unlisted       error // of sandboxes
