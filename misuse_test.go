@@ -107,7 +107,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"gate without a gate":            {gated(nil), `gate "g" has no Gate`},
 		"ledger of nobody":               {recorded(&ledger.Ledger{Agent: "agent"}), "no owner is named: set Owner, such as a pod's UID, or NoOwner"},
 		"ledger without agent":           {recorded(&ledger.Ledger{NoOwner: true}), `agent "" is not a DNS label`},
-		"wants as an action":             {action(hostpath.Paths{}), "as its Action, so that nothing would be recorded: set Wants"},
+		"wants as an action":             {action(sysctl.DropIn{}), "as its Action, so that nothing would be recorded: set Wants"},
 		"wants and an action":            {run(bootstrap.Step{Name: "s", Wants: hostpath.Paths{}, Action: bootstrap.Func("x", nil, nil)}), `step "s" has both Wants and an Action`},
 		"gate among the steps":           {run(bootstrap.Step{Name: "s", Gate: gate.File("/nowhere")}), `step "s" is a gate: make it one of Gates`},
 		"wants among the gates":          {apply(&bootstrap.Plan{Gates: []bootstrap.Step{{Name: "g", Wants: hostpath.Paths{}}}}), `gate "g" has Wants or an Action`},
@@ -133,7 +133,7 @@ func TestWhatWasNotGivenIsAnErrorThatSaysSo(t *testing.T) {
 		"cgroup of a nil kernel":         {wants(cgroup.Mount{Path: "/nowhere", Kernel: (*bootstraptest.Kernel)(nil)}), "the kernel is a nil *bootstraptest.Kernel"},
 		"values of a nil kernel":         {wants(sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: (*bootstraptest.Kernel)(nil)}}), "the kernel is a nil *bootstraptest.Kernel"},
 		"CNI without name":               {wants(cniinstall.Install{Config: cniinstall.Whole("{}")}), "no file name given"},
-		"zero CNI agent":                 {func(ctx context.Context) error { return second(cniinstall.Agent{}.Render(ctx, "/nowhere")) }, "no agent plugin given"},
+		"zero CNI agent":                 {wants(cniinstall.Install{Config: cniinstall.Agent{}, ConfDir: "/nowhere", ConfName: "05-x.conflist"}), "no agent plugin given"},
 		"zero chained":                   {wants(cniinstall.Install{Config: cniinstall.Chained{}, ConfDir: "/nowhere", ConfName: "05-x.conflist"}), "no agent plugin given"},
 		"uninstall by no directory":      {func(context.Context) error { return second(cniinstall.UninstallEnabled("")) }, "no directory of the agent's configuration given"},
 	} {

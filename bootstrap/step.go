@@ -62,11 +62,29 @@ func (r Result) in(wants ledger.Wants, s *Step) Result {
 	if s.Local {
 		return r
 	}
-	r.Places = wants.Places()
+	r.Places = places(wants)
 	for _, path := range wants.Watch {
 		r.Places[path] = ""
 	}
 	return r
+}
+
+// places returns where on the host the objects are, with the type of the file system if it is
+// known.
+func places(wants ledger.Wants) map[string]string {
+	places := map[string]string{}
+	for _, want := range wants.List {
+		path, fstype := want.Object, ""
+		if place := want.Kind.Place; place != nil {
+			path, fstype = place(want.Object)
+		} else if want.Kind.Space != ledger.File().Space { // that of paths
+			path = ""
+		}
+		if path != "" {
+			places[path] = fstype
+		}
+	}
+	return places
 }
 
 // wants asks the step, and returns an error if it fails, or an object would be one of the
@@ -80,7 +98,7 @@ func (w *walk) wants(ctx context.Context, s *Step) (ledger.Wants, error) {
 		w.kinds[want.Kind.Name] = want.Kind
 	}
 	if err == nil && !s.Local {
-		err = w.plan.Host.CheckPlaces(wants.Places())
+		err = w.plan.Host.CheckPlaces(places(wants))
 	}
 	if errors.Is(err, ledger.ErrMissing) {
 		return wants, err

@@ -143,11 +143,11 @@ func lookAt(k mount.Mounter, path string) (fsmount.Place, error) {
 	return p, p.Foreign(k, "bpffs", ErrForeign)
 }
 
-// Mounted returns the resolved path on which a bpffs is mounted: Path or, if
+// mounted returns the resolved path on which a bpffs is mounted: Path or, if
 // another file system is mounted there, Fallback. It returns "" if no bpffs is. Its
 // running time does not depend on the number of other mounts, unless another file
 // system is mounted on Path.
-func (m Mount) Mounted(ctx context.Context) (path string, err error) {
+func (m Mount) mounted(ctx context.Context) (path string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -172,7 +172,7 @@ func (m Mount) Apply(ctx context.Context) error { return fsmount.Apply(ctx, m) }
 // and a mode or options that differ from those that Apply would set. It reads the
 // list of all mounts.
 func (m Mount) Advise(ctx context.Context) (remarks []string, err error) {
-	path, err := m.Mounted(ctx)
+	path, err := m.mounted(ctx)
 	if err != nil || path == "" {
 		return nil, err
 	}

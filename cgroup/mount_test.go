@@ -163,10 +163,11 @@ func TestTheZeroMountIsTheNodesOwn(t *testing.T) {
 	require.Equal(t, []string{"statx /sys/fs/cgroup"}, asked)
 	wants, err := cgroup.Mount{}.Wants(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"/sys/fs/cgroup": "cgroup2"}, wants.Places(), "a plan finds them on the host")
+	place, fstype := wants.List[0].Kind.Place(wants.List[0].Object)
+	require.Equal(t, []string{"/sys/fs/cgroup", "cgroup2"}, []string{place, fstype}, "a plan finds them on the host")
 	wants, err = cgroup.Mount{Kernel: k}.Wants(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, wants.Places())
+	require.Nil(t, wants.List[0].Kind.Place)
 }
 
 // recorded is a mount that a step wants.

@@ -87,17 +87,15 @@ type agentPlugin struct {
 	LogFile string `json:"log-file,omitempty"`
 }
 
-// Render returns the configuration as a list (.conflist). A string that is not
+// renderIn returns the configuration as a list (.conflist). A string that is not
 // UTF-8 cannot be represented in JSON, and is an error.
-func (a Agent) Render(context.Context, string) ([]byte, error) {
+func (a Agent) renderIn(context.Context, folder) ([]byte, error) {
 	out, err := a.render()
 	if err != nil {
 		return nil, fmt.Errorf("render the CNI configuration: %w", err)
 	}
 	return out, nil
 }
-
-func (a Agent) renderIn(ctx context.Context, f folder) ([]byte, error) { return a.Render(ctx, f.Dir) }
 
 func (a Agent) render() ([]byte, error) {
 	chain, err := a.template()

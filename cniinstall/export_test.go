@@ -15,6 +15,9 @@ func RenderIn(ctx context.Context, c Chained, i Install) ([]byte, error) {
 	return c.renderIn(ctx, i.folder(recorded{}))
 }
 
+// Render renders a.
+func (a Agent) Render(ctx context.Context) ([]byte, error) { return a.renderIn(ctx, folder{}) }
+
 // EditList edits a file as that of another CNI is edited.
 func EditList(ctx context.Context, path string, edit func(raw string) string) error {
 	return again(func() error {

@@ -74,7 +74,7 @@ func TestCNI3_TemplatesGolden(t *testing.T) {
 			if strings.HasPrefix(tt.name, "template") {
 				tt.agent.LogFile = "/var/log/" + quotes
 			}
-			got, err := tt.agent.Render(t.Context(), "")
+			got, err := tt.agent.Render(t.Context())
 			require.NoError(t, err)
 			list := golden(t, tt.name, got)
 			require.Equal(t, tt.net, list.Name)
@@ -98,7 +98,7 @@ func TestCNI3_TemplatesThatCannotBe(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := tt.agent.Render(t.Context(), "")
+			_, err := tt.agent.Render(t.Context())
 			require.ErrorContains(t, err, "render the CNI configuration: ")
 			require.ErrorContains(t, err, tt.want)
 		})

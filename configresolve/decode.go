@@ -25,7 +25,7 @@ import (
 //	}
 //
 // If no source set a key, its field stays as it is, such as at a default; with
-// required, the error then matches [ErrUnset]. Fields without the tag are ignored, and
+// required, that is an error. Fields without the tag are ignored, and
 // the fields of an embedded struct count as v's own.
 //
 // A string field gets the value byte for byte. For all other types, white space
@@ -44,8 +44,7 @@ func Decode(c *Config, v any) error {
 		if _, set := c.Lookup(f.key); !set && !f.required {
 			continue
 		}
-		_, err := get(c, f.key, func(value string) (struct{}, error) { return struct{}{}, decodeValue(f.value, value) })
-		errs = append(errs, err)
+		errs = append(errs, c.parse(f.key, func(value string) error { return decodeValue(f.value, value) }))
 	}
 	return errors.Join(errs...)
 }

@@ -6,7 +6,6 @@ package configresolve_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/slipway-dev/slipway/configresolve"
@@ -28,11 +27,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	mtu, err := configresolve.Get(config, "mtu", strconv.Atoi)
-	fmt.Println(mtu, err)
+	fmt.Println(config.Lookup("mtu"))
 	fmt.Print(config.Explain())
 	// Output:
-	// 9000 <nil>
+	// 9000 true
 	// cluster-id = "7" from static:defaults
 	//     denied "1" from env:AGENT_: in the deny list
 	// mtu = "9000" from env:AGENT_

@@ -6,14 +6,10 @@ package configresolve
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
-
-// ErrUnset is matched by the error of [Get] for a key that no source set.
-var ErrUnset = code.New(code.ConfigInvalid, "is not set")
 
 // unshown is the error from parsing a secret. Its own text would contain the
 // secret.
@@ -22,29 +18,21 @@ type unshown struct{ error }
 func (unshown) Error() string   { return "its value cannot be parsed, and is not shown" }
 func (u unshown) Unwrap() error { return u.error }
 
-// Get parses the value of key. The error names the key and the source of the value.
-// If the key has no value, the error matches [ErrUnset], and mentions a value that
-// the policy denied, if any. The function parse gets the value without white space around
-// it, such as the newline that a ConfigMap made of files has at the end of each value;
-// [Config.Lookup] returns it as it is, to be passed on.
-func Get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
-	return get(c, key, func(value string) (T, error) { return parse(strings.TrimSpace(value)) })
-}
-
-func get[T any](c *Config, key string, parse func(string) (T, error)) (T, error) {
-	var zero T
+// parse passes the value of key on. The error names the key and the source of the value; if
+// the key has none, it mentions a value that the policy denied, if any.
+func (c *Config) parse(key string, parse func(string) error) error {
 	value, ok := c.Lookup(key)
 	if !ok {
-		return zero, fmt.Errorf("config key %s %w%s", quote(key), ErrUnset, c.deniedNote(key))
+		return code.Errorf(code.ConfigInvalid, "config key %s is not set%s", quote(key), c.deniedNote(key))
 	}
-	parsed, err := parse(value)
+	err := parse(value)
 	if err != nil && printable.Secret(key) {
 		err = unshown{err}
 	}
 	if err != nil {
-		return zero, code.Errorf(code.ConfigInvalid, "config key %s from %s: %w", quote(key), c.entries[key].Source, err)
+		return code.Errorf(code.ConfigInvalid, "config key %s from %s: %w", quote(key), c.entries[key].Source, err)
 	}
-	return parsed, nil
+	return nil
 }
 
 func (c *Config) deniedNote(key string) string {

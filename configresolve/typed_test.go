@@ -4,7 +4,6 @@
 package configresolve_test
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,40 +14,32 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-func TestCFG11_Get(t *testing.T) {
+func TestCFG11_WhatIsWrongNamesTheKeyAndItsSource(t *testing.T) {
 	c := resolve(t, configresolve.Resolver{DenyKeys: []string{"denied"}, Sources: []configresolve.Source{
-		static("base", values{"on": "true", "mtu": "many", "interval": "5m"}), static("node", values{"denied": "1"})}})
-
-	on, err := configresolve.Get(c, "on", strconv.ParseBool)
-	require.NoError(t, err)
-	require.True(t, on)
-	interval, err := configresolve.Get(c, "interval", time.ParseDuration)
-	require.NoError(t, err)
-	require.Equal(t, 5*time.Minute, interval)
-
-	_, err = configresolve.Get(c, "mtu", strconv.Atoi)
-	require.ErrorIs(t, err, strconv.ErrSyntax)
+		static("base", values{"on": "true\n", "mtu": "many", "interval": " 5m\n"}), static("node", values{"denied": "1"})}})
+	var v struct {
+		On       bool          `config:"on"`
+		Interval time.Duration `config:"interval"`
+		MTU      int           `config:"mtu"`
+		Nothing  int           `config:"nothing,required"`
+		Denied   int           `config:"denied,required"`
+	}
+	err := configresolve.Decode(c, &v)
+	require.True(t, v.On)
+	require.Equal(t, 5*time.Minute, v.Interval)
 	require.Equal(t, "config.invalid", code.Of(err))
-	require.ErrorContains(t, err, `config key "mtu" from static:base: `)
-
-	_, err = configresolve.Get(c, "nothing", strconv.Atoi)
-	require.ErrorIs(t, err, configresolve.ErrUnset)
-	require.EqualError(t, err, `config key "nothing" is not set`)
-
-	_, err = configresolve.Get(c, "denied", strconv.Atoi)
-	require.ErrorIs(t, err, configresolve.ErrUnset)
-	require.ErrorContains(t, err, `static:node gives it, but it is in the deny list`)
+	require.EqualError(t, err, `config key "mtu" from static:base: "many" does not fit into a field of the type int
+config key "nothing" is not set
+config key "denied" is not set (static:node gives it, but it is in the deny list)`)
 }
 
 func TestCFG12_BlanksAroundAValueCountOnlyWhereItIsPassedOn(t *testing.T) {
-	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("files", values{"mtu": "1500\n", "interval": " 5m\n"})}})
-	mtu, err := configresolve.Get(c, "mtu", strconv.Atoi)
-	require.NoError(t, err)
-	require.Equal(t, 1500, mtu)
-	interval, err := configresolve.Get(c, "interval", time.ParseDuration)
-	require.NoError(t, err)
-	require.Equal(t, 5*time.Minute, interval)
-
+	c := resolve(t, configresolve.Resolver{Sources: []configresolve.Source{static("files", values{"mtu": "1500\n"})}})
+	var v struct {
+		MTU int `config:"mtu"`
+	}
+	require.NoError(t, configresolve.Decode(c, &v))
+	require.Equal(t, 1500, v.MTU)
 	require.Equal(t, "1500\n", c.Data()["mtu"])
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -184,7 +185,7 @@ func TestSYS2_APatternThatCouldNeverMatchIsMissing(t *testing.T) {
 		wrong, right := sysctl.Setting{Key: key, Value: "1"}, sysctl.Setting{Key: "net.ipv4.ip_forward", Value: "1"}
 		changes, err := k.Diff(wrong, right)
 		require.Len(t, changes, 1, "%s: the rest is still listed", key)
-		_, checked := sysctl.Settings{Values: []sysctl.Setting{wrong}, Kernel: k}.Check(t.Context())
+		_, checked := ledger.Check(t.Context(), sysctl.Settings{Values: []sysctl.Setting{wrong}, Kernel: k})
 		for _, err := range []error{err, checked, k.Set(wrong, right)} {
 			require.ErrorIs(t, err, fs.ErrNotExist)
 			require.ErrorContains(t, err, "no key can match without "+lacks+": ")

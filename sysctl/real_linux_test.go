@@ -19,6 +19,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -77,7 +78,7 @@ func TestSYS2_RealReadOnlyKernel(t *testing.T) {
 
 	other.IgnoreFailure = true
 	require.NoError(t, k.Set(other))
-	require.Empty(t, check(t, sysctl.Settings{Values: []sysctl.Setting{other}}))
+	require.Empty(t, check(t, testledger.Step{Wanter: sysctl.Settings{Values: []sysctl.Setting{other}}}))
 }
 
 func TestSYS2_MissingCapabilityIsNamed(t *testing.T) {
@@ -103,7 +104,7 @@ func TestSYS2_WhatACapabilityIsMissingForIsKnownBeforehand(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte("2\n"), 0o644))
 		settings = append(settings, sysctl.Setting{Key: sysctl.Key(key), Value: "1", IgnoreFailure: true})
 	}
-	s := sysctl.Settings{Kernel: sysctl.KernelAt(root), Values: settings}
+	s := testledger.Step{Wanter: sysctl.Settings{Kernel: sysctl.KernelAt(root), Values: settings}}
 	require.Len(t, check(t, s), 3)
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
-// Settings wants kernel values but no file: they last until the next boot.
+// Settings wants kernel values but no file: they last until the next boot. To set
+// them without a plan, use [Kernel.Set].
 type Settings struct {
 	// Values are set in this order, except that those which change others along come
 	// first; globs stand for the keys that exist at that time.
@@ -30,12 +31,6 @@ func (s Settings) Wants(context.Context) (ledger.Wants, error) {
 	list, err := s.Kernel.list(linesOf("", s.Values))
 	return ledger.Wants{List: list, Kinds: []*ledger.Kind{(&values{Kernel: s.Kernel}).kind()}}, err
 }
-
-// Check lists the values that Apply would set.
-func (s Settings) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, s) }
-
-// Apply sets the values that differ, and reads them back. It records nothing.
-func (s Settings) Apply(ctx context.Context) error { return ledger.Apply(ctx, s) }
 
 func (k Kernel) list(as []target) ([]ledger.Want, error) {
 	targets, err := expand(k.files(), as)

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -136,7 +137,7 @@ func TestSYS2_AnIgnoredFailureIsNotSet(t *testing.T) {
 	}
 	// The file system of these values is read-only here.
 	s := sysctl.Settings{Values: []sysctl.Setting{{Key: "kernel.pid_max", Value: "99", IgnoreFailure: true}}}
-	require.Empty(t, check(t, s))
+	require.Empty(t, check(t, testledger.Step{Wanter: s}))
 	require.Equal(t, []string{"kernel.pid_max is not set to 99, and the - before it ignores that"}, advise(t, s))
 }
 

@@ -32,7 +32,7 @@ func ExampleKernel() {
 		ctx := context.Background()
 		return errors.Join(
 			cgroup.Mount{Path: cgroups, Kernel: kernel}.Apply(ctx),
-			sysctl.Settings{Values: sysctl.Forwarding(), Kernel: sysctl.Kernel{Files: kernel}}.Apply(ctx),
+			sysctl.Kernel{Files: kernel}.Set(sysctl.Forwarding()...),
 			bpffs.Mount{Path: bpf, Kernel: kernel}.Apply(ctx),
 		)
 	}

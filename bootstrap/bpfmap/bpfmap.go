@@ -16,7 +16,7 @@ import (
 )
 
 // Pinned is the state in which each map is pinned in a directory, as specified. It is a
-// ledger.Wanter.
+// ledger.Wanter. If a map cannot be made or replaced, the others still are.
 type Pinned struct {
 	// Dir is an absolute path on a BPF file system, such as /sys/fs/bpf/agent. If only
 	// its last element is missing, it is made with mode 0700.
@@ -26,13 +26,6 @@ type Pinned struct {
 	// since a map that does not match is replaced. Their Pinning is ignored.
 	Maps []*ebpf.MapSpec
 }
-
-// Check lists the maps that Apply would make or replace.
-func (p Pinned) Check(ctx context.Context) (changes []string, err error) { return ledger.Check(ctx, p) }
-
-// Apply creates and pins missing maps, and replaces those that do not match. If one
-// fails, the others are still done; the errors are joined. Without a plan, nothing is recorded.
-func (p Pinned) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
 
 // Wants lists the directory if it is missing, and the maps.
 func (p Pinned) Wants(ctx context.Context) (ledger.Wants, error) {

@@ -31,13 +31,13 @@ func TestRDY4_WhatCannotBePinned(t *testing.T) {
 		"want a name of at most":    {Dir: "/nowhere", Maps: []*ebpf.MapSpec{{Name: strings.Repeat("a", 256)}}},
 		`map "good" is given twice`: {Dir: "/nowhere", Maps: []*ebpf.MapSpec{good, good}},
 	} {
-		_, err := p.Check(t.Context())
+		_, err := ledger.Check(t.Context(), p)
 		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, p.Apply(t.Context()), want)
+		require.ErrorContains(t, ledger.Apply(t.Context(), p), want)
 	}
 	p := bpfmap.Pinned{Dir: "/nowhere/at/all", Maps: []*ebpf.MapSpec{good}}
 	if runtime.GOOS != "linux" {
-		require.ErrorIs(t, p.Apply(t.Context()), errors.ErrUnsupported)
+		require.ErrorIs(t, ledger.Apply(t.Context(), p), errors.ErrUnsupported)
 	}
 }
 

@@ -6,7 +6,7 @@
 // needs another.
 //
 //	maps := bpfmap.Pinned{Dir: "/sys/fs/bpf/agent", Maps: []*ebpf.MapSpec{endpoints}}
-//	err := maps.Apply(ctx)
+//	err := ledger.Apply(ctx, maps) // or as a step of a plan, which records it
 //	m, err := ebpf.LoadPinnedMap("/sys/fs/bpf/agent/endpoints", nil)
 //
 // A pinned map with the type, sizes and flags of its spec is not touched: it keeps the

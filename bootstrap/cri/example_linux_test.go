@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/critest"
 )
 
 // An agent asks the runtime for its folders before it installs.

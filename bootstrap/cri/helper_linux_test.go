@@ -18,7 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/critest"
 )
 
 // host is a folder that imitates a host's /proc as far as the package reads it. Its root is one

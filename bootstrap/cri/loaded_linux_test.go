@@ -15,8 +15,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/critest"
 )
 
 var _ bootstrap.Action = cri.Loaded{}

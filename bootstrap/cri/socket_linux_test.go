@@ -17,8 +17,8 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/critest"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 

@@ -89,15 +89,6 @@ func (c Content) validate() error {
 func (c Content) path() Path    { return Path{c.Path, typeFileOrCreate} }
 func (c Content) clean() string { return c.path().clean() }
 
-// Check reports whether Apply would write the file, and which directories it would make.
-// It shows no content.
-func (c Content) Check(ctx context.Context) (changes []string, err error) {
-	return ledger.Check(ctx, c)
-}
-
-// Apply writes the file unless it is already as wanted. Without a plan, nothing is recorded.
-func (c Content) Apply(ctx context.Context) error { return ledger.Apply(ctx, c) }
-
 // Wants lists the file, after the missing directories above it if Parents is set. That the
 // content cannot be rendered yet is an error of the file's: an earlier step may help.
 func (c Content) Wants(ctx context.Context) (wants ledger.Wants, err error) {

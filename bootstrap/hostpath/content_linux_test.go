@@ -36,7 +36,7 @@ func TestHP3_WhatIsMountedOrADeviceIsRefused(t *testing.T) {
 	before := names(t, dir)
 	for path, is := range map[string]string{"/pipe": "FIFO", "/device": "CharDevice"} {
 		c.Path = dir + path
-		require.ErrorContains(t, c.Apply(t.Context()), "host path "+c.Path+" is a "+is+", and must be a File: move it away")
+		require.ErrorContains(t, testledger.Step{Wanter: c}.Apply(t.Context()), "host path "+c.Path+" is a "+is+", and must be a File: move it away")
 	}
 	require.Equal(t, before, names(t, dir))
 }

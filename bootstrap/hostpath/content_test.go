@@ -149,7 +149,7 @@ func TestHP3_ARefreshedFileIsOurs(t *testing.T) {
 	require.NoFileExists(t, path)
 
 	refresh() // without a ledger, the writer is unknown
-	require.Equal(t, []string{"replace file " + path}, testledger.Changes(t, c))
+	require.Equal(t, []string{"replace file " + path}, testledger.Changes(t, testledger.Step{Wanter: c}))
 }
 
 func TestHP3_Refuses(t *testing.T) {
@@ -170,9 +170,9 @@ func TestHP3_Refuses(t *testing.T) {
 		"a file above those": {dir + "/file/x/y", true, "not a directory", code.HostpathWrongType},
 	} {
 		c := hostpath.Content{Path: tc.path, Bytes: []byte("x"), Parents: tc.parents}
-		_, err := c.Check(t.Context())
+		_, err := ledger.Check(t.Context(), c)
 		require.ErrorContains(t, err, tc.want, name)
-		err = c.Apply(t.Context())
+		err = ledger.Apply(t.Context(), c)
 		require.ErrorContains(t, err, tc.want, name)
 		require.ErrorContains(t, err, tc.path, name)
 		require.Equal(t, tc.code, code.Of(err), name)
@@ -195,9 +195,9 @@ func TestHP3_FieldsAreValidated(t *testing.T) {
 		"more than permission bits":             {Path: "/etc/conf", Bytes: text, Mode: 0o755 | fs.ModeSetuid},
 		"owner -1:0 is not a user and group ID": {Path: "/etc/conf", Bytes: text, UID: -1},
 	} {
-		_, err := c.Check(t.Context())
+		_, err := ledger.Check(t.Context(), c)
 		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, c.Apply(t.Context()), want)
+		require.ErrorContains(t, ledger.Apply(t.Context(), c), want)
 	}
 }
 
@@ -261,14 +261,14 @@ func TestHP3_AKubeconfigHasTheTokenOfNow(t *testing.T) {
 		with hostpath.Kubeconfig
 		want string
 	}{
-		"no server":               {hostpath.Kubeconfig{Token: "t"}, `its server is "": want https://HOST:PORT`},
-		"no host":                 {hostpath.Kubeconfig{Server: "https://:443", Token: "t"}, `its server is "https://:443"`},
-		"no port":                 {hostpath.Kubeconfig{Server: "https://10.0.0.1:", Token: "t"}, `its server is "https://10.0.0.1:"`},
-		"no TLS":                  {hostpath.Kubeconfig{Server: "http://a:80", Token: "t"}, "as a token goes to no other"},
-		"no token":                {hostpath.Kubeconfig{Server: k.Server}, "no token that plugins could use: give TokenFile or Token"},
+		"no server":               {hostpath.Kubeconfig{}, `its server is "": want https://HOST:PORT`},
+		"no host":                 {hostpath.Kubeconfig{Server: "https://:443"}, `its server is "https://:443"`},
+		"no port":                 {hostpath.Kubeconfig{Server: "https://10.0.0.1:"}, `its server is "https://10.0.0.1:"`},
+		"no TLS":                  {hostpath.Kubeconfig{Server: "http://a:80"}, "as a token goes to no other"},
+		"no token":                {hostpath.Kubeconfig{Server: k.Server}, "no token that plugins could use: give TokenFile"},
 		"an empty token":          {hostpath.Kubeconfig{Server: k.Server, TokenFile: write("empty", " \n")}, "no token that plugins could use"},
 		"no such token":           {hostpath.Kubeconfig{Server: k.Server, TokenFile: dir + "/none"}, "no such file"},
-		"half a CA":               {hostpath.Kubeconfig{Server: k.Server, Token: "t", CAFile: write("half", ca[:9])}, "its CA has no certificate in PEM"},
+		"half a CA":               {hostpath.Kubeconfig{Server: k.Server, TokenFile: k.TokenFile, CAFile: write("half", ca[:9])}, "its CA has no certificate in PEM"},
 		"a token that never ends": {hostpath.Kubeconfig{Server: k.Server, TokenFile: "/dev/zero"}, "not a regular file"},
 	} {
 		tc.with.Path = k.Path

@@ -17,17 +17,10 @@ import (
 )
 
 // Paths is the state of a node on which all these paths exist. It is a ledger.Wanter; nil
-// wants nothing. A path that needs another one must come after it.
+// wants nothing. A path that needs another one must come after it. An error about a path of the
+// wrong type, or that is missing and may not be made, names both types. If a path cannot be
+// made, the others still are.
 type Paths []Path
-
-// Check names the directories and files that Apply would make. If a path is of the
-// wrong type, or is missing and may not be made, the error names both types. The errors
-// of several paths are joined.
-func (p Paths) Check(ctx context.Context) (changes []string, err error) { return ledger.Check(ctx, p) }
-
-// Apply makes the missing paths, durably. If a path cannot be made, the others still are; the
-// errors are joined. Existing paths are not changed. Without a plan, nothing is recorded.
-func (p Paths) Apply(ctx context.Context) error { return ledger.Apply(ctx, p) }
 
 // Wants lists what has to be made. An existing path is only looked at, unless an agent has made
 // it: then it stays until no agent wants it any more.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/internal/testledger"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
 
@@ -72,9 +73,9 @@ func TestHP1_SEC7_OnlyRootCanHoldTheLockOfIPTables(t *testing.T) {
 	require.NoError(t, os.Mkdir(node+"/run", 0o755))
 	old := unix.Umask(0)
 	defer unix.Umask(old)
-	a := hostpath.Paths{
+	a := testledger.Step{Wanter: hostpath.Paths{
 		{Path: node + "/run/xtables.lock", Type: "FileOrCreate"}, {Path: node + "/run/other.lock", Type: "FileOrCreate"},
-	}
+	}}
 	require.NoError(t, a.Apply(t.Context()))
 	for name, mode := range map[string]os.FileMode{"xtables.lock": 0o600, "other.lock": 0o644} {
 		requireMode(t, node+"/run/"+name, mode)
@@ -94,7 +95,7 @@ func TestSEC1_ALinkOfOthersIsNotFollowed(t *testing.T) {
 	for path, typ := range map[string]string{
 		"/shared/link/dir": "DirectoryOrCreate", "/shared/link/file": "FileOrCreate",
 	} {
-		err := hostpath.Paths{{Path: dir + path, Type: typ}}.Apply(t.Context())
+		err := one(dir+path, typ).Apply(t.Context())
 		require.ErrorContains(t, err, "a symbolic link that others may change", path)
 	}
 	names, err := os.ReadDir(dir + "/host")

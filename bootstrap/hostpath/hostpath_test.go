@@ -45,13 +45,13 @@ func requireContent(t *testing.T, path, want string) {
 
 func TestHP1_Makes(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Paths{
+	a := testledger.Step{Wanter: hostpath.Paths{
 		{node + "/a/b/", "DirectoryOrCreate"},
 		{node + "/a/c", "DirectoryOrCreate"},
 		{node + "/a/b", "Directory"},
 		{node + "/a/b/file", "FileOrCreate"},
 		{node + "/a/b/file", "File"},
-	}
+	}}
 	require.Equal(t, []string{
 		"make directory " + node + "/a",
 		"make directory " + node + "/a/b",
@@ -151,11 +151,11 @@ func names(t *testing.T, dir string) (names []string) {
 
 func TestOneBadPathDoesNotStopTheRest(t *testing.T) {
 	node := t.TempDir()
-	a := hostpath.Paths{
+	a := testledger.Step{Wanter: hostpath.Paths{
 		{node + "/no", "File"},
 		{node + "/yes", "DirectoryOrCreate"},
 		{node + "/never", "Socket"},
-	}
+	}}
 	changes, err := a.Check(t.Context())
 	require.Equal(t, []string{"make directory " + node + "/yes"}, changes)
 	require.ErrorContains(t, err, node+"/no does not exist")

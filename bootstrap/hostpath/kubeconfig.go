@@ -31,8 +31,8 @@ type Kubeconfig struct {
 	CAFile string
 	CA     []byte
 
-	// TokenFile has the token. If it is empty, Token is the token.
-	TokenFile, Token string
+	// TokenFile has the token.
+	TokenFile string
 }
 
 // Prepare reads the files, and returns a [Content] with mode 0600, Secret and Parents set. An
@@ -49,18 +49,24 @@ func (k Kubeconfig) render(ctx context.Context) ([]byte, error) {
 	if u, err := url.Parse(k.Server); err != nil || u.Scheme != "https" || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") {
 		return nil, fmt.Errorf("its server is %q: want https://HOST:PORT, as a token goes to no other", k.Server)
 	}
-	ca, err := orFile(ctx, k.CA, k.CAFile)
+	ca, err := k.CA, error(nil)
+	if k.CAFile != "" {
+		ca, err = input.ReadFile(ctx, k.CAFile, input.MaxManifest)
+	}
 	if err != nil {
 		return nil, err
 	}
-	token, err := orFile(ctx, []byte(k.Token), k.TokenFile)
+	if k.TokenFile == "" {
+		return nil, errors.New("it has no token that plugins could use: give TokenFile")
+	}
+	token, err := input.ReadFile(ctx, k.TokenFile, input.MaxManifest)
 	if err != nil {
 		return nil, err
 	}
 	cluster := map[string]any{"server": k.Server}
 	switch token = bytes.TrimSpace(token); {
 	case len(token) == 0:
-		return nil, errors.New("it has no token that plugins could use: give TokenFile or Token")
+		return nil, fmt.Errorf("it has no token that plugins could use: %s is empty", k.TokenFile)
 	case bytes.Contains(ca, []byte("-----BEGIN CERTIFICATE-----")):
 		cluster["certificate-authority-data"] = ca
 	case len(ca) > 0 || k.CAFile != "":
@@ -73,12 +79,4 @@ func (k Kubeconfig) render(ctx context.Context) ([]byte, error) {
 		"users":    named{{"name": "agent", "user": map[string]any{"token": string(token)}}},
 		"contexts": named{{"name": "agent", "context": map[string]any{"cluster": "cluster", "user": "agent"}}},
 	})
-}
-
-// orFile returns the content of the file, if one is named; otherwise the data given.
-func orFile(ctx context.Context, data []byte, path string) ([]byte, error) {
-	if path == "" {
-		return data, nil
-	}
-	return input.ReadFile(ctx, path, input.MaxManifest)
 }

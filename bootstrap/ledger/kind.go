@@ -170,24 +170,6 @@ type Wants struct {
 	Watch []string
 }
 
-// Places returns where on the host the objects are, with the type of the file system if it is
-// known.
-func (w Wants) Places() map[string]string {
-	places := map[string]string{}
-	for _, want := range w.List {
-		path, fstype := want.Object, ""
-		if place := want.Kind.Place; place != nil {
-			path, fstype = place(want.Object)
-		} else if want.Kind.space() != pathSpace {
-			path = ""
-		}
-		if path != "" {
-			places[path] = fstype
-		}
-	}
-	return places
-}
-
 // ID identifies the object among all of a node.
 func (w Want) ID() string { return w.Kind.id(w.Kind.canonical(w.Object)) }
 

@@ -67,16 +67,6 @@ func TestWithoutABook(t *testing.T) {
 	require.Equal(t, []string{"acme", "/var/lib/slipway"}, []string{agent, dir})
 }
 
-// Where objects are on the host is what their kind says, or a path.
-func TestSEC10_PlacesOfWants(t *testing.T) {
-	mount := &ledger.Kind{Name: "mount", Place: func(object string) (string, string) { return object, "bpf" }}
-	value := &ledger.Kind{Name: "value"}
-	wants := ledger.Wants{List: []ledger.Want{
-		{Kind: mount, Object: "/sys/fs/bpf"}, {Kind: value, Object: "net.x"}, ledger.FileWant("/etc/f", 0o644, nil),
-	}}
-	require.Equal(t, map[string]string{"/sys/fs/bpf": "bpf", "/etc/f": ""}, wants.Places())
-}
-
 // One cause is said once: for what is to be in a directory, and not for the directory too.
 func TestPLAN5_ACauseIsSaidOnce(t *testing.T) {
 	dir, file := ledger.Dir(), ledger.File()

@@ -54,12 +54,8 @@ func Kernel(agent string, features ...Feature) func(context.Context) (findings [
 	}
 }
 
-// BTF returns a check whether the kernel shows its types, which programs of the agent need. A
+// btfIn checks whether the kernel shows its types, which programs of the agent need. A
 // finding is a warning, since an agent may have programs for kernels without them.
-func BTF(agent string) func(context.Context) (findings []error, err error) {
-	return func(context.Context) ([]error, error) { return btfIn("/sys/kernel/btf/vmlinux", agent) }
-}
-
 func btfIn(file, agent string) ([]error, error) {
 	_, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +73,7 @@ func Cilium(ctx context.Context) (findings []error, err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return findings, err
 	}
-	more, errBTF := BTF("Cilium")(ctx)
+	more, errBTF := btfIn("/sys/kernel/btf/vmlinux", "Cilium")
 	return append(findings, more...), errors.Join(err, errBTF)
 }
 

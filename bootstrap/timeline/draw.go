@@ -69,7 +69,7 @@ func (r *Recorder) picture(now time.Time) *picture {
 			p.total = max(p.total, p.end(noted.end).Sub(p.start))
 		}
 	}
-	p.draw(cmp.Or(r.Title, strings.Join(runs, ", "), "nothing ran"), r.rows)
+	p.draw(cmp.Or(strings.Join(runs, ", "), "nothing ran"), r.rows)
 	return p
 }
 

@@ -23,7 +23,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 
-	recorder := timeline.Recorder{Title: "start of acme's agent"}
+	recorder := timeline.Recorder{}
 	plan := bootstrap.Plan{
 		Trace: recorder.Trace(), // with others: bootstrap.JoinTraces
 		Steps: []bootstrap.Step{{Name: "nothing", Action: bootstrap.Func(

@@ -34,9 +34,6 @@ import (
 // Recorder records when runs, steps and other work began and ended. The zero value is
 // ready to use, for any number of plans one after the other, by several goroutines.
 type Recorder struct {
-	// Title is the heading of the image; by default, the operations of the runs.
-	Title string
-
 	mu     sync.Mutex
 	rows   []*row
 	waited *wait // the wait that has not ended

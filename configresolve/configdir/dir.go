@@ -17,10 +17,6 @@ import (
 type Writer struct {
 	Path   string                // on the caller's side, usually an emptyDir that the agent mounts
 	Config *configresolve.Config // resolved before the plan is built
-
-	// AllowEmpty lets a Config without keys replace one that has keys. If false,
-	// that is [ErrEmpty], and nothing is changed.
-	AllowEmpty bool
 }
 
 var errNoConfig = errors.New("no configuration given: resolve one first")

@@ -16,7 +16,7 @@ type Stepped struct {
 }
 
 func (s Stepped) Wants(ctx context.Context) (ledger.Wants, error) {
-	return job{dir: s.Path, want: s.Config.Data(), allowEmpty: s.AllowEmpty, step: s.Step}.wants(ctx)
+	return job{dir: s.Path, want: s.Config.Data(), step: s.Step}.wants(ctx)
 }
 
 // Write is the function Write.

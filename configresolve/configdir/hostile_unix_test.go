@@ -193,7 +193,7 @@ func TestSEC2_ADestinationOfOthersIsAdvice(t *testing.T) {
 			require.NoError(t, errors.Join(os.Mkdir(root, 0o755), tc.spoil(root)))
 			w := configdir.Writer{Path: filepath.Join(root, "config"), Config: config(t, values{"a": "1"})}
 			for range 2 {
-				require.NoError(t, w.Apply(t.Context()))
+				writeDir(t, w.Path, w.Config)
 				requireLayout(t, w.Path, w.Config)
 				advice, err := w.Advise(t.Context())
 				require.NoError(t, err)
@@ -231,8 +231,8 @@ func TestSEC6_TooManyKeys(t *testing.T) {
 		v[fmt.Sprint(i)] = ""
 	}
 	w := configdir.Writer{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, v)}
-	_, err := w.Check(t.Context())
-	for _, err := range []error{err, w.Apply(t.Context())} {
+	_, err := ledger.Check(t.Context(), w)
+	for _, err := range []error{err, ledger.Apply(t.Context(), w)} {
 		require.EqualError(t, err, "write configuration to "+w.Path+": 10002 keys are more than 10000")
 	}
 	require.NoDirExists(t, w.Path)

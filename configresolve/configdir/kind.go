@@ -103,19 +103,6 @@ func parts(ctx context.Context, dir string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Check lists the keys that Apply would write and remove, and the leftovers that it
-// would remove.
-func (d Writer) Check(ctx context.Context) ([]string, error) { return ledger.Check(ctx, d) }
-
-// Apply writes the directory. Without a plan, nothing is recorded.
-func (d Writer) Apply(ctx context.Context) error {
-	j, err := d.job()
-	if err == nil {
-		_, err = j.writeAlone(ctx)
-	}
-	return err
-}
-
 // Wants lists the configuration, after the directories that are missing. No copy is kept of
 // an earlier one.
 func (d Writer) Wants(ctx context.Context) (ledger.Wants, error) {
@@ -130,7 +117,7 @@ func (d Writer) job() (job, error) {
 	if d.Config == nil {
 		return job{}, hint(d.Path, errNoConfig)
 	}
-	return job{dir: d.Path, want: d.Config.Data(), allowEmpty: d.AllowEmpty}, nil
+	return job{dir: d.Path, want: d.Config.Data()}, nil
 }
 
 func (j job) wants(ctx context.Context) (wants ledger.Wants, err error) {

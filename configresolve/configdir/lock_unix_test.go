@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 	"github.com/slipway-dev/slipway/internal/durable"
@@ -130,7 +131,7 @@ func TestCFG7_CheckBesideAWriter(t *testing.T) {
 			require.NoError(t, err)
 			return
 		default:
-			_, err := configdir.Writer{Path: dir, Config: configs[0]}.Check(t.Context())
+			_, err := ledger.Check(t.Context(), configdir.Writer{Path: dir, Config: configs[0]})
 			require.NoError(t, err)
 		}
 	}

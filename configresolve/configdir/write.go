@@ -23,7 +23,7 @@ import (
 // ErrEmpty is matched by the error of a write that would replace a configuration by
 // one without keys. That is rarely intended: an unset variable in the name of a
 // source, or an empty file, resolves to no keys without an error. To do it on
-// purpose, use a [Writer] with AllowEmpty.
+// purpose, empty the directory first.
 var ErrEmpty = code.New(code.ConfigEmpty, "no source sets any key")
 
 // Write writes config to dir in the layout in which the kubelet mounts a ConfigMap:
@@ -71,12 +71,11 @@ func (j job) writeAlone(ctx context.Context) (changed bool, err error) {
 
 // job is one write of a directory.
 type job struct {
-	dir        string
-	want       map[string]string
-	values     map[string]value // of want
-	allowEmpty bool
-	change     string       // what a write would change
-	step       func(string) // called with a description before each change; may be nil
+	dir    string
+	want   map[string]string
+	values map[string]value // of want
+	change string           // what a write would change
+	step   func(string)     // called with a description before each change; may be nil
 
 	// left is how a write without a plan has left the directory, read before it gave up the
 	// lock. Nil in a plan: a book that is used again must not see what is past.
@@ -198,7 +197,7 @@ func (j job) refusal(d *durable.Dir, l *layout) error {
 	if err == nil {
 		err = l.blocked
 	}
-	if err == nil && !j.allowEmpty {
+	if err == nil {
 		err = l.emptied()
 	}
 	return err

@@ -55,13 +55,13 @@ func TestCFG7_AnErrorOfReadingIsSaid(t *testing.T) {
 	writeDir(t, w.Path, w.Config)
 	value := filepath.Join(w.Path, "..data", "a")
 	require.NoError(t, unix.Mount("/proc/self/mem", value, "", unix.MS_BIND, "")) // a file whose first byte cannot be read
-	_, err := w.Check(t.Context())
+	_, err := ledger.Check(t.Context(), w)
 	require.ErrorIs(t, err, unix.EIO)
 	require.NoError(t, unix.Unmount(value, 0))
 
 	require.NoError(t, os.Chmod(filepath.Dir(value), 0))
 	require.NoError(t, unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &make([]unix.CapUserData, 2)[0]))
-	_, err = w.Check(t.Context())
+	_, err = ledger.Check(t.Context(), w)
 	require.ErrorIs(t, err, unix.EACCES)
 	require.NoError(t, os.Chmod(filepath.Join(w.Path, shown(w.Path)), 0o755))
 }
@@ -129,15 +129,15 @@ func TestPLAN6_FilesFoundAfterARebootBelongToOthers(t *testing.T) {
 // (fcntl(2), F_SETLEASE): opening it would take 45 s, so it is refused without waiting.
 func TestSEC7_ALeasedFileIsReplaced(t *testing.T) {
 	w := configdir.Writer{Path: filepath.Join(t.TempDir(), "d"), Config: config(t, values{"a": "1"})}
-	require.NoError(t, w.Apply(t.Context()))
+	require.NoError(t, ledger.Apply(t.Context(), w))
 	his, err := os.OpenFile(w.Path+"/..data/a", os.O_RDWR, 0)
 	require.NoError(t, err)
 	defer his.Close()
 	_, err = unix.FcntlInt(his.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
 	require.NoError(t, err)
-	changes, err := w.Check(t.Context())
+	changes, err := ledger.Check(t.Context(), w)
 	require.NoError(t, err)
 	require.Equal(t, []string{"write " + w.Path + "/a"}, changes)
-	require.NoError(t, w.Apply(t.Context()))
+	require.NoError(t, ledger.Apply(t.Context(), w))
 	requireLayout(t, w.Path, w.Config)
 }

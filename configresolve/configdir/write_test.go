@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/configdir"
 )
@@ -172,8 +173,7 @@ func TestCFG7_RepairsWhatItFinds(t *testing.T) {
 			dir := t.TempDir()
 			writeDir(t, dir, config(t, c))
 			disturb(t, dir)
-			action := configdir.Writer{Path: dir, Config: config(t, c)}
-			changes, err := action.Check(t.Context())
+			changes, err := ledger.Check(t.Context(), configdir.Writer{Path: dir, Config: config(t, c)})
 			require.NoError(t, err)
 			require.NotEmpty(t, changes)
 			require.True(t, writeDir(t, dir, config(t, c)))
@@ -210,7 +210,7 @@ func TestCFG7_ADirectoryInAKeysPlace(t *testing.T) {
 		c := config(t, values{"a": "1", "b": "2"})
 		_, err := configdir.Write(t.Context(), dir, c)
 		require.ErrorContains(t, err, filepath.Join(dir, key)+" is a directory")
-		_, err = configdir.Writer{Path: dir, Config: c}.Check(t.Context())
+		_, err = ledger.Check(t.Context(), configdir.Writer{Path: dir, Config: c})
 		require.ErrorContains(t, err, filepath.Join(dir, key)+" is a directory")
 		require.Equal(t, before, state(t, dir), "nothing changed")
 	}
@@ -234,8 +234,8 @@ func TestCFG7_ADirectoryOfSomethingElseIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		fill(dir)
 		before := state(t, dir)
-		_, err := configdir.Writer{Path: dir, Config: c}.Check(t.Context())
-		for _, err := range []error{err, configdir.Writer{Path: dir, Config: c}.Apply(t.Context())} {
+		_, err := ledger.Check(t.Context(), configdir.Writer{Path: dir, Config: c})
+		for _, err := range []error{err, ledger.Apply(t.Context(), configdir.Writer{Path: dir, Config: c})} {
 			require.ErrorContains(t, err, "write configuration to "+dir+": it is not a configuration directory, and contains "+dir+"/", name)
 			require.ErrorContains(t, err, "move it away, or name a new or an empty directory", name)
 		}

@@ -19,6 +19,6 @@ func (a *agent) accessSteps() []bootstrap.Step {
 	config := a.clients.config
 	return []bootstrap.Step{{Name: stepAccess, Prepare: hostpath.Kubeconfig{
 		Path: a.cluster.pluginKubeconfig, Server: config.Host,
-		CA: config.CAData, CAFile: config.CAFile, Token: config.BearerToken, TokenFile: config.BearerTokenFile,
+		CA: config.CAData, CAFile: config.CAFile, TokenFile: config.BearerTokenFile,
 	}.Prepare}}
 }

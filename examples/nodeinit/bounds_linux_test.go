@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/critest"
 )
 
 // The limits of the program's memory, in KiB: in total, and beyond the data that it reads

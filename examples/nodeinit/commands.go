@@ -159,7 +159,6 @@ func (a *app) begin(c *cobra.Command, args []string) error {
 	for _, name := range a.mistypedVariables(os.Environ()) {
 		a.logger().Warn("the environment variable belongs to no flag", "name", name)
 	}
-	a.timeline.Title = c.CommandPath()
 	if forever := a.row.forever || a.watch || a.every > 0; a.timeout > 0 && !forever {
 		ctx, stop := a.inTime(c.Context())
 		a.cleanups = append(a.cleanups, stop)

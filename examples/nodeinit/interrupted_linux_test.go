@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/critest"
 )
 
 // interrupted applies for the owner pod-1 with JSON output, and asks it to end when it waits

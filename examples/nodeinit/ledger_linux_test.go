@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/cri/critest"
+	"github.com/slipway-dev/slipway/internal/critest"
 )
 
 // unwrapped is output in which each text is one line.

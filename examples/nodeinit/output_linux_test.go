@@ -227,7 +227,7 @@ func TestATimelineOfAnyRun(t *testing.T) {
 		args []string
 	}{
 		{0, " ms, unchanged</text>", n.args("apply", "--output", "json")}, {1, " ms, failed</text>", []string{"mount-bpffs", "/proc"}},
-		{2, " ms, would-change</text>", n.args("check", "--cgroup-root", "/run/other")}, {0, ">nodeinit uninstall</text>", []string{"uninstall"}},
+		{2, " ms, would-change</text>", n.args("check", "--cgroup-root", "/run/other")}, {0, ">revert</text>", []string{"uninstall"}},
 	} {
 		n.exits(c.code, append(c.args, "--timeline", "/run/run.svg")...)
 		require.Contains(t, n.read("/run/run.svg"), c.says)

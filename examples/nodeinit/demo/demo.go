@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 )
@@ -103,10 +102,7 @@ func (d *demo) scenes(ctx context.Context) error {
 // prepare makes the files of a pod's manifest and image, and the node's settings that
 // most distributions ship.
 func (d *demo) prepare(ctx context.Context, scratch string) error {
-	conf, err := cniinstall.Agent{Network: "demo", CNIVersion: "1.0.0", Plugin: "demo-cni"}.Render(ctx, "")
-	if err != nil {
-		return err
-	}
+	conf := []byte(`{"cniVersion": "1.0.0", "name": "demo", "plugins": [{"type": "demo-cni"}]}`)
 	plugins := filepath.Join(scratch, "plugins")
 	flags := fmt.Sprintf("host-proc: %q\nsource: [%q, %q]\ndest: %q\nplugins: %q\ncni-conf: %q\nowner: demo\n",
 		d.node.Proc(), "file:"+filepath.Join(scratch, "configmap.yaml"), "env:DEMO_",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/flock"
 )
@@ -87,7 +88,7 @@ func makeModeDir(d *durable.Dir, name string) error {
 }
 
 func hostPath(a *arena, name string, typ string) error {
-	return hostpath.Paths{{Path: a.path(name), Type: typ}}.Apply(a.ctx)
+	return ledger.Apply(a.ctx, hostpath.Paths{{Path: a.path(name), Type: typ}})
 }
 
 // content writes a file, and another one at each try.

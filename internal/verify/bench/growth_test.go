@@ -32,7 +32,7 @@ var uses = []struct{ pkg, expression string }{
 	{"bootstrap/gate", "gate.KubeProxy"},
 	{"bootstrap/kmod", "kmod.Modules{}.Apply"},
 	{"bootstrap/probe", "(&probe.Probe{}).Serve"},
-	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Apply"},
+	{"bootstrap/bpfmap", "bpfmap.Pinned{}.Wants"},
 	{"bootstrap/hostlocal", "hostlocal.Store{}.Apply"},
 	{"bootstrap/kube", "kube.Node{}.Apply"},
 	{"bootstrap/preflight", "preflight.Checks{{Find: preflight.Cilium}}.Apply"},
@@ -43,7 +43,7 @@ var uses = []struct{ pkg, expression string }{
 	{"cniinstall", "cniinstall.Install{}.Apply"},
 	{"cleanup", "cleanup.Leftovers{}.Apply"},
 	{"configresolve", "configresolve.Resolve"},
-	{"configresolve/configdir", "configdir.Writer{}.Apply"},
+	{"configresolve/configdir", "configdir.Write"},
 	{"configresolve/kube", "kube.Connection{}.Client"},
 }
 
