@@ -96,22 +96,26 @@ func (l listText) put(plugin string, text []byte) listText {
 }
 
 // replace puts text in the place of the first plugin of the type that counts, and takes any
-// further ones out. No text: all of them, each with its comma.
-func (l listText) replace(plugin string, counts func(text []byte) bool, text []byte) listText {
-	all, _ := l.elements()
-	counting := func(e element) bool { return e.plugin == plugin && counts(l[e.start:e.end]) }
-	first := slices.IndexFunc(all, counting)
-	edited := slices.Clone(l)
-	for i, e := range slices.Backward(all) {
-		switch {
-		case !counting(e):
-		case i == first && text != nil:
-			edited = slices.Concat(edited[:e.start], text, edited[e.end:])
-		case i > 0:
-			edited = slices.Delete(edited, all[i-1].end, e.end)
-		case len(all) > 1:
-			edited = slices.Delete(edited, e.start, all[1].start)
+// further ones out. No text: all of them, each with its comma. A list of nothing else stays.
+func (l listText) replace(plugin string, counts func(text []byte) bool, text []byte) (edited listText) {
+	all, err := l.elements()
+	for i, e := range all {
+		own := l[e.start:e.end]
+		if e.plugin == plugin && counts(own) {
+			if text == nil {
+				continue
+			}
+			own, text = text, nil
 		}
+		if edited == nil {
+			edited = slices.Clone(l[:all[0].start])
+		} else {
+			edited = append(edited, l[all[i-1].end:e.start]...)
+		}
+		edited = append(edited, own...)
 	}
-	return edited
+	if err != nil || edited == nil {
+		return l
+	}
+	return append(edited, l[all[len(all)-1].end:]...)
 }
