@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/durable"
+	"github.com/slipway-dev/slipway/internal/input"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -47,7 +49,7 @@ type inPlace struct {
 	config *Chained
 	folder func(recorded) folder
 	target string // the file that was the target at the last look
-	taken  bool   // it was taken out, and so what is still there is others'
+	taken  string // the object that was taken out last: what is still there of it is others'
 }
 
 func (p *inPlace) kind() *ledger.Kind {
@@ -73,9 +75,12 @@ func (p *inPlace) kind() *ledger.Kind {
 	}
 }
 
+// endOfNames is in no list of file names, whatever is in them.
+const endOfNames = "//"
+
 // entryState is the state of a plugin in the named files.
 func entryState(text []byte, names ...string) ledger.State {
-	return ledger.State{Type: typeEntry, Value: canonical(text), Identity: strings.Join(names, "/") + "\n" + string(text)}
+	return ledger.State{Type: typeEntry, Value: canonical(text), Identity: strings.Join(names, "/") + endOfNames + string(text)}
 }
 
 // canonical is one form of equal JSON values. Numbers keep their digits.
@@ -95,12 +100,12 @@ func canonical(text []byte) string {
 
 // holders and textOf return what entryState has put in a state.
 func holders(s ledger.State) []string {
-	names, _, _ := strings.Cut(s.Identity, "\n")
+	names, _, _ := strings.Cut(s.Identity, endOfNames)
 	return strings.FieldsFunc(names, func(r rune) bool { return r == '/' })
 }
 
 func textOf(s ledger.State) []byte {
-	_, text, _ := strings.Cut(s.Identity, "\n")
+	_, text, _ := strings.Cut(s.Identity, endOfNames)
 	return []byte(cmp.Or(text, s.Value))
 }
 
@@ -145,7 +150,7 @@ func (p *inPlace) read(ctx context.Context, object string) (s ledger.State, err 
 	}
 	all, err := files.findEntries(ctx, object)
 	isIn := func(e entry) bool { return e.isOurs || e.name == p.target }
-	if p.config == nil && !slices.ContainsFunc(all, isIn) && !p.taken {
+	if p.config == nil && !slices.ContainsFunc(all, isIn) && p.taken != object {
 		isIn = func(entry) bool { return true }
 	}
 	var names []string
@@ -181,17 +186,20 @@ func (r recorded) findEntries(ctx context.Context, object string) (all []entry, 
 	slices.SortStableFunc(names, func(a, b string) int { return len(origins(a)) - len(origins(b)) })
 	for _, name := range names {
 		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > input.MaxNetwork {
+			continue // it just goes; or a link is another file's name, or it is too large for a configuration
+		}
 		now, err := ledger.File().Read(ctx, path)
 		if err != nil {
 			return nil, err
 		}
 		isPublished := r.isPublished(path, now)
 		if now.Type != "file" || isConfName(name) && isPublished {
-			continue // a link is another file's name
+			continue
 		}
 		raw, err := contentOf(ctx, path, now)
 		if err != nil {
-			continue // it is too large for a configuration, or just goes
+			continue
 		}
 		text, isOurs := listText(raw).find(plugin, ours)
 		if !isOurs {
@@ -251,7 +259,9 @@ func (p *inPlace) tryWrite(ctx context.Context, object string, to ledger.State) 
 			return err
 		}
 	}
-	p.taken = to.IsZero()
+	if p.taken = ""; to.IsZero() {
+		p.taken = object
+	}
 	return nil
 }
 

@@ -96,6 +96,36 @@ func TestCNI4_InPlaceAndBesides(t *testing.T) {
 	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
 }
 
+// A plugin that others have changed is kept, also once another one of the agent has gone.
+func TestCNI4_CNI10_TwoPluginsInPlace(t *testing.T) {
+	n := newNode(t)
+	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
+	write(t, n.plugin("beta"), script("1.0.0"), 0o755)
+	plan := n.planOf(cniinstall.Uninstall{}, bootstrap.Step{Name: "beta", Wants: n.inPlace(`{"type":"beta"}`).Install},
+		bootstrap.Step{Name: "between", Action: &bootstraptest.Script{}}, bootstrap.Step{Name: "acme", Wants: n.inPlace(`{"type":"acme"}`).Install})
+	_, err := plan.Apply(t.Context())
+	require.NoError(t, err)
+	write(t, n.other("10-calico.conflist"), withAcme(`{"type":"beta","v":2}, {"type":"acme"}`), 0o640)
+	_, err = plan.Uninstall(t.Context())
+	require.ErrorIs(t, err, ledger.ErrChanged)
+	requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"beta","v":2}`), 0o640)
+}
+
+// Neither an odd name of the primary's file nor a file beside it that is too large keeps the
+// plugin out, or in.
+func TestCNI4_InPlaceAmongOddFiles(t *testing.T) {
+	n := newNode(t)
+	odd, list := n.other("10-a\n.conflist"), withAcme(`{"type":"acme", "by":"the owner"}`)
+	write(t, odd, list, 0o640)
+	write(t, n.other("99-x.conflist.bak"), "", 0o600)
+	require.NoError(t, os.Truncate(n.other("99-x.conflist.bak"), 2<<30))
+	i := n.inPlace(`{"type":"acme"}`)
+	requireApplied(t, i, n.root)
+	requireContent(t, odd, withAcme(`{"type":"acme"}`), 0o640)
+	require.NoError(t, i.Revert(t.Context()))
+	requireContent(t, odd, list, 0o640)
+}
+
 // The plugin goes with its entry, and stays with one that others have changed.
 func TestCNI10_CNI4_APluginInPlaceGoesWithItsEntry(t *testing.T) {
 	for name, changed := range map[string]bool{"as left": false, "changed": true} {
@@ -175,7 +205,7 @@ var _ bootstrap.Hosted = cniinstall.Unchain{}
 func TestCNI4_Unchain(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-calico.conflist"), withAcme(`{"type":"old","a":[{"plugins":[]}]}`), 0o640)
-	write(t, n.other("10-calico.conflist.bak"), withAcme(`{"type":"old"}`), 0o640)
+	write(t, n.other("10-calico.conflist.bak"), strings.Replace(calicoList, "{\"type\": \"calico\"", `{"type":"old"},     {"type":"old"} , {"type": "calico"`, 1), 0o640)
 	write(t, n.other("30-old.conflist"), `{"name":"old","cniVersion":"1.0.0","plugins":[{"type":"old"}]}`, 0o640)
 	bootstraptest.Conform(t, func() bootstrap.Action { return cniinstall.Unchain{ConfDir: n.conf, Plugin: "old"} },
 		func() map[string]string { return tree(t, n.conf) })
