@@ -111,11 +111,11 @@ func TestCNI4_CNI10_TwoPluginsInPlace(t *testing.T) {
 	requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"beta","v":2}`), 0o640)
 }
 
-// Neither an odd name of the primary's file nor a file beside it that is too large keeps the
-// plugin out, or in.
+// Neither an odd name of the primary's file or text in it, nor a file beside it that is too large,
+// keeps the plugin out, or in.
 func TestCNI4_InPlaceAmongOddFiles(t *testing.T) {
 	n := newNode(t)
-	odd, list := n.other("10-a\n.conflist"), withAcme(`{"type":"acme", "by":"the owner"}`)
+	odd, list := n.other("10-a\n.conflist"), withAcme("{\"type\":\"acme\", \"by\":\"Ren\xe9\\n\"}")
 	write(t, odd, list, 0o640)
 	write(t, n.other("99-x.conflist.bak"), "", 0o600)
 	require.NoError(t, os.Truncate(n.other("99-x.conflist.bak"), 2<<30))

@@ -120,19 +120,20 @@ func (s State) Reader() (io.ReadCloser, error) {
 
 func inMemory(content []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(content)) }
 
-// A stateJSON is a state in the file. Its value may hold any byte.
+// A stateJSON is a state in the file. Its value and identity may hold any byte.
 type stateJSON struct {
 	plainState
-	Value  text `json:"value,omitempty"`
-	Kept   bool `json:"kept,omitempty"`
-	Secret bool `json:"secret,omitempty"`
+	Value    text `json:"value,omitempty"`
+	Identity text `json:"identity,omitempty"`
+	Kept     bool `json:"kept,omitempty"`
+	Secret   bool `json:"secret,omitempty"`
 }
 
 type plainState State
 
 // MarshalJSON is the state as it is recorded.
 func (s State) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stateJSON{plainState(s), text(s.Value), s.kept, s.secret})
+	return json.Marshal(stateJSON{plainState(s), text(s.Value), text(s.Identity), s.kept, s.secret})
 }
 
 // UnmarshalJSON reads a recorded state, and no set-user-id bit.
@@ -141,6 +142,6 @@ func (s *State) UnmarshalJSON(raw []byte) error {
 	err := json.Unmarshal(raw, &j)
 	*s = State(j.plainState)
 	s.Mode &= modeBits
-	s.Value, s.kept, s.secret = string(j.Value), j.Kept, j.Secret
+	s.Value, s.Identity, s.kept, s.secret = string(j.Value), string(j.Identity), j.Kept, j.Secret
 	return err
 }
