@@ -72,8 +72,8 @@ type Trace struct {
 func Waiting(ctx context.Context, what string, atMost time.Duration) (end func()) {
 	w := &waiting.Wait{}
 	w.For(ctx, what, atMost)
-	context.AfterFunc(ctx, w.End)
-	return w.End
+	forget := context.AfterFunc(ctx, w.End)
+	return func() { forget(); w.End() }
 }
 
 // WithTrace returns a context in which t is told what is waited for outside of plans, too,

@@ -137,3 +137,23 @@ func TestPLAN20_AWaitIsSaidOnce(t *testing.T) {
 		}, stderrOf(t, func() { _, _ = plan.Apply(t.Context()) }))
 	})
 }
+
+// following is a context that counts what waits for its end.
+type following struct {
+	context.Context
+	followers int
+}
+
+func (f *following) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (f *following) AfterFunc(func()) (stop func() bool) {
+	f.followers++
+	return func() bool { f.followers--; return true }
+}
+
+// A program that waits again and again keeps nothing of the waits that have ended.
+func TestPLAN20_AWaitThatHasEndedIsForgotten(t *testing.T) {
+	ctx := &following{Context: t.Context()}
+	bootstrap.Waiting(ctx, "the moon", 0)()
+	require.Zero(t, ctx.followers)
+}
