@@ -303,7 +303,7 @@ func (p *inPlace) describe(object string, from, to ledger.State) string {
 	if p.config != nil && !to.IsZero() {
 		in = []string{p.target}
 	}
-	where := filepath.Join(dir, strings.Join(in, ", "))
+	where := printable.Line(filepath.Join(dir, strings.Join(in, ", ")))
 	if to.IsZero() {
 		return fmt.Sprintf("take plugin %s out of %s", plugin, where)
 	}

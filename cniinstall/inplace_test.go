@@ -120,7 +120,8 @@ func TestCNI4_InPlaceAmongOddFiles(t *testing.T) {
 	write(t, n.other("99-x.conflist.bak"), "", 0o600)
 	require.NoError(t, os.Truncate(n.other("99-x.conflist.bak"), 2<<30))
 	i := n.inPlace(`{"type":"acme"}`)
-	requireApplied(t, i, n.root)
+	requireChanges(t, i, "put plugin acme into "+n.conf+`/10-a\n.conflist`)
+	requireApplied(t, i, n.bin) // not a tree with the large file
 	requireContent(t, odd, withAcme(`{"type":"acme"}`), 0o640)
 	require.NoError(t, i.Revert(t.Context()))
 	requireContent(t, odd, list, 0o640)

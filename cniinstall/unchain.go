@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // Unchain takes a plugin out of other CNIs' configurations, where an earlier installer has put it
@@ -31,7 +33,7 @@ func (u Unchain) dir() string { return filepath.Clean(cmp.Or(u.ConfDir, defaultC
 func (u Unchain) Check(ctx context.Context) (changes []string, err error) {
 	names, err := u.find(ctx)
 	for _, name := range names {
-		changes = append(changes, fmt.Sprintf("take plugin %s out of %s", u.Plugin, filepath.Join(u.dir(), name)))
+		changes = append(changes, fmt.Sprintf("take plugin %s out of %s", u.Plugin, printable.Line(filepath.Join(u.dir(), name))))
 	}
 	return changes, err
 }
