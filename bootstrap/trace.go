@@ -232,9 +232,9 @@ func logReport(ctx context.Context, l *slog.Logger, r *Report) {
 func logResult(ctx context.Context, l *slog.Logger, op string, r Result, news bool) {
 	level := slog.LevelDebug
 	switch {
-	case r.Status == Failed:
+	case r.Status == Failed && !errors.Is(r.Err, ledger.ErrMissing):
 		level = slog.LevelError
-	case slices.Contains([]Status{Unknown, Blocked, NotRun}, r.Status), len(r.Advice) > 0 && (news || r.Status != Unchanged):
+	case slices.Contains([]Status{Failed, Unknown, Blocked, NotRun}, r.Status), len(r.Advice) > 0 && (news || r.Status != Unchanged):
 		level = slog.LevelWarn
 	case r.Status == Changed, r.Status == WouldChange:
 		level = slog.LevelInfo

@@ -54,11 +54,17 @@ type Chained struct {
 	// InPlace puts the plugin into the very file that it joins, and publishes none: [Install]
 	// needs no ConfName then, and is not Exclusive. In a list the plugin is put behind the last
 	// one, and all else stays, letter by letter. Whatever the file's owner makes of it, each
-	// Apply has the plugin in the file that has the network then, and nowhere else; undoing
-	// takes it out of each file of the folder that has it, also of those that were set aside,
-	// and of nothing else. The configuration of a single plugin (.conf) has no place for another
-	// one, and its owner would write it again under its name, which sorts before that of a list:
-	// the error matches [ErrTargetMissing].
+	// Apply has the plugin in the file that has the network then, and in no other that runtimes
+	// load: pods of another network go without it, and a meta-plugin's file that comes first
+	// needs Network to be set. Undoing takes it out of each file of the folder that has it, also
+	// of those that were set aside.
+	//
+	// A plugin of this type is the agent's wherever it is found, such as that of an earlier
+	// installer: it is replaced, and does not come back. So it cannot be one of the reference
+	// plugins, such as portmap, which others use too: the error matches [ErrInvalid]. The
+	// configuration of a single plugin (.conf) has no place for another one, and its owner would
+	// write it again under its name, which sorts before that of a list; nor is a symbolic link
+	// edited: the error matches [ErrTargetMissing].
 	InPlace bool
 }
 
@@ -84,22 +90,30 @@ func (c Chained) render(ctx context.Context, f folder) (t candidate, raw []byte,
 		return found.candidate, raw, err
 	}
 	own, err := pluginType(plugin)
-	if err == nil {
-		plugin, err = compact(plugin)
-	}
 	return found.candidate, listText(found.raw).put(own, plugin), err
-}
-
-func compact(raw []byte) ([]byte, error) {
-	var out bytes.Buffer
-	err := json.Compact(&out, raw)
-	return out.Bytes(), err
 }
 
 func (c Chained) joins() string { return cmp.Or(c.Network, anyNetwork) }
 
-// plugin returns the JSON object to insert.
+// joined says what is joined.
+func (c Chained) joined() string {
+	if c.joins() == anyNetwork {
+		return "the first CNI network"
+	}
+	return "CNI network " + c.Network
+}
+
+// plugin returns the JSON object to insert, without white space.
 func (c Chained) plugin() ([]byte, error) {
+	raw, err := c.entry()
+	var out bytes.Buffer
+	if err == nil {
+		err = json.Compact(&out, raw)
+	}
+	return out.Bytes(), err
+}
+
+func (c Chained) entry() ([]byte, error) {
 	if c.Plugin != nil {
 		return c.Plugin, nil
 	}
@@ -157,12 +171,16 @@ func (c Chained) find(ctx context.Context, f folder) (*target, error) {
 	switch {
 	case found == nil:
 		err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
+	case c.InPlace && slices.Contains(referencePlugins, own):
+		return nil, fmt.Errorf("%w: plugin %s may be the other CNI's own, so it cannot be put in place: give it a configuration of its own", ErrInvalid, own)
 	case c.InPlace && !found.isList:
 		err = fmt.Errorf("%w: %s is that of a single plugin, and no list into which another one could be put", ErrTargetMissing, filepath.Join(f.Dir, found.candidate.file))
+	case c.InPlace && !isRegular(filepath.Join(f.Dir, found.candidate.file)):
+		err = fmt.Errorf("%w: %s is a link, and not a file into which a plugin could be put", ErrTargetMissing, filepath.Join(f.Dir, found.candidate.file))
 	default:
 		return found, nil
 	}
-	return nil, fmt.Errorf("chain onto CNI network %s: %w", c.joins(), errors.Join(append([]error{err}, skipped...)...))
+	return nil, fmt.Errorf("chain onto %s: %w", c.joined(), errors.Join(append([]error{err}, skipped...)...))
 }
 
 // target is a configuration to chain onto, as it was read.

@@ -5,7 +5,6 @@ package cniinstall
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,8 +27,8 @@ import (
 // these, and other agents set them aside.
 const inPlaceKind = "cni-in-place"
 
-// typeEntry is the type of its states. Value is the plugin's JSON in one form, and Identity has
-// the names of the files that have it, and its text.
+// typeEntry is the type of its states. Value is the plugin's JSON, and Identity has the names of
+// the files that have it.
 const typeEntry = "plugin"
 
 // tries is how often a file is edited again if its owner has written it meanwhile.
@@ -49,19 +48,18 @@ type inPlace struct {
 	config *Chained
 	folder func(recorded) folder
 	target string // the file that was the target at the last look
-	taken  string // the object that was taken out last: what is still there of it is others'
 }
 
 func (p *inPlace) kind() *ledger.Kind {
 	file := ledger.File()
 	in := func(object string) string { _, dir := cutEntry(object); return filepath.Join(dir, "x") }
 	return &ledger.Kind{
-		Name: inPlaceKind, MayVanish: true, // it goes when its file's owner writes the next version
+		Name: inPlaceKind, Rounds: true, // it goes when its file's owner writes the next version
 		Read: p.read, Write: p.write, Describe: p.describe,
 		Met: func(now ledger.State, w ledger.Want) bool {
-			return now.Value == w.To.Value && (p.config == nil || p.isOnlyInTarget(now))
+			return canonical(now.Value) == canonical(w.To.Value) && (p.config == nil || p.isOnlyInTarget(now))
 		},
-		Same: func(a, b ledger.State) bool { return a.Value == b.Value },
+		Same: func(ledger.State, ledger.State) bool { return true }, // whatever others have made of it
 		Canonical: func(object string) (string, error) {
 			path, err := file.Canonical(in(object))
 			plugin, _ := cutEntry(object)
@@ -75,67 +73,42 @@ func (p *inPlace) kind() *ledger.Kind {
 	}
 }
 
-// endOfNames is in no list of file names, whatever is in them.
-const endOfNames = "//"
-
 // entryState is the state of a plugin in the named files.
 func entryState(text []byte, names ...string) ledger.State {
-	return ledger.State{Type: typeEntry, Value: canonical(text), Identity: strings.Join(names, "/") + endOfNames + string(text)}
+	return ledger.State{Type: typeEntry, Value: string(text), Identity: strings.Join(names, "/")}
+}
+
+// holders are the names of the files that have a plugin.
+func holders(s ledger.State) []string {
+	return strings.FieldsFunc(s.Identity, func(r rune) bool { return r == '/' })
 }
 
 // canonical is one form of equal JSON values. Numbers keep their digits.
-func canonical(text []byte) string {
+func canonical(text string) string {
 	var v any
-	dec := json.NewDecoder(bytes.NewReader(text))
+	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	if dec.Decode(&v) != nil {
-		return string(text)
+		return text
 	}
 	out, err := json.Marshal(v)
 	if err != nil {
-		return string(text)
+		return text
 	}
 	return string(out)
 }
 
-// holders and textOf return what entryState has put in a state.
-func holders(s ledger.State) []string {
-	names, _, _ := strings.Cut(s.Identity, endOfNames)
-	return strings.FieldsFunc(names, func(r rune) bool { return r == '/' })
+// others are the files besides the target in which runtimes find the plugin. What is set aside
+// keeps it, for when it comes back.
+func (p *inPlace) others(now ledger.State) []string {
+	return slices.DeleteFunc(holders(now), func(name string) bool { return name == p.target || !isConfName(name) })
 }
 
-func textOf(s ledger.State) []byte {
-	_, text, _ := strings.Cut(s.Identity, endOfNames)
-	return []byte(cmp.Or(text, s.Value))
-}
-
-// textIn is what comes back in a file of this name, perhaps set aside; nil: nothing. That of
-// another file was only there.
-func textIn(s ledger.State, name string) []byte {
-	if !slices.ContainsFunc(holders(s), func(holder string) bool { return livesAs(holder) == livesAs(name) }) {
-		return nil
-	}
-	return textOf(s)
-}
-
-// livesAs is the name of a file, before it was set aside.
-func livesAs(name string) string { return append(origins(name), name)[0] }
-
-// isOurs reports whether agents have ever left or wanted a plugin so. Any other is its file's
-// owner's.
-func isOurs(o ledger.Record) func(text []byte) bool {
-	return func(text []byte) bool { return o.IsPast(entryState(text)) }
-}
-
-// isOnlyInTarget reports whether runtimes find the plugin in the target and nowhere else. What is
-// set aside keeps it, for when it comes back.
 func (p *inPlace) isOnlyInTarget(now ledger.State) bool {
-	in := holders(now)
-	return slices.Contains(in, p.target) && !slices.ContainsFunc(in, func(name string) bool { return name != p.target && isConfName(name) })
+	return slices.Contains(holders(now), p.target) && len(p.others(now)) == 0
 }
 
-// read finds the agents' plugin, and whatever is in its place in the target. Without a target,
-// one of others counts if there is none of the agents'.
+// read finds the plugin, in the target first.
 func (p *inPlace) read(ctx context.Context, object string) (s ledger.State, err error) {
 	files, err := readRecorded(ctx)
 	if err != nil {
@@ -149,37 +122,30 @@ func (p *inPlace) read(ctx context.Context, object string) (s ledger.State, err 
 		p.target = found.candidate.file
 	}
 	all, err := files.findEntries(ctx, object)
-	isIn := func(e entry) bool { return e.isOurs || e.name == p.target }
-	if p.config == nil && !slices.ContainsFunc(all, isIn) && p.taken != object {
-		isIn = func(entry) bool { return true }
-	}
 	var names []string
-	for _, e := range slices.DeleteFunc(all, func(e entry) bool { return !isIn(e) }) {
+	for _, e := range all {
 		if names = append(names, e.name); s.IsZero() || e.name == p.target {
 			s = entryState(e.text)
 			s.Changed = e.changed
 		}
 	}
-	if !s.IsZero() {
-		s.Identity = strings.Join(names, "/") + s.Identity
-	}
+	s.Identity = strings.Join(names, "/")
 	return s, err
 }
 
 // entry is a plugin in a file.
 type entry struct {
-	name                string
-	text                []byte
-	isOurs, isPublished bool
-	changed             time.Time // the file
+	name    string
+	text    []byte
+	changed time.Time // the file
 }
 
 // findEntries finds the lists that have the plugin: first those that runtimes load, then those
-// that were set aside, under whichever suffix. A list that has it as an agent of the node has
+// that were set aside, under whichever suffix. One that has it as an agent of the node has
 // published it is that agent's.
 func (r recorded) findEntries(ctx context.Context, object string) (all []entry, err error) {
 	plugin, dir := cutEntry(object)
-	f, ours := cniconf.Folder{Dir: dir}, isOurs(r.entry(object))
+	f := cniconf.Folder{Dir: dir}
 	names, err := f.List(ctx, func(name string) bool {
 		return !durable.IsTemporary(name) && slices.ContainsFunc(append(origins(name), name), cniconf.IsList)
 	})
@@ -193,20 +159,15 @@ func (r recorded) findEntries(ctx context.Context, object string) (all []entry, 
 		if err != nil {
 			return nil, err
 		}
-		isPublished := r.isPublished(path, now)
-		if now.Type != "file" || isConfName(name) && isPublished {
+		if now.Type != "file" || r.isPublished(path, now) {
 			continue
 		}
 		raw, err := contentOf(ctx, path, now)
 		if err != nil {
 			continue
 		}
-		text, isOurs := listText(raw).find(plugin, ours)
-		if !isOurs {
-			text, _ = listText(raw).find(plugin, anyText)
-		}
-		if text != nil {
-			all = append(all, entry{name, text, isOurs, isPublished, now.Changed})
+		if text := listText(raw).find(plugin); text != nil {
+			all = append(all, entry{name, text, now.Changed})
 		}
 	}
 	return all, err
@@ -233,34 +194,25 @@ func (p *inPlace) tryWrite(ctx context.Context, object string, to ledger.State) 
 	if err != nil {
 		return err
 	}
-	files, err := readRecorded(ctx)
-	if err != nil {
-		return err
-	}
 	plugin, dir := cutEntry(object)
-	ours, in := isOurs(files.entry(object)), holders(now)
-	if p.config != nil && !to.IsZero() {
-		if err := editList(ctx, filepath.Join(dir, p.target), func(l listText) listText { return l.put(plugin, textOf(to)) }); err != nil {
-			return err
-		}
-		in = slices.DeleteFunc(in, func(name string) bool { return name == p.target || !isConfName(name) })
-		to = files.entry(object).Original // in all others
+	takeOut := holders(now)
+	var putInto []string
+	switch {
+	case to.IsZero():
+	case p.config != nil:
+		putInto, takeOut = []string{p.target}, p.others(now)
+	default:
+		putInto, takeOut = takeOut, nil
 	}
-	all, err := files.findEntries(ctx, object)
-	if err != nil {
-		return err
-	}
-	isBack := func(e entry) bool { return canonical(e.text) == to.Value || textIn(to, e.name) != nil }
-	if p.config == nil && !to.IsZero() && !slices.ContainsFunc(all, isBack) && len(in) > 0 {
-		to = entryState(textOf(to), in[0]) // its owner has renamed the file
-	}
-	for _, name := range in {
-		if err := editList(ctx, filepath.Join(dir, name), func(l listText) listText { return l.replace(plugin, ours, textIn(to, name)) }); err != nil {
+	for _, name := range putInto {
+		if err := editList(ctx, filepath.Join(dir, name), func(l listText) listText { return l.put(plugin, []byte(to.Value)) }); err != nil {
 			return err
 		}
 	}
-	if p.taken = ""; to.IsZero() {
-		p.taken = object
+	for _, name := range takeOut {
+		if err := editList(ctx, filepath.Join(dir, name), func(l listText) listText { return l.replace(plugin, nil) }); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -299,13 +251,17 @@ func editList(ctx context.Context, path string, edit func(listText) listText) er
 
 func (p *inPlace) describe(object string, from, to ledger.State) string {
 	plugin, dir := cutEntry(object)
-	in := holders(from)
-	if p.config != nil && !to.IsZero() {
-		in = []string{p.target}
+	where := func(names ...string) string { return printable.Line(filepath.Join(dir, strings.Join(names, ", "))) }
+	others := p.others(from)
+	switch {
+	case to.IsZero():
+		return fmt.Sprintf("take plugin %s out of %s", plugin, where(holders(from)...))
+	case p.config == nil:
+		return fmt.Sprintf("put plugin %s into %s", plugin, where(holders(from)...))
+	case len(others) == 0:
+		return fmt.Sprintf("put plugin %s into %s", plugin, where(p.target))
+	case canonical(from.Value) == canonical(to.Value) && slices.Contains(holders(from), p.target):
+		return fmt.Sprintf("take plugin %s out of %s", plugin, where(others...))
 	}
-	where := printable.Line(filepath.Join(dir, strings.Join(in, ", ")))
-	if to.IsZero() {
-		return fmt.Sprintf("take plugin %s out of %s", plugin, where)
-	}
-	return fmt.Sprintf("put plugin %s into %s", plugin, where)
+	return fmt.Sprintf("put plugin %s into %s, and take it out of %s", plugin, where(p.target), where(others...))
 }

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,9 @@ func TestPLAN6_CNI4_CNI5_PluginsInFilesOfOthersGo(t *testing.T) {
 		require.NoError(t, os.RemoveAll(n.root))
 	}
 }
+
+// ofOwner is a plugin of an agent's type that an owner, or an earlier installer, has in a list.
+const ofOwner = `, {"type": "acme", "by": "its owner"}`
 
 const names = "10-f.conflist 20-g.conflist 30-h.conflist"
 
@@ -231,7 +235,7 @@ func (n *inOneFile) owner(r *rand.Rand) {
 	_, errOther := os.Lstat(n.file(other))
 	switch r.IntN(6) {
 	case 0:
-		n.own(name, listOf(network, n.acts, `, {"type": "acme", "by": "its owner"}`))
+		n.own(name, listOf(network, n.acts, ofOwner))
 		n.say("the owner writes %s, with a plugin like an agent's", name)
 	case 1: // as programs do that add to what is there
 		if err != nil {
@@ -267,13 +271,15 @@ func (n *inOneFile) isAside(name string) bool {
 	return err == nil
 }
 
+func withoutBlanks(s string) string { return strings.ReplaceAll(s, " ", "") }
+
 // check compares the files with what their owners wrote last.
 func (n *inOneFile) check() {
 	for name, content := range n.base {
 		raw, err := os.ReadFile(n.file(name))
 		isEqual := string(raw) == content
-		if strings.Contains(content, "owner") { // its blanks were not seen while an agent's was in its place
-			isEqual = strings.ReplaceAll(string(raw), " ", "") == strings.ReplaceAll(content, " ", "")
+		if bare := withoutBlanks(content); strings.Contains(bare, withoutBlanks(ofOwner)) { // an agent may have taken it for its own
+			isEqual = slices.Contains([]string{bare, strings.Replace(bare, withoutBlanks(ofOwner), "", 1)}, withoutBlanks(string(raw)))
 		}
 		require.True(n.t, err == nil && isEqual, "%s is %q, and shall be %q\n%s", name, raw, content, strings.Join(n.trace, "\n"))
 	}

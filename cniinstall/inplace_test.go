@@ -96,8 +96,8 @@ func TestCNI4_InPlaceAndBesides(t *testing.T) {
 	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
 }
 
-// A plugin that others have changed is kept, also once another one of the agent has gone.
-func TestCNI4_CNI10_TwoPluginsInPlace(t *testing.T) {
+// Both plugins of an agent go, one after the other, also one that others have changed.
+func TestCNI4_TwoPluginsInPlace(t *testing.T) {
 	n := newNode(t)
 	write(t, n.other("10-calico.conflist"), calicoList, 0o640)
 	write(t, n.plugin("beta"), script("1.0.0"), 0o755)
@@ -107,29 +107,53 @@ func TestCNI4_CNI10_TwoPluginsInPlace(t *testing.T) {
 	require.NoError(t, err)
 	write(t, n.other("10-calico.conflist"), withAcme(`{"type":"beta","v":2}, {"type":"acme"}`), 0o640)
 	_, err = plan.Uninstall(t.Context())
-	require.ErrorIs(t, err, ledger.ErrChanged)
-	requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"beta","v":2}`), 0o640)
+	require.NoError(t, err)
+	requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
 }
 
 // Neither an odd name of the primary's file or text in it, nor a file beside it that is too large,
 // keeps the plugin out, or in.
 func TestCNI4_InPlaceAmongOddFiles(t *testing.T) {
 	n := newNode(t)
-	odd, list := n.other("10-a\n.conflist"), withAcme("{\"type\":\"acme\", \"by\":\"Ren\xe9\\n\"}")
+	odd, list := n.other("10-a\n.conflist"), strings.Replace(calicoList, `"mtu"`, "\"by\":\"Ren\xe9\\n\", \"mtu\"", 1)
 	write(t, odd, list, 0o640)
 	write(t, n.other("99-x.conflist.bak"), "", 0o600)
 	require.NoError(t, os.Truncate(n.other("99-x.conflist.bak"), 2<<30))
 	i := n.inPlace(`{"type":"acme"}`)
 	requireChanges(t, i, "put plugin acme into "+n.conf+`/10-a\n.conflist`)
 	requireApplied(t, i, n.bin) // not a tree with the large file
-	requireContent(t, odd, withAcme(`{"type":"acme"}`), 0o640)
+	requireContent(t, odd, strings.Replace(list, `{"type":"portmap"}`, `{"type":"portmap"}, {"type":"acme"}`, 1), 0o640)
 	require.NoError(t, i.Revert(t.Context()))
 	requireContent(t, odd, list, 0o640)
 }
 
-// The plugin goes with its entry, and stays with one that others have changed.
+// What an earlier installer has put into files is the agent's: it is replaced, does not come back,
+// and is said.
+func TestCNI4_InPlaceAfterAnEarlierInstaller(t *testing.T) {
+	for name, old := range map[string]string{"of another version": `{"type":"acme","v":1}`, "equal": `{"type": "acme", "v": 2}`} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			second := strings.Replace(withAcme(old), "k8s-pod-network", "blue", 1)
+			write(t, n.other("10-calico.conflist"), withAcme(old), 0o640)
+			write(t, n.other("20-blue.conflist"), second, 0o640)
+			i := n.inPlace(`{"type":"acme","v":2}`)
+			if name == "equal" {
+				requireChanges(t, i, "take plugin acme out of "+n.other("20-blue.conflist"))
+			} else {
+				requireChanges(t, i, "put plugin acme into "+n.other("10-calico.conflist")+", and take it out of "+n.other("20-blue.conflist"))
+			}
+			requireApplied(t, i, n.root)
+			requireContent(t, n.other("20-blue.conflist"), strings.Replace(calicoList, "k8s-pod-network", "blue", 1), 0o640)
+			require.NoError(t, i.Revert(t.Context()))
+			requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
+			require.NoDirExists(t, n.state)
+		})
+	}
+}
+
+// The plugin goes with its entry, also with one that others have changed.
 func TestCNI10_CNI4_APluginInPlaceGoesWithItsEntry(t *testing.T) {
-	for name, changed := range map[string]bool{"as left": false, "changed": true} {
+	for name, entry := range map[string]string{"as left": `{"type":"acme"}`, "changed": `{"type":"acme","debug":true}`} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t)
 			i := n.inPlace(`{"type":"acme"}`)
@@ -139,13 +163,7 @@ func TestCNI10_CNI4_APluginInPlaceGoesWithItsEntry(t *testing.T) {
 			write(t, n.other("10-calico.conflist"), calicoList, 0o640)
 			requireApplied(t, i, n.root)
 			require.FileExists(t, n.plugin("acme"))
-			if changed {
-				write(t, n.other("10-calico.conflist"), withAcme(`{"type":"acme","debug":true}`), 0o640)
-				require.ErrorIs(t, i.Revert(t.Context()), ledger.ErrChanged)
-				require.FileExists(t, n.plugin("acme"))
-				requireContent(t, n.other("10-calico.conflist"), withAcme(`{"type":"acme","debug":true}`), 0o640)
-				return
-			}
+			write(t, n.other("10-calico.conflist"), withAcme(entry), 0o640)
 			require.NoError(t, i.Revert(t.Context()))
 			require.NoFileExists(t, n.plugin("acme"))
 			requireContent(t, n.other("10-calico.conflist"), calicoList, 0o640)
@@ -169,8 +187,13 @@ func TestCNI4_CNI2_InPlaceOnlyWhatWorks(t *testing.T) {
 	err := i.Apply(t.Context())
 	require.ErrorIs(t, err, cniinstall.ErrTargetMissing)
 	require.ErrorContains(t, err, "05-first.conf is that of a single plugin")
+	require.NoError(t, os.Remove(n.other("05-first.conf")))
+	require.NoError(t, os.Rename(n.other("10-calico.conflist"), n.root+"/real"))
+	require.NoError(t, os.Symlink(n.root+"/real", n.other("10-calico.conflist")))
+	require.ErrorContains(t, i.Apply(t.Context()), "10-calico.conflist is a link")
 	i.Exclusive = true
 	require.ErrorContains(t, i.Apply(t.Context()), "exclude each other")
+	require.ErrorIs(t, n.inPlace(`{"type":"portmap"}`).Apply(t.Context()), cniinstall.ErrInvalid, "it may be the primary's own")
 }
 
 // The primary's owner writes its file while it is being edited: it is the newer version that is edited, or nothing.

@@ -69,23 +69,21 @@ func expect(dec *json.Decoder, delim json.Delim) error {
 	return nil
 }
 
-// find returns the text of the first plugin of the type that counts. A list of that plugin alone
-// is its agent's own, and chained to nothing.
-func (l listText) find(plugin string, counts func(text []byte) bool) (text []byte, ok bool) {
+// find returns the text of the first plugin of the type, or nil. A list of that plugin alone is
+// its agent's own, and chained to nothing.
+func (l listText) find(plugin string) []byte {
 	all, err := l.elements()
-	i := slices.IndexFunc(all, func(e element) bool { return e.plugin == plugin && counts(l[e.start:e.end]) })
+	i := slices.IndexFunc(all, func(e element) bool { return e.plugin == plugin })
 	if err != nil || i < 0 || !slices.ContainsFunc(all, func(e element) bool { return e.plugin != plugin }) {
-		return nil, false
+		return nil
 	}
-	return l[all[i].start:all[i].end], true
+	return l[all[i].start:all[i].end]
 }
-
-func anyText([]byte) bool { return true }
 
 // put puts text in the place of the first plugin of the type, or else behind the last of all.
 func (l listText) put(plugin string, text []byte) listText {
-	if _, has := l.find(plugin, anyText); has {
-		return l.replace(plugin, anyText, text)
+	if l.find(plugin) != nil {
+		return l.replace(plugin, text)
 	}
 	all, err := l.elements()
 	if err != nil || len(all) == 0 {
@@ -95,13 +93,13 @@ func (l listText) put(plugin string, text []byte) listText {
 	return slices.Concat(l[:end], []byte(", "), text, l[end:])
 }
 
-// replace puts text in the place of the first plugin of the type that counts, and takes any
-// further ones out. No text: all of them, each with its comma. A list of nothing else stays.
-func (l listText) replace(plugin string, counts func(text []byte) bool, text []byte) (edited listText) {
+// replace puts text in the place of the first plugin of the type, and takes any further ones
+// out. No text: all of them, each with its comma. A list of nothing else stays.
+func (l listText) replace(plugin string, text []byte) (edited listText) {
 	all, err := l.elements()
 	for i, e := range all {
 		own := l[e.start:e.end]
-		if e.plugin == plugin && counts(own) {
+		if e.plugin == plugin {
 			if text == nil {
 				continue
 			}

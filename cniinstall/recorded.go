@@ -168,9 +168,15 @@ func original(o ledger.Record) (ledger.State, bool) { return o.Original, true }
 func (r recorded) asOwned(path string, raw []byte, become func(ledger.Record) (to ledger.State, changes bool)) []byte {
 	for _, o := range r.entries {
 		plugin, dir := cutEntry(o.Object)
-		if to, changes := become(o); changes && dir == filepath.Dir(r.inDir(filepath.Dir(path), "x")) {
-			raw = listText(raw).replace(plugin, isOurs(o), textIn(to, filepath.Base(path)))
+		to, changes := become(o)
+		if !changes || dir != filepath.Dir(r.inDir(filepath.Dir(path), "x")) {
+			continue
 		}
+		var text []byte
+		if !to.IsZero() {
+			text = []byte(to.Value)
+		}
+		raw = listText(raw).replace(plugin, text)
 	}
 	return raw
 }

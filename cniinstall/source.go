@@ -114,9 +114,10 @@ func (i Install) leftOut(ctx context.Context) []string {
 const loopback = "loopback"
 
 // needsLoopback reports whether pods would fail without that plugin, as far as is
-// known.
+// known. A network into which a plugin is put is not ours, and was there before.
 func (i Install) needsLoopback() bool {
-	return !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Vouched, loopback) && !i.Runtime.OwnLoopback
+	_, inPlace := i.inPlace()
+	return !inPlace && !slices.Contains(i.Optional, loopback) && !slices.Contains(i.Vouched, loopback) && !i.Runtime.OwnLoopback
 }
 
 // lacking names the tolerated plugins that are neither installed nor about to be.

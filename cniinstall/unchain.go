@@ -14,9 +14,9 @@ import (
 )
 
 // Unchain takes a plugin out of other CNIs' configurations, where an earlier installer has put it
-// that recorded nothing, such as under the agent's former name. All else in the files stays,
-// letter by letter. It is a bootstrap.Action, and leaves alone a list of the plugin alone, and
-// what an agent of the node has put or published there, or set aside.
+// that recorded nothing: one that the agent puts there no longer, such as under its former name.
+// All else in the files stays, letter by letter. It is a bootstrap.Action, and leaves alone a list
+// of the plugin alone, and what an agent of the node has put or published there.
 type Unchain struct {
 	ConfDir string // zero: /etc/cni/net.d
 	Plugin  string // its type; must be given
@@ -43,7 +43,7 @@ func (u Unchain) Apply(ctx context.Context) error {
 	names, err := u.find(ctx)
 	for _, name := range names {
 		err = errors.Join(err, again(func() error {
-			return editList(ctx, filepath.Join(u.dir(), name), func(l listText) listText { return l.replace(u.Plugin, anyText, nil) })
+			return editList(ctx, filepath.Join(u.dir(), name), func(l listText) listText { return l.replace(u.Plugin, nil) })
 		}))
 	}
 	return err
@@ -57,11 +57,13 @@ func (u Unchain) find(ctx context.Context) (names []string, err error) {
 	if err = cmp.Or(ctx.Err(), err, owned(u.dir())); err != nil {
 		return nil, err
 	}
-	all, err := files.findEntries(ctx, entryObject(u.Plugin, filepath.Dir(files.inDir(u.dir(), "x"))))
+	object := entryObject(u.Plugin, filepath.Dir(files.inDir(u.dir(), "x")))
+	if len(files.entry(object).Claims) > 0 {
+		return nil, nil
+	}
+	all, err := files.findEntries(ctx, object)
 	for _, e := range all {
-		if !e.isOurs && !e.isPublished {
-			names = append(names, e.name)
-		}
+		names = append(names, e.name)
 	}
 	return names, err
 }

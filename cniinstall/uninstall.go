@@ -80,7 +80,8 @@ type Uninstall struct {
 	PluginDirs []string
 
 	// Force undoes even files that sandboxes need. Their pods are then stuck until
-	// the plugins are back.
+	// the plugins are back. For a plugin in place whose DEL does nothing it is right: the
+	// cached result of every pod names it.
 	Force bool
 }
 
@@ -246,6 +247,11 @@ func (u Uninstall) lostConf(path string, original ledger.State) string {
 		return cniconf.StaysAside(filepath.Join(f.Dir, backup), name, missing)
 	}
 	return ""
+}
+
+func isRegular(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func isThere(path string) bool {

@@ -371,11 +371,8 @@ func (j *job) entryKind(c Chained) *ledger.Kind {
 // entryWant is the plugin in others' configurations.
 func (j *job) entryWant(c Chained) (w ledger.Want, err error) {
 	plugin, err := c.plugin()
-	if err == nil {
-		plugin, err = compact(plugin)
-	}
 	own, _ := pluginType(plugin) // it has been rendered
-	w = ledger.Want{Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs()}
+	w = ledger.Want{Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs(), OwnCopy: true}
 	return w, err
 }
 

@@ -43,9 +43,6 @@ type Kind struct {
 	// values of a link do: then there is nothing to bring back. An object with an identity
 	// that the kernel gives, such as a mount, does not round: Met recognizes it.
 	Rounds bool
-	// MayVanish means that an object goes with what it is a part of, such as when a file's owner
-	// writes its next version: then there is nothing to undo, nor to bring back later.
-	MayVanish bool
 
 	// Read returns the present state, which is zero if there is no object. Write makes that
 	// state of the object, or removes it if the state is zero. It makes nothing else: a missing

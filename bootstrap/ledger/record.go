@@ -226,8 +226,6 @@ func (r *record) isOriginal(k *Kind, now State) bool {
 		return false
 	case k.same(now, r.Original):
 		return r.Original.secret
-	case now.IsZero() && k.MayVanish: // its owner has none any more
-		return true
 	}
 	return !r.isOurs(k, now) && r.stoodStill(now)
 }

@@ -35,11 +35,7 @@ type Record struct {
 	Kept      string   `json:"kept,omitempty"`   // why it stays although its agent was undone
 
 	unknown bool // this program does not know the kind
-	past    []string
 }
-
-// IsPast reports whether agents have left the object in this state before, or wanted it so.
-func (r Record) IsPast(s State) bool { return slices.Contains(r.past, s.hash()) }
 
 // Claim is what one step of one agent wants.
 type Claim struct {
@@ -87,7 +83,7 @@ func (b *Book) Status(ctx context.Context) (st Status, err error) {
 func (b *Book) described(r *record) Record {
 	d := Record{
 		Kind: r.Kind, Object: string(r.Object), ID: text(r.listed()).escaped(), Namespace: r.Place.Namespace, Original: b.writable(r.Original), Left: r.Left,
-		Begun: r.Intent != nil, Kept: string(r.Kept), past: r.Past,
+		Begun: r.Intent != nil, Kept: string(r.Kept),
 	}
 	for _, c := range r.Claims {
 		d.Claims = append(d.Claims, c.shown())

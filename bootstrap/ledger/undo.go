@@ -227,7 +227,7 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	case satisfied || w.kind.same(now, to) || now.Equal(to): // as a killed run has made it, by another identity
 		w.leaveToOthers()
 	// It has gone by itself, or was never changed by an agent, and could not come back:
-	case now.IsZero() && (w.kind.Rounds || w.kind.MayVanish), !w.isMade(w.kind) && w.Intent == nil && (!w.isOurs(w.kind, now) || w.Original.secret):
+	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && (!w.isOurs(w.kind, now) || w.Original.secret):
 	case !w.isAsLeft(u.Book, now):
 		u.leaveChanged(w)
 	case lost != "":

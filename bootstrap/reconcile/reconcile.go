@@ -41,6 +41,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
@@ -77,9 +78,11 @@ type Loop struct {
 }
 
 // Run applies the plan until ctx ends, or the node no longer belongs to this process, which
-// has applied: neither is an error. It returns one if the node belongs to another owner when it
-// begins (ledger.ErrNotOwner), or if nothing is applied that it could keep
-// (ledger.ErrNotApplied).
+// has applied: neither is an error. If ctx has not ended then, there is nothing to uninstall.
+//
+// It returns an error if the node belongs to another owner when it begins (ledger.ErrNotOwner),
+// if nothing is applied that it could keep (ledger.ErrNotApplied), or if changes would stay in
+// this container (hostns.ErrNotHost). No other failure ends it.
 func (l Loop) Run(ctx context.Context) error {
 	if l.Plan == nil || l.Interval < 0 {
 		return errors.New("reconcile: a loop needs a plan, and no negative Interval")
@@ -99,7 +102,7 @@ func (l Loop) Run(ctx context.Context) error {
 		r.failed = err
 		r.callDone(report, nil)
 		switch {
-		case errors.Is(err, ledger.ErrNotOwner), errors.Is(err, ledger.ErrNotApplied):
+		case errors.Is(err, ledger.ErrNotOwner), errors.Is(err, ledger.ErrNotApplied), errors.Is(err, hostns.ErrNotHost):
 			return fmt.Errorf("reconcile: %w", err)
 		case err != nil:
 			failures++
