@@ -18,7 +18,9 @@ import (
 
 // Kubeconfig is a kubeconfig with which CNI plugins on the host act as this program. Its
 // Prepare is that of a bootstrap.Step, and reads the files on this side for each run, since the
-// kubelet renews a pod's token every hour.
+// kubelet renews a pod's token every hour. A reconcile.Loop does not watch them: a new token is
+// written at the next run, within the loop's Interval. For a kubeconfig of another form, such as
+// without verification, make a [Content].
 type Kubeconfig struct {
 	// Path is that of the file, on the host: see [Content].
 	Path string

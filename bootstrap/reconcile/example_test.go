@@ -5,39 +5,48 @@ package reconcile_test
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/hostns"
+	"github.com/slipway-dev/slipway/bootstrap/hostpath"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
+	"github.com/slipway-dev/slipway/cniinstall"
 )
 
-// A watch of the configuration triggers a run after each change.
+// An agent whose plugin is chained into the primary CNI's own file for as long as it runs, with a
+// kubeconfig that is renewed. When it is asked to end, all is as it was.
 func ExampleLoop() {
-	changed := make(chan struct{}, 1)
-	notify := func() {
-		select {
-		case changed <- struct{}{}:
-		default: // a run is due already
-		}
+	const account, kubeconfig = "/var/run/secrets/kubernetes.io/serviceaccount/", "/etc/cni/net.d/acme-kubeconfig"
+	plan := &bootstrap.Plan{
+		Host:   hostns.Host{Proc: "/hostproc", LockTimeout: 10 * time.Second},
+		Ledger: &ledger.Ledger{Agent: "acme", Owner: os.Getenv("POD_UID")},
+		Steps: []bootstrap.Step{
+			{Name: "kubeconfig", Prepare: hostpath.Kubeconfig{
+				Path: kubeconfig, Server: "https://10.96.0.1:443", CAFile: account + "ca.crt", TokenFile: account + "token",
+			}.Prepare},
+			{Name: "cni", After: []string{"kubeconfig"}, Wants: cniinstall.Install{
+				Config: cniinstall.Chained{Plugin: json.RawMessage(`{"type": "acme", "kubeconfig": "` + kubeconfig + `"}`), InPlace: true},
+				Needs:  []string{kubeconfig},
+			}},
+		},
+		Trace: bootstrap.LogTrace(slog.Default()),
 	}
-	on, want := false, true
-	plan := &bootstrap.Plan{Steps: []bootstrap.Step{{Name: "lamp", Action: bootstrap.Func(
-		"switch the lamp", func(context.Context) (bool, error) { return on == want, nil },
-		func(context.Context) error { on = want; return nil },
-	)}}}
-
-	ctx, stop := context.WithCancel(context.Background())
-	loop := reconcile.Loop{Plan: plan, Trigger: changed, Done: func(r *bootstrap.Report, err error) {
-		fmt.Println(r.Results[0].Status, r.Results[0].Changes, err)
-		if !want {
-			stop()
-		}
-		want = false // the configuration changes
-		notify()
-	}}
-	fmt.Println(loop.Run(ctx))
-	// Output:
-	// changed [switch the lamp] <nil>
-	// changed [switch the lamp] <nil>
-	// <nil>
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if err := (reconcile.Loop{Plan: plan}).Run(ctx); err != nil || ctx.Err() == nil {
+		slog.Info("the node is another's, or cannot be prepared", "error", err)
+		return
+	}
+	within, cancel := context.WithTimeout(context.Background(), 20*time.Second) // shorter than the grace period
+	defer cancel()
+	if _, err := plan.Uninstall(within); err != nil {
+		slog.Error("not all is undone", "error", err)
+	}
 }
