@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 )
 
@@ -70,17 +69,6 @@ func chainedOf(c cniinstall.Chained) cniinstall.Chained {
 	c.Agent = agentOf(c.Agent)
 	c.Agent.Network = network
 	return c
-}
-
-// ownedBy makes owner claim the node in this installation.
-func (n node) ownedBy(owner string, i recorded) recorded {
-	n.t.Helper()
-	book, err := (&ledger.Ledger{Dir: n.state, Agent: "agent", Owner: owner, Kinds: cniinstall.Uninstall{ConfDir: n.conf}.Kinds()}).Open(context.Background())
-	require.NoError(n.t, err)
-	n.t.Cleanup(func() { book.Close() })
-	require.NoError(n.t, book.Claim(n.t.Context()))
-	i.Book = book
-	return i
 }
 
 // onePlugin is an installation of a single plugin that nothing else needs.

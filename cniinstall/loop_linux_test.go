@@ -73,8 +73,6 @@ func (k keeping) repairs(what string, damage func()) {
 	require.Less(k.t, time.Since(begin), time.Second, what)
 }
 
-func asItIs(node, *cniinstall.Install) {}
-
 // The plugins and the configuration, and every directory on their way, links included: the
 // replacement is watched. Beside them, others may write what they like.
 func TestCNI7_PluginsAndConfigurationAreRepaired(t *testing.T) {
