@@ -57,25 +57,3 @@ func TestCNI10_OneWritableFolderIsEnough(t *testing.T) {
 		require.Equal(t, before, tree(t, n.root))
 	}
 }
-
-// The plugins are part of the read-only image, in whatever version, and are not replaced: those
-// present count as installed, and missing ones are reported.
-func TestCNI10_PluginsOfAReadOnlyImage(t *testing.T) {
-	testns.Enter(t, testns.Mount)
-	n, i, second := calico(t)
-	write(t, n.plugin("calico"), "stub", 0o755)
-	write(t, n.plugin("calico-ipam"), "stub", 0o755)
-	i.Replace, i.Names = []string{}, []string{"calico", "calico-ipam"}
-	i.Vouched = []string{"calico", "portmap", "loopback"} // baked in, none of them supplied by this test
-	open := mountReadOnly(t, n.bin)
-	mountReadOnly(t, second)
-	requireApplied(t, i, n.root)
-	requireContent(t, n.other(i.ConfName), calicoConf, 0o600)
-	require.NoError(t, i.Revert(t.Context()))
-
-	open()
-	require.NoError(t, os.Remove(n.plugin("calico-ipam")))
-	mountReadOnly(t, n.bin)
-	require.ErrorContains(t, i.Apply(t.Context()), "is not writable")
-	require.NoFileExists(t, n.other(i.ConfName))
-}

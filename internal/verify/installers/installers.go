@@ -12,11 +12,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/hostpath"
@@ -25,7 +29,8 @@ import (
 )
 
 // Env has the variables, or flags, of an installer's container, by their names there. Only the
-// folders have the same names for all: IMAGE, BIN, CONF, RESULTS and ACCOUNT.
+// folders have the same names for all (IMAGE, BIN, CONF, RESULTS, ACCOUNT; Calico's SECOND and
+// SECRETS), and what a cloud says of the node has one, PRIMARY_IP.
 type Env map[string]string
 
 // begin returns what all of them begin with: a kubeconfig with which the plugins act as the
@@ -64,6 +69,93 @@ func Istio(e Env) (*bootstrap.Plan, error) {
 	}
 	p.Steps[1].Wants = i
 	return p, err
+}
+
+// Calico returns the plan of Calico's installer: the plugins in two folders, of which one that
+// is writable is enough, the files that name etcd's, a kubeconfig, and a configuration whole.
+func Calico(e Env) (*bootstrap.Plan, error) {
+	kubeconfig := e["CONF"] + "/calico-kubeconfig"
+	p, i, err := e.begin("calico", kubeconfig)
+	conf, values := cmp.Or(e["CNI_NETWORK_CONFIG"], calicoTemplate), []string{"__KUBECONFIG_FILEPATH__", kubeconfig}
+	if file := e["CNI_NETWORK_CONFIG_FILE"]; file != "" {
+		text, unread := os.ReadFile(file)
+		conf, err = string(text), errors.Join(err, unread)
+	}
+	for name, value := range map[string]string{
+		"LOG_LEVEL": "info", "LOG_FILE_PATH": "/var/log/calico/cni/cni.log", "DATASTORE_TYPE": "kubernetes", "KUBERNETES_NODE_NAME": "",
+		"CNI_MTU": "1500", "REQUIRE_MTU_FILE": "false", "CALICO_API_GROUP": "crd.projectcalico.org/v1",
+	} {
+		values = append(values, "__"+name+"__", cmp.Or(e[name], value))
+	}
+	cni := p.Steps[1]
+	for _, etcd := range [][2]string{{"etcd-ca", "CA_CERT"}, {"etcd-cert", "CERT"}, {"etcd-key", "KEY"}} {
+		path, used := e["CONF"]+"/calico-tls/"+etcd[0], ""
+		content, missing := os.ReadFile(e["SECRETS"] + "/" + etcd[0])
+		if missing == nil {
+			step := bootstrap.Step{Name: etcd[0], Wants: hostpath.Content{Path: path, Bytes: content, Mode: 0o400, Parents: true, Secret: true}}
+			p.Steps, cni.After, i.Needs, used = slices.Insert(p.Steps, 1, step), append(cni.After, step.Name), append(i.Needs, path), path
+		} else if !errors.Is(missing, fs.ErrNotExist) {
+			err = errors.Join(err, missing)
+		}
+		values = append(values, "__ETCD_"+etcd[1]+"_FILE__", used)
+	}
+	if _, none := os.Stat(e["SECOND"]); none == nil {
+		i.AlsoBinDirs = []string{e["SECOND"]}
+	}
+	if e["UPDATE_CNI_BINARIES"] == "false" {
+		i.Replace = []string{}
+		if _, shut := i.Check(context.Background()); errors.Is(shut, syscall.EROFS) { // the node's image has them
+			i.Names, i.Vouched = []string{"calico", "calico-ipam"}, []string{"calico", "portmap", "loopback"}
+		}
+	}
+	i.Config, i.ConfName = cniinstall.Whole(strings.NewReplacer(values...).Replace(conf)), cmp.Or(e["CNI_CONF_NAME"], "10-calico.conflist")
+	cni.Wants = i
+	p.Steps[len(p.Steps)-1] = cni
+	return p, err
+}
+
+const calicoTemplate = `{"name": "k8s-pod-network", "cniVersion": "1.0.0", "plugins": [{
+  "type": "calico", "log_level": "__LOG_LEVEL__", "log_file_path": "__LOG_FILE_PATH__", "datastore_type": "__DATASTORE_TYPE__",
+  "nodename": "__KUBERNETES_NODE_NAME__", "mtu": __CNI_MTU__, "ipam": {"type": "calico-ipam"}, "policy": {"type": "k8s"},
+  "kubernetes": {"kubeconfig": "__KUBECONFIG_FILEPATH__"}, "require_mtu_file": __REQUIRE_MTU_FILE__, "calico_api_group": "__CALICO_API_GROUP__"
+}, {"type": "portmap", "snat": true, "capabilities": {"portMappings": true}}]}`
+
+// AWS returns the plan of the AWS VPC CNI: the plugins of the image, and the list there with the
+// values and plugins that the settings say.
+func AWS(e Env) (*bootstrap.Plan, error) {
+	p, i, err := e.begin("aws-node", "")
+	conf, unread := os.ReadFile(e["IMAGE"] + "/10-aws.conflist")
+	v6, egress, least := e["ENABLE_IPv6"] == "true", e["ENABLE_V6_EGRESS"] == "true", 576
+	family := []string{"fd00::ac:00/118", "::/0", "/run/cni/v4pd/egress-v6-ipam", "/var/log/aws-routed-eni/egress-v6-plugin.log"}
+	if v6 {
+		egress, least = e["ENABLE_V4_EGRESS"] != "false", 1280
+		family = []string{"169.254.172.0/22", "0.0.0.0/0", "/run/cni/v6pd/egress-v4-ipam", "/var/log/aws-routed-eni/egress-v4-plugin.log"}
+	}
+	link := cmp.Or(e["AWS_VPC_ENI_MTU"], "9001")
+	pod := cmp.Or(e["POD_MTU"], link)
+	for _, mtu := range []string{link, pod} {
+		if n, invalid := strconv.Atoi(mtu); invalid != nil || n < least || n > 9001 {
+			err = errors.Join(err, fmt.Errorf("AWS_VPC_ENI_MTU or POD_MTU is %q, not from %d to 9001", mtu, least))
+		}
+	}
+	node := map[bool]string{true: e["PRIMARY_IP"]}[v6 || egress]
+	conf = []byte(strings.NewReplacer(
+		"__VETHPREFIX__", cmp.Or(e["AWS_VPC_K8S_CNI_VETHPREFIX"], "eni"), "__MTU__", pod, "__NODEIP__", node, "__EGRESS__", strconv.FormatBool(egress),
+		"__MODE__", cmp.Or(e["POD_SECURITY_GROUP_ENFORCING_MODE"], "strict"), "__SNAT__", cmp.Or(e["AWS_VPC_K8S_CNI_RANDOMIZESNAT"], "prng"),
+		"__LOG__", cmp.Or(e["AWS_VPC_K8S_PLUGIN_LOG_FILE"], "/var/log/aws-routed-eni/plugin.log"), "__LEVEL__", cmp.Or(e["AWS_VPC_K8S_PLUGIN_LOG_LEVEL"], "Debug"),
+		"__SUBNET__", family[0], "__DST__", family[1], "__DATA__", family[2], "__EGRESSLOG__", family[3],
+	).Replace(string(conf)))
+	for _, more := range [][2]string{
+		{"ENABLE_BANDWIDTH_PLUGIN", `{"type": "bandwidth", "capabilities": {"bandwidth": true}}`},
+		{"DISABLE_POD_V6", `{"type": "tuning", "sysctl": {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1", "net.ipv6.conf.lo.disable_ipv6": "1"}}`},
+	} {
+		if e[more[0]] == "true" && unread == nil {
+			conf, unread = cniinstall.Chain(conf, []byte(more[1]))
+		}
+	}
+	i.Config, i.ConfName, i.Needs = cniinstall.Whole(conf), "10-aws.conflist", nil
+	p.Steps = []bootstrap.Step{{Name: "cni", Wants: i}}
+	return p, errors.Join(err, unread)
 }
 
 // Linkerd returns the plan of Linkerd's CNI installer.

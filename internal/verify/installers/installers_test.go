@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -26,6 +27,7 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/reconcile"
 	"github.com/slipway-dev/slipway/cniinstall"
+	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/installers"
 )
 
@@ -36,7 +38,9 @@ type table struct {
 	Cases        []map[string]string
 }
 
-var ours = map[string]func(installers.Env) (*bootstrap.Plan, error){"istio": installers.Istio, "linkerd": installers.Linkerd, "multus": installers.Multus}
+var ours = map[string]func(installers.Env) (*bootstrap.Plan, error){
+	"aws": installers.AWS, "calico": installers.Calico, "istio": installers.Istio, "linkerd": installers.Linkerd, "multus": installers.Multus,
+}
 
 // The projects' own cases; and, with all of them on a node, what their users have reported.
 // EVIDENCE.md has the counts.
@@ -77,11 +81,12 @@ func newNode(t *testing.T, tab table, agent string) *node {
 		"BIN": root + "/bin", "CONF": root + "/conf", "RESULTS": root + "/results", "ACCOUNT": root + "/account", "CNI_AGENT_RUN_DIR": root + "/run",
 		"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443", "LOG_LEVEL": "debug", "POD_NAMESPACE": "my-namespace",
 		"CNI_NETWORK_CONFIG": tab.Texts["source"], "multus-kubeconfig-file-host": "/etc/foobar_kubeconfig", "multus-log-to-stderr": "false",
+		"SECOND": root + "/second", "SECRETS": root + "/secrets", "PRIMARY_IP": "10.0.0.0",
 	}, nil}
 	for _, plugin := range strings.Fields("bridge tuning calico portmap flannel bandwidth cilium-cni mesh-cni loopback") {
 		n.do("put /bin/" + plugin + " program")
 	}
-	n.do("put /istio/istio-cni program; put /linkerd/linkerd-cni program; put /multus/multus program; put /account/token foo; put /account/ca.crt authority")
+	n.do("put /istio/istio-cni program; put /linkerd/linkerd-cni program; put /multus/multus program; put /calico/calico program; put /calico/calico-ipam program; put /aws/aws-cni program; put /aws/egress-cni program; put /aws/10-aws.conflist template; put /account/token foo; put /account/ca.crt authority")
 	require.NoError(t, os.Mkdir(root+"/conf", 0o755))
 	return n
 }
@@ -156,8 +161,20 @@ func (n *node) step(a []string) (err error) {
 		conf, err := os.ReadFile(n.path(a[2]))
 		cached, _ := json.Marshal(map[string]any{"kind": "cniCacheV1", "containerId": "pod", "config": conf, "ifName": "eth0", "networkName": a[1]})
 		return errors.Join(err, os.Mkdir(n.path("/results"), 0o700), os.WriteFile(n.path("/results/pod"), cached, 0o600))
+	case "shut": // a folder is mounted read-only, as that of an immutable image
+		testns.Enter(n, testns.Mount)
+		n.Cleanup(func() { _ = exec.Command("umount", path).Run() })
+		return exec.Command("mount", "-o", "bind,ro", path, path).Run()
+	case "busy": // a program that runs until the case ends
+		cmd := exec.CommandContext(n.Context(), path, "1000")
+		n.Cleanup(func() { _ = cmd.Wait() })
+		return errors.Join(exec.Command("cp", "--remove-destination", "/bin/sleep", path).Run(), cmd.Start())
 	case "check":
-		return n.check(a[1])
+		return n.check(".", a[1])
+	case "checked":
+		return n.check(a[1], a[2])
+	case "open": // for all to write
+		return os.Chmod(path, 0o777)
 	case "apply":
 		return n.run(a[1], (*bootstrap.Plan).Apply)
 	case "uninstall":
@@ -208,14 +225,15 @@ func as(expected, found string, details any) error {
 	return fmt.Errorf("%q, not %q: %v", found, expected, details)
 }
 
-// check looks at the configurations: there is nothing to do, or the installer "writes", or the
-// look "fails".
-func (n *node) check(expected string) error {
+// check looks at the configurations, or at another file: there is nothing to do, or the
+// installer "writes", or the look "fails".
+func (n *node) check(file, expected string) error {
 	p, err := n.plan()
 	require.NoError(n, err)
 	report, _ := p.Check(n.Context())
-	found, changes := report.Results[1], strings.Join(report.Results[1].Changes, "\n")
-	outcome := map[bool]string{true: "writes"}[strings.Contains(changes, n.path("."))]
+	last := len(report.Results) - 1
+	found, changes := report.Results[last], strings.Join(report.Results[last].Changes, "\n")
+	outcome := map[bool]string{true: "writes"}[strings.Contains(changes, n.path(file))]
 	if found.Err != nil {
 		outcome = "fails"
 	}
