@@ -51,9 +51,9 @@ func (l *list) add(path Path) error {
 	info, err := path.look()
 	switch {
 	case err != nil:
-		l.wants = append(l.wants, path.seen())
+		l.wants = append(l.wants, path.seen(err))
 	case info != nil:
-		l.wants = append(l.wants, path.seen())
+		l.wants = append(l.wants, path.seen(nil))
 		l.wants = append(l.wants, path.accepted(info)...)
 	case l.planned[idOf(path.clean())] == path.wanted():
 	case path.Type == typeDirOrCreate:
@@ -62,7 +62,7 @@ func (l *list) add(path Path) error {
 		l.planned[idOf(path.clean())] = typeFile
 		l.wants = append(l.wants, newFile(path.clean()))
 	default:
-		l.wants = append(l.wants, path.seen())
+		l.wants = append(l.wants, path.seen(nil))
 	}
 	return nil
 }
@@ -73,14 +73,12 @@ func idOf(path string) string { return ledger.Want{Kind: ledger.Dir(), Object: p
 // addDirectories adds the missing directories, the outermost first.
 func (l *list) addDirectories(path Path) error {
 	wants, err := ledger.DirWants(path.clean(), dirMode)
+	err = hint("make host path "+path.Path, err)
 	if err == nil && len(wants) > 0 {
-		outermost := Path{wants[0].Object, typeDir}
-		if _, err = outermost.look(); err != nil { // a link that leads nowhere
-			path = outermost
-		}
+		_, err = Path{wants[0].Object, typeDir}.look() // it may be a link that leads nowhere
 	}
-	if err != nil { // which looking at it says too
-		l.wants = append(l.wants, path.seen())
+	if err != nil {
+		l.wants = append(l.wants, path.seen(err))
 		return nil
 	}
 	for _, w := range wants {
@@ -105,18 +103,18 @@ var kindSeen = &ledger.Kind{
 
 var present = ledger.State{Type: "path"}
 
-// seen wants that p exists, has its type, and could be made if it is missing.
-func (p Path) seen() ledger.Want {
+// seen wants that p exists, and has its type. An error that was met before counts, even if it has
+// gone since: nothing else of p is wanted then.
+func (p Path) seen(before error) ledger.Want {
 	return ledger.Want{Kind: kindSeen, Object: p.clean(), To: present, Unnamed: true, Ready: func(context.Context) error {
 		info, err := p.look()
 		switch {
+		case before != nil:
+			return before
 		case err != nil || info != nil:
 			return err
 		case p.Type == typeFileOrCreate:
 			return p.orphan("list it before as " + typeDirOrCreate)
-		case p.Type == typeDirOrCreate:
-			_, err := ledger.DirWants(p.clean(), dirMode)
-			return hint("make host path "+p.Path, err)
 		}
 		return code.Errorf(code.HostpathMissing, "host path %s does not exist, and must be a %s", p.Path, p.wanted())
 	}}
