@@ -218,6 +218,9 @@ func (j *job) backupOf(ctx context.Context, name string) (string, error) {
 // that of the original file of this name.
 func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
 	info, err := os.Lstat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return false, nil // setting it aside reveals what it is instead
 	}

@@ -254,9 +254,11 @@ func isRegular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// isThere reports whether there is something, or could be: what cannot be looked at is not taken
+// for missing.
 func isThere(path string) bool {
 	_, err := os.Lstat(path)
-	return err == nil
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // contentOf reads a configuration in state s, through a link, as a runtime does.

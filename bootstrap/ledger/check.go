@@ -148,6 +148,7 @@ func (b *Book) ofOthers(r *record) *claim {
 type target struct {
 	Want
 	id      string
+	nameErr error // why the object's one name is not known
 	now     State
 	adopts  bool // where the step finds it as wanted when it first claims
 	failed  bool
@@ -166,9 +167,10 @@ type target struct {
 func (b *Book) targets(wants Wants) (all []*target) {
 	for _, w := range wants.List {
 		b.Learn(w.Kind)
-		w.Object = w.Kind.canonical(w.Object)
+		name, err := w.Kind.named(w.Object)
+		w.Object = name
 		adopts := b.ledger.Adopt && !w.NoAdopt && !w.Loose && w.To.Type == typeFile
-		all = append(all, &target{Want: w, id: w.Kind.id(w.Object), adopts: adopts})
+		all = append(all, &target{Want: w, id: w.Kind.id(name), nameErr: err, adopts: adopts})
 	}
 	b.Learn(wants.Kinds...)
 	return all
@@ -197,6 +199,9 @@ func (a *application) inspect(ctx context.Context, t *target) (err error) {
 		t.now, r.settled = *r.settled, nil
 	} else if t.now, err = t.Kind.Read(t.likely(ctx, r), t.Object); err != nil {
 		return err
+	}
+	if t.nameErr != nil { // although it can be read now: it would be recorded twice
+		return t.nameErr
 	}
 	if err := t.compare(ctx, r != nil && a.ofOthers(r) != nil); err != nil {
 		return err

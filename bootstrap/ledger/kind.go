@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/slipway-dev/slipway/internal/code"
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // The errors that callers branch on.
@@ -176,16 +177,21 @@ func (k *Kind) id(object string) string { return k.space() + " " + object }
 // space is that of the objects' names.
 func (k *Kind) space() string { return cmp.Or(k.Space, k.Name) }
 
-// canonical returns the object's one name. A name that cannot be resolved stays as it is:
-// reading the object fails for the same reason, and says so.
+// canonical returns the object's one name. A name that cannot be resolved stays as it is: whoever
+// records by it looks at the error of named.
 func (k *Kind) canonical(object string) string {
+	name, _ := k.named(object)
+	return name
+}
+
+func (k *Kind) named(object string) (name string, err error) {
 	if k.Canonical == nil {
-		return object
+		return object, nil
 	}
-	if name, err := k.Canonical(object); err == nil {
-		return name
+	if name, err = k.Canonical(object); err != nil {
+		return object, fmt.Errorf("resolve %s: %w", printable.Line(object), err)
 	}
-	return object
+	return name, nil
 }
 
 // same is Same, which need not know what no object is.
@@ -228,7 +234,8 @@ func (k *Kind) along(ctx context.Context, object string, to State) ([]Side, erro
 	}
 	sides, err := k.Along(ctx, object, to)
 	for i := range sides {
-		sides[i].Object = sides[i].Kind.canonical(sides[i].Object)
+		name, errName := sides[i].Kind.named(sides[i].Object)
+		sides[i].Object, err = name, errors.Join(err, errName)
 	}
 	return sides, err
 }
