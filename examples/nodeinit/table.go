@@ -125,7 +125,7 @@ func (a *app) table() []group {
 			{name: "skip", to: &a.skip, on: applies + "uninstall", choices: choosable(), helps: "cni.directory-unusable sysctl.directory-read-only", help: "steps to leave out"},
 			{name: "ignore-preflight", to: &a.ignorePreflight, on: "check", choices: preflightNames, helps: stepPreflight,
 				help: "checks to leave out, of those for conditions known to fail later: " + strings.Join(preflightNames, ", ")},
-			{name: "all-state", to: &a.allState, on: "cleanup", help: "remove everything that belongs to the agent"},
+			{name: "all-state", to: &a.allState, on: "cleanup", helps: "bpffs.holds-pins", help: "remove everything that belongs to the agent"},
 			{name: "bpf-state", to: &a.bpfState, on: "cleanup", help: "remove the agent's BPF programs, pins and maps only"},
 			{name: "netns", to: &a.netns, on: "cleanup", help: "with --all-state: also network namespaces named cilium-* and cni-* (the latter may belong to another CNI)"},
 			{name: "xfrm", to: &a.xfrm, on: "cleanup", help: "with --all-state: also IPsec policies and states with the agent's marks"},

@@ -29,7 +29,7 @@ func TestPLAN6_UninstallRemovesAnAgentsStateWhereAsked(t *testing.T) {
 	u.apply(t)
 	said := u.says(t, 0)
 	require.Contains(t, said, "/sys/fs/bpf is left mounted: it holds pins, which would be lost: tc/globals/cilium_policy")
-	require.Contains(t, said, "nodeinit cleanup --all-state removes an agent's leftovers there")
+	require.Contains(t, said, "nodeinit cleanup --all-state: remove everything that belongs to the agent")
 	require.FileExists(t, filepath.Join(node.Root(), pin))
 	cleaner(t).uninstall(t)
 	nodeReady(t, "False")
