@@ -224,3 +224,18 @@ func TestPLAN14_WhatAnotherNeedsStays(t *testing.T) {
 		require.NoDirExists(t, filepath.Join(root, "state"))
 	}
 }
+
+// A path that could not be looked at is not taken for present, even if it can be looked at a
+// moment later.
+func TestPLAN3_HP1_WhatCouldNotBeLookedAtIsNotPresent(t *testing.T) {
+	loop := filepath.Join(t.TempDir(), "loop")
+	require.NoError(t, os.Symlink(loop, loop))
+	for path, is := range map[string]string{loop: "DirectoryOrCreate", loop + "/a": "DirectoryOrCreate", loop + "/b": "FileOrCreate"} {
+		wants, err := hostpath.Paths{{Path: path, Type: is}}.Wants(t.Context())
+		require.NoError(t, err)
+		require.Len(t, wants.List, 1)
+		defer func() { require.ErrorContains(t, wants.List[0].Ready(t.Context()), "too many levels of symbolic links", path) }()
+	}
+	require.NoError(t, os.Remove(loop))
+	require.NoError(t, os.MkdirAll(loop+"/a", 0o755))
+}

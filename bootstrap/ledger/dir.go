@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,11 @@ func readDir(_ context.Context, path string) (State, error) {
 	return readPath(path, func(d *durable.Dir, _ string, info fs.FileInfo) (State, error) {
 		s := statOf(info)
 		s.Changed = time.Time{} // its content changes that too
+		hidden, err := isCovered(d, info)
 		switch {
-		case info.IsDir() && isCovered(d, info):
+		case err != nil:
+			return s, err
+		case info.IsDir() && hidden:
 			return State{Type: typeDir, Value: covered}, nil
 		case info.IsDir():
 			s.Type, s.Value = typeDir, ""
@@ -75,9 +79,9 @@ func readDir(_ context.Context, path string) (State, error) {
 
 // isCovered reports whether another file system is mounted on a directory of d: the attributes
 // are then of that one's top.
-func isCovered(d *durable.Dir, info fs.FileInfo) bool {
+func isCovered(d *durable.Dir, info fs.FileInfo) (bool, error) {
 	parent, err := d.Stat()
-	return err == nil && stat(parent).device != stat(info).device
+	return err == nil && stat(parent).device != stat(info).device, err
 }
 
 // sameDir takes a directory that something is mounted on for whichever it was: its own
@@ -181,11 +185,11 @@ func keepsDir(_ context.Context, path string, after StateAfter) (why string, err
 		}
 		defer dir.Close()
 		info, err := dir.Stat()
-		if err == nil && isCovered(d, info) {
-			err = fmt.Errorf("%w: something is mounted on it", ErrChanged)
-		}
 		if err != nil {
 			return err
+		}
+		if hidden, err := isCovered(d, info); err != nil || hidden {
+			return cmp.Or(err, fmt.Errorf("%w: something is mounted on it", ErrChanged))
 		}
 		return stayingIn(dir, path, after)
 	})

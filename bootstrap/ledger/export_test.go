@@ -23,6 +23,9 @@ type Memory struct {
 // OpenIn opens the ledger in m.
 func (l *Ledger) OpenIn(m *Memory, boot string) *Book { return l.open(m, boot) }
 
+// IsCovered is isCovered.
+var IsCovered = isCovered
+
 // Claims are the whole claims of a record.
 func Claims(r Record) (all []claim) {
 	for _, c := range r.Claims {

@@ -271,10 +271,13 @@ func (s State) isOver(d *durable.Dir, name string) error {
 		return cmp.Or(err, exchanged(d.Path(".")))
 	}
 	info, err := d.Lstat(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return ignoreGone(err)
-	case isCovered(d, info): // another process has just mounted on it
+	}
+	hidden, err := isCovered(d, info)
+	switch {
+	case err != nil || hidden: // another process has just mounted on it
+		return err
 	case s.over.IsZero():
 		return fmt.Errorf("%w: %w", exchanged(d.Path(name)), fs.ErrExist)
 	case s.over.seen != nil && !os.SameFile(s.over.seen, info):

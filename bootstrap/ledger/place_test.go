@@ -6,11 +6,13 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/durable"
 )
 
 // container has the values that one mount namespace has. Its kind has the same name as the
@@ -188,4 +190,44 @@ func TestPLAN12_PLAN14_AllAgentsAtOnce(t *testing.T) {
 	require.Equal(t, "mesh/s", undone[0].Agent+"/"+undone[0].Step, "whose claim prevailed")
 	require.Empty(t, c.values)
 	require.Nil(t, m.Content)
+}
+
+// An object whose one name cannot be resolved for a moment, although it can be read, is not
+// recorded under another one.
+func TestPLAN3_PLAN6_ANameThatIsNotKnownIsNotRecorded(t *testing.T) {
+	var failure error
+	made := false
+	k := &ledger.Kind{
+		Name: "thing", Canonical: func(object string) (string, error) { return object, failure },
+		Read: func(context.Context, string) (ledger.State, error) {
+			return map[bool]ledger.State{true: {Type: "thing"}}[made], nil
+		},
+		Write: func(_ context.Context, _ string, to ledger.State) error { made = !to.IsZero(); return nil },
+	}
+	book := (&ledger.Ledger{Agent: "acme"}).OpenIn(&ledger.Memory{}, "boot")
+	wants := ledger.Wants{List: []ledger.Want{{Kind: k, Object: "a", To: ledger.State{Type: "thing"}}}}
+	failure = errors.New("input/output error")
+	_, err := book.Apply(t.Context(), "s", wants)
+	require.ErrorIs(t, err, failure)
+	require.False(t, made)
+	_, err = book.Check(t.Context(), "s", wants)
+	require.ErrorIs(t, err, failure)
+	failure = nil
+	_, err = book.Apply(t.Context(), "s", wants)
+	require.NoError(t, err)
+	require.True(t, made)
+}
+
+// A directory is not taken for one that nothing is mounted on if that cannot be told.
+func TestPLAN3_PLAN6_WhatIsMountedOnADirectoryIsNotGuessed(t *testing.T) {
+	root := t.TempDir()
+	info, err := os.Stat(root)
+	require.NoError(t, err)
+	d, err := durable.OpenDir(root)
+	require.NoError(t, err)
+	_, err = ledger.IsCovered(d, info)
+	require.NoError(t, err)
+	require.NoError(t, d.Close())
+	_, err = ledger.IsCovered(d, info)
+	require.ErrorIs(t, err, os.ErrClosed)
 }
