@@ -71,9 +71,11 @@ func (c Campaign) play(ctx context.Context, work string, s Scenario) (err error)
 		if err := st.node.Close(); err != nil {
 			return err
 		}
-		if st, err = newStand(ctx, c.Binary, work, s); err != nil {
+		next, err := newStand(ctx, c.Binary, work, s)
+		if err != nil {
 			return err
 		}
+		st = next
 	}
 	return nil
 }
