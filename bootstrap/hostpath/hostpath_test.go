@@ -234,7 +234,9 @@ func TestPLAN3_HP1_WhatCouldNotBeLookedAtIsNotPresent(t *testing.T) {
 		wants, err := hostpath.Paths{{Path: path, Type: is}}.Wants(t.Context())
 		require.NoError(t, err)
 		require.Len(t, wants.List, 1)
-		defer func() { require.ErrorContains(t, wants.List[0].Ready(t.Context()), "too many levels of symbolic links", path) }()
+		defer func() {
+			require.ErrorContains(t, wants.List[0].Ready(t.Context()), "too many levels of symbolic links", path)
+		}()
 	}
 	require.NoError(t, os.Remove(loop))
 	require.NoError(t, os.MkdirAll(loop+"/a", 0o755))
