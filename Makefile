@@ -54,10 +54,10 @@ image-same: ## the container images are the same bytes each time
 
 KUBERNETES   = -C internal/verify/kubernetes
 
-kube: tools ## a real kube-apiserver and etcd, built from their modules the first time (8 CPU-minutes, with what e2e runs)
+kube: tools ## a real kube-apiserver and etcd, built the first time (8 CPU-minutes)
 	@$(GOTEST) $(KUBERNETES) -count 1 -timeout 25m ./realkube/...
 
-cri: ## real containerds, built from their modules the first time (5 CPU-minutes), under bootstrap/cri and nodeinit
+cri: ## real containerds under bootstrap/cri and nodeinit (5 CPU-minutes to build)
 	@SLIPWAY_TEST_REQUIRE_ROOT=1 $(GOTEST) $(KUBERNETES) -count 1 -p 1 -timeout 25m ./realcri
 
 cri-sample: ## Debian's containerd alone
@@ -66,15 +66,15 @@ cri-sample: ## Debian's containerd alone
 e2e-sample: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
 	@$(GOTEST) $(KUBERNETES) -short -count 1 -timeout 25m ./e2e/...
 
-e2e: tools ## nodeinit on a Kubernetes of one node: each arrangement, every fault, what a killed test leaves, an upgrade and a rollback (SLIPWAY_E2E_CONTAINERD=2.1.4: on another containerd; OLDER=CHECKOUT: from another version than the history's)
+e2e: tools ## nodeinit on a real Kubernetes: arrangements, faults, upgrades (OLDER=CHECKOUT)
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(if $(OLDER),SLIPWAY_E2E_OLDER=$(abspath $(OLDER))) $(GO) test $(KUBERNETES) -count 1 -v -timeout 60m ./e2e/...
 
-e2e-cilium: tools ## the real agents of Cilium on it, built the first time (15 CPU-minutes each): how soon they are Ready, a node's life with them, a node that is moved to ours and back, and to another release and back, cleanup beside its own, and restarts behind its host firewall (SLIPWAY_E2E_CILIUM=1.18.3: instead of 1.20.2)
+e2e-cilium: tools ## the real agent of Cilium on it (15 CPU-minutes to build; SLIPWAY_E2E_CILIUM=1.18.3)
 	@internal/verify/install "the agent, which compiles its programs" clang-19 clang-19
 	SLIPWAY_TEST_REQUIRE_ROOT=1 $(GO) test $(KUBERNETES) -tags cilium -count 1 -v -timeout 90m -run Cilium ./e2e
 
 RELEASES ?= bullseye bookworm trixie sid
-systemd: tools ## sysctl's tests on the booted systemd of four Debian releases, installed the first time (as root; RELEASES=: some of them)
+systemd: tools ## sysctl's tests on the systemd of four Debian releases (as root; RELEASES=: some)
 	@internal/verify/install "roots of Debian releases" mmdebstrap mmdebstrap
 	$(GO) vet -tags systemd ./sysctl
 	@bin=$$(mktemp -d) && $(GO) test -tags systemd -c -o $$bin/test ./sysctl && \
@@ -84,10 +84,10 @@ layouts: tools ## nodeinit on 18 node layouts of distributions
 	@$(GOTEST) -count 1 ./internal/verify/layouts
 
 KERNELS ?= 5.10,6.1,6.12,6.18,newest,6.12-arm64
-kernels: machine-tools ## the demo, the command's life and all tests on other kernels, in virtual machines, installed the first time (as root; hours; KERNELS=: some of them)
+kernels: machine-tools ## demo, life and all tests on other kernels, in VMs (as root; hours; KERNELS=: some)
 	$(GO) run ./internal/verify/realkernels -kernels $(KERNELS)
 
-kernels-short: machine-tools ## the same on the oldest kernel, with the tests of the packages whose calls differ by kernel
+kernels-short: machine-tools ## the same on the oldest kernel, for packages whose calls differ by kernel
 	$(GO) run ./internal/verify/realkernels -short
 
 kernels-short-install: machine-tools
@@ -105,15 +105,15 @@ codes: ## write the table of codes into CODES.md
 api: ## write what others can use of the packages into API.txt
 	$(GO) test -count=1 -run TheAPIIsAsListed . -update
 
-charts: ## charts of others, given nodeinit by the post-renderer and by the components of examples/deploy, with each set of values before real API servers of three versions; writes EVIDENCE.md (helm 3 and 4 and two API servers are built the first time: 20 CPU-minutes)
+charts: ## others' charts given nodeinit, on three API servers; writes EVIDENCE.md
 	SLIPWAY_EVIDENCE=$(CURDIR)/EVIDENCE.md $(GO) test $(KUBERNETES) -tags charts -count 1 -timeout 60m -run Charts ./realkube/config
 
-compare: ## nodeinit beside the build-config of Cilium 1.18 and 1.20, built from their modules the first time (4 CPU-minutes each)
+compare: ## nodeinit beside build-config of Cilium 1.18 and 1.20 (4 CPU-minutes each to build)
 	$(GO) test $(KUBERNETES) -tags compare -count 1 -v -timeout 30m -run Compa ./realkube/config
 
 BENCH        = -run '^$$' -timeout 60m
 
-scale: ## cleanup of thousands of links, beside deletion one by one (CILIUM=1: and Cilium's own, built the first time: 3 CPU-minutes)
+scale: ## cleanup of thousands of links, beside one by one (CILIUM=1: and beside Cilium's own)
 	$(GO) test $(BENCH) -bench Cleanup -benchtime 3x ./internal/verify/bench $(if $(CILIUM),-cilium)
 
 growth: ## what a program grows by when it uses a package (OLDER=CHECKOUT: beside another one)
@@ -123,32 +123,32 @@ faults: tools ## every fault at every call of nodeinit's commands, and power cut
 	$(GO) run ./internal/verify/faults/inject
 	$(GO) run ./internal/verify/faults/inject -power 200
 
-attack: ## each operation that touches a path 100,000 times beside an attacker (half an hour; TARGET=REGEXP for some)
+attack: ## each operation 100,000 times beside an attacker (half an hour; TARGET=REGEXP)
 	$(GO) run ./internal/verify/attack -n 100000 -target '$(TARGET)'
 
-image: ## nodeinit as a container image for amd64 and arm64, into bin/image, the same bytes each time (NAME=REPOSITORY:TAG)
+image: ## images of nodeinit for amd64 and arm64, into bin/image (NAME=REPOSITORY:TAG)
 	$(GO) run -C internal/verify/image ./pack -o $(CURDIR)/bin/image $(addprefix -name ,$(NAME))
 
 RELEASE      = $(GO) run -C internal/verify/image ./release -version '$(VERSION)' -o
-release: ## what is published of a version, into dist: programs for amd64 and arm64, images, licences, SBOM, notes, checksums (VERSION=v0.1.0, a section of the changelog)
+release: ## what is published of a version, into dist (VERSION=v0.1.0)
 	rm -rf dist
 	@$(RELEASE) $(CURDIR)/dist
 
-release-same: ## the same twice, in two folders and from two caches of what Go has compiled, and compared (6 CPU-minutes from empty caches)
+release-same: ## the same twice, from two caches, and compared (6 CPU-minutes from empty caches)
 	@temp=$$(mktemp -d) && $(RELEASE) $$temp/first && GOCACHE=$$temp/cache $(RELEASE) $$temp/second >/dev/null && \
 	diff -r $$temp/first $$temp/second && echo "both are the same"; status=$$?; rm -rf $$temp; exit $$status
 
 tools: ## install the Debian packages that the tests need, where they are missing
 	@internal/verify/install "the tests" "$(TOOLS)" $(PACKAGES)
 
-lowest: tools ## build all with the lowest Go and the lowest versions, which go.mod has; test what others embed
+lowest: tools ## build with the lowest Go and versions of go.mod; test what others embed
 	GOTOOLCHAIN=$(LOWEST) $(GO) build ./...
 	GOTOOLCHAIN=$(LOWEST) $(GOTEST) -short -count 1 -timeout 25m $(LEAVES:%=./%/...)
 
 # What others embed that links more of other modules than system calls.
 LINKING      = $$($(GO) list -f '{{.ImportPath}} {{join .Deps " "}}' $(LEAVES:%=./%/...) | sed -E 's, (vendor|github.com/slipway-dev|golang.org/x/sys)/[^ ]*,,g' | grep -E ' [^ /]*\.' | cut -d' ' -f1)
 
-newest: tools ## build all with the newest releases of the modules in go.mod, and test what others embed that links more of them than system calls; what fails may be another's fault
+newest: tools ## build with the newest versions; test what embeds them; may fail by others
 	@temp=$$(mktemp -d) && .ci/newest $$temp && export GOFLAGS=-modfile=$$temp/go.mod && $(GO) build ./... && $(GOTEST) -short -count 1 -timeout 25m $(LINKING); \
 	status=$$?; rm -rf $$temp; exit $$status
 
@@ -174,7 +174,7 @@ VULNDB       ?= https://vuln.go.dev
 # What reaches us by its symbols alone: see Dependencies in CONTRIBUTING.md.
 ACCEPTED      = GO-2026-6238
 
-vulncheck: ## look for known vulnerabilities, where the database can be reached (VULNDB=file://DIR: or in data/osv of a clone of golang/vulndb)
+vulncheck: ## look for known vulnerabilities (VULNDB=file://DIR: in data/osv of golang/vulndb)
 	@$(GO) run $(GOVULNCHECK) -db $(VULNDB) ./... > /tmp/govulncheck.$$$$ 2>&1; status=$$?; cat /tmp/govulncheck.$$$$; \
 	if grep -q 'fetching vulnerabilities' /tmp/govulncheck.$$$$; then echo "the vulnerability database cannot be reached from here"; status=0; fi; \
 	found=$$(sed -n 's/^Vulnerability #[0-9]*: //p' /tmp/govulncheck.$$$$); \
@@ -195,7 +195,7 @@ fuzz-chain: ## run the fuzz target that reads other CNIs' files for 30 seconds
 		for input in $$(git ls-files --others cniinstall/testdata/fuzz); do echo "$$input:"; cat "$$input"; done; exit 1; }
 
 MUTATED ?= ./bpffs
-mutants: tools ## change conditions of a package and see which changes no test notices (MUTATED=./sysctl; as root in .ci/fresh CACHE make mutants alone: what is changed may do anything)
+mutants: tools ## change conditions, see what no test notices (MUTATED=./sysctl; only in .ci/fresh)
 	$(GO) run $(GREMLINS) unleash --workers 1 --timeout-coefficient 8 --arithmetic-base=false --invert-logical --invert-loopctrl $(MUTATED)
 
 bench: ## run the benchmarks of the packages and examples
