@@ -115,7 +115,11 @@ func (o *owned) refusal(field, value string, p protected) error {
 	owner, remedy := "the node's", "leave it out"
 	if len(p.owners) > 0 {
 		owner = strings.Join(p.owners, " or ") + "'s"
-		remedy = fmt.Sprintf("name the agent's own more exactly, give its name as agent, now %q, or name each single thing in exceptions", o.Agent)
+		remedy = "name the agent's own more exactly, give its name as agent, now %q, or name each single thing in exceptions"
+		if slices.Contains([]string{"programs", "filters", "pins", "ruleComments", "nfTables"}, field) { // which have none
+			remedy = "name the agent's own more exactly, or give its name as agent, now %q"
+		}
+		remedy = fmt.Sprintf(remedy, o.Agent)
 	}
 	return fmt.Errorf("cleanup: ownership: %s: %q would match the %s %s, which is %s (see %s): %s", field, value, p.kind, p.name, owner, p.source, remedy)
 }

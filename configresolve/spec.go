@@ -75,7 +75,11 @@ func parseSpec(text string, configMap Ref, nodeName string) (Ref, error) {
 		}
 		return r, nil
 	}
-	return Ref{}, fmt.Errorf("source %s: unknown kind %s, known are %s", quote(text), quote(kind), strings.Join(known, ", "))
+	meant := Nearest(kind, known)
+	if meant != "" {
+		meant = ": did you mean " + meant + "?"
+	}
+	return Ref{}, fmt.Errorf("source %s: unknown kind %s, known are %s%s", quote(text), quote(kind), strings.Join(known, ", "), meant)
 }
 
 // fill reads what follows the kind, and adds what that leaves out.

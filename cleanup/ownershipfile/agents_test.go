@@ -6,6 +6,7 @@ package ownershipfile_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,6 +80,10 @@ func TestSEC9_WhatNoOwnershipTakes(t *testing.T) {
 			_, err := ownershipfile.Parse([]byte(yaml))
 			require.ErrorContains(t, err, "cleanup: ownership: "+field+": ", "%s: %s", field, value)
 			require.ErrorContains(t, err, value)
+			if strings.Contains(err.Error(), "give its name as agent") {
+				none := slices.Contains([]string{"programs", "pins", "ruleComments"}, field)
+				require.Equal(t, !none, strings.Contains(err.Error(), "in exceptions"), "exceptions are advised where they exist: %s", err)
+			}
 			count++
 		}
 	}

@@ -71,7 +71,7 @@ func (a *app) askAccess(ctx context.Context, config *configresolve.Config) (all 
 
 // sourceRules are the rights that the sources need in the cluster.
 func (a *app) sourceRules() (rules []kube.Rule) {
-	specs, _ := a.specs() // an error is that of reading them
+	specs, _ := a.specs(a.namespace) // an error is that of reading them
 	for _, spec := range specs {
 		rule := kube.Rule{Verb: "get", Namespace: spec.Namespace, Name: spec.Name}
 		switch spec.Kind {

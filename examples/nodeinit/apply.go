@@ -48,24 +48,28 @@ func dry(report *bootstrap.Report, err error) (*bootstrap.Report, error) {
 
 // runPlan resolves the configuration, builds the plan from it and runs it.
 func (a *app) runPlan(ctx context.Context, run runner) error {
+	plan, err := a.resolvedPlan(ctx)
+	if err != nil {
+		return err
+	}
+	return a.showPlan(ctx, plan, run)
+}
+
+func (a *app) resolvedPlan(ctx context.Context) (*bootstrap.Plan, error) {
 	config, resolveErr := a.resolvePlanConfig(ctx)
 	if resolveErr != nil && ctx.Err() != nil {
-		return unresolved(resolveErr) // the host would not be asked any more
+		return nil, unresolved(resolveErr) // the host would not be asked any more
 	}
 	if err := a.openBook(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	if resolveErr == nil || bootstrap.Code(resolveErr) == forbidden {
 		a.access = a.askAccess(ctx, config)
 	}
 	if resolveErr != nil {
-		return unresolved(errors.Join(append([]error{resolveErr}, a.access.findings...)...)) // whatever else is denied
+		return nil, unresolved(errors.Join(append([]error{resolveErr}, a.access.findings...)...)) // whatever else is denied
 	}
-	plan, err := a.nodePlan(ctx, config)
-	if err != nil {
-		return err
-	}
-	return a.showPlan(ctx, plan, run)
+	return a.nodePlan(ctx, config)
 }
 
 // unresolved is the error of the config step, which blocks the others.
@@ -114,38 +118,19 @@ func interpreted(config *configresolve.Config, key string) string {
 // runner is one of the plan's methods.
 type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 
-// showPlan runs the plan and shows it.
+// showPlan runs the plan and shows it, as it goes or at the end as one document. An error of
+// showing it counts more than that there is something to do.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
-	return a.show(ctx, func(ctx context.Context) (*bootstrap.Report, error) {
-		plan.Trace, a.planned = a.trace, nil
-		for _, s := range slices.Concat(plan.Gates, plan.Steps) {
-			a.planned = append(a.planned, s.Name)
-		}
-		return run(plan, ctx)
-	})
-}
-
-// show shows the reports of run: by a.trace as it goes, or at the end as one document.
-func (a *app) show(ctx context.Context, run func(context.Context) (*bootstrap.Report, error)) error {
-	a.shown = true
+	a.shown, a.began = true, time.Now()
 	trace := bootstrap.JoinTraces(a.progress(), a.waits())
 	if a.output == formatJSON {
 		trace = bootstrap.LogTrace(a.logger())
 	}
-	a.trace = a.noting(bootstrap.JoinTraces(a.timeline.trace(), trace))
-	a.began = time.Now()
-	report, err := run(ctx)
+	plan.Trace = a.noting(plan, bootstrap.JoinTraces(a.timeline.trace(), trace))
+	report, err := run(plan, ctx)
 	a.ran = report
-	return withShowing(err, errors.Join(a.showWhole(report), a.timeline.save()))
-}
-
-// withShowing is the error of a run, and that of showing it, which counts more than that
-// there is something to do.
-func withShowing(err, showing error) error {
-	switch {
-	case showing == nil:
-		return err
-	case errors.Is(err, errChanges):
+	showing := errors.Join(a.showWhole(report), a.timeline.save())
+	if showing != nil && errors.Is(err, errChanges) {
 		return showing
 	}
 	return errors.Join(err, showing)
@@ -171,7 +156,7 @@ func (a *app) checkEvery(ctx context.Context) error {
 			return fmt.Errorf("--%s: %w", flagEvery, err)
 		}
 		if look.ProcessState.ExitCode() == exitUsage {
-			return usageError{fmt.Errorf("--%s: usage error, see above", flagEvery)}
+			return usage("--%s: usage error, see above", flagEvery)
 		}
 		select {
 		case <-ctx.Done():

@@ -25,7 +25,7 @@ func (a *app) buildConfig(cmd *cobra.Command, _ []string) error {
 	a.defaultSources()
 	switch {
 	case a.watch && a.timeline.path != "":
-		return usageError{errors.New("--timeline is for a run that ends, not for --watch")}
+		return usage("--timeline is for a run that ends, not for --watch")
 	case a.watch:
 		return a.watchConfig(cmd.Context())
 	}
@@ -97,16 +97,20 @@ func (a *app) logFindings(config *configresolve.Config) {
 
 // resolver reads the sources of the flags, under their policy.
 func (a *app) resolver() (configresolve.Resolver, error) {
-	specs, err := a.specs()
+	specs, err := a.specs(a.namespace)
 	if err != nil {
-		return configresolve.Resolver{}, usageError{fmt.Errorf("--source: %w (--k8s-namespace gives the namespace)", err)} // the one default that may be missing
+		hint := ""
+		if _, err := a.specs("any"); err == nil {
+			hint = " (--k8s-namespace gives the namespace)"
+		}
+		return configresolve.Resolver{}, usage("--source: %w%s", err, hint)
 	}
 	sources, err := a.open(specs)
 	return configresolve.Resolver{Sources: sources, AllowKeys: a.allowKeys, DenyKeys: a.denyKeys, Strict: a.strict, Revealed: a.showValues}, err
 }
 
-func (a *app) specs() ([]configresolve.Ref, error) {
-	return configresolve.ParseSpecs(a.sources, configresolve.Ref{Namespace: a.namespace, Name: kube.Cilium().ConfigMap}, a.nodeName)
+func (a *app) specs(namespace string) ([]configresolve.Ref, error) {
+	return configresolve.ParseSpecs(a.sources, configresolve.Ref{Namespace: namespace, Name: kube.Cilium().ConfigMap}, a.nodeName)
 }
 
 // open makes sources of specs, with one client for all that need a cluster.
@@ -114,7 +118,7 @@ func (a *app) open(specs []configresolve.Ref) (sources []configresolve.Source, e
 	var client *kube.Client
 	for _, spec := range specs {
 		if spec.Cluster() && !a.enableK8s {
-			return nil, usageError{fmt.Errorf("source %s is in the cluster, and --enable-k8s is false", spec)}
+			return nil, usage("source %s is in the cluster, and --enable-k8s is false", spec)
 		}
 		if spec.Cluster() && client == nil {
 			if client, err = a.connection().Client(); err != nil {
@@ -142,28 +146,22 @@ func (a *app) explain(cmd *cobra.Command, keys []string) error {
 		return err
 	}
 	a.suggest(config, keys)
-	return a.showExplanation(config.Explain(keys...))
+	x := config.Explain(keys...)
+	if a.output == formatJSON {
+		return a.writeJSON(x)
+	}
+	_, err = fmt.Fprint(a.stdout, x)
+	return err
 }
 
 // suggest names the keys that may be meant by those that are not set.
 func (a *app) suggest(config *configresolve.Config, keys []string) {
 	known := slices.Sorted(maps.Keys(config.Data()))
 	for _, key := range keys {
-		if _, set := config.Lookup(key); set {
-			continue
-		}
-		if meant := near(key, known); meant != "" {
-			a.printErrorLine(bootstrap.OneLine(fmt.Sprintf("%q is not set: did you mean %s?", key, meant)), "")
+		if meant := didYouMean(key, known); meant != "" && !slices.Contains(known, key) {
+			a.printErrorLine(bootstrap.OneLine(fmt.Sprintf("%q is not set%s", key, meant)), "")
 		}
 	}
-}
-
-func (a *app) showExplanation(x configresolve.Explanation) error {
-	if a.output == formatJSON {
-		return a.writeJSON(x)
-	}
-	_, err := fmt.Fprint(a.stdout, x)
-	return err
 }
 
 // watchConfig writes the resolved configuration and keeps it up to date until the program

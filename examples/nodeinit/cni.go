@@ -5,11 +5,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,59 +22,43 @@ import (
 	"github.com/slipway-dev/slipway/configresolve"
 )
 
-// guardCNI runs beside an agent.
-func (a *app) guardCNI(cmd *cobra.Command, _ []string) error {
+const nothingToInstall = "nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template"
+
+// guard keeps what the plan has applied, until it is asked to end or nothing is left to guard.
+func (a *app) guard(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
+	a.cniWait, a.waitLoaded = 0, 0
 	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
 		return err
 	}
-	install, err := a.installFromFlags(cmd.Context())
+	p, err := a.resolvedPlan(ctx)
 	if err != nil {
 		return err
 	}
-	return a.guard(cmd.Context(), install)
-}
-
-const nothingToInstall = "nothing to install: give --plugins, or a configuration by --cni-conf, --cni-conf-key, --cni-chain or --cni-template"
-
-// installFromFlags is the installation that the flags ask for, which must not be empty.
-func (a *app) installFromFlags(ctx context.Context) (i cniinstall.Install, err error) {
-	var config *configresolve.Config
-	if a.cniConfKey != "" {
-		if config, err = a.resolve(ctx); err != nil {
-			return i, err
-		}
+	if p.Steps[0].Skip != "" {
+		return usage("%s", p.Steps[0].Skip)
 	}
-	if err := a.openBook(ctx); err != nil {
-		return i, err
-	}
-	i, err = a.install(ctx, config)
-	if err == nil && i.Plugins == nil && i.Config == nil {
-		err = usageError{errors.New(nothingToInstall)}
-	}
-	return i, err
-}
-
-// guard succeeds when it is asked to end, or when nothing is left to guard.
-func (a *app) guard(ctx context.Context, install cniinstall.Install) error {
+	install := p.Steps[0].Wants.(installing).Install // without Certain: what others have to bring may come
 	if err := a.host().CheckPlaces(map[string]string{install.BinDir: "", install.ConfDir: ""}); err != nil {
 		return err
 	}
 	if err := a.needBook(ctx); err != nil {
 		return err
 	}
-	p := a.plan(ctx, bootstrap.Step{Name: stepCNI, Wants: install})
+	p.Steps[0].Wants = install
 	p.Ledger.RepairOnly = true // it claims nothing
-	log, said := a.logger(), error(nil)
-	err := reconcile.Loop{Plan: p, Done: func(report *bootstrap.Report, err error) {
+	log, said := a.logger(), ""
+	err = reconcile.Loop{Plan: p, Done: func(report *bootstrap.Report, err error) {
 		for _, result := range report.Results {
 			for _, change := range result.Changes {
 				fmt.Fprintln(a.stdout, bootstrap.OneLine(change))
 			}
 		}
-		if err != nil && (said == nil || err.Error() != said.Error()) {
-			log.Warn(bootstrap.OneLine(err.Error()), "step", stepCNI)
+		text := fmt.Sprint(err)
+		if err != nil && text != said {
+			log.Warn(text, "step", stepCNI)
 		}
-		said = err
+		said = text
 	}}.Run(ctx)
 	if err == nil && ctx.Err() == nil {
 		fmt.Fprintln(a.stdout, "the installation was undone, or is another owner's: nothing is left to guard")
@@ -110,22 +92,17 @@ func (a *app) unwritten() string {
 
 // installing returns i, extended to report the parts that a flag leaves out.
 func (a *app) installing(i cniinstall.Install) installing {
-	by := installing{Install: i}
 	switch why := a.unwritten(); {
 	case i.Config != nil:
 	case why != "":
-		by.advice = append(by.advice, why)
+		return installing{i, []string{why}}
 	case !a.userManagedConf && a.writeWhenReady == "":
-		by.advice = append(by.advice, "no CNI configuration is written, so the container runtime calls these plugins only where another one names them: --cni-template, --cni-conf, --cni-conf-key and --cni-chain each write one")
+		return installing{i, []string{"no CNI configuration is written, so the container runtime calls these plugins only where another one names them: --cni-template, --cni-conf, --cni-conf-key and --cni-chain each write one"}}
 	}
-	if i.Plugins != nil && !a.overwritePlugins {
-		by.advice = append(by.advice, "existing plugins stay as they are: --overwrite-plugins=false")
-	}
-	return by
+	return installing{Install: i}
 }
 
-// installing adds what a flag leaves out, and the flags that help where a runtime loads
-// another file.
+// installing adds what a flag leaves out.
 type installing struct {
 	cniinstall.Install
 	advice []string
@@ -148,15 +125,7 @@ func (i installing) Wants(ctx context.Context) (ledger.Wants, error) {
 
 func (i installing) Advise(ctx context.Context) ([]string, error) {
 	advice, err := i.Install.Advise(ctx)
-	advice = append(advice, i.advice...)
-	if i.Config == nil || err != nil {
-		return advice, err
-	}
-	found, err := i.Findings(ctx)
-	if slices.ContainsFunc(found, func(err error) bool { return bootstrap.Code(err) == "cni.preceded" }) {
-		advice = append(advice, "--cni-exclusive sets aside what sorts before "+i.ConfName+", and uninstall brings it back; --cni-conf-name names ours otherwise")
-	}
-	return advice, err
+	return append(advice, i.advice...), err
 }
 
 // install describes the files for the CNI
@@ -211,7 +180,7 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 		return nil, nil
 	}
 	if a.cniVersion != "" && (a.cniTemplate == "" || a.cniConf != "" || a.cniConfKey != "" || a.cniChain != "") {
-		return nil, usageError{errors.New("--cni-version goes with --cni-template: any other configuration has its own")}
+		return nil, usage("--cni-version goes with --cni-template: any other configuration has its own")
 	}
 	agent := cniinstall.CiliumAgent(a.cniTemplate)
 	agent.CNIVersion = a.cniVersion
@@ -261,7 +230,7 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 		Exceptions: []cleanup.Exception{{Kind: "cni-folder", Name: dir}},
 	}
 	if err := own.Validate(); err != nil {
-		return nil, usageError{fmt.Errorf("--write-cni-conf-when-ready: %w", err)}
+		return nil, usage("--write-cni-conf-when-ready: %w", err)
 	}
 	return []bootstrap.Step{{Name: "agents-conf", Action: c}}, nil
 }

@@ -4,10 +4,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,7 +70,7 @@ nodeinit install-cni --plugins /plugins --cni-chain aws-cni --cni-wait 1m`},
 			examples: `
 nodeinit uninstall-cni --dry-run
 nodeinit uninstall-cni --keep-plugins --config-dir /tmp/cilium/config-map`},
-		{use: "guard", short: "Run beside an agent and repair what install-cni or apply installed", run: a.guardCNI, forever: true, examples: `
+		{use: "guard", short: "Run beside an agent and repair what install-cni or apply installed", run: a.guard, only: stepCNI, forever: true, examples: `
 nodeinit guard --plugins /plugins --cni-template none
 nodeinit guard --plugins /plugins --cni-conf agent.conflist`},
 		{use: "cleanup", short: "Show what an agent left on the node, and remove it", run: a.cleanup, examples: `
@@ -130,7 +127,7 @@ func atMost(n int) cobra.PositionalArgs {
 
 func afterDash(c *cobra.Command, args []string) error {
 	if len(args) == 0 || c.ArgsLenAtDash() != 0 {
-		return usageError{errors.New("give the command to run after --")}
+		return usage("give the command to run after --")
 	}
 	return nil
 }
@@ -146,20 +143,16 @@ func (a *app) begin(c *cobra.Command, args []string) error {
 			a.row = row
 		}
 	}
-	if err := a.completeInTime(c.Context()); err != nil {
+	if err := a.complete(c.Context()); err != nil {
 		return err
 	}
 	if a.row.path != "" && len(args) > 0 { // an empty one comes from an unset variable
 		if err := absolute(args[0]); err != nil {
-			return usageError{fmt.Errorf("path %q: %w", args[0], err)}
+			return usage("path %q: %w", args[0], err)
 		}
-		i := slices.IndexFunc(a.flagsOf(a.name), func(f *flag) bool { return f.name == a.row.path })
-		a.flagsOf(a.name)[i].give(args)
+		a.flag(a.row.path).give(args)
 	}
-	for _, name := range a.mistypedVariables(os.Environ()) {
-		a.logger().Warn("the environment variable belongs to no flag", "name", name)
-	}
-	if forever := a.row.forever || a.watch || a.every > 0; a.timeout > 0 && !forever {
+	if !a.row.forever && !a.watch && a.every == 0 {
 		ctx, stop := a.inTime(c.Context())
 		a.cleanups = append(a.cleanups, stop)
 		c.SetContext(ctx)

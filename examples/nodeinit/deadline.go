@@ -4,14 +4,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -78,45 +76,32 @@ func (a *app) giveUp(why error) {
 	case <-said:
 	case <-time.After(grace / 4):
 	}
-	if scratch, ok := a.scratch.Load().(string); ok {
-		_ = os.RemoveAll(scratch) // it ends with an error anyway
-	}
 	os.Exit(exitError)
 }
 
 // noting is trace, and remembers the step in progress, and the finished ones.
-func (a *app) noting(trace *bootstrap.Trace) *bootstrap.Trace {
+func (a *app) noting(plan *bootstrap.Plan, trace *bootstrap.Trace) *bootstrap.Trace {
+	var steps []string
+	for _, s := range slices.Concat(plan.Gates, plan.Steps) {
+		steps = append(steps, s.Name)
+	}
 	return bootstrap.JoinTraces(trace, &bootstrap.Trace{
-		PlanStart: func(ctx context.Context, op string) context.Context {
-			run := bootstrap.Report{Op: op, Start: time.Now(), Node: a.nodeName, Version: version()}
-			if a.stateDir != "" {
-				run.Agent, run.Owner = a.agent, a.owner
-			}
-			a.at.begin(run, a.planned)
-			return ctx
-		},
-		Checking: func(_ context.Context, step string) { a.at.work(step, a.placesOf(step)) },
-		StepStart: func(ctx context.Context, _ string, step string) context.Context {
-			a.at.work(step, a.placesOf(step))
-			return ctx
-		},
-		StepDone: func(_ context.Context, _ string, r bootstrap.Result) { a.at.finish(r) },
+		PlanStart: func(ctx context.Context, op string) context.Context { a.begins(op, steps); return ctx },
+		Checking:  func(_ context.Context, step string) { a.at.work(step, "") },
+		StepStart: func(ctx context.Context, _, step string) context.Context { a.at.work(step, ""); return ctx },
+		StepDone:  func(_ context.Context, _ string, r bootstrap.Result) { a.at.finish(r) },
 	})
 }
 
-// placesOf names where on the host a step works.
-func (a *app) placesOf(step string) string {
-	switch step {
-	case stepCgroup:
-		return a.cgroupRoot
-	case stepBPFFS:
-		return strings.Join(a.bpfRoots(), ", ")
-	case stepSysctl:
-		return cmp.Or(a.sysctlConfDir, "/proc/sys")
-	case stepCNI:
-		return strings.Join(distinct(folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")), ", ")
+// begins remembers a run, and the steps that it is to have.
+func (a *app) begins(op string, steps []string) {
+	run := bootstrap.Report{Op: op, Start: time.Now(), Node: a.nodeName, Version: version(), Command: a.name}
+	if a.stateDir != "" {
+		run.Agent, run.Owner = a.agent, a.owner
 	}
-	return ""
+	a.at.mu.Lock()
+	defer a.at.mu.Unlock()
+	a.at.run, a.at.steps = run, steps
 }
 
 // position is the progress of a run, in case it does not end by itself.
@@ -125,12 +110,6 @@ type position struct {
 	step, what string           // in progress
 	run        bootstrap.Report // with the finished steps
 	steps      []string         // all of the plan, in their order
-}
-
-func (p *position) begin(run bootstrap.Report, steps []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.run, p.steps = run, steps
 }
 
 func (p *position) work(step, what string) {

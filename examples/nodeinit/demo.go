@@ -22,7 +22,6 @@ func (a *app) demo(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	a.scratch.Store(scratch)
 	return errors.Join(demo.Run(cmd.Context(), a.stdout, scratch, a.again), os.RemoveAll(scratch))
 }
 

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +72,7 @@ func (f *flag) Set(text string) error {
 		values = append(f.texts, values...)
 	}
 	f.give(values)
-	return nil // check returns the error
+	return nil // problem returns the error
 }
 
 // Type is how help calls the value.
@@ -140,9 +138,6 @@ func (f *flag) assign() (err error) {
 	case *time.Duration:
 		if *to, err = time.ParseDuration(text); err != nil {
 			err = errors.New("must be a duration, such as 90s or 5m")
-			if _, number := strconv.ParseFloat(text, 64); number == nil {
-				err = mistyped{err, text + "s"}
-			}
 		}
 	}
 	return err
@@ -151,11 +146,11 @@ func (f *flag) assign() (err error) {
 // problem returns an error that names the flag if a value has no meaning.
 func (f *flag) problem() error {
 	if f.empty == meansNothing && strings.Trim(f.String(), ",") == "" {
-		return usageError{fmt.Errorf("--%s is given and names nothing", f.name)}
+		return usage("--%s is given and names nothing", f.name)
 	}
 	for _, text := range f.texts {
 		if err := f.meaningless(text); err != nil {
-			return usageError{fmt.Errorf("--%s %q: %w", f.name, text, err)}
+			return usage("--%s %q: %w", f.name, text, err)
 		}
 	}
 	return nil
@@ -175,14 +170,12 @@ func (f *flag) meaningless(text string) error {
 		return err
 	case (number || duration) && !f.negative && strings.HasPrefix(text, "-"):
 		return errors.New("must not be negative")
-	case text == "":
+	case text == "" || f.check == nil && f.side != host:
 		return nil
 	case f.check != nil:
 		return f.check(text)
-	case f.side == host:
-		return absolute(text)
 	}
-	return nil
+	return absolute(text)
 }
 
 // variables are the names of the flag's variable in the environment.
@@ -254,13 +247,18 @@ func (a *app) setDefaults() {
 	}
 }
 
-// given reports whether the command has the flag, and it was given.
-func (a *app) given(name string) bool {
-	return slices.ContainsFunc(a.flagsOf(a.name), func(f *flag) bool { return f.name == name && f.given })
+// flag returns the flag of the command, or one that is not given.
+func (a *app) flag(name string) *flag {
+	for _, f := range a.flagsOf(a.name) {
+		if f.name == name {
+			return f
+		}
+	}
+	return &flag{}
 }
 
 // complete fills in the flags that the command line did not give: from the environment, else
-// from the configuration file.
+// from the configuration file. A timeout from there applies only afterwards.
 func (a *app) complete(ctx context.Context) error {
 	all := a.flagsOf(a.name)
 	for _, f := range all {
@@ -273,6 +271,8 @@ func (a *app) complete(ctx context.Context) error {
 			return err
 		}
 	}
+	ctx, stop := a.inTime(ctx)
+	defer stop()
 	if err := a.fromFile(ctx, all); err != nil {
 		return err
 	}
@@ -294,29 +294,10 @@ func (f *flag) fromEnvironment(getenv func(string) (string, bool)) error {
 		}
 		f.give(values)
 		if err := f.problem(); err != nil {
-			return usageError{fmt.Errorf("environment variable %s: %w", name, err)}
+			return usage("environment variable %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-// foreign are variables of the tests, and those that Kubernetes sets in every
-// pod of a namespace with a Service called slipway.
-var foreign = regexp.MustCompile(`^SLIPWAY_(TEST_|SERVICE_|PORT$|PORT_[0-9])`)
-
-// mistypedVariables lists the variables that are named as ours are and belong to no flag.
-func (a *app) mistypedVariables(environ []string) (names []string) {
-	known := map[string]bool{}
-	for _, f := range a.rows() {
-		known[f.variables()[0]] = true
-	}
-	for _, variable := range environ {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, ownPrefix) && !known[name] && !foreign.MatchString(name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // fromFile takes values from the configuration file, which serves all commands.
@@ -325,53 +306,49 @@ func (a *app) fromFile(ctx context.Context, all []*flag) error {
 		return nil
 	}
 	a.at.work("", "--config "+a.configFile)
-	var top yaml.Node
-	if err := configresolve.DecodeFile(ctx, a.configFile, &top); err != nil {
-		return usageError{fmt.Errorf("--config: %w", err)}
+	var file yaml.Node
+	if err := configresolve.DecodeFile(ctx, a.configFile, &file); err != nil {
+		return usage("--config: %w", err)
 	}
-	var file map[string]yaml.Node
-	switch {
-	case top.Kind == 0:
-		return nil // an empty file
-	case top.Kind != yaml.MappingNode:
-		return usageError{fmt.Errorf("--config: %s: line %d: must be a map of flags to values", a.configFile, top.Line)}
+	if file.Kind != yaml.MappingNode && file.Kind != 0 { // an empty file
+		return usage("--config: %s: line %d: must be a map of flags to values", a.configFile, file.Line)
 	}
-	if err := configresolve.DecodeFile(ctx, a.configFile, &file); err != nil { // with a name that is there twice
-		return usageError{fmt.Errorf("--config: %w", err)}
-	}
-	for _, name := range slices.Sorted(maps.Keys(file)) {
-		value := file[name]
-		if err := a.setFromFile(all, name, &value); err != nil {
-			return usageError{fmt.Errorf("--config: %s: line %d: %w", a.configFile, value.Line, err)}
+	seen := map[string]bool{"config": true}
+	for pair := range slices.Chunk(file.Content, 2) {
+		name := pair[0].Value
+		err := a.setFromFile(all, name, pair[1])
+		if seen[name] {
+			err = fmt.Errorf("flag %q is given twice, or has no use in a file", name)
 		}
+		if err != nil {
+			return usage("--config: %s: line %d: %w", a.configFile, pair[0].Line, err)
+		}
+		seen[name] = true
 	}
 	return nil
 }
 
 func (a *app) setFromFile(all []*flag, name string, value *yaml.Node) error {
-	i := slices.IndexFunc(all, func(f *flag) bool { return f.name == name })
-	switch {
-	case name == "config", i < 0 && !slices.Contains(names(a.rows()), name):
-		return mistyped{fmt.Errorf("unknown flag %q", name), near(name, names(all))}
-	case i < 0 || all[i].given:
+	if !slices.Contains(names(a.rows()), name) {
+		return fmt.Errorf("unknown flag %q%s", name, didYouMean(name, names(all)))
+	}
+	f := a.flag(name)
+	if f.name == "" || f.given {
 		return nil
 	}
 	texts := []*yaml.Node{value}
-	if value.Kind == yaml.SequenceNode {
+	if value.Kind == yaml.SequenceNode && f.isList() {
 		texts = value.Content
 	}
 	var values []string
 	for _, text := range texts {
 		if text.Kind != yaml.ScalarNode || text.Tag == "!!null" {
-			return fmt.Errorf("%s: must be a value or a list of values", name)
+			return fmt.Errorf("%s: must be a value, or a list of values if the flag takes several", name)
 		}
 		values = append(values, text.Value)
 	}
-	if !all[i].isList() && len(values) != 1 {
-		return fmt.Errorf("--%s takes one value", name)
-	}
-	all[i].give(values)
-	return all[i].problem()
+	f.give(values)
+	return f.problem()
 }
 
 func names(flags []*flag) (all []string) {

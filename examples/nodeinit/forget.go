@@ -18,7 +18,7 @@ import (
 
 func (a *app) forget(cmd *cobra.Command, names []string) error {
 	if a.damaged == (len(names) > 0) {
-		return usageError{errors.New("name the objects as status shows them, or give --damaged")}
+		return usage("name the objects as status shows them, or give --damaged")
 	}
 	return a.recording(cmd, func(ctx context.Context) error {
 		if a.damaged {
@@ -87,8 +87,8 @@ func (a *app) idsOf(recorded ledger.Status, name string) (ids []string) {
 }
 
 func (a *app) release(cmd *cobra.Command, _ []string) error {
-	if !a.given("agent") {
-		return usageError{errors.New("name the agent that has gone: --agent")}
+	if !a.flag("agent").given {
+		return usage("name the agent that has gone: --agent")
 	}
 	return a.recording(cmd, a.releaseAgent)
 }

@@ -34,41 +34,24 @@ func (a *app) help(c *cobra.Command) string {
 	if c.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:%s\n", strings.ReplaceAll(c.Example, "\n", "\n  "))
 	}
-	if c.Flags().Lookup("only") != nil {
-		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(strings.Join(steps(c), ", ")+"; and modules, before sysctl, with --kernel-modules", "  ", columns))
+	if c.Flag("only") != nil {
+		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(stepsHelp, "  ", columns))
 	}
 	a.writeFlags(&b, c)
-	fmt.Fprintf(&b, "\nExit status:\n  %s\n", strings.Join(statuses(c), "\n  "))
+	b.WriteString(exitHelp)
 	return b.String()
 }
 
-// steps are the names of a command's steps.
-func steps(c *cobra.Command) []string {
-	if c.Flags().Lookup("ignore-preflight") == nil {
-		return stepNames
-	}
-	return append([]string{stepPreflight}, stepNames...)
-}
+var stepsHelp = strings.Join(stepNames, ", ") + "; before them preflight, in check alone, and before sysctl modules, with --kernel-modules"
 
-// statuses explains the exit statuses of a command.
-func statuses(c *cobra.Command) []string {
-	all := []string{"0   success", "1   failure; standard error has a line for each cause"}
-	if c.Name() == "run" {
-		all[0] = "that of the command once it runs; before that:"
-	}
-	switch {
-	case c.Parent() == nil:
-		all = append(all, "2   check, status, uninstall --dry-run: there is something to do", "3   the node has another owner")
-	case c.Name() == "check" || c.Name() == "status":
-		all = append(all, "2   there is something to do")
-	case strings.HasPrefix(c.Name(), "uninstall"):
-		all = append(all, "2   --dry-run has found something to undo")
-	}
-	if c.Flag("owner") != nil {
-		all = append(all, "3   the node has another owner")
-	}
-	return append(all, "64  usage error; nothing was done")
-}
+const exitHelp = `
+Exit status:
+  0   success; run: that of the command
+  1   failure; standard error has a line for each cause
+  2   check, status, uninstall --dry-run: there is something to do
+  3   the node has another owner
+  64  usage error; nothing was done
+`
 
 // writeFlags writes the flags that a command shows, by group. Those of cobra are the last.
 func (a *app) writeFlags(b *strings.Builder, c *cobra.Command) {

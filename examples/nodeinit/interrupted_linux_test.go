@@ -84,7 +84,7 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			recorded: []string{"/run/agent-config", "/run/cilium/cgroupv2", "/sys/fs/bpf", "/etc/cni/net.d/05-cilium.conflist"},
 		},
 		"in a system call that does not return": {
-			args: []string{"--bpf-root", "/run/dead/bpf"}, hangs: true, failed: "bpffs", says: "1s later something has not ended by itself (at /run/dead/bpf)",
+			args: []string{"--bpf-root", "/run/dead/bpf"}, hangs: true, failed: "bpffs", says: "1s later something has not ended by itself",
 			statuses: map[string]string{"config": "changed", "cgroup": "changed", "sysctl": "changed", "cni": "not-run"},
 			recorded: []string{"/run/agent-config", "/run/cilium/cgroupv2", dropIn},
 		},

@@ -92,7 +92,7 @@ func (a *app) seeing(ctx context.Context, f func(context.Context) error) error {
 // that does not enter the host there can be none: its own would be empty.
 func (a *app) needBook(ctx context.Context) error {
 	if a.stateDir == "" {
-		return usageError{errors.New("--state-dir is empty: nothing is recorded")}
+		return usage("--state-dir is empty: nothing is recorded")
 	}
 	if err := a.checkHost(); err != nil {
 		return err
@@ -132,15 +132,11 @@ func agentIn(agents []ledger.Agent, name string) *ledger.Agent {
 
 // locked calls do under the node's lock: one run at a time.
 func (a *app) locked(ctx context.Context, do func() error) error {
-	unlock, err := a.lock(ctx)
+	unlock, err := a.host().Lock(ctx, a.owner)
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(), unlock())
-}
-
-func (a *app) lock(ctx context.Context) (unlock func() error, err error) {
-	return a.host().Lock(ctx, a.owner)
 }
 
 // plan is a plan of this node.

@@ -10,32 +10,7 @@
 // usage error. `nodeinit check`, `nodeinit status` and `nodeinit uninstall --dry-run` exit
 // with 2 if something is to be done.
 //
-// # Operating it
-//
-// Before an installation, `nodeinit check` lists what apply would change, and warns of
-// problems that only appear later, such as a kernel feature that the agent needs. Each
-// warning has a name for --ignore-preflight.
-//
-// On a node, `nodeinit status` shows the last run of each agent with the failed step, its
-// code and the remedy, and each recorded object: what it was, what it is, who wants it, and
-// whether others have changed it since. A failed init container has the same error in its
-// termination message: kubectl describe pod shows it.
-//
-// In a cluster, --report-node makes each run patch a condition and an annotation of its
-// Node when the outcome changes, and examples/fleet groups the nodes by code and explains
-// one node. `nodeinit check --every 5m --report-node` reports drift between runs;
-// --report-metrics writes a file for node_exporter.
-//
-// When something is refused, the error names the flag that helps: --take-over for a node
-// with another owner, --override for a conflict with another agent, --accept-kept and
-// `nodeinit forget` for objects that others have changed, `nodeinit release` for an agent
-// that has gone, --force to uninstall under running pods.
-//
-// To remove leftovers of an agent on many nodes, review them once: `nodeinit cleanup
-// --all-state --dry-run --output-file plan.yaml` on one node, and `nodeinit cleanup --plan
-// plan.yaml --force` on all of them.
-//
-// `nodeinit uninstall` undoes all recorded changes, and needs none of apply's flags.
+// README.md explains how to operate it.
 package main
 
 import (
@@ -125,24 +100,21 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// mistyped is the error for an unknown name, with the name that may be meant.
-type mistyped struct {
-	error
-	meant string // empty: no name is similar
-}
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// near returns the name that may be meant by the typed one, or "" if none is similar.
-func near(typed string, known []string) string {
-	if slices.Contains(known, typed) {
-		return "" // the name is not the problem
+// didYouMean ends an error with the known name that may be meant by the typed one, if any is
+// similar.
+func didYouMean(typed string, known []string) string {
+	meant := configresolve.Nearest(typed, known)
+	if meant == "" && typed != "" {
+		if i := slices.IndexFunc(known, func(name string) bool { return strings.HasPrefix(name, typed) }); i >= 0 {
+			meant = known[i]
+		}
 	}
-	if nearest := configresolve.Nearest(typed, known); nearest != "" || typed == "" {
-		return nearest
+	if meant == "" {
+		return ""
 	}
-	if i := slices.IndexFunc(known, func(name string) bool { return strings.HasPrefix(name, typed) }); i >= 0 {
-		return known[i]
-	}
-	return ""
+	return ": did you mean " + meant + "?"
 }
 
 // app is one run of the program, with its environment.
@@ -160,8 +132,6 @@ type app struct {
 	shown          bool              // the one document has been printed
 	remembers      *ledger.Ledger    // nil: not yet, or nothing is recorded
 	book           *ledger.Book      // it, open to be asked; nil: not yet
-	trace          *bootstrap.Trace  // set while a plan is shown
-	planned        []string          // the steps of the plan that runs
 	began          time.Time         // the run that is shown
 	ran            *bootstrap.Report // of the run, when there was one
 	at             position          // where it is
@@ -169,7 +139,6 @@ type app struct {
 	gaveUp         atomic.Bool       // and says so, once
 	timeline       drawing
 	reviewed       *cleanup.Removals // to remove; nil: all that is found
-	scratch        atomic.Value      // string: a directory that goes, however the process ends
 	access         answered          // what may not be done in the cluster, for a check
 	next           func() error      // what this process becomes when the command has succeeded
 	binDirs        []string          // that search has found
@@ -177,6 +146,7 @@ type app struct {
 	notes          []string
 	unlisted       error // of sandboxes
 	preflight      bool
+	prefixed       bool // the CNI directories are below a prefix, where the runtime does not know them
 	options
 }
 
@@ -191,7 +161,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetErr(a.stderr)
 	root.InitDefaultCompletionCmd(args...) // once it is known where to
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
-		c.RunE, c.Args = root.RunE, refused("unknown shell %q: must be one of %s")
+		c.RunE, c.Args = root.RunE, refused("unknown shell %[1]q: must be one of %[2]s")
 	}
 	stop := a.endWith(ctx)
 	cmd, err := root.ExecuteContextC(bootstrap.WithTrace(ctx, a.waits()))
@@ -199,13 +169,18 @@ func (a *app) run(ctx context.Context, args []string) int {
 	for _, f := range a.cleanups {
 		f()
 	}
+	var wrong usageError
+	if errors.As(err, &wrong) {
+		err = wrong
+	}
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, errChanges):
 		return exitChanges
-	case errors.As(err, new(usageError)), !a.begun && !errors.As(err, new(*os.PathError)): // else it cannot be written
-		a.printUsageError(cmd, err)
+	case wrong.error != nil, !a.begun && !errors.As(err, new(*os.PathError)): // else it cannot be written
+		a.printError(err)
+		a.printErrorLine("see "+cmd.CommandPath()+" --help", "")
 		return exitUsage
 	}
 	if a.output == formatJSON && !a.shown {
@@ -223,17 +198,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return exitOthers
 	}
 	return exitError
-}
-
-// printUsageError prints the error, the likely intention and where to read on, in a few
-// lines that fit in a pod's status.
-func (a *app) printUsageError(cmd *cobra.Command, err error) {
-	a.printError(err)
-	var typed mistyped
-	if errors.As(err, &typed) && typed.meant != "" {
-		a.printErrorLine("did you mean "+typed.meant+"?", "")
-	}
-	a.printErrorLine("see "+cmd.CommandPath()+" --help", "")
 }
 
 // printError prints the failures, one line each. A pod's status has the end of that, so a
@@ -323,7 +287,6 @@ func (a *app) program() *cobra.Command {
 		PersistentPreRunE:     a.begin,
 	}
 	root.SetFlagErrorFunc(a.unknownFlag)
-	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), a.help(c)) })
 	a.groups = a.table()
 	a.setDefaults()
@@ -349,23 +312,15 @@ func refused(format string) cobra.PositionalArgs {
 		for _, sub := range c.Commands() {
 			known = append(known, sub.Name())
 		}
-		return mistyped{fmt.Errorf(format, args[0], strings.Join(known, ", ")), near(args[0], known)}
+		return fmt.Errorf(format+"%[3]s", args[0], strings.Join(known, ", "), didYouMean(args[0], known))
 	}
-}
-
-// completeInTime completes the flags. A timeout that does not come from the command line
-// applies only afterwards.
-func (a *app) completeInTime(ctx context.Context) error {
-	stop := func() {}
-	if a.timeout > 0 {
-		ctx, stop = a.inTime(ctx)
-	}
-	defer stop()
-	return a.complete(ctx)
 }
 
 // inTime returns a context that ends, and the process soon after it, when --timeout is over.
 func (a *app) inTime(ctx context.Context) (limited context.Context, stop func()) {
+	if a.timeout == 0 {
+		return ctx, func() {}
+	}
 	limited, cancel := context.WithTimeoutCause(ctx, a.timeout, fmt.Errorf("--timeout of %s is over", a.timeout))
 	keep := a.endWith(limited)
 	return limited, func() { keep(); cancel() }
@@ -373,15 +328,14 @@ func (a *app) inTime(ctx context.Context) (limited context.Context, stop func())
 
 // unknownFlag adds the flag that may be meant by one that the command does not have.
 func (a *app) unknownFlag(c *cobra.Command, err error) error {
+	var known []string
+	for _, f := range a.flagsOf(c.Name()) {
+		known = append(known, "--"+f.name)
+	}
 	for _, arg := range a.args {
-		long, isLong := strings.CutPrefix(arg, "--")
-		name, _, _ := strings.Cut(long, "=")
-		if isLong && name != "" && c.Flag(name) == nil {
-			meant := near(name, names(a.flagsOf(c.Name())))
-			if meant != "" {
-				meant = "--" + meant
-			}
-			return mistyped{err, meant}
+		flag, _, _ := strings.Cut(arg, "=")
+		if name, isLong := strings.CutPrefix(flag, "--"); isLong && name != "" && c.Flag(name) == nil {
+			return fmt.Errorf("%w%s", err, didYouMean(flag, known))
 		}
 	}
 	return err
@@ -419,23 +373,4 @@ func causes(err error) (all []string) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// helpCommand is the help of the whole program, and reports unknown commands.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]", Short: "Print the help of a command",
-		RunE: func(c *cobra.Command, args []string) error {
-			of, rest, err := c.Root().Find(args)
-			if err == nil && len(rest) > 0 {
-				err = of.ValidateArgs(rest)
-			}
-			if err != nil {
-				return usageError{err}
-			}
-			of.InitDefaultHelpFlag()
-			of.InitDefaultVersionFlag()
-			return of.Help()
-		},
-	}
 }

@@ -136,7 +136,7 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 		"misspelt flag in file":  {args: []string{"apply", "--config", file("bpf-rot: /run/bpf\n")}, says: `unknown flag "bpf-rot"`, meant: "bpf-root"},
 		"unknown flag in file":   {args: []string{"apply", "--config", file("no-such-flag: 1\n")}, says: `unknown flag "no-such-flag"`},
 		"a list as the file":     {args: []string{"check", "--config", file("- dest\n")}, says: "line 1: must be a map of flags to values"},
-		"a flag twice":           {args: []string{"check", "--config", file("dest: /a\ndest: /b\n")}, says: `"dest" already defined`},
+		"a flag twice":           {args: []string{"check", "--config", file("dest: /a\ndest: /b\n")}, says: `line 2: flag "dest" is given twice`},
 		"null in the file":       {args: []string{"check", "--config", file("dest:\n")}, says: "line 1: dest: must be a value"},
 		"variable":               {env: []string{"SLIPWAY_LOCK_TIMEOUT=soon"}, args: []string{"apply"}, says: "SLIPWAY_LOCK_TIMEOUT"},
 		"variable of installers": {env: []string{"OVERWRITE_CILIUM=perhaps"}, args: []string{"install-cni"}, says: "OVERWRITE_CILIUM"},
@@ -152,15 +152,10 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 			lines := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")
 			require.Contains(t, lines[0], tc.says)
 			require.Regexp(t, `^nodeinit: see nodeinit.* --help$`, lines[len(lines)-1])
-			if tc.meant == "" {
-				require.Len(t, lines, 2, "a pod's status shows all of it")
-				return
-			}
-			require.Len(t, lines, 3)
-			require.Equal(t, "nodeinit: did you mean "+tc.meant+"?", lines[1])
+			require.Len(t, lines, 2, "a pod's status shows all of it")
+			require.Equal(t, tc.meant != "", strings.HasSuffix(lines[0], ": did you mean "+tc.meant+"?"), lines[0])
 		})
 	}
-	require.Contains(t, here(t, []string{"SLIPWAY_OUTPU=json"}, "cleanup").stderr, "SLIPWAY_OUTPU", "a warning")
 }
 
 func TestVersionSaysWhatWasBuiltAndWithWhat(t *testing.T) {

@@ -73,7 +73,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 		Wants: a.installing(install),
 	}
 	if install.Plugins == nil && install.Config == nil {
-		cni.Skip = cmp.Or(a.unwritten(), "neither plugins nor a configuration are given")
+		cni.Skip = cmp.Or(a.unwritten(), nothingToInstall)
 	}
 	writing := bootstrap.Step{Name: stepConfig, Wants: configdir.Writer{Path: a.dest, Config: config}, Local: true}
 	if len(a.sources) == 0 {
@@ -167,7 +167,7 @@ func (a *app) sysctlStep() (ledger.Wanter, error) {
 	}
 	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--sysctl: %w", err)}
+		return nil, usage("--sysctl: %w", err)
 	}
 	if len(settings) > 0 { // else there are none but comments
 		d.Settings = settings

@@ -33,7 +33,7 @@ func (a *app) reporting(cmd *cobra.Command, op string, steps []string, run func(
 	if err := a.statMetrics(ctx); err != nil { // before anything is changed
 		a.logger().Warn("the result will not be reported", "error", err)
 	}
-	a.at.begin(bootstrap.Report{Op: op, Node: a.nodeName, Version: version(), Command: a.name, Agent: a.agent, Start: time.Now()}, steps)
+	a.begins(op, steps)
 	err := a.timeline.save() // before anything is changed, too
 	if err == nil && (op == "apply" || op == "revert") {
 		err = needsRoot(os.Geteuid(), cmd.Name())
@@ -63,13 +63,9 @@ func (a *app) unplanned(ctx context.Context, op string, steps []string, err erro
 	if !errors.As(err, new(*bootstrap.StepError)) {
 		_, err = a.at.unfinished("prepare", err)
 	}
-	p, reverts := a.plan(ctx), op == "revert" || op == "check-revert"
+	p := a.plan(ctx)
 	for _, name := range steps {
-		step := bootstrap.Step{Name: name}
-		if !reverts {
-			step.Skip = a.lacks()[name]
-		}
-		p.Steps = append(p.Steps, step)
+		p.Steps = append(p.Steps, bootstrap.Step{Name: name})
 	}
 	a.choose(p)
 	p.Prepare = func(context.Context, *bootstrap.Plan) error { return err }

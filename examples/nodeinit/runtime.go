@@ -8,10 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	cniversion "github.com/containernetworking/cni/pkg/version"
@@ -108,51 +106,33 @@ func (a *app) looks(ctx context.Context) (looks cri.CNI, asked, err error) {
 
 // runtime returns the folders of the node's container runtime, as it reports them.
 func (a *app) runtime(ctx context.Context) (cri.CNI, error) {
-	if a.hostProc == "" && a.hostPrefix+a.cniDir+a.cniConfPath != "" {
+	if a.prefixed {
 		return cri.CNI{}, nil // the paths are not those that the runtime knows
 	}
-	if err := a.seesHost(); err != nil {
-		return cri.CNI{}, err
-	}
 	return a.endpoint().CNI(ctx)
-}
-
-func (a *app) seesHost() error {
-	own, ownErr := os.Readlink("/proc/self/ns/mnt")
-	init, err := os.Readlink("/proc/1/ns/mnt")
-	if a.hostProc == "" && ownErr == nil && err == nil && own != init {
-		return errors.New("this is a container: give --host-proc")
-	}
-	return nil
 }
 
 // statusCalled returns an error if --cni-version selects a version with which runtimes ask
 // the plugins for their STATUS, and this node's runtime does not, or does not report its
 // version: it may be unable to read such a configuration.
 func (a *app) statusCalled(ctx context.Context) error {
-	if a.cniVersion == "" {
-		return nil
+	if asks, err := cniversion.GreaterThanOrEqualTo(cmp.Or(a.cniVersion, "1.0.0"), "1.1.0"); err != nil || !asks {
+		return err
 	}
-	asks, err := cniversion.GreaterThanOrEqualTo(a.cniVersion, "1.1.0")
-	if err != nil {
-		return usageError{fmt.Errorf("--cni-version %q: %w", a.cniVersion, err)}
-	}
-	if !asks {
-		return nil
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, runtimeAnswers, fmt.Errorf("no answer within %v", runtimeAnswers))
+	ctx, cancel := withinAnswer(ctx)
 	defer cancel()
-	if err = a.seesHost(); err == nil {
-		err = a.endpoint().CallsStatus(ctx)
-	}
-	if err != nil {
+	if err := a.endpoint().CallsStatus(ctx); err != nil {
 		return fmt.Errorf("--cni-version %s: %w (1.0.0 is for every runtime; none asks for the plugins' STATUS then)", a.cniVersion, err)
 	}
 	return nil
 }
 
-// runtimeAnswers is the time limit for a runtime that has just reported its folders.
-const runtimeAnswers = 10 * time.Second
+// withinAnswer returns ctx with the time limit for a runtime that has just reported its
+// directories.
+func withinAnswer(ctx context.Context) (context.Context, context.CancelFunc) {
+	const limit = 10 * time.Second
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
+}
 
 // sandboxes lists the runtime's sandboxes, once it is proven to be the host's. One that gave
 // no answer is not asked again.
@@ -160,13 +140,10 @@ func (a *app) sandboxes(ctx context.Context) (ids []string, err error) {
 	if a.unlisted != nil {
 		return nil, a.unlisted
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, runtimeAnswers, fmt.Errorf("no answer within %v", runtimeAnswers))
+	ctx, cancel := withinAnswer(ctx)
 	defer cancel()
-	if err = a.seesHost(); err == nil {
-		ids, err = a.endpoint().SandboxIDs(ctx)
-	}
-	a.unlisted = err
-	return ids, err
+	ids, a.unlisted = a.endpoint().SandboxIDs(ctx)
+	return ids, a.unlisted
 }
 
 // endpoint is the runtime's, if a flag sets it.
@@ -207,29 +184,4 @@ func published(ctx context.Context, i cniinstall.Install) ([]byte, error) {
 		}
 	}
 	return nil, cmp.Or(err, fmt.Errorf("%s has no configuration of the agent's (yet)", i.ConfDir))
-}
-
-// below returns where path is on a host whose root is mounted at prefix. Links on the way
-// lead to where they lead on the host: an absolute one starts at prefix, and none climbs
-// above it. A missing path is left to the program that makes it.
-func below(prefix, path string) string {
-	const most = 40 // links, as in the kernel
-	at, rest := "/", strings.Split(path, "/")
-	for links := 0; len(rest) > 0; {
-		next := filepath.Join(at, rest[0]) // a ".." stays in /
-		rest = rest[1:]
-		target, err := os.Readlink(filepath.Join(prefix, next))
-		if err != nil { // no link
-			at = next
-			continue
-		}
-		if links++; links > most {
-			return filepath.Join(prefix, path) // opening it returns the error
-		}
-		if filepath.IsAbs(target) {
-			at = "/"
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	return filepath.Join(prefix, at)
 }

@@ -6,12 +6,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +18,7 @@ import (
 // settle gives the fields what follows from others, once all flags are known.
 func (a *app) settle() error {
 	switch {
-	case a.given("log-level"):
+	case a.flag("log-level").given:
 	case a.debug:
 		a.logLevel = "debug"
 	case a.output == formatJSON:
@@ -30,76 +27,46 @@ func (a *app) settle() error {
 	if a.row.only != "" {
 		a.only = []string{a.row.only}
 	}
-	if err := a.onlyNothing(); err != nil {
-		return err
-	}
 	if a.nodeName == "" {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
 	a.agent = cmp.Or(a.onlyAgent, a.agent)
 	a.apiServers = withScheme(append(a.apiServers, a.apiServer))
 	a.timeline.path = a.timelineFile
-	a.olderInstallerPaths()
-	return a.checkSources()
+	return a.olderPaths()
 }
 
-// onlyNothing refuses to run only a step that no flag gives anything to do.
-func (a *app) onlyNothing() error {
-	if strings.HasPrefix(a.name, "uninstall") {
-		return nil // undoing works from the record
-	}
-	all := a.lacks()
-	if a.name != "check" {
-		all[stepPreflight] = "only check has that step"
-	}
-	for step, lacks := range all {
-		switch {
-		case lacks == "" || !slices.Contains(a.only, step):
-		case a.row.only != "":
-			return usageError{errors.New(lacks)}
-		default:
-			return usageError{fmt.Errorf("--only %s, and %s", step, lacks)}
+// older are the variables of Cilium's shell installers that give a flag its value, unless the
+// flag is given. They know the host's root by a prefix.
+var older = []struct {
+	variable, flag string
+	value          func(string) string
+}{
+	{"CNI_DIR", "cni-bin-dir", func(dir string) string { return filepath.Join(dir, "bin") }},
+	{"HOST_PREFIX", "cni-bin-dir", func(prefix string) string { return filepath.Join(prefix, usualBinDir) }},
+	{"CILIUM_CNI_CONF", "cni-conf-dir", filepath.Dir}, // of cni-install.sh, which Cilium had until 1.13
+	{"HOST_PREFIX", "cni-conf-dir", func(prefix string) string { return filepath.Join(prefix, usualConfDir) }},
+	{"CILIUM_CNI_CONF", "cni-conf-name", filepath.Base},
+}
+
+func (a *app) olderPaths() error {
+	for _, o := range older {
+		value, _ := a.getenv(o.variable)
+		f := a.flag(o.flag)
+		switch value = strings.TrimSpace(value); {
+		case value == "" || f.name == "" || f.given:
+			continue
+		case a.hostProc != "":
+			a.warn(o.variable + " has no use with --host-proc: paths are the host's own")
+			continue
 		}
+		f.give([]string{o.value(value)})
+		if err := f.problem(); err != nil {
+			return usage("environment variable %s: %w", o.variable, err)
+		}
+		a.prefixed = true
 	}
 	return nil
-}
-
-// lacks is what the steps lack to which no flag gives anything to do.
-func (a *app) lacks() map[string]string {
-	return map[string]string{
-		stepModules: lacking("--kernel-modules names none", a.modules...),
-		stepConfig:  lacking("no --source is given", a.sources...),
-		stepCNI:     lacking(nothingToInstall, append(slices.Clone(a.plugins), a.cniConf, a.cniConfKey, a.cniChain, a.cniTemplate)...),
-	}
-}
-
-// lacking returns the message if none of the values is given.
-func lacking(say string, values ...string) string {
-	if strings.Join(values, "") != "" {
-		return ""
-	}
-	return say
-}
-
-// olderInstallerPaths derives the CNI folders as shell installers do, which know the
-// host's root by a prefix, unless a flag sets it.
-func (a *app) olderInstallerPaths() {
-	if a.hostProc != "" {
-		if a.hostPrefix+a.cniDir+a.cniConfPath != "" {
-			a.logger().Warn("HOST_PREFIX, CNI_DIR and CILIUM_CNI_CONF have no use with --host-proc: paths are the host's own")
-		}
-		return
-	}
-	derive := func(to *string, name, from, value string) {
-		if from != "" && !a.given(name) {
-			*to = value
-		}
-	}
-	derive(&a.cniBinDir, "cni-bin-dir", a.hostPrefix, below(a.hostPrefix, usualBinDir))
-	derive(&a.cniConfDir, "cni-conf-dir", a.hostPrefix, below(a.hostPrefix, usualConfDir))
-	derive(&a.cniBinDir, "cni-bin-dir", a.cniDir, filepath.Join(a.cniDir, "bin"))
-	derive(&a.cniConfDir, "cni-conf-dir", a.cniConfPath, filepath.Dir(a.cniConfPath))
-	derive(&a.cniConfName, "cni-conf-name", a.cniConfPath, filepath.Base(a.cniConfPath))
 }
 
 func (a *app) logger() *slog.Logger {

@@ -4,8 +4,6 @@
 package main
 
 import (
-	"cmp"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -44,7 +42,7 @@ type options struct {
 	cniDebug, cniExclusive, cniChainInPlace                                    bool
 	cniWait, kubeProxyWait                                                     time.Duration
 	overwriteLoopback, overwritePlugins, userManagedConf, keepPlugins          bool
-	writeWhenReady, hostPrefix, cniDir, cniConfPath, runtimeEndpoint           string
+	writeWhenReady, runtimeEndpoint                                            string
 	gateDir                                                                    string // of uninstall-cni
 	waitLoaded                                                                 time.Duration
 	stateDir, agent, onlyAgent, owner                                          string
@@ -202,25 +200,18 @@ func (a *app) table() []group {
 				help: "directory of the agent's configuration, one file per key: do nothing unless its cni-uninstall is true (for preStop hooks)"},
 			{name: "cni-bin-dir", to: &a.cniBinDir, on: installs + "cleanup", side: host, def: auto, helps: "cni.directory-unusable cri.several cri.unproven",
 				check: func(v string) error { return fields(cniinstall.Install{BinDir: folderOr(v, "")}) },
-				help:  "directory of CNI plugins; auto: the container runtime's, or " + usualBinDir + " if it reports none"},
+				help:  "directory of CNI plugins; auto: the container runtime's, or " + usualBinDir + " if it reports none (without --host-proc also $CNI_DIR/bin or $HOST_PREFIX" + usualBinDir + ")"},
 			{name: "also-cni-bin-dir", to: &a.alsoBinDirs, on: installs, side: host, check: func(v string) error { return fields(cniinstall.Install{AlsoBinDirs: []string{v}}) },
 				help: "further directories to install the plugins in; of all the directories, those that cannot be written to are skipped"},
 			{name: "cni-conf-dir", to: &a.cniConfDir, on: installs + undoes + "cleanup", side: host, def: auto, helps: "cni.directory-unusable cri.several cri.unproven",
 				check: func(v string) error { return fields(cniinstall.Install{ConfDir: folderOr(v, "")}) },
-				help:  "directory of CNI configurations; auto: the container runtime's, or " + usualConfDir + " if it reports none"},
+				help:  "directory of CNI configurations; auto: the container runtime's, or " + usualConfDir + " if it reports none (without --host-proc also that of $CILIUM_CNI_CONF, or $HOST_PREFIX" + usualConfDir + ")"},
 			{name: "runtime-endpoint", to: &a.runtimeEndpoint, on: installs + undoes + "cleanup", side: host, helps: "cri.several cri.unproven",
 				check: func(v string) error { return absolute(strings.TrimPrefix(v, "unix://")) },
 				help:  "socket of the container runtime, such as unix:///run/containerd/containerd.sock (default: the kubelet's, or the only one at a place of a distribution)"},
 			{name: "cni-wait", to: &a.cniWait, on: installs, helps: "cni.plugin-missing cni.target-missing",
 				help: "how long to wait for a plugin that another CNI installs, or for the network of --cni-chain"},
 			{name: "wait-loaded", to: &a.waitLoaded, on: installs, help: "how long to wait until the container runtime has loaded the CNI configuration; 0: do not wait"},
-			// These exist for the environment of older installers.
-			{name: "host-prefix", to: &a.hostPrefix, on: installs + "cleanup", env: "HOST_PREFIX", side: host, hidden: true},
-			{name: "cni-dir", to: &a.cniDir, on: installs + "cleanup", env: "CNI_DIR", side: host, hidden: true},
-			{name: "cni-conf-path", to: &a.cniConfPath, on: installs + "cleanup", env: "CILIUM_CNI_CONF", side: host, hidden: true, // of cni-install.sh, which Cilium had until 1.13
-				check: func(v string) error {
-					return cmp.Or(absolute(v), cniConfName(filepath.Base(v)))
-				}},
 		}},
 		// Cilium's build-config has most of these, with their defaults and meaning.
 		{"configuration", []*flag{
@@ -289,7 +280,7 @@ func (a *app) table() []group {
 				help: "text, or json: one document on standard output"},
 			{name: "output-file", short: "o", to: &a.planFile, on: "cleanup", side: container, empty: meansNothing,
 				help: "with --dry-run: also write the items that would be removed to this new YAML file, for review and for --plan on many nodes"},
-			{name: "timeline", to: &a.timelineFile, on: reports, side: container, check: svgFile, help: "also draw a timeline of the run into this file, an .svg"},
+			{name: "timeline", to: &a.timelineFile, on: reports, side: container, help: "also draw a timeline of the run into this file, an .svg"},
 			{name: "report-node", to: &a.reportNode, on: applies + "uninstall",
 				help: "report the result to the cluster: by a condition and an annotation of the Node, sent when they change, and an Event for each new failure (needs get on nodes, patch on nodes/status, and create on events in the namespace default); a failure to report is a warning"},
 			{name: "report-metrics", to: &a.reportMetrics, on: applies + "uninstall", side: host, check: promFile,

@@ -21,7 +21,7 @@ import (
 func (a *app) uninstall(cmd *cobra.Command, _ []string) error {
 	chosen := len(a.skip)+len(a.only) > 0
 	if a.allAgents && chosen {
-		return usageError{errors.New("--all-agents undoes everything: it goes without --only and --skip")}
+		return usage("--all-agents undoes everything: it goes without --only and --skip")
 	}
 	all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
 	return a.reporting(cmd, revertOp(a.dryRun), all, func() error {

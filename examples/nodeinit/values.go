@@ -18,7 +18,6 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
-	"github.com/slipway-dev/slipway/configresolve"
 	"github.com/slipway-dev/slipway/configresolve/kube"
 	"github.com/slipway-dev/slipway/sysctl"
 )
@@ -54,13 +53,6 @@ func routingTable(number string) error {
 func exception(text string) error {
 	if !strings.Contains(text, ":") {
 		return errors.New("want KIND:NAME")
-	}
-	return nil
-}
-
-func svgFile(path string) error {
-	if filepath.Ext(path) != ".svg" {
-		return errors.New("must end in .svg")
 	}
 	return nil
 }
@@ -132,7 +124,7 @@ func network(name string) error {
 
 func oneOf(value string, all []string) error {
 	if !slices.Contains(all, value) {
-		return mistyped{fmt.Errorf("must be one of %s", strings.Join(all, ", ")), near(value, all)}
+		return fmt.Errorf("must be one of %s%s", strings.Join(all, ", "), didYouMean(value, all))
 	}
 	return nil
 }
@@ -140,19 +132,6 @@ func oneOf(value string, all []string) error {
 func invalid(why []string) error {
 	if len(why) > 0 {
 		return errors.New(why[0])
-	}
-	return nil
-}
-
-// checkSources returns an error if --source names no source. Names that the environment may
-// give may be missing.
-func (a *app) checkSources() error {
-	kinds := []string{"config-map", "cilium-node-config", "node", "dir", "file", "env"}
-	for source := range strings.SplitSeq(strings.Join(a.sources, ","), ",") {
-		_, err := configresolve.ParseSpecs([]string{source}, configresolve.Ref{Namespace: "x", Name: "x"}, "x")
-		if kind, _, _ := strings.Cut(strings.TrimSpace(source), ":"); err != nil && kind != "" {
-			return usageError{mistyped{fmt.Errorf("--source: %w", err), near(kind, kinds)}}
-		}
 	}
 	return nil
 }
