@@ -54,32 +54,6 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, object)
 }
 
-func TestBuildConfigTakesFlagsAndEnvironmentOfTheInitContainer(t *testing.T) {
-	c := newCluster(t)
-	dest := filepath.Join(t.TempDir(), "config-map")
-	env := []string{"K8S_NODE_NAME=node1", "CILIUM_K8S_NAMESPACE=ns1"}
-	read := func(key string) string {
-		value, err := os.ReadFile(filepath.Join(dest, key))
-		require.NoError(t, err)
-		return string(value)
-	}
-
-	o := here(t, env, "build-config", "--k8s-api-server-urls", c.URL, "--dest", dest)
-	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "true", read("debug"), "by default a ConfigMap, and node configs over it")
-	require.Equal(t, "1500", read("mtu"))
-	require.JSONEq(t, `[{"kind":"config-map","namespace":"ns1","name":"cilium-config"},
-		{"kind":"cilium-node-config","namespace":"ns1","name":"zone-a"}]`, read("config-sources"))
-	require.EqualValues(t, 3, c.requests.Load())
-
-	o = here(t, env, "build-config", "--k8s-api-server", c.URL, "--dest", dest,
-		"--source", "config-map:cilium-config", "--source", "cilium-node-config:ns1,node:node1", "--deny-config-keys", "debug")
-	require.Zero(t, o.code, o.stderr)
-	require.Equal(t, "false", read("debug"))
-	require.Equal(t, "9000", read("mtu"))
-	require.Contains(t, o.stderr, "debug", "the denied key is reported")
-}
-
 // The flags of Cilium's build-config in 1.18, 1.19 or 1.20. make compare reads the list from
 // the programs themselves.
 func TestCFG14_BuildConfigTakesEachFlagOfCiliums(t *testing.T) {

@@ -51,55 +51,6 @@ func TestPLAN9_SkippedFailedAndOnly(t *testing.T) {
 	}, o.report(t).statuses())
 }
 
-func TestInstallCNIUnderstandsTheEnvironmentOfOlderInstallers(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d /opt/other/bin && echo old > /opt/host/opt/cni/bin/loopback && echo old > /opt/host/opt/cni/bin/test-cni && chmod 755 /opt/host/opt/cni/bin/loopback")
-	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf, "--output", "json"}
-
-	keep := []string{"HOST_PREFIX=/opt/host", "OVERWRITE_CILIUM=false", "CILIUM_CUSTOM_CNI_CONF=true", "BIN_PATH=/unused"}
-	n.okEnv(keep, args...)
-	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/test-cni"))
-	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/loopback"))
-	require.Empty(t, n.shell("ls /opt/host/etc/cni/net.d"))
-
-	n.okEnv([]string{"HOST_PREFIX=/opt/host", "CNI_CONF_NAME=10-test.conflist"}, args...)
-	require.Equal(t, plugin, n.read("/opt/host/opt/cni/bin/test-cni"))
-	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/loopback"), "loopback is the distribution's")
-	require.Equal(t, conflist, n.read("/opt/host/etc/cni/net.d/10-test.conflist"))
-
-	n.okEnv([]string{"CNI_DIR=/opt/other", "WRITE_CNI_CONF_WHEN_READY=/etc/cni/net.d/05-cilium.conflist", "OVERWRITE_LOOPBACK=true"}, args...)
-	require.Equal(t, plugin, n.read("/opt/other/bin/loopback"))
-	require.Equal(t, "missing", n.shell("test -e /etc/cni && echo there || echo missing"), "the agent writes it itself")
-
-	n.ok("uninstall-cni")
-	require.Equal(t, "old\n", n.read("/opt/host/opt/cni/bin/test-cni"))
-	require.Equal(t, "missing", n.shell("test -e /var/lib/slipway && echo there || echo missing"))
-}
-
-// CILIUM_CNI_CONF is the configuration's path for Cilium's cni-install.sh up to 1.13, below the
-// host's prefix like the other directories of older installers.
-func TestPLAN10_TheConfigurationsPathInTheEnvironmentOfOlderInstallers(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /opt/host/opt/cni/bin /opt/host/etc/cni/net.d")
-	args := []string{"install-cni", "--plugins", n.plugins, "--cni-conf", n.conf}
-	env := []string{"HOST_PREFIX=/opt/host", "CILIUM_CNI_CONF=/opt/host/etc/cni/mine/07-cilium.conflist"}
-	n.okEnv(env, args...)
-	require.Equal(t, conflist, n.read("/opt/host/etc/cni/mine/07-cilium.conflist"))
-	require.Equal(t, plugin, n.read("/opt/host/opt/cni/bin/test-cni"))
-	require.Empty(t, n.shell("ls /opt/host/etc/cni/net.d"))
-	n.okEnv(env, "uninstall-cni")
-	require.Equal(t, "missing", n.shell("test -e /opt/host/etc/cni/mine && echo there || echo missing"))
-
-	n.okEnv(env, append(args, "--cni-conf-name=08-flag.conflist", "--cni-conf-dir=/opt/flag")...)
-	require.Equal(t, conflist, n.read("/opt/flag/08-flag.conflist"), "a flag wins")
-	for _, wrong := range []string{"/opt/host/etc/cni/net.d/", "net.d/x.conf", "/opt/host/x.txt"} {
-		o := n.exitsEnv(64, []string{"CILIUM_CNI_CONF=" + wrong}, args...)
-		require.Contains(t, o.stderr, "environment variable CILIUM_CNI_CONF", wrong)
-	}
-	o := n.okEnv(env, append(args, "--host-proc=/proc", "--cni-bin-dir=/opt/bin", "--cni-conf-dir=/opt/flag")...)
-	require.Contains(t, o.stderr, "CILIUM_CNI_CONF has no use with --host-proc")
-}
-
 // In a rolling update, the older pod's uninstall comes after the newer one's apply.
 func TestCNI8_AnOlderOwnersUninstallLeavesTheWholeNodeAlone(t *testing.T) {
 	n := newParallelNode(t)

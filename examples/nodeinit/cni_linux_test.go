@@ -141,25 +141,6 @@ func TestCNI2_AProvidersPluginIsWaitedFor(t *testing.T) {
 	require.Equal(t, "x", n.network("/etc/cni/net.d/05-cilium.conflist").Name)
 }
 
-func TestCNI8_GateOfThePreStopHookAndAUsersConfiguration(t *testing.T) {
-	n := newParallelNode(t)
-	n.ok("install-cni", "--plugins", n.plugins, "--cni-conf", n.conf)
-	applied := n.state()
-	n.shell("mkdir -p /run/config")
-	o := n.ok("uninstall-cni", "--config-dir", "/run/config")
-	require.Contains(t, o.stderr, "nothing is done")
-	n.shell("rmdir /run/config")
-	require.Empty(t, applied.Diff(n.state()))
-	n.shell("mkdir /run/config")
-	n.okEnv([]string{"CILIUM_CUSTOM_CNI_CONF=true"}, "uninstall-cni")
-	require.Equal(t, conflist, n.read("/etc/cni/net.d/05-cilium.conflist"))
-	require.Equal(t, plugin, n.read("/opt/cni/bin/test-cni"), "the configuration names it")
-
-	n.shell("echo true > /run/config/cni-uninstall")
-	n.ok("uninstall-cni", "--config-dir", "/run/config")
-	require.Equal(t, "gone", n.shell("test -e /etc/cni && echo there || echo gone"))
-}
-
 // Run as Cilium's preStop hook, the configuration is removed, even if the agent has written it
 // itself, and the plugins stay.
 func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {

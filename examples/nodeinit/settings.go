@@ -45,6 +45,7 @@ var older = []struct {
 	{"CNI_DIR", "cni-bin-dir", func(dir string) string { return filepath.Join(dir, "bin") }},
 	{"HOST_PREFIX", "cni-bin-dir", func(prefix string) string { return filepath.Join(prefix, usualBinDir) }},
 	{"CILIUM_CNI_CONF", "cni-conf-dir", filepath.Dir}, // of cni-install.sh, which Cilium had until 1.13
+	{"CNI_CONF_DIR", "cni-conf-dir", filepath.Clean},
 	{"HOST_PREFIX", "cni-conf-dir", func(prefix string) string { return filepath.Join(prefix, usualConfDir) }},
 	{"CILIUM_CNI_CONF", "cni-conf-name", filepath.Base},
 }
