@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -19,6 +20,7 @@ func Commands() *cobra.Command {
 
 // Row is what a test needs to know of a flag of a command.
 type Row struct {
+	Place      int // in the table
 	Name, Type string
 	Variables  []string
 	Choices    []string
@@ -30,9 +32,16 @@ func Flags(c *cobra.Command) (rows []Row) {
 	a := &app{}
 	a.groups = a.table()
 	for _, f := range a.flagsOf(c.Name()) {
-		rows = append(rows, Row{f.name, f.Type(), f.variables(), f.choices, f.shows(c)})
+		rows = append(rows, Row{slices.Index(a.rows(), f), f.name, f.Type(), f.variables(), f.choices, f.shows(c)})
 	}
 	return rows
+}
+
+// Rows is how many rows the table has.
+func Rows() int {
+	a := &app{}
+	a.groups = a.table()
+	return len(a.rows())
 }
 
 // Value returns the value that a flag of a command has from a variable of the environment.

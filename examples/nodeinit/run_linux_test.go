@@ -87,11 +87,15 @@ func TestPLAN13_ToldToEndBeforeItStartsNothing(t *testing.T) {
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && !strings.Contains(lines.Text(), "waiting for the lock") {
 	}
-	require.NoError(t, cmd.Process.Signal(unix.SIGTERM))
+	require.NoError(t, cmd.Process.Signal(unix.SIGINT))
+	said := ""
 	for lines.Scan() {
+		said += lines.Text()
 	}
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	require.Regexp(t, `lock /run/slipway\.lock: still held after .*: asked to end by a signal, interrupt`, said)
+	require.NotContains(t, said, "--lock-timeout", "it was not too short")
 	release()
 	n.shell("test ! -e /run/started")
 }

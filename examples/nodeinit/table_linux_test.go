@@ -104,7 +104,7 @@ var operands = map[string][]string{"run": {"--", "true"}, "forget": {"object"}}
 // variable or the line of the file; and the help names it with its variables.
 func TestPLAN5_PLAN10_EachFlagOfTheTable(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
+	seen, rows := map[string]bool{}, map[int]bool{}
 	eachCommand(main.Commands(), func(c *cobra.Command) {
 		if !ours(c) {
 			return
@@ -122,10 +122,10 @@ func TestPLAN5_PLAN10_EachFlagOfTheTable(t *testing.T) {
 			}
 			bad, known := badValues[f.Name]
 			require.True(t, known || f.Type == "bool", "say in badValues which values of --%s mean nothing", f.Name)
-			if seen[f.Name] && len(refused) > 0 || len(command) == 0 {
+			if rows[f.Place] && len(refused) > 0 || len(command) == 0 {
 				continue // it is one check for all commands, and this one has shown that it checks
 			}
-			seen[f.Name] = true
+			seen[f.Name], rows[f.Place] = true, true
 			if wrong := badOfType[f.Type]; wrong != "" {
 				bad = append([]string{wrong}, bad...)
 			} else if f.Name != "config" {
@@ -163,6 +163,7 @@ func TestPLAN5_PLAN10_EachFlagOfTheTable(t *testing.T) {
 			n.shell("rm -f /run/config.yaml")
 		})
 	})
+	require.Len(t, rows, main.Rows(), "a row that no command has")
 	for name := range badValues {
 		require.True(t, seen[name], "--%s is no command's any more", name)
 	}
