@@ -136,27 +136,25 @@ func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) er
 	return errors.Join(err, showing)
 }
 
-const flagEvery = "every"
-
 // checkEvery checks until it is asked to end. Each check is a process of its own, as if a
 // person had called it: between two there is next to nothing in memory, and one that
 // hangs in the kernel is left behind by its own --timeout.
 func (a *app) checkEvery(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("--%s: %w", flagEvery, err)
+		return fmt.Errorf("--every: %w", err)
 	}
 	ignored := strings.Join(append(slices.Clone(a.ignorePreflight), checkAccess), ",") // a thousand nodes ask for no more than they report
 	for {
-		look := exec.CommandContext(ctx, self, append(os.Args[1:], "--"+flagEvery+"=0", "--ignore-preflight="+ignored)...)
+		look := exec.CommandContext(ctx, self, append(os.Args[1:], "--every=0", "--ignore-preflight="+ignored)...)
 		look.Stdout, look.Stderr = os.Stdout, os.Stderr
 		look.Cancel = func() error { return look.Process.Signal(os.Interrupt) }
 		look.WaitDelay = 2 * grace
 		if err := look.Run(); err != nil && look.ProcessState == nil {
-			return fmt.Errorf("--%s: %w", flagEvery, err)
+			return fmt.Errorf("--every: %w", err)
 		}
 		if look.ProcessState.ExitCode() == exitUsage {
-			return usage("--%s: usage error, see above", flagEvery)
+			return usage("--every: usage error, see above")
 		}
 		select {
 		case <-ctx.Done():

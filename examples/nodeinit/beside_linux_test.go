@@ -41,7 +41,7 @@ func TestPLAN10_BesideCiliumsContainers(t *testing.T) {
 		"cilium-mount: by environment":      {"", "CGROUP_ROOT=/run/x", "mount-cgroup", 0, "grep -q ' /run/x cgroup2 ' /proc/mounts"},
 		"cilium-mount: already mounted":     {"nodeinit mount-cgroup /run/x", "", "mount-cgroup /run/x/", 0, "test $(grep -c ' /run/x cgroup2 ' /proc/mounts) = 1"},
 		"cilium-mount: another file system": {"mkdir /run/x; mount -n -t tmpfs x /run/x", "", "mount-cgroup /run/x", 1, "test $(grep -c ' /run/x ' /proc/mounts) = 1"},
-		"cilium-mount: no path given":       {"", "", "mount-cgroup ''", 64, "test ! -e /run/cilium/cgroupv2"},
+		"cilium-mount: an empty path":       {"", "", "mount-cgroup ''", 0, "grep -q ' /run/cilium/cgroupv2 cgroup2 ' /proc/mounts"},
 
 		"cilium-sysctlfix":                      {"mkdir -p /etc/sysctl.d; echo 2 > " + rpFilter, "", "sysctlfix", 0, "grep -qx 0 " + rpFilter + "; grep -Fqx -e '-net.ipv4.conf.lxc*.rp_filter = 0' /etc/sysctl.d/99-zzz-override_cilium.conf"},
 		"cilium-sysctlfix: with flags":          {"mkdir /run/d", "", "sysctlfix --sysctl-conf-dir /run/d --sysctl-config-file 50-x.conf --systemd-sysctl-unit x.service", 0, "test -s /run/d/50-x.conf"},

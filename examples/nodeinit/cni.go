@@ -38,15 +38,11 @@ func (a *app) guard(cmd *cobra.Command, _ []string) error {
 	if p.Steps[0].Skip != "" {
 		return usage("%s", p.Steps[0].Skip)
 	}
-	install := p.Steps[0].Wants.(installing).Install // without Certain: what others have to bring may come
-	if err := a.host().CheckPlaces(map[string]string{install.BinDir: "", install.ConfDir: ""}); err != nil {
-		return err
-	}
 	if err := a.needBook(ctx); err != nil {
 		return err
 	}
-	p.Steps[0].Wants = install
-	p.Ledger.RepairOnly = true // it claims nothing
+	p.Steps[0].Wants = p.Steps[0].Wants.(installing).Install // without Certain: what others have to bring may come
+	p.Ledger.RepairOnly = true                               // it claims nothing
 	log, said := a.logger(), ""
 	err = reconcile.Loop{Plan: p, Done: func(report *bootstrap.Report, err error) {
 		for _, result := range report.Results {
@@ -148,7 +144,7 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 	if i.Plugins == nil && i.Config == nil || a.leftOut(stepCNI) {
 		return i, nil
 	}
-	if i, err = a.placed(ctx, i); err == nil && i.Config != nil {
+	if i = a.placed(ctx, i); i.Config != nil {
 		err = a.statusCalled(ctx)
 	}
 	return i, err

@@ -106,23 +106,26 @@ func (a *app) cobra(row command) *cobra.Command {
 	case c.Name() == "cleanup":
 		c.Aliases = []string{"post-uninstall-cleanup"}
 	case row.path != "":
-		c.Args = atMost(1)
+		c.Args = func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			_ = c.Flags().Set(row.path, args[0]) // checked with the others
+			return noArguments(c, args[1:])
+		}
 	}
 	if c.Args == nil {
-		c.Args = atMost(0)
+		c.Args = noArguments
 	}
 	a.register(c, c.Flags(), false)
 	return c
 }
 
-// atMost allows n arguments.
-func atMost(n int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > n {
-			return fmt.Errorf("unexpected argument %q", args[n])
-		}
-		return nil
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unexpected argument %q", args[0])
 	}
+	return nil
 }
 
 func afterDash(c *cobra.Command, args []string) error {
@@ -133,7 +136,7 @@ func afterDash(c *cobra.Command, args []string) error {
 }
 
 // begin prepares the fields for the command that cobra has found.
-func (a *app) begin(c *cobra.Command, args []string) error {
+func (a *app) begin(c *cobra.Command, _ []string) error {
 	a.begun, a.name = true, c.Name()
 	if c.HasParent() && c.Parent().Name() == "completion" {
 		return nil // the shell that reads it may have another environment than the node
@@ -145,12 +148,6 @@ func (a *app) begin(c *cobra.Command, args []string) error {
 	}
 	if err := a.complete(c.Context()); err != nil {
 		return err
-	}
-	if a.row.path != "" && len(args) > 0 { // an empty one comes from an unset variable
-		if err := absolute(args[0]); err != nil {
-			return usage("path %q: %w", args[0], err)
-		}
-		a.flag(a.row.path).give(args)
 	}
 	if !a.row.forever && !a.watch && a.every == 0 {
 		ctx, stop := a.inTime(c.Context())

@@ -291,11 +291,7 @@ func (a *app) program() *cobra.Command {
 	a.groups = a.table()
 	a.setDefaults()
 	a.register(root, root.PersistentFlags(), true)
-	rows := a.commandTable()
-	if i := slices.IndexFunc(rows, func(row command) bool { return len(a.args) > 0 && row.name() == a.args[0] }); i >= 0 {
-		rows = rows[i : i+1] // that is enough, and sooner
-	}
-	for _, row := range rows {
+	for _, row := range a.commandTable() {
 		root.AddCommand(a.cobra(row))
 	}
 	return root

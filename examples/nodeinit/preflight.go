@@ -34,7 +34,8 @@ func (a *app) preflightStep(config *configresolve.Config, install cniinstall.Ins
 		checks = append(checks, preflight.Check{Name: "api-server", Find: a.apiServerAddress(config)})
 	}
 	if install.Config == nil && !a.userManagedConf { // otherwise the step cni reports it
-		checks = append(checks, preflight.Check{Name: "cni", Find: a.cniAsItIs(install).Findings})
+		install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
+		checks = append(checks, preflight.Check{Name: "cni", Find: install.Findings})
 	}
 	checks = slices.DeleteFunc(checks, func(c preflight.Check) bool { return slices.Contains(a.ignorePreflight, c.Name) })
 	return bootstrap.Step{Name: stepPreflight, Action: checks}
@@ -66,12 +67,4 @@ func (a *app) apiServerAddress(config *configresolve.Config) func(context.Contex
 		services = []string{service}
 	}
 	return preflight.APIServer(servers, services)
-}
-
-// cniAsItIs looks at the folders that the flags name: it does not ask the container runtime
-// if nothing is to be installed.
-func (a *app) cniAsItIs(install cniinstall.Install) cniinstall.Install {
-	install.BinDir, install.ConfDir = folderOr(a.cniBinDir, install.BinDir), folderOr(a.cniConfDir, install.ConfDir)
-	install.Vouched = a.pluginsElsewhere
-	return install
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -38,38 +37,25 @@ func folderOr(flag, usual string) string {
 	return flag
 }
 
-// placed returns i in the folders of the flags, else in those that the records and the
-// runtime do, and remembers these as the flags' values.
-func (a *app) placed(ctx context.Context, i cniinstall.Install) (cniinstall.Install, error) {
+// placed returns i in the directories of the flags, else in those that it chooses by the
+// records and by what the runtime says.
+func (a *app) placed(ctx context.Context, i cniinstall.Install) cniinstall.Install {
 	i.BinDir, i.ConfDir = folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
 	i.Remedy = "--cni-bin-dir and --cni-conf-dir set the directories; auto means those of the runtime"
-	var err error
-	if i.Runtime, i.RuntimeErr, err = a.looks(ctx); err != nil {
-		return i, err
-	}
-	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-		i, err = i.ResolveDirs(ledger.With(ctx, a.book))
-		return err
-	})
-	if err == nil {
-		a.cniBinDir, a.cniConfDir = i.BinDir, i.ConfDir
-	}
-	return i, err
+	i.Runtime, i.RuntimeErr = a.runtime(ctx)
+	return i
 }
 
-// search finds the folders in which an agent's plugins and configurations are searched:
+// search finds the directories in which an agent's plugins and configurations are searched:
 // those of the flags, all of the runtime's, and if no flag says otherwise the recorded or
 // the usual ones. They need to be neither writable nor for CNI by their names: nothing is
 // installed there. It calls note where it had to assume some.
 func (a *app) search(ctx context.Context, note func(text string)) error {
-	looks, asked, err := a.looks(ctx)
-	if err != nil {
-		return err
-	}
-	binDir, confDir := folderOr(a.cniBinDir, ""), folderOr(a.cniConfDir, "")
-	known := cniinstall.Install{BinDir: binDir, ConfDir: confDir, RuntimeErr: asked}
+	known := a.placed(ctx, cniinstall.Install{})
+	looks, binDir, confDir := known.Runtime, known.BinDir, known.ConfDir
+	known.Runtime = cri.CNI{}
 	var notes []string
-	err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
+	err := a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
 		if known, err = known.ResolveDirs(ledger.With(ctx, a.book)); err == nil {
 			notes, err = known.Advise(ctx)
 		}
@@ -93,15 +79,6 @@ func distinct(dirs ...string) (all []string) {
 		}
 	}
 	return all
-}
-
-// looks is runtime, with an error where the flags have to say which one counts.
-func (a *app) looks(ctx context.Context) (looks cri.CNI, asked, err error) {
-	looks, asked = a.runtime(ctx)
-	if (errors.Is(asked, cri.ErrSeveral) || errors.Is(asked, cri.ErrUnproven)) && (folderOr(a.cniBinDir, "") == "" || folderOr(a.cniConfDir, "") == "") {
-		err = asked
-	}
-	return looks, asked, err
 }
 
 // runtime returns the folders of the node's container runtime, as it reports them.
@@ -162,7 +139,7 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 		Name: stepLoaded, After: []string{stepCNI}, Timeout: a.waitLoaded,
 		Action: cri.Loaded{Endpoint: a.endpoint(), Conf: func(ctx context.Context) (conf []byte, err error) {
 			err = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) (err error) {
-				conf, err = published(ctx, i)
+				conf, err = published(ledger.With(ctx, a.book), i)
 				return err
 			})
 			return conf, err
@@ -176,6 +153,10 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 
 // published returns the configuration that i has published, or put its plugin into.
 func published(ctx context.Context, i cniinstall.Install) ([]byte, error) {
+	i, err := i.ResolveDirs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all, err := cniinstall.Configs(ctx, i.ConfDir)
 	chained, _ := i.Config.(cniinstall.Chained)
 	for _, c := range all {

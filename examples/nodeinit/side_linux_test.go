@@ -80,7 +80,7 @@ func TestSEC10_APodWithoutTheHostsProcIsRefused(t *testing.T) {
 	require.Empty(t, before.Diff(n.beside()))
 	for command, where := range map[string]string{
 		"sysctlfix": "/etc/sysctl.d", "mount-cgroup": "/run/cilium/cgroupv2", "mount-bpffs": "/sys/fs/bpf",
-		"install-cni --cni-template none": "/etc/cni/net.d", "guard --cni-template none": "/etc/cni/net.d", "cleanup --all-state -f": "/run/cilium",
+		"install-cni --cni-template none": "/etc/cni/net.d", "guard --cni-template none": "/var/lib/slipway", "cleanup --all-state -f": "/run/cilium",
 		"status": "/var/lib/slipway", "uninstall --dry-run": "/var/lib/slipway", "uninstall": "/var/lib/slipway",
 	} {
 		out := n.pod("", strings.Fields(command)...)

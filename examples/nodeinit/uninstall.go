@@ -23,8 +23,11 @@ func (a *app) uninstall(cmd *cobra.Command, _ []string) error {
 	if a.allAgents && chosen {
 		return usage("--all-agents undoes everything: it goes without --only and --skip")
 	}
-	all := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut)
-	return a.reporting(cmd, revertOp(a.dryRun), all, func() error {
+	all, op := slices.DeleteFunc(slices.Clone(stepNames), a.leftOut), "revert"
+	if a.dryRun {
+		op = "check-revert"
+	}
+	return a.reporting(cmd, op, all, func() error {
 		if err := a.needBook(cmd.Context()); err != nil {
 			return err
 		}
@@ -62,13 +65,6 @@ func (a *app) preStop(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	return err
-}
-
-func revertOp(dryRun bool) string {
-	if dryRun {
-		return "check-revert"
-	}
-	return "revert"
 }
 
 // undo undoes the recorded changes of the steps, or all of them if steps is nil. If
