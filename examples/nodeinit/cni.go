@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,13 +152,12 @@ func (a *app) install(ctx context.Context, config *configresolve.Config) (i cnii
 // withPlugins adds the plugins in the folders of the flag, which stay open until the command
 // has ended.
 func (a *app) withPlugins(i *cniinstall.Install) error {
-	a.at.work(stepCNI, "--plugins "+strings.Join(a.plugins, ","))
-	plugins, closeAll, err := cniinstall.OpenPlugins(a.plugins...)
+	var closeAll func() error
+	err := a.using(stepCNI, &a.plugins, func() (err error) { i.Plugins, closeAll, err = cniinstall.OpenPlugins(a.plugins...); return err })
 	if err != nil {
-		return fmt.Errorf("--plugins: %w", err)
+		return err
 	}
 	a.cleanups = append(a.cleanups, func() { _ = closeAll() }) // nothing was written
-	i.Plugins = plugins
 	i.Replace = []string{}
 	if a.overwritePlugins {
 		i.Replace = append(i.Replace, "*")
@@ -183,12 +181,9 @@ func (a *app) cniConfig(ctx context.Context, config *configresolve.Config) (cnii
 	agent.Debug, agent.LogFile = a.cniDebug, a.cniLogFile
 	switch {
 	case a.cniConf != "":
-		a.at.work(stepCNI, "--cni-conf "+a.cniConf)
-		conf, err := cniinstall.ReadWhole(ctx, a.cniConf)
-		if err != nil {
-			return nil, fmt.Errorf("--cni-conf: %w", err)
-		}
-		return conf, nil
+		var conf cniinstall.Whole
+		err := a.using(stepCNI, &a.cniConf, func() (err error) { conf, err = cniinstall.ReadWhole(ctx, a.cniConf); return err })
+		return conf, err
 	case a.cniConfKey != "":
 		content, ok := "", false
 		if config != nil {

@@ -118,6 +118,17 @@ func (p *position) work(step, what string) {
 	p.step, p.what = step, what
 }
 
+// using calls use, which may take long or fail because of the value of a flag: that of the
+// field, whose name its error gets.
+func (a *app) using(step string, field any, use func() error) error {
+	f := a.rows()[slices.IndexFunc(a.rows(), func(f *flag) bool { return f.to == field })]
+	a.at.work(step, "--"+f.name+" "+f.String())
+	if err := use(); err != nil {
+		return fmt.Errorf("--%s: %w", f.name, err)
+	}
+	return nil
+}
+
 func (p *position) finish(r bootstrap.Result) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -305,10 +305,9 @@ func (a *app) fromFile(ctx context.Context, all []*flag) error {
 	if a.configFile == "" {
 		return nil
 	}
-	a.at.work("", "--config "+a.configFile)
 	var file yaml.Node
-	if err := configresolve.DecodeFile(ctx, a.configFile, &file); err != nil {
-		return usage("--config: %w", err)
+	if err := a.using("", &a.configFile, func() error { return configresolve.DecodeFile(ctx, a.configFile, &file) }); err != nil {
+		return usageError{err}
 	}
 	if file.Kind != yaml.MappingNode && file.Kind != 0 { // an empty file
 		return usage("--config: %s: line %d: must be a map of flags to values", a.configFile, file.Line)

@@ -144,11 +144,7 @@ func (a *app) host() hostns.Host {
 
 // checkHost reports early, and once, that the host cannot be entered.
 func (a *app) checkHost() error {
-	a.at.work("", "--host-proc "+a.hostProc)
-	if err := a.host().Check(); err != nil {
-		return fmt.Errorf("--host-proc %s: %w (it must be where the host's /proc is mounted, with the host's pid 1 in it)", a.hostProc, err)
-	}
-	return nil
+	return a.using("", &a.hostProc, a.host().Check)
 }
 
 func (a *app) cgroupMount() cgroup.Mount {
