@@ -26,31 +26,46 @@ import (
 const readyNode = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{
 	"type": "NetworkUnavailable", "status": "False", "reason": "SlipwayAgentIsUp", "message": "the agent has prepared the node"}]}}`
 
-// The kubeconfig for plugins holds the agent's current token, even after another program has
-// edited it, and is never stored in the ledger.
-func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
-	const path, older, state = "/etc/cni/net.d/agent-kubeconfig", "token of an older installation", "/var/slipway"
-	n := bootstraptest.NewNode(t)
+// serveCluster serves an API server on the node, and returns its URL and certificate, and a
+// kubeconfig for it with the file of a token.
+func serveCluster(t *testing.T, n *bootstraptest.Node, api http.Handler) (url, ca, kubeconfig, token string) {
+	t.Helper()
 	var listener net.Listener
 	require.NoError(t, n.Do(context.Background(), func(context.Context) (err error) {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
 		return err
 	}))
-	cluster := http.NewServeMux() // its node is already ready
+	cluster := http.NewServeMux()
 	cluster.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
-	cluster.HandleFunc("GET /api/v1/nodes/n1", func(w http.ResponseWriter, _ *http.Request) {
+	cluster.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, readyNode)
+		api.ServeHTTP(w, r)
 	})
 	server := httptest.NewUnstartedServer(cluster)
 	require.NoError(t, server.Listener.Close())
 	server.Listener = listener
 	server.StartTLS()
-	defer server.Close()
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-
+	t.Cleanup(func() {
+		server.CloseClientConnections() // those of watches
+		server.Close()
+	})
+	ca = base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	dir := t.TempDir()
-	token := filepath.Join(dir, "token")
+	kubeconfig, token = filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(token, []byte("token\n"), 0o600))
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+		"clusters": [{"name": "a", "cluster": {"server": %q, "certificate-authority-data": %q}}],
+		"users": [{"name": "a", "user": {"tokenFile": %q}}],
+		"contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}]}`, server.URL, ca, token), 0o600))
+	return server.URL, ca, kubeconfig, token
+}
+
+// The kubeconfig for plugins holds the agent's current token, even after another program has
+// edited it, and is never stored in the ledger.
+func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
+	const path, older, state = "/etc/cni/net.d/agent-kubeconfig", "token of an older installation", "/var/slipway"
+	n := bootstraptest.NewNode(t)
+	url, ca, kubeconfig, token := serveCluster(t, n, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, readyNode) }))
 	issue := func(text string) { require.NoError(t, os.WriteFile(token, []byte(text+"\n"), 0o600)) }
 	write := func(text string) {
 		require.NoError(t, n.Do(context.Background(), func(context.Context) error {
@@ -62,19 +77,13 @@ func TestHP3_PluginsGetAKubeconfig(t *testing.T) {
 	}
 	issue("token one")
 	write(older)
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "a",
-		"clusters": [{"name": "a", "cluster": {"server": %q, "certificate-authority-data": %q}}],
-		"users": [{"name": "a", "user": {"tokenFile": %q}}],
-		"contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}]}`, server.URL, base64.StdEncoding.EncodeToString(ca), token), 0o600))
-
 	cmd, lines := start(t, n, "--node", "n1", "--kubeconfig", kubeconfig, "--plugin-kubeconfig", path, "--state-dir", state)
 	has := func(text string) func() bool {
 		return func() bool { return strings.Contains(read(t, n, path), `"token":"`+text+`"`) }
 	}
 	eventually(t, lines, "the first token", has("token one"))
-	require.Contains(t, read(t, n, path), `"server":"`+server.URL+`"`)
-	require.Contains(t, read(t, n, path), base64.StdEncoding.EncodeToString(ca))
+	require.Contains(t, read(t, n, path), `"server":"`+url+`"`)
+	require.Contains(t, read(t, n, path), ca)
 	issue("token two")
 	eventually(t, lines, "the second token", has("token two"))
 	write("edited")
