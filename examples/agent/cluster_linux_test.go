@@ -5,10 +5,14 @@ package main_test
 
 import (
 	"context"
-	"errors"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -20,11 +24,72 @@ import (
 	"github.com/slipway-dev/slipway/internal/critest"
 )
 
-const conflist = "/etc/cni/net.d/10-slipway-agent.conflist"
+const (
+	conflist         = "/etc/cni/net.d/10-slipway-agent.conflist"
+	pluginKubeconfig = "/etc/cni/net.d/agent-kubeconfig"
+)
+
+// runtime starts a container runtime on the node.
+func runtime(t *testing.T, n *bootstraptest.Node, socket string, handler http.Handler) {
+	t.Helper()
+	l, err := n.Listen(socket)
+	require.NoError(t, err)
+	critest.Serve(t, l, handler)
+}
+
+// exists reports whether the node has the file.
+func exists(n *bootstraptest.Node, path string) bool {
+	return n.Do(context.Background(), func(context.Context) error {
+		_, err := os.Stat(path)
+		return err
+	}) == nil
+}
+
+// readyNode is a node that the agent has marked.
+const readyNode = `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"conditions": [{
+	"type": "NetworkUnavailable", "status": "False", "reason": "SlipwayAgentIsUp", "message": "the agent has prepared the node"}]}}`
+
+// serveCluster serves an API server on the node, and returns its URL and a kubeconfig for it.
+func serveCluster(t *testing.T, n *bootstraptest.Node, api http.HandlerFunc) (url, kubeconfig string) {
+	t.Helper()
+	var listener net.Listener
+	require.NoError(t, n.Do(context.Background(), func(context.Context) (err error) {
+		listener, err = net.Listen("tcp", "127.0.0.1:0")
+		return err
+	}))
+	cluster := http.NewServeMux()
+	cluster.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	cluster.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		api.ServeHTTP(w, r)
+	})
+	server := httptest.NewUnstartedServer(cluster)
+	require.NoError(t, server.Listener.Close())
+	server.Listener = listener
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections() // those of watches
+		server.Close()
+	})
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	dir := t.TempDir()
+	kubeconfig, token := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token")
+	require.NoError(t, os.WriteFile(token, []byte("token\n"), 0o600))
+	require.NoError(t, os.WriteFile(kubeconfig, fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "a",
+		"clusters": [{"name": "a", "cluster": {"server": %q, "certificate-authority-data": %q}}],
+		"users": [{"name": "a", "user": {"tokenFile": %q}}],
+		"contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}]}`, server.URL, ca, token), 0o600))
+	return server.URL, kubeconfig
+}
 
 // clustered are the flags of agent.yaml that need a cluster.
 func clustered(kubeconfig string, more ...string) []string {
 	return append(more, "--node=n1", "--kubeconfig="+kubeconfig, "--daemonset=kube-system/agent", "--account=agent", "--cni=ptp", "--plugins=/usr/lib/cni")
+}
+
+// nodeWith is the node with a spec.
+func nodeWith(spec string) string {
+	return strings.Replace(readyNode, `"status"`, `"spec": `+spec+`, "status"`, 1)
 }
 
 // All pods of a DaemonSet have the same flags, and so the addresses come from the Node.
@@ -32,18 +97,14 @@ func TestEachNodeHasAddressesOfItsOwn(t *testing.T) {
 	n := bootstraptest.NewNode(t)
 	var spec atomic.Value
 	spec.Store(`{}`)
-	_, _, kubeconfig, _ := serveCluster(t, n, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, strings.Replace(readyNode, `"status"`, `"spec": `+spec.Load().(string)+`, "status"`, 1))
-	}))
-	cmd, lines := start(t, n, clustered(kubeconfig)...)
-	eventually(t, lines, "the error", func() bool {
-		status, body, _ := get(n, "brief: true\r\n")
-		return status == 503 && strings.Contains(body, "the node n1 has no podCIDRs") && strings.Contains(body, "--allocate-node-cidrs")
-	})
+	url, kubeconfig := serveCluster(t, n, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, nodeWith(spec.Load().(string))) })
+	cmd, lines := start(t, n, clustered(kubeconfig, "--plugin-kubeconfig="+pluginKubeconfig)...)
+	failing(t, n, lines, "the node n1 has no podCIDRs: have kube-controller-manager give it some (--allocate-node-cidrs")
 	require.False(t, exists(n, conflist))
 	spec.Store(`{"podCIDRs": ["10.244.3.0/24", "fd00:3::/64"]}`)
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
+	healthy(t, n, lines)
 	require.Contains(t, read(t, n, conflist), `"ranges":[[{"subnet":"10.244.3.0/24"}],[{"subnet":"fd00:3::/64"}]],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]`)
+	require.Regexp(t, `"server":"`+url+`".*"token":"token"`, read(t, n, pluginKubeconfig))
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, cmd.Wait())
 }
@@ -51,20 +112,20 @@ func TestEachNodeHasAddressesOfItsOwn(t *testing.T) {
 // An agent that ends undoes all that it did to its node or, where that is wrong or may be,
 // nothing; then it says so on the node too.
 func TestRDY4_AnAgentThatEndsUndoesAllOrNothing(t *testing.T) {
-	const gone, refused = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound","details":{"group":"apps","kind":"daemonsets","name":"agent"}}`,
-		`{"kind":"Status","apiVersion":"v1","status":"Failure","code":401,"reason":"Unauthorized"}`
+	const status, account = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"details":{"group":"apps","kind":"daemonsets","name":"agent"}}`,
+		`{"type":%q,"object":{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"agent","namespace":"kube-system"}}}`
+	const inUse, notKnown = "sandboxes need it for their deletion", "whether the agent comes back is not known"
 	for name, tc := range map[string]struct {
-		code      int
-		answer    string // about the DaemonSet
-		isDeleted bool   // its account, as the watch says
+		answer    int  // about the DaemonSet
+		isDeleted bool // its account, as the watch says
 		hasPod    bool
 		why       string // nothing is undone; empty: all is
 	}{
-		"the DaemonSet has gone":                   {code: 404, answer: gone},
-		"it has gone, and there is a pod":          {code: 404, answer: gone, hasPod: true, why: "sandboxes need it for their deletion"},
-		"its account has gone, too":                {code: 401, answer: refused, isDeleted: true},
-		"its account has gone, and there is a pod": {code: 401, answer: refused, isDeleted: true, hasPod: true, why: "sandboxes need it for their deletion"},
-		"the credentials are refused":              {code: 401, answer: refused, why: "whether the agent comes back is not known"},
+		"the DaemonSet has gone":                   {answer: 404},
+		"it has gone, and there is a pod":          {answer: 404, hasPod: true, why: inUse},
+		"its account has gone, too":                {answer: 401, isDeleted: true},
+		"its account has gone, and there is a pod": {answer: 401, isDeleted: true, hasPod: true, why: inUse},
+		"the credentials are refused":              {answer: 401, why: notKnown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := bootstraptest.NewNode(t)
@@ -72,32 +133,27 @@ func TestRDY4_AnAgentThatEndsUndoesAllOrNothing(t *testing.T) {
 				Info: critest.Containerd(nil, "/etc/cni/net.d", "/opt/cni/bin"), Sandboxes: func() []string { return []string{"pod"} },
 			})
 			deleted := make(chan struct{})
-			cluster := http.NewServeMux()
-			cluster.HandleFunc("GET /api/v1/nodes/n1", func(w http.ResponseWriter, _ *http.Request) {
-				fmt.Fprint(w, strings.Replace(readyNode, `"status"`, `"spec": {"podCIDRs": ["10.244.3.0/24"]}, "status"`, 1))
-			})
-			cluster.HandleFunc("GET /apis/apps/v1/namespaces/kube-system/daemonsets/agent", func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(tc.code)
-				fmt.Fprint(w, tc.answer)
-			})
-			cluster.HandleFunc("GET /api/v1/namespaces/kube-system/serviceaccounts", func(w http.ResponseWriter, r *http.Request) {
-				const account = `{"type":%q,"object":{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"agent","namespace":"kube-system"}}}`
-				fmt.Fprintf(w, account, "ADDED")
-				_ = http.NewResponseController(w).Flush()
-				select {
-				case <-deleted:
-					fmt.Fprintf(w, account, "DELETED")
-				case <-r.Context().Done():
+			_, kubeconfig := serveCluster(t, n, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/api/v1/nodes/n1":
+					fmt.Fprint(w, nodeWith(`{"podCIDRs": ["10.244.3.0/24"]}`))
+				case "/api/v1/namespaces/kube-system/serviceaccounts":
+					fmt.Fprintf(w, account, "ADDED")
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-deleted:
+						fmt.Fprintf(w, account, "DELETED")
+					case <-r.Context().Done():
+					}
+				default:
+					w.WriteHeader(tc.answer)
+					fmt.Fprintf(w, status, tc.answer)
 				}
 			})
-			_, _, kubeconfig, _ := serveCluster(t, n, cluster)
 			cmd, lines := start(t, n, clustered(kubeconfig, "--interval=1h")...)
-			eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
+			healthy(t, n, lines)
 			if tc.hasPod {
-				require.NoError(t, n.Do(context.Background(), func(context.Context) error {
-					return errors.Join(os.MkdirAll("/var/lib/cni/results", 0o755), os.WriteFile("/var/lib/cni/results/slipway-agent-pod-eth0",
-						[]byte(`{"kind":"cniCacheV1","containerId":"pod","networkName":"slipway-agent","ifName":"eth0"}`), 0o600))
-				}))
+				write(t, n, "/var/lib/cni/results/slipway-agent-pod-eth0", `{"kind":"cniCacheV1","containerId":"pod","networkName":"slipway-agent","ifName":"eth0"}`)
 			}
 			if tc.isDeleted {
 				close(deleted)
@@ -108,23 +164,20 @@ func TestRDY4_AnAgentThatEndsUndoesAllOrNothing(t *testing.T) {
 				}
 			}
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-			var said strings.Builder
+			said := ""
 			for line := range lines {
-				said.WriteString(line + "\n")
+				said += line + "\n"
 			}
 			err := cmd.Wait()
-			require.Equal(t, tc.why != "", exists(n, conflist), said.String())
+			require.Equal(t, tc.why != "", exists(n, conflist), said)
+			require.Equal(t, tc.why != "", exists(n, "/var/lib/slipway"), said)
+			require.Equal(t, tc.why != "", err != nil, said)
 			if tc.why == "" {
-				require.NoError(t, err, said.String())
-				require.False(t, exists(n, "/var/lib/slipway"))
 				return
 			}
-			require.Error(t, err)
 			require.Equal(t, "1\n", read(t, n, "/proc/sys/net/ipv4/ip_forward"))
-			for _, where := range []string{said.String(), read(t, n, "/var/lib/slipway/report.slipway-agent")} {
-				require.Contains(t, where, "nothing is undone")
-				require.Contains(t, where, "nodeinit uninstall --agent=slipway-agent --any-owner")
-				require.Contains(t, where, tc.why)
+			for _, where := range []string{said, read(t, n, "/var/lib/slipway/report.slipway-agent")} {
+				require.Regexp(t, "nothing is undone .*nodeinit uninstall --agent=slipway-agent --any-owner.*"+tc.why, where)
 			}
 		})
 	}
