@@ -47,8 +47,9 @@ const (
 // When a whole release is removed, the agent's account and its rights are deleted a
 // moment after the DaemonSet, and the answer may be unauthorized. A cluster that has lost
 // its signing key answers the same to every agent, so uninstall is false then: keep the
-// account for longer than the DaemonSet, or decide by the reason yourself. Taints are
-// ignored, since they come and go.
+// account for longer than the DaemonSet, or decide by the reason yourself, such as by a watch
+// of the account, which goes on when it is deleted (examples/agent). Taints are ignored, since
+// they come and go.
 func Decide(ctx context.Context, client dynamic.Interface, namespace, daemonSet, node string) (uninstall bool, reason string, err error) {
 	reason, err = decide(ctx, client, namespace, daemonSet, node)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {

@@ -10,7 +10,11 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/cri"
@@ -23,7 +27,7 @@ const (
 	stepCNI  = "cni"
 	network  = "slipway-agent" // of the network, and of host-local's store
 	confName = "10-slipway-agent.conflist"
-	auto     = "auto" // the container runtime reports the folder
+	auto     = "auto" // the container runtime reports the directory
 )
 
 type cniFlags struct {
@@ -34,7 +38,7 @@ type cniFlags struct {
 
 func (c *cniFlags) flags(f *flag.FlagSet) {
 	f.StringVar(&c.plugin, "cni", "", "the plugin that connects pods, with host-local: ptp or bridge; empty: no CNI configuration")
-	f.StringVar(&c.subnet, "subnet", "", "the addresses of this node's pods, such as 10.244.1.0/24")
+	f.StringVar(&c.subnet, "subnet", "", "the addresses of this node's pods, such as 10.244.1.0/24, or with a comma one of each family; empty: the Node's podCIDRs")
 	f.StringVar(&c.plugins, "plugins", "", "directory with the CNI plugins to install; empty: the node has them")
 	f.StringVar(&c.binDir, "cni-bin-dir", auto, "directory of CNI plugins, on the host; auto: the container runtime's, or /opt/cni/bin if it reports none")
 	f.StringVar(&c.confDir, "cni-conf-dir", auto, "directory of CNI configurations, on the host; auto: the container runtime's, or /etc/cni/net.d if it reports none")
@@ -51,27 +55,32 @@ func (c *cniFlags) validate() error {
 	default:
 		return fmt.Errorf("--cni %q: want ptp or bridge", c.plugin)
 	}
-	if _, err := netip.ParsePrefix(c.subnet); err != nil {
-		return fmt.Errorf("--subnet: %w", err)
-	}
 	if c.confDir == "" || c.binDir == "" {
 		return errors.New("--cni-bin-dir and --cni-conf-dir must be directories, or auto")
 	}
-	return nil
+	if c.subnet == "" {
+		return nil
+	}
+	_, err := c.conflist()
+	return err
 }
 
 // conflist is this node's network configuration.
 func (c *cniFlags) conflist() (cniinstall.Whole, error) {
-	everywhere := "0.0.0.0/0"
-	if subnet, err := netip.ParsePrefix(c.subnet); err != nil {
-		return nil, err
-	} else if subnet.Addr().Is6() {
-		everywhere = "::/0"
-	}
 	type object = map[string]any
+	var ranges [][]object
+	var routes []object
+	for subnet := range strings.SplitSeq(c.subnet, ",") {
+		everywhere := "0.0.0.0/0"
+		if prefix, err := netip.ParsePrefix(subnet); err != nil {
+			return nil, fmt.Errorf("the addresses of this node's pods: %w", err)
+		} else if prefix.Addr().Is6() {
+			everywhere = "::/0"
+		}
+		ranges, routes = append(ranges, []object{{"subnet": subnet}}), append(routes, object{"dst": everywhere})
+	}
 	main := object{"type": c.plugin, "ipMasq": true, "ipam": object{
-		"type": "host-local", "dataDir": c.dataDir,
-		"ranges": [][]object{{{"subnet": c.subnet}}}, "routes": []object{{"dst": everywhere}},
+		"type": "host-local", "dataDir": c.dataDir, "ranges": ranges, "routes": routes,
 	}}
 	if c.plugin == "bridge" {
 		main["bridge"], main["isGateway"] = "slipway0", true
@@ -86,12 +95,8 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 	if a.cni.plugin == "" {
 		return nil, func() {}, nil
 	}
-	conflist, err := a.cni.conflist()
-	if err != nil {
-		return nil, nil, err
-	}
 	install := cniinstall.Install{
-		BinDir: folder(a.cni.binDir), ConfDir: folder(a.cni.confDir), ConfName: confName, Config: conflist,
+		BinDir: directory(a.cni.binDir), ConfDir: directory(a.cni.confDir), ConfName: confName,
 		Names: []string{a.cni.plugin, "host-local", "portmap", "loopback"}, Undo: cniinstall.Uninstall{Sandboxes: a.sandboxes},
 		Remedy: "give --runtime-endpoint, or --cni-bin-dir and --cni-conf-dir",
 	}
@@ -108,21 +113,49 @@ func (a *agent) cniSteps() (steps []bootstrap.Step, closePlugins func(), err err
 			Network: network, DataDir: a.cni.dataDir, Enter: a.host.Do, Sandboxes: a.sandboxes,
 		}},
 		{Name: stepCNI, After: a.base(), Wants: install, Prepare: func(ctx context.Context) (ledger.Wanter, error) {
+			if err := a.allot(ctx); err != nil {
+				return nil, err
+			}
+			conflist, err := a.cni.conflist()
+			install.Config = conflist
 			install.Runtime, install.RuntimeErr = a.runtime().CNI(ctx)
-			return install, nil
+			return install, err
 		}},
 	}
 	if a.cni.waitLoaded > 0 {
 		steps = append(steps, bootstrap.Step{Name: "cni-loaded", After: []string{stepCNI}, Timeout: a.cni.waitLoaded, Action: cri.Loaded{
 			Endpoint: a.runtime(),
-			Conf:     func(context.Context) ([]byte, error) { return conflist, nil },
+			Conf:     func(context.Context) ([]byte, error) { return a.cni.conflist() },
 		}})
 	}
 	return steps, closePlugins, nil
 }
 
-// folder is the value of a flag; empty lets the runtime decide.
-func folder(flag string) string {
+// allot takes the addresses of this node's pods from its Node, unless a flag has them. They are
+// different on each node, and stay the same.
+func (a *agent) allot(ctx context.Context) error {
+	if a.cni.subnet != "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	node, err := a.clients.dynamic.Resource(nodes).Get(ctx, a.cluster.node, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the podCIDRs of the node %s: %w", a.cluster.node, err)
+	}
+	cidrs, _, err := unstructured.NestedStringSlice(node.Object, "spec", "podCIDRs")
+	if err == nil && len(cidrs) == 0 {
+		err = errors.New("have kube-controller-manager give it some (--allocate-node-cidrs and --cluster-cidr), or give this node's own by --subnet")
+	}
+	if err != nil {
+		return fmt.Errorf("the node %s has no podCIDRs: %w", a.cluster.node, err)
+	}
+	a.cni.subnet = strings.Join(cidrs, ",")
+	return nil
+}
+
+// directory is the value of a flag; empty lets the runtime decide.
+func directory(flag string) string {
 	if flag == auto {
 		return ""
 	}

@@ -6,7 +6,8 @@
 // leaked addresses, publishes its CNI configuration once everything else is well, and marks its
 // node as ready. Then it checks again on a timer, repairs changes, and answers a health probe
 // from the last report. When it is signalled to end, it asks the cluster whether it will come
-// back: if not, it undoes its changes. A real agent would continue with its datapath.
+// back: if not, it undoes its changes, unless pods still need its network. A real agent would
+// continue with its datapath.
 //
 // It is an example of embedding: everything it does to the node is in plan, and each flag adds
 // a step. Without --node it needs no cluster.
@@ -20,6 +21,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,11 +58,12 @@ type agent struct {
 	cluster                                clusterFlags
 	datapath                               datapathFlags
 
-	log     *slog.Logger
-	probe   probe.Probe
-	clients clients
-	cleared bool // leftovers of an earlier start were removed
-	ready   bool // the node was ready once
+	log      *slog.Logger
+	probe    probe.Probe
+	clients  clients
+	cleared  bool        // leftovers of an earlier start were removed
+	ready    bool        // the node was ready once
+	orphaned atomic.Bool // its account was deleted
 }
 
 func (a *agent) flags(f *flag.FlagSet) {
@@ -82,6 +85,9 @@ func (a *agent) validate() error {
 	if a.interval <= 0 || a.gateTimeout == 0 || a.stateDir == "" {
 		return errors.New("--interval must be positive, --gate-timeout not 0, and --state-dir a directory")
 	}
+	if a.cni.plugin != "" && a.cni.subnet == "" && a.cluster.node == "" {
+		return errors.New("--cni needs --subnet, or --node, whose podCIDRs are read")
+	}
 	if _, err := a.gateSteps(); err != nil {
 		return err
 	}
@@ -102,6 +108,7 @@ func (a *agent) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer closePlugins()
+	go a.watchAccount(context.WithoutCancel(ctx)) // also while it leaves
 	err = a.serve(ctx, reconcile.Loop{Plan: plan, Interval: a.interval, Done: a.done})
 	if ctx.Err() != nil {
 		return a.leave(context.WithoutCancel(ctx), plan) // asked to end

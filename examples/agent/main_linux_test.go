@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 )
@@ -108,6 +107,35 @@ func eventually(t *testing.T, lines <-chan string, what string, ask func() bool)
 	}
 }
 
+// healthy waits until the node is.
+func healthy(t *testing.T, n *bootstraptest.Node, lines <-chan string) {
+	t.Helper()
+	eventually(t, lines, "health", func() bool { status, _, _ := get(n, ""); return status == 200 })
+}
+
+// failing waits until the node is not healthy, as the probe says.
+func failing(t *testing.T, n *bootstraptest.Node, lines <-chan string, why string) {
+	t.Helper()
+	eventually(t, lines, why, func() bool {
+		status, body, _ := get(n, "brief: true\r\n")
+		return status == 503 && strings.Contains(body, why)
+	})
+}
+
+// end asks the agent to end, which it does without an error.
+func end(t *testing.T, cmd *bootstraptest.Cmd) {
+	t.Helper()
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, cmd.Wait())
+}
+
+func write(t *testing.T, n *bootstraptest.Node, path, content string) {
+	t.Helper()
+	require.NoError(t, n.Do(context.Background(), func(context.Context) error {
+		return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600))
+	}))
+}
+
 func read(t *testing.T, n *bootstraptest.Node, path string) string {
 	t.Helper()
 	var content []byte
@@ -121,9 +149,9 @@ func read(t *testing.T, n *bootstraptest.Node, path string) string {
 func TestTheAgentPreparesItsNodeAndKeepsItSo(t *testing.T) {
 	const forward = "/proc/sys/net/ipv4/ip_forward"
 	n := bootstraptest.NewNode(t)
-	require.NoError(t, n.Do(context.Background(), func(context.Context) error { return os.WriteFile(forward, []byte("0"), 0) }))
+	write(t, n, forward, "0")
 	cmd, lines := start(t, n)
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
+	healthy(t, n, lines)
 	require.Equal(t, "1\n", read(t, n, forward))
 	require.Equal(t, "test", read(t, n, "/run/slipway-agent/config/cluster-name"))
 	_, brief, err := get(n, "brief: true\r\n")
@@ -133,54 +161,27 @@ func TestTheAgentPreparesItsNodeAndKeepsItSo(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, body, "ip-forwarding")
 
-	require.NoError(t, n.Do(context.Background(), func(context.Context) error { return os.WriteFile(forward, []byte("0"), 0) }))
+	write(t, n, forward, "0")
 	eventually(t, lines, "repair", func() bool { return read(t, n, forward) == "1\n" })
 
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait(), "it ends cleanly")
+	end(t, cmd)
 	require.Equal(t, "1\n", read(t, n, forward), "and leaves the node as it is")
-}
-
-func TestANewLinkIsNoMatterOfTheTimer(t *testing.T) {
-	n := bootstraptest.NewNode(t)
-	cmd, lines := start(t, n, "--interval", "1h")
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-	require.NoError(t, n.Do(context.Background(), func(context.Context) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "lxc1"
-		err := os.WriteFile("/proc/sys/net/ipv4/conf/default/rp_filter", []byte("2"), 0)
-		return errors.Join(err, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "lxc2"}))
-	}))
-	eventually(t, lines, "the link's value", func() bool { return read(t, n, "/proc/sys/net/ipv4/conf/lxc1/rp_filter") == "0\n" })
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait())
 }
 
 func TestTheProbeTellsWhatIsWrong(t *testing.T) {
 	n := bootstraptest.NewNode(t)
-	write := func(content string) {
-		require.NoError(t, n.Do(context.Background(), func(context.Context) error {
-			return os.WriteFile("/run/config.yaml", []byte(content), 0o600)
-		}))
-	}
-	cmd, lines := start(t, n, "--source", "file:/run/config.yaml")
-	eventually(t, lines, "503", func() bool {
-		status, body, _ := get(n, "")
-		return status == 503 && strings.Contains(body, "config.yaml")
-	})
-	write("cluster-name: test\n")
-	eventually(t, lines, "health", func() bool { status, _, err := get(n, ""); return err == nil && status == 200 })
-	write("enable-ip-forwarding: perhaps\n")
-	eventually(t, lines, "503", func() bool { status, _, _ := get(n, ""); return status == 503 })
-	_, body, err := get(n, "brief: true\r\n")
-	require.NoError(t, err)
-	require.Contains(t, body, "enable-ip-forwarding")
-	_, body, err = get(n, "")
+	const config = "/run/config.yaml"
+	cmd, lines := start(t, n, "--source", "file:"+config)
+	failing(t, n, lines, "config.yaml")
+	write(t, n, config, "cluster-name: test\n")
+	healthy(t, n, lines)
+	write(t, n, config, "enable-ip-forwarding: perhaps\n")
+	failing(t, n, lines, "enable-ip-forwarding")
+	_, body, err := get(n, "")
 	require.NoError(t, err)
 	require.Contains(t, body, "blocked")
 
-	write("enable-ip-forwarding: false\n")
-	eventually(t, lines, "recovery", func() bool { status, _, _ := get(n, ""); return status == 200 })
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(t, cmd.Wait())
+	write(t, n, config, "enable-ip-forwarding: false\n")
+	healthy(t, n, lines)
+	end(t, cmd)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/bpffs"
 	"github.com/slipway-dev/slipway/cgroup"
@@ -32,7 +33,8 @@ func (a *app) ledger(ctx context.Context) *ledger.Ledger {
 	return a.remembers
 }
 
-// kinds are those of all steps: what another run has recorded can be undone by any flags.
+// kinds are those of all steps, and of an agent that embeds the packages: what another run has
+// recorded can be undone by any flags.
 func (a *app) kinds(ctx context.Context) []*ledger.Kind {
 	confDir, pluginDirs := a.undoesIn(ctx)
 	cni := cniinstall.Uninstall{
@@ -40,7 +42,7 @@ func (a *app) kinds(ctx context.Context) []*ledger.Kind {
 		KeepConf: a.userManagedConf, KeepPlugins: a.keepPlugins, Force: a.force,
 	}
 	own := []*ledger.Kind{ledger.File(), ledger.Dir(), cgroup.Kind, bpffs.Kind, configdir.Kind()}
-	return slices.Concat(own, sysctl.DropIn{Dir: a.sysctlConfDir}.Kinds(), cni.Kinds()) // the last of a name counts
+	return slices.Concat(own, bpfmap.Kinds(), sysctl.DropIn{Dir: a.sysctlConfDir}.Kinds(), cni.Kinds()) // the last of a name counts
 }
 
 // undoesIn is where other owners have configurations, which keep the plugins that they name,

@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -18,9 +19,9 @@ const natTable = "iptables -t nat -A POSTROUTING -j ACCEPT; iptables -t nat -D P
 const taint = "node.agent.example.org/not-ready"
 
 // The agent's manifest as it is, with no init container: from a node that is NotReady
-// and tainted until one that is as it was before. Nothing uninstalls but the agent, which
-// is told that it does not come back.
-func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
+// and tainted until one that is as it was before. The agent itself undoes what it has done, all
+// or nothing, where it does not come back: also where its manifest is deleted as a whole.
+func TestRDY4_LifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 	testns.SkipShort(t, "half a minute")
 	begin(t)
 	before := prepared(t)
@@ -49,8 +50,26 @@ func TestLifeOfANodeWithAnAgentThatEmbeds(t *testing.T) {
 	require.Equal(t, address, strings.TrimSpace(on(t, "cd /var/lib/cni/networks/slipway-agent; ls -d 10.*")))
 	settles(t, installed, "an agent that comes back leaves the node as it is")
 
-	kubectl(t, "delete", "pod", "stays")
 	d.remove(t)
+	nodeReady(t, "True")
+	settles(t, installed, "nothing is undone as long as a pod needs the network")
+	const undo = "nodeinit uninstall --agent=slipway-agent --any-owner"
+	require.Regexp(t, "nothing is undone .*"+undo, on(t, "/run/nodeinit status --output=json || true"))
+	kubectl(t, "delete", "pod", "stays")
+	on(t, "/run/"+undo)
 	nodeReady(t, "False")
 	settles(t, before, "the node is as it was before", "var/lib/cni") // the store is the network's own plugin's
+
+	// The account is deleted before the pods, and no question is answered any more.
+	applyObjects(t, d.objects...)
+	d.ready(t)
+	nodeReady(t, "True")
+	manifest, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": d.objects})
+	require.NoError(t, err)
+	require.NoError(t, node.WriteFile("/run/agent.json", string(manifest)))
+	kubectl(t, "delete", "--filename=/run/agent.json")
+	d.remove(t)
+	nodeReady(t, "False")
+	on(t, "rm /run/agent.json")
+	settles(t, before, "the node is as it was before", "var/lib/cni")
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -180,72 +181,57 @@ func TestRDY1_CustomResourcesAreWaitedFor(t *testing.T) {
 	require.ErrorContains(t, g.Wait(t.Context()), "nutz.agent.example.org is not established yet: ")
 }
 
-// asking is an agent that asks whether it comes back.
-type asking struct {
-	Client                dynamic.Interface
-	Namespace, Name, Node string
+// decide asks for the agent of a DaemonSet in kube-system.
+func decide(ctx context.Context, client dynamic.Interface, name, node string) (uninstall bool, reason string, err error) {
+	return kube.Decide(ctx, client, "kube-system", name, node)
 }
 
-func (a asking) Decide(ctx context.Context) (uninstall bool, reason string, err error) {
-	return kube.Decide(ctx, a.Client, a.Namespace, a.Name, a.Node)
-}
-
-// daemonSet creates a DaemonSet with the template's spec, in the namespace.
-func daemonSet(t *testing.T, client dynamic.Interface, name string, spec fields) asking {
+// daemonSet creates a DaemonSet with the template's spec.
+func daemonSet(t *testing.T, name string, spec fields) {
 	t.Helper()
 	all := fields{"containers": []any{fields{"name": "a", "image": "a"}}}
-	for key, value := range spec {
-		all[key] = value
-	}
+	maps.Copy(all, spec)
 	create(t, "/apis/apps/v1/namespaces/kube-system/daemonsets", fields{"metadata": fields{"name": name}, "spec": fields{
 		"selector": fields{"matchLabels": fields{"app": name}},
 		"template": fields{"metadata": fields{"labels": fields{"app": name}}, "spec": all},
 	}})
-	return asking{Client: client, Namespace: "kube-system", Name: name, Node: "decide"}
 }
 
 func TestRDY4_RestartOrUninstall(t *testing.T) {
 	createNode(t, "decide", fields{"zone": "a", "size": "8"})
 	c := admin(t)
-	decide := func(d asking, uninstall bool, reason string) {
+	decides := func(client dynamic.Interface, name, node string, uninstall bool, reason string) {
 		t.Helper()
-		undo, why, err := d.Decide(t.Context())
+		undo, why, err := decide(t.Context(), client, name, node)
 		require.Equal(t, []any{uninstall, reason}, []any{undo, why}, "%v", err)
 		require.Equal(t, reason == "unauthorized" || reason == "unknown", err != nil, "%v", err)
 	}
 	path := "/apis/apps/v1/namespaces/kube-system/daemonsets/"
 
-	d := daemonSet(t, c, "plain", nil)
-	decide(d, false, "restarting")
+	daemonSet(t, "plain", nil)
+	decides(c, "plain", "decide", false, "restarting")
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"plain?propagationPolicy=Foreground"))
-	decide(d, true, "deleting") // no controller runs here to collect its pods
+	decides(c, "plain", "decide", true, "deleting") // no controller runs here to collect its pods
 	require.NoError(t, server.Admin().Merge(t.Context(), path+"plain", fields{"metadata": fields{"finalizers": nil}}))
-	decide(d, true, "gone")
+	decides(c, "plain", "decide", true, "gone")
 
-	d = daemonSet(t, c, "orphaning", nil)
+	daemonSet(t, "orphaning", nil)
 	require.NoError(t, server.Admin().Delete(t.Context(), path+"orphaning?propagationPolicy=Orphan"))
-	decide(d, false, "restarting")
+	decides(c, "orphaning", "decide", false, "restarting")
 
-	d = daemonSet(t, c, "selecting", fields{"nodeSelector": fields{"zone": "a"}})
-	decide(d, false, "restarting")
-	require.NoError(t, server.Admin().Merge(t.Context(), "/api/v1/nodes/decide", fields{"metadata": fields{"labels": fields{"zone": "b"}}}))
-	decide(d, true, "not-matching")
-	d.Node = "nowhere"
-	decide(d, false, "unknown")
-
-	decide(asking{Client: client(t, denied.Token()), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
-	decide(asking{Client: client(t, "no such token"), Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unauthorized")
-	decide(asking{Client: c, Namespace: "kube-system", Name: "agent"}, false, "unknown")
-	decide(asking{Namespace: "kube-system", Name: "agent", Node: "decide"}, false, "unknown")
+	decides(client(t, denied.Token()), "agent", "decide", false, "unauthorized")
+	decides(client(t, "no such token"), "agent", "decide", false, "unauthorized")
+	decides(c, "agent", "nowhere", false, "unknown")
+	decides(c, "agent", "", false, "unknown")
+	decides(nil, "agent", "decide", false, "unknown")
 
 	// The account is deleted with the release: the token of a pod still running is no longer
 	// valid.
 	create(t, accounts, fields{"metadata": fields{"name": "going"}})
-	undo := client(t, tokenOf(t, "going", fields{}))
+	going := client(t, tokenOf(t, "going", fields{}))
 	require.NoError(t, server.Admin().Delete(t.Context(), accounts+"/going"))
-	going := asking{Client: undo, Namespace: "kube-system", Name: "agent", Node: "decide"}
 	eventually(t, func(ctx context.Context) error {
-		if uninstall, reason, err := going.Decide(ctx); !apierrors.IsUnauthorized(err) || uninstall {
+		if uninstall, reason, err := decide(ctx, going, "agent", "decide"); !apierrors.IsUnauthorized(err) || uninstall {
 			return fmt.Errorf("%s: %w", reason, err)
 		}
 		return nil
@@ -270,24 +256,11 @@ func TestRDY4_NodesThatTheAffinitySelects(t *testing.T) {
 	} {
 		var terms unstructured.Unstructured
 		require.NoError(t, terms.UnmarshalJSON([]byte(`{"kind":"x","apiVersion":"v1","terms":`+tc.terms+`}`)))
-		d := daemonSet(t, c, fmt.Sprint("affine-", i), fields{"affinity": fields{"nodeAffinity": fields{
+		name := fmt.Sprint("affine-", i)
+		daemonSet(t, name, fields{"affinity": fields{"nodeAffinity": fields{
 			"requiredDuringSchedulingIgnoredDuringExecution": fields{"nodeSelectorTerms": terms.Object["terms"]}}}})
-		d.Node = "affine"
-		uninstall, reason, err := d.Decide(t.Context())
+		uninstall, reason, err := decide(t.Context(), c, name, "affine")
 		require.NoError(t, err)
 		require.Equal(t, !tc.matches, uninstall, "%s: %s", tc.terms, reason)
 	}
-}
-
-// An unreachable API server is no reason to take the network away.
-func TestRDY4_AnAPIServerThatIsAwayIsNoUninstall(t *testing.T) {
-	d := asking{Client: admin(t), Namespace: "kube-system", Name: "agent", Node: "decide"}
-	server.KillAPIServer()
-	defer func() { require.NoError(t, server.StartAPIServer(t.Context())) }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	uninstall, reason, err := d.Decide(ctx)
-	require.False(t, uninstall)
-	require.Equal(t, "unknown", reason)
-	require.ErrorContains(t, err, "get daemonsets.apps kube-system/agent: ")
 }
