@@ -49,35 +49,27 @@ nodeinit uninstall --host-proc /hostproc --all-agents`},
 nodeinit build-config --source config-map:kube-system/cilium-config,node
 nodeinit build-config --source dir:/etc/agent-config --dest /run/cfg --watch`},
 		{use: "explain [KEY...]", short: "Show where each configuration value comes from, what it overrides, and what was denied", args: cobra.ArbitraryArgs, run: a.explain, examples: `
-nodeinit explain --source config-map,node
 nodeinit explain --source file:config.yaml cluster-name cluster-id`},
 		{use: "mount-cgroup [PATH]", short: "Mount cgroup2 with the host's root", run: a.apply, only: stepCgroup, path: "cgroup-root", examples: `
-nodeinit mount-cgroup
 nodeinit mount-cgroup --host-proc /hostproc /run/agent/cgroupv2`},
 		{use: "mount-bpffs [PATH]", short: "Mount the BPF file system", run: a.apply, only: stepBPFFS, path: "bpf-root", examples: `
-nodeinit mount-bpffs
 nodeinit mount-bpffs --host-proc /hostproc /sys/fs/bpf`},
 		{use: "sysctlfix", short: "Write the sysctl drop-in, have systemd apply it, and verify the kernel's values", run: a.apply, only: stepSysctl, examples: `
-nodeinit sysctlfix --host-proc /hostproc
 nodeinit sysctlfix --sysctl net.ipv4.ip_forward=1 \
     --sysctl-config-file 90-agent.conf`},
 		{use: "install-cni", short: "Install CNI plugins, and the network configuration after them", run: a.apply, only: stepCNI, examples: `
-nodeinit install-cni --plugins /plugins --cni-template none
 nodeinit install-cni --plugins /plugins --cni-chain aws-cni --cni-wait 1m`},
 		{use: "uninstall-cni", short: "Remove what install-cni or apply installed, configuration first", run: a.preStop, only: stepCNI,
 			long: "Remove the files that install-cni or apply installed, configuration first; before that, the configuration that the agent wrote by itself, if " +
 				"--write-cni-conf-when-ready (or the environment) names it. As a preStop hook, like Cilium's: uninstall-cni --keep-plugins --config-dir DIR",
 			examples: `
-nodeinit uninstall-cni --dry-run
 nodeinit uninstall-cni --keep-plugins --config-dir /tmp/cilium/config-map`},
 		{use: "guard", short: "Run beside an agent and repair what install-cni or apply installed", run: a.guard, only: stepCNI, forever: true, examples: `
-nodeinit guard --plugins /plugins --cni-template none
-nodeinit guard --plugins /plugins --cni-conf agent.conflist`},
+nodeinit guard --plugins /plugins --cni-template none`},
 		{use: "cleanup", short: "Show what an agent left on the node, and remove it", run: a.cleanup, examples: `
 nodeinit cleanup --all-state --dry-run --output-file plan.yaml
 nodeinit cleanup --plan plan.yaml -f`},
 		{use: "status", short: "Show the node's state: the last run of each agent, and the recorded, kept and orphaned objects", run: a.status, long: statusLong, examples: `
-nodeinit status
 nodeinit status --host-proc /host/proc --output json`},
 		{use: "forget OBJECT...", short: "Drop the records of objects, which stay as they are", args: cobra.ArbitraryArgs, run: a.forget,
 			long: "Drop what is recorded of objects for an agent, without undoing it: they stay as they are. The objects are named as status shows them. " +
@@ -89,11 +81,9 @@ nodeinit forget --damaged`},
 			long: "Give up what is recorded for an agent that has gone, whatever its owner and its objects. Objects that other agents want are " +
 				"then theirs; those that none of them wants are listed, and left in place for good.",
 			examples: `
-nodeinit release --agent acme
-nodeinit release --agent acme --force`},
+nodeinit release --agent acme`},
 		{use: "demo", short: "Show everything at work on a throw-away node made of namespaces (needs root)", run: a.demo, forever: true, examples: `
-sudo nodeinit demo
-sudo nodeinit demo > demo.txt`},
+sudo nodeinit demo`},
 	}
 }
 

@@ -123,7 +123,9 @@ func (p *position) work(step, what string) {
 func (a *app) using(step string, field any, use func() error) error {
 	f := a.rows()[slices.IndexFunc(a.rows(), func(f *flag) bool { return f.to == field })]
 	a.at.work(step, "--"+f.name+" "+f.String())
-	if err := use(); err != nil {
+	err := use()
+	a.at.work(step, "")
+	if err != nil {
 		return fmt.Errorf("--%s: %w", f.name, err)
 	}
 	return nil

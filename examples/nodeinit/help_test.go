@@ -67,7 +67,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 		require.Equal(t, o.stdout, here(t, nil, append([]string{"help"}, path[1:]...)...).stdout)
 
 		lines := regexp.MustCompile(`(?m)^  (sudo )?`+c.CommandPath()+` ?.*$`).FindAllString("  "+strings.ReplaceAll(c.Example, "\n", "\n  "), -1)
-		require.Len(t, lines, 2, "two examples of %s", c.CommandPath())
+		require.NotEmpty(t, lines, "an example of %s", c.CommandPath())
 		for _, name := range regexp.MustCompile(`--([a-z0-9-]+)`).FindAllStringSubmatch("  "+strings.ReplaceAll(c.Example, "\n", "\n  "), -1) {
 			require.True(t, c.Flag(name[1]) != nil || name[1] == "help", "an example of %s has --%s", c.CommandPath(), name[1])
 		}

@@ -43,10 +43,10 @@ var older = []struct {
 	value          func(string) string
 }{
 	{"CNI_DIR", "cni-bin-dir", func(dir string) string { return filepath.Join(dir, "bin") }},
-	{"HOST_PREFIX", "cni-bin-dir", func(prefix string) string { return filepath.Join(prefix, usualBinDir) }},
+	{"HOST_PREFIX", "cni-bin-dir", func(prefix string) string { return below(prefix, usualBinDir) }},
 	{"CILIUM_CNI_CONF", "cni-conf-dir", filepath.Dir}, // of cni-install.sh, which Cilium had until 1.13
 	{"CNI_CONF_DIR", "cni-conf-dir", filepath.Clean},
-	{"HOST_PREFIX", "cni-conf-dir", func(prefix string) string { return filepath.Join(prefix, usualConfDir) }},
+	{"HOST_PREFIX", "cni-conf-dir", func(prefix string) string { return below(prefix, usualConfDir) }},
 	{"CILIUM_CNI_CONF", "cni-conf-name", filepath.Base},
 }
 
@@ -68,6 +68,31 @@ func (a *app) olderPaths() error {
 		a.prefixed = true
 	}
 	return nil
+}
+
+// below returns where path is on a host whose root is mounted at prefix. Links on the way
+// lead to where they lead on the host: an absolute one starts at prefix, and none climbs
+// above it. A missing path is left to the program that makes it.
+func below(prefix, path string) string {
+	const most = 40 // links, as in the kernel
+	at, rest := "/", strings.Split(path, "/")
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0]) // a ".." stays in /
+		rest = rest[1:]
+		target, err := os.Readlink(filepath.Join(prefix, next))
+		if err != nil { // no link
+			at = next
+			continue
+		}
+		if links++; links > most {
+			return filepath.Join(prefix, path) // opening it returns the error
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return filepath.Join(prefix, at)
 }
 
 func (a *app) logger() *slog.Logger {
