@@ -128,6 +128,7 @@ func afterDash(c *cobra.Command, args []string) error {
 // begin prepares the fields for the command that cobra has found.
 func (a *app) begin(c *cobra.Command, _ []string) error {
 	a.begun, a.name = true, c.Name()
+	a.setDefaults()
 	if c.HasParent() && c.Parent().Name() == "completion" {
 		return nil // the shell that reads it may have another environment than the node
 	}

@@ -237,10 +237,10 @@ func (a *app) register(c *cobra.Command, flags *pflag.FlagSet, persistent bool) 
 	}
 }
 
-// setDefaults gives the fields their values before any is given.
+// setDefaults gives the fields of the command's flags their values where none is given.
 func (a *app) setDefaults() {
-	for _, f := range a.rows() {
-		if f.def != "" {
+	for _, f := range a.flagsOf(a.name) {
+		if f.def != "" && !f.given {
 			f.give([]string{f.def})
 			f.given = false
 		}

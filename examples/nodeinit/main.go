@@ -289,7 +289,6 @@ func (a *app) program() *cobra.Command {
 	root.SetFlagErrorFunc(a.unknownFlag)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), a.help(c)) })
 	a.groups = a.table()
-	a.setDefaults()
 	a.register(root, root.PersistentFlags(), true)
 	for _, row := range a.commandTable() {
 		root.AddCommand(a.cobra(row))

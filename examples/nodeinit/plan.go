@@ -56,11 +56,6 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 	if err != nil {
 		return nil, err
 	}
-	a.at.work(stepSysctl, "")
-	sysctls, err := a.sysctlStep()
-	if err != nil {
-		return nil, err
-	}
 	a.at.work(stepCleanup, "")
 	cleaning, err := a.cleanupStep(ctx, config)
 	if err != nil {
@@ -88,7 +83,7 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 		bootstrap.Step{Name: stepHostPaths, Wants: hostPaths},
 		bootstrap.Step{Name: stepCgroup, Wants: a.cgroupMount()},
 	)
-	setting := bootstrap.Step{Name: stepSysctl, Wants: sysctls}
+	setting := bootstrap.Step{Name: stepSysctl, Wants: a.sysctlWants()}
 	if len(a.modules) > 0 {
 		setting.After = []string{stepModules}
 		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}})
@@ -155,23 +150,16 @@ func (a *app) bpffsMount() bpffs.Mount {
 	return bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
 }
 
-func (a *app) sysctlStep() (ledger.Wanter, error) {
+func (a *app) sysctlWants() ledger.Wanter {
 	d := sysctl.Cilium()
-	d.Dir, d.Name = a.sysctlConfDir, a.sysctlConfFile
-	if a.row.only == stepSysctl {
-		d.Reload = a.sysctlUnit
-	}
-	settings, err := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n")))
-	if err != nil {
-		return nil, usage("--sysctl: %w", err)
-	}
-	if len(settings) > 0 { // else there are none but comments
+	d.Dir, d.Name, d.Reload = a.sysctlConfDir, a.sysctlConfFile, a.sysctlUnit
+	if settings, _ := sysctl.Parse(strings.NewReader(strings.Join(a.sysctls, "\n"))); len(settings) > 0 { // else there are none but comments; checked
 		d.Settings = settings
 	}
 	if a.sysctlConfDir == "" {
-		return sysctl.Settings{Values: d.Settings}, nil
+		return sysctl.Settings{Values: d.Settings}
 	}
-	return d, nil
+	return d
 }
 
 // cleanupStep runs if the environment or the configuration asks for it. Objects of this

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -30,7 +29,6 @@ func (a *app) settle() error {
 	if a.nodeName == "" {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
-	a.agent = cmp.Or(a.onlyAgent, a.agent)
 	a.apiServers = withScheme(append(a.apiServers, a.apiServer))
 	a.timeline.path = a.timelineFile
 	return a.olderPaths()

@@ -37,7 +37,11 @@ kept), damaged (ids), left (ids) and orphans (agent, kind, object, dir,
 remove). A code is one of CODES.md.`
 
 func (a *app) status(cmd *cobra.Command, _ []string) error {
-	return a.showStatus(cmd.Context(), a.onlyAgent)
+	only := ""
+	if a.flag("agent").given {
+		only = a.agent
+	}
+	return a.showStatus(cmd.Context(), only)
 }
 
 // The states of an agent and of the node.

@@ -45,7 +45,7 @@ type options struct {
 	writeWhenReady, runtimeEndpoint                                            string
 	gateDir                                                                    string // of uninstall-cni
 	waitLoaded                                                                 time.Duration
-	stateDir, agent, onlyAgent, owner                                          string
+	stateDir, agent, owner                                                     string
 	takeOver, anyOwner, force, acceptKept, allAgents                           bool
 	adopt, override, damaged, dryRun                                           bool
 	timeout, lockTimeout, every                                                time.Duration
@@ -109,10 +109,8 @@ func (a *app) table() []group {
 				help: "YAML file of flags, one FLAG: VALUE per line; the command line and the environment take precedence"},
 			{name: "node-name", to: &a.nodeName, on: resolves + "uninstall", env: "K8S_NODE_NAME NODE_NAME", check: fileName,
 				help: "name of this node in the cluster (default: the host name)"},
-			{name: "agent", to: &a.agent, on: changes, def: cleanup.Cilium().Agent, empty: meansNothing, check: agentName,
-				help: "name of the agent: each on a node has records, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name"},
-			{name: "agent", to: &a.onlyAgent, on: "status", empty: meansNothing, check: agentName,
-				help: "show this agent only (default: all of them; then --owner is " + cleanup.Cilium().Agent + "'s)"},
+			{name: "agent", to: &a.agent, on: changes + "status", def: cleanup.Cilium().Agent, empty: meansNothing, check: agentName,
+				help: "name of the agent: each on a node has records, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name; status: show this agent only"},
 			{name: "owner", to: &a.owner, on: changes + "status", env: "POD_UID", check: ownerName, helps: "ledger.not-owner",
 				help: "owner on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: none"},
 			{name: "state-dir", to: &a.stateDir, on: changes + "status", side: host, def: defaultStateDir, check: stateDir,
