@@ -396,6 +396,28 @@ func TestPLAN11_NothingRunsOnANodeWithAnotherOwner(t *testing.T) {
 	require.NoError(t, err, "after its own revert an owner may claim the node again")
 }
 
+// What another run applies after a plan has looked, and before that has the lock, is looked at before
+// anything is claimed or changed.
+func TestPLAN11_PLAN17_WhatCameMeanwhileIsLookedAtBeforeTheClaim(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()+"/state"
+	first, hasRun := on(node(state, "first"), wants("file", file{dir + "/file"})), false
+	second := on(node(state, "second"), wants("file", wanter(func(ctx context.Context) (ledger.Wants, error) {
+		if !hasRun {
+			hasRun = true
+			_, err := first.Apply(t.Context())
+			require.NoError(t, err)
+		} else if owner, _, err := ledger.From(ctx).Owner(); owner == "first" {
+			return ledger.Wants{}, errors.Join(err, errBoom)
+		}
+		return file{dir + "/file"}.Wants(ctx)
+	})))
+	report, err := second.Apply(t.Context())
+	require.ErrorIs(t, err, errBoom)
+	require.Equal(t, "file failed", statuses(report))
+	require.NoError(t, report.Err)
+	require.Equal(t, "first", ownerIn(t, state))
+}
+
 // Undoing all agents tells for which agent each step was.
 func TestPLAN14_TheReportOfAllAgentsNamesThem(t *testing.T) {
 	s, state := newShelf("shelf"), t.TempDir()+"/state"

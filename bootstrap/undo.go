@@ -134,12 +134,12 @@ func (u *undoing) nameOf(o ledger.Undone) string {
 }
 
 // addUndone adds what became of objects to r, and returns what remains of err. That an object
-// is still needed is advice and, if stays is, also that others have changed it.
+// is still needed is advice, as is what err does not have and, if stays is, that others have changed it.
 func (r *Result) addUndone(objects []ledger.Undone, err error, staysIsAdvice bool) error {
 	for _, o := range objects {
 		isNeeded, isChanged := errors.Is(o.Err, ledger.ErrNeeded), errors.Is(o.Err, ledger.ErrChanged)
-		switch {
-		case isNeeded, isChanged && staysIsAdvice:
+		switch isNoFailure := o.Err != nil && !errors.Is(err, o.Err); {
+		case isNeeded, isNoFailure, isChanged && staysIsAdvice:
 			r.Advice = addOnce(r.Advice, o.Err.Error())
 			err = without(err, []ledger.Undone{o})
 		case o.Err != nil:

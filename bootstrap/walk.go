@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -138,14 +140,48 @@ func (w *walk) applyPlan(ctx context.Context) error {
 		w.keepFailure(ctx)
 		return err
 	}
-	isNeeded, err := w.foresee(ctx)
-	if err != nil {
-		w.keepFailure(ctx)
+	for {
+		seen := w.records(ctx)
+		isNeeded, err := w.foresee(ctx)
+		if err != nil {
+			w.keepFailure(ctx)
+		}
+		if !isNeeded {
+			return err
+		}
+		claim := func(book *ledger.Book, ctx context.Context) error {
+			if now := w.records(ctx); !sameFile(seen, now) {
+				return errOutdated
+			}
+			return book.Claim(ctx)
+		}
+		err = w.changing(ctx, claim, func(ctx context.Context) error { return w.steps(ctx, (*walk).apply) })
+		if !errors.Is(err, errOutdated) {
+			return err
+		}
+		w.report.Err = nil
 	}
-	if !isNeeded {
-		return err
+}
+
+// errOutdated means that another process has changed the records since the look before an apply.
+var errOutdated = errors.New("the records have changed")
+
+// records looks at the ledger's file, which is another one after each change. Nil: there is none.
+func (w *walk) records(ctx context.Context) (file fs.FileInfo) {
+	if w.plan.Ledger != nil {
+		_ = w.plan.Host.Do(ctx, []string{"mnt"}, func(context.Context) (err error) { // a failure is the look's own, or the claim's
+			file, err = os.Lstat(w.plan.Ledger.File())
+			return err
+		})
 	}
-	return w.changing(ctx, (*ledger.Book).Claim, func(ctx context.Context) error { return w.steps(ctx, (*walk).apply) })
+	return file
+}
+
+func sameFile(a, b fs.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime())
 }
 
 // foresee checks the plan before it is applied. Unless it is to be applied, the report

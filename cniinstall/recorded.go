@@ -6,8 +6,10 @@ package cniinstall
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/input"
@@ -45,6 +47,51 @@ func (r recorded) wants(o ledger.Record) (c ledger.Claim, ok bool) {
 		}
 	}
 	return c, false
+}
+
+// rival says what tells the agent that has made the records from the one that is installed: they
+// have no name of a configuration, a network or a plugin in common. What belongs to no agent, such as
+// the plugin loopback, does not count.
+func (j *job) rival(ctx context.Context, records []ledger.Record) (why string) {
+	var ours, theirs []string
+	for _, p := range j.plugins {
+		ours = append(ours, filepath.Base(p.Object))
+	}
+	ours = append(ours, j.net.names()...)
+	for _, o := range records {
+		plugin, _ := cutEntry(o.Object)
+		switch {
+		case o.Kind == inPlaceKind:
+			theirs = append(theirs, plugin)
+		case o.Kind == pluginKind:
+			theirs = append(theirs, filepath.Base(o.Object))
+		case o.Kind == confKind && isConfName(o.Object) && !o.Left.IsZero():
+			n, err := parseFile(ctx, o.Object)
+			if err != nil { // its name alone is known
+				n = &network{file: filepath.Base(o.Object)}
+			}
+			theirs = append(theirs, n.names()...)
+		}
+	}
+	ours, theirs = agents(ours), agents(theirs)
+	isShared := slices.ContainsFunc(ours, func(name string) bool { return slices.Contains(theirs, name) })
+	if isShared || len(ours)*len(theirs) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("it has %s, and this one installs %s", strings.Join(theirs, ", "), strings.Join(ours, ", "))
+}
+
+// names are those of the configuration, its network and its plugins.
+func (n *network) names() []string {
+	if n == nil {
+		return nil
+	}
+	return append([]string{strings.TrimSuffix(n.file, filepath.Ext(n.file)), n.name}, n.types...)
+}
+
+// agents returns the names that tell an agent, once each.
+func agents(names []string) []string {
+	return slices.DeleteFunc(unique(names), func(name string) bool { return name == "" || slices.Contains(referencePlugins, name) })
 }
 
 // inDir returns the path of a file as it is recorded.

@@ -63,7 +63,7 @@ type Uninstall struct {
 	// each sandbox. As long as a result there names a plugin or network of ours,
 	// the plugin and the configuration stay, and stay recorded: the error matches
 	// [ErrInUse]. The configuration does not stay if the one that the runtime then
-	// finds first is the same step's, or has the same network and names at least the
+	// finds first is the same step's, or has the same network, and names at least the
 	// same plugins. If empty, it is /var/lib/cni/results and
 	// /var/lib/cni/cache/results; with KeepPlugins it is ignored.
 	Results string
@@ -207,11 +207,11 @@ func (u Uninstall) keepsConf(ctx context.Context, path string, after ledger.Stat
 		return "", ctx.Err() // other errors in it do not keep it
 	}
 	next, own, err := u.remains(files, after).successor(ctx, path)
-	if err != nil || own {
+	if err != nil {
 		return "", err
 	}
 	return kept(u.inUse(ctx, path, func(r cniresult.Result) bool {
-		serves := next != nil && next.name == n.name && cniresult.Covers(next.raw, r.Config)
+		serves := next != nil && (own || next.name == n.name) && cniresult.Covers(next.raw, r.Config)
 		return r.NetworkName == n.name && !serves
 	}))
 }

@@ -59,7 +59,7 @@ func (i Install) Wants(ctx context.Context) (wants ledger.Wants, err error) {
 		j, err = i.survey(ctx)
 	}
 	if err == nil {
-		wants, err = j.wants()
+		wants, err = j.wants(ctx)
 	}
 	wants.Kinds, wants.Watch = i.undo().Kinds(), i.watch(ctx)
 	return wants, err
@@ -84,7 +84,7 @@ func (i Install) watch(ctx context.Context) (paths []string) {
 	return append(paths, i.ConfDir+"/")
 }
 
-func (j *job) wants() (wants ledger.Wants, err error) {
+func (j *job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 	if wants.List, err = j.dirWants(); err != nil {
 		return wants, err
 	}
@@ -101,7 +101,7 @@ func (j *job) wants() (wants ledger.Wants, err error) {
 	for _, a := range j.asides {
 		wants.List = append(wants.List, a.wants...)
 	}
-	wants.AtOnce, wants.Complete = true, j.isFormer
+	wants.AtOnce, wants.Complete, wants.Rival = true, j.isFormer, func(o []ledger.Record) string { return j.rival(ctx, o) }
 	return wants, nil
 }
 

@@ -26,6 +26,9 @@ func (b *Book) Check(ctx context.Context, step string, wants Wants) (would Outco
 				a.fail(t, err)
 			}
 		}
+		if err := b.rival(ctx, s, step, wants); err != nil {
+			a.errs = append(a.errs, err)
+		}
 		lines, drops := b.planned(ctx, s, b.unlisted(s, step, wants))
 		would = a.done
 		would.Denied, would.Changes = denied(a.targets), append(would.Changes, lines...)

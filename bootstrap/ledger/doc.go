@@ -53,7 +53,9 @@
 // apply of a process claims ([Book.Claim]): a new owner gets the next generation, and the
 // previous one is superseded for good, so that the older pod of a rolling update changes and
 // undoes nothing any more. What only keeps the node as another process of the owner has left it
-// claims nothing ([Ledger].RepairOnly). An
+// claims nothing ([Ledger].RepairOnly). A step that can tell that another agent has applied under
+// this one's name is refused while the owner of that is alive ([Wants].Rival): as a pod of which
+// the host has processes, or as the process that has claimed. An
 // agent that was uninstalled and comes again is told from its former self by an ID, and an
 // uninstall that was begun stops what runs beside it, until the next apply.
 //

@@ -26,6 +26,7 @@ var (
 	ErrRefused    = code.New(code.LedgerRefused, "written, but it is still different")
 
 	errUnknownKind = code.New(code.LedgerUnknownKind, "recorded by a package that this program does not use")
+	errTwoAgents   = code.New(code.LedgerTwoAgents, "two agents have the same name")
 	errUntrusted   = code.New(code.LedgerUntrusted, "others could have written it")
 )
 
@@ -158,6 +159,10 @@ type Wants struct {
 	// the plugins in a folder. Objects there that the step claimed before and no longer
 	// lists are undone, unless the list is empty.
 	Complete func(k *Kind, object string) bool
+	// Rival returns why what the step has recorded must be another agent's of the same name; empty
+	// if it need not be. As long as the owner that has applied it is alive, Check then returns an
+	// error that matches ErrNotOwner, unless Ledger.TakeOver is set.
+	Rival func(recorded []Record) (why string)
 	// AtOnce means that nothing is written unless all that differs can be prepared.
 	AtOnce bool
 	// Kinds are those of which the step may have records although List has no such object now,

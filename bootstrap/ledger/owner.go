@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
@@ -274,6 +275,34 @@ func (b *Book) allowed(a *agent) error {
 		return fmt.Errorf("%w: %s, and no owner is configured; nothing is changed (configure the owner, or allow any owner)", ErrNotOwner, &current)
 	}
 	return fmt.Errorf("%w: %s, and this is %q; nothing is changed", ErrNotOwner, &current, who)
+}
+
+// rival returns an error if the step would take from a living agent of the same name what that has
+// applied. Where it cannot be told whether that lives, it may, and its pods would lose their network.
+func (b *Book) rival(ctx context.Context, s *sheet, step string, wants Wants) error {
+	current := s.head.Agents[b.ledger.Agent].current()
+	if wants.Rival == nil || b.ledger.TakeOver || current.Generation == 0 || current.Name == b.ledger.Owner {
+		return nil
+	}
+	var recorded []Record
+	for _, r := range s.sorted() {
+		if r.claim(b.ledger.Agent, step) != nil {
+			recorded = append(recorded, b.described(r))
+		}
+	}
+	why := wants.Rival(recorded)
+	if why == "" {
+		return nil
+	}
+	seen, err := b.alive(ctx, current)
+	if err != nil {
+		seen = fmt.Sprintf("whether it is alive is not known: %v", err)
+	}
+	if seen == "" {
+		return nil
+	}
+	return failure.Certain(fmt.Errorf("%w: %q: %w: %s: %s; %s; nothing is changed (give one of the two a name of its own, or undo the other first; if it is the same agent, take it over explicitly)",
+		errTwoAgents, b.ledger.Agent, ErrNotOwner, &current, seen, why))
 }
 
 // Owner returns the agent's owner and the generation of the ownership, which each new owner

@@ -143,6 +143,7 @@ func meaning(o kube.Outcome) (cause, remedy string) {
 var withNodeinit = map[string]string{
 	"lock.held":                  "nodeinit --lock-timeout waits longer.",
 	"ledger.not-owner":           "nodeinit apply --take-over does that, once the owner that nodeinit status shows has gone.",
+	"ledger.two-agents":          "nodeinit --agent NAME gives it one, and apply --take-over takes it over.",
 	"ledger.unreadable":          "nodeinit status on the node names them; nodeinit forget OBJECT drops one, and --damaged all, and keeps the other records.",
 	"ledger.conflict":            "nodeinit apply --override makes this agent prevail, and nodeinit release --agent NAME gives up the wishes of one that has gone.",
 	"ledger.changed":             "nodeinit status on the node lists such objects; nodeinit forget OBJECT leaves one for good, and nodeinit uninstall --accept-kept all of them.",

@@ -6,6 +6,7 @@ package main_test
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,7 @@ const (
 
 	podA = "aaaaaaaa-0000-4000-8000-000000000001"
 	podB = "bbbbbbbb-0000-4000-8000-000000000002"
+	podC = "cccccccc-0000-4000-8000-000000000003"
 )
 
 // writesPid does what Cilium's agent does with its pid file (pkg/pidfile and
@@ -308,4 +310,61 @@ func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
 	n.ok("mount-bpffs", "--owner", "other")
 	refused(2) // the node has another owner, whose process has ended
 	end()
+}
+
+// One name for two agents is refused while the pod of the first lives, before anything is changed:
+// each would remove the other's configuration. An update of one agent is none of that, nor is what
+// comes after an agent that has ended.
+func TestPLAN11_ALivingOwnerOfAnotherAgentIsNotSuperseded(t *testing.T) {
+	n := newParallelNode(t)
+	conf := func(name, network, plugin string) (path string) {
+		path = filepath.Join(n.work, name)
+		require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer("test-cni", plugin, `"test"`, `"`+network+`"`).Replace(conflist)), 0o644))
+		folder := filepath.Join(n.work, plugin)
+		require.NoError(t, os.MkdirAll(folder, 0o755))
+		for _, name := range []string{plugin, "loopback"} { // which is no agent's
+			require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"0.3.1\",\"1.0.0\"]}'\n"), 0o755))
+		}
+		return path
+	}
+	installs := func(name, network, plugin string, more ...string) []string {
+		return append([]string{"install-cni", "--cni-conf", conf(name, network, plugin), "--cni-conf-name", name, "--plugins", filepath.Join(n.work, plugin)}, more...)
+	}
+	pods := func(code int, owner string, args []string) outcome {
+		t.Helper()
+		return n.exitsEnv(code, []string{"POD_UID=" + owner}, args...)
+	}
+	end, check := n.alive(inPod(podA)+`echo ready; read end`), n.asItWas()
+	pods(0, podA, installs("10-flannel.conflist", "cbr0", "flannel"))
+	before := n.state()
+	cilium := installs("05-cilium.conflist", "cilium", "cilium-cni")
+	for _, owner := range []string{podB, ""} {
+		o := pods(3, owner, cilium)
+		for _, says := range []string{
+			"the agent has another owner", "is in the pod " + podA, "10-flannel, cbr0, flannel", "05-cilium, cilium, cilium-cni", "ledger.two-agents", "--agent: ", "--take-over: ",
+		} {
+			require.Contains(t, o.stderr, says)
+		}
+	}
+	require.Empty(t, before.Diff(n.state()), "nothing is changed")
+
+	pods(0, podB, append(cilium, "--agent=cilium-2")) // both
+	n.shell("test -e /etc/cni/net.d/05-cilium.conflist; test -e /etc/cni/net.d/10-flannel.conflist")
+	n.ok("uninstall", "--agent=cilium-2", "--owner", podB)
+
+	pods(0, podB, installs("20-flannel.conflist", "mesh", "flannel")) // another file and network, one plugin
+	n.shell("test ! -e /etc/cni/net.d/10-flannel.conflist")
+	n.alive(inPod(podB) + `echo ready; read end`)
+	n.shell("mkdir -p /var/lib/cni/results")
+	n.write("/var/lib/cni/results/pod", `{"kind":"cniCacheV1","containerId":"pod","networkName":"mesh","config":"`+base64.StdEncoding.EncodeToString([]byte(n.read("/etc/cni/net.d/20-flannel.conflist")))+`"}`)
+	require.Contains(t, unwrapped(pods(0, podC, append(cilium, "--take-over"))), "note: /etc/cni/net.d/20-flannel.conflist is kept: sandboxes need it")
+	n.shell("test -e /etc/cni/net.d/20-flannel.conflist; rm -r /var/lib/cni")
+	pods(0, podC, cilium)
+	n.shell("test ! -e /etc/cni/net.d/20-flannel.conflist")
+	end() // of one that owns the node no more
+	n.alive(inPod(podC) + `echo ready; read end`)()
+	pods(0, podB, installs("10-flannel.conflist", "cbr0", "flannel", "--take-over"))
+	n.shell("test ! -e /etc/cni/net.d/05-cilium.conflist")
+	n.ok("uninstall", "--owner", podB)
+	check()
 }

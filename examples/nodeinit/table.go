@@ -109,7 +109,7 @@ func (a *app) table() []group {
 				help: "YAML file of flags, one FLAG: VALUE per line; the command line and the environment take precedence"},
 			{name: "node-name", to: &a.nodeName, on: resolves + "uninstall", env: "K8S_NODE_NAME NODE_NAME", check: fileName,
 				help: "name of this node in the cluster (default: the host name)"},
-			{name: "agent", to: &a.agent, on: changes + "status", def: cleanup.Cilium().Agent, empty: meansNothing, check: agentName,
+			{name: "agent", to: &a.agent, on: changes + "status", def: cleanup.Cilium().Agent, empty: meansNothing, check: agentName, helps: "ledger.two-agents",
 				help: "name of the agent: each on a node has records, an owner and an uninstall of its own; mounts and the sysctl drop-in carry its name; status: show this agent only"},
 			{name: "owner", to: &a.owner, on: changes + "status", env: "POD_UID", check: ownerName, helps: "ledger.not-owner",
 				help: "owner on whose behalf this runs, such as a pod's UID: the last owner to apply owns the node, and an earlier one can no longer change it; empty: none"},
@@ -264,7 +264,7 @@ func (a *app) table() []group {
 				help: "undo the changes of every agent in the state directory, whatever its owner, unless one of them is running"},
 			{name: "accept-kept", to: &a.acceptKept, on: "uninstall", helps: "ledger.changed",
 				help: "leave for good objects that are kept because another program has changed them, once all else is undone: they are no error, and status shows those that carry the agent's name"},
-			{name: "take-over", to: &a.takeOver, on: records, helps: "ledger.not-owner", help: "become the owner again after another owner has applied"},
+			{name: "take-over", to: &a.takeOver, on: records, helps: "ledger.not-owner ledger.two-agents", help: "become the owner again after another owner has applied, or although another agent of this name is alive"},
 			{name: "override", to: &a.override, on: records, helps: "ledger.conflict",
 				help: "override other agents of the node that want an object to be different; uninstall restores the state that they want"},
 			{name: "adopt", to: &a.adopt, on: records, off: "guard", // which claims nothing

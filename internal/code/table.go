@@ -18,6 +18,7 @@ const (
 	LockHeld = "lock.held"
 
 	LedgerNotOwner    = "ledger.not-owner"
+	LedgerTwoAgents   = "ledger.two-agents"
 	LedgerRevoked     = "ledger.revoked"
 	LedgerNotApplied  = "ledger.not-applied"
 	LedgerUnreadable  = "ledger.unreadable"
@@ -113,6 +114,7 @@ func Table() []Meaning {
 		{LockHeld, "Another process held the lock until the wait timed out.", "Find out what blocks the process that the error names; the lock is released when it ends."},
 
 		{LedgerNotOwner, "The agent belongs to another owner, so nothing was changed.", "Uninstall the other installation, or take the agent over explicitly."},
+		{LedgerTwoAgents, "A living agent has applied something else under this agent's name, so nothing was changed.", "Give one of the two a name of its own, or uninstall the other first. If it is the same agent, take it over explicitly."},
 		{LedgerRevoked, "The agent was uninstalled or taken over after this process had claimed it.", "End this process; the present owner continues."},
 		{LedgerNotApplied, "A process that only keeps what another one has applied found nothing of its agent.", "Apply the agent's plan first."},
 		{LedgerUnreadable, "The ledger, or the record of an object, is damaged or of a version that this program does not know.", "If a later version wrote it, use that. Otherwise copy the directory, look at the object, and forget its record, or salvage the records that are whole."},
