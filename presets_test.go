@@ -6,8 +6,10 @@ package slipway_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -26,6 +28,24 @@ import (
 	"github.com/slipway-dev/slipway/configresolve/kube"
 	"github.com/slipway-dev/slipway/sysctl"
 )
+
+// Each nodeinit in a manifest or a component says for which agent it is: without, it is for Cilium.
+func TestPLAN14_EachManifestNamesItsAgent(t *testing.T) {
+	command := regexp.MustCompile(`(?m)(\[|value: |- )[^ \n]*\bnodeinit([,\]}]|$)`)
+	found := 0
+	require.NoError(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".yaml" {
+			return err
+		}
+		raw, err := os.ReadFile(file)
+		n := len(command.FindAll(raw, -1))
+		if found += n; !strings.Contains(string(raw), "components: [../run]") { // it has another path
+			require.Equal(t, n, strings.Count(string(raw), "--agent="), file)
+		}
+		return err
+	}))
+	require.GreaterOrEqual(t, found, 8)
+}
 
 // An agent's names occur in its presets only: no zero value does or prints anything specific to
 // Cilium.

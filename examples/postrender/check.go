@@ -29,10 +29,33 @@ func (o options) check(r *release, n *node) error {
 	o.checkServer(n, config)
 	n.checkPaths()
 	n.checkCgroup(config)
+	r.checkOthers(n)
 	if o.as == asRun {
 		n.checkAgent(r)
 	}
 	return err
+}
+
+// checkOthers refuses another DaemonSet's nodeinit that names no agent: what it applies would be
+// recorded as Cilium's.
+func (r *release) checkOthers(n *node) {
+	for at := 1; at < len(r.parts); at += 2 {
+		other, err := object(r.parts[at], "DaemonSet", "nodeinit")
+		if at == r.at || other == nil || err != nil {
+			continue
+		}
+		var init, containers []container
+		_ = decode(other, &init, "spec", "template", "spec", "initContainers") // what cannot be read runs no nodeinit
+		_ = decode(other, &containers, "spec", "template", "spec", "containers")
+		for _, c := range append(init, containers...) {
+			words := append(c.Command, c.Args...)
+			named := slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, "--agent") }) ||
+				slices.ContainsFunc(c.Env, func(v variable) bool { return v.Name == "SLIPWAY_AGENT" })
+			if len(words) > 0 && path.Base(words[0]) == "nodeinit" && !named {
+				n.refuse("DaemonSet %s, container %s: its nodeinit has no --agent, so what it applies would be recorded as Cilium's", other.GetName(), c.Name)
+			}
+		}
+	}
 }
 
 // released has the tags and digests of Cilium's images, from the values.yaml of its charts.

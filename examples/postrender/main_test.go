@@ -72,7 +72,7 @@ func TestOneInitContainerInPlaceOfSix(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, r.init, 1)
 			c := r.init[0]
-			require.Equal(t, []string{"nodeinit", "apply", "--host-proc=/hostproc", "--source=config-map:cilium-config,cilium-node-config",
+			require.Equal(t, []string{"nodeinit", "apply", "--agent=cilium", "--host-proc=/hostproc", "--source=config-map:cilium-config,cilium-node-config",
 				"--cgroup-root-key=cgroup-root", "--cgroup-root=/run/cilium/cgroupv2", "--plugins=/opt/cni/bin,/cni"}, c.Command)
 			require.Equal(t, own+strings.TrimSuffix(strings.TrimPrefix(name, "cilium-"), ".yaml"), c.Image)
 			require.Equal(t, []string{"K8S_NODE_NAME", "CILIUM_K8S_NAMESPACE", "CILIUM_ALL_STATE", "CILIUM_BPF_STATE", "WRITE_CNI_CONF_WHEN_READY", "POD_UID"}, variableNames(c.Env))
@@ -413,6 +413,13 @@ func TestWhatCannotBeCarriedOverIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = render(t, without(t, chart, "config")+configMap("cgroup-root", "/other"))
 	require.ErrorContains(t, err, "cgroup.hostRoot is /run/cilium/cgroupv2, but the ConfigMap's cgroup-root is /other")
+	const other = "---\nkind: DaemonSet\nmetadata: {name: other}\nspec: {template: {spec: {initContainers: [{name: node, command: [/usr/bin/nodeinit], args: [install-cni]}]}}}\n"
+	_, err = render(t, chart+other)
+	require.ErrorContains(t, err, "DaemonSet other, container node: its nodeinit has no --agent, so what it applies would be recorded as Cilium's")
+	for _, named := range []string{strings.Replace(other, "[install-cni]", "[install-cni, --agent=other]", 1), strings.Replace(other, "name: node,", "name: node, env: [{name: SLIPWAY_AGENT, value: other}],", 1)} {
+		_, err = render(t, chart+named)
+		require.NoError(t, err)
+	}
 	_, err = render(t, chart, "--as=both")
 	require.Error(t, err)
 	_, err = render(t, "kind: DaemonSet\na: [cilium-agent")

@@ -32,7 +32,7 @@ func (o options) command(n *node, verb string) []string {
 	if o.imageVolume != "" {
 		program = "/slipway/usr/bin/nodeinit"
 	}
-	command := []string{program, verb, "--host-proc=/hostproc"}
+	command := []string{program, verb, "--agent=cilium", "--host-proc=/hostproc"}
 	if slices.Contains(n.done, "config") {
 		if n.flag("--source") == "" {
 			command = append(command, "--source=config-map:cilium-config,cilium-node-config")

@@ -78,7 +78,7 @@ func gated(gate string) func(*testing.T) *deployment {
 		d.objects = append(d.objects[:len(d.objects)-1], configMap("cilium-config", "cni-uninstall", gate))
 		// It needs what nodeinit does: it is another process in the container.
 		d.init["lifecycle"] = object{"preStop": object{"exec": object{"command": []any{
-			"nodeinit", "uninstall-cni", "--keep-plugins", "--config-dir=/tmp/cilium/config-map", "--host-proc=/hostproc",
+			"nodeinit", "uninstall-cni", "--agent=cilium", "--keep-plugins", "--config-dir=/tmp/cilium/config-map", "--host-proc=/hostproc",
 		}}}}
 		return d
 	}

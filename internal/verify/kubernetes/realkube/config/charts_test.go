@@ -122,6 +122,8 @@ func requireOurs(t *testing.T, release []byte, component string) {
 			ours = inits[0]
 		}
 		require.Equal(t, "nodeinit", filepath.Base(ours.Command[0]))
+		agent, _, _ := strings.Cut(component, "/")
+		require.Contains(t, append(ours.Command, ours.Args...), "--agent="+strings.Replace(agent, "postrender", "cilium", 1))
 		waits := slices.Contains(ours.Env, struct{ Name, Value string }{"SLIPWAY_WAIT_FOR_KUBE_PROXY", "4m"})
 		require.Equal(t, strings.HasSuffix(component, "-kube-proxy"), waits)
 	}

@@ -4,6 +4,7 @@
 package config_test
 
 import (
+	"bytes"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,6 +40,24 @@ func dryRun(t *testing.T, d realkube.Document) []byte {
 	answer, err := server.Admin().Do(t.Context(), http.MethodPatch, d.Path+"?fieldManager=test&fieldValidation=Strict&dryRun=All", "application/apply-patch+yaml", []byte(d.Text))
 	require.NoError(t, err, d.Text)
 	return answer
+}
+
+// What nodeinit applies for another agent must not be recorded as Cilium's: a component that names none
+// is refused.
+func TestPLAN14_AComponentWithoutAnAgentIsRefused(t *testing.T) {
+	chart := []byte("apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: kube-flannel-ds}\nspec: {template: {spec: {containers: [{name: flannel, image: x}]}}}\n")
+	require.Contains(t, string(postRender(t, "flannel", chart)), "- --agent=flannel\n")
+
+	other, says := t.TempDir(), &strings.Builder{}
+	require.NoError(t, os.CopyFS(other, os.DirFS(deployFolder)))
+	file := filepath.Join(other, "flannel/kustomization.yaml")
+	component, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(component, []byte("- --agent=flannel\n"), []byte("- --log-level=warn\n")), 0o644))
+	out, err := realkube.PostRender(t.Context(), says, filepath.Join(other, "post-render.sh"), "flannel", chart)
+	require.Error(t, err)
+	require.Empty(t, out)
+	require.Contains(t, says.String(), "the component flannel has a nodeinit without --agent")
 }
 
 // The API server accepts every manifest that we ship.

@@ -244,9 +244,9 @@ func (m *matrix) requireKnown(t *testing.T, daemonSet []byte) (mentioned string)
 
 // container is one of a pod's.
 type container struct {
-	Command      []string
-	Env          []struct{ Name, Value string }
-	VolumeMounts []struct {
+	Command, Args []string
+	Env           []struct{ Name, Value string }
+	VolumeMounts  []struct {
 		MountPath string `yaml:"mountPath"`
 	} `yaml:"volumeMounts"`
 }
