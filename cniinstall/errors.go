@@ -19,12 +19,11 @@ var ErrInvalid = code.New(code.CNIConfigInvalid, "invalid CNI configuration")
 // appear, since another project's installer may be at work: it matches [ledger.ErrMissing].
 var ErrPluginMissing = code.Wrap(code.CNIPluginMissing, missing("plugin missing"))
 
-// ErrNoLoopback means that no runtime would find the plugin loopback, which no
-// configuration names: see [Install.Names]. The error also matches
-// ErrPluginMissing. The reference plugins have it. Name it in [Install].Vouched
-// if the runtime finds it where this process does not look, or in Optional if pods on
-// this node need none.
-var ErrNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopback for every pod")
+// errNoLoopback means that no runtime would find the plugin loopback, which no
+// configuration names: see [Install.Names]. The reference plugins have it. Name it in
+// [Install].Vouched if the runtime finds it where this process does not look, or in Optional
+// if pods on this node need none.
+var errNoLoopback = code.New(code.CNINoLoopback, "container runtimes run loopback for every pod")
 
 // ErrTargetMissing means that the network that a [Chained] should join is not in
 // the folder, or not valid. It may still appear, since the other CNI may be

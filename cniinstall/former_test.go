@@ -5,13 +5,9 @@ package cniinstall_test
 
 import (
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-dev/slipway/cniinstall"
 )
 
 // listing is an installation that lists its plugins; an earlier one also installed portmap and
@@ -36,19 +32,6 @@ func stays(t *testing.T, i recorded) (why []string) {
 		}
 	}
 	return why
-}
-
-// A plugin that is no longer listed is removed once the rest is applied; the report says so.
-func TestCNI10_WhatIsNoLongerListedGoes(t *testing.T) {
-	n, i := listing(t, "cilium-cni", "loopback", "portmap")
-	requireChanges(t, i, "remove file "+n.plugin("bridge"))
-	require.NoError(t, i.Apply(t.Context()))
-	require.NoFileExists(t, n.plugin("bridge"))
-	require.FileExists(t, n.plugin("portmap"))
-	require.NotContains(t, kept(t, i), n.plugin("bridge"))
-	requireConverged(t, i, n.root)
-	require.NoError(t, i.Revert(t.Context()))
-	require.NoDirExists(t, n.bin)
 }
 
 // An empty or optional list removes nothing.
@@ -127,44 +110,6 @@ func TestCNI10_AConfigurationUnderItsFormerNameGoes(t *testing.T) {
 				require.NoDirExists(t, n.bin)
 				require.Len(t, tree(t, n.conf), 1, "it is empty")
 			}
-		})
-	}
-}
-
-// A configuration that the step no longer wants stays where an undo would keep it: a pod was set up
-// by it, and the one that follows does not name the pod's plugins.
-func TestCNI10_PLAN6_AFormerConfigurationThatSandboxesNeedStays(t *testing.T) {
-	for network, plugins := range map[string]string{
-		"cilium": `{"type":"cilium-cni"},{"type":"tuning"}`, // the pod's network, but not its plugins
-		"other":  `{"type":"cilium-cni"}`,                   // a new name, the pod's plugins
-		"acme":   `{"type":"tuning"}`,
-	} {
-		t.Run(network, func(t *testing.T) {
-			n, i := shared(t)
-			n.source("tuning", script("1.0.0"))
-			i.Config = cniinstall.Whole(`{"cniVersion":"1.0.0","name":"cilium","plugins":[{"type":"cilium-cni"},{"type":"portmap"}]}`)
-			if network == "other" {
-				i.Config = cniinstall.Whole(`{"cniVersion":"1.0.0","name":"cilium","plugins":[{"type":"cilium-cni"}]}`)
-			}
-			require.NoError(t, i.Apply(t.Context()))
-			former, results := n.confFile(), filepath.Join(n.root, "results")
-			i.Book = n.book(cniinstall.Uninstall{Results: results})
-			pod := filepath.Join(results, "pod")
-			write(t, pod, string(cached(t, "pod", "cilium", []byte(read(t, former)))), 0o600)
-
-			i.ConfName = "10-other.conflist"
-			i.Config = cniinstall.Whole(`{"cniVersion":"1.0.0","name":"` + network + `","plugins":[` + plugins + `]}`)
-			if network == "other" {
-				requireApplied(t, i, n.root)
-				require.NoFileExists(t, former, "the runtime deletes the pod by the new one")
-				return
-			}
-			requireApplied(t, i, n.root)
-			require.FileExists(t, former)
-			require.Contains(t, strings.Join(stays(t, i), "\n"), former+" is kept: sandboxes need it for their deletion: 1, by "+results)
-			require.NoError(t, os.Remove(pod))
-			requireApplied(t, i, n.root)
-			require.NoFileExists(t, former, "the pod has gone")
 		})
 	}
 }

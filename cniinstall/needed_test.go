@@ -103,19 +103,6 @@ func TestCNI10_APluginThatAConfigurationNamesStays(t *testing.T) {
 	}
 }
 
-// Flannel's plugin runs bridge and host-local, which its configuration does not name.
-func TestCNI10_WhatAPluginRunsByItselfStays(t *testing.T) {
-	n, i := shared(t)
-	n.source("bridge", script("1.0.0"))
-	n.source("host-local", script("1.0.0"))
-	require.NoError(t, i.Apply(t.Context()))
-	write(t, n.other("10-flannel.conflist"), `{"name":"cbr0","plugins":[{"type":"flannel","delegate":{"hairpinMode":true}}]}`, 0o644)
-	require.NoError(t, i.Revert(t.Context()))
-	require.FileExists(t, n.plugin("bridge"))
-	require.FileExists(t, n.plugin("host-local"))
-	require.NoFileExists(t, n.plugin("portmap"))
-}
-
 // A configuration that was set aside names the plugin and is restored by the same revert.
 func TestCNI10_WhatComesBackCounts(t *testing.T) {
 	for name, link := range map[string]bool{"file": false, "link": true} {

@@ -5,12 +5,14 @@ package cniinstall_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cniinstall"
 	"github.com/slipway-dev/slipway/internal/code"
 )
@@ -79,8 +81,9 @@ func TestCNI8_WhatSandboxesNeedStays(t *testing.T) {
 }
 
 // Another agent's configuration, chained onto ours or the target of ours, has the same network:
-// it serves the pods whose plugins it names.
-func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
+// it serves the pods whose plugins it names. So does one that we publish in the place of ours,
+// whatever its network is called: an apply keeps the former one as an undo does.
+func TestCNI8_PLAN6_AnotherConfigurationServes(t *testing.T) {
 	const own = `{"type":"cilium-cni"}`
 	conf := func(network, plugins string) []byte {
 		return []byte(`{"cniVersion":"1.0.0","name":"` + network + `","plugins":[` + plugins + `]}`)
@@ -88,16 +91,20 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		theirs    map[string][]byte
 		isRemoved bool
+		next      []byte // ours, which an apply publishes
 	}{
-		"it names what the pod has":      {map[string][]byte{"10-theirs.conflist": conf("cilium", own+`,{"type":"tuning"}`)}, true},
-		"it lacks a plugin":              {map[string][]byte{"10-theirs.conflist": conf("cilium", `{"type":"tuning"}`)}, false},
-		"it has another network":         {map[string][]byte{"10-theirs.conflist": conf("theirs", own)}, false},
-		"the runtime finds another one":  {map[string][]byte{"08-first.conflist": conf("theirs", own), "10-theirs.conflist": conf("cilium", own)}, false},
-		"the runtime finds a broken one": {map[string][]byte{"08-first.conflist": []byte("{"), "10-theirs.conflist": conf("cilium", own)}, false},
-		"none remains":                   {nil, false},
+		"it names what the pod has":      {map[string][]byte{"10-theirs.conflist": conf("cilium", own+`,{"type":"tuning"}`)}, true, nil},
+		"it lacks a plugin":              {map[string][]byte{"10-theirs.conflist": conf("cilium", `{"type":"tuning"}`)}, false, nil},
+		"it has another network":         {map[string][]byte{"10-theirs.conflist": conf("theirs", own)}, false, nil},
+		"the runtime finds another one":  {map[string][]byte{"08-first.conflist": conf("theirs", own), "10-theirs.conflist": conf("cilium", own)}, false, nil},
+		"the runtime finds a broken one": {map[string][]byte{"08-first.conflist": []byte("{"), "10-theirs.conflist": conf("cilium", own)}, false, nil},
+		"none remains":                   {nil, false, nil},
+		"ours, with another network":     {nil, true, conf("ours", own)},
+		"ours lacks a plugin":            {nil, false, conf("cilium", `{"type":"tuning"}`)},
+		"ours is another agent's":        {nil, false, conf("ours", `{"type":"tuning"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, _ := installed(t)
+			n, i := installed(t)
 			ours, err := os.ReadFile(n.confFile())
 			require.NoError(t, err)
 			for name, content := range tc.theirs {
@@ -107,7 +114,18 @@ func TestCNI8_AnotherConfigurationOfTheNetworkServes(t *testing.T) {
 			require.NoError(t, os.Mkdir(results, 0o700))
 			require.NoError(t, os.WriteFile(filepath.Join(results, "a"), cached(t, "a", "cilium", ours), 0o600))
 
-			_, err = n.undo(cniinstall.Uninstall{Results: results})
+			if tc.next == nil {
+				_, err = n.undo(cniinstall.Uninstall{Results: results})
+			} else {
+				n.source("tuning", script("1.0.0"))
+				i.Config, i.ConfName, i.Book = cniinstall.Whole(tc.next), "10-ours.conflist", n.book(cniinstall.Uninstall{Results: results})
+				var done ledger.Outcome
+				done, err = i.apply(t.Context())
+				require.NoError(t, err)
+				for _, u := range done.Undone {
+					err = errors.Join(err, u.Err)
+				}
+			}
 			require.FileExists(t, n.plugin("cilium-cni"), "the pod needs it")
 			if tc.isRemoved {
 				require.NotErrorIs(t, err, cniinstall.ErrInUse)

@@ -32,7 +32,7 @@ func (j *job) ready(ctx context.Context) error {
 	errs := absent(j.net.types, j.searchDirs(), coming)
 	if j.needsLoopback() {
 		for _, err := range absent([]string{loopback}, j.searchDirs(), coming) {
-			errs = append(errs, fmt.Errorf("%w: %w", ErrNoLoopback, err))
+			errs = append(errs, fmt.Errorf("%w: %w", errNoLoopback, err))
 		}
 	}
 	if len(errs) > 0 {

@@ -317,18 +317,14 @@ func TestCLN7_TheProcessThatClaimedIsTheLastOfItsOwner(t *testing.T) {
 // comes after an agent that has ended.
 func TestPLAN11_ALivingOwnerOfAnotherAgentIsNotSuperseded(t *testing.T) {
 	n := newParallelNode(t)
-	conf := func(name, network, plugin string) (path string) {
-		path = filepath.Join(n.work, name)
-		require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer("test-cni", plugin, `"test"`, `"`+network+`"`).Replace(conflist)), 0o644))
-		folder := filepath.Join(n.work, plugin)
-		require.NoError(t, os.MkdirAll(folder, 0o755))
-		for _, name := range []string{plugin, "loopback"} { // which is no agent's
-			require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"0.3.1\",\"1.0.0\"]}'\n"), 0o755))
+	installs := func(name, network, named string, more ...string) []string {
+		conf, plugins := filepath.Join(n.work, name), filepath.Join(n.work, named)
+		require.NoError(t, os.WriteFile(conf, []byte(strings.NewReplacer("test-cni", named, `"test"`, `"`+network+`"`).Replace(conflist)), 0o644))
+		require.NoError(t, os.MkdirAll(plugins, 0o755))
+		for _, name := range []string{named, "loopback"} { // which is no agent's
+			require.NoError(t, os.WriteFile(filepath.Join(plugins, name), []byte(plugin), 0o755))
 		}
-		return path
-	}
-	installs := func(name, network, plugin string, more ...string) []string {
-		return append([]string{"install-cni", "--cni-conf", conf(name, network, plugin), "--cni-conf-name", name, "--plugins", filepath.Join(n.work, plugin)}, more...)
+		return append([]string{"install-cni", "--cni-conf", conf, "--cni-conf-name", name, "--plugins", plugins}, more...)
 	}
 	pods := func(code int, owner string, args []string) outcome {
 		t.Helper()

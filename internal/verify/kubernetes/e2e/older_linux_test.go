@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
+	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/programs"
 )
@@ -100,4 +102,66 @@ func git(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("%s: %w", cmd, err)
 	}
 	return string(out), nil
+}
+
+// Two agents share the records of a node on which each run is of this version or of the older one, whoever
+// applied, updated and undoes them: both versions find each agent as it was applied, and in the end
+// the node is as before, of which no run has lost a record. It needs no cluster.
+func TestPLAN11_PLAN14_TwoVersionsAndTwoAgentsTakeTurns(t *testing.T) {
+	work := t.TempDir()
+	versions := []string{filepath.Join(work, "older"), filepath.Join(work, "newer")}
+	newer, err := build(t.Context(), "examples/nodeinit")
+	require.NoError(t, err)
+	for i, program := range [][]byte{olderNodeinit(t), newer} {
+		require.NoError(t, os.WriteFile(versions[i], program, 0o755))
+	}
+	for _, agent := range []string{"first", "second"} {
+		require.NoError(t, os.Mkdir(filepath.Join(work, agent), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(work, agent+".conflist"), []byte(`{"cniVersion":"1.0.0","name":"`+agent+`","plugins":[{"type":"`+agent+`"}]}`), 0o644))
+		for _, plugin := range []string{agent, "loopback"} { // which both bring
+			require.NoError(t, os.WriteFile(filepath.Join(work, agent, plugin), []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"), 0o755))
+		}
+	}
+	for turn := range 16 {
+		by := func(run int) string { return versions[turn>>run&1] } // by the turn's number, in binary
+		other := func(run int) string { return versions[1-turn>>run&1] }
+		t.Run(fmt.Sprintf("%04b", turn), func(t *testing.T) {
+			n, before, after := bootstraptest.NewNode(t), snapshot.Snapshot{}, snapshot.Snapshot{}
+			run := func(version string, args ...string) {
+				t.Helper()
+				out, err := n.Command(version, args...).CombinedOutput()
+				require.NoError(t, err, "%s %s: %s", version, args, out)
+			}
+			does := func(version, command, agent, release string) {
+				t.Helper()
+				run(version, command, "--agent="+agent, "--owner="+agent+release, "--only=host-paths,cgroup,sysctl,bpffs,cni", "--cgroup-root=/run/its/cgroup",
+					"--plugins="+filepath.Join(work, agent), "--cni-conf="+filepath.Join(work, agent+".conflist"), "--cni-conf-name="+release+agent+".conflist",
+					"--sysctl-config-file=90-"+agent+".conf", "--sysctl=net.ipv4.ip_forward=1", "--sysctl=net.ipv4.conf.lo.log_martians=1")
+			}
+			bothFind := func(release string, agents ...string) {
+				t.Helper()
+				for _, agent := range agents {
+					does(versions[0], "check", agent, release)
+					does(versions[1], "check", agent, release)
+				}
+			}
+			look := func(s snapshot.Snapshot) {
+				require.NoError(t, n.Do(t.Context(), func(context.Context) error { return s.Node() }))
+				delete(s, "file /run/slipway.lock")
+			}
+			require.NoError(t, n.Do(t.Context(), func(context.Context) error { return os.WriteFile("/run/xtables.lock", nil, 0o600) }))
+			look(before)
+			does(by(0), "apply", "first", "1")
+			does(other(0), "apply", "second", "1")
+			bothFind("1", "first", "second")
+			does(by(1), "apply", "second", "2") // by another owner, with another name of its configuration
+			does(other(1), "apply", "first", "2")
+			bothFind("2", "first", "second")
+			run(by(2), "uninstall", "--agent=first", "--any-owner")
+			bothFind("2", "second")
+			run(by(3), "uninstall", "--agent=second", "--any-owner")
+			look(after)
+			require.Empty(t, before.Diff(after))
+		})
+	}
 }

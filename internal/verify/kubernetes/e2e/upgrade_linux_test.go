@@ -4,9 +4,7 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-dev/slipway/bootstrap/bootstraptest"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/snapshot"
 	"github.com/slipway-dev/slipway/internal/testns"
@@ -92,12 +89,6 @@ func prepared(t *testing.T) snapshot.Snapshot {
 // recorded returns the records that a version of nodeinit reads on the node.
 func recorded(t *testing.T, nodeinit string) (all []string) {
 	t.Helper()
-	return records(t, []byte(on(t, nodeinit+" status --output=json")))
-}
-
-// records returns those that a status tells.
-func records(t *testing.T, status []byte) (all []string) {
-	t.Helper()
 	var read struct {
 		Records []struct {
 			ID     string
@@ -105,7 +96,7 @@ func records(t *testing.T, status []byte) (all []string) {
 			Claims []ledger.Claim
 		}
 	}
-	require.NoError(t, json.Unmarshal(status, &read))
+	require.NoError(t, json.Unmarshal([]byte(on(t, nodeinit+" status --output=json")), &read))
 	for _, r := range read.Records {
 		require.False(t, r.Begun, r.ID)
 		for _, c := range r.Claims {
@@ -115,72 +106,4 @@ func records(t *testing.T, status []byte) (all []string) {
 	require.NotEmpty(t, all)
 	slices.Sort(all)
 	return all
-}
-
-// Two agents share the records of a node on which each run is of this version or of the older one. Both
-// versions read what either has recorded, find each agent as it was applied, and undo one of them
-// without a loss for the other. It needs no cluster.
-func TestPLAN11_PLAN14_TwoVersionsAndTwoAgentsTakeTurns(t *testing.T) {
-	testns.Root(t)
-	newer, err := build(t.Context(), "examples/nodeinit")
-	require.NoError(t, err)
-	work, programs := t.TempDir(), [][]byte{olderNodeinit(t), newer}
-	versions := []string{filepath.Join(work, "older"), filepath.Join(work, "newer")}
-	for i, version := range versions {
-		require.NoError(t, os.WriteFile(version, programs[i], 0o755))
-	}
-	flags := map[string][]string{}
-	for _, agent := range []string{"first", "second"} {
-		conf, plugins := filepath.Join(work, agent+".conflist"), filepath.Join(work, agent)
-		require.NoError(t, os.Mkdir(plugins, 0o755))
-		for _, name := range []string{agent, "loopback"} { // which both bring
-			require.NoError(t, os.WriteFile(filepath.Join(plugins, name), []byte("#!/bin/sh\necho '{\"cniVersion\":\"1.0.0\",\"supportedVersions\":[\"1.0.0\"]}'\n"), 0o755))
-		}
-		require.NoError(t, os.WriteFile(conf, []byte(`{"cniVersion":"1.0.0","name":"`+agent+`","plugins":[{"type":"`+agent+`"}]}`), 0o644))
-		flags[agent] = []string{"--agent=" + agent, "--only=host-paths,sysctl,bpffs,cni", "--cni-conf=" + conf, "--plugins=" + plugins,
-			"--sysctl-config-file=90-" + agent + ".conf", "--sysctl=net.ipv4.ip_forward=1", "--sysctl=net.ipv4.conf.lo.log_martians=1"}
-	}
-	for turn := range 16 {
-		by := func(bit int) string { return versions[turn>>bit&1] } // one of the versions, by the turn's number
-		other := func(bit int) string { return versions[1-turn>>bit&1] }
-		t.Run(fmt.Sprintf("%04b", turn), func(t *testing.T) {
-			n, before, after := bootstraptest.NewNode(t), snapshot.Snapshot{}, snapshot.Snapshot{}
-			run := func(version, command string, more ...string) []byte {
-				t.Helper()
-				out, err := n.Command(version, append([]string{command}, more...)...).CombinedOutput()
-				require.NoError(t, err, "%s %s: %s", filepath.Base(version), command, out)
-				return out
-			}
-			bothFind := func(release string, agents ...string) {
-				t.Helper()
-				require.Equal(t, records(t, run(versions[0], "status", "--output=json")), records(t, run(versions[1], "status", "--output=json")))
-				for _, version := range versions {
-					for _, agent := range agents {
-						run(version, "check", append(flags[agent], "--owner="+agent+release, "--cni-conf-name="+release+agent+".conflist")...)
-					}
-				}
-			}
-			applies := func(version, release, agent string) {
-				t.Helper()
-				run(version, "apply", append(flags[agent], "--owner="+agent+release, "--cni-conf-name="+release+agent+".conflist")...)
-			}
-			look := func(s snapshot.Snapshot) {
-				require.NoError(t, n.Do(t.Context(), func(context.Context) error { return s.Node() }))
-				delete(s, "file /run/slipway.lock")
-			}
-			require.NoError(t, n.Do(t.Context(), func(context.Context) error { return os.WriteFile("/run/xtables.lock", nil, 0o600) }))
-			look(before)
-			applies(by(0), "1", "first")
-			applies(other(0), "1", "second")
-			bothFind("1", "first", "second")
-			applies(by(1), "2", "second") // another pod, with another name of its configuration
-			applies(other(1), "2", "first")
-			bothFind("2", "first", "second")
-			run(by(2), "uninstall", "--agent=first", "--any-owner")
-			bothFind("2", "second")
-			run(by(3), "uninstall", "--agent=second", "--any-owner")
-			look(after)
-			require.Empty(t, before.Diff(after))
-		})
-	}
 }
