@@ -111,7 +111,7 @@ type Result struct {
 	Err error `json:"-"`
 
 	// Elapsed is the time that the step took, with all its checks and its change.
-	// Zero if the step was not tried, or was undone together with all others.
+	// Zero if the step was not tried, or had nothing to undo.
 	Elapsed time.Duration `json:"-"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +52,14 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestPLAN21_AReportIsPrintedAsATable(t *testing.T) {
 	golden(t, "report.txt", []byte(fmt.Sprintln(everything())))
-	require.Equal(t, "STEP  STATUS  TIME  DETAIL\n\nno steps", (&bootstrap.Report{}).String())
+	require.Equal(t, "no steps", (&bootstrap.Report{}).String())
+	var b strings.Builder
+	trace := bootstrap.TextTrace(&b, 60, func(s bootstrap.Status, text string) string { return "<" + text + ">" })
+	for _, result := range everything().Results[1:6] {
+		trace.StepDone(t.Context(), "check", result)
+	}
+	trace.PlanDone(t.Context(), &bootstrap.Report{Op: "apply", Results: everything().Results[1:6], Agent: "acme", Elapsed: 2 * time.Second})
+	golden(t, "trace.txt", []byte(b.String()))
 	require.Contains(t, fmt.Sprint(&bootstrap.Report{Results: everything().Results[:1]}), "\n1 step: unchanged")
 }
 

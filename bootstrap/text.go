@@ -4,32 +4,144 @@
 package bootstrap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/internal/printable"
 )
 
-// String returns the report as an aligned table for people: one line for each
-// step, one more for each further change, a line of totals, and at the end the
-// error of the plan itself, if there is one. Control characters that would affect a
-// terminal are escaped, and credentials in URLs are left out.
+// String returns the report as a table for people, as [TextTrace] writes it, with the errors
+// of all steps and of the plan itself. Control characters that would affect a terminal are
+// escaped, and credentials in URLs are left out.
 func (r *Report) String() string {
-	rows := [][]string{{"STEP", "STATUS", "TIME", "DETAIL"}}
+	var b strings.Builder
+	t := table{w: &b}
 	for _, result := range r.Results {
-		rows = append(rows, result.rows()...)
+		t.row(result, result.Details())
 	}
-	text := table(rows) + "\n" + r.Summary()
+	t.end(r)
 	if r.Err != nil {
-		for _, line := range strings.Split(r.Err.Error(), "\n") {
-			text += "\nerror: " + printable.Line(line)
+		for line := range strings.SplitSeq(r.Err.Error(), "\n") {
+			b.WriteString("error: " + printable.Line(line) + "\n")
 		}
 	}
-	return text
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// TextTrace returns a Trace that writes runs to w for people: each step when it has ended, one
+// line more for each further detail, and at the end those for which nothing was done, by reason,
+// and the totals. What w gets is printable. Errors that the plan's method returns are left to the
+// caller, who reports them once.
+//
+// On a terminal with that many columns, details are wrapped; 0 means that w is none. Paint may
+// color the text of a status, unless it is nil.
+func TextTrace(w io.Writer, columns int, paint func(s Status, text string) string) *Trace {
+	t := table{w, columns, paint}
+	return &Trace{
+		StepDone: func(_ context.Context, _ string, r Result) {
+			if r.Status == NotRun || r.Status == Failed && !r.Excused {
+				r.Err = nil // which the method returns
+			}
+			t.row(r, r.Details())
+		},
+		PlanDone: func(_ context.Context, r *Report) { t.end(r) },
+	}
+}
+
+// table writes a report for people.
+type table struct {
+	w       io.Writer
+	columns int
+	paint   func(s Status, text string) string
+}
+
+// row writes the result of a step, unless that is told at the end.
+func (t table) row(r Result, details []string) {
+	const before, least = 35, 20 // columns in front of the details, and what these need
+	if r.isFolded() {
+		return
+	}
+	status := fmt.Sprintf("%-12s", r.Status)
+	if t.paint != nil {
+		status = t.paint(r.Status, status)
+	}
+	text := strings.Join(details, "\n")
+	if t.columns >= before+least {
+		text = Wrap(text, "", t.columns-before)
+	}
+	head := fmt.Sprintf("  %-10s %s %7s", printable.Line(r.Step), status, short(r.Elapsed))
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintln(t.w, strings.TrimRight(head+"  "+line, " "))
+		head = strings.Repeat(" ", before-2)
+	}
+}
+
+// isFolded reports whether the step's reason, for which nothing was done, is all that there is
+// to say.
+func (r Result) isFolded() bool {
+	return (r.Status == Skipped || r.Status == Unchanged) && r.Reason != "" && len(r.Details()) == 1
+}
+
+// end writes the steps for which nothing was done, by reason, and the totals.
+func (t table) end(r *Report) {
+	var reasons []Result
+	steps := map[string]string{}
+	for _, result := range r.Results {
+		if !result.isFolded() {
+			continue
+		}
+		if steps[result.Reason] == "" {
+			reasons = append(reasons, result)
+		} else {
+			steps[result.Reason] += ", "
+		}
+		steps[result.Reason] += result.Step
+	}
+	for _, of := range reasons {
+		line := OneLine(fmt.Sprintf("%s: %s (%s)", of.Status, steps[of.Reason], of.Reason))
+		if t.columns > 0 {
+			line = Wrap(line, "    ", t.columns)
+		}
+		fmt.Fprintln(t.w, "  "+strings.TrimSpace(line))
+	}
+	total := r.Summary()
+	if skipped := r.Count(Skipped); skipped > 0 && skipped == len(r.Results) {
+		total += ", so nothing was done"
+	}
+	if r.Elapsed > 0 {
+		total += " (" + short(r.Elapsed) + ")"
+	}
+	if r.Op == opApply && r.Agent != "" && r.Owner == "" {
+		total += ", without an owner"
+	}
+	fmt.Fprintln(t.w, total)
+}
+
+// Wrap returns text in lines of at most columns, each after indent. Where text has line ends,
+// so has the result; only a word that does not fit makes a line longer.
+func Wrap(text, indent string, columns int) string {
+	var lines []string
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		line := ""
+		for word := range strings.FieldsSeq(paragraph) {
+			switch {
+			case line == "":
+				line = indent + word
+			case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns:
+				lines = append(lines, line)
+				line = indent + word
+			default:
+				line += " " + word
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // OneLine returns text from outside, such as an error's, as one line for people: line
@@ -51,19 +163,6 @@ const longestLine = 8 << 10
 // ASCII the escapes are those of JSON, so that a JSON document stays one. No character
 // may be spread over two calls of Write.
 func Printable(w io.Writer) io.Writer { return printable.Writer{W: w} }
-
-func (r Result) rows() (rows [][]string) {
-	details := r.Details()
-	if len(details) == 0 {
-		details = []string{""}
-	}
-	head := []string{printable.Line(r.Step), string(r.Status), short(r.Elapsed)}
-	for _, detail := range details {
-		rows = append(rows, append(head, detail))
-		head = []string{"", "", ""}
-	}
-	return rows
-}
 
 // Details returns more about the step for people to read, line by line: its
 // changes, why it was skipped, its advice, and its error without the step's name.
@@ -110,20 +209,6 @@ func (r *Report) Summary() string {
 		return "1 step: " + string(r.Results[0].Status)
 	}
 	return fmt.Sprintf("%d steps: %s", len(r.Results), strings.Join(counts, ", "))
-}
-
-// table aligns the columns, and leaves no blank at a line's end.
-func table(rows [][]string) string {
-	var aligned, b strings.Builder
-	w := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	_ = w.Flush() // to memory
-	for line := range strings.Lines(aligned.String()) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return b.String()
 }
 
 // short writes a time with as many digits as a reader wants.

@@ -116,6 +116,7 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	for _, object := range objects {
 		step = cmp.Or(u.nameOf(object), step)
 		o := u.of(step)
+		o.Elapsed += object.Elapsed
 		err := o.addUndone([]ledger.Undone{object}, object.Err, u.isAbsent)
 		if err != nil && !slices.ContainsFunc(o.errs, func(other error) bool { return other.Error() == err.Error() }) {
 			o.errs = append(o.errs, err)
@@ -189,7 +190,7 @@ func (u *undoing) undoAction(o *undone) {
 		return Result{Changes: changes}
 	}
 	done := bounded(o.ctx, o.step, func(ctx context.Context) Result { return u.onItsSide(ctx, o.step, undo) })
-	o.Err, o.Elapsed = done.Err, time.Since(start)
+	o.Err, o.Elapsed = done.Err, o.Elapsed+time.Since(start)
 	o.Changes = append(o.Changes, done.Changes...)
 }
 

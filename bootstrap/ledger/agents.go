@@ -24,9 +24,9 @@ type Agent struct {
 	// Seen is when the agent last claimed, wrote or reported. A run that finds nothing to do
 	// does not count, unless it reports.
 	Seen time.Time `json:"seen,omitzero"`
-	// Undoing is when an uninstall was begun that runs, or has not ended well.
-	Undoing time.Time `json:"undoing,omitzero"`
-	Ended   int       `json:"ended"` // claims that a reboot has ended, and no run has renewed
+	// Report is that of its last run, as SaveReport has kept it; nil: there is none.
+	Report []byte `json:"-"`
+	Ended  int    `json:"ended"` // claims that a reboot has ended, and no run has renewed
 
 	// Alive is the evidence that the owner is alive. Empty: there is none, unless AliveErr
 	// says why it is not known.
@@ -35,20 +35,21 @@ type Agent struct {
 }
 
 // Agents lists the agents in the order in which they came. Owners are looked for among the
-// processes and cgroups that the calling thread sees: they should be the host's.
+// processes and cgroups that the calling thread sees: they should be the host's. If the
+// records cannot be read, the agents are those that have a report.
 func (b *Book) Agents(ctx context.Context) (all []Agent, err error) {
 	b = b.orAlone()
 	s, err := b.load()
 	if err != nil {
-		return nil, err
+		s = b.reported()
 	}
 	first := map[string]int{}
 	for name, a := range s.head.Agents {
 		current := a.current()
-		d := Agent{Name: name, Owner: current.Name, Generation: current.Generation, Since: current.Since, Seen: current.Since, Undoing: a.Undoing, Ended: s.ended[name]}
+		d := Agent{Name: name, Owner: current.Name, Generation: current.Generation, Since: current.Since, Seen: current.Since, Ended: s.ended[name]}
 		d.Alive, d.AliveErr = b.alive(ctx, current)
-		_, reported, errReport := b.store.read(reportPrefix+name, maxReport)
-		err = errors.Join(err, errReport)
+		report, reported, errReport := b.store.read(reportPrefix+name, maxReport)
+		d.Report, err = report, errors.Join(err, errReport)
 		first[name] = s.first(&d)
 		d.saw(reported)
 		all = append(all, d)
@@ -57,6 +58,18 @@ func (b *Book) Agents(ctx context.Context) (all []Agent, err error) {
 		return cmp.Or(cmp.Compare(first[a.Name], first[b.Name]), strings.Compare(a.Name, b.Name))
 	})
 	return all, errors.Join(err, ctx.Err())
+}
+
+// reported has the agents with a report, and nothing else.
+func (b *Book) reported() *sheet {
+	s := newSheet()
+	_, _ = b.store.leftovers(func(name string) bool { // the error is that of reading the records, too
+		if agent, ok := strings.CutPrefix(name, reportPrefix); ok {
+			s.addAgent(agent)
+		}
+		return false
+	})
+	return s
 }
 
 func (a *Agent) saw(t time.Time) {
@@ -151,11 +164,4 @@ func (b *Book) SaveReport(_ context.Context, report []byte) error {
 		errs = append(errs, b.store.write(reportPrefix+name, report))
 	}
 	return errors.Join(errs...)
-}
-
-// LastReport returns the report that SaveReport has kept, and its time. If there is none,
-// the time is zero.
-func (b *Book) LastReport(context.Context) (report []byte, when time.Time, err error) {
-	b = b.orAlone()
-	return b.store.read(reportPrefix+b.ledger.Agent, maxReport)
 }

@@ -238,9 +238,6 @@ func TestPLAN11_AnUninstallIsSaid(t *testing.T) {
 	require.NoError(t, perform(t, guard, wants, "apply"))
 	values["a"] = "another program's"
 	require.ErrorIs(t, perform(t, process(t, dir, "a2", k), wants, "revert"), ledger.ErrChanged)
-	all, err := guard.Agents(t.Context())
-	require.NoError(t, err)
-	require.WithinDuration(t, time.Now(), all[0].Undoing, time.Hour)
 	for _, op := range []string{"verify", "apply", "check-apply"} {
 		err := perform(t, guard, wants, op)
 		require.ErrorIs(t, err, ledger.ErrRevoked)
@@ -309,10 +306,12 @@ func TestPLAN18_PLAN21_TheLastReport(t *testing.T) {
 	k, wants := kept(map[string]string{})
 	book := process(t, dir, "nobody", k)
 	last := func() string {
-		report, when, err := book.LastReport(t.Context())
+		all, err := book.Agents(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, report == nil, when.IsZero())
-		return string(report)
+		if len(all) == 0 {
+			return ""
+		}
+		return string(all[0].Report)
 	}
 	require.Empty(t, last())
 	require.NoError(t, book.Claim(t.Context()))

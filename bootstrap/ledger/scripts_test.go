@@ -300,6 +300,9 @@ func TestPLAN15_AdoptedOnlyAtTheFirstClaim(t *testing.T) {
 			require.NoError(t, p.do(op{verb: "apply", step: "s", wants: []want{{object: "v:z", to: "1"}}}))
 		}
 		done := applied(t, p.book(0), "s", ledger.Wants{List: p.wants(op{wants: []want{{object: "f:/h", to: "1", flags: []string{"adopt"}}}})})
+		status, err := p.book(0).Status(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, first, strings.Contains(status.Records[len(status.Records)-1].String(), "/s (adopted)"))
 		undoes(t, p.book(0))
 		if first {
 			require.Equal(t, []string{"/h"}, done.Adopted)

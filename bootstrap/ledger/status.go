@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/slipway-dev/slipway/internal/printable"
 )
 
 // Status is what is recorded.
@@ -44,6 +46,49 @@ type Claim struct {
 	Adopted     bool // it was found as wanted, and counts as made
 
 	claim claim
+}
+
+// String describes the record for people, in one line: what the object was, how it was left,
+// and which steps of which agents want it.
+func (r Record) String() string {
+	var wants []string
+	for _, c := range r.Claims {
+		want := c.Agent + "/" + c.Step
+		if c.Adopted {
+			want += " (adopted)"
+		}
+		wants = append(wants, want)
+	}
+	object := r.Kind + " " + r.Object
+	if r.Namespace != "" {
+		object += " in a container"
+	}
+	line := fmt.Sprintf("%s: was %s, left as %s; wanted by %s", object, r.Original.words(), r.Left.words(), strings.Join(append(wants, r.Causes...), ", "))
+	if r.Begun {
+		line += "; a run was interrupted while it wrote this"
+	}
+	if r.Kept != "" {
+		line += "; kept: " + r.Kept
+	}
+	return printable.Line(line)
+}
+
+// words describes a state. The value of a mount is for programs.
+func (s State) words() string {
+	switch s.Type {
+	case "":
+		return "absent"
+	case "value", "symlink":
+		return s.Value
+	}
+	words := s.Type
+	if s.SHA256 != "" {
+		words += fmt.Sprintf(" of %d bytes", s.Size)
+	}
+	if s.Mode != 0 {
+		words += fmt.Sprintf(" %04o", s.Mode)
+	}
+	return words
 }
 
 // MarshalJSON writes what the file has of a record, but for contents.

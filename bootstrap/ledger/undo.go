@@ -21,6 +21,7 @@ type Undone struct {
 	Change      string // in one line; empty: there was nothing to do
 	Stays       bool   // nothing is written: Change says why
 	Err         error  // why the object stays as it is
+	Elapsed     time.Duration
 }
 
 // Undo drops the claims of steps, or of all if steps is nil: those of the ledger's agent, or
@@ -126,6 +127,7 @@ type work struct {
 	tried    bool // to write it
 	change   string
 	err      error
+	took     time.Duration
 }
 
 // stays reports whether the object stays as it is although its claims were dropped.
@@ -177,7 +179,9 @@ func (u *undoing) run(ctx context.Context) ([]Undone, error) {
 		}
 	}
 	for _, w := range u.works {
-		if err := u.undoOne(ctx, w); err != nil {
+		start := time.Now()
+		err := u.undoOne(ctx, w)
+		if w.took += time.Since(start); err != nil {
 			return u.results(), err
 		}
 	}
@@ -191,7 +195,9 @@ func (u *undoing) run(ctx context.Context) ([]Undone, error) {
 // what it needs, and a directory what stays in it. So this goes on until none is added.
 func (u *undoing) plan(ctx context.Context) {
 	for _, w := range u.works {
+		start := time.Now()
 		u.look(ctx, w)
+		w.took = time.Since(start)
 		u.holdNeeds(w)
 	}
 	for again := true; again; {
@@ -502,7 +508,7 @@ func (w *work) conclude() {
 func (u *undoing) results() (all []Undone) {
 	for _, w := range u.works {
 		if w.change != "" || w.err != nil {
-			all = append(all, Undone{string(w.Object), w.agent, w.step, w.change, !w.writes, w.err})
+			all = append(all, Undone{string(w.Object), w.agent, w.step, w.change, !w.writes, w.err, w.took})
 		}
 	}
 	return all

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 The Slipway Authors
 
-// Package textfile writes what a plan's run has come to for the textfile collector of
+// Package textfile writes the outcome of a plan's run for the textfile collector of
 // Prometheus' node_exporter: metrics of a program that has ended by the time anybody
 // asks, such as an init container.
 //

@@ -36,7 +36,8 @@ import (
 type Recorder struct {
 	mu     sync.Mutex
 	rows   []*row
-	waited *wait // the wait that has not ended
+	looked map[string]time.Time // when the looks at steps have begun, before an apply
+	waited *wait                // the wait that has not ended
 }
 
 // row is one line of the picture.
@@ -83,6 +84,14 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 			r.resume()
 			return context.WithValue(ctx, rowKey{r}, r.start(step))
 		},
+		Checking: func(_ context.Context, step string) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.looked == nil {
+				r.looked = map[string]time.Time{}
+			}
+			r.looked[step] = time.Now()
+		},
 		StepDone: func(ctx context.Context, _ string, result bootstrap.Result) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -92,6 +101,10 @@ func (r *Recorder) Trace() *bootstrap.Trace {
 				r.rows = append(r.rows, started)
 			}
 			r.finish(started, string(result.Status), result.Details())
+			begin, looked := r.looked[result.Step]
+			if looked && started.end.Sub(started.begin) < result.Elapsed { // which is told after the look at all steps
+				started.begin, started.end = begin, begin.Add(result.Elapsed)
+			}
 		},
 		Records: true,
 		Waiting: func(ctx context.Context, _, what string, _ time.Duration) {

@@ -113,6 +113,29 @@ func TestBarsAreWhereTheStepsWere(t *testing.T) {
 	})
 }
 
+// An apply that changes nothing, since a check has failed, is told after the look at all steps:
+// each bar is where the look at its step was.
+func TestPLAN21_ACheckThatFailsIsDrawnWhereItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r timeline.Recorder
+		looks := func(name string, err error) bootstrap.Step {
+			return bootstrap.Step{Name: name, Action: bootstrap.Func(name, func(context.Context) (bool, error) {
+				time.Sleep(50 * time.Millisecond)
+				return true, err
+			}, nil)}
+		}
+		plan := bootstrap.Plan{Trace: r.Trace(), Steps: []bootstrap.Step{looks("first", nil), looks("second", bootstrap.Certain(errors.New("no disk")))}}
+		_, err := plan.Apply(t.Context())
+		require.ErrorContains(t, err, "no disk")
+		svg, text := drawn(t, &r)
+		require.Contains(t, text, ">50.0 ms, failed</text>")
+		bars := svg.bars()
+		require.Len(t, bars, 3, "the run, and two steps")
+		require.InDelta(t, bars[0].X, bars[1].X, 1)
+		require.InDelta(t, bars[1].X+bars[1].Width, bars[2].X, 1)
+	})
+}
+
 func TestWhatHasNotEndedIsDrawnUpToNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r timeline.Recorder

@@ -137,27 +137,10 @@ func age(d time.Duration) string {
 	return counted(int(d/(24*time.Hour)), "day")
 }
 
-// wrapped returns text in lines of at most width columns, each after indent, or "" if text
-// is empty.
+// wrapped returns text in lines of width columns, each after indent, or "" if text is empty.
 func wrapped(text, indent string) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		size := len([]rune(word))
-		switch {
-		case column == 0:
-			b.WriteString(indent + word)
-			column = len(indent) + size
-		case column+1+size > width:
-			b.WriteString("\n" + indent + word)
-			column = len(indent) + size
-		default:
-			b.WriteString(" " + word)
-			column += 1 + size
-		}
+	if text == "" {
+		return ""
 	}
-	if column > 0 {
-		b.WriteString("\n")
-	}
-	return b.String()
+	return bootstrap.Wrap(text, indent, width) + "\n"
 }

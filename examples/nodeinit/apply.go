@@ -121,41 +121,62 @@ type runner func(*bootstrap.Plan, context.Context) (*bootstrap.Report, error)
 // showPlan runs the plan and shows it, as it goes or at the end as one document. An error of
 // showing it counts more than that there is something to do.
 func (a *app) showPlan(ctx context.Context, plan *bootstrap.Plan, run runner) error {
-	a.shown, a.began = true, time.Now()
+	a.shown = true
 	trace := bootstrap.JoinTraces(a.progress(), a.waits())
 	if a.output == formatJSON {
 		trace = bootstrap.LogTrace(a.logger())
+		logged := trace.StepDone
+		trace.StepDone = func(ctx context.Context, op string, r bootstrap.Result) {
+			if r.Status != bootstrap.Failed || r.Excused { // else the run ends with its error
+				logged(ctx, op, r)
+			}
+		}
 	}
-	plan.Trace = a.noting(plan, bootstrap.JoinTraces(a.timeline.trace(), trace))
+	if a.timelineFile != "" {
+		trace = bootstrap.JoinTraces(a.timeline.Trace(), trace)
+	}
+	plan.Trace = a.noting(plan, trace)
 	report, err := run(plan, ctx)
 	a.ran = report
-	showing := errors.Join(a.showWhole(report), a.timeline.save())
+	showing := a.drawTimeline()
+	if a.output == formatJSON {
+		showing = errors.Join(showing, a.writeJSON(report))
+	}
 	if showing != nil && errors.Is(err, errChanges) {
 		return showing
 	}
 	return errors.Join(err, showing)
 }
 
-// checkEvery checks until it is asked to end. Each check is a process of its own, as if a
-// person had called it: between two there is next to nothing in memory, and one that
-// hangs in the kernel is left behind by its own --timeout.
+// checkEvery checks until it is asked to end, and prints what has changed since the last check.
+// Each is a process of its own, as if a person had called it: between two there is next to
+// nothing in memory, and one that hangs in the kernel is left behind by its own --timeout.
 func (a *app) checkEvery(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("--every: %w", err)
 	}
 	ignored := strings.Join(append(slices.Clone(a.ignorePreflight), checkAccess), ",") // a thousand nodes ask for no more than they report
+	var reported, warned lastSaid
 	for {
+		var stdout, stderr strings.Builder
 		look := exec.CommandContext(ctx, self, append(os.Args[1:], "--every=0", "--ignore-preflight="+ignored)...)
-		look.Stdout, look.Stderr = os.Stdout, os.Stderr
+		look.Stdout, look.Stderr = &stdout, &stderr
 		look.Cancel = func() error { return look.Process.Signal(os.Interrupt) }
 		look.WaitDelay = 2 * grace
 		if err := look.Run(); err != nil && look.ProcessState == nil {
 			return fmt.Errorf("--every: %w", err)
 		}
 		if look.ProcessState.ExitCode() == exitUsage {
+			fmt.Fprint(a.stderr, &stderr)
 			return usage("--every: usage error, see above")
 		}
+		news, warnings := reported.news(stdout.String()), warned.news(stderr.String())
+		if news+warnings != "" && a.output == formatText {
+			fmt.Fprintln(a.stdout, time.Now().UTC().Format(time.RFC3339))
+		}
+		fmt.Fprint(a.stdout, news)
+		fmt.Fprint(a.stderr, warnings)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -24,14 +24,14 @@ import (
 func (a *app) buildConfig(cmd *cobra.Command, _ []string) error {
 	a.defaultSources()
 	switch {
-	case a.watch && a.timeline.path != "":
+	case a.watch && a.timelineFile != "":
 		return usage("--timeline is for a run that ends, not for --watch")
 	case a.watch:
 		return a.watchConfig(cmd.Context())
 	}
 	// The calls that write and sync the files report failures: reading
 	// everything back would take half as long again.
-	if err := a.timeline.save(); err != nil {
+	if err := a.drawTimeline(); err != nil {
 		return err
 	}
 	plan := &bootstrap.Plan{Prepare: a.prepareConfig, Steps: []bootstrap.Step{{Name: stepConfig, Local: true}}}

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/cleanup/ownershipfile"
@@ -33,10 +32,10 @@ func (a *app) cleanup(cmd *cobra.Command, _ []string) error {
 	scope := a.cleanupScope(cmd)
 	asked := a.netns || a.xfrm || len(a.eniTables) > 0
 	if asked && scope != "all-state" {
-		return usageError{errors.New("--netns, --xfrm and --eni-tables go with --all-state")}
+		return usage("--netns, --xfrm and --eni-tables go with --all-state")
 	}
 	if a.ownershipFile != "" && (asked || a.aws) {
-		return usageError{errors.New("--ownership goes without --netns, --xfrm, --eni-tables and --aws-leftovers: the file describes everything that is owned")}
+		return usage("--ownership goes without --netns, --xfrm, --eni-tables and --aws-leftovers: the file describes everything that is owned")
 	}
 	if _, err := a.cleanupOwnership(cmd.Context()); err != nil {
 		return err
@@ -49,36 +48,74 @@ func (a *app) cleanup(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	if scope == "" {
-		_, ignored := a.scopeFrom(nil)
-		fmt.Fprintln(a.stderr, strings.Join(append([]string{"nothing selected, so nothing is done: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true"}, ignored...), "; "))
-		return a.showInventory(&cleanup.Inventory{})
+		return a.nothingSelected(cmd.Context())
 	}
-	if err := needsRoot(os.Geteuid(), cmd.Name()); err != nil {
-		return err
-	}
-	if err := a.openBook(cmd.Context()); err != nil {
-		return err
-	}
-	if a.ownershipFile == "" && !a.aws { // whose files name their own folders
-		if err := a.search(cmd.Context(), func(text string) { a.notes = append(a.notes, text) }); err != nil {
-			return err
-		}
-	}
-	own, err := a.cleanupOwnership(cmd.Context())
+	c, err := a.leftovers(cmd.Context(), scope)
 	if err != nil {
 		return err
 	}
-	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: a.whileAlive, Sandboxes: a.sandboxes,
-	}
-	if a.reviewed != nil && a.reviewed.Agent != own.Agent {
-		return usageError{fmt.Errorf("--plan %s: it is for agent %q, and the flags select %q", a.planFrom, a.reviewed.Agent, own.Agent)}
-	}
-	_, places := c.OnHost()
-	if err := a.host().CheckPlaces(places); err != nil {
-		return err
+	if a.reviewed != nil && a.reviewed.Agent != c.Ownership.Agent {
+		return usage("--plan %s: it is for agent %q, and the flags select %q", a.planFrom, a.reviewed.Agent, c.Ownership.Agent)
 	}
 	return a.cleanUp(cmd, c)
+}
+
+// leftovers is what is looked for on this node.
+func (a *app) leftovers(ctx context.Context, scope string) (c cleanup.Leftovers, err error) {
+	if err := needsRoot(os.Geteuid(), a.name); err != nil {
+		return c, err
+	}
+	if err := a.openBook(ctx); err != nil {
+		return c, err
+	}
+	if a.ownershipFile == "" && !a.aws { // whose files name their own directories
+		if err := a.search(ctx); err != nil {
+			return c, err
+		}
+	}
+	own, err := a.cleanupOwnership(ctx)
+	if err != nil {
+		return c, err
+	}
+	c = cleanup.Leftovers{
+		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(), Progress: a.removing(), StrandPods: a.whileAlive, Sandboxes: a.sandboxes,
+	}
+	_, places := c.OnHost()
+	return c, a.host().CheckPlaces(places)
+}
+
+// nothingSelected says what to select and, to a person, what each selection would remove. It
+// is no error: Cilium's container is in every pod.
+func (a *app) nothingSelected(ctx context.Context) error {
+	_, ignored := a.scopeFrom(nil)
+	fmt.Fprintln(a.stderr, strings.Join(append([]string{"nothing is selected, so nothing is removed: give --all-state or --bpf-state, or set CILIUM_ALL_STATE or CILIUM_BPF_STATE to true"}, ignored...), "; "))
+	switch {
+	case a.output == formatJSON:
+		return a.showInventory(&cleanup.Inventory{})
+	case a.width == 0:
+		return nil
+	}
+	c, err := a.leftovers(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, c.Scope = range []string{"bpf-state", "all-state"} {
+		found, err := a.inventory(ctx, c)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "--%s would remove %d objects; --dry-run lists them\n", c.Scope, len(found.Items))
+	}
+	return nil
+}
+
+// inventory lists what is left on the node; recorded objects are uninstall's.
+func (a *app) inventory(ctx context.Context, c cleanup.Leftovers) (found *cleanup.Inventory, err error) {
+	err = a.enter(ledger.With(ctx, a.book), c, func(ctx context.Context) (err error) {
+		found, err = c.Inventory(ctx)
+		return errors.Join(err, a.addUnasked(ctx, c, found))
+	})
+	return found, err
 }
 
 // cleanupScope is the scope of the flags, if one is given, else of the environment.
@@ -118,13 +155,13 @@ func (a *app) ownershipAsked(ctx context.Context) (cleanup.Ownership, error) {
 		own, err := ownershipfile.ReadFile(ctx, a.ownershipFile)
 		switch {
 		case errors.Is(err, ownershipfile.ErrInvalid):
-			return own, usageError{fmt.Errorf("--ownership %w", err)}
+			return own, usage("--ownership %w", err)
 		case err != nil:
 			return own, fmt.Errorf("--ownership: %w", err)
 		}
 		return own, nil
 	}
-	own, err := a.ownership()
+	own := a.ownership()
 	var tables []uint32
 	for _, table := range a.eniTables {
 		number, _ := strconv.ParseUint(table, 10, 32) // checked
@@ -138,13 +175,13 @@ func (a *app) ownershipAsked(ctx context.Context) (cleanup.Ownership, error) {
 	}
 	eni := cleanup.CiliumENI(tables...)
 	own.Rules, own.Routes = append(own.Rules, eni.Rules...), append(own.Routes, eni.Routes...)
-	return own, err
+	return own, nil
 }
 
 // ownership is Cilium's ownership on a node with the places of the flags. Mounts of other
 // places are not among it: those that this program made are in its record, and any other
 // may be the node's own.
-func (a *app) ownership() (cleanup.Ownership, error) {
+func (a *app) ownership() cleanup.Ownership {
 	binDirs, confDirs := a.binDirs, a.confDirs
 	if len(confDirs) == 0 { // no runtime was asked
 		binDirs, confDirs = []string{folderOr(a.cniBinDir, usualBinDir)}, []string{folderOr(a.cniConfDir, usualConfDir)}
@@ -168,7 +205,7 @@ func (a *app) ownership() (cleanup.Ownership, error) {
 		own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "cni-folder", Name: filepath.Clean(dir)})
 	}
 	own.Exceptions = append(own.Exceptions, cleanup.Exception{Kind: "sysctl-folder", Name: filepath.Clean(sysctlConfDir)})
-	return own, nil
+	return own
 }
 
 // inEach returns the paths, each one of the directory in all of dirs instead.
@@ -202,22 +239,12 @@ func (a *app) enter(ctx context.Context, c cleanup.Leftovers, f func(context.Con
 // been replaced meanwhile is left.
 func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers) error {
 	ctx := ledger.With(cmd.Context(), a.book) // recorded objects are kept
-	var found *cleanup.Inventory
-	findErr := a.enter(ctx, c, func(ctx context.Context) (err error) {
-		found, err = c.Inventory(ctx)
-		return errors.Join(err, a.addUnasked(ctx, c, found))
-	})
+	found, findErr := a.inventory(ctx, c)
 	if found == nil {
 		return findErr
 	}
-	found, missing := a.selected(found)
-	if a.force && !a.dryRun && a.planFile == "" && len(found.Items) > 0 { // a list would look removed
-		alive := func(ctx context.Context) error { return a.notAlive(ctx, c.Ownership) }
-		if err := a.enter(ctx, c, alive); err != nil {
-			return fmt.Errorf("nothing was removed: %w", err)
-		}
-	}
-	if err := a.showInventory(found, missing...); err != nil {
+	found = a.selected(found)
+	if err := a.showInventory(found); err != nil {
 		return err
 	}
 	if a.planFile != "" {
@@ -225,6 +252,9 @@ func (a *app) cleanUp(cmd *cobra.Command, c cleanup.Leftovers) error {
 	}
 	if a.dryRun || len(found.Items) == 0 {
 		return findErr
+	}
+	if a.quiet && !a.force {
+		return errors.New("not removed: with --quiet there is no list to confirm, so give -f")
 	}
 	if !a.force {
 		if err := confirm(cmd.InOrStdin(), a.stderr, len(found.Items)); err != nil {
@@ -266,7 +296,7 @@ func (a *app) remove(ctx context.Context, c cleanup.Leftovers, items []cleanup.I
 	return a.locked(ctx, func() error {
 		return a.enter(ctx, c, func(ctx context.Context) error {
 			if err := a.notAlive(ctx, c.Ownership); err != nil {
-				return err
+				return fmt.Errorf("nothing was removed: %w", err)
 			}
 			c.WhileAlive = true // that has just been looked at
 			if err := c.Remove(ctx, items); err != nil {
@@ -293,7 +323,7 @@ func (a *app) notAlive(ctx context.Context, own cleanup.Ownership) error {
 // verifyGone looks once more: new items may have appeared during the removal.
 func (a *app) verifyGone(ctx context.Context, c cleanup.Leftovers) error {
 	left, err := c.Inventory(ctx)
-	left, _ = a.selected(left)
+	left = a.selected(left)
 	if err != nil || len(left.Items) == 0 {
 		return err
 	}
@@ -301,52 +331,23 @@ func (a *app) verifyGone(ctx context.Context, c cleanup.Leftovers) error {
 		left.Items[0], len(left.Items)-1)
 }
 
-// showInventory shows the items found, and those of a plan that were not.
-func (a *app) showInventory(found *cleanup.Inventory, missing ...string) error {
-	a.shown = true
-	if a.output == formatJSON {
-		return a.writeFound(found, missing)
+func (a *app) showInventory(found *cleanup.Inventory) error {
+	if a.shown = true; a.output == formatJSON {
+		return a.writeJSON(found)
 	}
-	if err := found.WriteText(a.stdout, foldLists); err != nil {
-		return err
-	}
-	for _, note := range a.notes {
-		note = "note: " + bootstrap.OneLine(note)
-		if a.width > 0 {
-			note = strings.TrimSpace(wrapped(note, "  ", columns))
-		}
-		fmt.Fprintln(a.stdout, note)
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	fmt.Fprintf(a.stdout, "in the plan, and not here (%d)\n", len(missing))
-	for i, m := range missing {
-		if i == foldLists-1 && len(missing) > foldLists {
-			fmt.Fprintf(a.stdout, "  ... and %d more\n", len(missing)-i)
-			break
-		}
-		fmt.Fprintf(a.stdout, "  %s\n", bootstrap.OneLine(m))
-	}
-	return nil
+	return found.WriteText(a.stdout, foldLists)
 }
 
 // removing shows progress: a line every so often. Failures are reported at the end.
 func (a *app) removing() func(done, total int, item string, err error) {
-	const every = 500
 	failed := 0
 	return func(done, total int, _ string, err error) {
 		if err != nil {
 			failed++
 		}
-		if a.output != formatText || done != total && done%every != 0 {
-			return
+		if a.output == formatText && (done == total || done%500 == 0) {
+			fmt.Fprintf(a.stdout, "removed %d of %d\n", done-failed, total)
 		}
-		line := fmt.Sprintf("removed %d of %d", done-failed, total)
-		if failed > 0 {
-			line += fmt.Sprintf(", %d failed", failed)
-		}
-		fmt.Fprintln(a.stdout, line)
 	}
 }
 

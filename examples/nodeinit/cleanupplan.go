@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,11 +30,11 @@ const planHead = `# The only items that nodeinit cleanup --plan FILE removes, wh
 func (a *app) plannedScope(cmd *cobra.Command, scope string) (string, error) {
 	switch {
 	case a.planFile != "" && !a.dryRun:
-		return "", usageError{errors.New("--output-file goes with --dry-run")}
+		return "", usage("--output-file goes with --dry-run")
 	case a.planFile != "" && a.planFrom != "":
-		return "", usageError{errors.New("--output-file goes without --plan")}
+		return "", usage("--output-file goes without --plan")
 	case a.planFile != "" && scope == "":
-		return "", usageError{errors.New("--output-file: nothing is selected: give --all-state or --bpf-state")}
+		return "", usage("--output-file: nothing is selected: give --all-state or --bpf-state")
 	case a.planFrom == "":
 		return scope, nil
 	}
@@ -45,17 +44,21 @@ func (a *app) plannedScope(cmd *cobra.Command, scope string) (string, error) {
 	}
 	a.reviewed = plan
 	if (a.allState || a.bpfState) && plan.Scope != scope {
-		return "", usageError{fmt.Errorf("--plan %s: it is for %s, and the flags select %s", a.planFrom, plan.Scope, scope)}
+		return "", usage("--plan %s: it is for %s, and the flags select %s", a.planFrom, plan.Scope, scope)
 	}
 	return plan.Scope, nil
 }
 
-// selected returns the items to remove, and the parts of the plan that were not found.
-func (a *app) selected(found *cleanup.Inventory) (*cleanup.Inventory, []string) {
+// selected returns the items to remove. What the plan names and the node does not have is Left.
+func (a *app) selected(found *cleanup.Inventory) *cleanup.Inventory {
 	if a.reviewed == nil || found == nil {
-		return found, nil
+		return found
 	}
-	return a.reviewed.Select(found)
+	found, missing := a.reviewed.Select(found)
+	for _, name := range missing {
+		found.Left = append(found.Left, cleanup.Item{Kind: "missing", Object: name, Detail: "the plan names it, and it is not on this node"})
+	}
+	return found
 }
 
 // configInvalid is the code of content that cannot be understood.
@@ -68,12 +71,12 @@ func readPlan(ctx context.Context, path string) (*cleanup.Removals, error) {
 	switch err := configresolve.DecodeFile(ctx, path, &plan); {
 	case err == nil, plan.Version > 1: // which has other fields
 	case bootstrap.Code(err) == configInvalid:
-		return nil, usageError{fmt.Errorf("--plan: %w", err)}
+		return nil, usage("--plan: %w", err)
 	default:
 		return nil, fmt.Errorf("--plan: %w", err)
 	}
 	if err := plan.Validate(); err != nil {
-		return nil, usageError{fmt.Errorf("--plan %s: %w", path, err)}
+		return nil, usage("--plan %s: %w", path, err)
 	}
 	return &plan, nil
 }
@@ -106,27 +109,4 @@ func writePlan(ctx context.Context, path string, plan cleanup.Removals, whole bo
 		return fmt.Errorf("--output-file: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
-}
-
-// writeFound writes the inventory as JSON, with the parts of a plan that were not found,
-// and the notes as "advice".
-func (a *app) writeFound(found *cleanup.Inventory, missing []string) error {
-	if len(missing)+len(a.notes) == 0 {
-		return a.writeJSON(found)
-	}
-	text, err := json.Marshal(found)
-	if err != nil {
-		return err
-	}
-	var doc map[string]any
-	if err := json.Unmarshal(text, &doc); err != nil {
-		return err
-	}
-	if len(missing) > 0 {
-		doc["missing"] = missing
-	}
-	if len(a.notes) > 0 {
-		doc["advice"] = a.notes
-	}
-	return a.writeJSON(doc)
 }

@@ -50,7 +50,7 @@ func TestCLN11_ACleanupReviewedOnceForManyNodes(t *testing.T) {
 	second.left()
 	second.shell("ip link add lxcabcde type veth peer name eth9; ip rule add pref 1 fwmark 0xd00/0xf00 lookup 200 proto kernel")
 	o = second.ok("cleanup", "--plan="+plan, "-f")
-	require.Contains(t, o.stdout, "in the plan, and not here (1)\n  ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005\n")
+	require.Contains(t, o.stdout, "missing ip rule IPv4 10: fwmark 0xa00/0xf00 lookup 2005  (the plan names it, and it is not on this node)\n")
 	require.Contains(t, o.stdout, "ip rule IPv4 1: fwmark 0xd00/0xf00 lookup 200  (the plan does not name it)")
 	require.Equal(t, "1\n32766\n32767", second.shell("ip rule | grep -v 'lookup local' | cut -d: -f1"))
 	require.Equal(t, "-N FIRST\n-N KUBE-SERVICES", second.shell("iptables -t nat -S | grep -e ^-N | sort"))
@@ -116,7 +116,7 @@ func TestCLN11_WhatIsWrittenIsReadBack(t *testing.T) {
 	o = n.run("cleanup", "--plan", plan, "-f")
 	require.Zero(t, o.code, o.stderr)
 	require.NotContains(t, o.stdout, "left as it is")
-	require.NotContains(t, o.stdout, "not here")
+	require.NotContains(t, o.stdout, "not on this node")
 	require.Empty(t, n.shell("(ls -A /sys/fs/bpf; ip -o link) | grep cilium || true"))
 
 	n.do(func() error { // more than 8 MiB of names

@@ -4,7 +4,6 @@
 package main_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -159,7 +158,7 @@ func TestCLN10_OnlyTrueDestroysAndAnythingElseIsNamed(t *testing.T) {
 		}
 	}
 	o := n.okEnv([]string{"CILIUM_ALL_STATE=yes"}, "cleanup", "-f")
-	require.Contains(t, o.stderr, `nothing selected, so nothing is done: `)
+	require.Contains(t, o.stderr, `nothing is selected, so nothing is removed: `)
 	require.Contains(t, o.stderr, `ignored: CILIUM_ALL_STATE = "yes": only "true" counts`)
 }
 
@@ -240,7 +239,7 @@ func TestCLN2_OwnershipFromAFile(t *testing.T) {
 	}
 	n.write("/run/acme.yaml", "---\n---\nagent: acme\nlinks: [{name: 'acme[0-9]'}]\nstateDirs: [/var/lib/acme]\n---\n")
 	o = n.runEnv([]string{"CILIUM_ALL_STATE=true"}, "cleanup", "--ownership", "/run/acme.yaml", "-f")
-	require.Contains(t, o.stderr, "nothing selected", "the variable speaks of Cilium")
+	require.Contains(t, o.stderr, "nothing is selected", "the variable speaks of Cilium")
 	o = n.ok("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "--dry-run")
 	require.Contains(t, o.stdout, "acme0")
 	n.ok("cleanup", "--ownership", "/run/acme.yaml", "--all-state", "-f")
@@ -361,26 +360,6 @@ func TestCLN8_CleanupWithinApplySparesTheConfigurationAndTheRecord(t *testing.T)
 	require.Empty(t, n.shell("ls -A /var/lib/cilium; ls -A /run/cilium 2>/dev/null || true"))
 }
 
-func TestCleanupShowsThenRemovesExactlyThat(t *testing.T) {
-	n := newParallelNode(t)
-	n.shell("mkdir -p /run/cilium && touch /run/cilium/old && ip link add cilium_host type veth peer name cilium_net && ip link add lxcbr0 type bridge")
-	before := n.state()
-	o := n.ok("cleanup", "--all-state", "--dry-run")
-	require.Contains(t, o.stdout, "cilium_host")
-	require.NotContains(t, o.stdout, "lxcbr0")
-	o = n.exits(1, "cleanup", "--all-state")
-	require.Contains(t, o.stderr, "-f")
-	require.Empty(t, before.Diff(n.state()))
-
-	o = n.ok("cleanup", "--all-state", "-f", "--output", "json")
-	var inventory struct{ Count int }
-	require.NoError(t, json.Unmarshal([]byte(o.stdout), &inventory))
-	require.Positive(t, inventory.Count)
-	require.Equal(t, "lxcbr0", n.shell("ip -o link show | grep -oE 'lxcbr0|cilium_[a-z]+' | sort -u"))
-	require.Equal(t, "gone", n.shell("test -e /run/cilium && echo there || echo gone"))
-	n.ok("cleanup", "--all-state", "-f") // nothing left is success
-}
-
 // None of the named steps is recorded: that does not mean all steps.
 func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
 	n := newParallelNode(t)
@@ -396,14 +375,6 @@ func TestPLAN12_UninstallOfNothingLeavesEverything(t *testing.T) {
 	}
 	n.ok("uninstall")
 	n.exits(2, n.args("check")...)
-}
-
-// An empty flag means its default, for mounting, keeping and cleaning up.
-func TestEmptyRootsAreTheirDefaults(t *testing.T) {
-	n := newParallelNode(t)
-	n.okEnv([]string{"CILIUM_ALL_STATE=true"}, n.args("apply", "--bpf-root=", "--cgroup-root=", "--output", "json")...)
-	n.shell("mkdir /sys/fs/bpf/cilium")
-	require.Contains(t, n.run("cleanup", "--all-state", "--dry-run", "--bpf-root=").stdout, "/sys/fs/bpf/cilium")
 }
 
 // An agent attaches its programs at the cgroup root in its configuration: a mount elsewhere is

@@ -208,7 +208,7 @@ func (a *app) agentsConfStep(ctx context.Context) ([]bootstrap.Step, error) {
 	if a.writeWhenReady == "" || a.userManagedConf {
 		return nil, nil
 	}
-	if err := a.search(ctx, a.warn); err != nil {
+	if err := a.search(ctx); err != nil {
 		return nil, err
 	}
 	dir := a.confDirs[0]

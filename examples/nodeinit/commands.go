@@ -82,6 +82,8 @@ nodeinit forget --damaged`},
 				"then theirs; those that none of them wants are listed, and left in place for good.",
 			examples: `
 nodeinit release --agent acme`},
+		{use: "version", short: "Print the version", run: a.printVersion, examples: `
+nodeinit version`},
 		{use: "demo", short: "Show everything at work on a throw-away node made of namespaces (needs root)", run: a.demo, forever: true, examples: `
 sudo nodeinit demo`},
 	}

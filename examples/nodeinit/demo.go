@@ -28,5 +28,5 @@ func (a *app) demo(cmd *cobra.Command, _ []string) error {
 // again runs the program as if it were called with args, and no environment.
 func (a *app) again(ctx context.Context, args ...string) (status int) {
 	nothing := func(string) (string, bool) { return "", false }
-	return (&app{stdout: a.stdout, stderr: a.stderr, width: a.width, getenv: nothing}).run(ctx, args)
+	return (&app{stdout: a.stdout, stderr: a.stderr, shell: a.shell, width: a.width, getenv: nothing}).run(ctx, args)
 }

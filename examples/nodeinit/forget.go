@@ -24,7 +24,7 @@ func (a *app) forget(cmd *cobra.Command, names []string) error {
 		if a.damaged {
 			err := a.book.Salvage(ctx)
 			if err == nil {
-				fmt.Fprintln(a.stdout, "forgot what could not be read; the other records stay")
+				fmt.Fprintln(a.stdout, "dropped the records that could not be read; the others stay")
 			}
 			return err
 		}

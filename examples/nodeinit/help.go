@@ -6,10 +6,11 @@ package main
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/slipway-dev/slipway/bootstrap"
 )
 
 // help is the whole help of a command.
@@ -20,7 +21,7 @@ func (a *app) help(c *cobra.Command) string {
 		text = c.Short
 	}
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		fmt.Fprintf(&b, "%s\n\n", wrapped(paragraph, "", columns))
+		fmt.Fprintf(&b, "%s\n\n", bootstrap.Wrap(paragraph, "", columns))
 	}
 	fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
 	if c.HasAvailableSubCommands() {
@@ -28,14 +29,14 @@ func (a *app) help(c *cobra.Command) string {
 	}
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
-			fmt.Fprintf(&b, "  %-14s%s\n", sub.Name(), strings.TrimSpace(wrapped(sub.Short, strings.Repeat(" ", 16), columns)))
+			fmt.Fprintf(&b, "  %-14s%s\n", sub.Name(), strings.TrimSpace(bootstrap.Wrap(sub.Short, strings.Repeat(" ", 16), columns)))
 		}
 	}
 	if c.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:%s\n", strings.ReplaceAll(c.Example, "\n", "\n  "))
 	}
 	if c.Flag("only") != nil {
-		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", wrapped(stepsHelp, "  ", columns))
+		fmt.Fprintf(&b, "\nSteps, for --only and --skip, in their order:\n%s\n", bootstrap.Wrap(stepsHelp, "  ", columns))
 	}
 	a.writeFlags(&b, c)
 	b.WriteString(exitHelp)
@@ -93,23 +94,5 @@ func writeFlag(b *strings.Builder, short, name, value, usage string) {
 		short = "-" + short + ","
 	}
 	line := fmt.Sprintf("  %-3s --%s %s", short, name, value)
-	fmt.Fprintf(b, "%s\n%s\n", strings.TrimRight(line, " "), wrapped(usage, strings.Repeat(" ", 10), columns))
-}
-
-// wrapped is text in lines of at most columns, each behind indent.
-func wrapped(text, indent string, columns int) string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = indent + word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns:
-			lines = append(lines, line)
-			line = indent + word
-		default:
-			line += " " + word
-		}
-	}
-	return strings.Join(append(lines, line), "\n")
+	fmt.Fprintf(b, "%s\n%s\n", strings.TrimRight(line, " "), bootstrap.Wrap(usage, strings.Repeat(" ", 10), columns))
 }

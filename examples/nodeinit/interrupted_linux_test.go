@@ -121,9 +121,9 @@ func TestPLAN4_AnInterruptedApplyReportsHowFarItCame(t *testing.T) {
 			}
 			shown := n.run("status").stdout
 			for _, object := range c.recorded {
-				require.Regexp(t, `(?m)^  \S+ `+object+` was `, shown)
+				require.Regexp(t, `(?m)^  \S+ `+object+`: was `, shown)
 			}
-			require.Equal(t, len(c.recorded) == 0, strings.Contains(shown, " 0 changed\n"), shown)
+			require.Equal(t, len(c.recorded) == 0, !strings.Contains(shown, "recorded:\n"), shown)
 
 			if c.hangs {
 				n.do(func() error {

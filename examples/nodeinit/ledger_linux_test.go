@@ -28,9 +28,8 @@ func TestPLAN6_StatusShowsWhatIsRecordedAndForgetDropsIt(t *testing.T) {
 	n.okEnv([]string{"POD_UID=pod-1"}, "mount-bpffs", "/run/some/bpf")
 	o := n.ok("status")
 	require.Regexp(t, `(?m)^  owner +"pod-1", generation 1, `, o.stdout)
-	require.Regexp(t, `(?m)^  recorded +3 changed$`, o.stdout)
-	require.Regexp(t, `(?m)^  \S+ /run/some/bpf was none, is .*; for cilium/bpffs$`, unwrapped(o))
-	require.Regexp(t, `(?m)^  dir /run/some was none, is dir 0755; for cilium/bpffs$`, unwrapped(o))
+	require.Regexp(t, `(?m)^  \S+ /run/some/bpf: was absent, left as .*; wanted by cilium/bpffs$`, unwrapped(o))
+	require.Regexp(t, `(?m)^  dir /run/some: was absent, left as dir 0755; wanted by cilium/bpffs$`, unwrapped(o))
 	v := n.status(0)
 	require.Len(t, v.Records, 3)
 	for _, r := range v.Records {
@@ -45,11 +44,11 @@ func TestPLAN6_StatusShowsWhatIsRecordedAndForgetDropsIt(t *testing.T) {
 	require.Regexp(t, `(?m)^forgot \S+ /run/some/bpf$`, o.stdout)
 	n.exits(64, "forget", "--state-dir", "", "/run/some/bpf")
 
-	require.Regexp(t, `(?m)^  \S+ /run/some/bpf is left for good$`, n.ok("status").stdout, "what is forgotten is on record")
+	require.Regexp(t, `(?m)^  \S+ /run/some/bpf: left in place, and no longer recorded$`, n.ok("status").stdout, "what is forgotten is on record")
 	n.shell("umount /run/some/bpf; rmdir /run/some/bpf")
 	n.ok("uninstall", "--owner", "pod-1")
 	n.ok("mount-bpffs", "/run/some/bpf")
-	require.NotContains(t, n.ok("status").stdout, "left for good", "it is recorded again")
+	require.NotContains(t, n.ok("status").stdout, "left in place", "it is recorded again")
 	n.ok("uninstall")
 	n.shell("test ! -e /var/lib/slipway")
 }
@@ -82,7 +81,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 		require.Contains(t, o.stderr, kept, args)
 		require.Contains(t, o.stderr, "nodeinit: --accept-kept: leave for good")
 	}
-	require.Regexp(t, `(?m)^  \S+ `+dropIn+` was .*; for cilium/sysctl; kept: `+kept, unwrapped(n.run("status")))
+	require.Regexp(t, `(?m)^  \S+ `+dropIn+`: was .*; wanted by cilium/sysctl; kept: `+kept, unwrapped(n.run("status")))
 
 	n.ok(n.args("apply")...) // goes on beside what is kept, and replaces it
 	n.ok("uninstall")
@@ -92,7 +91,7 @@ func TestPLAN6_AnEditedDropInIsNamedEachTime(t *testing.T) {
 	n.exits(1, "uninstall")
 	o := n.ok("uninstall", "--accept-kept")
 	require.Contains(t, o.stdout, "leave "+dropIn+" as another program has changed it")
-	require.Contains(t, n.run("status").stdout, dropIn+" is left for good", "what was accepted is on record")
+	require.Contains(t, n.run("status").stdout, dropIn+": left in place", "what was accepted is on record")
 	n.ok("uninstall")
 	require.Contains(t, n.read(dropIn), "# ours")
 

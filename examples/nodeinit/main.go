@@ -33,6 +33,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/bootstrap/timeline"
 	"github.com/slipway-dev/slipway/cleanup"
 	"github.com/slipway-dev/slipway/configresolve"
 )
@@ -132,18 +133,16 @@ type app struct {
 	shown          bool              // the one document has been printed
 	remembers      *ledger.Ledger    // nil: not yet, or nothing is recorded
 	book           *ledger.Book      // it, open to be asked; nil: not yet
-	began          time.Time         // the run that is shown
 	ran            *bootstrap.Report // of the run, when there was one
 	at             position          // where it is
 	ends           atomic.Bool       // the process ends soon after it is asked to, in any case
 	gaveUp         atomic.Bool       // and says so, once
-	timeline       drawing
+	timeline       timeline.Recorder
 	reviewed       *cleanup.Removals // to remove; nil: all that is found
 	access         answered          // what may not be done in the cluster, for a check
 	next           func() error      // what this process becomes when the command has succeeded
 	binDirs        []string          // that search has found
 	confDirs       []string
-	notes          []string
 	unlisted       error // of sandboxes
 	preflight      bool
 	prefixed       bool // the CNI directories are below a prefix, where the runtime does not know them
@@ -286,6 +285,7 @@ func (a *app) program() *cobra.Command {
 		RunE:                  func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE:     a.begin,
 	}
+	root.Flags().Bool("version", false, "print the version") // cobra's own would be -v, too
 	root.SetFlagErrorFunc(a.unknownFlag)
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), a.help(c)) })
 	a.groups = a.table()

@@ -160,6 +160,8 @@ func TestPLAN5_UsageErrorsExit64(t *testing.T) {
 func TestVersionSaysWhatWasBuiltAndWithWhat(t *testing.T) {
 	o := here(t, nil, "--version")
 	require.Zero(t, o.code, o.stderr)
+	require.Equal(t, o, here(t, nil, "version"))
+	require.Equal(t, 64, here(t, nil, "-v").code)
 	require.Regexp(t, `^nodeinit version (\(devel\)|v\d+\.\d+\.\d+\S*), go1\.\S+ linux/\S+\n$`, o.stdout)
 }
 

@@ -30,6 +30,7 @@ type node struct {
 	plugins string
 	conf    string
 	source  string
+	env     []string // of what runs into files
 }
 
 const conflist = `{"cniVersion":"1.0.0","name":"test","plugins":[{"type":"test-cni"}]}` + "\n"

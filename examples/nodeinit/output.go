@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -43,3 +44,10 @@ func (o *output) failed() error {
 // surviveClosedPipes makes writing to a closed pipe an error, which otherwise ends the
 // process. What the process becomes or starts is ended as by default.
 func surviveClosedPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+func (a *app) writeJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

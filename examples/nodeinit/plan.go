@@ -95,9 +95,6 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 	return p, nil
 }
 
-// byFlag is why a step is left out.
-const byFlag = "left out by --skip or --only"
-
 // choose leaves out steps as --skip and --only require. A command that is one step has no
 // others to show.
 func (a *app) choose(p *bootstrap.Plan) {
@@ -107,7 +104,7 @@ func (a *app) choose(p *bootstrap.Plan) {
 	}
 	for i, s := range p.Steps {
 		if a.leftOut(s.Name) && s.Name != stepLoaded { // which goes with cni
-			p.Steps[i].Skip = byFlag
+			p.Steps[i].Skip = a.leftOutBy(s.Name)
 		}
 	}
 }
@@ -125,8 +122,17 @@ func (a *app) stepsToRun() []string {
 
 func choosable() []string { return append(slices.Clone(stepNames), stepModules, stepPreflight) }
 
-func (a *app) leftOut(step string) bool {
-	return slices.Contains(a.skip, step) || len(a.only) > 0 && !slices.Contains(a.only, step)
+func (a *app) leftOut(step string) bool { return a.leftOutBy(step) != "" }
+
+// leftOutBy is the flag that leaves the step out, if there is one.
+func (a *app) leftOutBy(step string) string {
+	switch {
+	case slices.Contains(a.skip, step):
+		return "in --skip"
+	case len(a.only) > 0 && !slices.Contains(a.only, step):
+		return "not in --only"
+	}
+	return ""
 }
 
 // host is the node, as this process reaches it.
@@ -173,16 +179,12 @@ func (a *app) cleanupStep(ctx context.Context, config *configresolve.Config) (bo
 		a.logger().Warn(bootstrap.OneLine(text), "step", stepCleanup)
 	}
 	if scope != "" {
-		if err := a.search(ctx, a.warn); err != nil {
+		if err := a.search(ctx); err != nil {
 			return bootstrap.Step{}, err
 		}
 	}
-	own, err := a.ownership()
-	if err != nil {
-		return bootstrap.Step{}, err
-	}
 	c := cleanup.Leftovers{
-		Ownership: own, Scope: scope, BPFRoots: a.bpfRoots(),
+		Ownership: a.ownership(), Scope: scope, BPFRoots: a.bpfRoots(),
 		Keep:       []string{a.cgroupRoot, a.bpfRoot},
 		StrandPods: true, // until the plan has installed the files that they need
 	}

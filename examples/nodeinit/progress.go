@@ -4,59 +4,55 @@
 package main
 
 import (
-	"context"
-	"fmt"
+	"regexp"
 	"strings"
-	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 )
 
-// progress shows a plan as it runs, one line per step.
+// progress shows a plan as it runs. On a terminal, an eye finds by color what has changed or
+// failed.
 func (a *app) progress() *bootstrap.Trace {
-	return &bootstrap.Trace{StepDone: func(_ context.Context, _ string, r bootstrap.Result) { a.showResult(r) }}
+	if unwanted, _ := a.getenv("NO_COLOR"); a.width == 0 || unwanted != "" {
+		return bootstrap.TextTrace(a.stdout, a.width, nil)
+	}
+	return bootstrap.TextTrace(a.shell, a.width, painted) // which escapes all but these colors
 }
 
-// showResult writes a step's line, and one for each further detail. On a terminal the details
-// fit beside the other columns; elsewhere a script may search them.
-func (a *app) showResult(r bootstrap.Result) {
-	const before, least = 39, 20
-	head := fmt.Sprintf("  %-12s %-12s %8s", bootstrap.OneLine(r.Step), r.Status, elapsed(r.Elapsed))
-	details := r.Details()
-	if a.width >= before+least {
-		details = nil
-		for _, detail := range r.Details() {
-			details = append(details, strings.Split(wrapped(detail, "", a.width-before), "\n")...)
+func painted(s bootstrap.Status, text string) string {
+	color := map[bootstrap.Status]string{
+		bootstrap.Changed: "32", bootstrap.WouldChange: "33", bootstrap.Unknown: "33", bootstrap.Failed: "31", bootstrap.Blocked: "31", bootstrap.NotRun: "31",
+	}[s]
+	if color == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// lastSaid is what a check has said, part by part and without its times.
+type lastSaid map[string]bool
+
+// aTime is what two equal texts differ in: a time, or a duration.
+var aTime = regexp.MustCompile(`(time=|"time":)\S+|"(start|elapsedMs)": \S+| +[0-9.]+(m[0-9.]+)?(s|ms|µs)\b|\([0-9.]+\S*s\)`)
+
+// news returns the parts of the next text that the last one did not have: the lines, each with
+// those that are indented below it, or the one JSON document.
+func (l *lastSaid) news(text string) (news string) {
+	var parts []string
+	for line := range strings.Lines(text) {
+		if i := len(parts) - 1; i >= 0 && (strings.HasPrefix(line, "    ") || strings.HasPrefix(text, "{\n")) {
+			parts[i] += line
+		} else {
+			parts = append(parts, line)
 		}
 	}
-	if len(details) == 0 {
-		details = []string{""}
+	said := lastSaid{}
+	for _, part := range parts {
+		key := aTime.ReplaceAllString(part, "")
+		if said[key] = true; !(*l)[key] {
+			news += part
+		}
 	}
-	for _, detail := range details {
-		fmt.Fprintln(a.stdout, strings.TrimRight(head+"  "+detail, " "))
-		head = strings.Repeat(" ", before-2)
-	}
-}
-
-// showWhole writes a report as one document, or its last line.
-func (a *app) showWhole(report *bootstrap.Report) error {
-	if a.output == formatJSON {
-		return a.writeJSON(report)
-	}
-	whose := ""
-	if report.Agent != "" && report.Owner == "" {
-		whose = ", for no owner"
-	}
-	if len(report.Results) > 0 && report.Count(bootstrap.Skipped) == len(report.Results) {
-		whose += ": nothing is done"
-	}
-	fmt.Fprintf(a.stdout, "%s (%s)%s\n", report.Summary(), elapsed(time.Since(a.began)), whose)
-	return nil
-}
-
-func elapsed(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	*l = said
+	return news
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
 	"github.com/slipway-dev/slipway/bootstrap/textfile"
-	"github.com/slipway-dev/slipway/bootstrap/timeline"
 )
 
 // longestReport bounds the report to the cluster. It is part of --timeout.
@@ -30,11 +29,11 @@ func (a *app) reporting(cmd *cobra.Command, op string, steps []string, run func(
 	ctx, cancel := a.withoutReport(whole)
 	defer cancel()
 	cmd.SetContext(ctx)
-	if err := a.statMetrics(ctx); err != nil { // before anything is changed
+	if err := a.writeMetrics(ctx, nil); err != nil { // before anything is changed
 		a.logger().Warn("the result will not be reported", "error", err)
 	}
 	a.begins(op, steps)
-	err := a.timeline.save() // before anything is changed, too
+	err := a.drawTimeline() // before anything is changed, too
 	if err == nil && (op == "apply" || op == "revert") {
 		err = needsRoot(os.Geteuid(), cmd.Name())
 	}
@@ -103,12 +102,13 @@ func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {
 		return fmt.Errorf("--report-node: %w", err)
 	}
 	to := kube.Reporter{Dynamic: client.Dynamic, Metadata: client.Metadata, Node: a.nodeName}
-	if report.Op == "revert" && !report.Failed() {
-		err = a.withdraw(ctx, to, report.Agent)
-	} else {
+	switch {
+	case report.Op != "revert" || report.Failed():
 		outcome := kube.OutcomeOf(report)
 		outcome.Agent = cmp.Or(outcome.Agent, a.agent)
 		_, err = to.Report(ctx, outcome)
+	case len(a.skip)+len(a.only) == 0: // the report on an agent that is undone in part stays
+		_, err = to.Withdraw(ctx, report.Agent)
 	}
 	if err != nil {
 		return fmt.Errorf("--report-node: %w", err)
@@ -116,59 +116,33 @@ func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {
 	return nil
 }
 
-// withdraw removes the reports on an agent that is no longer on the node, or on all agents.
-// The report on a partly undone agent stays as it is.
-func (a *app) withdraw(ctx context.Context, to kube.Reporter, agent string) error {
-	if len(a.skip)+len(a.only) > 0 {
-		return nil
-	}
-	_, err := to.Withdraw(ctx, agent)
-	return err
-}
-
-// statMetrics returns an error if there is no directory for writeMetrics.
-func (a *app) statMetrics(ctx context.Context) error {
-	return a.metrics(ctx, func(path string) error { _, err := os.Stat(filepath.Dir(path)); return err })
-}
-
+// writeMetrics writes the report for node_exporter; nil: it looks for the directory only.
 func (a *app) writeMetrics(ctx context.Context, report *bootstrap.Report) error {
-	return a.metrics(ctx, func(path string) error { return textfile.WriteFile(path, report) })
-}
-
-// metrics calls do on the host with the path of the file for node_exporter, if there is to be one.
-func (a *app) metrics(ctx context.Context, do func(path string) error) error {
 	if a.reportMetrics == "" {
 		return nil
 	}
-	err := a.host().Do(ctx, []string{"mnt"}, func(context.Context) error { return do(a.reportMetrics) })
+	err := a.host().Do(ctx, []string{"mnt"}, func(context.Context) error {
+		if report == nil {
+			_, err := os.Stat(filepath.Dir(a.reportMetrics))
+			return err
+		}
+		return textfile.WriteFile(a.reportMetrics, report)
+	})
 	if err != nil {
 		return fmt.Errorf("--report-metrics: %w", err)
 	}
 	return nil
 }
 
-// drawing is the content of --timeline.
-type drawing struct {
-	timeline.Recorder
-	path string // "": nothing is drawn
-}
-
-// trace is nil if nothing is drawn.
-func (d *drawing) trace() *bootstrap.Trace {
-	if d.path == "" {
+// drawTimeline draws what is known of the run, if that is requested. After an error, which the
+// end of the run would only repeat, nothing is drawn.
+func (a *app) drawTimeline() error {
+	if a.timelineFile == "" {
 		return nil
 	}
-	return d.Trace()
-}
-
-// save writes the drawing of what is known. After an error, which the end of the run would
-// only repeat, nothing is drawn.
-func (d *drawing) save() error {
-	if d.path == "" {
-		return nil
-	}
-	if err := d.WriteFile(d.path); err != nil {
-		d.path = ""
+	err := a.timeline.WriteFile(a.timelineFile)
+	if err != nil {
+		a.timelineFile = ""
 		return fmt.Errorf("--timeline: %w", err)
 	}
 	return nil

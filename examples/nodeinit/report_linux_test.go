@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -129,7 +130,7 @@ const (
 	event = "POST /api/v1/namespaces/default/events"
 )
 
-func TestRDY5_TheNodeSaysWhatARunHasComeTo(t *testing.T) {
+func TestRDY5_TheNodeReportsTheOutcomeOfARun(t *testing.T) {
 	n := newParallelNode(t)
 	s := newAPIServer(t, n)
 	const metrics = "/run/slipway.prom"
@@ -246,6 +247,11 @@ func TestRDY5_CheckEveryReportsDrift(t *testing.T) {
 		count[r]++
 	}
 	require.Equal(t, 3, count[wrote], "ready, drifted, ready")
+	shown := regexp.MustCompile(`20\S+Z|[0-9.]+[mµ]?s\b`).ReplaceAllString(stdout.String(), "T")
+	require.Equal(t, 3, strings.Count(shown, "\nT\n")+1, shown)
+	_, drifted, _ := strings.Cut(shown, "\nT\n")
+	require.Regexp(t, `^  cni +would-change +T  write file /etc/cni/net.d/05-cilium.conflist\n( +note: .*\n)?8 steps: 6 unchanged, 1 would-change, 1 skipped \(T\)\nT\n`+
+		`  cni +unchanged +T( +note: .*)?\n8 steps: 7 unchanged, 1 skipped \(T\)\n$`, drifted, "only what has changed")
 	require.Empty(t, s.events)
 }
 

@@ -21,7 +21,9 @@ import (
 func (a *app) applyAndRun(cmd *cobra.Command, args []string) error {
 	h := handover{args: args, told: make(chan os.Signal, 1)}
 	signal.Notify(h.told, toEnd()...)
-	a.stdout, a.width = a.stderr, 0 // the command has a use for its own
+	if a.width = 0; !a.quiet {
+		a.stdout = a.stderr // the command has a use for its own
+	}
 	err := a.reporting(cmd, "apply", a.stepsToRun(), func() (err error) {
 		if h.drop, err = capabilityNumbers(a.drop); err != nil {
 			return err

@@ -49,8 +49,8 @@ func (a *app) placed(ctx context.Context, i cniinstall.Install) cniinstall.Insta
 // search finds the directories in which an agent's plugins and configurations are searched:
 // those of the flags, all of the runtime's, and if no flag says otherwise the recorded or
 // the usual ones. They need to be neither writable nor for CNI by their names: nothing is
-// installed there. It calls note where it had to assume some.
-func (a *app) search(ctx context.Context, note func(text string)) error {
+// installed there. It warns where it had to assume some.
+func (a *app) search(ctx context.Context) error {
 	known := a.placed(ctx, cniinstall.Install{})
 	looks, binDir, confDir := known.Runtime, known.BinDir, known.ConfDir
 	known.Runtime = cri.CNI{}
@@ -62,7 +62,7 @@ func (a *app) search(ctx context.Context, note func(text string)) error {
 		return err
 	})
 	for _, text := range notes {
-		note(text)
+		a.warn(text)
 	}
 	a.binDirs = distinct(slices.Concat([]string{binDir}, looks.PluginDirs, []string{known.BinDir})...)
 	a.confDirs = distinct(confDir, looks.ConfDir, known.ConfDir)
@@ -145,8 +145,8 @@ func (a *app) cniSteps(cni bootstrap.Step, i cniinstall.Install) []bootstrap.Ste
 			return conf, err
 		}},
 	}
-	if a.leftOut(stepCNI) {
-		loaded.Skip = byFlag
+	if by := a.leftOutBy(stepCNI); by != "" {
+		loaded.Skip = by
 	}
 	return append(steps, loaded)
 }

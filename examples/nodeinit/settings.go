@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,8 +21,13 @@ func (a *app) settle() error {
 	case a.flag("log-level").given:
 	case a.debug:
 		a.logLevel = "debug"
+	case a.quiet:
+		a.logLevel = "error"
 	case a.output == formatJSON:
 		a.logLevel = "info" // the progress that text output shows otherwise
+	}
+	if a.quiet && a.output != formatJSON {
+		a.stdout, a.width = io.Discard, 0
 	}
 	if a.row.only != "" {
 		a.only = []string{a.row.only}
@@ -30,7 +36,6 @@ func (a *app) settle() error {
 		a.nodeName, _ = os.Hostname() // sources that need a name say so when it is empty
 	}
 	a.apiServers = withScheme(append(a.apiServers, a.apiServer))
-	a.timeline.path = a.timelineFile
 	return a.olderPaths()
 }
 

@@ -6,10 +6,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,28 +28,19 @@ if one failed, if records cannot be read, or if the node has objects of an agent
 and no record of any, 2 if there is something to do, and 3 if the node's owner
 is not --owner.
 
-The fields of --output=json are stable: stateDir, state (well, todo, others or
-failed), error, agents (name, state, owner, generation, since, seen, undoing,
-alive, changed, found, adopted, ended, begun, kept, todo, error, and lastRun:
-time, command, result, version, node, owner, summary, step, code, error, cause,
-remedy), records (kind, object, id, original, left, claims, causes, begun,
-kept), damaged (ids), left (ids) and orphans (agent, kind, object, dir,
-remove). A code is one of CODES.md.`
-
-func (a *app) status(cmd *cobra.Command, _ []string) error {
-	only := ""
-	if a.flag("agent").given {
-		only = a.agent
-	}
-	return a.showStatus(cmd.Context(), only)
-}
+The fields of --output=json are stable: stateDir, state (ok, pending, not-owner
+or failed), error, agents (name, state, owner, generation, since, seen, alive,
+ended, todo, error, and lastRun, a report as apply prints it), records (kind,
+object, id, original, left, claims, causes, begun, kept), damaged (ids), left
+(ids) and orphans (agent, kind, object, dir, remove). A code in a report is one
+of CODES.md.`
 
 // The states of an agent and of the node.
 const (
-	stateFailed = "failed" // the last run, or the records cannot be read
-	stateOthers = "others" // the node has another owner
-	stateTodo   = "todo"
-	stateWell   = "well"
+	stateOK       = "ok"
+	statePending  = "pending"   // there is something to do
+	stateNotOwner = "not-owner" // the node has another owner
+	stateFailed   = "failed"    // the last run, or the records cannot be read
 )
 
 // nodeStatus is the output of status, in JSON too.
@@ -59,46 +50,25 @@ type nodeStatus struct {
 	Agents   []agentStatus   `json:"agents"`
 	Records  []ledger.Record `json:"records"`
 	Damaged  []string        `json:"damaged"`
-	Left     []string        `json:"left"` // for good, with an agent's mark
+	Left     []string        `json:"left"` // in place, with an agent's mark and no record
 	Orphans  []ledger.Marked `json:"orphans"`
 	Error    string          `json:"error,omitempty"`
 }
 
 type agentStatus struct {
 	ledger.Agent
-	State   string     `json:"state"`
-	LastRun *runStatus `json:"lastRun"` // null: it was cut short, or nothing was done
-	Changed int        `json:"changed"` // objects that its steps want and agents have changed
-	Found   int        `json:"found"`   // objects that were found as its steps want them
-	Adopted int        `json:"adopted"` // of the recorded objects
-	Begun   int        `json:"begun"`   // by a run that was cut short
-	Kept    int        `json:"kept"`    // since it was changed by others
-	Todo    []string   `json:"todo"`
-	Error   string     `json:"error,omitempty"`
+	State   string            `json:"state"`
+	LastRun *bootstrap.Report `json:"lastRun"` // null: it was interrupted, or nothing was done
+	Todo    []string          `json:"todo"`
+	Error   string            `json:"error,omitempty"`
 }
 
-// runStatus is the outcome of a run. The last five fields describe the first failure.
-type runStatus struct {
-	Time    time.Time `json:"time"`
-	Command string    `json:"command"`
-	Result  string    `json:"result"`
-	Version string    `json:"version,omitempty"`
-	Node    string    `json:"node,omitempty"`
-	Owner   string    `json:"owner"`
-	Summary string    `json:"summary"`
-	Step    string    `json:"step,omitempty"` // empty: the plan itself
-	Code    string    `json:"code,omitempty"`
-	Error   string    `json:"error,omitempty"`
-	Cause   string    `json:"cause,omitempty"`
-	Remedy  string    `json:"remedy,omitempty"`
-}
-
-// showStatus shows the status of all agents, or of one, and reports the state by its error.
-func (a *app) showStatus(ctx context.Context, only string) error {
+func (a *app) status(cmd *cobra.Command, _ []string) error {
+	ctx := cmd.Context()
 	if err := a.needBook(ctx); a.book == nil {
 		return err
 	}
-	v := a.nodeStatus(ctx, only) // also if a part cannot be read
+	v := a.nodeStatus(ctx) // also if a part cannot be read
 	err := context.Cause(ctx)
 	if err != nil {
 		return err
@@ -108,43 +78,38 @@ func (a *app) showStatus(ctx context.Context, only string) error {
 	} else {
 		_, err = fmt.Fprint(a.stdout, v.text())
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	switch v.State {
-	case stateFailed:
-		return errors.New("not well: see the status above")
-	case stateOthers:
+	case v.State == stateFailed:
+		return errors.New("the node needs attention: see its status")
+	case v.State == stateNotOwner:
 		return fmt.Errorf("%w, and this is %q", ledger.ErrNotOwner, a.owner)
-	case stateTodo:
+	case v.State == statePending:
 		return errChanges
 	}
 	return nil
 }
 
 // nodeStatus collects the status. An unreadable part hides no other.
-func (a *app) nodeStatus(ctx context.Context, only string) nodeStatus {
-	v := nodeStatus{StateDir: a.stateDir, Agents: []agentStatus{}, Records: []ledger.Record{}, Damaged: []string{}, Left: []string{}, Orphans: []ledger.Marked{}}
+func (a *app) nodeStatus(ctx context.Context) nodeStatus {
 	agents, err := a.agents(ctx)
-	recorded, statusErr := a.book.Status(ctx)
-	for _, r := range recorded.Records {
-		if only == "" || claimOf(r, only) >= 0 {
-			v.Records = append(v.Records, r)
-		}
-	}
-	v.Damaged, v.Left = append(v.Damaged, recorded.Damaged...), append(v.Left, recorded.Left...)
-	for _, agent := range agents {
-		if only == "" || agent.Name == only {
-			v.Agents = append(v.Agents, a.agentStatus(ctx, agent, v.Records))
-		}
-	}
+	recorded, recordsErr := a.book.Status(ctx)
 	orphans, orphansErr := a.orphans(ctx)
-	for _, m := range orphans {
-		if only == "" || m.Agent == "" || m.Agent == only {
-			v.Orphans = append(v.Orphans, m)
+	one := a.flag("agent").given
+	isOther := func(agent string) bool { return one && agent != a.agent }
+	records := slices.DeleteFunc(recorded.Records, func(r ledger.Record) bool { return one && claimOf(r, a.agent) < 0 })
+	orphans = slices.DeleteFunc(orphans, func(m ledger.Marked) bool { return m.Agent != "" && isOther(m.Agent) })
+	v := nodeStatus{
+		StateDir: a.stateDir, Agents: []agentStatus{}, Records: append([]ledger.Record{}, records...), Orphans: append([]ledger.Marked{}, orphans...),
+		Damaged: append([]string{}, recorded.Damaged...), Left: append([]string{}, recorded.Left...),
+	}
+	for _, agent := range agents {
+		if !isOther(agent.Name) {
+			v.Agents = append(v.Agents, a.agentStatus(agent, records))
 		}
 	}
-	if err := cmp.Or(err, statusErr, orphansErr); err != nil {
+	if err := cmp.Or(err, recordsErr, orphansErr); err != nil {
 		v.Error = err.Error()
 	}
 	v.State = v.worst()
@@ -162,35 +127,34 @@ func (v nodeStatus) worst() string {
 	switch {
 	case v.Error != "" || unread || len(v.Damaged) > 0 || len(v.Orphans) > 0 && len(v.Agents)+len(v.Records) == 0:
 		return stateFailed
-	case has(stateOthers):
-		return stateOthers
+	case has(stateNotOwner):
+		return stateNotOwner
 	case has(stateFailed):
 		return stateFailed
-	case has(stateTodo) || len(v.Orphans) > 0:
-		return stateTodo
+	case has(statePending) || len(v.Orphans) > 0:
+		return statePending
 	}
-	return stateWell
+	return stateOK
 }
 
-func (a *app) agentStatus(ctx context.Context, agent ledger.Agent, records []ledger.Record) agentStatus {
-	v := agentStatus{Agent: agent, State: stateWell, Todo: []string{}}
-	for _, r := range records {
-		v.count(r)
+func (a *app) agentStatus(agent ledger.Agent, records []ledger.Record) agentStatus {
+	v := agentStatus{Agent: agent, State: stateOK, Todo: []string{}}
+	if agent.Report != nil {
+		v.LastRun = &bootstrap.Report{}
+		if err := v.LastRun.UnmarshalJSON(agent.Report); err != nil {
+			v.LastRun, v.Error = nil, fmt.Sprintf("the last report: %v", err)
+		}
 	}
-	var err error
-	if v.LastRun, err = a.lastRun(ctx, agent.Name); err != nil {
-		v.Error = err.Error()
-	}
-	v.Todo = append(v.Todo, v.todo()...)
+	v.addTodo(records)
 	switch {
-	case err != nil:
+	case v.Error != "":
 		v.State = stateFailed
 	case a.owner != "" && agent.Name == a.agent && agent.Generation > 0 && agent.Owner != a.owner:
-		v.State = stateOthers
-	case v.LastRun != nil && v.LastRun.Result == stateFailed:
+		v.State = stateNotOwner
+	case v.LastRun != nil && v.LastRun.Failed():
 		v.State = stateFailed
 	case len(v.Todo) > 0:
-		v.State = stateTodo
+		v.State = statePending
 	}
 	return v
 }
@@ -200,73 +164,132 @@ func claimOf(r ledger.Record, agent string) int {
 	return slices.IndexFunc(r.Claims, func(c ledger.Claim) bool { return c.Agent == agent })
 }
 
-func (v *agentStatus) count(r ledger.Record) {
-	i := claimOf(r, v.Name)
-	if i < 0 {
-		return
+// addTodo lists the remaining work.
+func (v *agentStatus) addTodo(records []ledger.Record) {
+	changed, begun, kept := false, false, false
+	for _, r := range records {
+		if claimOf(r, v.Name) >= 0 {
+			changed, begun, kept = changed || !r.Left.Equal(r.Original), begun || r.Begun, kept || r.Kept != ""
+		}
 	}
-	if !r.Begun && r.Left.Equal(r.Original) {
-		v.Found++
-	} else {
-		v.Changed++
-	}
-	if r.Claims[i].Adopted {
-		v.Adopted++
-	}
-	if r.Begun {
-		v.Begun++
-	}
-	if r.Kept != "" {
-		v.Kept++
-	}
-}
-
-// todo lists the remaining work.
-func (v *agentStatus) todo() (todo []string) {
-	if v.LastRun == nil && v.Changed > 0 && v.Error == "" || v.Begun > 0 {
-		todo = append(todo, "a run was interrupted: apply again, or uninstall")
+	if begun || changed && v.LastRun == nil && v.Error == "" {
+		v.Todo = append(v.Todo, "a run was interrupted: apply again, or uninstall")
 	}
 	if v.Ended > 0 {
-		todo = append(todo, "the node was rebooted: apply again, or uninstall")
+		v.Todo = append(v.Todo, "the node was rebooted: apply again, or uninstall")
 	}
-	if v.Kept > 0 {
-		todo = append(todo, "kept objects were changed by others: nodeinit forget OBJECT leaves one for good, nodeinit uninstall --accept-kept all of them")
+	if kept {
+		v.Todo = append(v.Todo, "other programs changed objects, which are therefore kept: nodeinit forget OBJECT leaves one as it is, nodeinit uninstall --accept-kept all of them")
 	}
-	return todo
 }
 
-// lastRun reads the report of the agent's last run; nil if there is none.
-func (a *app) lastRun(ctx context.Context, agent string) (*runStatus, error) {
-	b, err := a.bookOf(ctx, &ledger.Ledger{Dir: a.stateDir, Agent: agent, NoOwner: true})
-	if err != nil {
-		return nil, err
+// text is the status for people, on a terminal of 80 columns. Only a word that does not fit,
+// such as a path, makes a line longer.
+func (v nodeStatus) text() string {
+	var b strings.Builder
+	head := v.StateDir + ": " + v.State
+	if len(v.Agents)+len(v.Records)+len(v.Damaged) == 0 && v.Error == "" {
+		head += "; nothing is recorded"
 	}
-	text, when, err := b.LastReport(ctx)
-	if err != nil || when.IsZero() {
-		return nil, err
+	item(&b, "", head)
+	field(&b, "error", v.Error)
+	for _, m := range v.Orphans {
+		field(&b, "orphan", orphanText(m))
 	}
-	var report bootstrap.Report
-	if err := json.Unmarshal(text, &report); err != nil {
-		return nil, fmt.Errorf("read the last report: %w", err)
+	for _, agent := range v.Agents {
+		agent.write(&b)
 	}
-	run := &runStatus{
-		Time: report.Start, Command: cmp.Or(report.Command, report.Op), Result: "ok", Version: report.Version, Node: report.Node,
-		Owner: report.Owner, Summary: report.Summary(),
+	if len(v.Records) > 0 {
+		item(&b, "", "recorded:")
 	}
-	if run.Time.IsZero() {
-		run.Time = when
+	for _, r := range v.Records {
+		item(&b, "  ", r.String())
 	}
-	if report.Failed() {
-		step, failure := report.Cause()
-		run.Result, run.Step, run.Code, run.Error = stateFailed, step, bootstrap.Code(failure), failure.Error()
-		run.Cause, run.Remedy = bootstrap.Meaning(run.Code)
+	for _, id := range v.Damaged {
+		item(&b, "  ", id+": its record is damaged; nodeinit forget OBJECT drops the record, and leaves the object as it is")
 	}
-	return run, nil
+	for _, id := range v.Left {
+		item(&b, "  ", id+": left in place, and no longer recorded")
+	}
+	return b.String()
 }
 
-func (a *app) writeJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+// orphanText says what removes an object that is not recorded.
+func orphanText(m ledger.Marked) string {
+	what := m.Kind + " " + m.Object
+	if m.Agent != "" {
+		what += " of agent " + m.Agent
+	}
+	dir := "the --state-dir that it was made with"
+	if m.Dir != "" {
+		dir = "--state-dir=" + m.Dir
+	}
+	return what + ", not recorded here: uninstall it with " + dir + ", or if that is lost, remove it: " + m.Remove
+}
+
+func (v agentStatus) write(b *strings.Builder) {
+	item(b, "", "agent "+v.Name+": "+v.State)
+	field(b, "error", v.Error)
+	if r := v.LastRun; r == nil {
+		field(b, "last run", "unknown")
+	} else {
+		by := ""
+		if r.Version != "" {
+			by = ", version " + r.Version
+		}
+		if r.Owner != "" {
+			by += fmt.Sprintf(", owner %q", r.Owner)
+		}
+		field(b, "last run", fmt.Sprintf("%s, %s%s; %s", cmp.Or(r.Command, r.Op), age(r.Start), by, r.Summary()))
+		_, failure := r.Cause()
+		_, remedy := bootstrap.Meaning(bootstrap.Code(failure))
+		if failure != nil {
+			field(b, "failed", fmt.Sprintf("%v [%s]", failure, bootstrap.Code(failure)))
+		}
+		field(b, "remedy", remedy)
+	}
+	alive := "no sign that it is running"
+	switch {
+	case v.Alive != "":
+		alive = v.Alive
+	case v.AliveErr != nil:
+		alive = "whether it is running is unknown: " + v.AliveErr.Error()
+	}
+	if v.Generation > 0 {
+		field(b, "owner", fmt.Sprintf("%q, generation %d, since %s; %s", v.Owner, v.Generation, age(v.Since), alive))
+	}
+	field(b, "last seen", age(v.Seen))
+	for _, todo := range v.Todo {
+		field(b, "to do", todo)
+	}
+}
+
+// age is how long ago t was, in words.
+func age(t time.Time) string {
+	switch past := time.Since(t); {
+	case t.IsZero():
+		return "never"
+	case past < time.Minute:
+		return "just now"
+	case past < 48*time.Hour:
+		return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(past.Truncate(time.Minute).String()) + " ago"
+	default:
+		return fmt.Sprintf("%d days ago", past/(24*time.Hour))
+	}
+}
+
+const columns = 80
+
+// field writes a label and a text, if there is one.
+func field(b *strings.Builder, label, text string) {
+	if text != "" {
+		lines := bootstrap.Wrap(bootstrap.OneLine(text), strings.Repeat(" ", 12), columns)
+		fmt.Fprintf(b, "  %-10s%s\n", label, strings.TrimLeft(lines, " "))
+	}
+}
+
+// item writes a text, after indent.
+func item(b *strings.Builder, indent, text string) {
+	lines := bootstrap.Wrap(bootstrap.OneLine(text), indent+"  ", columns)
+	b.WriteString(indent + strings.TrimLeft(lines, " ") + "\n")
 }

@@ -18,7 +18,7 @@ import (
 // options are the values of all flags: the fields of the table.
 type options struct {
 	hostProc, configFile, logFormat, logLevel, output, timelineFile string
-	here, debug                                                     bool
+	here, debug, quiet                                              bool
 
 	sources, allowKeys, denyKeys []string
 	nodeName, namespace, dest    string
@@ -85,8 +85,8 @@ const (
 	changes  = records + undoes + "cleanup forget release "
 	reports  = applies + undoes + "install-cni mount-cgroup mount-bpffs sysctlfix build-config "
 
-	offHost = " build-config completion demo explain help " // commands that use nothing of the host
-	offAll  = " completion demo help "
+	offHost = " build-config completion demo explain help version " // commands that use nothing of the host
+	offAll  = " completion demo help version "
 )
 
 // group is a part of the table, as help shows it.
@@ -286,6 +286,7 @@ func (a *app) table() []group {
 			{name: "every", to: &a.every, on: "check",
 				help: "keep checking at about this interval, at most a fifth shorter, until asked to end; --timeout bounds each check, and --report-node and --report-metrics report it; 0: check once"},
 			{name: "show-values", to: &a.showValues, on: resolves, help: "print the values of keys that look secret, such as etcd-password, instead of masking them"},
+			{name: "quiet", short: "q", to: &a.quiet, off: offAll, help: "print only errors, and the document of --output=json"},
 			{name: "log-format", to: &a.logFormat, off: offAll, def: formatText, choices: []string{formatText, formatJSON}, help: "text or json"},
 			{name: "log-level", to: &a.logLevel, off: offAll, def: "warn", choices: []string{"warn", "info", "debug", "error"}, help: "debug, info, warn or error"},
 		}},

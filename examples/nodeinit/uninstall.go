@@ -57,7 +57,7 @@ func (a *app) preStop(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !enabled {
-		fmt.Fprintf(a.stderr, "nothing is done: cni-uninstall in %s is not true\n", bootstrap.OneLine(a.gateDir))
+		fmt.Fprintf(a.stderr, "nothing is removed: cni-uninstall in %s is not true\n", bootstrap.OneLine(a.gateDir))
 		return nil
 	}
 	if err = a.uninstall(cmd, args); errors.Is(err, ledger.ErrNotOwner) {

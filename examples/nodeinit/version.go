@@ -7,7 +7,14 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/spf13/cobra"
 )
+
+func (a *app) printVersion(*cobra.Command, []string) error {
+	_, err := fmt.Fprintln(a.stdout, "nodeinit version", version())
+	return err
+}
 
 // version is what the Go command has written into the program: the module's version, in which
 // the commit is, and whether that was changed; and Go's version.

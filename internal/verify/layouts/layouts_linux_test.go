@@ -175,6 +175,9 @@ func (n *node) refused(golden *strings.Builder, check outcome, before snapshot.S
 			require.Regexp(n.t, `(?m)^  `+r.args[0]+` +(failed|unknown)`, check.stdout)
 		} else {
 			require.Equal(n.t, []int{2, 0}, []int{check.code, apply.code}, apply)
+			require.Contains(n.t, check.stdout, " sorts before ")
+			require.Contains(n.t, apply.stdout, " sorts before ")
+			continue
 		}
 		for _, flag := range r.args[1:] {
 			name, _, _ := strings.Cut(flag, "=")

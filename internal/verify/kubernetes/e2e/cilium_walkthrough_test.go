@@ -151,7 +151,7 @@ func (w *walk) through(t *testing.T, agent []image.File) {
 	nodeReady(t, "True")
 	require.Equal(t, "nodeinit", kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=k8s-app=cilium", "--output=jsonpath={.items[*].spec.initContainers[*].name}"))
 	w.next(t, "kubectl -n kube-system logs", `(?s)sysctl +changed .*7 steps: `)
-	w.next(t, "NODE=", `(?s)agent cilium: well\s+last run  apply ok, .*, by version `)
+	w.next(t, "NODE=", `(?s)agent cilium: ok\s+last run  apply, .*, version `)
 	w.next(t, "docker exec", `(?s)sysctl +would-change .* set net.ipv4.conf.all.rp_filter = 0 \(is 1\).*exit status 2`)
 	w.next(t, "kubectl -n kube-system delete pod", ` deleted`)
 	kubectl(t, "rollout", "status", "daemonset/cilium", "--namespace=kube-system", "--timeout=120s")

@@ -25,7 +25,7 @@ var arrangements = []struct {
 
 // unchanged is what the log says at the second start: the configuration is written
 // into a folder that each pod has anew.
-const unchanged = `config +changed .*\n( +make directory .*\n)? +write .*\n( +note: users other than root may change .*\n)? +cleanup +skipped .*(\n +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*){5}\n7 steps: 5 unchanged, 1 changed, 1 skipped`
+const unchanged = `config +changed .*\n( +make directory .*\n)? +write .*\n( +note: users other than root may change .*\n)?( +(host-paths|cgroup|sysctl|bpffs|cni) +unchanged .*\n){5} +skipped: cleanup .*\n7 steps: 5 unchanged, 1 changed, 1 skipped`
 
 // A node's life with an agent, from NotReady until it is as it was before,
 // looked at with the tools of others.
