@@ -31,18 +31,6 @@ func (n node) at(place string) cri.CNI {
 	return cri.CNI{PluginDirs: []string{filepath.Join(n.root, place, "bin")}, ConfDir: filepath.Join(n.root, place, "net.d")}
 }
 
-func TestResolveDirsWhereTheRuntimeLooks(t *testing.T) {
-	n := newNode(t)
-	r := n.at("k3s")
-	r.PluginDirs = append(r.PluginDirs, "/usr/lib/cni")
-	i := n.auto(r)
-	require.Equal(t, r.PluginDirs[0], i.BinDir)
-	require.Equal(t, r.ConfDir, i.ConfDir)
-	requireApplied(t, i, n.root)
-	require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
-	require.Empty(t, n.advice(i))
-}
-
 func TestResolveDirsGivenFoldersStay(t *testing.T) {
 	n := newNode(t)
 	r := n.at("k3s")

@@ -38,18 +38,18 @@ func TestWhatARuntimeSays(t *testing.T) {
 	}{
 		"nothing is loaded": {
 			runtime:  critest.Runtime{Info: critest.Containerd(nil, "/etc/cni/net.d/", "/usr/lib/cni", "/opt/cni//bin")},
-			want:     cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1},
+			want:     cri.CNI{PluginDirs: []string{"/usr/lib/cni", "/opt/cni/bin"}, ConfDir: "/etc/cni/net.d"},
 			lastLoad: "no network config found in /etc/cni/net.d/",
 		},
 		"one is loaded": {
 			runtime:  critest.Runtime{Info: critest.Containerd([]byte(conflist), "/etc/cni/net.d", "/opt/cni/bin")},
-			want:     cri.CNI{PluginDirs: []string{"/opt/cni/bin"}, ConfDir: "/etc/cni/net.d", MaxConfNum: 1},
+			want:     cri.CNI{PluginDirs: []string{"/opt/cni/bin"}, ConfDir: "/etc/cni/net.d"},
 			lastLoad: "OK",
-			networks: []cri.Network{{Name: "ours", Plugins: []string{"our-cni", "portmap"}, Source: conflist}},
+			networks: []cri.Network{{Name: "ours", Source: conflist}},
 		},
 		"CRI-O, by its configuration": {
 			runtime: critest.Runtime{Info: saying("config", `{"sandboxImage":"pause"}`), Config: string(crio)},
-			want:    cri.CNI{PluginDirs: []string{"/opt/cni/bin", "/usr/libexec/cni"}, ConfDir: "/etc/kubernetes/cni/net.d", OwnLoopback: true},
+			want:    onCRIO(cri.CNI{PluginDirs: []string{"/opt/cni/bin", "/usr/libexec/cni"}, ConfDir: "/etc/kubernetes/cni/net.d", OwnLoopback: true}, "", true),
 		},
 		"not where it looks":          {runtime: critest.Runtime{Info: saying("cniconfig", "null")}},
 		"nothing at all, cri-dockerd": {},
@@ -62,6 +62,8 @@ func TestWhatARuntimeSays(t *testing.T) {
 		require.Contains(t, s.LastLoad, tc.lastLoad, name)
 		require.Equal(t, tc.lastLoad == "", s.LastLoad == "", name)
 		require.Equal(t, tc.networks, s.Networks, name)
+		_, err = e.CNI(t.Context())
+		require.Equal(t, tc.want.ConfDir == "", err != nil, "it does not report where it looks")
 	}
 }
 
@@ -225,7 +227,7 @@ func TestNoProcessListens(t *testing.T) {
 	require.NoError(t, l.Close())
 	e := cri.Endpoint{HostProc: h.proc, Path: usual}
 	_, err := e.Status(t.Context())
-	require.EqualError(t, err, `ask the container runtime at "/run/containerd/containerd.sock": connect: connection refused`)
+	require.EqualError(t, err, `ask the container runtime at "/run/containerd/containerd.sock": nothing proves that the host's container runtime listens: connect: connection refused`)
 	h.write(filepath.Join(h.root, "file"), "")
 	e.Path = "/file"
 	_, err = e.Status(t.Context())
@@ -233,6 +235,9 @@ func TestNoProcessListens(t *testing.T) {
 	e.Path = "run/containerd.sock"
 	_, err = e.Status(t.Context())
 	require.ErrorContains(t, err, "want the absolute path of a unix socket")
+	e.Path = "/run/none.sock"
+	_, err = e.SandboxIDs(t.Context())
+	require.ErrorIs(t, err, cri.ErrUnproven, "no default folders are assumed")
 }
 
 func TestNothingStaysBehind(t *testing.T) {
@@ -265,8 +270,6 @@ func TestCNI11_TheRuntimeIsAskedWhichItIs(t *testing.T) {
 	require.NoError(t, e.CallsStatus(t.Context()))
 	require.Equal(t, []string{"/runtime.v1.RuntimeService/Version"}, asked)
 
-	older := newHost(t).serve(critest.Runtime{Name: "containerd", Version: "1.7.27"})
-	require.ErrorContains(t, older.CallsStatus(t.Context()), `"containerd 1.7.27" does not call STATUS`)
 	require.ErrorIs(t, newHost(t).serve(noCRI).CallsStatus(t.Context()), errors.ErrUnsupported)
 	require.ErrorContains(t, cri.Endpoint{HostProc: e.HostProc, Path: "x.sock"}.CallsStatus(t.Context()), "which it is")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -289,7 +292,7 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 	}))
 	got, err := cri.Endpoint{HostProc: h.proc}.CNI(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, cri.CNI{PluginDirs: []string{"/opt/there"}, ConfDir: "/etc/there", MaxConfNum: 1}, got)
+	require.Equal(t, cri.CNI{PluginDirs: []string{"/opt/there"}, ConfDir: "/etc/there"}, got)
 	require.EqualValues(t, 4, asked.Load())
 
 	asked.Store(-1 << 30)
@@ -297,14 +300,4 @@ func TestCNIAsksARuntimeThatIsStartingAgain(t *testing.T) {
 	cancel()
 	_, err = cri.Endpoint{HostProc: h.proc}.CNI(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestCNISaysWhatDoesNotPass(t *testing.T) {
-	for want, runtime := range map[string]http.Handler{
-		"does not report where it looks": critest.Runtime{},
-		"it has no CRI":                  noCRI,
-	} {
-		_, err := newHost(t).serve(runtime).CNI(t.Context())
-		require.ErrorContains(t, err, want)
-	}
 }

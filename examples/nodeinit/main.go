@@ -144,7 +144,8 @@ type app struct {
 	binDirs        []string          // that search has found
 	confDirs       []string
 	notes          []string
-	unlisted       error // of sandboxes
+	unlisted       error  // of sandboxes
+	staysReady     string // the runtime may, without a configuration in this directory
 	preflight      bool
 	prefixed       bool // the CNI directories are below a prefix, where the runtime does not know them
 	options
