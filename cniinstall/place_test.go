@@ -81,17 +81,6 @@ func TestSEC11_NoFoldersAreAssumedForARuntimeInDoubt(t *testing.T) {
 	}
 }
 
-// The recorded folder is kept as long as the runtime looks there.
-func TestResolveDirsTheFolderInUseIsKept(t *testing.T) {
-	n := newNode(t)
-	first := n.at("first")
-	require.NoError(t, n.auto(first).Apply(t.Context()))
-	both := cri.CNI{PluginDirs: []string{n.bin, first.PluginDirs[0]}, ConfDir: first.ConfDir}
-	i := n.auto(both)
-	require.Equal(t, first.PluginDirs[0], i.BinDir)
-	requireConverged(t, i, n.root)
-}
-
 // A move reverts the old place; a later revert reverts the new one.
 func TestResolveDirsAMoveUndoesTheOldPlace(t *testing.T) {
 	n := newNode(t)
@@ -122,6 +111,8 @@ func TestResolveDirsAMoveUndoesTheOldPlace(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, confs, 1)
 	}
+	inUse := n.at("newer").PluginDirs[0]
+	require.Equal(t, inUse, n.auto(cri.CNI{PluginDirs: []string{n.bin, inUse}, ConfDir: n.at("newest").ConfDir}).BinDir)
 	require.NoError(t, i.Revert(t.Context()))
 	require.Empty(t, kept(t, i))
 	require.Equal(t, before, tree(t, n.root))

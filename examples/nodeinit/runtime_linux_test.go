@@ -184,14 +184,7 @@ func TestCNI6_WhatHoldsOnCRIOIsSaidBeforehand(t *testing.T) {
 	n.write("/etc/crio/crio.conf", "[crio.network]\n# network_dir = \"/commented\"\nplugin_dirs = [\n\t\"/usr/libexec/cni\",\n\t\"/opt/cni/bin\",\n]\n")
 	n.write("/etc/crio/crio.conf.d/10-net.conf", "[crio.network]\ncni_default_network = \"other\"\n")
 	n.write("/etc/cni/net.d/00-crio.conflist", `{"cniVersion":"1.0.0","name":"crio","plugins":[{"type":"bridge"}]}`)
-	n.shell("cat > " + n.plugins + `/test-cni <<'E'
-#!/bin/sh
-case $CNI_COMMAND in
-ADD) touch /run/lease-$CNI_CONTAINERID; echo '{"cniVersion":"1.0.0"}' ;;
-DEL) rm /run/lease-$CNI_CONTAINERID ;;
-*) echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}' ;;
-esac
-E`)
+	n.shell(`sed -i '2i case $CNI_COMMAND in ADD) touch /run/lease-$CNI_CONTAINERID;; DEL) rm /run/lease-$CNI_CONTAINERID;; esac' ` + n.plugins + "/test-cni")
 	crio := &critest.CRIO{Enter: n.Do}
 	n.runtime("/run/crio/crio.sock", crio)
 	before := n.state()
