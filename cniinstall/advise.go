@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/slipway-dev/slipway/internal/cniconf"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/hosttool"
 	"github.com/slipway-dev/slipway/internal/once"
@@ -58,7 +59,9 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		advice = append(advice, f.advise(ctx, name))
+		if text := i.advise(ctx, f, name); text != "" {
+			advice = append(advice, text)
+		}
 	}
 	return advice, nil
 }
@@ -126,17 +129,30 @@ func (i Install) unasked(ctx context.Context, raw []byte) (texts []string) {
 	return texts
 }
 
-// advise describes the effect of a file that sorts before ours.
-func (f folder) advise(ctx context.Context, name string) string {
+// advise describes the effect of a file that sorts before ours. It has none if the runtime uses
+// only the network of another name.
+func (i Install) advise(ctx context.Context, f folder, name string) string {
 	path := filepath.Join(f.Dir, name)
 	raw, err := f.Read(ctx, name)
 	var network string
 	if err == nil {
 		network, err = loads(name, raw)
 	}
-	if err != nil {
+	missing := i.willLack(ctx, cniconf.Types(name, raw))
+	switch only := i.Runtime.CRIO.DefaultNetwork; {
+	case only != "" && (err != nil || network != only):
+		return ""
+	case err != nil:
 		return fmt.Sprintf("%s is invalid and sorts before %s: containerd loads no network while it is there, CRI-O passes it over: %v",
 			path, f.own, err)
+	case len(missing) > 0:
+		return fmt.Sprintf("%s sorts before %s: containerd uses its network %q, CRI-O passes it over: %v", path, f.own, network, missing[0])
 	}
 	return fmt.Sprintf("%s sorts before %s: runtimes use its network %q", path, f.own, network)
+}
+
+// willLack returns an error for each plugin that is not on the node, nor about to be.
+func (i Install) willLack(ctx context.Context, plugins []string) []error {
+	coming, _ := i.pluginNames(ctx) // Check reports the error
+	return absent(plugins, i.searchDirs(), append(coming, i.Vouched...))
 }

@@ -27,7 +27,7 @@ func TestCNI6_Advise(t *testing.T) {
 	require.NoError(t, i.Apply(t.Context()))
 	require.Empty(t, n.advice(i))
 
-	write(t, n.other("00-multus.conf"), `{"name":"multus-net","type":"multus","cniVersion":"0.3.1"}`, 0o600)
+	write(t, n.other("00-multus.conf"), `{"name":"multus-net","type":"cilium-cni","cniVersion":"0.3.1"}`, 0o600)
 	write(t, n.other("01-later.conflist"), `{"name":"later","cniVersion":"99","plugins":[{"type":"x"}]}`, 0o600)
 	write(t, n.other("02-torn.conflist"), `{"name":"torn","plugins":[`, 0o644)
 	write(t, n.other("03-empty.conf"), "", 0o644)
@@ -39,19 +39,28 @@ func TestCNI6_Advise(t *testing.T) {
 	invalid := func(name string) string {
 		return n.other(name) + " is invalid and sorts before 05-cilium.conflist: containerd loads no network while it is there, CRI-O passes it over: "
 	}
-	first := " sorts before 05-cilium.conflist: runtimes use its network "
+	first := func(name, network string) string {
+		return n.other(name) + ` sorts before 05-cilium.conflist: containerd uses its network "` + network + `", CRI-O passes it over: plugin missing: `
+	}
 	require.Equal(t, []string{
-		n.other("00-multus.conf") + first + `"multus-net"`,
-		n.other("01-later.conflist") + first + `"later"`, // only noticed by the runtime when a pod starts
+		n.other("00-multus.conf") + ` sorts before 05-cilium.conflist: runtimes use its network "multus-net"`,
+		first("01-later.conflist", "later") + "x is not in " + n.bin, // only noticed by containerd when a pod starts
 		invalid("02-torn.conflist") + "error parsing configuration list: unexpected end of JSON input",
 		invalid("03-empty.conf") + "error parsing configuration: unexpected end of JSON input",
 		invalid("04-list.conf") + "error parsing configuration: missing 'type'",
 		invalid("04-none.conflist") + "it has no plugins",
-		n.other("04-single.json") + first + `"single"`,
+		first("04-single.json", "single") + "x is not in " + n.bin,
 		invalid("04-target.conf") + "stat " + n.other("04-target.conf") + ": no such file or directory",
 	}, n.advice(i))
 	require.Equal(t, before, tree(t, n.root))
 
+	i.Runtime.CRIO.DefaultNetwork = "cilium"
+	require.Empty(t, n.advice(i), "CRI-O uses no network of another name")
+	i.Runtime.CRIO.DefaultNetwork = "multus-net"
+	_, wrong := i.Check(t.Context())
+	require.ErrorIs(t, wrong, cniinstall.ErrInvalid, "nor ours then")
+	require.ErrorContains(t, wrong, `no pod gets its network "cilium", since CRI-O's cni_default_network is "multus-net"`)
+	i.Runtime.CRIO.DefaultNetwork = ""
 	i.Exclusive = true
 	require.Empty(t, n.advice(i), "Apply sets them aside")
 	i.Exclusive, i.Config = false, nil

@@ -32,8 +32,11 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 		return nil, err
 	}
 	for _, name := range names {
-		if name < f.own && !(i.Exclusive && i.Config != nil) {
-			findings = append(findings, code.Wrap(code.CNIPreceded, fmt.Errorf("%s (move it away, or give the agent's a name that sorts first)", f.advise(ctx, name))))
+		if name >= f.own || i.Exclusive && i.Config != nil {
+			break
+		}
+		if text := i.advise(ctx, f, name); text != "" {
+			findings = append(findings, code.Wrap(code.CNIPreceded, fmt.Errorf("%s (move it away, or give the agent's a name that sorts first)", text)))
 		}
 	}
 	raw, err := f.Read(ctx, names[0])
@@ -41,12 +44,11 @@ func (i Install) Findings(ctx context.Context) (findings []error, err error) {
 		return findings, err
 	}
 	n, err := parseWhole(ctx, f.Folder, names[0], raw)
-	if err != nil { // said above, unless the agent writes it anew
+	if only := i.Runtime.CRIO.DefaultNetwork; err != nil || only != "" && n.name != only { // said above, or passed over
 		return findings, nil
 	}
-	coming, err := i.pluginNames(ctx)
-	for _, err := range absent(n.types, i.searchDirs(), append(coming, i.Vouched...)) {
-		findings = append(findings, fmt.Errorf("pods get no network by %s, which container runtimes use: %w (install it, or remove the configuration if it is of a CNI that is gone)", filepath.Join(f.Dir, names[0]), err))
+	for _, err := range i.willLack(ctx, n.types) {
+		findings = append(findings, fmt.Errorf("pods get no network by %s, which sorts first: %w (install it, or remove the configuration if it is of a CNI that is gone)", filepath.Join(f.Dir, names[0]), err))
 	}
-	return findings, err
+	return findings, nil
 }

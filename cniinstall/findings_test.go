@@ -35,7 +35,7 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 	write(t, n.other("10-other.conflist"), `{"cniVersion":"1.0.0","name":"other","plugins":[{"type":"other-cni"},{"type":"elsewhere"}]}`, 0o644)
 	i.Vouched = []string{"elsewhere"}
 	require.Len(t, found(), 1)
-	require.Contains(t, found()[0], "cni.plugin-missing pods get no network by "+n.other("10-other.conflist")+", which container runtimes use: plugin missing: other-cni is not in ")
+	require.Contains(t, found()[0], "cni.plugin-missing pods get no network by "+n.other("10-other.conflist")+", which sorts first: plugin missing: other-cni is not in ")
 
 	i.Vouched = append(i.Vouched, "other-cni")
 	require.Empty(t, found(), "it sorts after the agent's, and no plugin is missing")
@@ -44,7 +44,11 @@ func TestRDY8_FindingsOfAConfigurationThatAnotherWrites(t *testing.T) {
 	write(t, n.other("01-multus.conf"), `{"name":"multus-net","type":"multus","cniVersion":"0.3.1"}`, 0o644)
 	require.Len(t, found(), 2)
 	require.Contains(t, found()[0], "cni.preceded "+n.other("00-torn.conflist")+" is invalid and sorts before 05-cilium.conflist: containerd loads no network while it is there")
-	require.Contains(t, found()[1], "cni.preceded "+n.other("01-multus.conf")+` sorts before 05-cilium.conflist: runtimes use its network "multus-net"`)
+	require.Contains(t, found()[1], "cni.preceded "+n.other("01-multus.conf")+` sorts before 05-cilium.conflist: containerd uses its network "multus-net", CRI-O passes it over: plugin missing: multus is not in `)
+	i.Runtime.CRIO.DefaultNetwork = "other"
+	require.Empty(t, found(), "CRI-O uses neither, nor the torn one")
+	i.Runtime.CRIO.DefaultNetwork = "multus-net"
+	require.Len(t, found(), 1)
 
 	i = n.install()
 	i.Exclusive = true

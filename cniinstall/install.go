@@ -98,9 +98,12 @@ type Install struct {
 	// runtime's ([Install.ResolveDirs]), a step also undoes its files in other folders, once
 	// everything is installed in these, and Advise says whether the runtime uses others.
 	Runtime struct {
-		PluginDirs  []string // in its order
-		ConfDir     string
-		MaxConfNum  int
+		PluginDirs []string // in its order
+		ConfDir    string
+		CRIO       struct {
+			DefaultNetwork string // it uses no other network
+			StaysReady     bool
+		}
 		OwnLoopback bool // it brings up the loopback device of pods itself, without a plugin
 	}
 	RuntimeErr error

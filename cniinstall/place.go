@@ -58,7 +58,7 @@ func (i Install) ResolveDirs(ctx context.Context) (Install, error) {
 // isAsked reports whether the runtime was asked: Files in other folders than its are undone.
 func (i Install) isAsked() bool {
 	r := i.Runtime
-	return i.RuntimeErr != nil || len(r.PluginDirs) > 0 || r.ConfDir != "" || r.MaxConfNum != 0 || r.OwnLoopback
+	return i.RuntimeErr != nil || len(r.PluginDirs) > 0 || r.ConfDir != "" || r.OwnLoopback
 }
 
 // installed returns the folders in which the agent has installed last, or "".

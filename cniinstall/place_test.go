@@ -31,18 +31,6 @@ func (n node) at(place string) cri.CNI {
 	return cri.CNI{PluginDirs: []string{filepath.Join(n.root, place, "bin")}, ConfDir: filepath.Join(n.root, place, "net.d")}
 }
 
-func TestResolveDirsWhereTheRuntimeLooks(t *testing.T) {
-	n := newNode(t)
-	r := n.at("k3s")
-	r.PluginDirs = append(r.PluginDirs, "/usr/lib/cni")
-	i := n.auto(r)
-	require.Equal(t, r.PluginDirs[0], i.BinDir)
-	require.Equal(t, r.ConfDir, i.ConfDir)
-	requireApplied(t, i, n.root)
-	require.FileExists(t, filepath.Join(r.ConfDir, i.ConfName))
-	require.Empty(t, n.advice(i))
-}
-
 func TestResolveDirsGivenFoldersStay(t *testing.T) {
 	n := newNode(t)
 	r := n.at("k3s")
@@ -93,17 +81,6 @@ func TestSEC11_NoFoldersAreAssumedForARuntimeInDoubt(t *testing.T) {
 	}
 }
 
-// The recorded folder is kept as long as the runtime looks there.
-func TestResolveDirsTheFolderInUseIsKept(t *testing.T) {
-	n := newNode(t)
-	first := n.at("first")
-	require.NoError(t, n.auto(first).Apply(t.Context()))
-	both := cri.CNI{PluginDirs: []string{n.bin, first.PluginDirs[0]}, ConfDir: first.ConfDir}
-	i := n.auto(both)
-	require.Equal(t, first.PluginDirs[0], i.BinDir)
-	requireConverged(t, i, n.root)
-}
-
 // A move reverts the old place; a later revert reverts the new one.
 func TestResolveDirsAMoveUndoesTheOldPlace(t *testing.T) {
 	n := newNode(t)
@@ -134,6 +111,8 @@ func TestResolveDirsAMoveUndoesTheOldPlace(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, confs, 1)
 	}
+	inUse := n.at("newer").PluginDirs[0]
+	require.Equal(t, inUse, n.auto(cri.CNI{PluginDirs: []string{n.bin, inUse}, ConfDir: n.at("newest").ConfDir}).BinDir)
 	require.NoError(t, i.Revert(t.Context()))
 	require.Empty(t, kept(t, i))
 	require.Equal(t, before, tree(t, n.root))

@@ -344,6 +344,9 @@ func (j *job) render(ctx context.Context) (err error) {
 	if err == nil {
 		j.net, err = parseWhole(ctx, f.Folder, as, j.raw)
 	}
+	if only := j.Runtime.CRIO.DefaultNetwork; err == nil && only != "" && j.net.name != only {
+		return j.net.invalid(-1, fmt.Errorf("no pod gets its network %q, since CRI-O's cni_default_network is %q: name that one, or change the setting and restart CRI-O", j.net.name, only))
+	}
 	return err
 }
 

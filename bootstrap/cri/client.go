@@ -68,16 +68,22 @@ type rpc struct {
 }
 
 // ask parses the answer to a call, which is made on a connection of its own. It explains
-// the error of a runtime that does not know the call.
+// the error of a runtime that does not know the call, and that of a path without a runtime.
 func ask[T any](ctx context.Context, e Endpoint, r rpc, what string, parse func(Endpoint, []byte) (T, error)) (parsed T, err error) {
 	ctx, wait := waiting.On(ctx, "the container runtime to answer")
 	defer wait.End()
+	isNamed := e.Path != ""
 	if e, err = e.found(ctx); err != nil {
 		return parsed, err
 	}
 	answer, err := e.call(ctx, r)
-	if errors.Is(err, errors.ErrUnsupported) {
+	hasNone := errors.Is(err, errors.ErrUnsupported)
+	if hasNone {
 		err = fmt.Errorf("it has no CRI, or an older one than v1 (containerd before 1.6); in containerd the plugin may be disabled, or have failed: %w", err)
+	}
+	isAnswer := err == nil || !hasNone && errors.As(err, new(*rpcError))
+	if isNamed && !isAnswer && ctx.Err() == nil && !errors.Is(err, ErrUnproven) {
+		err = fmt.Errorf("%w: %w", ErrUnproven, err)
 	}
 	if err == nil {
 		parsed, err = parse(e, answer)

@@ -12,19 +12,11 @@ import (
 // cniConfig is containerd's info["cniconfig"]: ConfigResult of
 // github.com/containerd/go-cni, in one shape from containerd 1.6 to 2.1.
 type cniConfig struct {
-	PluginDirs       []string
-	PluginConfDir    string
-	PluginMaxConfNum int
-	Networks         []struct {
+	PluginDirs    []string
+	PluginConfDir string
+	Networks      []struct {
 		IFName string
-		Config struct {
-			Name, Source string
-			Plugins      []struct {
-				Network struct {
-					Type string `json:"type"`
-				}
-			}
-		}
+		Config network
 	}
 }
 
@@ -62,16 +54,11 @@ func parseCNIConfig(text []byte) (CNI, []network, error) {
 	}
 	var networks []network
 	for _, n := range c.Networks {
-		if n.IFName == "lo" {
-			continue
+		if n.IFName != "lo" {
+			networks = append(networks, n.Config)
 		}
-		network := network{Name: n.Config.Name, Source: n.Config.Source}
-		for _, p := range n.Config.Plugins {
-			network.Plugins = append(network.Plugins, p.Network.Type)
-		}
-		networks = append(networks, network)
 	}
-	cni := CNI{PluginDirs: c.PluginDirs, ConfDir: c.PluginConfDir, MaxConfNum: c.PluginMaxConfNum}
+	cni := CNI{PluginDirs: c.PluginDirs, ConfDir: c.PluginConfDir}
 	return cni, networks, cni.clean()
 }
 

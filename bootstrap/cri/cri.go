@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 )
 
-// ErrNoRuntime means that there is no container runtime, or that it does not run yet: no
+// errNoRuntime means that there is no container runtime, or that it does not run yet: no
 // socket was found.
-var ErrNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
+var errNoRuntime = code.New(code.CRINoRuntime, "no container runtime listens")
 
 // ErrSeveral means that several sockets were found, which the error lists, and no kubelet
 // that names the one it uses.
 var ErrSeveral = code.New(code.CRISeveral, "several container runtimes listen")
 
 // ErrUnproven means that another user than root listens at the socket or may change its
-// path, or that it cannot be told.
+// path, that it cannot be told, or that no runtime answers at the path that the caller gives.
 var ErrUnproven = code.New(code.CRIUnproven, "nothing proves that the host's container runtime listens")
 
 // Endpoint is the socket of a container runtime.
@@ -81,9 +81,8 @@ type status struct {
 
 // network is one that a runtime has loaded: not that of the loopback device.
 type network struct {
-	Name    string
-	Plugins []string // types, in their order
-	Source  string   // the configuration as the runtime read it: JSON of a list of plugins
+	Name   string
+	Source string // the configuration as the runtime read it: JSON of a list of plugins
 }
 
 // CNI is where a runtime looks for plugins and configurations. The directories are
@@ -91,7 +90,15 @@ type network struct {
 type CNI struct {
 	PluginDirs []string // searched in this order
 	ConfDir    string
-	MaxConfNum int // how many files are loaded, in the order of their names; zero: all, or not reported
+
+	// CRIO is what holds on CRI-O alone. DefaultNetwork names the only network that pods get
+	// (cni_default_network); if empty, the first configuration serves. StaysReady is true if
+	// the runtime, once ready, may go on reporting the network as ready although its
+	// configuration has gone or its plugin fails STATUS: cni_status_grace_period is not set.
+	CRIO struct {
+		DefaultNetwork string
+		StaysReady     bool
+	}
 
 	// OwnLoopback is true if the runtime brings up the loopback device of pods itself,
 	// and runs no plugin named loopback: CRI-O since ocicni 0.4, and containerd since 2.0
@@ -106,10 +113,5 @@ type rpcError struct {
 	Message string // as the runtime sent it
 }
 
-// noSuchCall is gRPC's code for a call that the server does not know.
-const noSuchCall = 12
-
-// Is reports whether the code corresponds to target.
-func (e *rpcError) Is(target error) bool {
-	return target == errors.ErrUnsupported && e.Code == noSuchCall
-}
+// Is reports whether the code is gRPC's for a call that the server does not know.
+func (e *rpcError) Is(target error) bool { return target == errors.ErrUnsupported && e.Code == 12 }

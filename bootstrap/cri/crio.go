@@ -36,12 +36,12 @@ func (e Endpoint) config(ctx context.Context) (c CNI, err error) {
 	return c, err
 }
 
-// parseConfig reads network_dir and plugin_dirs of the table crio.network. It supports as
-// much of TOML as CRI-O writes there: one line for a key, with a string or a list of
-// strings (github.com/BurntSushi/toml escapes the ends of lines in strings), which JSON
-// writes alike.
+// parseConfig reads the table crio.network. It supports as much of TOML as CRI-O writes
+// there: one line for a key, with a string or a list of strings (github.com/BurntSushi/toml
+// escapes the ends of lines in strings), which JSON writes alike.
 func parseConfig(text string) (c CNI, err error) {
 	table := ""
+	c.CRIO.StaysReady = true
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
@@ -52,6 +52,10 @@ func parseConfig(text string) (c CNI, err error) {
 			continue
 		}
 		switch strings.TrimSpace(key) {
+		case "cni_default_network":
+			err = json.Unmarshal([]byte(value), &c.CRIO.DefaultNetwork)
+		case "cni_status_grace_period": // since 1.36.3
+			c.CRIO.StaysReady = strings.TrimSpace(value) == `"0s"`
 		case "network_dir":
 			err = json.Unmarshal([]byte(value), &c.ConfDir)
 		case "plugin_dirs":

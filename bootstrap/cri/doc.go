@@ -60,13 +60,12 @@
 //
 // # What can go wrong
 //
-// The error matches [ErrNoRuntime] if nothing listens, [ErrSeveral] if several runtimes
-// do and the kubelet does not decide, and [ErrUnproven] if another user than root may
-// listen. An error that a runtime without the call answers matches
-// [errors.ErrUnsupported]. An
-// answer of more than 4 MiB, gRPC's own limit (a list of sandboxes: 16 MiB, the
-// kubelet's), is an error; a call waits until ctx ends for a runtime that does not
-// answer.
+// The error has the code cri.no-runtime if nothing listens. It matches [ErrSeveral] if
+// several runtimes do and the kubelet does not decide, and [ErrUnproven] if another user
+// than root may listen, or no runtime does where the caller says so. An error that a runtime
+// without the call answers matches [errors.ErrUnsupported]. An answer of more than 4 MiB,
+// gRPC's own limit (a list of sandboxes: 16 MiB, the kubelet's), is an error; a call waits
+// until ctx ends for a runtime that does not answer.
 //
 // # When not to use it
 //

@@ -26,10 +26,6 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	looks, err := cri.Endpoint{HostProc: hostProc}.CNI(ctx)
-	if errors.Is(err, cri.ErrNoRuntime) {
-		fmt.Println("no runtime yet: the usual places")
-		return
-	}
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ var (
 	ParseStatus    = parseStatus
 	ParseCNIConfig = parseCNIConfig
 	ParseConfig    = parseConfig
+	ErrNoRuntime   = errNoRuntime
 )
 
 type (

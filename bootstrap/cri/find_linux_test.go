@@ -161,7 +161,7 @@ func TestAKubeletsFileThatCannotBeRead(t *testing.T) {
 
 func TestSEC8_HostilePathsAreQuoted(t *testing.T) {
 	_, err := cri.Endpoint{HostProc: newHost(t).proc, Path: "/run/\x1b/containerd.sock"}.Status(t.Context())
-	require.EqualError(t, err, `ask the container runtime at "/run/\x1b/containerd.sock": open /run/\x1b/containerd.sock: no such file or directory`)
+	require.EqualError(t, err, `ask the container runtime at "/run/\x1b/containerd.sock": nothing proves that the host's container runtime listens: open /run/\x1b/containerd.sock: no such file or directory`)
 }
 
 // What root may not be the only one to change is not believed, and not taken for missing:

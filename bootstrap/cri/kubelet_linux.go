@@ -41,7 +41,7 @@ func (k kubelet) socket(h host) (string, error) {
 	f, err := h.socket(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%w at the kubelet's runtime endpoint: %w", ErrNoRuntime, err)
+		return "", fmt.Errorf("%w at the kubelet's runtime endpoint: %w", errNoRuntime, err)
 	case err != nil:
 		return "", fmt.Errorf("the kubelet's runtime endpoint: %w", err)
 	}

@@ -16,19 +16,14 @@ import (
 	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/failure"
 	"github.com/slipway-dev/slipway/internal/printable"
-	"github.com/slipway-dev/slipway/internal/unsupported"
 	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 const askEvery = 250 * time.Millisecond
 
 // loads reports whether the runtime has loaded a configuration with this content: a
-// list of plugins, or a single one. If the runtime does not report its loaded networks,
-// the error matches [errors.ErrUnsupported].
+// list of plugins, or a single one.
 func (s status) loads(conf []byte) (bool, error) {
-	if s.LastLoad == "" {
-		return false, unsupported.Error("the container runtime does not report which networks it has loaded (containerd does)")
-	}
 	var want any
 	if err := json.Unmarshal(conf, &want); err != nil {
 		return false, fmt.Errorf("the configuration to load: %w", err)
@@ -52,7 +47,7 @@ func (s status) loads(conf []byte) (bool, error) {
 func (s status) using() string {
 	var all []string
 	for _, n := range s.Networks {
-		all = append(all, fmt.Sprintf("%q (%s)", n.Name, strings.Join(n.Plugins, ", ")))
+		all = append(all, fmt.Sprintf("%q", n.Name))
 	}
 	text := "it has loaded " + cmp.Or(strings.Join(all, ", "), "none")
 	if s.LastLoad != "OK" {
@@ -77,28 +72,29 @@ type Loaded struct {
 // Check reports a change while the runtime has not loaded the configuration. A runtime
 // that is missing, or does not answer, has not loaded it.
 func (l Loaded) Check(ctx context.Context) ([]string, error) {
-	conf, err := l.conf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	said, err := l.look(ctx, conf)
+	said, err := l.look(ctx)
 	if err != nil || said == "" {
 		return nil, err
 	}
 	return []string{"wait for the container runtime to load the configuration: " + said}, nil
 }
 
+// Advise says that nothing is waited for, if the runtime does not report what it has loaded.
+func (l Loaded) Advise(ctx context.Context) ([]string, error) {
+	s, err := l.Endpoint.status(ctx)
+	if err != nil || s.LastLoad != "" {
+		return nil, ctx.Err() // Check reports other errors
+	}
+	return []string{"the container runtime does not report which networks it has loaded (containerd does): nothing is waited for"}, nil
+}
+
 // Apply waits until the runtime has loaded the configuration, or ctx ends. In that case
 // the error names what it has loaded instead.
 func (l Loaded) Apply(ctx context.Context) error {
-	conf, err := l.conf(ctx)
-	if err != nil {
-		return err
-	}
 	said, waits := "", waiting.Wait{}
 	defer waits.End()
 	for {
-		now, err := l.look(ctx, conf)
+		now, err := l.look(ctx)
 		if err != nil || now == "" {
 			return err
 		}
@@ -106,34 +102,31 @@ func (l Loaded) Apply(ctx context.Context) error {
 			said = now
 			waits.For(ctx, "the container runtime to load the configuration: "+said, 0)
 		}
-		if failure.Sleep(ctx, askEvery) != nil {
-			return l.gaveUp(ctx, said)
+		if failure.Sleep(ctx, askEvery) == nil {
+			continue
 		}
+		err = fmt.Errorf("the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
+		if errors.Is(ctx.Err(), context.Canceled) { // by others: it shows nothing about the runtime
+			return err
+		}
+		return code.Wrap(code.CRINotLoaded, err)
 	}
 }
 
-// gaveUp returns the error for a wait that ended. One that was ended by others shows nothing
-// about the runtime.
-func (Loaded) gaveUp(ctx context.Context, said string) error {
-	err := fmt.Errorf("the container runtime has not loaded the configuration: %s: %w", said, context.Cause(ctx))
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return err
-	}
-	return code.Wrap(code.CRINotLoaded, err)
-}
-
-func (l Loaded) conf(ctx context.Context) ([]byte, error) {
-	if l.Conf == nil {
-		return nil, errors.New("no function given that reads the configuration to load")
-	}
-	return l.Conf(ctx)
-}
-
-// look describes why the configuration is not loaded; empty if it is. An error means that
-// waiting does not help.
-func (l Loaded) look(ctx context.Context, conf []byte) (said string, err error) {
+// look describes why the configuration is not loaded; empty if it is, or if that cannot be
+// told, as Advise says. An error means that waiting does not help.
+func (l Loaded) look(ctx context.Context) (said string, err error) {
 	s, err := l.Endpoint.status(ctx)
+	if err == nil && s.LastLoad == "" {
+		return "", nil
+	}
+	if l.Conf == nil {
+		return "", errors.New("no function given that reads the configuration to load")
+	}
+	conf, errConf := l.Conf(ctx)
 	switch {
+	case errConf != nil:
+		return "", errConf
 	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, ErrSeveral):
 		return "", err
 	case err != nil:

@@ -19,10 +19,11 @@ type identity struct {
 }
 
 // CallsStatus returns nil if the runtime asks the plugins of a configuration of
-// cniVersion 1.1.0 for their STATUS whenever the kubelet asks whether the network is
-// ready: containerd since 2.0.1, and CRI-O since 1.33. An older one may fail to give pods
-// a network with such a configuration. For it, and for an unknown runtime, the error
-// matches [errors.ErrUnsupported]. It asks the runtime once for its name and version
+// cniVersion 1.1.0 for their STATUS: containerd since 2.0.1, whenever the kubelet asks
+// whether the network is ready; CRI-O since 1.32, but only until it is ready for the first
+// time ([CNI].CRIO). An older one may fail to give pods a network with such a
+// configuration. For it, and for an unknown runtime, the error matches
+// [errors.ErrUnsupported]. It asks the runtime once for its name and version
 // (RuntimeService/Version). Set a deadline in ctx, as for [Endpoint.SandboxIDs].
 func (e Endpoint) CallsStatus(ctx context.Context) error {
 	r, err := ask(ctx, e, rpc{"Version", nil, maxMessage}, " which it is", parseVersion)
@@ -35,7 +36,7 @@ func (e Endpoint) CallsStatus(ctx context.Context) error {
 // callsStatus has the version since which each runtime calls STATUS of CNI 1.1.0:
 // containerd with go-cni 1.1.11 (go-cni#123), CRI-O with ocicni 0.4.3 (ocicni#196), which
 // 1.31 does not have yet.
-var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 33, 0}}
+var callsStatus = map[string][3]int{"containerd": {2, 0, 1}, "cri-o": {1, 32, 0}}
 
 // CallsStatus is nil if the runtime is known to ask.
 func (r identity) CallsStatus() error {
@@ -43,7 +44,7 @@ func (r identity) CallsStatus() error {
 	version, err := parseNumbers(r.Version)
 	switch {
 	case !known || err != nil:
-		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0 (containerd does since 2.0.1, and CRI-O since 1.33)", errors.ErrUnsupported, r)
+		return fmt.Errorf("%w: cannot tell whether %s calls STATUS of CNI 1.1.0 (containerd does since 2.0.1, and CRI-O since 1.32)", errors.ErrUnsupported, r)
 	case slices.Compare(version[:], since[:]) < 0:
 		return fmt.Errorf("%w: %s does not call STATUS of CNI 1.1.0, which it does since %d.%d.%d", errors.ErrUnsupported, r, since[0], since[1], since[2])
 	}

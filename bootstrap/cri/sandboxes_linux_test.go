@@ -5,24 +5,12 @@ package cri_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap/cri"
-	"github.com/slipway-dev/slipway/internal/critest"
 )
-
-func TestSandboxIDs(t *testing.T) {
-	want := []string{strings.Repeat("a1", 32), "b"}
-	ids, err := newHost(t).serve(critest.Runtime{Sandboxes: func() []string { return want }}).SandboxIDs(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, want, ids)
-	ids, err = newHost(t).serve(critest.Runtime{}).SandboxIDs(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, ids)
-}
 
 // A missing answer must not count as an empty list.
 func TestNoListOfSandboxesIsAnError(t *testing.T) {

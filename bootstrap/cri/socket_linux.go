@@ -97,7 +97,7 @@ func (h host) listening(ctx context.Context) (paths []string, err error) {
 		return paths, nil
 	}
 	if unproven == nil {
-		unproven = ErrNoRuntime
+		unproven = errNoRuntime
 	}
 	return nil, unproven
 }

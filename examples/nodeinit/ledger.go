@@ -53,9 +53,15 @@ func (a *app) undoesIn(ctx context.Context) (confDir string, pluginDirs []string
 	if !a.userManagedConf && !strings.HasPrefix(a.name, "uninstall") {
 		return cmp.Or(confDir, usualConfDir), nil
 	}
-	looks, _ := a.runtime(ctx)
+	looks, err := a.runtime(ctx)
+	if a.runtimeEndpoint != "" && err != nil {
+		a.warn("--runtime-endpoint: " + err.Error())
+	}
 	if pluginDirs = looks.PluginDirs; len(pluginDirs) > 0 {
 		pluginDirs = distinct(append([]string{folderOr(a.cniBinDir, "")}, pluginDirs...)...)
+	}
+	if looks.CRIO.StaysReady {
+		a.staysReady = looks.ConfDir
 	}
 	return cmp.Or(confDir, looks.ConfDir, usualConfDir), pluginDirs
 }

@@ -143,7 +143,8 @@ type app struct {
 	next           func() error      // what this process becomes when the command has succeeded
 	binDirs        []string          // that search has found
 	confDirs       []string
-	unlisted       error // of sandboxes
+	unlisted       error  // of sandboxes
+	staysReady     string // the runtime may, without a configuration in this directory
 	preflight      bool
 	prefixed       bool // the CNI directories are below a prefix, where the runtime does not know them
 	options

@@ -174,3 +174,46 @@ func TestCNI11_AConfigurationForStatusIsCheckedAgainstTheRuntime(t *testing.T) {
 		require.Equal(t, 64, n.run(args(wrong...)...).code, wrong)
 	}
 }
+
+// CRI-O serves one network only if cni_default_network says so, passes over what lacks a plugin,
+// does not tell what it has loaded, and stays ready without any configuration.
+func TestCNI6_WhatHoldsOnCRIOIsSaidBeforehand(t *testing.T) {
+	n := newParallelNode(t)
+	n.shell("mkdir -p /etc/crio/crio.conf.d /etc/cni/net.d")
+	n.write("/etc/crio/crio.conf", "[crio.network]\n# network_dir = \"/commented\"\nplugin_dirs = [\n\t\"/usr/libexec/cni\",\n\t\"/opt/cni/bin\",\n]\n")
+	n.write("/etc/crio/crio.conf.d/10-net.conf", "[crio.network]\ncni_default_network = \"other\"\n")
+	n.write("/etc/cni/net.d/00-crio.conflist", `{"cniVersion":"1.0.0","name":"crio","plugins":[{"type":"bridge"}]}`)
+	n.shell(`sed -i '2i case $CNI_COMMAND in ADD) touch /run/lease-$CNI_CONTAINERID;; DEL) rm /run/lease-$CNI_CONTAINERID;; esac' ` + n.plugins + "/test-cni")
+	crio := &critest.CRIO{Enter: n.Do}
+	n.runtime("/run/crio/crio.sock", crio)
+	before := n.state()
+	for _, command := range []string{"check", "apply"} {
+		o := n.exits(1, n.args(command, "--wait-loaded=10m")...)
+		require.Contains(t, o.stderr, `no pod gets its network "test", since CRI-O's cni_default_network is "other": name that one, or change the setting and restart CRI-O`)
+		o = n.exits(1, n.args(command, "--runtime-endpoint=/etc/crio/crio.conf")...)
+		require.Contains(t, o.stderr, `ask the container runtime at "/etc/crio/crio.conf": nothing proves that the host's container runtime listens: `)
+	}
+	require.Empty(t, before.Diff(n.state()))
+
+	n.shell("rm /etc/crio/crio.conf.d/10-net.conf")
+	require.NoError(t, crio.Restart(t.Context()))
+	require.ErrorContains(t, crio.NetworkReady(t.Context()), "no CNI configuration file in /etc/cni/net.d/", "a plugin is missing")
+	for _, way := range []outcome{n.exits(2, n.args("check", "--wait-loaded=10m")...), n.ok(n.args("apply", "--wait-loaded=10m")...)} {
+		require.Contains(t, way.stdout, `00-crio.conflist sorts before 05-cilium.conflist: containerd uses its network "crio", CRI-O passes it over: plugin missing: bridge is not in `)
+		require.Contains(t, way.stdout, "does not report which networks it has loaded (containerd does): nothing is waited for")
+	}
+	require.NoError(t, crio.NetworkReady(t.Context()))
+	require.NoError(t, crio.RunPod(t.Context(), "0123"))
+	n.shell("rm /etc/cni/net.d/00-crio.conflist")
+	require.Contains(t, n.exits(1, "uninstall", "--runtime-endpoint=/etc/crio/crio.conf").stderr, "--runtime-endpoint: ask the container runtime at ")
+	require.Contains(t, n.exits(1, "uninstall").stderr, "sandboxes need it for their deletion: 1, by /var/lib/cni/results/test-0123-eth0: delete the pods")
+
+	require.NoError(t, crio.Restart(t.Context(), "0123"))
+	n.shell("test ! -e /run/lease-0123 -a ! -e /var/lib/cni/results/test-0123-eth0")
+	require.NoError(t, crio.NetworkReady(t.Context()))
+	require.Contains(t, n.ok("uninstall").stderr, "no CNI configuration is left in /etc/cni/net.d, and CRI-O may go on reporting the node as ready: ")
+	require.NoError(t, crio.NetworkReady(t.Context()), "so it does")
+	require.ErrorContains(t, crio.RunPod(t.Context(), "4567"), "no CNI configuration file in /etc/cni/net.d/")
+	require.NoError(t, crio.Restart(t.Context()))
+	require.Error(t, crio.NetworkReady(t.Context()), "the remedy")
+}

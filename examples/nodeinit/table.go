@@ -182,7 +182,7 @@ func (a *app) table() []group {
 			{name: "cni-chain-in-place", to: &a.cniChainInPlace, on: installs,
 				help: "with --cni-chain: put the plugin into the other CNI's own file instead, again at each apply; uninstall takes it out"},
 			{name: "cni-version", to: &a.cniVersion, on: installs, check: func(v string) error { return oneOf(v, cniversion.All.SupportedVersions()) },
-				help: "cniVersion of the configuration of --cni-template: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime reports that it calls STATUS (containerd 2.0.1, CRI-O 1.33): the node is then not ready while the agent does not answer its plugin"},
+				help: "cniVersion of the configuration of --cni-template: 1.0.0 (the default, as Cilium's since 1.20), 0.3.1 (as Cilium's before), or 1.1.0, if the container runtime reports that it calls STATUS: the node is then not ready while the agent does not answer its plugin, on CRI-O (1.32) only until it is ready for the first time, on containerd (2.0.1) always"},
 			{name: "cni-log-file", to: &a.cniLogFile, on: installs, side: host, def: cniinstall.CiliumAgent("").LogFile, empty: meansDefault, help: "log file of the agent's plugin"},
 			{name: "cni-debug", to: &a.cniDebug, on: installs, help: "turn on debug logs of the agent's plugin"},
 			{name: "cni-exclusive", to: &a.cniExclusive, on: installs, help: "set other CNI configurations aside; uninstall restores them"},
@@ -209,7 +209,7 @@ func (a *app) table() []group {
 				help:  "socket of the container runtime, such as unix:///run/containerd/containerd.sock (default: the kubelet's, or the only one at a place of a distribution)"},
 			{name: "cni-wait", to: &a.cniWait, on: installs, helps: "cni.plugin-missing cni.target-missing",
 				help: "how long to wait for a plugin that another CNI installs, or for the network of --cni-chain"},
-			{name: "wait-loaded", to: &a.waitLoaded, on: installs, help: "how long to wait until the container runtime has loaded the CNI configuration; 0: do not wait"},
+			{name: "wait-loaded", to: &a.waitLoaded, on: installs, help: "how long to wait until the container runtime has loaded the CNI configuration, if it reports that (CRI-O does not); 0: do not wait"},
 		}},
 		// Cilium's build-config has most of these, with their defaults and meaning.
 		{"configuration", []*flag{

@@ -104,14 +104,28 @@ func (a *app) takeBack(cmd *cobra.Command, steps []string, more ...bootstrap.Ste
 		p.Steps = append(p.Steps, bootstrap.Step{Name: name, Skip: "it is to be undone"})
 	}
 	p.Steps = append(p.Steps, more...)
+	staysReady := a.staysReady != "" && a.networks(cmd.Context()) > 0
 	return a.showPlan(cmd.Context(), p, func(p *bootstrap.Plan, ctx context.Context) (*bootstrap.Report, error) {
 		report, err := run(p, ctx)
 		if a.dryRun {
 			return dry(report, err)
 		}
 		report.Op = "revert"
+		if staysReady && a.networks(ctx) == 0 {
+			fmt.Fprintf(a.stderr, "note: no CNI configuration is left in %s, and CRI-O may go on reporting the node as ready: pods that are scheduled here then get no network; cordon the node, or restart CRI-O\n", bootstrap.OneLine(a.staysReady))
+		}
 		return report, err
 	})
+}
+
+// networks counts the configurations without which the runtime may stay ready all the same.
+func (a *app) networks(ctx context.Context) (n int) {
+	_ = a.host().Do(ctx, []string{"mnt"}, func(ctx context.Context) error { // without the host, nothing is undone
+		all, err := cniinstall.Configs(ctx, a.staysReady)
+		n = len(slices.DeleteFunc(all, func(c cniinstall.Conf) bool { return c.Err != nil }))
+		return err
+	})
+	return n
 }
 
 // isUntouched reports whether the node has no state directory.

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway/internal/code"
@@ -61,7 +62,8 @@ type Cache struct {
 }
 
 // InUse returns an error that matches [ErrInUse] if sandboxes have a result that needs the
-// object, which is kept then. An unreadable result counts as needing it.
+// object, which is kept then. An unreadable result counts as needing it, and its sandbox is
+// known by its name.
 func (c Cache) InUse(ctx context.Context, object string, needs func(Result) bool) error {
 	for _, dir := range c.Dirs {
 		if err := c.inUse(ctx, dir, object, needs); err != nil {
@@ -79,7 +81,7 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 	if err != nil {
 		return fmt.Errorf("find the sandboxes that need %s: %w", object, err)
 	}
-	results := map[string]string{} // the first of each sandbox
+	results, unread := map[string]string{}, map[string]error{} // the first result of each sandbox
 	slices.Sort(names)
 	for _, name := range names {
 		cached, err := readResult(ctx, filepath.Join(dir, name))
@@ -88,28 +90,32 @@ func (c Cache) inUse(ctx context.Context, dir, object string, needs func(Result)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("%w: cannot tell which sandbox needs %s (%w)", ErrInUse, filepath.Join(dir, name), err)
+			results[name], unread[name] = name, err
 		case results[cached.ContainerID] == "" && needs(cached):
 			results[cached.ContainerID] = name
 		}
 	}
-	unsure := c.dropStale(ctx, dir, results)
+	doubt, remedy := c.dropStale(ctx, dir, results)
 	if len(results) == 0 {
 		return nil
 	}
 	first := slices.Sorted(maps.Values(results))[0]
-	return fmt.Errorf("%w: %d, by %s%s: delete the pods that have a network from it, and undo again",
-		ErrInUse, len(results), filepath.Join(dir, first), unsure)
+	if err := unread[first]; err != nil {
+		return fmt.Errorf("%w: cannot tell which sandbox needs %s (%w)%s: %s", ErrInUse, filepath.Join(dir, first), err, doubt, remedy)
+	}
+	return fmt.Errorf("%w: %d, by %s%s: %s", ErrInUse, len(results), filepath.Join(dir, first), doubt, remedy)
 }
 
 // starting bounds how long a sandbox has a result before the runtime lists it: containerd
 // does so only once the network is there and the sandbox runs.
 const starting = 10 * time.Minute
 
-// dropStale drops the results in dir, by their sandboxes, that are of none any more.
-func (c Cache) dropStale(ctx context.Context, dir string, results map[string]string) (unsure string) {
+// dropStale drops the results in dir, by their sandboxes, that are of none any more. It
+// returns what is in doubt about the others, and what helps.
+func (c Cache) dropStale(ctx context.Context, dir string, results map[string]string) (doubt, remedy string) {
+	remedy = "delete the pods that have a network from it, and undo again"
 	if c.Sandboxes == nil || len(results) == 0 {
-		return ""
+		return "", remedy
 	}
 	var listed []string
 	var err error
@@ -120,20 +126,24 @@ func (c Cache) dropStale(ctx context.Context, dir string, results map[string]str
 	}()
 	<-done
 	if err != nil {
-		return fmt.Sprintf(" (whether they still exist is unknown: %v)", err)
+		return fmt.Sprintf(" (whether they still exist is unknown: %v)", err),
+			"delete the pods that have a network from it, remove the results of those that do not exist, and undo again"
 	}
 	maps.DeleteFunc(results, func(sandbox, name string) bool {
-		if slices.Contains(listed, sandbox) {
+		if slices.ContainsFunc(listed, func(id string) bool { return strings.Contains("-"+sandbox+"-", "-"+id+"-") }) {
 			return false
 		}
 		info, err := os.Lstat(filepath.Join(dir, name))
 		isNew := err != nil || time.Since(info.ModTime()) < starting
 		if isNew {
-			unsure = fmt.Sprintf(" (%s is none that the runtime lists, but may be starting: its result is younger than %v)", sandbox, starting)
+			doubt = fmt.Sprintf(" (%s is none that the runtime lists, but may be starting: its result is younger than %v)", sandbox, starting)
 		}
 		return !isNew
 	})
-	return unsure
+	if doubt != "" {
+		remedy += fmt.Sprintf("; if there are none, undo again in %v", starting)
+	}
+	return doubt, remedy
 }
 
 // FileInUse is InUse for a file: a plugin by its name, or the configuration of a network.

@@ -109,18 +109,24 @@ func TestCLN12_AResultOfNoSandboxCountsForNothing(t *testing.T) {
 	require.ErrorContains(t, uses("portmap", []string{"b", "a"}, nil), kept+"2, by "+dir+"/n-a-eth0: delete the pods")
 	err := uses("portmap", nil, errors.New("nobody answers"))
 	require.ErrorIs(t, err, cniresult.ErrInUse)
-	require.ErrorContains(t, err, kept+"2, by "+dir+"/n-a-eth0 (whether they still exist is unknown: nobody answers): delete the pods")
+	require.ErrorContains(t, err, kept+"2, by "+dir+"/n-a-eth0 (whether they still exist is unknown: nobody answers): delete the pods that have a network from it, remove the results of those that do not exist, and undo again")
 
 	// A sandbox that is being created has a result before the runtime lists it.
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "n-b-eth0"), time.Time{}, time.Now()))
-	require.ErrorContains(t, uses("portmap", nil, nil), kept+"1, by "+dir+"/n-b-eth0 (b is none that the runtime lists, but may be starting: its result is younger than 10m0s): delete the pods")
+	require.ErrorContains(t, uses("portmap", nil, nil), kept+"1, by "+dir+"/n-b-eth0 (b is none that the runtime lists, but may be starting: its result is younger than 10m0s): delete the pods that have a network from it, and undo again; if there are none, undo again in 10m0s")
 	require.NoError(t, uses("bridge", nil, nil))
 
 	asked = 0
 	require.NoError(t, uses("tuning", nil, nil))
 	require.Zero(t, asked, "no result needs it")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "n-e-eth0"), []byte("{"), 0o600))
-	require.ErrorContains(t, uses("tuning", nil, nil), "cannot tell which sandbox needs "+dir+"/n-e-eth0")
+
+	// A power cut leaves a result that cannot be read: its sandbox is in its name.
+	torn := filepath.Join(dir, "n-e-eth0")
+	require.NoError(t, os.WriteFile(torn, nil, 0o600))
+	require.ErrorContains(t, uses("tuning", nil, nil), "cannot tell which sandbox needs "+torn+" (unexpected end of JSON input) (n-e-eth0 is none")
+	require.NoError(t, os.Chtimes(torn, time.Time{}, time.Now().Add(-time.Hour)))
+	require.ErrorContains(t, uses("tuning", []string{"d", "e"}, nil), "cannot tell which sandbox needs "+torn+" (unexpected end of JSON input): delete the pods")
+	require.NoError(t, uses("tuning", []string{"d", "th0"}, nil), "it is of no sandbox any more")
 }
 
 func TestCNI8_WhichConfigurationServesForAnother(t *testing.T) {

@@ -9,7 +9,8 @@
 //
 // It serves HTTP/2 in clear text, as gRPC does, and needs neither root nor Linux.
 // For the runtime of a throw-away node, make the listener with bootstraptest.Node.Listen.
-// Do not use it to prove that a runtime takes a configuration: it reads none.
+// Do not use it to prove that a runtime takes a configuration: it reads none, other than
+// [CRIO].
 package critest
 
 import (
@@ -37,6 +38,8 @@ type Runtime struct {
 
 	// Config is served at /config, as by CRI-O. If empty, /config is not served.
 	Config string
+
+	unready bool // its network
 }
 
 // Containerd returns the info of a containerd that looks in these directories, and has
@@ -122,10 +125,12 @@ func refuse(w http.ResponseWriter, code int, message string) {
 
 // status is a StatusResponse of the CRI.
 func (r Runtime) status() (message []byte) {
-	conditions := []byte(nil)
-	for _, name := range []string{"RuntimeReady", "NetworkReady"} {
-		conditions = appendField(conditions, 1, string(append(appendField(nil, 1, name), 2<<3, 1)))
+	conditions := appendField(nil, 1, string(append(appendField(nil, 1, "RuntimeReady"), 2<<3, 1)))
+	network := appendField(nil, 1, "NetworkReady")
+	if !r.unready {
+		network = append(network, 2<<3, 1)
 	}
+	conditions = appendField(conditions, 1, string(network))
 	message = appendField(nil, 1, string(conditions))
 	if r.Info == nil {
 		return message

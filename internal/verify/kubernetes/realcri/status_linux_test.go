@@ -43,7 +43,7 @@ func TestRealContainerdSaysWhereItLooksAndWhatItHasLoaded(t *testing.T) {
 			require.EventuallyWithT(t, func(t *assert.CollectT) { // it listens before it answers
 				looks, err := found.CNI(context.Background())
 				require.NoError(t, err)
-				require.Equal(t, cri.CNI{PluginDirs: []string{"/var/lib/k3s/bin"}, ConfDir: "/var/lib/k3s/net.d", MaxConfNum: 1}, looks)
+				require.Equal(t, cri.CNI{PluginDirs: []string{"/var/lib/k3s/bin"}, ConfDir: "/var/lib/k3s/net.d"}, looks)
 			}, time.Minute, 50*time.Millisecond)
 			loaded := cri.Loaded{Endpoint: found, Conf: content(ours)}
 			waits, err := loaded.Check(t.Context())
