@@ -63,7 +63,7 @@ cri: ## real containerds under bootstrap/cri and nodeinit (5 CPU-minutes to buil
 cri-sample: ## Debian's containerd alone
 	@$(GOTEST) $(KUBERNETES) -count 1 -short -timeout 25m ./realcri
 
-e2e-sample: tools ## nodeinit on a Kubernetes of one node, in short: one life, one fault
+e2e-sample: tools ## a Kubernetes of one or two nodes, in short: one life, one fault, one power cut
 	@$(GOTEST) $(KUBERNETES) -short -count 1 -timeout 25m ./e2e/...
 
 e2e: tools ## nodeinit on a real Kubernetes: arrangements, faults, upgrades (OLDER=CHECKOUT)

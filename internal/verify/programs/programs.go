@@ -80,6 +80,15 @@ func Go(ctx context.Context, log io.Writer, dir string, env []string, args ...st
 	return nil
 }
 
+// Require makes in dir a module that requires another one, such as example.com/module@v1.2.3,
+// whose commands are built there with -mod=mod: those of a module with replace directives cannot
+// be installed by version.
+func Require(ctx context.Context, log io.Writer, dir, module string) error {
+	path, _, _ := strings.Cut(module, "@")
+	return errors.Join(os.MkdirAll(dir, 0o755), Go(ctx, log, dir, nil, "mod", "init", "built"),
+		Go(ctx, log, dir, nil, "mod", "edit", "-require="+module), Go(ctx, log, dir, nil, "mod", "download", path))
+}
+
 // overlay writes the added files into dir, and the overlay file for the compiler.
 func (p Program) overlay(root, dir string) (path string, err error) {
 	replace := map[string]string{}

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/verify/image"
-	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
 // ciliums are the arrangements of Cilium's own chart: as it is, and with our
@@ -85,7 +84,7 @@ func (r *ciliumRelease) deployment(t *testing.T, component string, values ...str
 	images := []string{"image.override=" + r.image(), "operator.image.override=" + r.image()}
 	manifest := r.chart(t, slices.Concat(images, ciliumValues, values)...)
 	if component != "" {
-		manifest = postRender(t, manifest, component)
+		manifest = []byte(postRender(t, manifest, component))
 	}
 	d := &deployment{name: "cilium", objects: documents(t, manifest)}
 	for _, o := range d.objects {
@@ -113,13 +112,6 @@ func (r *ciliumRelease) deployment(t *testing.T, component string, values ...str
 	return d
 }
 
-func postRender(t *testing.T, manifest []byte, component string) []byte {
-	t.Helper()
-	out, err := realkube.PostRender(t.Context(), os.Stderr, "../../../../examples/deploy/post-render.sh", component, manifest)
-	require.NoError(t, err)
-	return out
-}
-
 // base applies all but the DaemonSet, for as long as the test runs, and waits for
 // the operator, which makes the custom resources that the agent needs.
 func (d *deployment) base(t *testing.T) {
@@ -131,14 +123,6 @@ func (d *deployment) base(t *testing.T) {
 	})
 	applyObjects(t, base...)
 	kubectl(t, "rollout", "status", "deployment/cilium-operator", "--namespace=kube-system", "--timeout=120s")
-}
-
-func deleteObjects(t *testing.T, objects ...object) {
-	t.Helper()
-	list, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": objects})
-	require.NoError(t, err)
-	require.NoError(t, node.WriteFile("/run/e2e/delete.json", string(list)))
-	kubectl(t, "delete", "--ignore-not-found", "--cascade=foreground", "-f", "/run/e2e/delete.json")
 }
 
 // agentReady waits until the agent's pod is, and returns its name and when it was.
@@ -367,7 +351,7 @@ func (d *deployment) replaces(t *testing.T, how, address string) int {
 	watch, ping := watchConf("05-cilium.conflist"), startPing(t, address)
 	applyObjects(t, d.daemonSet())
 	kubectl(t, "rollout", "status", "daemonset/cilium", "--namespace=kube-system", "--timeout=120s")
-	looks, missing := watch.end()
+	looks, missing := watch()
 	t.Logf("%s: %d looks, missing %d times; %s", how, looks, missing, ping())
 	return missing
 }

@@ -61,7 +61,7 @@ func (d *deployment) leaves(t *testing.T, cleanup string) []string {
 	d.end(t)
 	t.Log(on(t, cleanup+" 2>&1"))
 	t.Log(on(t, "/run/nodeinit uninstall --any-owner --force 2>&1 || true")) // what was not cleaned is in its way
-	left := unsettled(t, before)
+	left := unsettled(t, node.Node, before)
 	t.Logf("%s: %d lines differ", cleanup, len(left))
 	takeBack(t)
 	nodeReady(t, "False")

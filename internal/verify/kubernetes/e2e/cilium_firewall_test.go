@@ -214,26 +214,13 @@ func connect(ctx context.Context, address string, mark uint32) (conn net.Conn, e
 	return conn, err
 }
 
-// serveOutside makes the API server answer at the other end of the node's link, in a
-// network namespace of its own, for as long as the test runs. The packets of what hands
-// the connections on do not cross the link.
+// serveOutside makes the API server answer at the other end of the node's link, for as long
+// as the test runs. The packets of what hands the connections on do not cross the link.
 func serveOutside(t *testing.T) {
 	t.Helper()
-	const namespace = "/run/e2e/outside"
-	on(t, `touch `+namespace+`
-		unshare --net=`+namespace+` true
-		ip link set uplink netns `+namespace+`
-		nsenter --net=`+namespace+` sh -euc 'ip link set uplink up; ip address add `+cluster.Outside+`/24 dev uplink'`)
-	t.Cleanup(func() {
-		on(t, `nsenter --net=`+namespace+` ip link set uplink netns 1
-			ip link set uplink up
-			ip address add `+cluster.Outside+`/24 dev uplink
-			umount `+namespace+`
-			rm `+namespace)
-	})
 	var listener net.Listener
 	require.NoError(t, hostns.Do(t.Context(), filepath.Join(node.Proc(), "1"), []string{"net"}, func(context.Context) error {
-		ns, err := netns.GetFromPath(filepath.Join(node.Root(), namespace))
+		ns, err := netns.GetFromPath(filepath.Join(node.Root(), cluster.OutsideNamespace))
 		if err != nil {
 			return err
 		}

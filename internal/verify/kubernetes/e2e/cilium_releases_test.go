@@ -31,7 +31,9 @@ func TestReleasesOfCilium(t *testing.T) {
 		step.base(t)
 		require.Zero(t, step.replaces(t, step.name, address))
 		step.agentReady(t)
-		newPod(t, address)
+		podOn(t, "third", cluster.NodeName)
+		reaches(t, "third", address)
+		removePod(t, "third")
 	}
 	removePingPods(t)
 	noSandboxes(t)
@@ -41,12 +43,4 @@ func TestReleasesOfCilium(t *testing.T) {
 	nodeReady(t, "False")
 	removeUnrecorded(t)
 	settles(t, before, "the node is as it was before")
-}
-
-// newPod starts another pod, which reaches the address.
-func newPod(t *testing.T, address string) {
-	t.Helper()
-	kubectl(t, "run", "third", "--image="+cluster.Busybox, "--restart=Never", "--command", "--", "ping", "-c", "3", "-i", "0.2", "-W", "2", address)
-	kubectl(t, "wait", "pod/third", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
-	kubectl(t, "delete", "pod/third")
 }

@@ -60,11 +60,6 @@ var faults = []fault{
 		wrong: func(t *testing.T, d *deployment) { d.pod["automountServiceAccountToken"] = false },
 		says:  []string{"automountServiceAccountToken"},
 	},
-	{
-		name:  "not root",
-		wrong: func(t *testing.T, d *deployment) { at(d.init, "securityContext")["runAsUser"] = 1000 },
-		says:  []string{"runAsUser: 0"},
-	},
 }
 
 // kubectl describe pod alone says what has failed, where, and what to do.

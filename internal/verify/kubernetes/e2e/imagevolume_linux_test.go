@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/image"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
 )
 
 const (
@@ -43,7 +44,7 @@ func TestAnImageVolumeBesideAnUnmodifiedAgent(t *testing.T) {
 func withContainerd(t *testing.T, version string) {
 	t.Helper()
 	needNode(t)
-	own, err := cluster.Start(context.WithoutCancel(t.Context()), os.Stderr, cluster.Options{Containerd: version})
+	own, err := cluster.Start(context.WithoutCancel(t.Context()), os.Stderr, version)
 	require.NoError(t, err)
 	shared := node
 	node = own
@@ -70,36 +71,34 @@ func imageVolume(t *testing.T) *deployment {
 }
 
 // render is a manifest with one of our components over it, as helm's post-renderer has it.
-func render(t *testing.T, manifest, component string) string {
+func render(t *testing.T, file, component string) string {
 	t.Helper()
-	in, err := os.Open(manifest)
+	manifest, err := os.ReadFile(file)
 	require.NoError(t, err)
-	defer in.Close()
-	script, err := filepath.Abs(filepath.Join(deployFolder, "post-render.sh"))
+	return postRender(t, manifest, component)
+}
+
+func postRender(t *testing.T, manifest []byte, component string) string {
+	t.Helper()
+	out, err := realkube.PostRender(t.Context(), os.Stderr, filepath.Join(deployFolder, "post-render.sh"), component, manifest)
 	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), script, component)
-	cmd.Stdin = in
-	out, err := node.Output(cmd)
-	require.NoError(t, err, out)
-	return out
+	return string(out)
 }
 
 // unmodifiedAgent are the files of an agent's image as its authors make it: the agent, and
 // plugins in two folders.
 func unmodifiedAgent(t *testing.T) []image.File {
 	t.Helper()
-	agent, err := build(t.Context(), "internal/verify/kubernetes/e2e/standin")
+	shell, err := node.Shell()
 	require.NoError(t, err)
 	plugins, err := node.Plugins("/cni", "bridge", "host-local", "loopback")
 	require.NoError(t, err)
 	own, err := node.Plugins("/opt/cni/bin", "ptp")
 	require.NoError(t, err)
 	own[0].Path = "/opt/cni/bin/cilium-cni"
-	conf, err := os.ReadFile("testdata/05-e2e.conflist")
-	require.NoError(t, err)
-	return append(append(plugins, own...),
-		image.File{Path: "/usr/bin/cilium-agent", Mode: 0o755, Content: agent},
-		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
+	return append(append(append(shell, plugins...), own...),
+		image.File{Path: "/usr/bin/cilium-agent", Mode: 0o755, Content: []byte(script(t, "standin.sh"))},
+		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: []byte(script(t, "05-e2e.conflist"))})
 }
 
 // importNodeinit gives the node the image that make image writes.

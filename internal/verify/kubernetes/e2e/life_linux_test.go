@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/internal/snapshot"
+	"github.com/slipway-dev/slipway/internal/verify/kubernetes/e2e/cluster"
 )
 
 // arrangements are the ways in which an agent's node is prepared.
@@ -85,11 +86,16 @@ func pingEachOther(t *testing.T) {
 	removePingPods(t)
 }
 
-// look returns the node as other tools show it, one line per object.
+// look returns the first node as other tools show it, one line per object.
 func look(t *testing.T) snapshot.Snapshot {
 	t.Helper()
+	return lookAt(t, node.Node)
+}
+
+func lookAt(t *testing.T, n *cluster.Node) snapshot.Snapshot {
+	t.Helper()
 	s := snapshot.Snapshot{}
-	s.Lines("node", on(t, script(t, "node.sh")))
+	s.Lines("node", onNode(t, n, script(t, "node.sh")))
 	require.Greater(t, len(s), 500)
 	return s
 }
@@ -97,20 +103,20 @@ func look(t *testing.T) snapshot.Snapshot {
 // lockStays is the lock file that stays: running programs may hold it.
 const lockStays = "new: node file: run/slipway.lock f 0600 0:0"
 
-// settles waits until the node is as it was, but for lines with one of the texts: links
+// settles waits until the first node is as it was, but for lines with one of the texts: links
 // and mounts of a pod go a moment after it.
 func settles(t *testing.T, want snapshot.Snapshot, what string, but ...string) {
 	t.Helper()
-	if differs := unsettled(t, want, but...); len(differs) > 0 {
+	if differs := unsettled(t, node.Node, want, but...); len(differs) > 0 {
 		t.Fatalf("%s, but:\n%s", what, strings.Join(differs, "\n"))
 	}
 }
 
 // unsettled returns the differences that remain after ten seconds, one per line.
-func unsettled(t *testing.T, want snapshot.Snapshot, but ...string) (differs []string) {
+func unsettled(t *testing.T, n *cluster.Node, want snapshot.Snapshot, but ...string) (differs []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		differs = slices.DeleteFunc(want.Diff(look(t)), func(line string) bool {
+		differs = slices.DeleteFunc(want.Diff(lookAt(t, n)), func(line string) bool {
 			return line == lockStays || slices.ContainsFunc(but, func(text string) bool { return strings.Contains(line, text) })
 		})
 		if len(differs) == 0 || time.Now().After(deadline) {

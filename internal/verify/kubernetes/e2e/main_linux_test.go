@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -23,8 +24,7 @@ import (
 
 const agentImage = "slipway.test/agent:1"
 
-// containerdEnv names the containerd that the shared node has, as in
-// [cluster.Options].
+// containerdEnv names the containerd that the shared nodes have, as for [cluster.Start].
 const containerdEnv = "SLIPWAY_E2E_CONTAINERD"
 
 // node is the cluster that the tests share, one after the other. Each takes away
@@ -46,7 +46,7 @@ func run(m *testing.M) (status int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	node, err = cluster.Start(ctx, os.Stderr, cluster.Options{Containerd: os.Getenv(containerdEnv)})
+	node, err = cluster.Start(ctx, os.Stderr, os.Getenv(containerdEnv))
 	if errors.Is(err, errors.ErrUnsupported) {
 		unsupported = err
 		return m.Run() // likewise, or fails
@@ -99,9 +99,7 @@ func agentFiles(ctx context.Context, besides ...image.File) ([]image.File, error
 		return nil, err
 	}
 	chained[0].Path = "/chain/agent-cni"
-	for name, source := range map[string]string{
-		"/usr/bin/nodeinit": "examples/nodeinit", "/agent": "examples/agent", "/standin": "internal/verify/kubernetes/e2e/standin",
-	} {
+	for name, source := range map[string]string{"/usr/bin/nodeinit": "examples/nodeinit", "/agent": "examples/agent"} {
 		content, err := build(ctx, source)
 		if err != nil {
 			return nil, err
@@ -112,8 +110,12 @@ func agentFiles(ctx context.Context, besides ...image.File) ([]image.File, error
 	if err != nil {
 		return nil, err
 	}
+	standIn, err := os.ReadFile("testdata/standin.sh")
+	if err != nil {
+		return nil, err
+	}
 	files = append(append(append(files, plugins...), chained...),
-		image.File{Path: "/run", Mode: fs.ModeDir | 0o755},
+		image.File{Path: "/run", Mode: fs.ModeDir | 0o755}, image.File{Path: "/standin", Mode: 0o755, Content: standIn},
 		image.File{Path: "/cni-conf/05-e2e.conflist", Mode: 0o644, Content: conf})
 	files = slices.DeleteFunc(files, func(f image.File) bool {
 		return slices.ContainsFunc(besides, func(b image.File) bool { return b.Path == f.Path })
@@ -178,17 +180,19 @@ func saveLogs(t *testing.T) {
 	if err := node.SaveLogs(context.Background(), dir); err != nil {
 		t.Log(err)
 	}
-	ends, err := cluster.Ends(dir, 10)
-	if err != nil {
-		t.Log(err)
-	}
-	t.Logf("logs are in %s\n%s", dir, ends)
+	ends, err := exec.Command("find", dir, "-type", "f", "-exec", "tail", "--verbose", "--lines=10", "{}", "+").CombinedOutput()
+	t.Logf("logs are in %s (%v)\n%s", dir, err, ends)
 }
 
-// on runs a script on the node and returns what it printed.
+// on runs a script on the first node and returns what it printed.
 func on(t *testing.T, script string) string {
 	t.Helper()
-	out, err := node.Run(context.WithoutCancel(t.Context()), "sh", "-euc", script)
+	return onNode(t, node.Node, script)
+}
+
+func onNode(t *testing.T, n *cluster.Node, script string) string {
+	t.Helper()
+	out, err := n.Run(context.WithoutCancel(t.Context()), "sh", "-euc", script)
 	require.NoError(t, err)
 	return out
 }

@@ -185,13 +185,11 @@ func (d *deployment) remove(t *testing.T) {
 	kubectl(t, "wait", "--for=delete", "pods", "--selector=app="+d.name, "--namespace=kube-system", "--timeout=60s")
 }
 
-// ready waits until the pod is, and returns its name.
+// ready waits until the pods are, one on each node, and returns their names.
 func (d *deployment) ready(t *testing.T) string {
 	t.Helper()
-	kubectl(t, "rollout", "status", "daemonset/"+d.name, "--namespace=kube-system", "--timeout=60s")
-	name := kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--output=jsonpath={.items[*].metadata.name}")
-	require.NotContains(t, name, " ", "one pod")
-	return name
+	kubectl(t, "rollout", "status", "daemonset/"+d.name, "--namespace=kube-system", "--timeout=180s")
+	return kubectl(t, "get", "pods", "--namespace=kube-system", "--selector=app="+d.name, "--output=jsonpath={.items[*].metadata.name}")
 }
 
 func configMap(name, key, value string) object {
@@ -205,6 +203,14 @@ func applyObjects(t *testing.T, objects ...object) {
 	list, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": objects})
 	require.NoError(t, err)
 	require.NoError(t, node.Apply(context.WithoutCancel(t.Context()), string(list)))
+}
+
+func deleteObjects(t *testing.T, objects ...object) {
+	t.Helper()
+	list, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": objects})
+	require.NoError(t, err)
+	require.NoError(t, node.WriteFile("/run/e2e/delete.json", string(list)))
+	kubectl(t, "delete", "--ignore-not-found", "--cascade=foreground", "-f", "/run/e2e/delete.json")
 }
 
 // nodeReady waits until the node's condition Ready is as wanted.
@@ -226,8 +232,13 @@ func cleaner(t *testing.T) *deployment {
 // tests' CNI plugins in place of Cilium's.
 func uninstaller(t *testing.T) *deployment {
 	t.Helper()
+	return uninstallerWith(t, script(t, "ownership.yaml"))
+}
+
+func uninstallerWith(t *testing.T, ownership string) *deployment {
+	t.Helper()
 	d := cleaner(t)
-	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", script(t, "ownership.yaml")))
+	d.objects = append(d.objects, configMap("ownership", "ownership.yaml", ownership))
 	d.flags("--ownership=/ownership/ownership.yaml")
 	d.mount("/ownership", object{"configMap": object{"name": "ownership"}})
 	return d
@@ -237,7 +248,8 @@ func uninstaller(t *testing.T) *deployment {
 func (d *deployment) uninstall(t *testing.T) string {
 	t.Helper()
 	d.apply(t)
-	said := kubectl(t, "logs", d.ready(t), "--namespace=kube-system", "--container=uninstall")
+	d.ready(t)
+	said := kubectl(t, "logs", "--selector=app="+d.name, "--namespace=kube-system", "--container=uninstall", "--tail=-1")
 	d.remove(t)
 	return said
 }

@@ -13,7 +13,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -64,26 +63,17 @@ func root(ctx context.Context, log io.Writer, name string, fill func(dir string)
 	return filepath.Join(dir, "root"), err
 }
 
-// build builds the programs in a module that requires theirs: they cannot be installed by
-// version, since their own go.mod has replace directives.
 func build(ctx context.Context, log io.Writer, dir, version string) error {
 	module := "github.com/containerd/containerd"
 	if strings.HasPrefix(version, "2.") {
 		module += "/v2"
 	}
-	source := "//go:build tools\n\npackage main\n\n"
 	build := []string{"build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-tags=no_btrfs,no_devmapper,no_zfs,no_aufs", "-o", "root/usr/bin/"}
 	for _, name := range commands {
-		source += fmt.Sprintf("import _ %q\n", module+"/cmd/"+name)
 		build = append(build, module+"/cmd/"+name)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "tools.go"), []byte(source), 0o644); err != nil {
+	if err := programs.Require(ctx, log, dir, module+"@v"+version); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"mod", "init", "containerd"}, {"get", module + "@v" + version}, build} {
-		if err := programs.Go(ctx, log, dir, nil, args...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return programs.Go(ctx, log, dir, nil, build...)
 }

@@ -11,123 +11,100 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 
-	"github.com/slipway-dev/slipway/internal/testns"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realcri"
 	"github.com/slipway-dev/slipway/internal/verify/kubernetes/realkube"
-	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
-// NodeName is the node's name in Kubernetes.
-const NodeName = "node-1"
-
-// Folders of the node.
-const (
-	ownDir = "/run/e2e"
-	binDir = ownDir + "/bin"
-	logDir = "/var/log/e2e"
-
-	credentials = "/etc/kubernetes"
-)
-
-// Cluster is a running Kubernetes of one node.
+// Cluster is a running Kubernetes. Its first node has the control plane, and is there from
+// start to end.
 type Cluster struct {
-	node     *testns.Node
-	programs programs
-	services []*process.Process
-	admin    *realkube.Client
-}
-
-// Options configure a cluster. The zero value has Debian's containerd.
-type Options struct {
-	// Containerd is one of [realcri.Versions], which is built from its module; empty:
-	// Debian's.
-	Containerd string
+	*Node
+	Nodes  []*Node  // that run, from the first one on
+	images [][]byte // archives of those that every node has
+	ca     []byte
+	admin  *realkube.Client
 }
 
 // Start makes a node, starts its services, and returns when pods can be created.
-// log gets a line when something has to be built or downloaded. On a machine that
-// cannot have a node, the error matches [errors.ErrUnsupported].
-func Start(ctx context.Context, log io.Writer, options Options) (_ *Cluster, err error) {
-	c := &Cluster{}
-	if c.programs, err = findPrograms(ctx, log, cmp.Or(options.Containerd, realcri.Debian)); err != nil {
+// containerd is one of [realcri.Versions], which is built from its module; empty:
+// Debian's. log gets a line when something has to be built or downloaded. On a machine
+// that cannot have a node, the error matches [errors.ErrUnsupported].
+func Start(ctx context.Context, log io.Writer, containerd string) (*Cluster, error) {
+	programs, err := findPrograms(ctx, log, cmp.Or(containerd, realcri.Debian))
+	if err != nil {
 		return nil, err
 	}
-	if c.node, err = testns.StartNode(ctx, testns.NodeOptions{Hostname: NodeName, Controllers: true}); err != nil {
-		return nil, err
-	}
-	for _, step := range []func(context.Context) error{c.prepare, c.startAll} {
-		if err := step(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("start the cluster: %w", err), c.Close())
-		}
+	c := &Cluster{Node: &Node{Name: NodeName, programs: programs}}
+	if err := c.boot(ctx, c.Node, nil); err != nil {
+		return nil, fmt.Errorf("start the cluster: %w", err)
 	}
 	return c, nil
 }
 
-// Close ends all processes and removes the node.
-func (c *Cluster) Close() error {
-	err := c.node.Kill()
-	for _, s := range c.services {
+// Boot starts another node, of this name, and returns when the API server knows that it has
+// booted. The disk, which stays the caller's, is one that [Cluster.CutPower] has returned, of
+// this node or of another; nil: an empty one, but for the images that all nodes have.
+func (c *Cluster) Boot(ctx context.Context, name string, disk *os.File) (*Node, error) {
+	n := &Node{Name: name, programs: c.programs}
+	return n, c.boot(ctx, n, disk)
+}
+
+func (c *Cluster) boot(ctx context.Context, n *Node, disk *os.File) error {
+	c.Nodes = append(c.Nodes, n)
+	err := n.powerOn(ctx, disk)
+	if err == nil {
+		err = c.connect(ctx, n)
+	}
+	if err == nil {
+		err = n.serveContainerd(ctx)
+	}
+	switch {
+	case err != nil:
+	case n == c.Node:
+		err = c.startControlPlane(ctx)
+	case disk == nil:
+		err = n.load(ctx, c.images...)
+	}
+	if err == nil {
+		err = c.serveKubelet(ctx, n)
+	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("boot %s: %w", n.Name, err), c.Remove(n))
+	}
+	return err
+}
+
+// CutPower ends a node as a power cut does, and returns its disk, which is in memory until it
+// is closed.
+func (c *Cluster) CutPower(n *Node) (disk *os.File, err error) {
+	if disk, err = os.Open(n.Root()); err != nil {
+		return nil, err
+	}
+	return disk, c.Remove(n)
+}
+
+// Remove ends a node and all that was on it.
+func (c *Cluster) Remove(n *Node) error {
+	c.Nodes = slices.DeleteFunc(c.Nodes, func(other *Node) bool { return other == n })
+	if n.node == nil {
+		return nil // it never was on
+	}
+	err := n.node.Kill()
+	for _, s := range n.services {
 		_ = s.Wait() // it was killed
 	}
-	return errors.Join(err, c.node.Close())
+	return errors.Join(err, n.node.Close())
 }
 
-// Root is the node's root directory, as the machine sees it.
-func (c *Cluster) Root() string { return filepath.Dir(c.node.Proc()) }
-
-// Proc shows the node's processes, as /hostproc does in a pod.
-func (c *Cluster) Proc() string { return c.node.Proc() }
-
-// path is where the machine sees a file of the node's.
-func (c *Cluster) path(name string) string { return filepath.Join(c.Root(), name) }
-
-// WriteFile writes a file on the node, and makes its folder.
-func (c *Cluster) WriteFile(name, content string) error {
-	if err := os.MkdirAll(filepath.Dir(c.path(name)), 0o755); err != nil {
-		return err
+// Close removes all nodes.
+func (c *Cluster) Close() (err error) {
+	for _, n := range slices.Backward(slices.Clone(c.Nodes)) {
+		err = errors.Join(err, c.Remove(n))
 	}
-	return os.WriteFile(c.path(name), []byte(content), 0o644)
-}
-
-func (c *Cluster) env() []string {
-	return []string{
-		"PATH=" + binDir + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"LD_LIBRARY_PATH=" + c.programs.libraries(), "HOME=" + ownDir, "KUBECONFIG=" + kubeconfig(realkube.Admin),
-	}
-}
-
-// start starts a program on the node. A name without a slash is looked for where
-// the node's programs are.
-func (c *Cluster) start(cmd *exec.Cmd) error {
-	if !strings.Contains(cmd.Args[0], "/") {
-		cmd.Path, cmd.Err = "/usr/bin/env", nil
-		cmd.Args = append([]string{"env"}, cmd.Args...)
-	}
-	cmd.Env = append(c.env(), cmd.Env...)
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Setpgid = true
-	return c.node.StartCommand(cmd)
-}
-
-// Output runs a program on the node and returns what it printed, on both
-// streams.
-func (c *Cluster) Output(cmd *exec.Cmd) (string, error) {
-	out, err := process.Output(cmd, c.start)
-	if err != nil {
-		err = fmt.Errorf("on the node: %w", err)
-	}
-	return out, err
-}
-
-// Run runs a program on the node and returns what it printed, on both streams.
-func (c *Cluster) Run(ctx context.Context, name string, args ...string) (string, error) {
-	return c.Output(exec.CommandContext(ctx, name, args...))
+	return err
 }
 
 // Kubectl runs kubectl as the cluster's administrator.

@@ -25,9 +25,9 @@ const (
 )
 
 // Plugins returns Debian's CNI plugins of these names, for an image, in dir.
-func (c *Cluster) Plugins(dir string, names ...string) (files []image.File, err error) {
+func (n *Node) Plugins(dir string, names ...string) (files []image.File, err error) {
 	for _, name := range names {
-		content, err := c.programs.file(filepath.Join("usr/lib/cni", name))
+		content, err := n.programs.file(filepath.Join("usr/lib/cni", name))
 		if err != nil {
 			return nil, err
 		}
@@ -37,18 +37,18 @@ func (c *Cluster) Plugins(dir string, names ...string) (files []image.File, err 
 }
 
 // Shell returns busybox and the names that it is called by, for an image.
-func (c *Cluster) Shell() ([]image.File, error) {
+func (n *Node) Shell() ([]image.File, error) {
 	var content []byte
 	var err error
 	for _, folder := range []string{"bin", "usr/bin"} { // Debian moved it
-		if content, err = c.programs.file(folder + "/busybox"); err == nil {
+		if content, err = n.programs.file(folder + "/busybox"); err == nil {
 			break
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, err := exec.Command(filepath.Join(c.path(binDir), "busybox"), "--list").Output()
+	list, err := exec.Command(filepath.Join(n.path(binDir), "busybox"), "--list").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the names of busybox: %w", err)
 	}
@@ -64,8 +64,7 @@ func (c *Cluster) Shell() ([]image.File, error) {
 	return files, nil
 }
 
-// Import gives the node an image of these files. Pods name it with
-// imagePullPolicy Never.
+// Import gives all nodes an image of these files. Pods name it with imagePullPolicy Never.
 func (c *Cluster) Import(ctx context.Context, name string, entrypoint []string, files ...image.File) error {
 	var archive bytes.Buffer
 	if err := image.WriteArchive(&archive, name, image.Image{
@@ -77,12 +76,24 @@ func (c *Cluster) Import(ctx context.Context, name string, entrypoint []string, 
 	return c.ImportArchive(ctx, name, archive.Bytes())
 }
 
-// ImportArchive gives the node an image as it was written by package image.
+// ImportArchive gives all nodes an image as it was written by package image.
 func (c *Cluster) ImportArchive(ctx context.Context, name string, archive []byte) error {
-	cmd := exec.CommandContext(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
-	cmd.Stdin = bytes.NewReader(archive)
-	if _, err := c.Output(cmd); err != nil {
-		return fmt.Errorf("import image %s: %w", name, err)
+	c.images = append(c.images, archive)
+	for _, n := range c.Nodes {
+		if err := n.load(ctx, archive); err != nil {
+			return fmt.Errorf("import image %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (n *Node) load(ctx context.Context, archives ...[]byte) error {
+	for _, archive := range archives {
+		cmd := exec.CommandContext(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
+		cmd.Stdin = bytes.NewReader(archive)
+		if _, err := n.Output(cmd); err != nil {
+			return err
+		}
 	}
 	return nil
 }

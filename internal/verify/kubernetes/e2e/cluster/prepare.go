@@ -6,52 +6,91 @@ package cluster
 import (
 	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/slipway-dev/slipway/internal/verify/process"
 )
 
 // prepare makes of a throw-away node one that Kubernetes can run on.
-func (c *Cluster) prepare(ctx context.Context) error {
-	if err := c.programs.link(c.path(binDir)); err != nil {
+func (n *Node) prepare(ctx context.Context) error {
+	if err := n.programs.link(n.path(binDir)); err != nil {
+		return err
+	}
+	if _, err := n.Run(ctx, "sh", "-euc", mountDisk); err != nil {
 		return err
 	}
 	for _, dir := range []string{logDir, "/var/lib/kubelet", "/etc/cni/net.d", "/opt/cni/bin", "/etc/kubernetes", "/etc/sysctl.d"} {
-		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+		if err := os.MkdirAll(n.path(dir), 0o755); err != nil {
 			return err
 		}
 	}
-	if err := c.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; no server answers
+	if err := n.WriteFile("/etc/resolv.conf", "nameserver "+Outside+"\n"); err != nil { // pods get a copy; no server answers
 		return err
 	}
-	_, err := c.Run(ctx, "sh", "-euc", network+kernelLog+sysctls)
+	if err := n.WriteFile("/etc/hostname", n.Name+"\n"); err != nil {
+		return err
+	}
+	_, err := n.Run(ctx, "sh", "-euc", kernelLog+sysctls)
 	return err
 }
 
-// Outside is the address of the other end of the node's link, named uplink, which stands
+// mountDisk shows directories that a reboot keeps, on no file system that is known to be lost
+// then. The runtime puts overlays of its own on one of them, which is none itself.
+const mountDisk = `
+for dir in etc opt var; do
+	mkdir -p ` + diskDir + `/$dir ` + ownDir + `/work/$dir
+	mount -t overlay -o lowerdir=/$dir,upperdir=` + diskDir + `/$dir,workdir=` + ownDir + `/work/$dir disk /$dir
+done
+mkdir -p ` + diskDir + `/containerd /var/lib/containerd
+mount --bind ` + diskDir + `/containerd /var/lib/containerd
+`
+
+// Outside is the address of the other end of the nodes' links, named uplink, which stands
 // for the network outside. The API server's certificate is for this address too, where a
 // test makes the server answer there.
 const Outside = "10.250.0.1"
 
-// nodeAddress is the node's own.
+// OutsideNamespace is the first node's file of the network namespace with uplink, a bridge.
+const OutsideNamespace = ownDir + "/outside"
+
 const (
-	nodeAddress    = "10.250.0.2"
 	serviceAddress = "10.96.0.1"
 	apiPort        = "6443"
 )
 
-// network has a rule in place of kube-proxy, and the chain by which others see that
-// kube-proxy has done its work.
-const network = `
-ip link add eth0 type veth peer name uplink
-ip address add ` + Outside + `/24 dev uplink
-ip address add ` + nodeAddress + `/24 dev eth0
-ip link set uplink up
+// makeOutside makes the network outside.
+const makeOutside = `touch ` + OutsideNamespace + `
+unshare --net=` + OutsideNamespace + ` true
+nsenter --net=` + OutsideNamespace + ` sh -euc 'ip link add uplink type bridge; ip address add ` + Outside + `/24 dev uplink; ip link set uplink up'`
+
+// connect connects a node with the network outside. The end there of a node that was removed
+// may go a moment after it. On the node there is a rule in place of kube-proxy, and the chain by
+// which others see that kube-proxy has done its work.
+func (c *Cluster) connect(ctx context.Context, n *Node) error {
+	if n == c.Node {
+		if _, err := n.Run(ctx, "sh", "-euc", makeOutside); err != nil {
+			return err
+		}
+	}
+	link := exec.CommandContext(ctx, "nsenter", "--net="+c.path(OutsideNamespace), "sh", "-euc", `
+ip link del `+n.Name+` 2>/dev/null || true
+ip link add `+n.Name+` type veth peer name eth0 netns `+filepath.Join(n.Proc(), "1/ns/net")+`
+ip link set `+n.Name+` master uplink up`)
+	if _, err := process.Output(link, nil); err != nil {
+		return err
+	}
+	_, err := n.Run(ctx, "sh", "-euc", `
+ip address add `+n.Address()+`/24 dev eth0
 ip link set eth0 up
-ip route add default via ` + Outside + ` dev eth0
+ip route add default via `+Outside+` dev eth0
 echo 1 > /proc/sys/net/ipv4/ip_forward
 for chain in OUTPUT PREROUTING; do
-	iptables -t nat -A $chain -d ` + serviceAddress + `/32 -p tcp --dport 443 -j DNAT --to-destination ` + nodeAddress + `:` + apiPort + `
+	iptables -t nat -A $chain -d `+serviceAddress+`/32 -p tcp --dport 443 -j DNAT --to-destination `+c.Address()+`:`+apiPort+`
 done
-iptables -t nat -N KUBE-NODEPORTS
-`
+iptables -t nat -N KUBE-NODEPORTS`)
+	return err
+}
 
 // kernelLog is the file that the kubelet watches for processes that were killed for lack
 // of memory.
@@ -60,7 +99,8 @@ mknod -m 600 /dev/kmsg c 1 11
 `
 
 // sysctls are the kernel values that the kubelet and Cilium's agent set. They belong to the
-// machine, so the node shows files in their place that already have the wanted values.
+// machine, so the node shows files in their place that already have the wanted values; and so
+// does the boot's identity.
 const sysctls = `
 show() {
 	file=` + ownDir + `/sysctl/$(echo $1 | tr / .)
@@ -77,4 +117,5 @@ show kernel/keys/root_maxbytes 25000000
 for name in kernel/timer_migration kernel/unprivileged_bpf_disabled; do
 	show $name $(cat /proc/sys/$name)
 done
+show kernel/random/boot_id $(cat /proc/sys/kernel/random/uuid)
 `

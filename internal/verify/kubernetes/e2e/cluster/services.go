@@ -4,9 +4,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,48 +21,57 @@ import (
 
 // serve starts a service, a program that runs as long as the node does. Its output goes
 // to a file in logDir.
-func (c *Cluster) serve(name string, args ...string) error {
-	p, err := process.Start(name, exec.Command(name, args...), c.path(filepath.Join(logDir, name+".log")), c.start)
+func (n *Node) serve(name string, args ...string) error {
+	p, err := process.Start(name, exec.Command(name, args...), n.path(filepath.Join(logDir, name+".log")), n.start)
 	if err == nil {
-		c.services = append(c.services, p)
+		n.services = append(n.services, p)
 	}
 	return err
 }
 
-const apiURL = "https://" + nodeAddress + ":" + apiPort
-
-// users are those that have a kubeconfig on the node.
-var users = []realkube.User{realkube.Admin, controllers, scheduler, kubelet}
-
 var (
 	controllers = realkube.User{Name: "system:kube-controller-manager"}
 	scheduler   = realkube.User{Name: "system:kube-scheduler"}
-	kubelet     = realkube.User{Name: "system:node:" + NodeName, Groups: []string{"system:nodes"}}
 )
+
+// kubelet is the user of a node's kubelet.
+func (n *Node) kubelet() realkube.User {
+	return realkube.User{Name: "system:node:" + n.Name, Groups: []string{"system:nodes"}}
+}
 
 func kubeconfig(user realkube.User) string {
 	return credentials + "/" + strings.ReplaceAll(user.Name, ":", "-") + ".conf"
 }
 
-// writeCredentials writes certificates, tokens and kubeconfig files on the node.
-func (c *Cluster) writeCredentials() error {
-	ca, err := realkube.WriteCredentials(c.path(credentials), users, nodeAddress, Outside, serviceAddress, "127.0.0.1", "localhost", "kubernetes.default.svc")
-	if err != nil {
+func (c *Cluster) apiURL() string { return "https://" + c.Address() + ":" + apiPort }
+
+// writeCredentials writes certificates, tokens and kubeconfig files on the first node.
+func (c *Cluster) writeCredentials() (err error) {
+	users := []realkube.User{realkube.Admin, controllers, scheduler}
+	all := users
+	for _, name := range Names {
+		all = append(all, (&Node{Name: name}).kubelet())
+	}
+	if c.ca, err = realkube.WriteCredentials(c.path(credentials), all, c.Address(), Outside, serviceAddress, "127.0.0.1", "localhost", "kubernetes.default.svc"); err != nil {
 		return err
 	}
 	for _, user := range users {
-		if err := c.WriteFile(kubeconfig(user), string(realkube.Kubeconfig(apiURL, ca, user.Token()))); err != nil {
+		if err := c.writeKubeconfig(c.Node, user); err != nil {
 			return err
 		}
 	}
-	c.admin = realkube.NewClient(apiURL, ca, realkube.Admin.Token(), c.dial)
+	c.admin = realkube.NewClient(c.apiURL(), c.ca, realkube.Admin.Token(), c.dial)
 	return nil
+}
+
+func (c *Cluster) writeKubeconfig(n *Node, user realkube.User) error {
+	return n.WriteFile(kubeconfig(user), string(realkube.Kubeconfig(c.apiURL(), c.ca, user.Token())))
 }
 
 // dial connects from the node. The address is no name, so nothing but this
 // thread is at work.
-func (c *Cluster) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
-	err = hostns.Do(ctx, filepath.Join(c.node.Proc(), "1"), []string{"net"}, func(ctx context.Context) (err error) {
+func (n *Node) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	err = hostns.Do(ctx, filepath.Join(n.node.Proc(), "1"), []string{"net"}, func(ctx context.Context) (err error) {
 		conn, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
 		return err
 	})
@@ -79,7 +90,6 @@ const (
 `
 	kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-address: ` + nodeAddress + `
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 cgroupDriver: cgroupfs
@@ -92,29 +102,26 @@ syncFrequency: 5s
 `
 )
 
-func (c *Cluster) startAll(ctx context.Context) error {
+// startControlPlane starts the other services of the first node, and gives it the images that
+// every node has.
+func (c *Cluster) startControlPlane(ctx context.Context) error {
 	if err := c.writeCredentials(); err != nil {
 		return err
 	}
+	const etcd = "127.0.0.1:2379"
 	if err := errors.Join(
-		c.WriteFile("/etc/containerd/config.toml", containerdConfig), c.WriteFile("/etc/kubernetes/kubelet.yaml", kubeletConfig),
-		c.serve("containerd"), c.serveEtcd(), c.serveAPI(),
+		c.serve("etcd", realkube.EtcdFlags("/var/lib/etcd", etcd, "127.0.0.1:2380")...),
+		c.serve("kube-apiserver", append(realkube.APIServerFlags(credentials, c.Address()+":"+apiPort, etcd),
+			"--allow-privileged=true", "--authorization-mode=Node", "--kubelet-preferred-address-types=InternalIP")...),
+		c.importBasics(ctx), c.waitFor(ctx, "kube-apiserver is ready", c.admin.Ready),
+		c.serve("kube-controller-manager", append(access(controllers),
+			"--service-account-private-key-file=/etc/kubernetes/sa.key", "--root-ca-file=/etc/kubernetes/ca.crt",
+			"--use-service-account-credentials", "--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16", "--cert-dir=/etc/kubernetes/controllers")...),
+		c.serve("kube-scheduler", append(access(scheduler), "--cert-dir=/etc/kubernetes/scheduler")...),
 	); err != nil {
 		return err
 	}
-	if err := c.waitFor(ctx, "containerd answers", func(ctx context.Context) error { _, err := c.Run(ctx, "ctr", "version"); return err }); err != nil {
-		return err
-	}
-	if err := c.importBasics(ctx); err != nil {
-		return err
-	}
-	if err := c.waitFor(ctx, "kube-apiserver is ready", c.admin.Ready); err != nil {
-		return err
-	}
-	if err := errors.Join(c.serveControllers(), c.serveScheduler(), c.serveKubelet()); err != nil {
-		return err
-	}
-	for _, path := range []string{"/api/v1/nodes/" + NodeName, "/api/v1/namespaces/default/serviceaccounts/default", "/api/v1/namespaces/kube-system/serviceaccounts/default"} {
+	for _, path := range []string{"/api/v1/namespaces/default/serviceaccounts/default", "/api/v1/namespaces/kube-system/serviceaccounts/default"} {
 		if err := c.waitFor(ctx, path+" exists", func(ctx context.Context) error { _, err := c.admin.Get(ctx, path); return err }); err != nil {
 			return err
 		}
@@ -123,21 +130,17 @@ func (c *Cluster) startAll(ctx context.Context) error {
 }
 
 // waitFor asks until ask returns nil, for two minutes, as long as all services run.
-func (c *Cluster) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
+func (n *Node) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	return process.Until(ctx, what, ask, c.services...)
+	return process.Until(ctx, what, ask, n.services...)
 }
 
-const etcdAddress = "127.0.0.1:2379"
-
-func (c *Cluster) serveEtcd() error {
-	return c.serve("etcd", realkube.EtcdFlags("/var/lib/etcd", etcdAddress, "127.0.0.1:2380")...)
-}
-
-func (c *Cluster) serveAPI() error {
-	return c.serve("kube-apiserver", append(realkube.APIServerFlags(credentials, nodeAddress+":"+apiPort, etcdAddress),
-		"--allow-privileged=true", "--authorization-mode=Node", "--kubelet-preferred-address-types=InternalIP")...)
+func (n *Node) serveContainerd(ctx context.Context) error {
+	if err := errors.Join(n.WriteFile("/etc/containerd/config.toml", containerdConfig), n.serve("containerd")); err != nil {
+		return err
+	}
+	return n.waitFor(ctx, "containerd answers", func(ctx context.Context) error { _, err := n.Run(ctx, "ctr", "version"); return err })
 }
 
 // access are the flags by which a part of Kubernetes reaches the API server.
@@ -149,17 +152,23 @@ func access(user realkube.User) []string {
 	}
 }
 
-func (c *Cluster) serveControllers() error {
-	return c.serve("kube-controller-manager", append(access(controllers),
-		"--service-account-private-key-file=/etc/kubernetes/sa.key", "--root-ca-file=/etc/kubernetes/ca.crt",
-		"--use-service-account-credentials", "--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16", "--cert-dir=/etc/kubernetes/controllers")...)
-}
-
-func (c *Cluster) serveScheduler() error {
-	return c.serve("kube-scheduler", append(access(scheduler), "--cert-dir=/etc/kubernetes/scheduler")...)
-}
-
-func (c *Cluster) serveKubelet() error {
-	return c.serve("kubelet", "--config=/etc/kubernetes/kubelet.yaml", "--kubeconfig="+kubeconfig(kubelet),
-		"--hostname-override="+NodeName, "--node-ip="+nodeAddress, "--v=2")
+// serveKubelet starts a node's kubelet, and returns when it has told the API server of this
+// boot.
+func (c *Cluster) serveKubelet(ctx context.Context, n *Node) error {
+	boot, err := os.ReadFile(n.path("/proc/sys/kernel/random/boot_id"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.writeKubeconfig(n, n.kubelet()), n.WriteFile("/etc/kubernetes/kubelet.yaml", kubeletConfig),
+		n.serve("kubelet", "--config=/etc/kubernetes/kubelet.yaml", "--kubeconfig="+kubeconfig(n.kubelet()),
+			"--address="+n.Address(), "--hostname-override="+n.Name, "--node-ip="+n.Address(), "--v=2")); err != nil {
+		return err
+	}
+	return n.waitFor(ctx, n.Name+" has reported its boot", func(ctx context.Context) error {
+		answer, err := c.admin.Get(ctx, "/api/v1/nodes/"+n.Name)
+		if err == nil && !bytes.Contains(answer, bytes.TrimSpace(boot)) {
+			err = errors.New("it has not")
+		}
+		return err
+	})
 }
