@@ -38,7 +38,7 @@ test: tools ## the tests of the packages and examples
 race: tools ## the same at full length and under the race detector, which needs a C compiler
 	@CGO_ENABLED=1 $(GOTEST) -race -count 1 -timeout 25m $(TESTED) + $(call OTHERS,-race -count 1)
 
-verify: attack-sample fault-sample layouts helpers image-same fuzz-chain kube cri-sample e2e-sample kernels-short ## all proofs that take minutes; those that take longer have targets of their own
+verify: attack-sample fault-sample layouts neighbours image-same fuzz-chain kube cri-sample e2e-sample kernels-short ## all proofs that take minutes; those that take longer have targets of their own
 
 attack-sample: tools ## each operation that touches a path 2,000 times beside an attacker
 	@$(GOTEST) -count 1 ./internal/verify/attack
@@ -46,7 +46,7 @@ attack-sample: tools ## each operation that touches a path 2,000 times beside an
 fault-sample: tools ## some of the faults at calls of nodeinit's commands, full disks and power cuts
 	@$(GOTEST) -count 1 -timeout 25m ./internal/verify/faults
 
-helpers: tools ## what the proofs share
+neighbours: tools ## agents that share a node, and what the proofs share
 	@$(GOTEST) -count 1 $$($(GO) list ./internal/verify/... | grep -vE '/(attack|faults|layouts|installers)(/|$$)')
 
 image-same: ## the container images are the same bytes each time
