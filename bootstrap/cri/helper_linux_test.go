@@ -134,6 +134,3 @@ func refuse(w http.ResponseWriter, code int, message string) {
 	w.Header().Set("Grpc-Status", strconv.Itoa(code))
 	w.Header().Set("Grpc-Message", url.PathEscape(message))
 }
-
-// noCRI is a containerd before 1.6, or a second one for the system's own containers.
-var noCRI = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuse(w, 12, "unknown service") })

@@ -101,7 +101,7 @@ func readNetwork(file string) (*libcni.NetworkConfigList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return libcni.ConfListFromConf(conf)
+	return libcni.ConfListFromConf(conf) //lint:ignore SA1019 CRI-O reads such files
 }
 
 // running calls f on the node, once CRI-O runs.
