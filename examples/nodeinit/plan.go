@@ -81,14 +81,15 @@ func (a *app) nodePlan(ctx context.Context, config *configresolve.Config) (*boot
 	steps = append(steps,
 		writing, cleaning,
 		bootstrap.Step{Name: stepHostPaths, Wants: hostPaths},
-		bootstrap.Step{Name: stepCgroup, Wants: a.cgroupMount()},
+		bootstrap.Step{Name: stepCgroup, Wants: cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair}},
 	)
 	setting := bootstrap.Step{Name: stepSysctl, Wants: a.sysctlWants()}
 	if len(a.modules) > 0 {
 		setting.After = []string{stepModules}
 		steps = append(steps, bootstrap.Step{Name: stepModules, Action: kmod.Modules{List: a.modules, Load: true}})
 	}
-	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Wants: a.bpffsMount()})
+	bpf := bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
+	steps = append(steps, setting, bootstrap.Step{Name: stepBPFFS, Wants: bpf})
 	p := a.plan(ctx, append(steps, a.cniSteps(cni, install)...)...)
 	p.Gates = append(a.kubeProxyGates(config), a.cniGates(install)...)
 	a.choose(p)
@@ -146,14 +147,6 @@ func (a *app) host() hostns.Host {
 // checkHost reports early, and once, that the host cannot be entered.
 func (a *app) checkHost() error {
 	return a.using("", &a.hostProc, a.host().Check)
-}
-
-func (a *app) cgroupMount() cgroup.Mount {
-	return cgroup.Mount{Path: a.cgroupRoot, Repair: a.cgroupRepair}
-}
-
-func (a *app) bpffsMount() bpffs.Mount {
-	return bpffs.Mount{Path: a.bpfRoot, Fallback: a.bpfFallback, Shared: a.bpfShared}
 }
 
 func (a *app) sysctlWants() ledger.Wanter {
