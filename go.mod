@@ -3,6 +3,7 @@ module github.com/slipway-dev/slipway
 go 1.25.0
 
 require (
+	github.com/aymanbagabas/go-udiff v0.2.0
 	github.com/cilium/ebpf v0.17.3
 	github.com/containernetworking/cni v1.3.0
 	github.com/coreos/go-systemd/v22 v22.3.2

@@ -94,6 +94,10 @@ type Result struct {
 	// was changed nevertheless, as far as another check can tell.
 	Changes []string `json:"changes"`
 
+	// Diff is how contents would change, as unified diffs, where [Plan].Diff asks for that. Values
+	// that may be secret are masked, and control characters escaped.
+	Diff string `json:"diff,omitempty"`
+
 	// Adopted lists objects that were found as wanted, and count as made by the agent.
 	Adopted []string `json:"adopted,omitempty"`
 
@@ -164,7 +168,7 @@ type (
 // fraction), "code" (of [Report.Cause]) and "error", each left out if it is zero, and
 // "results" (never null). An owner that is empty, beside an agent, means that none is
 // configured. A result has "step", "status", "changes" (never null) and "elapsedMs", and,
-// unless it is zero, "reason", "excused", "adopted", "advice", "code" and "error".
+// unless it is zero, "reason", "excused", "diff", "adopted", "advice", "code" and "error".
 func (r Report) MarshalJSON() ([]byte, error) {
 	_, cause := r.Cause()
 	out := reportJSON{

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/textdiff"
 )
 
 // do is what a walk does with one step, where its objects are. It leaves Step and Elapsed of
@@ -44,17 +45,28 @@ func (w *walk) checkWants(ctx context.Context, s *Step) Result {
 	if err != nil {
 		return s.failed("check", nil, err).in(wants, s)
 	}
+	ctx, differences := w.differing(ctx)
 	look, err := ledger.From(ctx).Check(ctx, s.Name, wants)
 	if w.isBefore || os.Geteuid() == 0 { // other users may look
 		err = errors.Join(err, Certain(look.Denied))
 	}
 	if err != nil {
-		return s.failed("check", look.Changes, err).in(wants, s)
+		r := s.failed("check", look.Changes, err).in(wants, s)
+		r.Diff = differences.String()
+		return r
 	}
 	w.claims = w.claims || look.Claims
 	r := foreseen(look.Changes).in(wants, s)
-	r.Advice = look.Advice
+	r.Advice, r.Diff = look.Advice, differences.String()
 	return r
+}
+
+// differing returns a context in which a dry run collects how contents would change.
+func (w *walk) differing(ctx context.Context) (context.Context, *textdiff.Collector) {
+	if w.isBefore || w.op != opCheck && w.op != opCheckRevert {
+		return textdiff.With(ctx, nil)
+	}
+	return textdiff.With(ctx, w.plan.Diff)
 }
 
 // in returns r with where the step's objects are, unless they are on this side.

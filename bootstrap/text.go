@@ -79,6 +79,7 @@ func (t table) row(r Result, details []string) {
 		fmt.Fprintln(t.w, strings.TrimRight(head+"  "+line, " "))
 		head = strings.Repeat(" ", before-2)
 	}
+	fmt.Fprint(t.w, r.Diff)
 }
 
 // isFolded reports whether the step's reason, for which nothing was done, is all that there is

@@ -89,7 +89,7 @@ func (u *undoing) undoRecorded(ctx context.Context, steps []string) {
 		return
 	}
 	for _, o := range u.results {
-		o.Advice, o.errs = nil, nil
+		o.Advice, o.Diff, o.errs = nil, "", nil
 	}
 	u.err = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error {
 		return u.undoIn(ctx, u.book, steps)
@@ -111,12 +111,14 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	if u.isDry {
 		undo = book.CheckUndo
 	}
+	ctx, differences := u.differing(ctx)
 	objects, err := undo(ctx, steps)
 	step := "other steps"
 	for _, object := range objects {
 		step = cmp.Or(u.nameOf(object), step)
 		o := u.of(step)
 		o.Elapsed += object.Elapsed
+		o.Diff += differences.Take(object.Object)
 		err := o.addUndone([]ledger.Undone{object}, object.Err, u.isAbsent)
 		if err != nil && !slices.ContainsFunc(o.errs, func(other error) bool { return other.Error() == err.Error() }) {
 			o.errs = append(o.errs, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-dev/slipway/mount"
 )
 
-// ErrPinned means that a BPF file system stays mounted, since it holds pins of which no record
+// errPinned means that a BPF file system stays mounted, since it holds pins of which no record
 // knows.
-var ErrPinned = code.New(code.BPFFSHoldsPins, "it holds pins, which would be lost")
+var errPinned = code.New(code.BPFFSHoldsPins, "it holds pins, which would be lost")
 
 // maxNamed is the number of pins that an error names.
 const maxNamed = 10
@@ -37,7 +37,7 @@ func holdsPins(k mount.Mounter, path string, isRemoved func(path string) bool) e
 	for n, pin := range first {
 		first[n] = strings.TrimPrefix(pin, path+string(filepath.Separator))
 	}
-	return fmt.Errorf("left mounted: %w: %s%s (remove them first)", ErrPinned, strings.Join(first, ", "), fsmount.More(len(pins)-len(first)))
+	return fmt.Errorf("left mounted: %w: %s%s (remove them first)", errPinned, strings.Join(first, ", "), fsmount.More(len(pins)-len(first)))
 }
 
 // maxDepth is far deeper than any agent's directories.

@@ -55,7 +55,7 @@ func (p *inPlace) kind() *ledger.Kind {
 	in := func(object string) string { _, dir := cutEntry(object); return filepath.Join(dir, "x") }
 	return &ledger.Kind{
 		Name: inPlaceKind, Rounds: true, // it goes when its file's owner writes the next version
-		Read: p.read, Write: p.write, Describe: p.describe,
+		Read: p.read, Write: p.write, Describe: p.describe, Contents: p.contents,
 		Met: func(now ledger.State, w ledger.Want) bool {
 			return canonical(now.Value) == canonical(w.To.Value) && (p.config == nil || p.isOnlyInTarget(now))
 		},
@@ -194,6 +194,21 @@ func (p *inPlace) tryWrite(ctx context.Context, object string, to ledger.State) 
 	if err != nil {
 		return err
 	}
+	for _, e := range p.edits(object, now, to) {
+		if err := editList(ctx, e.path, e.edit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listEdit is what a write does with one file.
+type listEdit struct {
+	path string
+	edit func(listText) listText
+}
+
+func (p *inPlace) edits(object string, now, to ledger.State) (all []listEdit) {
 	plugin, dir := cutEntry(object)
 	takeOut := holders(now)
 	var putInto []string
@@ -205,16 +220,29 @@ func (p *inPlace) tryWrite(ctx context.Context, object string, to ledger.State) 
 		putInto, takeOut = takeOut, nil
 	}
 	for _, name := range putInto {
-		if err := editList(ctx, filepath.Join(dir, name), func(l listText) listText { return l.put(plugin, []byte(to.Value)) }); err != nil {
-			return err
-		}
+		all = append(all, listEdit{filepath.Join(dir, name), func(l listText) listText { return l.put(plugin, []byte(to.Value)) }})
 	}
 	for _, name := range takeOut {
-		if err := editList(ctx, filepath.Join(dir, name), func(l listText) listText { return l.replace(plugin, nil) }); err != nil {
-			return err
-		}
+		all = append(all, listEdit{filepath.Join(dir, name), func(l listText) listText { return l.replace(plugin, nil) }})
 	}
-	return nil
+	return all
+}
+
+// contents returns the lists that are edited, as they are and as they would be.
+func (p *inPlace) contents(ctx context.Context, object string, from, to ledger.State) (before, after map[string]ledger.State, err error) {
+	before, after = map[string]ledger.State{}, map[string]ledger.State{}
+	for _, e := range p.edits(object, from, to) {
+		now, err := ledger.File().Read(ctx, e.path)
+		if err != nil {
+			return nil, nil, err
+		}
+		raw, err := contentOf(ctx, e.path, now)
+		if err != nil {
+			return nil, nil, err
+		}
+		before[e.path], after[e.path] = now, now.WithContent(e.edit(raw))
+	}
+	return before, after, nil
 }
 
 // errRewritten means that a file's owner wrote it while it was being edited.

@@ -140,6 +140,9 @@ func (j *job) setKinds() {
 	j.kinds.conf.Stage, j.kinds.conf.Permission = j.stageConf, j.mayInstall
 	set := *kinds[1]
 	set.Stage, set.Read, set.Write, set.Permission, set.Describe = nil, readWhole, j.moveAside, mayWriteIn, j.describeAside
+	set.Contents = func(context.Context, string, ledger.State, ledger.State) (before, after map[string]ledger.State, err error) {
+		return nil, nil, nil // they stay, under another name
+	}
 	j.kinds.aside = &set
 }
 

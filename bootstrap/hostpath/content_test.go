@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	udiff "github.com/aymanbagabas/go-udiff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
@@ -28,6 +29,7 @@ func on(dir string, w ledger.Wanter) *bootstrap.Plan {
 		Host:   hostns.Host{LockFile: filepath.Join(dir, "lock")},
 		Ledger: &ledger.Ledger{Dir: filepath.Join(dir, "state"), Agent: "agent", NoOwner: true},
 		Steps:  []bootstrap.Step{{Name: "file", Wants: w}},
+		Diff:   udiff.Unified,
 	}
 }
 
@@ -102,6 +104,8 @@ func TestHP3_ASecretIsShownNowhere(t *testing.T) {
 			}
 			if report.Op == "check" {
 				require.Equal(t, []string{notKept}, report.Results[0].Advice)
+				require.Contains(t, report.Results[0].Diff, "new mode 0600")
+				require.Contains(t, report.Results[0].Diff, "--- "+path+"\n+++ "+path+"\nThe content is not shown: it is secret\n")
 			}
 		}
 		text, err := report.MarshalJSON()
@@ -251,6 +255,9 @@ func TestHP3_AKubeconfigHasTheTokenOfNow(t *testing.T) {
 	holds("one")
 	require.Empty(t, changed(t, plan))
 	write("token", "two")
+	report, err := plan.Check(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "--- "+k.Path+"\n+++ "+k.Path+"\nThe content is not shown: it is secret\n", report.Results[0].Diff)
 	require.Len(t, changed(t, plan), 1)
 	holds("two")
 	state, err := os.ReadFile(filepath.Join(dir, "state/ledger"))

@@ -36,6 +36,9 @@ type Outcome struct {
 	Code    string `json:"code,omitempty"` // see bootstrap.Code
 	Version string `json:"version,omitempty"`
 
+	// Owner is the agent's owner that applied last, such as a pod's UID.
+	Owner string `json:"owner,omitempty"`
+
 	// Time is when this outcome was reported; each run since has had the same. Since is
 	// when the status of the condition last changed.
 	Time  time.Time `json:"time,omitzero"`
@@ -49,6 +52,9 @@ type Outcome struct {
 // OutcomeOf returns the outcome of a plan's report, without times.
 func OutcomeOf(r *bootstrap.Report) Outcome {
 	o := Outcome{Agent: r.Agent, Result: ready, Version: r.Version}
+	if r.Op == "apply" {
+		o.Owner = r.Owner
+	}
 	if step, err := r.Cause(); err != nil {
 		o.Result, o.Step, o.Code, o.Message = failed, step, bootstrap.Code(err), short(err.Error())
 		return o

@@ -22,12 +22,12 @@ func TestRDY5_WhatAReportComesTo(t *testing.T) {
 		want   kube.Outcome
 	}{
 		"nothing to do": {
-			bootstrap.Report{Op: "check", Agent: "a", Version: "1", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Unchanged}}},
+			bootstrap.Report{Op: "check", Agent: "a", Owner: "pod", Version: "1", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Unchanged}}},
 			kube.Outcome{Agent: "a", Version: "1", Result: "ready"},
 		},
 		"applied": {
-			bootstrap.Report{Op: "apply", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Changed}}},
-			kube.Outcome{Result: "ready"},
+			bootstrap.Report{Op: "apply", Owner: "pod", Results: []bootstrap.Result{{Step: "cgroup", Status: bootstrap.Changed}}},
+			kube.Outcome{Owner: "pod", Result: "ready"},
 		},
 		"something to do": {
 			bootstrap.Report{Op: "check", Results: []bootstrap.Result{

@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,7 +20,7 @@ import (
 // Reporter reports the outcome of runs on a node to the cluster, where operators look: in
 // a condition and an annotation of the node, and an event for each new failure. It writes
 // only changes, and none for the time alone, so an unchanged node costs one request for
-// its metadata per run.
+// its metadata per run. That another owner has applied, as the next pod does, is a change.
 //
 // It needs get on the node, patch on its status and, for events, create on events in the
 // namespace default, where those of nodes are. Set a deadline in ctx, and do not let a
@@ -42,7 +43,8 @@ func (r Reporter) Report(ctx context.Context, o Outcome) (sent bool, err error) 
 	if text, ok := node.GetAnnotations()[annotation+o.Agent]; ok {
 		was = parse(o.Agent, text)
 	}
-	if o.sameCause(was) && o.Version == was.Version || o.Result == drifted && was.Result == failed {
+	o.Owner = cmp.Or(o.Owner, was.Owner) // a check has applied nothing
+	if o.sameCause(was) && o.Version == was.Version && o.Owner == was.Owner || o.Result == drifted && was.Result == failed {
 		return false, nil
 	}
 	o.Time = time.Now().UTC().Truncate(time.Second)

@@ -216,13 +216,17 @@ func (r *record) stoodStill(now State) bool {
 	return time.Since(since) >= quiet
 }
 
+// isSecret reports whether a step calls the content a secret.
+func (r *record) isSecret() bool {
+	return r != nil && slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Secret })
+}
+
 // isOriginal reports whether the present state takes the place of the original: another
 // program has made it, and an agent is about to write over it. The original itself does, if
 // it was not kept, and no step calls it a secret any more. What has gone by itself does not.
 func (r *record) isOriginal(k *Kind, now State) bool {
-	isSecret := slices.ContainsFunc(r.Claims, func(c claim) bool { return c.Secret })
 	switch {
-	case isSecret, now.IsZero() && k.Rounds:
+	case r.isSecret(), now.IsZero() && k.Rounds:
 		return false
 	case k.same(now, r.Original):
 		return r.Original.secret

@@ -85,6 +85,7 @@ func (b *Book) CheckUndo(ctx context.Context, steps []string) (would []Undone, e
 	err = b.look(ctx, func(s *sheet) error {
 		p := b.newUndoing(s, b.works(s, b.picked(ctx, steps)))
 		p.plan(ctx)
+		p.showDifferences(ctx)
 		would = p.results()
 		return errors.Join(s.anyUnreadable(), p.failures())
 	})
@@ -103,13 +104,24 @@ func (b *Book) picked(ctx context.Context, steps []string) func(*record, claim) 
 // planned lists what undoing the objects that a step no longer lists would change, and reports
 // whether it would drop claims.
 func (b *Book) planned(ctx context.Context, s *sheet, works []*work) (lines []string, drops bool) {
-	b.giveUp(s, works).plan(ctx)
+	u := b.giveUp(s, works)
+	u.plan(ctx)
+	u.showDifferences(ctx)
 	for _, w := range works {
 		if drops = drops || !w.stays(); !w.stays() && w.change != "" {
 			lines = append(lines, w.change)
 		}
 	}
 	return lines, drops
+}
+
+// showDifferences adds what becomes of contents to what the context collects.
+func (u *undoing) showDifferences(ctx context.Context) {
+	for _, w := range u.works {
+		if w.writes && !w.stays() {
+			w.kind.showDifference(ctx, string(w.Object), w.now, u.writable(w.to), w.isSecret())
+		}
+	}
 }
 
 // work is one record that loses claims.

@@ -46,6 +46,7 @@ func (j job) kind() *ledger.Kind {
 		Met:       func(now ledger.State, w ledger.Want) bool { return now.Equal(w.To) && now.Identity == "" },
 		Same:      isSame,
 		Describe:  j.describe,
+		Contents:  j.contents,
 		Sweep:     j.sweep,
 		Parts:     parts,
 		Canonical: dirs.Canonical, Owns: dirs.Owns,
@@ -67,6 +68,35 @@ func (j job) describe(dir string, from, to ledger.State) string {
 		return "remove configuration from " + dir + ", but not " + from.Identity
 	}
 	return "remove configuration from " + dir
+}
+
+// contents returns the keys whose values change, by the paths at which readers find them.
+func (j job) contents(ctx context.Context, dir string, _, to ledger.State) (before, after map[string]ledger.State, err error) {
+	before, after = map[string]ledger.State{}, map[string]ledger.State{}
+	l := &layout{}
+	d, err := openLayout(dir)
+	if d != nil {
+		defer d.Close()
+		l, err = inspect(ctx, d, nil)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for key := range l.held {
+		now, isKnown := l.values[key]
+		if wanted, isWanted := j.values[key]; to.IsZero() || !isKnown || !isWanted || now != wanted {
+			if before[filepath.Join(dir, key)], err = ledger.File().Read(ctx, filepath.Join(dir, l.data, key)); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	for key, text := range j.want {
+		if now, isThere := l.values[key]; !to.IsZero() && (!isThere || now != j.values[key]) {
+			path := filepath.Join(dir, key)
+			after[path] = ledger.FileWant(path, fileMode, []byte(text)).To
+		}
+	}
+	return before, after, nil
 }
 
 // links lists those of the keys, and then ..data. They go before what they lead to.

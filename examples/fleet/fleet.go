@@ -14,17 +14,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/kube"
-	configkube "github.com/slipway-dev/slipway/configresolve/kube"
 )
 
-var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-
-// silent is the result of a node that has no report.
-const silent = "no report"
+// The results of nodes beside those of reports.
+const (
+	silent   = "no report"
+	notReady = "node not ready"
+	outdated = "outdated"
+)
 
 // tooMuch is the outcome of a node that writes more than is read.
 var tooMuch = kube.Outcome{Result: "garbled"}
@@ -54,16 +54,27 @@ func (f *fleet) well() bool { return len(f.Groups) == 0 }
 // More agents than maxAgents on one node are not counted one by one.
 const maxAgents = 16
 
-// readFleet reads the nodes' annotations. It keeps their content, but not the nodes.
-func readFleet(ctx context.Context, client *configkube.Client, selector, agent string) (*fleet, error) {
+// readFleet reads the nodes' annotations and states. It keeps their content, but not the nodes.
+func (c cluster) readFleet(ctx context.Context, selector, agent, daemonSet string) (*fleet, error) {
 	all := map[string][]kube.Outcome{}
-	err := client.EachNode(ctx, selector, func(node *metav1.PartialObjectMetadata, err error) {
+	err := c.EachNode(ctx, selector, func(node *metav1.PartialObjectMetadata, err error) {
 		if all[node.Name] = outcomes(node.Annotations, agent); err != nil {
 			all[node.Name] = []kube.Outcome{tooMuch}
 		}
 	})
 	if err != nil {
 		return nil, err
+	}
+	isNotReady, err := c.notReady(ctx, selector)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := c.newestPods(ctx, daemonSet)
+	if err != nil {
+		return nil, err
+	}
+	for name := range all {
+		all[name] = judged(all[name], isNotReady[name], newest[name])
 	}
 	f := &fleet{Results: map[string]int{}, Versions: map[string]int{}, Groups: []*group{}}
 	groups := map[kube.Outcome]*group{}
@@ -96,7 +107,7 @@ func outcomes(annotations map[string]string, agent string) []kube.Outcome {
 
 // severity orders results: the worst is the highest.
 func severity(r string) int {
-	return slices.Index([]string{"ready", "drifted", silent, "garbled", "failed"}, r)
+	return slices.Index([]string{"ready", "drifted", outdated, silent, notReady, "garbled", "failed"}, r)
 }
 
 func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outcome) {
@@ -125,6 +136,10 @@ func (f *fleet) add(groups map[kube.Outcome]*group, node string, all []kube.Outc
 // meaning returns cause and remedy.
 func meaning(o kube.Outcome) (cause, remedy string) {
 	switch o.Result {
+	case notReady:
+		return "The kubelet does not say that the node is ready.", "kubectl describe node shows why: the kubelet may be down, or the container runtime may have no network."
+	case outdated:
+		return "The newest pod of the DaemonSet on the node has not reported.", "Look at that pod: it may be starting, hang, or have no right to report."
 	case silent:
 		return "Nothing has been reported, or all was uninstalled.", "Look at the agent's pod on the node: it may never have started, or have no right to report."
 	case "drifted":
@@ -174,14 +189,24 @@ func (n *node) well() bool {
 }
 
 // readNode reads one node as a whole: its condition has the error.
-func readNode(ctx context.Context, client *configkube.Client, name, agent string) (*node, error) {
-	object, err := client.Dynamic.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
+func (c cluster) readNode(ctx context.Context, name, agent, daemonSet string) (*node, error) {
+	object, err := c.Dynamic.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("get node %s: %w", name, err)
 	}
+	newest, err := c.newestPods(ctx, daemonSet)
+	if err != nil {
+		return nil, err
+	}
 	n := &node{Name: name}
-	for _, o := range outcomes(object.GetAnnotations(), agent) {
-		r := report{Outcome: o, Message: message(object, o.Condition())}
+	_, isReady := condition(object, "Ready")
+	for _, o := range judged(outcomes(object.GetAnnotations(), agent), !isReady, newest[name]) {
+		of := o.Condition()
+		if o.Result == notReady {
+			of = "Ready"
+		}
+		r := report{Outcome: o}
+		r.Message, _ = condition(object, of)
 		if o.Result != "ready" {
 			r.Cause, r.Remedy = meaning(o)
 		}
@@ -190,14 +215,14 @@ func readNode(ctx context.Context, client *configkube.Client, name, agent string
 	return n, nil
 }
 
-// message returns the message of the condition of a type, or "" if the node has none.
-func message(object *unstructured.Unstructured, condition string) string {
+// condition returns the message of the node's condition of a type, and whether it is true.
+func condition(object *unstructured.Unstructured, of string) (message string, isTrue bool) {
 	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // other values have no message
 	for _, one := range all {
-		if c, ok := one.(map[string]any); ok && c["type"] == condition {
+		if c, ok := one.(map[string]any); ok && c["type"] == of {
 			text, _ := c["message"].(string)
-			return bounded(text)
+			return bounded(text), c["status"] == "True"
 		}
 	}
-	return ""
+	return "", false
 }

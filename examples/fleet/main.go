@@ -8,8 +8,12 @@
 //	kubectl slipway                    # all nodes, by the code of the failure
 //	kubectl slipway --why worker-17    # one node: failure, cause, remedy
 //
-// It reads metadata only, at most 50 nodes at a time, and needs list on nodes; for --why,
-// get. What one node may claim is bounded, and one with too much metadata is named as garbled.
+// A node is ready if all reports on it say so and its kubelet does; and, with --daemonset, if
+// the newest pod of that DaemonSet there has reported.
+//
+// It reads the nodes' metadata, at most 50 at a time, and the states in the table that kubectl
+// prints, and needs list on nodes; for --why, get; for --daemonset, get on that one, and list
+// on pods in its namespace. What one node may claim is bounded, and one with too much metadata is named as garbled.
 //
 // It exits with 0 when all is well, 2 when a node failed, has drifted, or does not
 // report, 1 when the cluster could not be asked, 64 on a usage error. It also exits with 2
@@ -24,7 +28,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -34,10 +37,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-dev/slipway/bootstrap"
-	"github.com/slipway-dev/slipway/configresolve/kube"
+	"github.com/slipway-dev/slipway/configresolve"
 )
 
 // The exit statuses, beside 0: all is well.
@@ -66,26 +70,23 @@ func endWhenTold() {
 
 // options are the values of the flags.
 type options struct {
-	kubeconfig, selector, agent, why, output string
-	timeout                                  time.Duration
+	kubeconfig, selector, agent, daemonSet, why, output string
+	timeout                                             time.Duration
 }
 
 func parse(args []string, stdout io.Writer) (o options, err error) {
-	o.timeout = 30 * time.Second
-	f := flag.NewFlagSet("fleet", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+	f := pflag.NewFlagSet("fleet", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() { fmt.Fprintf(stdout, "Usage:\n  fleet [flags]\n\nFlags:\n%s", f.FlagUsagesWrapped(width)) }
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, or ~/.kube/config)")
-	f.StringVar(&o.selector, "selector", "", "only nodes with these `labels`, as kubectl takes them")
-	f.StringVar(&o.selector, "l", "", "the same, in short")
+	f.StringVarP(&o.selector, "selector", "l", "", "only nodes with these `labels`, as kubectl takes them")
 	f.StringVar(&o.agent, "agent", "", "only the reports of this `agent` (default: all agents)")
+	f.StringVar(&o.daemonSet, "daemonset", "", "`namespace/name` of the DaemonSet that reports: a node is outdated if its newest pod there has not; empty: it is not asked")
 	f.StringVar(&o.why, "why", "", "explain the failures of this `node`: cause and remedy")
 	f.StringVar(&o.output, "output", "text", "text, or json: one document")
-	f.Func("timeout", "give up after this `duration` (default 30s)", o.setTimeout)
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up after this `duration`")
 	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			usage(f, stdout)
-		}
-		return o, err
+		return o, fmt.Errorf("%w%s", err, meant(f, args))
 	}
 	_, invalid := labels.Parse(o.selector)
 	switch {
@@ -93,6 +94,10 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.output != "text" && o.output != "json":
 		return o, fmt.Errorf("--output %q: want text or json", o.output)
+	case o.timeout <= 0:
+		return o, errors.New("--timeout: want a time above 0 with its unit, such as 30s or 2m")
+	case o.daemonSet != "" && strings.Count(o.daemonSet, "/") != 1:
+		return o, fmt.Errorf("--daemonset %q: want namespace/name", o.daemonSet)
 	case invalid != nil:
 		return o, fmt.Errorf("--selector: %w", invalid)
 	}
@@ -102,19 +107,17 @@ func parse(args []string, stdout io.Writer) (o options, err error) {
 	return o, nil
 }
 
-func (o *options) setTimeout(value string) (err error) {
-	if o.timeout, err = time.ParseDuration(value); err != nil || o.timeout <= 0 {
-		return errors.New("want a time above 0 with its unit, such as 30s or 2m")
+// meant ends the error of a flag that does not exist with one that does, if that is similar.
+func meant(f *pflag.FlagSet, args []string) string {
+	var known []string
+	f.VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if nearest := configresolve.Nearest(name, known); strings.HasPrefix(arg, "-") && f.Lookup(name) == nil && nearest != "" {
+			return ": did you mean --" + nearest + "?"
+		}
 	}
-	return nil
-}
-
-// usage prints the flags, with spaces for the tabs, which [bootstrap.Printable] escapes.
-func usage(f *flag.FlagSet, w io.Writer) {
-	var b strings.Builder
-	f.SetOutput(&b)
-	f.Usage()
-	io.WriteString(w, strings.ReplaceAll(b.String(), "\t", "    "))
+	return ""
 }
 
 // defaultKubeconfig returns the file that kubectl would read first, or "" if there is none,
@@ -136,7 +139,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	stdout, stderr = bootstrap.Printable(stdout), bootstrap.Printable(stderr)
 	o, err := parse(args, stdout)
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp):
 		return 0
 	case err != nil:
 		fmt.Fprintf(stderr, "fleet: %s\nfleet: see --help\n", bootstrap.OneLine(err.Error()))
@@ -157,18 +160,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // show prints the requested output, and reports whether all is well.
 func (o options) show(ctx context.Context, w, stderr io.Writer) (well bool, err error) {
-	client, err := kube.Connection{Kubeconfig: o.kubeconfig, UserAgent: "slipway-fleet", Spread: time.Second}.Client()
+	c, err := connect(o.kubeconfig)
 	if err != nil {
 		return false, err
 	}
 	if o.why != "" {
-		n, err := readNode(ctx, client, o.why, o.agent)
+		n, err := c.readNode(ctx, o.why, o.agent, o.daemonSet)
 		if err != nil {
 			return false, err
 		}
 		return n.well(), print(w, o.output, n)
 	}
-	f, err := readFleet(ctx, client, o.selector, o.agent)
+	f, err := c.readFleet(ctx, o.selector, o.agent, o.daemonSet)
 	if err != nil {
 		return false, err
 	}

@@ -59,6 +59,8 @@ type cluster struct {
 	nodes      map[string]map[string]any
 	pages      []int // nodes in each page
 	denied     bool  // the list
+	down       []string
+	pods       []any // rows of the DaemonSet's table
 	kubeconfig string
 }
 
@@ -89,7 +91,27 @@ func (c *cluster) add(name string, reports map[string]string, conditions ...any)
 	defer c.mu.Unlock()
 	c.names = append(c.names, name)
 	c.nodes[name] = map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name, "annotations": annotations},
-		"status": map[string]any{"conditions": conditions}}
+		"status": map[string]any{"conditions": append(conditions, map[string]any{"type": "Ready", "status": "True"})}}
+}
+
+// goesDown makes a node not ready.
+func (c *cluster) goesDown(name string) {
+	c.down = append(c.down, name)
+	c.nodes[name]["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "message": "Kubelet stopped posting node status."}}}
+}
+
+// runs adds a pod of the DaemonSet.
+func (c *cluster) runs(node, uid string, since time.Duration) {
+	made := time.Now().Add(-since).UTC().Format(time.RFC3339)
+	c.pods = append(c.pods, map[string]any{"cells": []any{"agent-" + uid, node}, "object": map[string]any{"metadata": map[string]any{"uid": uid, "creationTimestamp": made}}})
+}
+
+// table answers as for kubectl, with rows of two columns.
+func table(w http.ResponseWriter, column string, rows []any) {
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": "meta.k8s.io/v1", "kind": "Table", "metadata": map[string]any{}, "rows": rows,
+		"columnDefinitions": []any{map[string]any{"name": "Name"}, map[string]any{"name": column}},
+	})
 }
 
 func (c *cluster) annotate(name, key, value string) {
@@ -125,6 +147,23 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case c.denied:
 		w.WriteHeader(http.StatusForbidden)
+		return
+	case r.URL.Path == "/apis/apps/v1/namespaces/kube-system/daemonsets/agent":
+		fmt.Fprint(w, `{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"agent"},"spec":{"selector":{"matchLabels":{"app":"agent"}}}}`)
+		return
+	case strings.Contains(r.Header.Get("Accept"), "as=Table") && strings.HasSuffix(r.URL.Path, "/kube-system/pods") && r.URL.Query().Get("labelSelector") == "app=agent":
+		table(w, "Node", c.pods)
+		return
+	case strings.Contains(r.Header.Get("Accept"), "as=Table") && r.URL.Query().Get("includeObject") == "None":
+		rows := []any{}
+		for i, name := range c.names {
+			status := []string{"Ready", "Ready,SchedulingDisabled"}[i%2]
+			if slices.Contains(c.down, name) {
+				status = "NotReady"
+			}
+			rows = append(rows, map[string]any{"cells": []any{name, status}, "object": nil})
+		}
+		table(w, "Status", rows)
 		return
 	case !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList") || limit == 0:
 		w.WriteHeader(http.StatusBadRequest)
@@ -253,6 +292,37 @@ func TestRDY6_WhyANodeIsAsItIs(t *testing.T) {
 	require.Empty(t, o.stdout)
 }
 
+// A report says how the node was left: it is not ready if its kubelet is not, nor if a newer pod
+// has not reported.
+func TestRDY6_ANodeIsReadyOnlyIfItsKubeletIsAndItsNewestPodHasReported(t *testing.T) {
+	c := newCluster(t)
+	owned := func(owner string, since time.Duration) map[string]string {
+		return map[string]string{"cilium": strings.Replace(report("ready", "", "", version, since), "{", `{"owner":"`+owner+`",`, 1)}
+	}
+	c.add("down", owned("a", time.Hour))
+	c.add("failed", map[string]string{"cilium": report("failed", "sysctl", "sysctl.read-only", version, time.Hour)})
+	c.add("hangs", owned("c1", 30*time.Hour))
+	c.add("no-owner", map[string]string{"cilium": report("ready", "", "", version, 30*time.Hour)})
+	c.add("well", owned("d2", 30*time.Hour)) // the clock of the node is behind
+	c.goesDown("down")
+	c.goesDown("failed")
+	for node, uid := range map[string]string{"down": "a", "failed": "b", "hangs": "c2", "no-owner": "e", "well": "d2"} {
+		c.runs(node, uid, 90*time.Minute)
+	}
+	c.runs("hangs", "c1", 31*time.Hour)
+	require.Contains(t, c.run(t).stdout, "5 nodes: 3 ready, 1 failed, 1 node not ready\n")
+	o := c.run(t, "--daemonset", "kube-system/agent")
+	require.Equal(t, 2, o.code, o.stderr)
+	golden(t, "states.txt", o.stdout)
+	require.Contains(t, c.run(t, "--why", "down").stdout, "message  Kubelet stopped posting node status.\n")
+	require.Zero(t, c.run(t, "--why", "hangs").code)
+	require.Contains(t, c.run(t, "--why", "hangs", "--daemonset", "kube-system/agent").stdout, "result   outdated\nsince ")
+	require.Zero(t, c.run(t, "--why", "well", "--daemonset", "kube-system/agent").code)
+	o = c.run(t, "--daemonset", "kube-system/none")
+	require.Equal(t, 1, o.code)
+	require.Contains(t, o.stderr, "fleet: get daemonset kube-system/none: ")
+}
+
 // What helps is named by the command and flag that do it, which nodeinit has.
 func TestRDY6_TheRemedyIsNodeinitsOwn(t *testing.T) {
 	c := newCluster(t)
@@ -378,18 +448,19 @@ func TestRDY6_ExitStatuses(t *testing.T) {
 	require.Zero(t, o.code)
 	require.Equal(t, "0 nodes: none is selected\n", o.stdout)
 	require.Equal(t, "fleet: no node matches --selector \"role=none\"\n", c.run(t, "-l", "role=none").stderr)
-	for _, args := range [][]string{{"--no-such-flag"}, {"--output", "xml"}, {"now"}, {"--timeout", "-5s"}, {"--timeout", "5"}, {"-l", "a in"}} {
+	for _, args := range [][]string{{"--no-such-flag"}, {"--output", "xml"}, {"now"}, {"--timeout", "-5s"}, {"--timeout", "5"}, {"-l", "a in"}, {"--daemonset", "agent"}} {
 		o = c.run(t, args...)
 		require.Equal(t, 64, o.code, args)
 		require.Contains(t, o.stderr, "fleet: see --help\n")
 		require.Equal(t, 2, strings.Count(o.stderr, "\n"), o.stderr)
 		require.Empty(t, o.stdout)
 	}
-	require.Contains(t, c.run(t, "--timeout", "5").stderr, `invalid value "5" for flag -timeout: want a time above 0 with its unit, such as 30s or 2m`)
+	require.Contains(t, c.run(t, "--timeout", "5").stderr, `invalid argument "5" for "--timeout" flag: time: missing unit`)
+	require.Contains(t, c.run(t, "--kubeconf", "x").stderr, "unknown flag: --kubeconf: did you mean --kubeconfig?\n")
 	o = c.run(t, "--help")
 	require.Zero(t, o.code)
 	require.Empty(t, o.stderr)
-	require.Contains(t, o.stdout, "  -why node\n        explain the failures")
+	golden(t, "help.txt", o.stdout)
 	c.deny()
 	o = c.run(t)
 	require.Equal(t, 1, o.code)

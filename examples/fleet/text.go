@@ -50,7 +50,7 @@ func (f *fleet) text(now time.Time) string {
 // results are the numbers of nodes, the well ones first.
 func (f *fleet) results() string {
 	var all []string
-	for _, r := range []string{"ready", "failed", "drifted", "garbled", silent} {
+	for _, r := range []string{"ready", "failed", notReady, outdated, "drifted", "garbled", silent} {
 		if n := f.Results[r]; n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", n, r))
 		}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	udiff "github.com/aymanbagabas/go-udiff"
+
 	"github.com/slipway-dev/slipway/bootstrap"
 	"github.com/slipway-dev/slipway/bootstrap/bpfmap"
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
@@ -153,7 +155,11 @@ func (a *app) plan(ctx context.Context, steps ...bootstrap.Step) *bootstrap.Plan
 	if l == nil {
 		a.logger().Warn("nothing is recorded, so uninstall cannot undo it: --state-dir is empty")
 	}
-	return &bootstrap.Plan{Host: a.host(), Ledger: l, Node: a.nodeName, Version: version(), Command: a.name, Steps: steps}
+	p := &bootstrap.Plan{Host: a.host(), Ledger: l, Node: a.nodeName, Version: version(), Command: a.name, Steps: steps}
+	if a.diff {
+		p.Diff = udiff.Unified
+	}
+	return p
 }
 
 // hasEnded returns an error if an agent is alive, or if it cannot tell. Its owner counts

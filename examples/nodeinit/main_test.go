@@ -95,6 +95,7 @@ type report struct {
 		Reason    string   `json:"reason"`
 		Changes   []string `json:"changes"`
 		Advice    []string `json:"advice"`
+		Diff      string   `json:"diff"`
 		Code      string   `json:"code"`
 		Error     string   `json:"error"`
 		ElapsedMs float64  `json:"elapsedMs"`

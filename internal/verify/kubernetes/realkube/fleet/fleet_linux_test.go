@@ -88,7 +88,7 @@ func (c *counted) Read(p []byte) (int, error) {
 
 // outcome is the report of the i-th node: 3 in 100 fail, in two ways.
 func outcome(i int) kube.Outcome {
-	o := kube.Outcome{Agent: "cilium", Result: "ready", Version: "v0.9.0 (commit 0123456789abcdef0123456789abcdef01234567), go1.25.0 linux/amd64"}
+	o := kube.Outcome{Agent: "cilium", Owner: "a pod", Result: "ready", Version: "v0.9.0 (commit 0123456789abcdef0123456789abcdef01234567), go1.25.0 linux/amd64"}
 	switch i % 100 {
 	case 0, 1:
 		o.Result, o.Step, o.Code, o.Message = "failed", "sysctl", "sysctl.read-only", `step "sysctl": apply: write /proc/sys/net/ipv4/ip_forward: read-only file system`
@@ -111,6 +111,19 @@ func round(t *testing.T, client *configkube.Client, count *traffic, nodes int) (
 	t.Logf("%d nodes: %.2f requests, %.0f bytes sent and %.0f received a node", nodes, float64(requests)/n,
 		float64(count.sent.Load()-s0)/n, float64(count.received.Load()-b0)/n)
 	return requests
+}
+
+// runsAgent makes a DaemonSet, and its pod on a node, which does not report.
+func runsAgent(t *testing.T, s *realkube.Server, node string) {
+	t.Helper()
+	labels, spec := fields{"labels": fields{"app": "agent"}}, fields{"nodeName": node, "containers": []fields{{"name": "agent", "image": "agent"}}}
+	for path, object := range map[string]fields{
+		"/api/v1/namespaces/default/serviceaccounts":  {"metadata": fields{"name": "default"}},
+		"/apis/apps/v1/namespaces/default/daemonsets": {"metadata": fields{"name": "agent"}, "spec": fields{"selector": fields{"matchLabels": fields{"app": "agent"}}, "template": fields{"metadata": labels, "spec": fields{"containers": spec["containers"]}}}},
+	} {
+		require.NoError(t, s.Admin().Create(t.Context(), path, object))
+	}
+	require.NoError(t, s.Admin().Create(t.Context(), "/api/v1/namespaces/default/pods", fields{"metadata": fields{"name": "agent-x", "labels": labels["labels"]}, "spec": spec}))
 }
 
 func TestRDY6_ThousandsOfNodes(t *testing.T) {
@@ -150,13 +163,23 @@ func TestRDY6_ThousandsOfNodes(t *testing.T) {
 		require.Less(t, use.Maxrss, int64(100<<10), "KiB")
 		return stdout.String() + stderr.String(), cmd.ProcessState.ExitCode()
 	}
+	for _, i := range []int{7, 8} { // two that are well by their reports
+		require.NoError(t, s.Admin().Merge(t.Context(), "/api/v1/nodes/"+name(i)+"/status", fields{"status": fields{"conditions": []fields{{"type": "Ready", "status": "Unknown"}}}}))
+	}
 	text, code := ask()
 	require.Equal(t, 2, code, text)
-	require.Contains(t, text, fmt.Sprintf("%d nodes: %d ready, %d failed\n", nodes, nodes-failed, failed))
+	require.Contains(t, text, fmt.Sprintf("%d nodes: %d ready, %d failed, 2 node not ready\n", nodes, nodes-failed-2, failed))
 	require.Contains(t, text, fmt.Sprintf("%d nodes: sysctl.read-only, in step sysctl, agent cilium", nodes/50))
 	text, code = ask("--output", "json")
 	require.Equal(t, 2, code, text)
-	require.Equal(t, failed, strings.Count(text, `"worker-`))
+	require.Equal(t, failed+2, strings.Count(text, `"worker-`))
+	text, code = ask("--why", name(9), "--daemonset", "default/agent")
+	require.Equal(t, 1, code, text)
+	require.Contains(t, text, "get daemonset default/agent: ")
+	runsAgent(t, s, name(9))
+	text, code = ask("--why", name(9), "--daemonset", "default/agent")
+	require.Equal(t, 2, code, text)
+	require.Contains(t, text, "result   outdated\n")
 	text, code = ask("--why", name(2))
 	require.Equal(t, 2, code, text)
 	require.Contains(t, text, "the plugin loopback is not there")

@@ -110,6 +110,10 @@ func TestRDY5_ANodeSaysWhatARunHasComeTo(t *testing.T) {
 	ours = conditionsOf(t, name)["SlipwayCiliumReady"]
 	require.Equal(t, []any{"True", "Ready"}, []any{ours["status"], ours["reason"]})
 	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: "ready", Version: "v2"}))
+	require.True(t, tell(kube.Outcome{Agent: "cilium", Owner: "pod-2", Result: "ready", Version: "v2"}), "the next pod has applied")
+	require.False(t, tell(kube.Outcome{Agent: "cilium", Owner: "pod-2", Result: "ready", Version: "v2"}))
+	require.False(t, tell(kube.Outcome{Agent: "cilium", Result: "ready", Version: "v2"}), "a check has applied nothing")
+	require.Equal(t, "pod-2", outcome().Owner)
 	require.True(t, tell(kube.Outcome{Agent: "acme", Result: "ready"}), "each agent has its own")
 	require.Len(t, conditionsOf(t, name), 3)
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 The Slipway Authors
+
+package textdiff_test
+
+import (
+	"strings"
+	"testing"
+
+	udiff "github.com/aymanbagabas/go-udiff"
+	"github.com/stretchr/testify/require"
+
+	"github.com/slipway-dev/slipway/internal/textdiff"
+)
+
+func TestPLAN4_ADifferenceIsInTheUnifiedFormat(t *testing.T) {
+	file := func(text string) textdiff.Side { return textdiff.Side{Name: "/f", Text: text, Size: int64(len(text))} }
+	about := func(s textdiff.Side, about, sum string) textdiff.Side { s.About, s.Sum = about, sum; return s }
+	const names, isNew = "--- /f\n+++ /f\n", "--- /dev/null\n+++ /f\n"
+	large := strings.Repeat("x\n", textdiff.MaxText/2) + "y"
+	for want, sides := range map[string][2]textdiff.Side{
+		"":                                      {file("same"), file("same")},
+		names + "@@ -1,2 +1,2 @@\n a\n-b\n+c\n": {file("a\nb\n"), file("a\nc\n")},
+		names + "@@ -1 +1 @@\n-a\n+b\n":         {file("a"), file("b")}, // as most values of a configuration
+		names + "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n":                 {file("a"), file("a\n")},
+		isNew + "@@ -0,0 +1 @@\n+a\n":                                                 {{}, file("a")},
+		isNew:                                                                         {{}, file("")},
+		"--- /f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n":                                  {file("a"), {}},
+		"old mode 0600\nnew mode 0644\n" + names:                                      {about(file("a"), "mode 0600", "1"), about(file("a"), "mode 0644", "1")},
+		"new mode 0644\n" + isNew + "@@ -0,0 +1 @@\n+a\n":                             {{}, about(file("a"), "mode 0644", "1")},
+		names + "Binary files differ: 1 bytes, 3 bytes\n":                             {file("a"), file("a\x00b")},
+		names + "Files differ: 1 bytes, 65537 bytes, which is too much to be shown\n": {file("a"), file(large)},
+		names + "The content is not shown: its owner says so\n":                       {file("a"), {Name: "/f", Hidden: "its owner says so"}},
+		"--- /a\\nb\n+++ /a\\nb\n@@ -1 +1 @@\n-a\n+\\x1b[2J\\t\\u202e https://h\n":    {{Name: "/a\nb", Text: "a"}, {Name: "/a\nb", Text: "\x1b[2J\t\u202e https://u:p@h"}},
+	} {
+		_, all := textdiff.With(t.Context(), udiff.Unified)
+		all.Add("object", sides[0], sides[1])
+		require.Equal(t, want, all.String())
+		require.Equal(t, want, all.Take("object"))
+		require.Empty(t, all.Take("object"))
+	}
+	require.Nil(t, textdiff.From(t.Context()))
+}
+
+func TestSEC6_SEC8_NoSecretIsInADifferenceAndItHasABound(t *testing.T) {
+	const hidden = "--- f\n+++ f\nThe content is not shown: it may be secret\n"
+	for text, want := range map[string]string{
+		"token: S3CRET x\n":                              "+token: (masked)\n",
+		`{"a": 1, "k8s_auth_token":"S3CRET", "b": 2}`:    `+{"a": 1, "k8s_auth_token":(masked)` + "\n",
+		"net.ipv4.tcp_fastopen_key = S3CRET\n":           "+net.ipv4.tcp_fastopen_key = (masked)\n",
+		"etcd.Private_Key='S3CRET'\n":                    "+etcd.Private_Key=(masked)\n",
+		"- client-key-data: S3CRET\n":                    "+- client-key-data: (masked)\n",
+		"enable-token: true\ntoken-file: /run/x\n":       "+enable-token: true\n+token-file: /run/x\n",
+		"\"token\": \"\",\n":                             "+\"token\": \"\",\n",
+		"token:\n  S3CRET\n":                             hidden,
+		"token: |-\n  S3CRET\n":                          hidden,
+		"token: \"S3C\n  RET\"\n":                        hidden,
+		"tokens: [\n  S3CRET ]\n":                        hidden,
+		"-----BEGIN EC PRIVATE KEY-----\nS3CRET\n-----E": hidden,
+	} {
+		for _, sides := range [][2]string{{"x\n", text}, {text, "x\n"}} {
+			_, all := textdiff.With(t.Context(), udiff.Unified)
+			all.Add("object", textdiff.Side{Name: "f", Text: sides[0]}, textdiff.Side{Name: "f", Text: sides[1]})
+			if sides[1] == text || want == hidden {
+				require.Contains(t, all.String(), want)
+			}
+			require.NotContains(t, all.String(), "S3C", text)
+		}
+	}
+	_, all := textdiff.With(t.Context(), udiff.Unified)
+	for _, secret := range []string{"/cfg/etcd-password", "net.ipv4.tcp_fastopen_key", "/etc/agent.kubeconfig"} {
+		all.Add(secret, textdiff.Side{Name: secret, Text: "true"}, textdiff.Side{Name: secret, Text: "S3CRET"})
+	}
+	all.Add("plain", textdiff.Side{Name: "/cfg/enable-secret", Text: "true"}, textdiff.Side{Name: "/cfg/enable-secret", Text: "false"})
+	require.NotContains(t, all.String(), "S3CRET")
+	require.Contains(t, all.Take("plain"), "-true\n+false\n")
+	for range 100 {
+		all.Add("many", textdiff.Side{}, textdiff.Side{Name: "f", Text: strings.Repeat("line\n", 10_000)})
+	}
+	require.Less(t, all.Len(), 2<<20)
+	require.Equal(t, 1, strings.Count(all.String(), "Further differences are not shown: there are too many\n"))
+}
