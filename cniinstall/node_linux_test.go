@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -317,7 +318,10 @@ func TestCNI2_CNI7_FromAContainerOntoTheHost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	damages := []func() error{ // one at a time, since the first may still be repaired
 		func() error { return os.Remove(n.confFile()) },
-		func() error { return os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755) },
+		func() error { // still being written, however long the repair takes
+			later := time.Now().Add(time.Hour)
+			return errors.Join(os.WriteFile(n.plugin("cilium-cni"), []byte("x"), 0o755), os.Chtimes(n.plugin("cilium-cni"), later, later))
+		},
 		func() error { cancel(); return nil },
 	}
 	loop := reconcile.Loop{Plan: plan, Done: func(_ *bootstrap.Report, err error) {
