@@ -143,6 +143,8 @@ func (a *app) agentStatus(agent ledger.Agent, records []ledger.Record) agentStat
 		v.LastRun = &bootstrap.Report{}
 		if err := v.LastRun.UnmarshalJSON(agent.Report); err != nil {
 			v.LastRun, v.Error = nil, fmt.Sprintf("the last report: %v", err)
+		} else {
+			v.addExcused()
 		}
 	}
 	v.addTodo(records)
@@ -157,6 +159,15 @@ func (a *app) agentStatus(agent ledger.Agent, records []ledger.Record) agentStat
 		v.State = statePending
 	}
 	return v
+}
+
+// addExcused adds the optional steps that failed, without which the last run went on.
+func (v *agentStatus) addExcused() {
+	for _, r := range v.LastRun.Results {
+		if r.Excused {
+			v.Todo = append(v.Todo, fmt.Sprintf("look at the optional step %s, which failed: %v", r.Step, r.Err))
+		}
+	}
 }
 
 // claimOf is the index of the agent's first claim, or negative.

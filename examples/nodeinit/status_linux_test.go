@@ -230,3 +230,12 @@ func TestPLAN18_TheCodeOfAFailureIsWhereOperatorsLook(t *testing.T) {
 	require.Equal(t, 1, strings.Count(o.stderr, "does not have the key"), "said once")
 	require.NotContains(t, n.run("apply", "--only", "nothing").stderr, "[", "a usage error has none")
 }
+
+// The agent may run without it, but not all is well.
+func TestPLAN18_AnOptionalStepThatFailedIsToBeLookedAt(t *testing.T) {
+	n := newParallelNode(t)
+	n.ok("mount-bpffs", "--owner", "pod-1")
+	n.ok("status")
+	n.shell(`sed -i 's/"step":"bpffs","status":"[a-z]*"/"step":"bpffs","status":"failed","excused":true,"error":"it is away"/' /var/lib/slipway/report.cilium`)
+	require.Contains(t, strings.Join(strings.Fields(n.exits(2, "status").stdout), " "), "look at the optional step bpffs, which failed: it is away")
+}
