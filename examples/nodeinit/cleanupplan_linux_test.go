@@ -83,7 +83,7 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 	n.write("/run/plan.yaml", head+link)
 	require.Contains(t, n.exits(64, "cleanup", "--plan", "/run/plan.yaml", "--bpf-state", "-f").stderr, "it is for all-state, and the flags select bpf-state")
 	for _, args := range [][]string{{"--all-state"}, {"--dry-run", "--plan", "/run/plan.yaml"}, {"--dry-run"}} {
-		require.Contains(t, n.exits(64, append(args, "cleanup", "-o", "/run/new.yaml")...).stderr, "--output-file goes with --dry-run ")
+		require.Contains(t, n.exits(64, append([]string{"cleanup", "-o", "/run/new.yaml"}, args...)...).stderr, "--output-file goes with --dry-run ")
 	}
 	require.Equal(t, 1, n.run("cleanup", "--plan", "/run/none.yaml", "-f").code)
 	n.shell("rm /run/plan.yaml")
