@@ -29,12 +29,8 @@ const planHead = `# The only items that nodeinit cleanup --plan FILE removes, wh
 // the flags and the environment.
 func (a *app) plannedScope(cmd *cobra.Command, scope string) (string, error) {
 	switch {
-	case a.planFile != "" && !a.dryRun:
-		return "", usage("--output-file goes with --dry-run")
-	case a.planFile != "" && a.planFrom != "":
-		return "", usage("--output-file goes without --plan")
-	case a.planFile != "" && scope == "":
-		return "", usage("--output-file: nothing is selected: give --all-state or --bpf-state")
+	case a.planFile != "" && (!a.dryRun || a.planFrom != "" || scope == ""):
+		return "", usage("--output-file goes with --dry-run and either --all-state or --bpf-state, and without --plan")
 	case a.planFrom == "":
 		return scope, nil
 	}

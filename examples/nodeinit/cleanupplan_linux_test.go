@@ -81,15 +81,9 @@ func TestCLN11_APlanThatIsRefused(t *testing.T) {
 		require.Contains(t, o.stderr, want)
 	}
 	n.write("/run/plan.yaml", head+link)
-	for want, args := range map[string][]string{
-		"it is for all-state, and the flags select bpf-state": {"--plan", "/run/plan.yaml", "--bpf-state", "-f"},
-		"--output-file goes with --dry-run":                   {"-o", "/run/new.yaml", "--all-state"},
-		"--output-file goes without --plan":                   {"-o", "/run/new.yaml", "--dry-run", "--plan", "/run/plan.yaml"},
-		"--output-file: nothing is selected":                  {"-o", "/run/new.yaml", "--dry-run"},
-	} {
-		o := n.run(append([]string{"cleanup"}, args...)...)
-		require.Equal(t, 64, o.code, args)
-		require.Contains(t, o.stderr, want)
+	require.Contains(t, n.exits(64, "cleanup", "--plan", "/run/plan.yaml", "--bpf-state", "-f").stderr, "it is for all-state, and the flags select bpf-state")
+	for _, args := range [][]string{{"--all-state"}, {"--dry-run", "--plan", "/run/plan.yaml"}, {"--dry-run"}} {
+		require.Contains(t, n.exits(64, append([]string{"cleanup", "-o", "/run/new.yaml"}, args...)...).stderr, "--output-file goes with --dry-run ")
 	}
 	require.Equal(t, 1, n.run("cleanup", "--plan", "/run/none.yaml", "-f").code)
 	n.shell("rm /run/plan.yaml")

@@ -85,7 +85,7 @@ func (a *app) withoutReport(ctx context.Context) (context.Context, context.Cance
 		return context.WithCancel(ctx)
 	}
 	left := min(longestReport, a.timeout/4)
-	return context.WithDeadlineCause(ctx, deadline.Add(-left), fmt.Errorf("--timeout of %s is over, but for %s to report it", a.timeout, left))
+	return context.WithDeadlineCause(ctx, deadline.Add(-left), fmt.Errorf("--timeout of %s is nearly over, and the last %s are for the report", a.timeout, left))
 }
 
 func (a *app) tellNode(ctx context.Context, report *bootstrap.Report) error {

@@ -29,7 +29,7 @@ var everyNamespace = []string{"mnt", "cgroup", "net", "uts", "ipc"}
 
 const (
 	defaultHostname = "slipway-node"
-	closeTimeout    = 10 * time.Second
+	closeTimeout    = time.Minute // a file system with a million files takes long to go, beside other work
 )
 
 // pid1 mounts the /proc of its pid namespace, which only a process inside can, prints
@@ -166,7 +166,7 @@ func (n *Node) Kill() error {
 // Close kills every process of the node, waits for its pid 1, which ends after
 // all others, and removes its cgroup. A program that was started on the node
 // and not waited for keeps pid 1 from ending; Close then returns an error after
-// some seconds. It may be called again.
+// a minute. It may be called again.
 func (n *Node) Close() error { return n.close() }
 
 func (n *Node) end() error {
