@@ -66,18 +66,14 @@ func (w *walk) learnKinds(ctx context.Context) {
 	w.book.Learn(ledger.File(), ledger.Dir())
 }
 
-// usesHost reports whether the plan acts on the node at all, or only in memory.
-func (p *Plan) usesHost() bool {
-	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
+// changing calls f to change the node: with its lock held, and the ledger open. The report
+// is kept. A plan that only acts in memory needs no lock.
+func (w *walk) changing(ctx context.Context, may permission, f func(context.Context) error) (err error) {
+	usesHost := func(s Step) bool {
 		namespaces, _ := s.onHost()
 		return s.Wants != nil && !s.Local || len(namespaces) > 0
-	})
-}
-
-// changing calls f to change the node: with its lock held, and the ledger open. The report
-// is kept.
-func (w *walk) changing(ctx context.Context, may permission, f func(context.Context) error) (err error) {
-	if !w.plan.usesHost() {
+	}
+	if w.plan.Ledger == nil && !slices.ContainsFunc(w.plan.Steps, usesHost) {
 		return w.inside(ctx, may, f)
 	}
 	unlock, err := w.lock(ctx)
