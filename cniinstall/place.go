@@ -93,7 +93,8 @@ func binDir(dirs []string, last string) (string, error) {
 	var errs []error
 	for _, dir := range append(intersection(last, dirs), dirs...) {
 		err := usable(dir)
-		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems(dir)) {
+		isSystems := slices.Contains([]string{"/", "/usr", "/usr/local", "/root"}, filepath.Dir(dir))
+		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems) {
 			err = code.Errorf(code.CNIDirectoryUnusable, "%s is by its name not a folder for CNI plugins", dir)
 		}
 		if err == nil {
@@ -116,11 +117,6 @@ var nameOfCNI = regexp.MustCompile(`(^|[-_./])cni([-_./]|$)|/net\.d(/|$)`)
 // The folder's owner does not matter here: kubespray's belong to its user. Like
 // every folder, it is reached over no link that other users may change.
 func isForCNI(dir string) bool { return nameOfCNI.MatchString(filepath.Clean(dir)) }
-
-// isSystems reports whether a folder named bin holds the system's own programs.
-func isSystems(dir string) bool {
-	return slices.Contains([]string{"/", "/usr", "/usr/local", "/root"}, filepath.Dir(dir))
-}
 
 // intersection is dir, if it is one of dirs.
 func intersection(dir string, dirs []string) []string {

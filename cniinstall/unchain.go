@@ -53,7 +53,7 @@ func (u Unchain) find(ctx context.Context) (object string, now ledger.State, err
 	}
 	files, err := readRecorded(ctx)
 	object = entryObject(u.Plugin, filepath.Dir(files.inDir(u.dir(), "x")))
-	if err = cmp.Or(ctx.Err(), err, owned(u.dir())); err != nil || len(files.entry(object).Claims) > 0 {
+	if err = cmp.Or(ctx.Err(), err, owned(u.dir())); err != nil || len(files.named(object).Claims) > 0 {
 		return "", now, err
 	}
 	now, err = (&inPlace{}).read(ctx, object)
