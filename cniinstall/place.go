@@ -140,6 +140,7 @@ func sameDir(a, b string) bool {
 }
 
 // misplaced lists the folders of i that the runtime does not use, one line for each: files installed there have no effect.
+// It warns if the runtime's folders are unknown.
 func (i Install) misplaced() (advice []string) {
 	r := i.Runtime
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && !slices.ContainsFunc(i.binDirs(), func(dir string) bool { return len(intersection(dir, r.PluginDirs)) > 0 }) {
@@ -148,15 +149,10 @@ func (i Install) misplaced() (advice []string) {
 	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
 		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, i.remedy()))
 	}
-	return advice
-}
-
-// assumed warns that the runtime's folders are unknown.
-func (i Install) assumed() []string {
-	if !i.chosen || i.RuntimeErr == nil {
-		return nil
+	if i.chosen && i.RuntimeErr != nil {
+		advice = append(advice, fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.RuntimeErr))
 	}
-	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.RuntimeErr)}
+	return advice
 }
 
 // writable returns an error if no file could be written in the folder, or in one
