@@ -87,7 +87,12 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 	}()
 	return w.inside(ctx, may, func(ctx context.Context) error {
 		err := f(ctx)
-		if keepErr := w.keep(ctx); keepErr != nil {
+		if w.book == nil {
+			return err
+		}
+		w.rest(ctx)
+		w.report.Elapsed = time.Since(w.report.Start)
+		if keepErr := w.book.SaveReport(ctx, w.report.kept()); keepErr != nil {
 			err = errors.Join(err, w.report.fail(keepErr))
 		}
 		return err
@@ -146,16 +151,6 @@ func (w *walk) identify() {
 	if name, generation, err := w.book.Owner(); err == nil && name == l.Owner {
 		w.report.Generation = generation
 	}
-}
-
-// keep has the ledger keep the report of a run that has locked the node.
-func (w *walk) keep(ctx context.Context) error {
-	if w.book == nil {
-		return nil
-	}
-	w.rest(ctx)
-	w.report.Elapsed = time.Since(w.report.Start)
-	return w.book.SaveReport(ctx, w.report.kept())
 }
 
 // keepWithin is the time that a failure gets to be kept, also of a run whose own is over.

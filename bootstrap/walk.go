@@ -199,11 +199,16 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 		return err
 	})
 	found := look.report
+	// The plan stops at any failure that counts, but for one that concerns its step alone, or to
+	// undo objects that are no longer wanted.
+	isUnwilling := slices.ContainsFunc(found.Results, func(r Result) bool {
+		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent && !isAlone(r.Err)
+	})
 	w.report.Agent, w.report.Owner, w.report.Generation = found.Agent, found.Owner, found.Generation
 	switch {
 	case err == nil && isNeeded:
 		return true, nil
-	case err != nil && found.Err == nil && ctx.Err() == nil && !look.isUnwilling():
+	case err != nil && found.Err == nil && ctx.Err() == nil && !isUnwilling:
 		return true, nil
 	}
 	for _, r := range found.Results {
@@ -231,14 +236,6 @@ func (w *walk) lookBefore() *walk {
 		return ctx
 	}})
 	return look
-}
-
-// isUnwilling reports whether the plan stops at what it has found: at any failure that
-// counts, but for one that concerns its step alone, or to undo objects that are no longer wanted.
-func (w *walk) isUnwilling() bool {
-	return slices.ContainsFunc(w.report.Results, func(r Result) bool {
-		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent && !isAlone(r.Err)
-	})
 }
 
 // revertPlan is Plan.Revert and Plan.CheckRevert.

@@ -90,11 +90,13 @@ func (j *job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 	}
 	wants.List = append(wants.List, j.plugins...)
 	if c, ok := j.inPlace(); ok {
-		w, err := j.entryWant(c)
+		plugin, own, err := c.plugin()
 		if err != nil {
 			return wants, err
 		}
-		wants.List = append(wants.List, w)
+		wants.List = append(wants.List, ledger.Want{
+			Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs(), OwnCopy: true,
+		})
 	} else if j.net != nil {
 		wants.List = append(wants.List, j.confWant())
 	}
@@ -372,13 +374,6 @@ func (j *job) entryKind(c Chained) *ledger.Kind {
 		return write(ctx, object, to)
 	}
 	return k
-}
-
-// entryWant is the plugin in others' configurations.
-func (j *job) entryWant(c Chained) (w ledger.Want, err error) {
-	plugin, own, err := c.plugin()
-	w = ledger.Want{Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs(), OwnCopy: true}
-	return w, err
 }
 
 // confWant is the configuration. One that is rendered from others' is never adopted: it is
