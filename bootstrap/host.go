@@ -66,18 +66,14 @@ func (w *walk) learnKinds(ctx context.Context) {
 	w.book.Learn(ledger.File(), ledger.Dir())
 }
 
-// usesHost reports whether the plan acts on the node at all, or only in memory.
-func (p *Plan) usesHost() bool {
-	return p.Ledger != nil || slices.ContainsFunc(p.Steps, func(s Step) bool {
+// changing calls f to change the node: with its lock held, and the ledger open. The report
+// is kept. A plan that only acts in memory needs no lock.
+func (w *walk) changing(ctx context.Context, may permission, f func(context.Context) error) (err error) {
+	usesHost := func(s Step) bool {
 		namespaces, _ := s.onHost()
 		return s.Wants != nil && !s.Local || len(namespaces) > 0
-	})
-}
-
-// changing calls f to change the node: with its lock held, and the ledger open. The report
-// is kept.
-func (w *walk) changing(ctx context.Context, may permission, f func(context.Context) error) (err error) {
-	if !w.plan.usesHost() {
+	}
+	if w.plan.Ledger == nil && !slices.ContainsFunc(w.plan.Steps, usesHost) {
 		return w.inside(ctx, may, f)
 	}
 	unlock, err := w.lock(ctx)
@@ -91,7 +87,12 @@ func (w *walk) changing(ctx context.Context, may permission, f func(context.Cont
 	}()
 	return w.inside(ctx, may, func(ctx context.Context) error {
 		err := f(ctx)
-		if keepErr := w.keep(ctx); keepErr != nil {
+		if w.book == nil {
+			return err
+		}
+		w.rest(ctx)
+		w.report.Elapsed = time.Since(w.report.Start)
+		if keepErr := w.book.SaveReport(ctx, w.report.kept()); keepErr != nil {
 			err = errors.Join(err, w.report.fail(keepErr))
 		}
 		return err
@@ -150,16 +151,6 @@ func (w *walk) identify() {
 	if name, generation, err := w.book.Owner(); err == nil && name == l.Owner {
 		w.report.Generation = generation
 	}
-}
-
-// keep has the ledger keep the report of a run that has locked the node.
-func (w *walk) keep(ctx context.Context) error {
-	if w.book == nil {
-		return nil
-	}
-	w.rest(ctx)
-	w.report.Elapsed = time.Since(w.report.Start)
-	return w.book.SaveReport(ctx, w.report.kept())
 }
 
 // keepWithin is the time that a failure gets to be kept, also of a run whose own is over.

@@ -4,6 +4,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -90,87 +91,65 @@ func (t *Trace) in(ctx context.Context, step string) context.Context {
 	}, t.Records)
 }
 
-// The following call the hooks of a Trace, which may be nil, as may each of them.
-
-func (t *Trace) planStart(ctx context.Context, op string) context.Context {
-	if t == nil || t.PlanStart == nil {
-		return ctx
-	}
-	return either(t.PlanStart(ctx, op), ctx)
-}
-
-func (t *Trace) planDone(ctx context.Context, r *Report) {
-	if t != nil && t.PlanDone != nil {
-		t.PlanDone(ctx, r)
-	}
-}
-
-func (t *Trace) stepStart(ctx context.Context, op, step string) context.Context {
-	if t == nil || t.StepStart == nil {
-		return ctx
-	}
-	return either(t.StepStart(ctx, op, step), ctx)
-}
-
-func (t *Trace) checking(ctx context.Context, step string) {
-	if t != nil && t.Checking != nil {
-		t.Checking(ctx, step)
-	}
-}
-
-func (t *Trace) stepDone(ctx context.Context, op string, r Result) {
-	if t != nil && t.StepDone != nil {
-		t.StepDone(ctx, op, r)
-	}
-}
-
-func either(own, ctx context.Context) context.Context {
-	if own != nil {
-		return own
-	}
-	return ctx
-}
-
 // JoinTraces returns a Trace that calls the hooks of all traces, in the order
 // given. Only PlanDone and StepDone are called in reverse order, so that each trace
-// sees the contexts that it returned.
+// sees the contexts that it returned. All its hooks are set, but for Waiting if no trace has it.
 func JoinTraces(traces ...*Trace) *Trace {
-	joined := &Trace{}
-	for _, t := range traces {
-		joined = joined.then(t)
+	traces = slices.DeleteFunc(slices.Clone(traces), func(t *Trace) bool { return t == nil })
+	joined := joinWaiting(traces)
+	joined.PlanStart = func(ctx context.Context, op string) context.Context {
+		for _, t := range traces {
+			if t.PlanStart != nil {
+				ctx = cmp.Or(t.PlanStart(ctx, op), ctx)
+			}
+		}
+		return ctx
+	}
+	joined.PlanDone = func(ctx context.Context, r *Report) {
+		for _, t := range slices.Backward(traces) {
+			if t.PlanDone != nil {
+				t.PlanDone(ctx, r)
+			}
+		}
+	}
+	joined.StepStart = func(ctx context.Context, op, step string) context.Context {
+		for _, t := range traces {
+			if t.StepStart != nil {
+				ctx = cmp.Or(t.StepStart(ctx, op, step), ctx)
+			}
+		}
+		return ctx
+	}
+	joined.Checking = func(ctx context.Context, step string) {
+		for _, t := range traces {
+			if t.Checking != nil {
+				t.Checking(ctx, step)
+			}
+		}
+	}
+	joined.StepDone = func(ctx context.Context, op string, r Result) {
+		for _, t := range slices.Backward(traces) {
+			if t.StepDone != nil {
+				t.StepDone(ctx, op, r)
+			}
+		}
 	}
 	return joined
 }
 
-func (t *Trace) then(next *Trace) *Trace {
-	joined := &Trace{
-		PlanStart: func(ctx context.Context, op string) context.Context { return next.planStart(t.planStart(ctx, op), op) },
-		PlanDone: func(ctx context.Context, r *Report) {
-			next.planDone(ctx, r)
-			t.planDone(ctx, r)
-		},
-		StepStart: func(ctx context.Context, op, step string) context.Context {
-			return next.stepStart(t.stepStart(ctx, op, step), op, step)
-		},
-		StepDone: func(ctx context.Context, op string, r Result) {
-			next.stepDone(ctx, op, r)
-			t.stepDone(ctx, op, r)
-		},
-		Checking: func(ctx context.Context, step string) {
-			t.checking(ctx, step)
-			next.checking(ctx, step)
-		},
-	}
-	switch {
-	case next == nil || next.Waiting == nil:
-		joined.Waiting, joined.Records = t.Waiting, t.Records
-	case t.Waiting == nil:
-		joined.Waiting, joined.Records = next.Waiting, next.Records
-	default:
-		joined.Records = t.Records && next.Records
-		joined.Waiting = func(ctx context.Context, step, what string, atMost time.Duration) {
-			t.Waiting(ctx, step, what, atMost)
-			next.Waiting(ctx, step, what, atMost)
+// joinWaiting joins what traces do when the run waits. Only if all just record that, it is said on
+// standard error too.
+func joinWaiting(traces []*Trace) *Trace {
+	joined := &Trace{Records: true}
+	for _, t := range traces {
+		if before := joined.Waiting; t.Waiting != nil {
+			joined.Records = joined.Records && t.Records
+			joined.Waiting = func(ctx context.Context, step, what string, atMost time.Duration) {
+				if before != nil {
+					before(ctx, step, what, atMost)
+				}
+				t.Waiting(ctx, step, what, atMost)
+			}
 		}
 	}
 	return joined

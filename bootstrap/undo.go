@@ -115,7 +115,9 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 	objects, err := undo(ctx, steps)
 	step := "other steps"
 	for _, object := range objects {
-		step = cmp.Or(u.nameOf(object), step)
+		if step = cmp.Or(object.Step, step); object.Step != "" && u.plan.Ledger.AllAgents {
+			step = object.Agent + "/" + object.Step
+		}
 		o := u.of(step)
 		o.Elapsed += object.Elapsed
 		o.Diff += differences.Take(object.Object)
@@ -125,15 +127,6 @@ func (u *undoing) undoIn(ctx context.Context, book *ledger.Book, steps []string)
 		}
 	}
 	return without(err, objects)
-}
-
-// nameOf names the step that an object was undone for, with its agent where all agents are
-// undone.
-func (u *undoing) nameOf(o ledger.Undone) string {
-	if o.Step == "" || !u.plan.Ledger.AllAgents {
-		return o.Step
-	}
-	return o.Agent + "/" + o.Step
 }
 
 // addUndone adds what became of objects to r, and returns what remains of err. That an object

@@ -24,7 +24,7 @@ import (
 type walk struct {
 	plan   Plan // complete, once it is prepared
 	op     string
-	trace  *Trace
+	trace  *Trace // with all hooks
 	report *Report
 	book   *ledger.Book // nil: the ledger is not open, or there is none
 
@@ -41,9 +41,9 @@ type walk struct {
 
 // run runs the plan by one of the methods below.
 func (p *Plan) run(ctx context.Context, op string, validate func() error, by func(*walk, context.Context) error) (*Report, error) {
-	start := time.Now()
-	ctx = p.Trace.in(p.Trace.planStart(once.With(ctx), op), "")
-	w := &walk{plan: *p, op: op, trace: p.Trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind), unready: make(map[string]error)}
+	start, trace := time.Now(), JoinTraces(p.Trace)
+	ctx = trace.in(trace.PlanStart(once.With(ctx), op), "")
+	w := &walk{plan: *p, op: op, trace: trace, cause: make(map[string]string), pending: make(map[string]bool), kinds: make(map[string]*ledger.Kind), unready: make(map[string]error)}
 	w.report = &Report{
 		Op: op, Start: start, Node: p.Node, Version: p.Version, Command: p.Command, Results: make([]Result, 0, len(p.Gates)+len(p.Steps)),
 	}
@@ -55,7 +55,7 @@ func (p *Plan) run(ctx context.Context, op string, validate func() error, by fun
 	}
 	w.rest(ctx)
 	w.report.Elapsed = time.Since(start)
-	p.Trace.planDone(ctx, w.report)
+	trace.PlanDone(ctx, w.report)
 	return w.report, err
 }
 
@@ -199,11 +199,16 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 		return err
 	})
 	found := look.report
+	// The plan stops at any failure that counts, but for one that concerns its step alone, or to
+	// undo objects that are no longer wanted.
+	isUnwilling := slices.ContainsFunc(found.Results, func(r Result) bool {
+		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent && !isAlone(r.Err)
+	})
 	w.report.Agent, w.report.Owner, w.report.Generation = found.Agent, found.Owner, found.Generation
 	switch {
 	case err == nil && isNeeded:
 		return true, nil
-	case err != nil && found.Err == nil && ctx.Err() == nil && !look.isUnwilling():
+	case err != nil && found.Err == nil && ctx.Err() == nil && !isUnwilling:
 		return true, nil
 	}
 	for _, r := range found.Results {
@@ -226,22 +231,11 @@ func (w *walk) foresee(ctx context.Context) (isNeeded bool, err error) {
 func (w *walk) lookBefore() *walk {
 	look := &walk{plan: w.plan, op: opCheck, report: &Report{}, isBefore: true, kinds: w.kinds, unready: w.unready}
 	look.cause, look.pending = maps.Clone(w.cause), make(map[string]bool) // what failed gates block
-	look.trace = &Trace{StepStart: func(ctx context.Context, _ string, step string) context.Context {
-		w.trace.checking(ctx, step)
+	look.trace = JoinTraces(&Trace{Waiting: w.trace.Waiting, Records: w.trace.Records, StepStart: func(ctx context.Context, _ string, step string) context.Context {
+		w.trace.Checking(ctx, step)
 		return ctx
-	}}
-	if w.trace != nil {
-		look.trace.Waiting, look.trace.Records = w.trace.Waiting, w.trace.Records
-	}
+	}})
 	return look
-}
-
-// isUnwilling reports whether the plan stops at what it has found: at any failure that
-// counts, but for one that concerns its step alone, or to undo objects that are no longer wanted.
-func (w *walk) isUnwilling() bool {
-	return slices.ContainsFunc(w.report.Results, func(r Result) bool {
-		return r.Status == Failed && !r.Excused && !w.plan.Step(r.Step).Absent && !isAlone(r.Err)
-	})
 }
 
 // revertPlan is Plan.Revert and Plan.CheckRevert.
@@ -306,7 +300,7 @@ func (w *walk) prepareStep(ctx context.Context, s *Step) {
 	if w.inherit(s); s.Prepare == nil || s.Skip != "" || s.Absent || w.cause[s.Name] != "" {
 		return
 	}
-	w.trace.checking(ctx, s.Name)
+	w.trace.Checking(ctx, s.Name)
 	prepared := bounded(w.trace.in(ctx, s.Name), s, func(ctx context.Context) Result {
 		wants, err := s.Prepare(ctx)
 		if err == nil && (wants == nil || isNil(wants)) {
@@ -389,7 +383,7 @@ func (w *walk) inherit(s *Step) {
 
 // start calls the hook of a step's begin, and returns the step's context.
 func (w *walk) start(ctx context.Context, step string) context.Context {
-	return w.trace.in(w.trace.stepStart(ctx, w.op, step), step)
+	return w.trace.in(w.trace.StepStart(ctx, w.op, step), step)
 }
 
 func (w *walk) try(ctx context.Context, s *Step, do do) error {
@@ -418,24 +412,18 @@ func bounded(ctx context.Context, s *Step, do func(context.Context) Result) Resu
 	}
 	r := do(limited)
 	var failed *StepError
-	if limited.Err() != nil && ctx.Err() == nil && errors.As(r.Err, &failed) {
+	cause := context.Cause(ctx)
+	switch {
+	case !errors.As(r.Err, &failed):
+	case limited.Err() != nil && ctx.Err() == nil:
 		failed.Err = fmt.Errorf("%w (the step's timeout is %s)", failed.Err, s.Timeout)
 		if Code(failed) == code.PlanFailed {
 			failed.Err = code.Wrap(code.PlanTimeout, failed.Err)
 		}
-	}
-	addCause(ctx, r.Err)
-	return r
-}
-
-// addCause adds to the error of a step that was waiting for something why it did not wait
-// any longer, unless the error names that too.
-func addCause(ctx context.Context, err error) {
-	var failed *StepError
-	cause := context.Cause(ctx)
-	if cause != nil && errors.As(err, &failed) && errors.Is(failed.Err, ctx.Err()) && !errors.Is(failed.Err, cause) {
+	case cause != nil && errors.Is(failed.Err, ctx.Err()) && !errors.Is(failed.Err, cause): // why it did not wait any longer
 		failed.Err = fmt.Errorf("%w: %w", failed.Err, cause)
 	}
+	return r
 }
 
 // account settles what a result means for the rest of the walk.
@@ -462,5 +450,5 @@ func (w *walk) done(ctx context.Context, r Result) {
 		r.Reason = "the plan stopped before it"
 	}
 	w.report.Results = append(w.report.Results, r)
-	w.trace.stepDone(ctx, w.op, r)
+	w.trace.StepDone(ctx, w.op, r)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
 	"github.com/slipway-dev/slipway/internal/process"
@@ -186,12 +187,12 @@ func (o Ownership) eachPidFile(look func(pidFile) (string, error)) (seen string,
 func lookAt(path string) (d *durable.Dir, info fs.FileInfo, err error) {
 	d, err = durable.OpenDir(filepath.Dir(path))
 	if err != nil {
-		return nil, nil, notThere(err)
+		return nil, nil, filetree.NotThere(err)
 	}
 	info, err = d.Lstat(filepath.Base(path))
 	if err != nil {
 		d.Close()
-		return nil, nil, notThere(err)
+		return nil, nil, filetree.NotThere(err)
 	}
 	return d, info, nil
 }

@@ -41,7 +41,7 @@ func (o *owned) asides(ctx context.Context) ([]aside, error) {
 			_, ok := parseAside(name, suffix)
 			return ok
 		})
-		errs.Add(notThere(err))
+		errs.Add(filetree.NotThere(err))
 		for _, name := range names {
 			a, _ := parseAside(name, suffix)
 			a.dir = dir

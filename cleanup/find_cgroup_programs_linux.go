@@ -103,7 +103,7 @@ func (n *node) openCgroupRoot() (root cgroup, dir *os.File, err error) {
 func openCgroup(path string) (cgroup, *os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
-		return cgroup{}, nil, notThere(err)
+		return cgroup{}, nil, filetree.NotThere(err)
 	}
 	var st unix.Stat_t
 	var fs unix.Statfs_t

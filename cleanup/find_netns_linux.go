@@ -30,7 +30,7 @@ func findNetNS(ctx context.Context, s *search) error {
 	}
 	names, err := input.ReadNames(ctx, netnsDir, s.own.ownsNetNS)
 	var errs failure.Set
-	errs.Add(notThere(err))
+	errs.Add(filetree.NotThere(err))
 	slices.Sort(names)
 	for _, name := range names {
 		errs.Add(s.foundNetNS(name))

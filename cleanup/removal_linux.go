@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/slipway-dev/slipway/cleanup/internal/filetree"
 	"github.com/slipway-dev/slipway/cleanup/internal/rtnl"
 	"github.com/slipway-dev/slipway/internal/failure"
@@ -226,11 +224,4 @@ func hint(kind string, err error) error {
 		return remedy.Capabilities(err, "", needs...)
 	}
 	return remedy.File(err)
-}
-
-func notThere(err error) error {
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil
-	}
-	return err
 }

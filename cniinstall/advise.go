@@ -4,6 +4,7 @@
 package cniinstall
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice := slices.Concat(i.misplaced(), i.assumed(), i.lacking(), i.leftOut(ctx), i.shut(), i.shared())
+	advice := slices.Concat(i.misplaced(), i.lacking(), i.leftOut(ctx), i.shut(), i.shared())
 	if i.Config == nil {
 		return advice, nil
 	}
@@ -51,31 +52,16 @@ func (i Install) Advise(ctx context.Context) ([]string, error) {
 		advice = append(advice, i.unasked(ctx, raw)...)
 	}
 	f.own = i.ConfName
-	names, err := i.before(ctx)
-	if err != nil {
-		return nil, err
-	}
+	names, err := f.others(ctx)
 	for _, name := range names {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if name >= f.own || i.Exclusive {
+			break // what comes before ours, and stays there, is used
 		}
 		if text := i.advise(ctx, f, name); text != "" {
 			advice = append(advice, text)
 		}
 	}
-	return advice, nil
-}
-
-// before lists the files in ConfDir that sort before the configuration and that
-// Apply leaves in place: runtimes use the first of them, not ours.
-func (i Install) before(ctx context.Context) ([]string, error) {
-	i, err := i.withDefaults()
-	if err != nil || i.Config == nil || i.Exclusive {
-		return nil, err
-	}
-	f := i.folder(recorded{})
-	names, err := f.others(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return f.own == "" || name > f.own }), err
+	return advice, cmp.Or(err, ctx.Err())
 }
 
 // shut names the plugin folders that are skipped although files in them differ.

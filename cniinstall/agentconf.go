@@ -12,8 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/slipway-dev/slipway/internal/durable"
-	"github.com/slipway-dev/slipway/internal/filemode"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -46,46 +45,38 @@ func (c AgentConf) Apply(ctx context.Context) error { return cmp.Or(ctx.Err(), c
 
 // CheckUndo says whether Undo would remove the file.
 func (c AgentConf) CheckUndo(ctx context.Context) (changes []string, err error) {
-	err = c.found(ctx, func(*durable.Dir) error {
-		changes = []string{"remove file " + c.path()}
-		return nil
-	})
-	return changes, err
+	if found, err := c.find(ctx); err != nil || !found {
+		return nil, err
+	}
+	return []string{"remove file " + c.path()}, nil
 }
 
 // Undo removes the file, if it exists and may be removed.
 func (c AgentConf) Undo(ctx context.Context) error {
-	return c.found(ctx, func(d *durable.Dir) error { return d.Remove(c.ConfName) })
+	if found, err := c.find(ctx); err != nil || !found {
+		return err
+	}
+	return ledger.File().Write(ctx, c.path(), ledger.State{})
 }
 
-// found calls f with the folder if the file exists and may be removed.
-func (c AgentConf) found(ctx context.Context, f func(*durable.Dir) error) error {
+// find reports whether the file exists, and returns an error if it may not be removed.
+func (c AgentConf) find(ctx context.Context) (found bool, err error) {
 	if err := cmp.Or(ctx.Err(), c.validate()); err != nil {
-		return err
+		return false, err
 	}
-	d, err := durable.OpenDir(filepath.Dir(c.path()))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return hint(err)
-	}
-	defer d.Close()
-	info, err := d.Lstat(c.ConfName)
+	now, err := ledger.File().Read(ctx, c.path())
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is a %s, which no agent writes as its configuration", c.path(), filemode.Type(info.Mode()))
+	case err != nil || now.IsZero():
+		return false, err
+	case now.Type != "file":
+		return false, fmt.Errorf("%s is no regular file, as an agent writes its configuration", c.path())
+	case c.Uninstall.Force:
+		return true, nil
 	}
-	if !c.Uninstall.Force {
-		if err := c.Uninstall.cache().FileInUse(ctx, c.path()); err != nil {
-			return fmt.Errorf("%s is kept: %w", c.path(), err)
-		}
+	if err := c.Uninstall.cache().FileInUse(ctx, c.path()); err != nil {
+		return false, fmt.Errorf("%s is kept: %w", c.path(), err)
 	}
-	return hint(f(d))
+	return true, nil
 }
 
 func (c AgentConf) path() string {

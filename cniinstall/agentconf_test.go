@@ -70,8 +70,8 @@ func TestSEC1_TheAgentsOwnConfigurationIsAFileOfOneFolder(t *testing.T) {
 	for name, c := range map[string]struct {
 		dir, file, says string
 	}{
-		"a link":          {n.conf, "link.conf", "link.conf is a symbolic link, which no agent writes"},
-		"a folder":        {n.conf, "folder.conf", "folder.conf is a directory, which no agent writes"},
+		"a link":          {n.conf, "link.conf", "link.conf is no regular file"},
+		"a folder":        {n.conf, "folder.conf", "folder.conf is no regular file"},
 		"elsewhere":       {n.conf, "../../theirs.conf", "no runtime loads"},
 		"no name":         {n.conf, "", "no runtime loads"},
 		"nothing of CNI":  {n.conf, "passwd", "no runtime loads"},

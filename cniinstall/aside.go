@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/cniconf"
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/input"
 )
 
@@ -218,22 +219,13 @@ func (j *job) backupOf(ctx context.Context, name string) (string, error) {
 // that of the original file of this name.
 func (j *job) isCopyOfOurs(ctx context.Context, path string) (bool, error) {
 	info, err := os.Lstat(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+	if err != nil || info.Size() > input.MaxNetwork {
+		return false, durable.IgnoreGone(err) // setting it aside reveals what it is instead
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		return false, nil // setting it aside reveals what it is instead
-	}
-	for _, o := range j.files.files {
-		if !j.files.isOwnConf(o.Object) || o.Left.Size != info.Size() {
-			continue
-		}
-		now, err := j.kinds.aside.Read(ctx, path)
-		if err != nil || now.SHA256 == o.Left.SHA256 {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	now, err := j.kinds.aside.Read(ctx, path)
+	return now.Type == "file" && slices.ContainsFunc(j.files.files, func(o ledger.Record) bool {
+		return j.files.isOwnConf(o.Object) && o.Left.SHA256 == now.SHA256
+	}), err
 }
 
 // readWhole reads a file that will be moved, and so can be brought back even if it was written

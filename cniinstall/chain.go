@@ -77,7 +77,7 @@ func (c Chained) renderIn(ctx context.Context, f folder) ([]byte, error) {
 
 // render also returns the file of the configuration.
 func (c Chained) render(ctx context.Context, f folder) (t candidate, raw []byte, err error) {
-	plugin, err := c.plugin()
+	plugin, own, err := c.plugin()
 	if err != nil {
 		return t, nil, fmt.Errorf("render the CNI configuration: %w", err)
 	}
@@ -85,12 +85,11 @@ func (c Chained) render(ctx context.Context, f folder) (t candidate, raw []byte,
 	if err != nil {
 		return t, nil, err
 	}
-	if !c.InPlace {
-		raw, err = found.chain(plugin)
-		return found.candidate, raw, err
+	if c.InPlace {
+		return found.candidate, listText(found.raw).put(own, plugin), nil
 	}
-	own, err := pluginType(plugin)
-	return found.candidate, listText(found.raw).put(own, plugin), err
+	raw, err = found.chain(plugin)
+	return found.candidate, raw, err
 }
 
 func (c Chained) joins() string { return cmp.Or(c.Network, anyNetwork) }
@@ -103,14 +102,17 @@ func (c Chained) joined() string {
 	return "CNI network " + c.Network
 }
 
-// plugin returns the JSON object to insert, without white space.
-func (c Chained) plugin() ([]byte, error) {
-	raw, err := c.entry()
+// plugin returns the JSON object to insert, without white space, and its type.
+func (c Chained) plugin() (raw []byte, own string, err error) {
+	entry, err := c.entry()
 	var out bytes.Buffer
 	if err == nil {
-		err = json.Compact(&out, raw)
+		err = json.Compact(&out, entry)
 	}
-	return out.Bytes(), err
+	if err == nil {
+		own, err = pluginType(out.Bytes())
+	}
+	return out.Bytes(), own, err
 }
 
 func (c Chained) entry() ([]byte, error) {
@@ -134,11 +136,7 @@ func (c Chained) entry() ([]byte, error) {
 
 // find returns the configuration to chain onto.
 func (c Chained) find(ctx context.Context, f folder) (*target, error) {
-	plugin, err := c.plugin()
-	if err != nil {
-		return nil, err
-	}
-	own, err := pluginType(plugin)
+	_, own, err := c.plugin()
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +144,8 @@ func (c Chained) find(ctx context.Context, f folder) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := search{Chained: c, own: own}
+	theirs = slices.DeleteFunc(theirs, func(t candidate) bool { return c.InPlace && t.file == "" }) // there is no file to put it into
+	var all []*target
 	var skipped []error
 	for _, t := range theirs {
 		if err := ctx.Err(); err != nil {
@@ -157,70 +156,71 @@ func (c Chained) find(ctx context.Context, f folder) (*target, error) {
 		if err == nil {
 			n, err = parse(t.name, raw)
 		}
-		if err != nil {
-			err = fmt.Errorf("%s is skipped: %w", t.name, err)
-			skipped = append(skipped, err)
-			if f.passedOver != nil {
-				f.passedOver(err.Error())
-			}
-		} else if s.ends(&target{t, n}, f.files.isRendered(filepath.Join(f.Dir, t.name))) {
-			break
+		if err == nil {
+			all = append(all, &target{t, n, f.files.isRendered(filepath.Join(f.Dir, t.name))})
+			continue
+		}
+		err = fmt.Errorf("%s is skipped: %w", t.name, err)
+		skipped = append(skipped, err)
+		if f.passedOver != nil {
+			f.passedOver(err.Error())
 		}
 	}
-	found, err := cmp.Or(s.found, s.another), error(nil)
+	found, why := c.choose(all, own), ""
 	switch {
 	case found == nil:
-		err = fmt.Errorf("%w: %s has no valid configuration of it (yet), and loopback alone does not count", ErrTargetMissing, f.Dir)
-	case c.InPlace && slices.Contains(referencePlugins, own):
+		why = f.Dir + " has no valid configuration of it (yet), and loopback alone does not count"
+	case !c.InPlace:
+	case slices.Contains(referencePlugins, own):
 		return nil, fmt.Errorf("%w: plugin %s may be the other CNI's own, so it cannot be put in place: give it a configuration of its own", ErrInvalid, own)
-	case c.InPlace && !found.isList:
-		err = fmt.Errorf("%w: %s is that of a single plugin, and no list into which another one could be put", ErrTargetMissing, filepath.Join(f.Dir, found.candidate.file))
-	case c.InPlace && !isRegular(filepath.Join(f.Dir, found.candidate.file)):
-		err = fmt.Errorf("%w: %s is a link, and not a file into which a plugin could be put", ErrTargetMissing, filepath.Join(f.Dir, found.candidate.file))
-	default:
+	case !found.isList:
+		why = filepath.Join(f.Dir, found.candidate.file) + " is that of a single plugin, and no list into which another one could be put"
+	case !isRegular(filepath.Join(f.Dir, found.candidate.file)):
+		why = filepath.Join(f.Dir, found.candidate.file) + " is a link, and not a file into which a plugin could be put"
+	}
+	if why == "" {
 		return found, nil
 	}
-	return nil, fmt.Errorf("chain onto %s: %w", c.joined(), errors.Join(append([]error{err}, skipped...)...))
+	return nil, fmt.Errorf("chain onto %s: %w", c.joined(), errors.Join(append([]error{fmt.Errorf("%w: %s", ErrTargetMissing, why)}, skipped...)...))
 }
 
 // target is a configuration to chain onto, as it was read.
 type target struct {
 	candidate
 	*network
+	isRendered bool // an agent of the node has made it from another one of its network
 }
 
-// search looks for the configuration to chain onto.
-type search struct {
-	Chained
-	own            string  // the plugin
-	followed       string  // the network that runtimes use, by what agents have rendered of it
-	found, another *target // that of the followed network, and of another one
-}
-
-// ends looks at the next configuration, and reports whether the search is over. One that has our
-// plugin already may be made from another of its network.
-func (s *search) ends(t *target, isRendered bool) bool {
-	follows, isSetAside := t.network.name == s.followed, t.candidate.file != t.candidate.name
-	switch {
-	case !follows && (!s.fits(t) || t.byOthers), s.InPlace && t.candidate.file == "", isSetAside && s.found != nil:
-	case isRendered:
-		s.followed = cmp.Or(s.followed, t.network.name)
-	case s.followed != "" && !follows:
-		s.another = cmp.Or(s.another, t)
-	case s.found == nil || !s.has(t):
-		s.found, s.followed = t, t.network.name
+// choose returns the configuration to chain onto: of the network that runtimes use, the first that
+// its owner has written, and that does not have our plugin already; else of another network.
+func (c Chained) choose(all []*target, own string) *target {
+	fits := func(t *target) bool { return !t.byOthers && c.fits(t, own) }
+	first := slices.IndexFunc(all, fits)
+	if first < 0 {
+		return nil
 	}
-	return s.found != nil && (s.InPlace || !s.has(s.found))
+	all, network := all[first:], all[first].network.name
+	follows := func(t *target) bool { return !t.isRendered && t.network.name == network }
+	isLoaded := func(t *target) bool { return follows(t) && t.candidate.file == t.candidate.name }
+	for _, suits := range []func(*target) bool{
+		func(t *target) bool { return isLoaded(t) && (c.InPlace || !slices.Contains(t.types, own)) },
+		isLoaded,
+		follows,
+		func(t *target) bool { return !t.isRendered && fits(t) },
+	} {
+		if i := slices.IndexFunc(all, suits); i >= 0 {
+			return all[i]
+		}
+	}
+	return nil
 }
-
-func (s *search) has(t *target) bool { return slices.Contains(t.types, s.own) }
 
 // fits returns false for a configuration with only our plugin, or loopback: no network.
-func (s *search) fits(t *target) bool {
+func (c Chained) fits(t *target, own string) bool {
 	name := t.candidate.name
-	isFile := s.File == "" || s.File == name || s.File == strings.TrimSuffix(name, filepath.Ext(name))
-	return isFile && (s.joins() == anyNetwork || s.joins() == t.network.name) &&
-		slices.ContainsFunc(t.types, func(typ string) bool { return typ != s.own && typ != loopback })
+	isFile := c.File == "" || c.File == name || c.File == strings.TrimSuffix(name, filepath.Ext(name))
+	return isFile && (c.joins() == anyNetwork || c.joins() == t.network.name) &&
+		slices.ContainsFunc(t.types, func(typ string) bool { return typ != own && typ != loopback })
 }
 
 // Chain puts a plugin, a JSON object with a "type", into a configuration. It

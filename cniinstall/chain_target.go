@@ -9,8 +9,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // candidate is a configuration to chain onto.
@@ -77,7 +75,7 @@ func (f folder) setAside(ctx context.Context) (all []candidate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(f.number(a), f.number(b)) })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // by their numbers
 	for _, name := range names {
 		origin, _ := f.origin(name)
 		last[origin] = candidate{name: origin, read: f.reads(name)}
@@ -94,11 +92,4 @@ func (f folder) setAside(ctx context.Context) (all []candidate, err error) {
 		all = append(all, last[origin])
 	}
 	return all, nil
-}
-
-// number is the number of a backup, 0 for the first.
-func (f folder) number(backup string) int {
-	origin, _ := f.origin(backup)
-	n, _ := strconv.Atoi(strings.TrimPrefix(backup, f.backup(origin, 0)+"."))
-	return n
 }

@@ -94,7 +94,8 @@ func (f folder) backup(name string, n int) string {
 // origin is the name that a file had before it was set aside; ok is false if it was
 // not.
 func (f folder) origin(backup string) (name string, ok bool) {
-	if ext := filepath.Ext(backup); ext != f.suffix && isNumber(strings.TrimPrefix(ext, ".")) {
+	ext := filepath.Ext(backup)
+	if n, err := strconv.Atoi(strings.TrimPrefix(ext, ".")); ext != f.suffix && err == nil && n > 0 && ext == "."+strconv.Itoa(n) {
 		backup = strings.TrimSuffix(backup, ext)
 	}
 	name, ok = strings.CutSuffix(backup, f.suffix)
@@ -110,11 +111,6 @@ func origins(backup string) (names []string) {
 		}
 	}
 	return names
-}
-
-func isNumber(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n > 0 && strconv.Itoa(n) == s
 }
 
 // loads returns the network that containerd finds in a file, or the reason why it

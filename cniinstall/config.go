@@ -90,27 +90,19 @@ type agentPlugin struct {
 // renderIn returns the configuration as a list (.conflist). A string that is not
 // UTF-8 cannot be represented in JSON, and is an error.
 func (a Agent) renderIn(context.Context, folder) ([]byte, error) {
-	out, err := a.render()
-	if err != nil {
-		return nil, fmt.Errorf("render the CNI configuration: %w", err)
-	}
-	return out, nil
-}
-
-func (a Agent) render() ([]byte, error) {
 	chain, err := a.template()
-	if err != nil {
-		return nil, err
-	}
-	if err := a.validate(); err != nil {
-		return nil, err
+	if err == nil {
+		err = a.validate()
 	}
 	network := a.Network
 	if network == "" && !a.alone() {
 		network = a.Mode
 	}
-	if network == "" {
-		return nil, errors.New("no network name given")
+	if err == nil && network == "" {
+		err = errors.New("no network name given")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("render the CNI configuration: %w", err)
 	}
 	return encode(agentList{CNIVersion: cmp.Or(a.CNIVersion, defaultCNIVersion), Name: network, Plugins: chain})
 }

@@ -57,7 +57,8 @@ func (p *inPlace) kind() *ledger.Kind {
 		Name: inPlaceKind, Rounds: true, // it goes when its file's owner writes the next version
 		Read: p.read, Write: p.write, Describe: p.describe, Contents: p.contents,
 		Met: func(now ledger.State, w ledger.Want) bool {
-			return canonical(now.Value) == canonical(w.To.Value) && (p.config == nil || p.isOnlyInTarget(now))
+			isOnlyInTarget := slices.Contains(holders(now), p.target) && len(p.others(now)) == 0
+			return canonical(now.Value) == canonical(w.To.Value) && (p.config == nil || isOnlyInTarget)
 		},
 		Same: func(ledger.State, ledger.State) bool { return true }, // whatever others have made of it
 		Canonical: func(object string) (string, error) {
@@ -102,10 +103,6 @@ func canonical(text string) string {
 // keeps it, for when it comes back.
 func (p *inPlace) others(now ledger.State) []string {
 	return slices.DeleteFunc(holders(now), func(name string) bool { return name == p.target || !isConfName(name) })
-}
-
-func (p *inPlace) isOnlyInTarget(now ledger.State) bool {
-	return slices.Contains(holders(now), p.target) && len(p.others(now)) == 0
 }
 
 // read finds the plugin, in the target first.

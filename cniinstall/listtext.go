@@ -6,8 +6,6 @@ package cniinstall
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 )
 
@@ -15,66 +13,58 @@ import (
 // plugin's stays byte for byte as its owner wrote it.
 type listText []byte
 
-// element is a plugin's place in a listText.
+// element is a value's place in a listText.
 type element struct {
-	plugin     string // its type; empty: a runtime would refuse it
+	name       string // of an object's member; of a plugin, its type; empty: a runtime would refuse it
 	start, end int
 }
 
-// elements finds the plugins as libcni does: of several "plugins" the last counts.
-func (l listText) elements() (all []element, err error) {
-	dec := json.NewDecoder(bytes.NewReader(l))
-	if err := expect(dec, '{'); err != nil {
-		return nil, err
+// plugins finds the plugins as libcni does: of several "plugins" the last counts. What is no
+// valid list has none.
+func (l listText) plugins() (all []element) {
+	if !json.Valid(l) {
+		return nil
 	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		if key != "plugins" {
-			var other json.RawMessage
-			if err := dec.Decode(&other); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if all, err = array(dec); err != nil {
-			return nil, err
+	for _, member := range l.values('{', 0) {
+		if member.name == "plugins" {
+			all = l.values('[', member.start)
 		}
 	}
-	return all, expect(dec, '}')
+	for i, e := range all {
+		all[i].name, _ = pluginName(l[e.start:e.end]) // without a type, it is none of ours
+	}
+	return all
 }
 
-func array(dec *json.Decoder) (all []element, err error) {
-	if err := expect(dec, '['); err != nil {
-		return nil, err
+// values finds the values of the object or array that starts there, in a valid text.
+func (l listText) values(open json.Delim, start int) (all []element) {
+	dec := json.NewDecoder(bytes.NewReader(l[start:]))
+	if token, _ := dec.Token(); token != open {
+		return nil
 	}
 	for dec.More() {
+		var e element
+		if open == '{' {
+			key, _ := dec.Token()
+			e.name, _ = key.(string)
+		}
 		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, err
+		if dec.Decode(&raw) != nil {
+			return nil
 		}
-		end := int(dec.InputOffset())
-		plugin, _ := pluginName(raw) // without a type, it is none of ours
-		all = append(all, element{plugin, end - len(raw), end})
+		e.end = start + int(dec.InputOffset())
+		e.start = e.end - len(raw)
+		all = append(all, e)
 	}
-	return all, expect(dec, ']')
-}
-
-func expect(dec *json.Decoder, delim json.Delim) error {
-	if t, err := dec.Token(); err != nil || t != delim {
-		return errors.Join(fmt.Errorf("no %v where a list of plugins has one", delim), err)
-	}
-	return nil
+	return all
 }
 
 // find returns the text of the first plugin of the type, or nil. A list of that plugin alone is
 // its agent's own, and chained to nothing.
 func (l listText) find(plugin string) []byte {
-	all, err := l.elements()
-	i := slices.IndexFunc(all, func(e element) bool { return e.plugin == plugin })
-	if err != nil || i < 0 || !slices.ContainsFunc(all, func(e element) bool { return e.plugin != plugin }) {
+	all := l.plugins()
+	i := slices.IndexFunc(all, func(e element) bool { return e.name == plugin })
+	if i < 0 || !slices.ContainsFunc(all, func(e element) bool { return e.name != plugin }) {
 		return nil
 	}
 	return l[all[i].start:all[i].end]
@@ -82,12 +72,9 @@ func (l listText) find(plugin string) []byte {
 
 // put puts text in the place of the first plugin of the type, or else behind the last of all.
 func (l listText) put(plugin string, text []byte) listText {
-	if l.find(plugin) != nil {
+	all := l.plugins()
+	if len(all) == 0 || l.find(plugin) != nil {
 		return l.replace(plugin, text)
-	}
-	all, err := l.elements()
-	if err != nil || len(all) == 0 {
-		return l
 	}
 	end := all[len(all)-1].end
 	return slices.Concat(l[:end], []byte(", "), text, l[end:])
@@ -96,23 +83,22 @@ func (l listText) put(plugin string, text []byte) listText {
 // replace puts text in the place of the first plugin of the type, and takes any further ones
 // out. No text: all of them, each with its comma. A list of nothing else stays.
 func (l listText) replace(plugin string, text []byte) (edited listText) {
-	all, err := l.elements()
+	all := l.plugins()
 	for i, e := range all {
 		own := l[e.start:e.end]
-		if e.plugin == plugin {
+		if e.name == plugin {
 			if text == nil {
 				continue
 			}
 			own, text = text, nil
 		}
-		if edited == nil {
-			edited = slices.Clone(l[:all[0].start])
-		} else {
-			edited = append(edited, l[all[i-1].end:e.start]...)
+		gap := l[:all[0].start]
+		if edited != nil {
+			gap = l[all[i-1].end:e.start] // a comma
 		}
-		edited = append(edited, own...)
+		edited = slices.Concat(edited, gap, own)
 	}
-	if err != nil || edited == nil {
+	if edited == nil {
 		return l
 	}
 	return append(edited, l[all[len(all)-1].end:]...)

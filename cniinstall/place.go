@@ -93,7 +93,8 @@ func binDir(dirs []string, last string) (string, error) {
 	var errs []error
 	for _, dir := range append(intersection(last, dirs), dirs...) {
 		err := usable(dir)
-		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems(dir)) {
+		isSystems := slices.Contains([]string{"/", "/usr", "/usr/local", "/root"}, filepath.Dir(dir))
+		if !isForCNI(dir) && (filepath.Base(dir) != "bin" || isSystems) {
 			err = code.Errorf(code.CNIDirectoryUnusable, "%s is by its name not a folder for CNI plugins", dir)
 		}
 		if err == nil {
@@ -117,11 +118,6 @@ var nameOfCNI = regexp.MustCompile(`(^|[-_./])cni([-_./]|$)|/net\.d(/|$)`)
 // every folder, it is reached over no link that other users may change.
 func isForCNI(dir string) bool { return nameOfCNI.MatchString(filepath.Clean(dir)) }
 
-// isSystems reports whether a folder named bin holds the system's own programs.
-func isSystems(dir string) bool {
-	return slices.Contains([]string{"/", "/usr", "/usr/local", "/root"}, filepath.Dir(dir))
-}
-
 // intersection is dir, if it is one of dirs.
 func intersection(dir string, dirs []string) []string {
 	if dir == "" || !slices.ContainsFunc(dirs, func(d string) bool { return sameDir(d, dir) }) {
@@ -144,6 +140,7 @@ func sameDir(a, b string) bool {
 }
 
 // misplaced lists the folders of i that the runtime does not use, one line for each: files installed there have no effect.
+// It warns if the runtime's folders are unknown.
 func (i Install) misplaced() (advice []string) {
 	r := i.Runtime
 	if i.Plugins != nil && len(r.PluginDirs) > 0 && !slices.ContainsFunc(i.binDirs(), func(dir string) bool { return len(intersection(dir, r.PluginDirs)) > 0 }) {
@@ -152,15 +149,10 @@ func (i Install) misplaced() (advice []string) {
 	if i.Config != nil && r.ConfDir != "" && !sameDir(r.ConfDir, i.ConfDir) {
 		advice = append(advice, fmt.Sprintf("the container runtime reads configurations in %q, not in %q%s", r.ConfDir, i.ConfDir, i.remedy()))
 	}
-	return advice
-}
-
-// assumed warns that the runtime's folders are unknown.
-func (i Install) assumed() []string {
-	if !i.chosen || i.RuntimeErr == nil {
-		return nil
+	if i.chosen && i.RuntimeErr != nil {
+		advice = append(advice, fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.RuntimeErr))
 	}
-	return []string{fmt.Sprintf("no container runtime says where it looks, so it is assumed to be in %s and %s: %v", i.BinDir, i.ConfDir, i.RuntimeErr)}
+	return advice
 }
 
 // writable returns an error if no file could be written in the folder, or in one

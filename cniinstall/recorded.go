@@ -17,10 +17,9 @@ import (
 
 // recorded is what the ledger has of CNI files, of all agents. It is empty without a ledger.
 type recorded struct {
-	agent   string // the context's
-	files   []ledger.Record
-	entries []ledger.Record   // plugins in others' configurations
-	dirs    map[string]string // the names without links of folders, as they are recorded
+	agent string            // the context's
+	files []ledger.Record   // and plugins in others' configurations
+	dirs  map[string]string // the names without links of folders, as they are recorded
 }
 
 func readRecorded(ctx context.Context) (r recorded, err error) {
@@ -29,11 +28,8 @@ func readRecorded(ctx context.Context) (r recorded, err error) {
 	r.agent, _ = book.Mark()
 	status, err := book.Status(ctx)
 	for _, o := range status.Records {
-		if o.Kind == pluginKind || o.Kind == confKind {
+		if slices.Contains([]string{pluginKind, confKind, inPlaceKind}, o.Kind) {
 			r.files = append(r.files, o)
-		}
-		if o.Kind == inPlaceKind {
-			r.entries = append(r.entries, o)
 		}
 	}
 	return r, err
@@ -96,7 +92,7 @@ func agents(names []string) []string {
 
 // inDir returns the path of a file as it is recorded.
 func (r recorded) inDir(dir, name string) string {
-	if len(r.files)+len(r.entries) == 0 {
+	if len(r.files) == 0 {
 		return filepath.Join(dir, name)
 	}
 	known, ok := r.dirs[dir]
@@ -162,18 +158,14 @@ func (r recorded) isPublished(path string, now ledger.State) bool {
 }
 
 // record returns the record of a file, whichever agent has it.
-func (r recorded) record(path string) (o ledger.Record) {
-	path = r.inDir(filepath.Dir(path), filepath.Base(path))
-	if i := slices.IndexFunc(r.files, func(o ledger.Record) bool { return o.Object == path }); i >= 0 {
-		o = r.files[i]
-	}
-	return o
+func (r recorded) record(path string) ledger.Record {
+	return r.named(r.inDir(filepath.Dir(path), filepath.Base(path)))
 }
 
-// entry returns the record of a plugin in others' configurations.
-func (r recorded) entry(object string) (o ledger.Record) {
-	if i := slices.IndexFunc(r.entries, func(o ledger.Record) bool { return o.Object == object }); i >= 0 {
-		o = r.entries[i]
+// named returns the record of an object.
+func (r recorded) named(object string) (o ledger.Record) {
+	if i := slices.IndexFunc(r.files, func(o ledger.Record) bool { return o.Object == object }); i >= 0 {
+		o = r.files[i]
 	}
 	return o
 }
@@ -187,7 +179,7 @@ func readConf(ctx context.Context, path string) (ledger.State, error) {
 		return now, err
 	}
 	files, err := readRecorded(ctx)
-	if err != nil || len(files.entries) == 0 || files.isPublished(path, now) {
+	if err != nil || files.isPublished(path, now) {
 		return now, err
 	}
 	raw, err := contentOf(ctx, path, now)
@@ -213,10 +205,10 @@ func original(o ledger.Record) (ledger.State, bool) { return o.Original, true }
 // asOwned brings the plugins that agents have put into a configuration to the states that the
 // function gives for them.
 func (r recorded) asOwned(path string, raw []byte, become func(ledger.Record) (to ledger.State, changes bool)) []byte {
-	for _, o := range r.entries {
+	for _, o := range r.files {
 		plugin, dir := cutEntry(o.Object)
 		to, changes := become(o)
-		if !changes || dir != filepath.Dir(r.inDir(filepath.Dir(path), "x")) {
+		if o.Kind != inPlaceKind || !changes || dir != filepath.Dir(r.inDir(filepath.Dir(path), "x")) {
 			continue
 		}
 		var text []byte

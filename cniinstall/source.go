@@ -187,17 +187,13 @@ func (i Install) withDefaults() (Install, error) {
 			return i, err
 		}
 	}
-	if _, ok := i.inPlace(); ok {
+	_, isInPlace := i.inPlace()
+	switch {
+	case isInPlace:
 		i.ConfName = "" // none is published
-		return i, nil
-	}
-	if i.ConfName == "" && i.Config == nil {
-		return i, nil
-	}
-	if i.ConfName == "" {
+	case i.ConfName == "" && i.Config != nil:
 		return i, errors.New("no file name given for the CNI configuration")
-	}
-	if !isLoaded(i.ConfName) && (!isFileName(i.ConfName) || filepath.Ext(i.ConfName) != "") {
+	case i.ConfName != "" && !isLoaded(i.ConfName) && (!isFileName(i.ConfName) || filepath.Ext(i.ConfName) != ""):
 		return i, fmt.Errorf("CNI configuration name %q: no runtime loads it (needs a file name, perhaps ending in %s)",
 			i.ConfName, strings.Join(cniconf.Suffixes, ", "))
 	}

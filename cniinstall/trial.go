@@ -5,18 +5,14 @@ package cniinstall
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
 	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/filemode"
-	"github.com/slipway-dev/slipway/internal/input"
 )
 
 // ready returns an error if pods would fail with the configuration: a plugin that they need
@@ -66,24 +62,9 @@ func (j *job) isInstalled(ctx context.Context, plugin string) (bool, error) {
 
 // isAsWanted reports whether a plugin needs no write.
 func isAsWanted(ctx context.Context, w ledger.Want) (bool, error) {
-	now, err := w.Kind.Read(ctx, w.Object)
-	if err != nil || w.Loose || now.Size != w.To.Size {
-		return err == nil && w.Loose && now.Type == w.To.Type, err
-	}
-	w.To.SHA256, err = hashOf(ctx, w.To)
-	return err == nil && metPlugin(now, w), err
-}
-
-// hashOf is the SHA-256 of a state's content, in hex.
-func hashOf(ctx context.Context, s ledger.State) (string, error) {
-	content, err := s.Reader()
-	if err != nil {
-		return "", err
-	}
-	defer content.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, input.WithContext(ctx, content))
-	return hex.EncodeToString(sum.Sum(nil)), err
+	var unrecorded *ledger.Book
+	look, err := unrecorded.Check(ctx, "", ledger.Wants{List: []ledger.Want{w}})
+	return err == nil && len(look.Changes) == 0, err
 }
 
 // speak asks plugins for their versions, each once. The caller vouches for those in
@@ -104,8 +85,7 @@ func (i Install) isOurs(ctx context.Context, plugin string) bool {
 	case Agent:
 		names = append(names, c.Plugin)
 	case Chained:
-		plugin, _ := c.plugin() // it has been rendered
-		own, _ := pluginType(plugin)
+		_, own, _ := c.plugin() // it has been rendered
 		names = append(names, own)
 	}
 	return err != nil || slices.Contains(names, plugin)

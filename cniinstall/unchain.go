@@ -7,10 +7,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
-	"github.com/slipway-dev/slipway/internal/printable"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
 )
 
 // Unchain takes a plugin out of other CNIs' configurations, where an earlier installer has put it
@@ -31,39 +30,32 @@ func (u Unchain) dir() string { return filepath.Clean(cmp.Or(u.ConfDir, defaultC
 
 // Check lists the files that have the plugin.
 func (u Unchain) Check(ctx context.Context) (changes []string, err error) {
-	names, err := u.find(ctx)
-	for _, name := range names {
-		changes = append(changes, fmt.Sprintf("take plugin %s out of %s", u.Plugin, printable.Line(filepath.Join(u.dir(), name))))
+	object, now, err := u.find(ctx)
+	if err != nil || now.IsZero() {
+		return nil, err
 	}
-	return changes, err
+	return []string{(&inPlace{}).describe(object, now, ledger.State{})}, nil
 }
 
 // Apply takes it out.
 func (u Unchain) Apply(ctx context.Context) error {
-	names, err := u.find(ctx)
-	for _, name := range names {
-		err = errors.Join(err, again(func() error {
-			return editList(ctx, filepath.Join(u.dir(), name), func(l listText) listText { return l.replace(u.Plugin, nil) })
-		}))
+	object, now, err := u.find(ctx)
+	if err != nil || now.IsZero() {
+		return err
 	}
-	return err
+	return (&inPlace{}).write(ctx, object, ledger.State{})
 }
 
-func (u Unchain) find(ctx context.Context) (names []string, err error) {
+// find finds the plugin, unless an agent of the node has put it there.
+func (u Unchain) find(ctx context.Context) (object string, now ledger.State, err error) {
 	if u.Plugin == "" {
-		return nil, errors.New("no CNI plugin given to take out of configurations")
+		return "", now, errors.New("no CNI plugin given to take out of configurations")
 	}
 	files, err := readRecorded(ctx)
-	if err = cmp.Or(ctx.Err(), err, owned(u.dir())); err != nil {
-		return nil, err
+	object = entryObject(u.Plugin, filepath.Dir(files.inDir(u.dir(), "x")))
+	if err = cmp.Or(ctx.Err(), err, owned(u.dir())); err != nil || len(files.named(object).Claims) > 0 {
+		return "", now, err
 	}
-	object := entryObject(u.Plugin, filepath.Dir(files.inDir(u.dir(), "x")))
-	if len(files.entry(object).Claims) > 0 {
-		return nil, nil
-	}
-	all, err := files.findEntries(ctx, object)
-	for _, e := range all {
-		names = append(names, e.name)
-	}
-	return names, err
+	now, err = (&inPlace{}).read(ctx, object)
+	return object, now, err
 }

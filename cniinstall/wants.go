@@ -90,11 +90,13 @@ func (j *job) wants(ctx context.Context) (wants ledger.Wants, err error) {
 	}
 	wants.List = append(wants.List, j.plugins...)
 	if c, ok := j.inPlace(); ok {
-		w, err := j.entryWant(c)
+		plugin, own, err := c.plugin()
 		if err != nil {
 			return wants, err
 		}
-		wants.List = append(wants.List, w)
+		wants.List = append(wants.List, ledger.Want{
+			Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs(), OwnCopy: true,
+		})
 	} else if j.net != nil {
 		wants.List = append(wants.List, j.confWant())
 	}
@@ -374,14 +376,6 @@ func (j *job) entryKind(c Chained) *ledger.Kind {
 	return k
 }
 
-// entryWant is the plugin in others' configurations.
-func (j *job) entryWant(c Chained) (w ledger.Want, err error) {
-	plugin, err := c.plugin()
-	own, _ := pluginType(plugin) // it has been rendered
-	w = ledger.Want{Kind: j.kinds.inPlace, Object: entryObject(own, j.ConfDir), To: entryState(plugin, j.file), Ready: j.ready, Needs: j.needs(), OwnCopy: true}
-	return w, err
-}
-
 // confWant is the configuration. One that is rendered from others' is never adopted: it is
 // as much theirs.
 func (j *job) confWant() ledger.Want {
@@ -426,36 +420,22 @@ func fileID(path string) string { return ledger.Want{Kind: ledger.File(), Object
 // configuration under an earlier name, a plugin that Names no longer has and, if the runtime
 // was asked, all that is in others.
 func (j *job) isFormer(k *ledger.Kind, path string) bool {
-	moved, dir := j.isAsked(), filepath.Dir(path)
+	moved, dir, name := j.isAsked(), filepath.Dir(path), filepath.Base(path)
 	switch {
-	case k.Name == ledger.Dir().Name:
-		return moved && !j.isIn(path)
+	case k.Name == ledger.Dir().Name: // not one of the folders, nor above
+		return moved && !slices.ContainsFunc(append(j.binDirs(), j.ConfDir), func(d string) bool { return mountinfo.Below(d, path) })
 	case k.Name == confKind && j.Config != nil:
 		if !sameDir(dir, j.ConfDir) {
 			return moved
 		}
-		return j.files.isOwnConf(path) && filepath.Base(path) != j.ConfName
+		return j.files.isOwnConf(path) && name != j.ConfName
 	case k.Name == inPlaceKind && j.Config != nil:
 		return true // or else it is listed
 	case k.Name == pluginKind && j.Plugins != nil:
-		if !j.isBinDir(dir) {
+		if len(intersection(dir, j.binDirs())) == 0 {
 			return moved
 		}
-		return j.dropped(filepath.Base(path))
+		return len(j.Names) > 0 && !slices.Contains(j.Names, name) && !slices.Contains(j.Optional, name)
 	}
 	return false
-}
-
-// dropped reports whether Names exists and no longer includes the plugin.
-func (i Install) dropped(plugin string) bool {
-	return len(i.Names) > 0 && !slices.Contains(i.Names, plugin) && !slices.Contains(i.Optional, plugin)
-}
-
-func (i Install) isBinDir(dir string) bool {
-	return slices.ContainsFunc(i.binDirs(), func(d string) bool { return sameDir(d, dir) })
-}
-
-// isIn reports whether one of the folders is dir, or in it.
-func (i Install) isIn(dir string) bool {
-	return slices.ContainsFunc(append(i.binDirs(), i.ConfDir), func(d string) bool { return mountinfo.Below(d, dir) })
 }

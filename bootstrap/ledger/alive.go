@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-dev/slipway/internal/durable"
 	"github.com/slipway-dev/slipway/internal/process"
 )
 
@@ -53,9 +54,9 @@ func (c claimant) alive(ctx context.Context, boot string) (bool, error) {
 	if err == nil && start == c.Start {
 		var s process.Status
 		s, err = p.Status(ctx)
-		return err == nil && !s.Dead, ignoreGone(err)
+		return err == nil && !s.Dead, durable.IgnoreGone(err)
 	}
-	return false, ignoreGone(err)
+	return false, durable.IgnoreGone(err)
 }
 
 // alive returns the evidence that an owner, of whichever agent, is alive.
@@ -91,7 +92,7 @@ func podAlive(ctx context.Context, uid string) (seen string, err error) {
 			return "", err
 		}
 		paths, err := p.Cgroups(ctx)
-		if err := ignoreGone(err); err != nil {
+		if err := durable.IgnoreGone(err); err != nil {
 			return "", err
 		}
 		if !inPod(paths, uid) {

@@ -388,7 +388,7 @@ func (a *application) claimOf(t *target) claim {
 		Loose: t.Loose, Secret: t.Secret, Rewritten: t.Rewritten,
 	}
 	if t.Kind.endsWithBoot(t.Object) {
-		c.boot, c.again = a.boot, t.Again
+		c.Boot, c.Again = a.boot, text(t.Again)
 	}
 	return c
 }

@@ -252,11 +252,6 @@ func (b *Book) look(ctx context.Context, f func(*sheet) error) error {
 	return fmt.Errorf("%s: another process changes it all the time", b.ledger.Dir)
 }
 
-// unknownKind is the error for a record that this program can neither read nor write.
-func unknownKind(r *record) error {
-	return fmt.Errorf("%s %s: %w", r.Kind, r.Object, errUnknownKind)
-}
-
 // keep returns s with its content stored: in the record if it is short, else beside the
 // file.
 func (b *Book) keep(ctx context.Context, s State, secret bool) (State, error) {

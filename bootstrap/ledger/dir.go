@@ -153,7 +153,7 @@ func openOver(d *durable.Dir, name string, to State) (*durable.Dir, error) {
 func removeDir(d *durable.Dir, name string) error {
 	dir, err := d.OpenDir(name)
 	if isGone(err) {
-		return ignoreGone(err)
+		return durable.IgnoreGone(err)
 	}
 	if err != nil {
 		return err

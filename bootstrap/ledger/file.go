@@ -272,7 +272,7 @@ func (s State) isOver(d *durable.Dir, name string) error {
 	}
 	info, err := d.Lstat(name)
 	if err != nil {
-		return ignoreGone(err)
+		return durable.IgnoreGone(err)
 	}
 	hidden, err := isCovered(d, info)
 	switch {
@@ -422,7 +422,7 @@ func mayWrite(fits func(fs.FileMode) bool) func(context.Context, string) error {
 			if err == nil && !fits(info.Mode()) && info.Mode().Type() != fs.ModeSymlink {
 				return fmt.Errorf("a %s is in the way: move it away", filemode.Type(info.Mode()))
 			}
-			return ignoreGone(err)
+			return durable.IgnoreGone(err)
 		})
 		if err != nil && !isGone(err) {
 			return err

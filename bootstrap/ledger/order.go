@@ -38,7 +38,7 @@ func (r *record) changedBy() (ids []string) {
 		ids = append(ids, string(c.ID))
 	}
 	for _, c := range r.Claims {
-		ids = append(ids, c.again)
+		ids = append(ids, string(c.Again))
 	}
 	return ids
 }
@@ -107,7 +107,7 @@ func (s *sheet) inherit(ordered []*work, works map[string]*work) {
 		for _, c := range heirs[w.id] {
 			claims := func(o claim) bool { return o.is(c.Agent, c.Step) }
 			if !made.IsZero() && !slices.ContainsFunc(w.rest, claims) {
-				w.rest = append(w.rest, claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, boot: w.boot()})
+				w.rest = append(w.rest, claim{Agent: c.Agent, Step: c.Step, To: made.bare(), Loose: true, Boot: w.boot()})
 			}
 		}
 		bequeath(w.record, w.rest)

@@ -6,7 +6,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,19 +39,7 @@ func realPath(dir string) (string, error) {
 		return "", err
 	}
 	defer d.Close()
-	resolved, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return "", err
-	}
-	opened, errOpened := d.Stat()
-	named, errNamed := os.Lstat(resolved)
-	if err := errors.Join(errOpened, errNamed); err != nil {
-		return "", err
-	}
-	if !os.SameFile(opened, named) {
-		return "", fmt.Errorf("%s is being exchanged", dir)
-	}
-	return resolved, nil
+	return d.RealPath()
 }
 
 // ownsPath returns an error for a path that no agent can have made a file or directory at.

@@ -68,9 +68,9 @@ type claim struct {
 	Rewritten bool   `json:"rewritten,omitempty"`
 	Adopted   bool   `json:"adopted,omitempty"`
 	Needs     []text `json:"needs,omitempty"`
+	Boot      string `json:"boot,omitempty"`  // it ends with this boot
+	Again     text   `json:"again,omitempty"` // the ID of what changes the object again at each boot
 
-	boot    string // it ends with this boot
-	again   string // the ID of what changes the object again at each boot
 	unknown unknown
 }
 
@@ -146,7 +146,7 @@ func (r *record) put(k *Kind, c claim) {
 // boot returns the boot that the claims end with. Empty: one outlives it.
 func (r *record) boot() (boot string) {
 	for _, c := range r.Claims {
-		if boot = c.boot; boot == "" {
+		if boot = c.Boot; boot == "" {
 			break
 		}
 	}
@@ -243,25 +243,14 @@ func (r *record) replaceOriginal(k *Kind, now, copied State) {
 	r.Original = copied
 }
 
-// A claimJSON is a claim in the file.
-type claimJSON struct {
-	plainClaim
-	Boot  string `json:"boot,omitempty"`
-	Again text   `json:"again,omitempty"`
-}
-
-type plainClaim claim
-
 // MarshalJSON writes the fields of a later version too.
 func (c claim) MarshalJSON() ([]byte, error) {
-	return marshal(claimJSON{plainClaim(c), c.boot, text(c.again)}, c.unknown)
+	type plain claim
+	return marshal(plain(c), c.unknown)
 }
 
 // UnmarshalJSON keeps the fields of a later version.
 func (c *claim) UnmarshalJSON(raw []byte) error {
-	var j claimJSON
-	err := unmarshal(raw, &j, &j.unknown)
-	*c = claim(j.plainClaim)
-	c.boot, c.again = j.Boot, string(j.Again)
-	return err
+	type plain claim
+	return unmarshal(raw, (*plain)(c), &c.unknown)
 }

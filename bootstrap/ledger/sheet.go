@@ -252,17 +252,22 @@ func (s *sheet) reboot(boot string) {
 	s.changeAgain(boot)
 	for _, r := range s.records {
 		for _, c := range r.Claims {
-			if c.boot != "" && c.boot != boot {
+			if c.Boot != "" && c.Boot != boot {
 				s.ended[c.Agent]++
 			}
 		}
-		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.boot != "" && c.boot != boot })
+		r.Claims = slices.DeleteFunc(r.Claims, func(c claim) bool { return c.Boot != "" && c.Boot != boot })
 		r.Causes = slices.DeleteFunc(r.Causes, func(c cause) bool { return c.Boot != "" && c.Boot != boot })
 	}
 	s.tidy()
 	for _, r := range s.records {
-		if r.Intent != nil {
-			r.Intent.outlive(before, s.records)
+		if r.Intent == nil {
+			continue
+		}
+		for n, side := range r.Intent.Along { // where its record has ended, an agent has left it as it was
+			if o := before[side.id()]; o != nil && s.records[side.id()] == nil {
+				r.Intent.Along[n].Was = o.Original
+			}
 		}
 	}
 }
@@ -273,9 +278,9 @@ func (s *sheet) changeAgain(boot string) {
 	moved := map[string]bool{}
 	for id, r := range s.records {
 		for i, c := range r.Claims {
-			by := s.records[c.again]
-			if c.boot != "" && c.boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
-				r.Claims[i].boot, moved[id] = boot, true
+			by := s.records[string(c.Again)]
+			if c.Boot != "" && c.Boot != boot && by != nil && by.boot() == "" && !by.Left.Equal(by.Original) {
+				r.Claims[i].Boot, moved[id] = boot, true
 			}
 		}
 	}
@@ -284,18 +289,6 @@ func (s *sheet) changeAgain(boot string) {
 			if moved[string(c.ID)] {
 				r.Causes[i].Boot = boot
 			}
-		}
-	}
-}
-
-// outlive prepares a begun write for being settled in another boot: where the record of an
-// object that it changes along has ended, an agent has left the object as it was before the
-// write.
-func (i *intent) outlive(before, after map[string]*record) {
-	for n := range i.Along {
-		a := &i.Along[n]
-		if r := before[a.id()]; r != nil && after[a.id()] == nil {
-			a.Was = r.Original
 		}
 	}
 }

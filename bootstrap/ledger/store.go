@@ -301,7 +301,7 @@ func (d *directory) leftovers(obsolete func(name string) bool) (found bool, err 
 	err = d.inDir(func(dir *durable.Dir) error {
 		for name, err := range dir.All() {
 			if err != nil {
-				return ignoreGone(err) // an uninstall has just removed it
+				return durable.IgnoreGone(err) // an uninstall has just removed it
 			}
 			found = found || durable.IsTemporary(name) || obsolete(name)
 		}
@@ -389,12 +389,4 @@ func trusted(path string, info fs.FileInfo) error {
 // place has neither, one that is only touched the inode, and one on a copied disk the time.
 func identity(info fs.FileInfo) string {
 	return fmt.Sprint(stat(info).inode, " ", info.ModTime().UnixNano())
-}
-
-// ignoreGone returns nil for what is not there.
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

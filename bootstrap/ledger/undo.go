@@ -166,7 +166,7 @@ func (b *Book) newUndoing(s *sheet, works []*work) *undoing {
 	for _, w := range works {
 		u.byID[w.id] = w
 		for _, c := range w.Claims {
-			u.again[c.again] = append(u.again[c.again], w)
+			u.again[string(c.Again)] = append(u.again[string(c.Again)], w)
 		}
 	}
 	return u
@@ -226,7 +226,7 @@ func (u *undoing) plan(ctx context.Context) {
 func (u *undoing) look(ctx context.Context, w *work) {
 	w.now, w.absent, w.writes, w.change, w.err = State{}, false, false, "", nil
 	if w.kind == nil {
-		w.err = unknownKind(w.record)
+		w.err = fmt.Errorf("%s %s: %w", w.Kind, w.Object, errUnknownKind)
 		return
 	}
 	object := string(w.Object)
@@ -240,13 +240,14 @@ func (u *undoing) look(ctx context.Context, w *work) {
 	}
 	w.now, w.absent = now, now.IsZero()
 	to, satisfied := w.target(now)
+	isAsLeft := w.isOurs(w.kind, now) || w.Intent != nil && u.isWritten(w.kind, w.Intent.Was, w.Intent.To, now) // or was about to be
 	lost := w.kind.lost(object, u.writable(to))
 	switch {
 	case satisfied || w.kind.same(now, to) || now.Equal(to): // as a killed run has made it, by another identity
 		w.leaveToOthers()
 	// It has gone by itself, or was never changed by an agent, and could not come back:
 	case now.IsZero() && w.kind.Rounds, !w.isMade(w.kind) && w.Intent == nil && (!w.isOurs(w.kind, now) || w.Original.secret):
-	case !w.isAsLeft(u.Book, now):
+	case !isAsLeft:
 		u.leaveChanged(w)
 	case lost != "":
 		w.change = fmt.Sprintf("leave %s as it is: %s", printable.Line(object), lost)
@@ -296,13 +297,6 @@ func (r *record) back(k *Kind, now State) State {
 		return State{}
 	}
 	return r.Original
-}
-
-// isAsLeft reports whether an agent has left the object as it is, or was about to when it
-// was killed.
-func (w *work) isAsLeft(b *Book, now State) bool {
-	i := w.Intent
-	return w.isOurs(w.kind, now) || i != nil && b.isWritten(w.kind, i.Was, i.To, now)
 }
 
 // leaveToOthers says that the object stays, since others want it.

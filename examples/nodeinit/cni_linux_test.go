@@ -167,7 +167,7 @@ func TestCNI8_ThePreStopHookKeepsThePlugins(t *testing.T) {
 	n.okEnv(agent, hook...) // already gone is success
 	n.shell("ln -s /etc/passwd " + written)
 	o = n.exitsEnv(1, agent, hook...)
-	require.Contains(t, o.stderr, written+" is a symbolic link, which no agent writes")
+	require.Contains(t, o.stderr, written+" is no regular file")
 	n.shell("rm " + written)
 
 	n.okEnv(agent, "uninstall")

@@ -116,6 +116,23 @@ func (d *Dir) Path(names ...string) string {
 	return filepath.Join(append([]string{d.path}, names...)...)
 }
 
+// RealPath returns the directory's path without symbolic links.
+func (d *Dir) RealPath() (string, error) {
+	path, err := filepath.EvalSymlinks(d.path)
+	if err != nil {
+		return "", err
+	}
+	open, errOpen := d.Stat()
+	named, errNamed := os.Lstat(path)
+	if err := errors.Join(errOpen, errNamed); err != nil {
+		return "", err
+	}
+	if !os.SameFile(open, named) {
+		return "", fmt.Errorf("%s: %w", path, errExchanged)
+	}
+	return path, nil
+}
+
 // File returns the open directory itself, to query its file system type, its owner and so
 // on. It must not be closed.
 func (d *Dir) File() *os.File { return d.self }
@@ -455,11 +472,11 @@ func (d *Dir) sweepName(name string) error {
 	info, err := d.root.Lstat(name)
 	switch {
 	case err != nil:
-		return ignoreGone(err)
+		return IgnoreGone(err)
 	case strings.HasSuffix(name, fileSuffix) && info.Mode().IsRegular():
 		return d.sweepFile(name)
 	case strings.HasSuffix(name, linkSuffix) && info.Mode().Type() == fs.ModeSymlink:
-		return ignoreGone(d.root.Remove(name)) // a live writer makes another
+		return IgnoreGone(d.root.Remove(name)) // a live writer makes another
 	}
 	return nil
 }

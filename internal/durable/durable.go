@@ -205,7 +205,8 @@ func In(path string, f func(d *Dir, name string) error) error {
 	return f(d, filepath.Base(path))
 }
 
-func ignoreGone(err error) error {
+// IgnoreGone returns nil for the error of what is not there.
+func IgnoreGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -55,7 +55,7 @@ func (d *Dir) Sync() error {
 func (d *Dir) lockTemp(name string, w *os.File) (lock *os.File, locked bool, err error) {
 	lock, err = d.Open(name)
 	if err != nil {
-		return nil, false, ignoreGone(err)
+		return nil, false, IgnoreGone(err)
 	}
 	if err := sameFile(w, lock); err != nil {
 		return lock, false, err
@@ -71,14 +71,14 @@ func (d *Dir) lockTemp(name string, w *os.File) (lock *os.File, locked bool, err
 func (d *Dir) sweepFile(name string) error {
 	f, err := d.Open(name)
 	if err != nil {
-		return ignoreGone(err)
+		return IgnoreGone(err)
 	}
 	defer f.Close()
 	locked, err := TryFlock(f)
 	if err != nil || !locked {
 		return err
 	}
-	return ignoreGone(d.at(d.root.Remove(name)))
+	return IgnoreGone(d.at(d.root.Remove(name)))
 }
 
 // TryLock takes an exclusive lock in the directory, and returns nil while another
@@ -92,7 +92,7 @@ func (d *Dir) TryLock(name string) (unlock func() error, err error) {
 	}
 	lock, err := d.OpenDir(name)
 	if err != nil {
-		return nil, ignoreGone(err)
+		return nil, IgnoreGone(err)
 	}
 	locked, err := d.lockDir(name, lock)
 	if err != nil || !locked {
@@ -118,7 +118,7 @@ func (d *Dir) lockDir(name string, lock *Dir) (bool, error) {
 		return false, err
 	}
 	now, err := d.Lstat(name)
-	return err == nil && os.SameFile(info, now), ignoreGone(err)
+	return err == nil && os.SameFile(info, now), IgnoreGone(err)
 }
 
 // unlinkDir removes the empty directory called name, if it still is this one.
@@ -129,7 +129,7 @@ func (d *Dir) unlinkDir(name string, is *Dir) error {
 	}
 	now, err := d.Lstat(name)
 	if err != nil || !os.SameFile(info, now) {
-		return ignoreGone(err)
+		return IgnoreGone(err)
 	}
 	if err := unix.Unlinkat(int(d.self.Fd()), name, unix.AT_REMOVEDIR); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return &fs.PathError{Op: "rmdir", Path: d.Path(name), Err: err}

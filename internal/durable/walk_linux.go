@@ -220,15 +220,15 @@ func (w *walker) follow(name string, link int, st *unix.Stat_t) error {
 		}
 		return err
 	}
-	target, err := readlink(link)
+	target, err := ReadOpenLink(link)
 	if err != nil {
 		return err
 	}
 	return w.restart(target)
 }
 
-// readlink reads an open symbolic link.
-func readlink(link int) (string, error) {
+// ReadOpenLink reads an open symbolic link.
+func ReadOpenLink(link int) (string, error) {
 	target := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(link, "", target)
 	if err != nil {

@@ -67,43 +67,27 @@ func Open(path string) (*Tree, error) {
 	}
 	parent, err := durable.OpenDir(filepath.Dir(path))
 	if err != nil {
-		return nil, notThere(err)
+		return nil, NotThere(err)
 	}
-	dir, err := resolved(parent, filepath.Dir(path))
+	dir, err := parent.RealPath()
 	if err != nil {
 		parent.Close()
-		return nil, notThere(err)
+		return nil, NotThere(err)
 	}
 	t := &Tree{parent: parent, Path: filepath.Join(dir, filepath.Base(path))}
 	t.Name = filepath.Base(path)
 	if err := t.look(); err != nil {
 		t.Close()
-		return nil, notThere(err)
+		return nil, NotThere(err)
 	}
 	return t, nil
-}
-
-// resolved is the path without symbolic links of an open directory.
-func resolved(d *durable.Dir, path string) (string, error) {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", err
-	}
-	open, errOpen := d.Stat()
-	named, errNamed := os.Lstat(path)
-	if err := errors.Join(errOpen, errNamed); err != nil {
-		return "", err
-	}
-	if !os.SameFile(open, named) {
-		return "", fmt.Errorf("%s: %w", path, failure.ErrReplaced)
-	}
-	return path, nil
 }
 
 // fd is the descriptor of the directory that the tree is in.
 func (t *Tree) fd() int { return int(t.parent.File().Fd()) }
 
-func notThere(err error) error {
+// NotThere returns nil for the error of what is not there.
+func NotThere(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}
@@ -134,7 +118,7 @@ func (t *Tree) look() error {
 	t.ID, t.Dir, t.IsDir = InodeOf(&st), InodeOf(&above), st.Mode&unix.S_IFMT == unix.S_IFDIR
 	t.Empty = st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0
 	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		if t.LinkTo, err = readLink(fd); err != nil {
+		if t.LinkTo, err = durable.ReadOpenLink(fd); err != nil {
 			return &os.PathError{Op: "readlink", Path: t.Path, Err: err}
 		}
 	}
@@ -142,16 +126,6 @@ func (t *Tree) look() error {
 		return fmt.Errorf("%s is the root of the file system: refusing to empty it", t.Path)
 	}
 	return nil
-}
-
-// readLink reads a symbolic link that is open.
-func readLink(fd int) (string, error) {
-	b := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(fd, "", b)
-	if err != nil {
-		return "", err
-	}
-	return string(b[:n]), nil
 }
 
 // openSame opens a directory, which must still be the one that was seen. A mount
