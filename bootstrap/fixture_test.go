@@ -75,6 +75,7 @@ type shelf struct {
 	fail   map[string]error // of reads, by object
 	denied error
 	needed string // why an object cannot go
+	inUse  error  // likewise
 	stuck  bool   // writes change nothing
 	at     string
 	note   func(ctx context.Context, what string)
@@ -123,7 +124,7 @@ func (s *shelf) kind() *ledger.Kind {
 			}
 			return nil
 		},
-		Keeps:      func(context.Context, string, ledger.StateAfter) (string, error) { return s.needed, nil },
+		Keeps:      func(context.Context, string, ledger.StateAfter) (string, error) { return s.needed, s.inUse },
 		Permission: func(context.Context, string) error { return s.denied },
 	}
 	if s.at != "" {

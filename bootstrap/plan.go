@@ -183,7 +183,8 @@ func (p *Plan) CheckUninstall(ctx context.Context) (*Report, error) {
 
 // Uninstall undoes everything that is recorded for the agent, also for steps that are
 // not in the plan: they are in the report after the plan's own. The plan's steps need not be
-// complete.
+// complete. While sandboxes need a part of it for their deletion, which fails with the code
+// "cni.in-use", nothing is undone: their pods live on the rest. Revert, of named steps, goes on.
 func (p *Plan) Uninstall(ctx context.Context) (*Report, error) {
 	return p.run(ctx, opRevert, p.validateAll, (*walk).uninstall)
 }

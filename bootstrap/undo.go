@@ -11,16 +11,18 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/code"
 	"github.com/slipway-dev/slipway/internal/waiting"
 )
 
 // undoing is the undoing of several steps, or the look at what that would change.
 type undoing struct {
 	*walk
-	isDry    bool
-	isAbsent bool // the steps are no longer wanted: what stays is advice
-	results  []*undone
-	err      error // of the ledger itself
+	isDry     bool
+	isRefused bool // sandboxes need a part of it: nothing is undone
+	isAbsent  bool // the steps are no longer wanted: what stays is advice
+	results   []*undone
+	err       error // of the ledger itself
 }
 
 // undone is what becomes of one step.
@@ -47,9 +49,22 @@ func (w *walk) undo(ctx context.Context, steps []Step, all bool) error {
 	}
 	within, wait := waiting.On(ctx, "what is recorded to be undone")
 	w.learnKinds(within)
+	if all && !u.isDry && u.isInUse(within) {
+		u.isDry, u.isRefused = true, true
+	}
 	u.undoInTurn(within, all)
 	wait.End()
 	return u.finish(ctx)
+}
+
+// isInUse reports whether sandboxes need something of the agent for their deletion.
+func (u *undoing) isInUse(ctx context.Context) (is bool) {
+	_ = u.plan.Host.Do(ctx, everywhere, func(ctx context.Context) error { // its error comes again
+		would, err := u.book.CheckUndo(ctx, nil)
+		is = slices.ContainsFunc(would, func(o ledger.Undone) bool { return code.Of(o.Err) == code.CNIInUse })
+		return err
+	})
+	return is
 }
 
 // of returns what becomes of the named step.
@@ -209,8 +224,11 @@ func (u *undoing) finish(ctx context.Context) error {
 
 // conclude determines the status of a step, and the reason if there was nothing to do.
 func (u *undoing) conclude(o *undone) {
-	op, changed := "revert", Changed
-	if u.isDry {
+	op, changed, changes := "revert", Changed, o.Changes
+	switch {
+	case u.isRefused:
+		changed, o.Changes = NotRun, nil
+	case u.isDry:
 		op, changed = "check-revert", WouldChange
 	}
 	if o.Err != nil { // of its action
@@ -219,7 +237,7 @@ func (u *undoing) conclude(o *undone) {
 	switch s := o.step; {
 	case len(o.errs) > 0:
 		o.Status, o.Err = Failed, &StepError{o.Step, op, Certain(errors.Join(o.errs...))}
-	case len(o.Changes) > 0:
+	case len(changes) > 0:
 		o.Status = changed
 	case len(o.Advice) > 0 || s.undoer() != nil:
 	case s.Skip != "" && u.book == nil:

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-dev/slipway/bootstrap"
+	"github.com/slipway-dev/slipway/bootstrap/ledger"
+	"github.com/slipway-dev/slipway/internal/code"
 )
 
 // leaving is an action that makes nothing, and whose Undo removes what another program has made.
@@ -54,4 +56,29 @@ func TestPLAN4_AnActionMaySayWhatItWouldUndo(t *testing.T) {
 	report, err := p.CheckRevert(t.Context())
 	require.ErrorContains(t, err, "it is in use")
 	require.Equal(t, "a failed", statuses(report))
+}
+
+// What pods live on is undone with what they need for their deletion, and not before.
+func TestPLAN12_CNI8_AllIsUninstalledOrNothing(t *testing.T) {
+	network, sysctls, made := newShelf("network"), newShelf("sysctls"), true
+	nothing := bootstrap.Func("nothing", func(context.Context) (bool, error) { return true, nil }, func(context.Context) error { return nil })
+	p := on(node(t.TempDir(), "pod"), wants("sysctl", sysctls.want("forwarding=1")), wants("cni", network.want("conf=x")), step("left", leaving{Action: nothing, made: &made}))
+	_, err := p.Apply(t.Context())
+	require.NoError(t, err)
+
+	network.inUse = code.New(code.CNIInUse, "sandboxes need it")
+	report, err := p.Uninstall(t.Context())
+	require.ErrorIs(t, err, network.inUse)
+	require.Equal(t, "left not-run\ncni failed\nsysctl not-run", statuses(report))
+	require.Equal(t, []any{"1", true}, []any{sysctls.values["forwarding"], made})
+	asked(t, p.Ledger.Dir, func(b *ledger.Book) {
+		agents, err := b.Agents(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, string(agents[0].Report), "sandboxes need it", "and status says so")
+	})
+	network.inUse = nil
+	report, err = p.Uninstall(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "left changed\ncni changed\nsysctl changed", statuses(report))
+	require.False(t, made)
 }

@@ -165,10 +165,10 @@ func (a *agent) leave(ctx context.Context, plan *bootstrap.Plan) error {
 	case !uninstall:
 		return a.leaveAll(ctx, plan, fmt.Errorf("whether the agent comes back is not known: %w", err))
 	}
-	if _, err := plan.CheckUninstall(ctx); errors.Is(err, cniinstall.ErrInUse) {
+	report, err := plan.Uninstall(ctx)
+	if errors.Is(err, cniinstall.ErrInUse) {
 		return a.leaveAll(ctx, plan, err)
 	}
-	report, err := plan.Uninstall(ctx)
 	a.log.Info("undone", "steps", report.Summary())
 	return err
 }
